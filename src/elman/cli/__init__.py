@@ -1,5 +1,43 @@
-"""The command line."""
+"""The command line: each command parses, calls, prints. Logs go to stderr, results to stdout."""
 
-def main() -> int:
-    """Run."""
-    return 0
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from elman import __version__
+from elman.cli import compare, data, demo, evaluate, generate, info, recipes, report, score, train
+from elman.errors import UserError
+
+COMMANDS = (demo, train, evaluate, generate, score, compare, report, info, data, recipes)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    top = argparse.ArgumentParser(
+        prog="elman",
+        description="Strong, stable recurrent models of words, characters and music:"
+        " train, evaluate, sample, score, stream.",
+        epilog="Begin with `elman demo`, or: elman train recipes/ptb/lab-awd-lstm.toml --data FOLDER --out runs/first",
+    )
+    top.add_argument("--version", action="version", version=f"elman {__version__}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for module in COMMANDS:
+        module.add(commands)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status: 0, 2 for the user's mistakes, 130 or 143 when stopped by a signal."""
+    args = parser().parse_args(arguments)
+    try:
+        return args.run(args) or 0
+    except UserError as error:
+        print(f"elman: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("elman: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

@@ -1,0 +1,169 @@
+"""From a recipe to objects: the only module that knows how the parts are wired."""
+
+from collections.abc import Sequence
+from typing import assert_never
+
+import torch
+from torch import nn
+
+from elman import config
+from elman.cells.cell import Cell
+from elman.cells.elman import elman
+from elman.cells.gru import GRU_RESET_AFTER, GRU_RESET_BEFORE
+from elman.cells.lstm import LSTM, LSTM_1997, PEEPHOLE_LSTM
+from elman.cores.core import RecurrentCore
+from elman.cores.stack import Layer, Stack
+from elman.cores.window import FeedForwardWindow
+from elman.encoders.lookup import Lookup
+from elman.errors import UserError
+from elman.initialisation import initialise
+from elman.model import LanguageModel
+from elman.objective.loss import Objective
+from elman.objective.penalties import (
+    ActivationPenalty,
+    BalancePenalty,
+    Penalty,
+    TemporalActivationPenalty,
+)
+from elman.output.choice import Choice
+from elman.output.contexts import ContextLayer, Mixture, Single
+from elman.output.flat import Flat
+from elman.output.layer import OutputLayer
+
+
+def build_model(recipe: config.Model, num_words: int) -> LanguageModel:
+    """The network of a recipe, initialised from torch's global random state.
+
+    Raises:
+        UserError: parts that do not fit together.
+    """
+    encoder = Lookup(
+        num_words,
+        recipe.encoder.size,
+        dropout=recipe.encoder.dropout,
+        word_dropout=recipe.encoder.word_dropout,
+        locked=recipe.masks == "locked",
+        scale=recipe.encoder.scale,
+    )
+    core = build_core(recipe.core, encoder.size, locked=recipe.masks == "locked")
+    contexts = build_contexts(recipe.output, core.dims)
+    model = LanguageModel(encoder, core, OutputLayer(contexts, build_choice(recipe.output, contexts.size, encoder)))
+    initialise(model, recipe.initialisation)
+    return model
+
+
+def build_core(recipe: config.Stack | config.FeedForward, input_size: int, *, locked: bool) -> RecurrentCore:
+    """The recurrent part."""
+    match recipe:
+        case config.FeedForward():
+            return FeedForwardWindow(
+                input_size, recipe.width, recipe.size, direct=recipe.direct, after=recipe.output_dropout
+            )
+        case config.Stack():
+            return build_stack(recipe, input_size, locked=locked)
+        case _:
+            assert_never(recipe)
+
+
+def build_stack(recipe: config.Stack, input_size: int, *, locked: bool) -> Stack:
+    """Layers of one cell."""
+    if recipe.recurrent_dropout and isinstance(recipe.cell, config.GRU):
+        raise UserError(
+            "model.core.recurrent_dropout masks the output in the products only, which the GRU's h' = z h + (1 - z) n"
+            " does not allow; use model.core.weight_drop, or the cell lstm or elman"
+        )
+    peepholes = isinstance(recipe.cell, config.LSTM) and recipe.cell.peepholes
+    widths = [input_size, *recipe.sizes]
+    layers = [
+        Layer(
+            build_cell(recipe.cell),
+            below,
+            size,
+            biases=recipe.biases,
+            peepholes=peepholes,
+            weight_drop=recipe.weight_drop,
+            recurrent_dropout=recipe.recurrent_dropout,
+        )
+        for below, size in zip(widths, widths[1:], strict=False)
+    ]
+    return Stack(layers, between=recipe.between_dropout, after=recipe.output_dropout, locked=locked)
+
+
+def build_cell(recipe: config.Elman | config.LSTM | config.GRU) -> Cell:
+    """The equations."""
+    match recipe:
+        case config.Elman(nonlinearity=nonlinearity):
+            return elman(nonlinearity)
+        case config.LSTM(forget_gate=False, peepholes=True):
+            raise UserError("model.core.cell: peepholes need the forget gate; set forget_gate = true")
+        case config.LSTM(forget_gate=forget_gate, peepholes=peepholes):
+            return PEEPHOLE_LSTM if peepholes else LSTM if forget_gate else LSTM_1997
+        case config.GRU(reset=reset):
+            return GRU_RESET_BEFORE if reset == "before" else GRU_RESET_AFTER
+        case _:
+            assert_never(recipe)
+
+
+def build_contexts(recipe: config.Output, dims: Sequence[int]) -> ContextLayer:
+    """Single, MoS or DOC."""
+    match recipe.contexts:
+        case config.Single():
+            return Single(dims[-1])
+        case config.Mixture() as mixture:
+            for level in mixture.heads:
+                if not 0 <= level < len(dims):
+                    raise UserError(
+                        f"model.output.contexts.heads names level {level}, but the levels are 0 (the encoder) to"
+                        f" {len(dims) - 1} (the last layer)"
+                    )
+            if not mixture.heads:
+                raise UserError("model.output.contexts.heads is empty; give a level, such as heads = { 3 = 15 }")
+            prior = recipe.activation if mixture.prior == "same" else "softmax"
+            return Mixture(
+                dims,
+                mixture.heads,
+                mixture.size,
+                linear=mixture.linear,
+                drop=mixture.dropout,
+                shared_mask=mixture.shared_mask,
+                prior=prior,
+            )
+        case _:
+            assert_never(recipe.contexts)
+
+
+def build_choice(recipe: config.Output, size: int, encoder: Lookup) -> Choice:
+    """How a word is chosen given a context of width `size`."""
+    match recipe.choice:
+        case config.Flat() as flat:
+            if flat.tied and size != encoder.size:
+                raise UserError(
+                    f"model.output.choice.tied needs contexts as wide as the word vectors, but contexts have {size} and"
+                    f" model.encoder.size is {encoder.size}; make them equal or set tied = false"
+                )
+            weight = encoder.weight
+            if not flat.tied:
+                weight = nn.Parameter(torch.empty(len(encoder.weight), size))
+            return Flat(weight, recipe.activation, bias=flat.bias, shift=flat.shift)
+        case _:
+            assert_never(recipe.choice)
+
+
+def build_objective(recipe: config.Training) -> Objective:
+    """Negative log-likelihood and the penalties with a weight."""
+    weights = recipe.penalties
+    penalties: list[Penalty] = []
+    if weights.ar:
+        penalties.append(ActivationPenalty(weights.ar))
+    if weights.tar:
+        penalties.append(TemporalActivationPenalty(weights.tar))
+    if weights.balance:
+        penalties.append(BalancePenalty(weights.balance, columns=weights.balance_form == "columns"))
+    return Objective(penalties, recipe.loss)
+
+
+def tiny_model(num_words: int = 7, size: int = 4) -> LanguageModel:
+    """A small LSTM language model for examples and tests."""
+    return build_model(
+        config.Model(encoder=config.Lookup(size=size), core=config.Stack(sizes=(size,))), num_words
+    )

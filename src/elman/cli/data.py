@@ -1,0 +1,81 @@
+"""elman data."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from elman.cli import options, show
+
+
+def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The command's arguments."""
+    parser = commands.add_parser(
+        "data",
+        help="known corpora: list, info, prepare",
+        description="Known corpora. What needs no download is prepared when it is first used.",
+    )
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    listing = actions.add_parser("list", help="all known corpora")
+    options.add_json(listing)
+    listing.set_defaults(run=list_all)
+    describing = actions.add_parser("info", help="one corpus: licence, addresses, digests, published counts")
+    describing.add_argument("name", metavar="NAME")
+    options.add_json(describing)
+    describing.set_defaults(run=describe)
+    preparing = actions.add_parser("prepare", help="fetch and unpack a corpus, check its digest")
+    preparing.add_argument("name", metavar="NAME")
+    preparing.add_argument("--out", type=Path, metavar="FOLDER", help="where to (default: the cache folder)")
+    preparing.add_argument("--base-url", metavar="URL", help="fetch from a mirror: the files under their own names")
+    options.add_json(preparing)
+    preparing.set_defaults(run=prepare)
+
+
+def list_all(args: argparse.Namespace) -> int:
+    """List."""
+    import msgspec
+
+    from elman.data.catalog import list_corpora
+
+    if args.json:
+        show.print_json([msgspec.to_builtins(entry) for entry in list_corpora()])
+        return 0
+    rows = [
+        [entry.name, entry.title, entry.kind, "no" if entry.downloads == () else "yes"] for entry in list_corpora()
+    ]
+    show.print_table("known corpora", ["name", "title", "kind", "download"], rows)
+    return 0
+
+
+def describe(args: argparse.Namespace) -> int:
+    """Describe one."""
+    import msgspec
+
+    from elman.data.catalog import info
+
+    facts: dict[str, Any] = msgspec.to_builtins(info(args.name))
+    if args.json:
+        show.print_json(facts)
+        return 0
+    for key, value in facts.items():
+        print(f"{key}: {value}")
+    return 0
+
+
+def prepare(args: argparse.Namespace) -> int:
+    """Prepare one."""
+    import json
+
+    from elman.data import catalog
+
+    with show.preparing() as progress:
+        folder = catalog.prepare(args.name, args.out, progress, base_url=args.base_url)
+    record = folder / "corpus.json"
+    downloads = json.loads(record.read_text(encoding="utf-8"))["downloads"] if record.exists() else []
+    if args.json:
+        show.print_json({"name": args.name, "folder": str(folder), "downloads": downloads})
+        return 0
+    for item in downloads:
+        note = "as published" if item["verified"] else "computed; no published digest to check it against"
+        print(f"{item['file']}: SHA-256 {item['sha256']} ({note})")
+    print(f"{args.name}: ready in {folder}")
+    return 0

@@ -1,0 +1,96 @@
+"""elman evaluate."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from elman.cli import options, show
+from elman.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
+
+
+def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The command's arguments."""
+    parser = commands.add_parser(
+        "evaluate",
+        help="perplexity of a split, every token counted once",
+        description="Perplexity of a split. The stream is preceded by one <eos>, so that its first token counts too; the"
+        " state is carried over the whole split. With --ensemble the probabilities of several runs are averaged.",
+    )
+    parser.add_argument("folders", metavar="RUN", nargs="+", type=Path, help="run folders")
+    parser.add_argument("--data", help="another text, read with the run's vocabulary (default: the run's own)")
+    parser.add_argument("--split", default="test", help="train, valid or test (default: test)")
+    parser.add_argument("--streams", type=int, default=1, help="columns read side by side: faster (default: 1)")
+    parser.add_argument("--warm-up", type=int, default=0, metavar="W", help="tokens each column reads uncounted first")
+    parser.add_argument("--skip-first", action="store_true", help="do not count the first token, as published figures")
+    parser.add_argument("--ensemble", action="store_true", help="average the probabilities of all RUNs")
+    parser.add_argument("--ngram", type=int, metavar="N", help="with --ensemble: add a Kneser-Ney model of order N")
+    parser.add_argument("--weights", type=float, nargs="+", metavar="W", help="with --ensemble: a weight for each member")
+    options.add_json(parser)
+    options.add_machine(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Evaluate and print."""
+    device = options.use_machine(args)
+    options.at_least(1, "--streams", args.streams)
+    options.at_least(0, "--warm-up", args.warm_up)
+    if not args.ensemble and (args.ngram or args.weights):
+        raise UserError("--ngram and --weights belong to --ensemble; add it")
+    rows = [_ensemble(args, device)] if args.ensemble else [_one(folder, args, device) for folder in args.folders]
+    if args.json:
+        show.print_json(rows[0] if len(rows) == 1 else rows)
+        return 0
+    header = ["run", "split", "perplexity", "nats/token", "bits/token", "bits/char", "tokens", "unknown"]
+    table = [
+        [row["run"], row["split"], f"{row['perplexity']:.2f}", f"{row['nll']:.4f}", f"{row['bits_per_token']:.4f}",
+         f"{row['bits_per_character']:.4f}", f"{row['tokens']:,}", f"{row['unknown']:,}"]
+        for row in rows
+    ]  # fmt: skip
+    show.print_table(f"{rows[0]['data']}, context {rows[0]['context']}", header, table)
+    return 0
+
+
+def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict[str, Any]:
+    from elman.evaluation.figures import split_figures
+    from elman.run import load
+
+    loaded = load(folder, device)
+    corpus = loaded.corpus(args.data)
+    with show.counting(f"evaluating {folder}") as advance:
+        figures = split_figures(
+            loaded.model,
+            corpus.split(args.split),
+            loaded.first,
+            streams=args.streams,
+            warm_up=args.warm_up,
+            skip_first=args.skip_first,
+            advance=advance,
+        )
+    return {"run": str(folder), "data": corpus.source, **figures, "method": "static"}
+
+
+def _ensemble(args: argparse.Namespace, device: "torch.device") -> dict[str, Any]:
+    from elman.ensemble import ensemble_log_probs
+    from elman.evaluation.figures import figures, score_of
+    from elman.run import load
+
+    runs = [load(folder, device) for folder in args.folders]
+    members = len(runs) + (args.ngram is not None)
+    if args.weights and len(args.weights) != members:
+        raise UserError(f"--weights has {len(args.weights)} numbers, but the ensemble has {members} members")
+    corpus = runs[0].corpus(args.data)
+    split = corpus.split(args.split)
+    log_probs = ensemble_log_probs(runs, split, args.ngram, args.weights, args.streams, args.skip_first)
+    names = [str(folder) for folder in args.folders] + ([f"Kneser-Ney {args.ngram}-gram"] if args.ngram else [])
+    return {
+        "run": " + ".join(names),
+        "data": corpus.source,
+        **figures(score_of(log_probs), split),
+        "method": "ensemble",
+        "context": "carried",
+        "streams": args.streams,
+    }

@@ -1,0 +1,133 @@
+"""elman generate."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from elman.cli import options
+from elman.errors import UserError
+
+if TYPE_CHECKING:
+    from elman.data.options import TextOptions
+    from elman.run import Run
+    from elman.state import State
+
+
+def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The command's arguments."""
+    parser = commands.add_parser(
+        "generate",
+        help="write text, word by word, in constant memory",
+        description="Write text, word by word, in constant memory, however long.",
+    )
+    options.add_run(parser)
+    parser.add_argument("--prompt", default="", help="text to go on from; - reads standard input")
+    parser.add_argument("--tokens", type=int, default=200, metavar="N", help="how many tokens (default: 200)")
+    parser.add_argument("--temperature", type=float, default=1.0, metavar="T", help="0: the most probable word (default: 1)")
+    parser.add_argument("--top-k", type=int, metavar="K", help="draw from the K most probable words")
+    parser.add_argument("--top-p", type=float, metavar="P", help="draw from the words that reach probability P together")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the draws (default: 0)")
+    parser.add_argument("--unk", action="store_true", help="allow <unk> to be drawn")
+    parser.add_argument("--state", type=Path, metavar="FILE", help="begin from a state that --save-state wrote")
+    parser.add_argument("--save-state", type=Path, metavar="FILE", help="write the state after the last token")
+    parser.add_argument("--raw", action="store_true", help="print tokens as they are, separated by spaces")
+    options.add_json(parser)
+    options.add_machine(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Draw and print."""
+    import torch
+
+    from elman.cli import show
+    from elman.data.detokenise import detokenise
+    from elman.generation import Sampling, generate
+    from elman.run import load
+
+    device = options.use_machine(args)
+    options.at_least(0, "--tokens", args.tokens)
+    loaded = load(args.folder, device)
+    sampling = Sampling(
+        temperature=args.temperature,
+        top_k=args.top_k,
+        top_p=args.top_p,
+        forbidden=() if args.unk else loaded.unspeakable,
+    )
+    sampling.check()
+    prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
+    read, state = _beginning(loaded, prompt, args.state)
+    generator = torch.Generator(device).manual_seed(args.seed)
+    text = loaded.recipe.data.text
+    printer = _Printer(text, prompt, raw=args.raw)
+    words: list[str] = []
+    last = read[-1]
+    for count, (symbol, before) in enumerate(generate(loaded.model, read, state, sampling, generator)):
+        state = before
+        if count == args.tokens:
+            break
+        last = symbol
+        word = loaded.vocabulary.words[symbol]
+        if args.json or args.save_state:
+            words.append(word)
+        if not args.json:
+            printer.write(word)
+    if args.save_state:
+        _save_state(args.save_state, loaded, state, last)
+    if args.json:
+        show.print_json({"prompt": prompt, "words": words, "text": detokenise(words, text), "seed": args.seed})
+    else:
+        printer.end()
+    return 0
+
+
+class _Printer:
+    """Prints words as they come, as readable text or, where asked, as they are."""
+
+    def __init__(self, options: "TextOptions", prompt: str, *, raw: bool) -> None:
+        import msgspec
+
+        from elman.data.detokenise import Detokeniser
+        from elman.data.text import tokenise
+
+        undo = Detokeniser(msgspec.structs.replace(options, tokenisation="words") if raw else options)
+        self.text_of = undo.add
+        if prompt:
+            sys.stdout.write(prompt)
+            for word in tokenise(prompt, options):
+                undo.add(word)
+
+    def write(self, word: str) -> None:
+        sys.stdout.write(self.text_of(word))
+        sys.stdout.flush()
+
+    def end(self) -> None:
+        sys.stdout.write("\n")
+
+
+def _beginning(loaded: "Run", prompt: str, state_file: Path | None) -> "tuple[list[int], State]":
+    if state_file is None:
+        return [loaded.first, *loaded.encode(prompt)], loaded.begin()
+    from elman.learning import checkpoint
+    from elman.state import rebuild
+
+    tensors, facts = checkpoint.load(state_file)
+    if facts.get("vocabulary") != loaded.vocabulary.digest or facts.get("recipe") != loaded.recipe.title:
+        raise UserError(f"{state_file}: the state of another model; it was saved from {facts.get('run', 'elsewhere')}")
+    names = (tensors[str(index)].to(loaded.device) for index in range(len(tensors)))
+    return [facts["last"], *loaded.encode(prompt)], rebuild(loaded.begin(), names)
+
+
+def _save_state(path: Path, loaded: "Run", state: "State", last: int) -> None:
+    from elman.learning import checkpoint
+    from elman.state import leaves
+
+    tensors = {str(index): leaf for index, leaf in enumerate(leaves(state))}
+    facts = {
+        "vocabulary": loaded.vocabulary.digest,
+        "recipe": loaded.recipe.title,
+        "run": str(loaded.path),
+        "last": last,
+    }
+    checkpoint.save(path, tensors, facts)

@@ -1,0 +1,46 @@
+"""Arguments that several commands share, and what they mean."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from elman.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
+
+
+def add_machine(parser: argparse.ArgumentParser) -> None:
+    """--device and --threads."""
+    group = parser.add_argument_group("machine")
+    group.add_argument("--device", default="auto", help="auto (a GPU if there is one), cpu, cuda, cuda:1 (default: auto)")
+    group.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: what torch chooses)")
+
+
+def use_machine(args: argparse.Namespace) -> "torch.device":
+    """Set the number of threads and return the device."""
+    import torch
+
+    from elman.device import choose_device
+
+    if args.threads is not None:
+        if args.threads < 1:
+            raise UserError(f"--threads is {args.threads}; it must be 1 or more")
+        torch.set_num_threads(args.threads)
+    return choose_device(args.device)
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """--json."""
+    parser.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
+
+
+def add_run(parser: argparse.ArgumentParser, help: str = "a run folder, as `elman train --out` wrote it") -> None:
+    """The positional RUN."""
+    parser.add_argument("folder", metavar="RUN", type=Path, help=help)
+
+
+def at_least(minimum: float, name: str, value: float | None) -> None:
+    """Raises UserError where a number is too small."""
+    if value is not None and value < minimum:
+        raise UserError(f"{name} is {value:g}; it must be {minimum:g} or more")

@@ -1,0 +1,32 @@
+"""elman recipes."""
+
+import argparse
+
+from elman.cli import options, show
+
+
+def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The command's arguments."""
+    parser = commands.add_parser(
+        "recipes",
+        help="the recipes that come with elman",
+        description="List the recipes that come with elman, with the published perplexities where there are some.",
+    )
+    options.add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """List."""
+    from elman.recipe_book import shipped
+
+    rows = [
+        {"path": str(path), "title": recipe.title, "expected": None if recipe.expected is None else recipe.expected.test}
+        for path, recipe in shipped()
+    ]
+    if args.json:
+        show.print_json(rows)
+        return 0
+    table = [[row["path"], row["title"], "" if row["expected"] is None else f"{row['expected']:g}"] for row in rows]
+    show.print_table("recipes", ["recipe", "title", "published test"], table)
+    return 0

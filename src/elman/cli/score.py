@@ -1,0 +1,116 @@
+"""elman score."""
+
+import argparse
+import csv
+import io
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from elman.cli import options
+from elman.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The command's arguments."""
+    parser = commands.add_parser(
+        "score",
+        help="log-probability and surprisal of every token and sentence of a text",
+        description="Log-probability (natural) and surprisal (bits) of a text, sentence by sentence. Sentences are"
+        " independent of each other unless --document carries the state from one to the next.",
+    )
+    options.add_run(parser)
+    parser.add_argument("file", metavar="FILE", help="a UTF-8 text, read as the training text was; - is standard input")
+    parser.add_argument("--document", action="store_true", help="the sentences are one text: carry the state")
+    parser.add_argument("--by", choices=["token", "sentence"], default="token", help="a row a token (default) or sentence")
+    parser.add_argument("--format", choices=["tsv", "jsonl"], default="tsv", help="tab-separated (default) or JSON lines")
+    parser.add_argument("--json", action="store_const", const="jsonl", dest="format", help="the same as --format jsonl")
+    options.add_machine(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Score and print."""
+    from elman.run import load
+
+    device = options.use_machine(args)
+    loaded = load(args.folder, device)
+    lines = _lines(args.file)
+    known = loaded.vocabulary.ids
+    fold = loaded.recipe.data.text.lowercase
+    rows = by_token if args.by == "token" else by_sentence
+    write = _tsv if args.format == "tsv" else _jsonl
+    scored = loaded.score(lines, document=args.document)
+    write(rows(scored, lambda word: (word.lower() if fold else word) not in known))
+    return 0
+
+
+def by_token(scored: Iterable[tuple[list[str], "np.ndarray"]], unknown) -> Iterator[dict[str, object]]:  # noqa: ANN001
+    """A row for every token."""
+    from elman.evaluation.scoring import surprisal
+
+    for number, (words, log_probs) in enumerate(scored, start=1):
+        bits = surprisal(log_probs)
+        for position, word in enumerate(words):
+            yield {
+                "sentence": number,
+                "position": position + 1,
+                "token": word,
+                "log_prob": round(float(log_probs[position]), 6),
+                "surprisal": round(float(bits[position]), 6),
+                "unknown": int(unknown(word)),
+            }
+
+
+def by_sentence(scored: Iterable[tuple[list[str], "np.ndarray"]], unknown) -> Iterator[dict[str, object]]:  # noqa: ANN001
+    """A row for every sentence."""
+    from elman.evaluation.scoring import surprisal
+
+    for number, (words, log_probs) in enumerate(scored, start=1):
+        total = float(log_probs.sum(dtype="float64"))
+        yield {
+            "sentence": number,
+            "tokens": len(words),
+            "unknown": sum(map(unknown, words)),
+            "log_prob": round(total, 6),
+            "surprisal": round(float(surprisal([total])[0]), 6),
+            "bits_per_token": round(float(surprisal([total / len(words)])[0]), 6),
+            "text": " ".join(words),
+        }
+
+
+def _tsv(rows: Iterable[dict[str, object]]) -> None:
+    writer: csv.DictWriter[str] | None = None
+    for row in rows:
+        if writer is None:
+            writer = csv.DictWriter(sys.stdout, list(row), delimiter="\t", lineterminator="\n")
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def _jsonl(rows: Iterable[dict[str, object]]) -> None:
+    for row in rows:
+        print(json.dumps(row, ensure_ascii=False))
+
+
+def _lines(name: str) -> list[str]:
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise UserError(f"{name}: cannot be read ({error.strerror}); give a text file, or - for standard input") from None
+    shown = "standard input" if name == "-" else name
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{shown}: not UTF-8 at byte {error.start} (0x{data[error.start]:02x}); convert it first, for example with:"
+            " iconv -f LATIN1 -t UTF-8"
+        ) from None
+    if not text.strip():
+        raise UserError(f"{shown}: {'only blank lines' if text else 'the file is empty'}; give a text to score")
+    return list(io.StringIO(text))

@@ -1,0 +1,167 @@
+"""What a person sees while waiting: progress on stderr, tables, and watchers of training."""
+
+import contextlib
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from elman.data.windows import Span
+    from elman.learning.progress import Progress as TrainingProgress
+
+
+def log() -> Console:
+    """The console of logs and progress, on stderr."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """One JSON value on stdout."""
+    print(json.dumps(value, ensure_ascii=False))
+
+
+def print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
+    """A table on stdout; columns after the first are aligned to the right."""
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    for index, name in enumerate(header):
+        table.add_column(name, justify="right" if index else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    Console(highlight=False, width=None if sys.stdout.isatty() else 120).print(table)
+
+
+def bar(*columns: str) -> Progress:
+    """A progress bar on stderr with extra text columns."""
+    texts = [TextColumn(column) for column in columns]
+    parts = (TextColumn("{task.description}"), BarColumn(bar_width=24), TaskProgressColumn(), *texts)
+    return Progress(*parts, console=log(), transient=True)
+
+
+@contextlib.contextmanager
+def counting(description: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar for something that tells (done, in all)."""
+    with bar() as shown:
+        task = shown.add_task(description, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
+
+
+@contextlib.contextmanager
+def preparing() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar for the preparation of data, which tells (what, bytes done, bytes in all)."""
+    with bar() as shown:
+        task = shown.add_task("reading text", total=None)
+        yield lambda what, done, total: shown.update(task, description=what, completed=done, total=total)
+
+
+class TrainingBar:
+    """A bar with loss, perplexity, speed and time left; a line for each validation."""
+
+    def __init__(self) -> None:
+        self.console = log()
+
+    def begin(self, epochs: int, windows: int, progress: "TrainingProgress") -> None:
+        """Show the bar."""
+        self.total = epochs * windows
+        columns = ("loss {task.fields[loss]:.3f}", "ppl {task.fields[ppl]:.1f}", "{task.fields[speed]:,.0f} tok/s")
+        self.bar = Progress(
+            TextColumn("epoch {task.fields[epoch]}"),
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            *map(TextColumn, columns),
+            TextColumn("{task.fields[left]} left"),
+            console=self.console,
+            transient=True,
+        )
+        fields = {"epoch": progress.epoch + 1, "loss": math.nan, "ppl": math.nan, "speed": 0.0, "left": "?"}
+        self.task = self.bar.add_task("", total=self.total, completed=progress.step, **fields)
+        self.smooth, self.tokens, self.steps = math.nan, 0, 0
+        self.started = time.monotonic()
+        self.bar.start()
+
+    def step(self, progress: "TrainingProgress", span: "Span", loss: float) -> None:
+        """Advance."""
+        self.smooth = loss if math.isnan(self.smooth) else 0.98 * self.smooth + 0.02 * loss
+        self.steps += 1
+        self.tokens += span.length * self.columns
+        elapsed = time.monotonic() - self.started
+        left = elapsed / self.steps * max(0, self.total - progress.step)
+        self.bar.update(
+            self.task,
+            completed=progress.step,
+            epoch=progress.epoch + 1,
+            loss=self.smooth,
+            ppl=math.exp(min(self.smooth, 700)),
+            speed=self.tokens / elapsed,
+            left=duration(left),
+        )
+
+    columns = 1
+    """Columns of a batch, for the speed."""
+
+    def record(self, record: dict[str, Any]) -> None:
+        """A line for validations and events; where there is no terminal, for training too."""
+        place = f"epoch {record['epoch']:6.2f}  step {record['step']:6d}"
+        if record["kind"] == "valid":
+            note = "  best so far" if record["best"] else ""
+            note += "  (averaged weights)" if record["averaged"] else ""
+            self.console.print(
+                f"{place}  valid ppl {record['perplexity']:8.2f}  {duration(record['seconds'])}{note}"
+            )
+        elif record["kind"] == "event":
+            self.console.print(f"{place}  {record['event']}: {record['message']}")
+        elif not self.console.is_terminal:
+            speed = f"{record['tokens_per_s']:,.0f} tok/s"
+            self.console.print(f"{place}  train ppl {record['perplexity']:8.2f}  lr {record['lr']:.4g}  {speed}")
+
+    def end(self) -> None:
+        """Remove the bar."""
+        self.bar.stop()
+
+
+class TensorBoard:
+    """Scalars for TensorBoard (pip install elman[tensorboard])."""
+
+    def __init__(self, folder: Path) -> None:
+        from elman.errors import UserError
+
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            raise UserError("--tensorboard needs the package tensorboard: pip install 'elman[tensorboard]'") from None
+        self.writer = SummaryWriter(str(folder / "tensorboard"))
+
+    def begin(self, epochs: int, windows: int, progress: "TrainingProgress") -> None:
+        """Nothing to do."""
+
+    def step(self, progress: "TrainingProgress", span: "Span", loss: float) -> None:
+        """Nothing to do."""
+
+    def record(self, record: dict[str, Any]) -> None:
+        """Write the numbers of a record."""
+        for key, value in record.items():
+            if key not in ("kind", "step", "phase", "event", "message"):
+                self.writer.add_scalar(f"{record['kind']}/{key}", float(value), record["step"])
+
+    def end(self) -> None:
+        """Flush."""
+        self.writer.close()
+
+
+def duration(seconds: float) -> str:
+    """1:05:09 or 5:09.
+
+    Example:
+        >>> duration(3909), duration(309)
+        ('1:05:09', '5:09')
+    """
+    minutes, second = divmod(round(seconds), 60)
+    hour, minute = divmod(minutes, 60)
+    return f"{hour}:{minute:02d}:{second:02d}" if hour else f"{minute}:{second:02d}"

@@ -1,0 +1,156 @@
+"""elman train."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from elman.cli import options, show
+from elman.errors import UserError
+
+if TYPE_CHECKING:
+    from elman.experiment import Experiment
+
+
+def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The command's arguments."""
+    parser = commands.add_parser(
+        "train",
+        help="train a model from a recipe",
+        description="Train a model. The run folder holds everything: recipe, vocabulary, checkpoints, metrics, results,"
+        " report. Ctrl-C and SIGTERM finish the step and save; --resume goes on bit for bit.",
+    )
+    parser.add_argument("recipe", nargs="?", type=Path, help="a TOML recipe (with --resume: that of the run)")
+    parser.add_argument("--data", help="folder with train.txt, valid.txt, test.txt; one text file; or a known corpus")
+    parser.add_argument("--out", type=Path, help="the run folder (default: runs/NAME-OF-RECIPE)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the recipe")
+    parser.add_argument("--seed", type=int, help="change the recipe's seed")
+    parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
+    parser.add_argument("--init", type=Path, metavar="RUN", help="start from the weights of another run")
+    parser.add_argument("--max-minutes", type=float, metavar="M", help="stop after M minutes, evaluate and report")
+    parser.add_argument("--baselines", action="store_true", help="also compute unigram and Kneser-Ney baselines")
+    parser.add_argument("--tensorboard", action="store_true", help="write RUN/tensorboard")
+    parser.add_argument("--dry-run", action="store_true", help="only say parameters, memory, minutes an epoch, total")
+    options.add_json(parser)
+    options.add_machine(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train, evaluate, report."""
+    from elman import config
+    from elman.experiment import Experiment
+
+    recipe_path = _recipe_path(args)
+    settings = [*args.set, *([] if args.seed is None else [f"seed={args.seed}"])]
+    recipe = config.load_recipe(recipe_path, settings)
+    out = args.out or Path("runs") / recipe_path.stem
+    device = options.use_machine(args)
+    options.at_least(0, "--max-minutes", args.max_minutes)
+    data = args.data
+    if args.resume and data is None:
+        data = _source_of(out)
+    if args.dry_run:
+        return dry_run(recipe, data, device, args.json)
+    with show.preparing() as progress:
+        experiment = Experiment(
+            recipe, out, data=data, device=device, resume=args.resume, init=args.init, progress=progress
+        )
+    return conduct(experiment, args)
+
+
+def conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
+    """Train an experiment, evaluate it, print what came out and write the report."""
+    from elman.learning.trainer import Outcome, Watcher
+    from elman.report.page import write_report
+
+    console, recipe, out = show.log(), experiment.recipe, experiment.out
+    parameters = sum(parameter.numel() for parameter in experiment.model.parameters())
+    corpus = experiment.corpus
+    console.print(f"[bold]{recipe.title}[/]: {parameters:,} parameters on {experiment.device}, into {out}")
+    for name, split in corpus.splits.items():
+        console.print(f"  {name:5} {len(split.tokens):>11,} tokens, {split.unknown:,} unknown")
+    console.print(f"  vocabulary {len(corpus.vocabulary):,}")
+    bar = show.TrainingBar()
+    bar.columns = recipe.training.batch_size
+    watchers: list[Watcher] = [bar]
+    if args.tensorboard:
+        watchers.append(show.TensorBoard(out))
+    outcome = experiment.train(watchers, args.max_minutes)
+    if outcome is Outcome.INTERRUPTED:
+        console.print(f"stopped and saved; go on with: elman train --resume --out {out}")
+        return 130
+    if outcome is Outcome.OUT_OF_TIME:
+        console.print(f"the time is over; go on with: elman train --resume --out {out}")
+    with show.counting("evaluating") as advance:
+        results = experiment.finish(progress=advance)
+    baselines = []
+    if args.baselines:
+        console.print("computing n-gram baselines")
+        baselines = experiment.baselines()
+    page = write_report([out])
+    if args.json:
+        show.print_json({"run": str(out), "results": results, "baselines": baselines, "report": str(page)})
+        return 0
+    _print_results(recipe.title, results, baselines)
+    print(f"report: {page}")
+    return 0
+
+
+def dry_run(recipe, data, device, as_json: bool) -> int:  # noqa: ANN001
+    """Say what training would cost."""
+    from elman.estimate import estimate
+
+    with show.counting("timing a few steps") as advance:
+        cost = estimate(recipe, data, device, advance)
+    if as_json:
+        show.print_json(cost)
+        return 0
+    rows = [[name, value] for name, value in cost_rows(cost)]
+    show.print_table(recipe.title, ["", "estimate"], rows)
+    return 0
+
+
+def cost_rows(cost: dict[str, float]) -> list[tuple[str, str]]:
+    """An estimate in words."""
+    return [
+        ("parameters", f"{cost['parameters']:,}"),
+        ("peak memory", f"{cost['peak_mb']:,.0f} MB"),
+        ("speed", f"{cost['tokens_per_s']:,.0f} tokens/s"),
+        ("minutes an epoch", f"{cost['minutes_per_epoch']:.1f}"),
+        ("epochs", f"{cost['epochs']}"),
+        ("minutes in all", f"{cost['minutes']:.0f}"),
+    ]
+
+
+def _print_results(title: str, results: list[dict], baselines: list[dict]) -> None:  # type: ignore[type-arg]
+    rows = [
+        [row.get("name", "this model"), row["split"], f"{row['perplexity']:.2f}", f"{row['bits_per_token']:.3f}",
+         f"{row['bits_per_character']:.3f}", f"{row['tokens']:,}"]
+        for row in [*baselines, *results]
+    ]  # fmt: skip
+    show.print_table(title, ["model", "split", "perplexity", "bits/token", "bits/char", "tokens"], rows)
+
+
+def _recipe_path(args: argparse.Namespace) -> Path:
+    if args.recipe is not None:
+        return args.recipe
+    if not args.resume:
+        raise UserError("give a RECIPE, such as recipes/ptb/lab-awd-lstm.toml; `elman recipes` lists them")
+    if args.out is None:
+        raise UserError("--resume needs --out RUN (or the RECIPE whose run is to go on)")
+    if not (args.out / "recipe.toml").is_file():
+        raise UserError(f"{args.out} is not a run folder: it has no recipe.toml; nothing to resume, leave out --resume")
+    return args.out / "recipe.toml"
+
+
+def _source_of(out: Path) -> str | None:
+    import json
+
+    try:
+        return json.loads((out / "data.json").read_text(encoding="utf-8"))["source"]
+    except FileNotFoundError:
+        return None
+    except (KeyError, ValueError):
+        print(f"elman: {out / 'data.json'} is damaged; give --data", file=sys.stderr)
+        return None

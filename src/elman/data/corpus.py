@@ -1,0 +1,223 @@
+"""A corpus: a vocabulary and the splits of a text as memory-mapped ids."""
+
+import dataclasses
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from elman.data import cache as store
+from elman.data import catalog
+from elman.data.cache import Progress
+from elman.data.options import TextOptions
+from elman.data.sources import Section, demand, find_sections
+from elman.data.text import Line, fold, passages
+from elman.data.vocabulary import Vocabulary
+from elman.errors import UserError
+from elman.files import sha256_file
+
+__all__ = ["Corpus", "Split", "TextOptions", "encode_lines", "open_corpus"]
+
+Parts = dict[str, tuple[Section, str]]
+"""Where each split is, and the digest of its file."""
+
+_FORMAT = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Split:
+    """One split of a corpus.
+
+    Attributes:
+        name: `train`, `valid` or `test`.
+        tokens: the ids, [N] int32, memory-mapped and read-only.
+        unknown: how many of them are `<unk>`, because the text says so or because the word is not known.
+        characters: how many characters of text the tokens stand for, one for each `<eos>` included.
+        lines: how many lines were read (one longer than 64 KiB counts as several).
+        sha256: digest of the source file.
+
+    """
+
+    name: str
+    tokens: npt.NDArray[np.int32]
+    unknown: int
+    characters: int
+    lines: int
+    sha256: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Corpus:
+    """A text that is ready for a model."""
+
+    name: str
+    source: str
+    options: TextOptions
+    vocabulary: Vocabulary
+    splits: dict[str, Split]
+
+    def split(self, name: str) -> Split:
+        """The split of this name.
+
+        Raises:
+            UserError: the corpus does not have it.
+
+        """
+        if name not in self.splits:
+            raise UserError(f"{self.source}: no {name} split; it has {', '.join(self.splits)}")
+        return self.splits[name]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the vocabulary, the source files and the options."""
+        parts = [self.vocabulary.digest, msgspec.json.encode(self.options, order="sorted").decode()]
+        parts += [f"{name} {split.sha256}" for name, split in self.splits.items()]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def describe(self) -> dict[str, Any]:
+        """What a run records about its data, ready for JSON."""
+        return {
+            "name": self.name,
+            "source": self.source,
+            **msgspec.to_builtins(self.options),
+            "vocabulary": {"size": len(self.vocabulary), "digest": self.vocabulary.digest},
+            "splits": {
+                name: {
+                    "tokens": len(split.tokens),
+                    "unknown": split.unknown,
+                    "characters": split.characters,
+                    "lines": split.lines,
+                    "sha256": split.sha256,
+                }
+                for name, split in self.splits.items()
+            },
+            "digest": self.digest,
+        }
+
+
+def open_corpus(
+    source: str | Path,
+    options: TextOptions,
+    *,
+    vocabulary: Vocabulary | None = None,
+    cache: Path | None = None,
+    progress: Progress | None = None,
+) -> Corpus:
+    """Open a corpus, encoding it first if that was not done before.
+
+    Args:
+        source: the name of a known corpus (`elman data list`), a folder with `train.txt`, `valid.txt` and
+            `test.txt`, or one text file, which is cut by the rule of `elman.data.sources.cut`. A folder that
+            is called like a known corpus is meant by `./name`.
+        options: how the text becomes tokens.
+        vocabulary: the vocabulary to use, as for evaluation with the one of a run; then splits may be
+            missing, and `min_count`, `max_vocabulary` and `vocabulary_from` do nothing. Without it the vocabulary is
+            counted and all three splits must be there.
+        cache: where encoded texts are kept; by default `elman.data.cache.cache_folder()`.
+        progress: told what is being done, the bytes done and all bytes.
+
+    Raises:
+        UserError: the source, one of its files or its text cannot be used.
+
+    """
+    cache = store.cache_folder() if cache is None else cache
+    known = isinstance(source, str) and catalog.is_known(source)
+    path = catalog.locate(str(source), cache) if known else Path(source)
+    try:
+        parts = _find_parts(path, options, all_three=vocabulary is None)
+    except OSError as error:
+        raise UserError(f"{error.filename}: cannot be read ({error.strerror}); give a text file") from None
+    if vocabulary is None:
+        vocabulary = _counted_vocabulary(path, parts, options, cache, progress)
+    reading = [options.tokenisation, str(options.lowercase), options.eos, vocabulary.digest]
+    folder = cache / "encoded" / _key(parts, reading)
+    records = store.load_record(folder)
+    if records is None:
+        records = {}
+        for name, (section, sha256) in parts.items():
+            target = folder / f"{name}.int32"
+            records[name] = store.encode_section(section, sha256, vocabulary, options, target, progress)
+        store.save_record(folder, records)
+    return Corpus(
+        name=path.stem if path.is_file() else path.resolve().name,
+        source=str(source),
+        options=options,
+        vocabulary=vocabulary,
+        splits={name: _open_split(name, record, folder) for name, record in records.items()},
+    )
+
+
+def encode_lines(
+    lines: Iterable[str], vocabulary: Vocabulary, options: TextOptions
+) -> Iterator[tuple[list[str], npt.NDArray[np.int32]]]:
+    """Encode text as it comes, a sentence at a time: what `<eos>` ends, or without `<eos>` a line.
+
+    Yields:
+        The tokens as they stand in the text (capitals kept, unknown words shown) and their ids, [N] int32.
+
+    Raises:
+        UserError: a word is not known and the vocabulary has no `<unk>`.
+
+    """
+    as_written = msgspec.structs.replace(options, lowercase=False)
+    sentence: list[str] = []
+    for passage in passages((Line(line, True) for line in lines), as_written):
+        sentence += passage.words
+        if (passage.closed or options.eos == "none") and sentence:
+            yield sentence, vocabulary.encode(fold(sentence) if options.lowercase else sentence)
+            sentence = []
+
+
+def _find_parts(source: Path, options: TextOptions, *, all_three: bool) -> Parts:
+    sections = find_sections(source, options)
+    if all_three:
+        demand(sections, source)
+    elif not sections:
+        raise UserError(f"{source}: no split is there; give a folder with train.txt, valid.txt or test.txt")
+    digests = {file: sha256_file(file) for file in {section.path for section in sections.values()}}
+    return {name: (section, digests[section.path]) for name, section in sections.items()}
+
+
+def _open_split(name: str, record: store.SplitRecord, folder: Path) -> Split:
+    return Split(
+        name=name,
+        tokens=store.map_tokens(folder / f"{name}.int32", record.tokens),
+        unknown=record.unknown,
+        characters=record.characters,
+        lines=record.lines,
+        sha256=record.sha256,
+    )
+
+
+def _counted_vocabulary(
+    source: Path, parts: Parts, options: TextOptions, cache: Path, progress: Progress | None
+) -> Vocabulary:
+    path = (
+        cache / "vocabularies" / f"{_key(parts, [msgspec.json.encode(options, order='sorted').decode()])}.tsv"
+    )
+    if path.is_file():
+        return Vocabulary.load(path)
+    names = parts if options.vocabulary_from == "all" else ["train"]
+    counts = store.count_words([parts[name][0] for name in names], options, progress)
+    try:
+        vocabulary = Vocabulary.from_counts(
+            counts,
+            options.min_count,
+            options.max_vocabulary,
+            add_eos=options.eos != "none",
+            add_unk=options.tokenisation == "raw",
+        )
+    except UserError as error:
+        raise UserError(f"{source}: {error}") from None
+    vocabulary.save(path)
+    return vocabulary
+
+
+def _key(parts: Parts, more: list[str]) -> str:
+    lines = [f"format {_FORMAT}", *more]
+    lines += [f"{name} {sha256} {section.start} {section.stop}" for name, (section, sha256) in parts.items()]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]

@@ -1,0 +1,99 @@
+"""Files from the network: resumed when broken off, checked, never left half done under their own name."""
+
+import http.client
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from elman.errors import UserError
+from elman.files import sha256_file
+
+_BLOCK = 1 << 16
+
+
+def download(
+    urls: tuple[str, ...],
+    path: Path,
+    *,
+    sha256: str | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+    timeout: float = 30.0,
+) -> str:
+    """Fetch a file from the first of its addresses that answers.
+
+    What has arrived is kept as `path` with `.part` added until it is whole, and a second call goes on from
+    there.
+
+    Args:
+        urls: addresses of the same file, the preferred one first.
+        path: where it goes.
+        sha256: the digest it must have, if that is known.
+        progress: told the file's name, the bytes that are there and all bytes (0 if that is not known).
+        timeout: seconds of silence after which an address is given up.
+
+    Returns:
+        The SHA-256 of the file.
+
+    Raises:
+        UserError: no address gave the whole file, or it is another file than it should be.
+
+    """
+    failures = []
+    for url in urls:
+        part = path.with_name(f"{path.name}.part")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _fetch(url, part, progress, timeout)
+        except (OSError, http.client.HTTPException, _IncompleteError) as error:
+            failures.append(f"{url} ({_reason(error)})")
+            continue
+        found = sha256_file(part)
+        if sha256 is not None and found != sha256:
+            part.unlink()
+            failures.append(f"{url} (SHA-256 {found} instead of {sha256})")
+            continue
+        part.replace(path)
+        return found
+    raise UserError(
+        f"could not download {'; '.join(failures)}; try again when there is a network (what has arrived is "
+        f"kept), or fetch the file by hand and put it at {path}"
+    )
+
+
+class _IncompleteError(Exception):
+    pass
+
+
+def _fetch(url: str, part: Path, progress: Callable[[str, int, int], None] | None, timeout: float) -> None:
+    done = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
+    try:
+        response = urllib.request.urlopen(request, timeout=timeout)
+    except urllib.error.HTTPError as error:
+        if error.code != 416 or not done:
+            raise
+        part.unlink()
+        _fetch(url, part, progress, timeout)
+        return
+    with response:
+        if not (
+            response.status == 206 and response.headers.get("Content-Range", "").startswith(f"bytes {done}-")
+        ):
+            done = 0
+        length = response.headers.get("Content-Length")
+        total = done + int(length) if length else 0
+        with part.open("ab" if done else "wb") as file:
+            while block := response.read(_BLOCK):
+                file.write(block)
+                done += len(block)
+                if progress is not None:
+                    progress(f"downloading {part.stem}", done, total)
+    if total and done != total:
+        raise _IncompleteError(f"broken off after {done} of {total} bytes")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, urllib.error.HTTPError):
+        return f"HTTP {error.code} {error.reason}"
+    return str(error.reason) if isinstance(error, urllib.error.URLError) else str(error)

@@ -1,0 +1,183 @@
+"""The words a model knows: numbered, counted, saved beside it."""
+
+import dataclasses
+import functools
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from elman.errors import UserError
+from elman.files import write_atomic
+
+UNK = "<unk>"
+EOS = "<eos>"
+
+_ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_UNESCAPES = {escaped: plain for plain, escaped in _ESCAPES.items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class Vocabulary:
+    """Words in the order of their ids, each with its count in the text the vocabulary was made from.
+
+    >>> vocabulary = Vocabulary.from_counts(Counter("to be or not to be".split()), add_unk=True)
+    >>> vocabulary.words
+    ('to', 'be', 'or', 'not', '<eos>', '<unk>')
+    >>> vocabulary.encode(["not", "seen"])
+    array([3, 5], dtype=int32)
+    """
+
+    words: tuple[str, ...]
+    counts: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        assert len(self.words) == len(self.counts), "one count a word"
+        assert len(self.ids) == len(self.words), "no word twice"
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @functools.cached_property
+    def ids(self) -> dict[str, int]:
+        """The id of every word."""
+        return {word: index for index, word in enumerate(self.words)}
+
+    @property
+    def unk(self) -> int | None:
+        """The id of `<unk>`, if it is there."""
+        return self.ids.get(UNK)
+
+    @property
+    def eos(self) -> int | None:
+        """The id of `<eos>`, if it is there."""
+        return self.ids.get(EOS)
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """The SHA-256 of the saved form: what `sha256sum vocabulary.tsv` prints."""
+        return hashlib.sha256(self._table().encode()).hexdigest()
+
+    def encode(self, words: Iterable[str]) -> npt.NDArray[np.int32]:
+        """The ids of `words`, [N]; a word that is not known gets the id of `<unk>`.
+
+        Raises:
+            UserError: a word is not known and there is no `<unk>`.
+
+        """
+        ids, unk = self.ids, self.unk
+        if unk is not None:
+            return np.fromiter((ids.get(word, unk) for word in words), dtype=np.int32)
+        try:
+            return np.fromiter((ids[word] for word in words), dtype=np.int32)
+        except KeyError as missing:
+            raise UserError(
+                f"the word {missing.args[0]!r} is not in the vocabulary of {len(self)} words, which has no "
+                f"{UNK}; train with min_count = 2 or more to have one"
+            ) from None
+
+    def decode(self, ids: Iterable[int] | npt.NDArray[Any]) -> list[str]:
+        """The words of `ids`."""
+        return [self.words[index] for index in ids]
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: Counter[str],
+        min_count: int = 1,
+        max_size: int | None = None,
+        *,
+        add_eos: bool = True,
+        add_unk: bool = False,
+    ) -> "Vocabulary":
+        """Choose and number words by falling count; equal counts keep the order of first appearance.
+
+        `<eos>` is there if it was counted or `add_eos`; `<unk>` if it was counted, if `add_unk`, or if a word
+        was left out or could be (`min_count` above 1). What is left out is counted for `<unk>`.
+
+        Args:
+            counts: how often each word was seen, `<eos>` and `<unk>` among them where the text has them.
+            min_count: words seen less often are left out.
+            max_size: how many words there may be at most, `<eos>` and `<unk>` included; the rarest are left
+                out.
+            add_eos: have `<eos>` even where none was counted.
+            add_unk: have `<unk>` even where nothing needs it yet.
+
+        Raises:
+            UserError: fewer than two words, `<eos>` and `<unk>` not counted, are left.
+
+        """
+        ordinary = [(word, count) for word, count in counts.items() if word not in (EOS, UNK)]
+        kept = sorted((item for item in ordinary if item[1] >= min_count), key=lambda item: -item[1])
+        special = {EOS: counts[EOS]} if add_eos or EOS in counts else {}
+        unk = add_unk or UNK in counts or min_count > 1
+        if max_size is not None and len(kept) + len(special) + unk > max_size:
+            kept, unk = kept[: max(0, max_size - len(special) - 1)], True
+        _demand_two_words(ordinary, kept, min_count, max_size)
+        if unk:
+            left_out = sum(count for _, count in ordinary) - sum(count for _, count in kept)
+            special[UNK] = counts[UNK] + left_out
+        table = sorted([*kept, *special.items()], key=lambda item: -item[1])
+        return cls(tuple(word for word, _ in table), tuple(count for _, count in table))
+
+    def save(self, path: Path) -> None:
+        r"""Write one `word TAB count` a line by id (`\t`, `\n`, `\r`, `\\` escaped in words)."""
+        write_atomic(path, self._table())
+
+    @classmethod
+    def load(cls, path: Path) -> "Vocabulary":
+        """Read what `save` wrote.
+
+        Raises:
+            UserError: no such file, or a line that is not `word TAB count`.
+
+        """
+        try:
+            lines = path.read_bytes().decode().split("\n")
+        except OSError as error:
+            raise UserError(
+                f"{path}: cannot be read ({error.strerror}); a run folder keeps its vocabulary here"
+            ) from None
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"{path}: not UTF-8 at byte {error.start}; restore the file from its run"
+            ) from None
+        table: dict[str, int] = {}
+        for number, line in enumerate(lines[:-1] if lines[-1] == "" else lines, start=1):
+            word, _, count = line.partition("\t")
+            word = re.sub(r"\\[\\tnr]", lambda match: _UNESCAPES[match[0]], word)
+            if not word or not re.fullmatch("[0-9]+", count):
+                raise UserError(f"{path}:{number}: expected a word, a tab and its count, found {line!r}")
+            if word in table:
+                raise UserError(f"{path}:{number}: the word {word!r} is there twice; every word has one line")
+            table[word] = int(count)
+        if not table:
+            raise UserError(f"{path}: the vocabulary is empty; restore the file from its run")
+        return cls(tuple(table), tuple(table.values()))
+
+    def _table(self) -> str:
+        lines = zip(self.words, self.counts, strict=True)
+        return "".join(f"{_escape(word)}\t{count}\n" for word, count in lines)
+
+
+def _escape(word: str) -> str:
+    return re.sub(r"[\\\t\n\r]", lambda match: _ESCAPES[match[0]], word)
+
+
+def _demand_two_words(
+    ordinary: list[tuple[str, int]], kept: list[tuple[str, int]], min_count: int, max_size: int | None
+) -> None:
+    if len(ordinary) < 2:
+        found = f"only the word {ordinary[0][0]!r}" if ordinary else "no word"
+        raise UserError(f"the text has {found} besides {EOS} and {UNK}; a vocabulary needs two words or more")
+    if len(kept) < 2:
+        raise UserError(
+            f"of {len(ordinary)} words {len(kept)} are left with min_count = {min_count} and "
+            f"max_vocabulary = {max_size or 'none'}; a vocabulary needs two words or more: lower min_count "
+            "or raise max_vocabulary"
+        )

@@ -1,0 +1,213 @@
+"""From a stream of tokens to windows of T steps by B columns."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from elman.data.vocabulary import Vocabulary
+from elman.errors import UserError
+
+
+class Batch(NamedTuple):
+    """One window.
+
+    Attributes:
+        inputs: symbols [T, B].
+        targets: the symbol after each, [T, B].
+        mask: which targets count, bool [T, B]; None means all.
+        fresh: which columns begin a sequence here, bool [B]; None means none.
+
+    """
+
+    inputs: Tensor
+    targets: Tensor
+    mask: Tensor | None = None
+    fresh: Tensor | None = None
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same window on another device."""
+        return Batch(*(None if part is None else part.to(device, non_blocking=True) for part in self))  # type: ignore[arg-type]
+
+    def columns(self, rows: slice) -> "Batch":
+        """A slice of the columns."""
+        mask = None if self.mask is None else self.mask[:, rows]
+        fresh = None if self.fresh is None else self.fresh[rows]
+        return Batch(self.inputs[:, rows], self.targets[:, rows], mask, fresh)
+
+
+class Span(NamedTuple):
+    """Where a window lies in the columns: from step `start`, `length` steps."""
+
+    start: int
+    length: int
+
+
+class TrainingWindows:
+    """A stream cut into B columns that are read side by side; the remainder is dropped.
+
+    Only the lengths of the windows vary: base `length` with probability 1 - `short_probability`, else half of it, then
+    max(5, int(N(base, spread))) and never more than `length + max_extra` (Merity et al. 2018, section 4.1). The spans of
+    an epoch depend on the seed and the epoch's number alone, so a resumed run needs nothing but its position.
+
+    Args:
+        tokens: the stream, an integer array [n].
+        batch_size: B.
+        length: the base length (bptt).
+        random: vary the lengths.
+        short_probability, spread, max_extra: see above.
+        seed: of the lengths.
+
+    Raises:
+        UserError: the corpus is shorter than one window of two steps a column.
+
+    """
+
+    def __init__(
+        self,
+        tokens: np.ndarray,
+        batch_size: int,
+        length: int,
+        *,
+        random: bool = False,
+        short_probability: float = 0.05,
+        spread: float = 5.0,
+        max_extra: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        steps = len(tokens) // batch_size
+        if steps < length + 1:
+            raise UserError(
+                f"the training text has {len(tokens):,} tokens, too few for {batch_size} columns of one window of"
+                f" {length} steps ({batch_size * (length + 1):,} tokens); use more text, or lower"
+                " training.batch_size or training.window.length"
+            )
+        self.columns = tokens[: steps * batch_size].reshape(batch_size, steps)
+        self.batch_size, self.steps, self.length, self.random = batch_size, steps, length, random
+        self.short_probability, self.spread, self.max_extra, self.seed = (
+            short_probability,
+            spread,
+            max_extra,
+            seed,
+        )
+
+    def spans(self, epoch: int) -> list[Span]:
+        """The windows of an epoch, in order; together they cover every step but the last once."""
+        last = self.steps - 1
+        if not self.random:
+            return [Span(at, min(self.length, last - at)) for at in range(0, last, self.length)]
+        draw = np.random.default_rng([self.seed, epoch])
+        spans, at = [], 0
+        while at < last:
+            base = self.length if draw.random() >= self.short_probability else self.length / 2
+            length = max(5, int(draw.normal(base, self.spread)))
+            if self.max_extra is not None:
+                length = min(length, self.length + self.max_extra)
+            spans.append(Span(at, min(length, last - at)))
+            at += length
+        return spans
+
+    def batch(self, span: Span) -> Batch:
+        """The window of a span; the columns are fresh at the beginning of the stream."""
+        at, length = span
+        block = torch.from_numpy(self.columns[:, at : at + length + 1].astype(np.int64)).t().contiguous()
+        fresh = torch.full((self.batch_size,), at == 0)
+        return Batch(block[:-1], block[1:], None, fresh)
+
+
+class EvaluationWindows:
+    """A stream read so that every token is a target exactly once, in `streams` columns.
+
+    Column j covers the j-th part of the stream and reads up to `warm_up` tokens before it without counting them. With one
+    column the state is carried over the whole stream. The stream is preceded by the symbol `first`.
+
+    Args:
+        tokens: the stream, an integer array [n].
+        first: the symbol read before the first token.
+        streams: columns; more are faster, and each begins with an empty state before its warm-up.
+        length: steps a window.
+        warm_up: tokens read before a column's part.
+        skip_first: do not count the first token, as the published figures do (DOC eq. 1).
+
+    """
+
+    def __init__(
+        self,
+        tokens: np.ndarray,
+        first: int,
+        *,
+        streams: int = 1,
+        length: int = 70,
+        warm_up: int = 0,
+        skip_first: bool = False,
+    ) -> None:
+        size = math.ceil(len(tokens) / max(1, streams))
+        parts = range(0, len(tokens), max(1, size))
+        self.tokens, self.first, self.length, self.skip_first = tokens, first, length, skip_first
+        self.counted = [(at, min(at + size, len(tokens))) for at in parts]
+        self.begin = [max(0, at - warm_up) for at, _ in self.counted]
+
+    @property
+    def streams(self) -> int:
+        """How many columns there are; never more than tokens."""
+        return len(self.counted)
+
+    @property
+    def num_windows(self) -> int:
+        """How many windows there will be."""
+        return math.ceil(self._steps() / self.length)
+
+    def _steps(self) -> int:
+        spans = zip(self.begin, self.counted, strict=True)
+        return max((end - begin for begin, (_, end) in spans), default=0)
+
+    def __iter__(self) -> Iterator[tuple[Batch, Tensor]]:
+        """Windows, each with the position in the stream of every target, [T, B] (-1 where nothing counts)."""
+        for at in range(0, self._steps(), self.length):
+            yield self._window(at, min(self.length, self._steps() - at))
+
+    def _window(self, at: int, length: int) -> tuple[Batch, Tensor]:
+        inputs = np.full((self.streams, length), self.first, dtype=np.int64)
+        targets = inputs.copy()
+        positions = np.full((self.streams, length), -1, dtype=np.int64)
+        for row, (begin, (counted_from, end)) in enumerate(zip(self.begin, self.counted, strict=True)):
+            low, high = begin + at, min(begin + at + length, end)
+            if low >= high:
+                continue
+            span = high - low
+            targets[row, :span] = self.tokens[low:high]
+            inputs[row, :span] = self._before(low, high)
+            index = np.arange(low, high)
+            positions[row, :span] = np.where(
+                index >= counted_from + (self.skip_first and counted_from == 0), index, -1
+            )
+        where = torch.from_numpy(positions).t()
+        fresh = torch.full((self.streams,), at == 0)
+        batch = Batch(torch.from_numpy(inputs).t(), torch.from_numpy(targets).t(), where >= 0, fresh)
+        return batch, where
+
+    def _before(self, low: int, high: int) -> np.ndarray:
+        if low:
+            return self.tokens[low - 1 : high - 1]
+        return np.concatenate([[self.first], self.tokens[: high - 1]])
+
+
+def stack_sequences(sequences: Sequence[np.ndarray], first: int) -> tuple[Batch, list[int]]:
+    """Independent sequences side by side, each preceded by `first`; the padding does not count."""
+    lengths = [len(sequence) for sequence in sequences]
+    longest = max(lengths)
+    inputs = np.full((longest, len(sequences)), first, dtype=np.int64)
+    targets = inputs.copy()
+    for column, sequence in enumerate(sequences):
+        targets[: len(sequence), column] = sequence
+        inputs[1 : len(sequence), column] = sequence[:-1]
+    mask = torch.arange(longest).unsqueeze(1) < torch.tensor(lengths)
+    return Batch(torch.from_numpy(inputs), torch.from_numpy(targets), mask), lengths
+
+
+def start_symbol(vocabulary: Vocabulary) -> int:
+    """The symbol that a text is preceded by: `<eos>`, or the most frequent word where the text has none."""
+    return vocabulary.eos if vocabulary.eos is not None else 0

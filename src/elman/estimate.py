@@ -1,0 +1,77 @@
+"""What a recipe would cost: parameters, memory, minutes; measured on a few steps, nothing written."""
+
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from elman import config
+from elman.build import build_model, build_objective
+from elman.data.corpus import open_corpus
+from elman.data.windows import Span, TrainingWindows
+from elman.errors import UserError
+from elman.learning.bptt import bptt
+from elman.learning.optimisers import build_optimiser, clip_gradients
+
+
+def estimate(
+    recipe: config.Recipe,
+    data: str | Path | None,
+    device: torch.device,
+    advance: Callable[[int, int], None] | None = None,
+    steps: int = 4,
+) -> dict[str, Any]:
+    """Time a few training steps after a warm-up step.
+
+    Returns:
+        parameters, peak_mb (of the process, or of the GPU's allocator), tokens_per_s, minutes_per_epoch, epochs, minutes.
+
+    Raises:
+        UserError: no data, or the recipe does not fit it.
+    """
+    source = data if data is not None else recipe.data.corpus
+    if source is None:
+        raise UserError("no text to measure on: give --data, or a recipe with data.corpus")
+    training = recipe.training
+    corpus = open_corpus(str(source), recipe.data.text)
+    torch.manual_seed(recipe.seed)
+    model = build_model(recipe.model, len(corpus.vocabulary)).to(device).train()
+    windows = TrainingWindows(corpus.split("train").tokens, training.batch_size, training.window.length)
+    parameters = list(model.parameters())
+    optimiser = build_optimiser(training.optimiser, parameters, training.weight_decay)
+    objective = build_objective(training)
+    state, seconds = model.begin(training.batch_size), 0.0
+    for index in range(steps + 1):
+        started = time.perf_counter()
+        batch = windows.batch(Span(0, training.window.length)).to(device)
+        optimiser.zero_grad()
+        _, state = bptt(model, objective, batch, state, training.slices)
+        clip_gradients(parameters, training.clip, training.clip_by).item()
+        optimiser.step()
+        seconds += time.perf_counter() - started if index else 0.0
+        if advance is not None:
+            advance(index + 1, steps + 1)
+    per_step = seconds / steps
+    steps_per_epoch = (windows.steps - 1) / training.window.length
+    epochs = training.epochs + (training.fine_tune.epochs if training.fine_tune else 0)
+    return {
+        "title": recipe.title,
+        "parameters": sum(parameter.numel() for parameter in parameters),
+        "peak_mb": peak_mb(device),
+        "tokens_per_s": training.batch_size * training.window.length / per_step,
+        "minutes_per_epoch": per_step * steps_per_epoch / 60,
+        "epochs": epochs,
+        "minutes": per_step * steps_per_epoch * epochs / 60,
+    }
+
+
+def peak_mb(device: torch.device) -> float:
+    """Peak memory in MB: of the GPU's allocator, else of this process."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / 1e6
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak / 1e3

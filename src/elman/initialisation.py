@@ -1,0 +1,81 @@
+"""How weights begin: each rule fills a tensor; for stacked gates it is applied gate by gate."""
+
+import math
+from typing import assert_never
+
+import torch
+from torch import Tensor, nn
+
+from elman import config
+from elman.cells.cell import Cell
+from elman.cores.stack import Layer, Stack
+from elman.cores.window import FeedForwardWindow
+from elman.encoders.lookup import Lookup
+from elman.model import LanguageModel
+from elman.output.contexts import Mixture
+from elman.output.flat import Flat
+
+
+@torch.no_grad()
+def fill(tensor: Tensor, rule: config.Init, fan: int) -> None:
+    """Fill `tensor`; `fan` is the n of the rules that scale with the width (H for recurrent layers)."""
+    match rule:
+        case config.Uniform(bound=bound):
+            bound = 1 / math.sqrt(fan) if bound is None else bound
+            tensor.uniform_(-bound, bound)
+        case config.Normal(std=std):
+            tensor.normal_(0.0, 1 / math.sqrt(fan) if std is None else std)
+        case config.Glorot():
+            nn.init.xavier_uniform_(tensor) if tensor.ndim > 1 else tensor.zero_()
+        case config.He():
+            nn.init.kaiming_normal_(tensor) if tensor.ndim > 1 else tensor.zero_()
+        case config.Orthogonal(gain=gain):
+            nn.init.orthogonal_(tensor, gain)
+        case config.Identity(gain=gain):
+            nn.init.eye_(tensor).mul_(gain)
+        case config.Zeros():
+            tensor.zero_()
+        case _:
+            assert_never(rule)
+
+
+def initialise(model: LanguageModel, rules: config.Initialisation) -> None:
+    """Fill every parameter of `model` in a fixed order, from torch's global random state."""
+    encoder, core, output = model.encoder, model.core, model.output
+    assert isinstance(encoder, Lookup)
+    fill(encoder.weight, rules.embedding, encoder.size)
+    match core:
+        case Stack():
+            for layer in core.layers:
+                assert isinstance(layer, Layer)
+                _initialise_layer(layer, rules)
+        case FeedForwardWindow():
+            fill(core.hidden.weight, rules.input, core.hidden.weight.shape[1])
+            fill(core.hidden.bias, config.Zeros(), 1)
+    if isinstance(output.contexts, Mixture):
+        for linear in (*output.contexts.projections.values(), output.contexts.prior):
+            for parameter in linear.parameters():
+                fill(parameter, rules.contexts, linear.in_features)  # type: ignore[arg-type]
+    if isinstance(output.choice, Flat) and output.choice.weight is not encoder.weight:
+        fill(output.choice.weight, rules.output, output.choice.weight.shape[1])
+
+
+def _initialise_layer(layer: Layer, rules: config.Initialisation) -> None:
+    size = layer.hidden_size
+    for gate in layer.weight_ih.split(size):
+        fill(gate, rules.input, size)
+    for gate in layer.weight_hh.split(size):
+        fill(gate, rules.hidden, size)
+    for vector in (layer.bias_ih, layer.bias_hh, layer.peephole):
+        if vector is not None:
+            fill(vector, rules.bias, size)
+    if rules.forget_bias is not None and layer.bias_ih is not None and has_forget_gate(layer.cell):
+        with torch.no_grad():
+            layer.bias_ih[size : 2 * size] = rules.forget_bias
+            if layer.bias_hh is not None:
+                layer.bias_hh[size : 2 * size] = 0.0
+
+
+def has_forget_gate(cell: Cell) -> bool:
+    """Whether block 1 of the gates is an LSTM's forget gate."""
+    return cell.gates == 4

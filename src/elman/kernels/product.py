@@ -1,0 +1,63 @@
+"""Matrix products with a factor that is laid out for the processor once and used many times.
+
+For float32 on the CPU they go to oneDNN, whose prepacked products run at the full vector width of the machine for
+narrow and for wide factors; the BLAS behind `torch.mm` does not on every processor (`benchmarks/recurrent.py`
+prints both). Elsewhere, and inside `torch.backends.mkldnn.flags(enabled=False)`, they are `torch.mm`.
+None of these functions is differentiable: they serve the kernels, which form their own gradients.
+"""
+
+from functools import cache
+
+import torch
+from torch import Tensor
+from torch.nn.functional import linear
+
+
+@cache
+def _onednn_works() -> bool:
+    if not torch.backends.mkldnn.is_available():
+        return False
+    try:
+        factor = torch.ops.mkldnn._reorder_linear_weight(torch.eye(2), 1)
+        product = torch.ops.mkldnn._linear_pointwise(torch.ones(1, 2), factor, None, "none", [], "")
+    except (AttributeError, RuntimeError):
+        return False
+    return bool(product.eq(1).all())
+
+
+def uses_onednn(like: Tensor) -> bool:
+    """Whether products of tensors of this kind go to oneDNN."""
+    if like.device.type != "cpu" or like.dtype != torch.float32:
+        return False
+    return bool(torch.backends.mkldnn.enabled) and _onednn_works()
+
+
+def pack(factor: Tensor, rows: int) -> Tensor:
+    """Lay out factor [O, I], any strides, for `multiply` with about `rows` rows; a copy where that pays, else itself."""
+    return torch.ops.mkldnn._reorder_linear_weight(factor, rows) if uses_onednn(factor) else factor
+
+
+def multiply(x: Tensor, packed: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x factor^T + bias: x [N, I], a factor [O, I] from `pack`, bias [O]; returns [N, O]."""
+    if packed.is_mkldnn:
+        return torch.ops.mkldnn._linear_pointwise(x, packed, bias, "none", [], "")
+    return linear(x, packed, bias)
+
+
+def multiply_add(x: Tensor, packed: Tensor, other: Tensor) -> Tensor:
+    """x factor^T + other: x [N, I], a factor [O, I] from `pack`, other [N, O]; returns a new [N, O]."""
+    if packed.is_mkldnn:
+        return torch.ops.mkldnn._linear_pointwise.binary(x, other, packed, None, "add")
+    return torch.addmm(other, x, packed.t())
+
+
+def contract_rows(a: Tensor, b: Tensor) -> Tensor:
+    """a^T b: a [N, I], b [N, O], any strides; returns [I, O]. Faster with I the smaller side, since a is copied."""
+    return multiply(a.t(), pack(b.t(), a.shape[1]))
+
+
+def sum_biases(one: Tensor | None, other: Tensor | None) -> Tensor | None:
+    """The sum of those that are there, [O], or None."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other

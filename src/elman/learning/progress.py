@@ -1,0 +1,60 @@
+"""Where a training run is: everything that a checkpoint must hold beside tensors."""
+
+from typing import Any
+
+import msgspec
+
+
+class Progress(msgspec.Struct):
+    """Counters and histories; a plain value that goes through JSON.
+
+    Attributes:
+        phase: 0 is the main phase, 1 fine-tuning.
+        epoch: epochs done in this phase.
+        window: windows done in this epoch.
+        step: optimiser steps in all phases.
+        checks: validation NLLs of this phase, oldest first.
+        by_epoch: the validation NLL after each epoch of this phase, for schedules.
+        best: the best validation NLL of all phases, and the step and epoch it belongs to.
+        waited: validations since the best.
+        averaging: whether weights are being averaged.
+        average_count: steps in the average.
+        finished: nothing is left to do.
+        seconds: time spent training, over all sessions.
+        nll_sum, count, penalty_sum, windows_logged: since the last line of metrics.
+    """
+
+    phase: int = 0
+    epoch: int = 0
+    window: int = 0
+    step: int = 0
+    checks: list[float] = []
+    by_epoch: list[float] = []
+    best: float | None = None
+    best_step: int = 0
+    best_epoch: float = 0.0
+    waited: int = 0
+    averaging: bool = False
+    average_count: int = 0
+    finished: bool = False
+    seconds: float = 0.0
+    nll_sum: float = 0.0
+    count: int = 0
+    penalty_sum: float = 0.0
+    windows_logged: int = 0
+
+    def to_facts(self) -> dict[str, Any]:
+        """For a checkpoint."""
+        return msgspec.to_builtins(self)
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> "Progress":
+        """The inverse of `to_facts`."""
+        return msgspec.convert(facts, cls)
+
+    def next_phase(self) -> None:
+        """Begin the next phase at its first window."""
+        self.phase += 1
+        self.epoch = self.window = self.waited = 0
+        self.checks, self.by_epoch = [], []
+        self.averaging, self.average_count = False, 0

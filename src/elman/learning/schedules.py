@@ -1,0 +1,53 @@
+"""Learning-rate schedules as pure functions of where training is: nothing to save, nothing to restore."""
+
+import math
+from collections.abc import Sequence
+from typing import TypeAlias, assert_never
+
+from elman import config
+
+Schedule: TypeAlias = config.Constant | config.Decay | config.Plateau | config.Steps | config.Cosine
+
+
+def rate(schedule: Schedule, lr: float, epoch: float, epochs: int, history: Sequence[float]) -> float:
+    """The learning rate at a moment of training.
+
+    Args:
+        schedule: the rule.
+        lr: the rate of the recipe.
+        epoch: epochs done, with a fraction (0.0 at the first step).
+        epochs: epochs in all.
+        history: validation NLL (nats a token) after each epoch done.
+
+    Example:
+        >>> halving = config.Decay(after=1, factor=2.0)
+        >>> [rate(halving, 20.0, epoch, 5, []) for epoch in (0, 0.9, 1, 2)]
+        [20.0, 20.0, 10.0, 5.0]
+    """
+    match schedule:
+        case config.Constant():
+            return lr
+        case config.Decay(after=after, factor=factor):
+            return lr / factor ** max(0, math.floor(epoch) - after + 1)
+        case config.Steps(epochs=at, factor=factor):
+            return lr / factor ** sum(epoch >= one for one in at)
+        case config.Plateau(factor=factor, min_lr=min_lr):
+            return max(min_lr, lr / factor ** _plateaus(schedule, history))
+        case config.Cosine(warm_up=warm_up, floor=floor):
+            if epoch < warm_up:
+                return lr * epoch / warm_up
+            done = min(1.0, (epoch - warm_up) / max(1e-9, epochs - warm_up))
+            return lr * (floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * done)))
+        case _:
+            assert_never(schedule)
+
+
+def _plateaus(schedule: config.Plateau, history: Sequence[float]) -> int:
+    best, waited, plateaus = math.inf, 0, 0
+    for nll in history:
+        perplexity = math.exp(min(nll, 700.0))
+        waited = 0 if perplexity < best - schedule.threshold else waited + 1
+        best = min(best, perplexity)
+        if waited >= schedule.patience:
+            plateaus, waited = plateaus + 1, 0
+    return plateaus

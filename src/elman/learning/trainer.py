@@ -1,0 +1,357 @@
+"""The training loop: windows in, gradient steps, validation, checkpoints, metrics out."""
+
+import enum
+import math
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from elman import config
+from elman.build import build_objective
+from elman.data.windows import Span, TrainingWindows
+from elman.errors import UserError
+from elman.learning import checkpoint, snapshot
+from elman.learning.averaging import Average, non_monotone
+from elman.learning.bptt import bptt
+from elman.learning.interrupts import StopRequest, listening
+from elman.learning.journal import Journal
+from elman.learning.optimisers import add_l1, build_optimiser, clip_gradients, set_rate
+from elman.learning.phases import Phase, phases_of
+from elman.learning.progress import Progress
+from elman.learning.schedules import rate
+from elman.model import LanguageModel
+from elman.objective.loss import Loss
+from elman.state import State, restart
+
+
+class Outcome(enum.Enum):
+    """Why training returned."""
+
+    FINISHED = "finished"
+    OUT_OF_TIME = "out of time"
+    INTERRUPTED = "interrupted"
+
+
+class Watcher(Protocol):
+    """Told what happens; a progress bar, TensorBoard."""
+
+    def begin(self, epochs: int, windows: int, progress: Progress) -> None:
+        """Training begins, or goes on, at `progress`; an epoch has about `windows` windows."""
+
+    def step(self, progress: Progress, span: Span, loss: float) -> None:
+        """A window is done; `loss` is its NLL a token."""
+
+    def record(self, record: dict[str, Any]) -> None:
+        """A line of metrics was written."""
+
+    def end(self) -> None:
+        """Training returned."""
+
+
+class Trainer:
+    """Trains a model in a run folder.
+
+    Args:
+        recipe: the experiment.
+        model: the network, on its device.
+        tokens: the training stream.
+        validate: gives the validation NLL (nats a token) of the model as it is.
+        folder: the run folder; `checkpoint.safetensors`, `model.safetensors` and `metrics.jsonl` are written there.
+        facts: what checkpoints say beside progress (digests of data and vocabulary).
+        watchers: told what happens.
+    """
+
+    def __init__(
+        self,
+        recipe: config.Recipe,
+        model: LanguageModel,
+        tokens: np.ndarray,
+        validate: Callable[[LanguageModel], float],
+        folder: Path,
+        facts: dict[str, Any],
+        watchers: Sequence[Watcher] = (),
+    ) -> None:
+        self.recipe, self.training, self.model = recipe, recipe.training, model
+        self.tokens, self.validate, self.folder, self.facts, self.watchers = tokens, validate, folder, facts, watchers
+        self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self.objective = build_objective(recipe.training)
+        self.phases = phases_of(recipe.training)
+        self.progress = Progress()
+        self.journal = Journal(folder / "metrics.jsonl")
+        self.state: State | None = None
+        self._enter_phase()
+
+    @property
+    def phase(self) -> Phase:
+        """The phase of training now."""
+        return self.phases[self.progress.phase]
+
+    def resume(self) -> None:
+        """Go on from `checkpoint.safetensors`, bit for bit."""
+        tensors, facts = checkpoint.load(self.folder / "checkpoint.safetensors")
+        self.progress = Progress.from_facts(facts["progress"])
+        self.journal = Journal(self.folder / "metrics.jsonl", keep_until=self.progress.step)
+        snapshot.load_model(self.model, snapshot.of_model(tensors))
+        self._enter_phase()
+        snapshot.restore_optimiser(self.optimiser, tensors)
+        if self.average is not None:
+            snapshot.restore_average(self.average, tensors, self.progress.average_count)
+        self.state = snapshot.restore_state(self.model.begin(self.training.batch_size), tensors)
+        snapshot.restore_random(tensors)
+        if self._set_aside.exists():
+            self._set_aside.replace(self.folder / "model.safetensors")
+        if not self.progress.finished:
+            self._write({"kind": "event", "event": "resume", "message": f"resumed at step {self.progress.step}"})
+
+    def run(self, max_minutes: float | None = None) -> Outcome:
+        """Train until the recipe is done, the time is over or a signal asks to stop.
+
+        Raises:
+            UserError: the loss is not finite.
+        """
+        self._told_at = self._saved_at = self._begun_at = time.monotonic()
+        deadline = math.inf if max_minutes is None else self._begun_at + 60 * max_minutes
+        for watcher in self.watchers:
+            watcher.begin(sum(phase.epochs for phase in self.phases), len(self._spans()), self.progress)
+        try:
+            with listening() as stop:
+                return self._run(deadline, stop)
+        finally:
+            for watcher in self.watchers:
+                watcher.end()
+
+    def _run(self, deadline: float, stop: StopRequest) -> Outcome:
+        while not self.progress.finished:
+            for span in self._spans()[self.progress.window :]:
+                self._step(span)
+                every = self.training.validate_every
+                if every and self.progress.step % every == 0:
+                    self._check()
+                    if self._end_phase_if_due():
+                        break
+                if stop or time.monotonic() > deadline:
+                    return self._stop_early(stop)
+                if time.monotonic() - self._saved_at > 60 * self.training.checkpoint_minutes:
+                    self.save()
+            else:
+                self._end_epoch()
+        self.save()
+        return Outcome.FINISHED
+
+    def _step(self, span: Span) -> None:
+        training, progress = self.training, self.progress
+        batch = self.windows.batch(span).to(self.model.device)
+        beginning = self.model.begin(training.batch_size)
+        assert batch.fresh is not None
+        state = beginning if self.state is None else restart(self.state, batch.fresh, beginning)
+        self.model.train()
+        self.optimiser.zero_grad(set_to_none=True)
+        loss, self.state = bptt(self.model, self.objective, batch, state, training.slices)
+        add_l1(self.parameters, training.l1)
+        norm = clip_gradients(self.parameters, training.clip, training.clip_by)
+        self._require_finite(loss, norm)
+        lr = self._rate() * (span.length / training.window.length if training.window.random else 1.0)
+        set_rate(self.optimiser, lr)
+        self.optimiser.step()
+        if self.average is not None:
+            self.average.update()
+            progress.average_count = self.average.count
+        progress.step += 1
+        progress.window += 1
+        progress.nll_sum += loss.nll_sum.item()
+        progress.count += int(loss.count.item())
+        progress.penalty_sum += loss.penalty.item()
+        progress.windows_logged += 1
+        for watcher in self.watchers:
+            watcher.step(progress, span, loss.nll_sum.item() / loss.count.item())
+        if progress.step % training.log_every == 0:
+            self._log(lr, norm.item())
+
+    def _log(self, lr: float, norm: float) -> None:
+        progress = self.progress
+        now = time.monotonic()
+        nll = progress.nll_sum / progress.count
+        self._write(
+            {
+                "kind": "train",
+                "loss": nll,
+                "penalty": progress.penalty_sum / progress.windows_logged,
+                "perplexity": _perplexity(nll),
+                "lr": lr,
+                "grad_norm": norm,
+                "tokens_per_s": progress.count / max(1e-9, now - self._told_at),
+            }
+        )
+        self._told_at = now
+        progress.nll_sum = progress.penalty_sum = 0.0
+        progress.count = progress.windows_logged = 0
+
+    def _end_epoch(self) -> None:
+        progress = self.progress
+        progress.epoch += 1
+        progress.window = 0
+        nll = self._check()
+        progress.by_epoch.append(nll)
+        if progress.epoch >= self.phase.epochs:
+            progress.finished = True
+        self._end_phase_if_due()
+        self.save()
+
+    def _check(self) -> float:
+        """Validate, keep the best model, and see whether averaging should begin or the phase should end."""
+        progress, phase = self.progress, self.phase
+        nll = self._validate()
+        best = progress.best is None or nll < progress.best
+        self._write(
+            {
+                "kind": "valid",
+                "nll": nll,
+                "perplexity": _perplexity(nll),
+                "best": best,
+                "averaged": self.average is not None,
+            }
+        )
+        if best:
+            progress.best, progress.best_step, progress.best_epoch = nll, progress.step, self._epoch()
+            progress.waited = 0
+            self._save_model(nll)
+        else:
+            progress.waited += 1
+        worse = non_monotone(progress.checks, nll, getattr(phase.averaging, "interval", phase.stop_interval or 0))
+        if isinstance(phase.averaging, config.NonMonotone) and self.average is None and worse:
+            progress.averaging = True
+            self.average = Average(self.parameters)
+            self._write({"kind": "event", "event": "averaging", "message": "validation stopped falling"})
+        if phase.stop_interval and non_monotone(progress.checks, nll, phase.stop_interval):
+            progress.finished = True
+        if phase.patience and progress.waited >= phase.patience:
+            progress.finished = True
+        progress.checks.append(nll)
+        return nll
+
+    def _validate(self) -> float:
+        started = time.monotonic()
+        if self.average is None:
+            nll = self.validate(self.model)
+        else:
+            with self.average.applied():
+                nll = self.validate(self.model)
+        self._told_at += time.monotonic() - started
+        return nll
+
+    def _end_phase_if_due(self) -> bool:
+        """When a phase is over begin the next, or leave `finished` set after the last; whether it was over."""
+        if not self.progress.finished:
+            return False
+        if self.progress.phase + 1 < len(self.phases):
+            self._next_phase()
+        return True
+
+    def _next_phase(self) -> None:
+        """Fine-tuning: from the best model, with a new optimiser and average."""
+        tensors, _ = checkpoint.load(self.folder / "model.safetensors")
+        snapshot.load_model(self.model, tensors)
+        self.progress.next_phase()
+        self.progress.finished = False
+        self.state = None
+        self._enter_phase()
+        self._write({"kind": "event", "event": "fine-tune", "message": f"from step {self.progress.best_step}"})
+
+    def _enter_phase(self) -> None:
+        training, phase = self.training, self.phase
+        window = training.window
+        self.optimiser = build_optimiser(phase.optimiser, self.parameters, training.weight_decay)
+        self.windows = TrainingWindows(
+            self.tokens,
+            training.batch_size,
+            window.length,
+            random=window.random,
+            short_probability=window.short_probability,
+            spread=window.spread,
+            max_extra=phase.max_extra,
+            seed=self.recipe.seed,
+        )
+        self._plan: tuple[int, list[Span]] = (-1, [])
+        starts = not isinstance(phase.averaging, config.NonMonotone | None)
+        self.progress.averaging = self.progress.averaging or starts
+        decay = phase.averaging.decay if isinstance(phase.averaging, config.Exponential) else None
+        self.average = Average(self.parameters, decay) if self.progress.averaging else None
+
+    def _spans(self) -> list[Span]:
+        number = self.progress.phase * 1_000_000 + self.progress.epoch
+        if self._plan[0] != number:
+            self._plan = (number, self.windows.spans(number))
+        return self._plan[1]
+
+    def _rate(self) -> float:
+        phase, progress = self.phase, self.progress
+        return rate(phase.schedule, phase.optimiser.lr, self._epoch(), phase.epochs, progress.by_epoch)
+
+    def _epoch(self) -> float:
+        return self.progress.epoch + self.progress.window / len(self._spans())
+
+    def _stop_early(self, stop: StopRequest) -> Outcome:
+        self.save()
+        if stop:
+            return Outcome.INTERRUPTED
+        self._keep_interim_model()
+        return Outcome.OUT_OF_TIME
+
+    def _keep_interim_model(self) -> None:
+        """Out of time: keep the model as it is now if it is the best, but so that a resumed run never knows."""
+        nll = self._validate()
+        if self.progress.best is not None and nll >= self.progress.best:
+            return
+        best = self.folder / "model.safetensors"
+        if best.exists():
+            best.replace(self._set_aside)
+        self._save_model(nll)
+
+    @property
+    def _set_aside(self) -> Path:
+        return self.folder / "model.before-stop.safetensors"
+
+    def save(self) -> str:
+        """Write the checkpoint and return its digest."""
+        now = time.monotonic()
+        self.progress.seconds += now - self._begun_at
+        self._begun_at = self._saved_at = now
+        tensors = snapshot.gather(self.model, self.optimiser, self.average, self.state)
+        path = self.folder / "checkpoint.safetensors"
+        return checkpoint.save(path, tensors, {**self.facts, "progress": self.progress.to_facts()})
+
+    def _save_model(self, nll: float) -> None:
+        facts = {**self.facts, "step": self.progress.step, "epoch": self._epoch(), "valid_nll": nll}
+        path = self.folder / "model.safetensors"
+        if self.average is None:
+            checkpoint.save(path, snapshot.model_tensors(self.model), facts)
+            return
+        with self.average.applied():
+            checkpoint.save(path, snapshot.model_tensors(self.model), {**facts, "averaged": True})
+
+    def _require_finite(self, loss: Loss, norm: torch.Tensor) -> None:
+        if torch.isfinite(loss.objective) and torch.isfinite(norm):
+            return
+        weight = torch.stack([parameter.detach().norm() for parameter in self.parameters]).norm().item()
+        raise UserError(
+            f"the loss is not finite at step {self.progress.step + 1} (loss {loss.objective.item():.3g}, gradient norm"
+            f" {norm.item():.3g}, weight norm {weight:.3g}); the last good checkpoint is kept in {self.folder}; try a"
+            " lower training.optimiser.lr or a smaller training.clip"
+        )
+
+    def _write(self, record: dict[str, Any]) -> None:
+        progress = self.progress
+        seconds = progress.seconds + time.monotonic() - getattr(self, "_begun_at", time.monotonic())
+        place = {"step": progress.step, "epoch": round(self._epoch(), 4), "phase": progress.phase}
+        record = {"kind": record["kind"], **place, **record, "seconds": round(seconds, 2)}
+        self.journal.append(record)
+        for watcher in self.watchers:
+            watcher.record(record)
+
+
+def _perplexity(nll: float) -> float:
+    return math.exp(min(nll, 700.0))

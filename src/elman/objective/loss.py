@@ -1,0 +1,58 @@
+"""What training minimises over one window: the negative log-likelihood, and the penalties beside it."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from elman.data.windows import Batch
+from elman.model import LanguageModel
+from elman.objective.penalties import Penalty
+from elman.state import State
+
+Reduction = Literal["mean", "sum"]
+
+
+class Loss(NamedTuple):
+    """The parts of a window's loss.
+
+    Attributes:
+        objective: what is differentiated: the reduced NLL and the penalties.
+        nll_sum: the plain sum of NLLs over the counted positions (nats), detached.
+        count: how many positions count.
+        penalty: the sum of the penalties, detached.
+    """
+
+    objective: Tensor
+    nll_sum: Tensor
+    count: Tensor
+    penalty: Tensor
+
+
+class Objective:
+    """Reduced NLL plus penalties.
+
+    Args:
+        penalties: added as they are.
+        reduction: "mean" over the positions (AWD-LSTM), or "sum" over the steps and mean over the batch (Zaremba et
+            al. 2014; thesis 3.5): rates and clipping thresholds make sense only with the reduction they were tuned for.
+    """
+
+    def __init__(self, penalties: Sequence[Penalty] = (), reduction: Reduction = "mean") -> None:
+        self.penalties, self.reduction = tuple(penalties), reduction
+
+    def __call__(self, model: LanguageModel, batch: Batch, state: State) -> tuple[Loss, State]:
+        """The loss of `model` over `batch` from `state`, and the state after it."""
+        trace, state = model.trace(batch.inputs, state)
+        contexts = model.output.contexts(trace)
+        counted = torch.ones_like(batch.targets, dtype=trace.top.dtype) if batch.mask is None else batch.mask
+        counted = counted.to(trace.top.dtype)
+        count = counted.sum()
+        scale = 1.0 / count if self.reduction == "mean" else 1.0 / batch.targets.shape[1]
+        objective, each = model.output.nll(contexts, batch.targets, counted * scale)
+        nll_sum = (each * counted).sum()
+        penalty = objective.new_zeros(())
+        for penalise in self.penalties:
+            penalty = penalty + penalise(trace, contexts)
+        return Loss(objective + penalty, nll_sum, count, penalty.detach()), state

@@ -1,0 +1,49 @@
+"""The output layer: log p(y) = logsumexp_k [ log pi_k + log p_choice(y | context_k) ]."""
+
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from elman.cores.core import Trace
+from elman.output.choice import Choice
+from elman.output.contexts import ContextLayer, Contexts
+
+
+@final
+class OutputLayer(nn.Module):
+    """The distribution of the next symbol given a trace: contexts, mixed over a choice.
+
+    Args:
+        contexts: which vectors are read from the trace, and their weights.
+        choice: how a symbol is chosen given one of them.
+    """
+
+    def __init__(self, contexts: ContextLayer, choice: Choice) -> None:
+        super().__init__()
+        self.contexts, self.choice = contexts, choice
+
+    def log_prob(self, trace: Trace, target: Tensor) -> Tensor:
+        """Log-probability [T, B] of target [T, B]."""
+        vectors, log_prior = self.contexts(trace)
+        flat = self.choice.mixture_log_prob(vectors.flatten(0, 1), log_prior.flatten(0, 1), target.flatten())
+        return flat.view_as(target)
+
+    def log_probs(self, trace: Trace) -> Tensor:
+        """Log-probabilities [T, B, V] of every symbol."""
+        vectors, log_prior = self.contexts(trace)
+        each = self.choice.log_probs(vectors.flatten(0, 1))
+        mixed = torch.logsumexp(log_prior.flatten(0, 1).unsqueeze(-1) + each, dim=1)
+        return mixed.unflatten(0, vectors.shape[:2])
+
+    def nll(self, contexts: Contexts, target: Tensor, position_weight: Tensor) -> tuple[Tensor, Tensor]:
+        """The weighted sum of negative log-likelihoods of target [T, B], and each position's, [T, B], detached.
+
+        Training takes this way because the weights of the positions are known before the loss is, which lets the
+        gradients be formed in the forward pass.
+        """
+        vectors, log_prior = contexts
+        total, each = self.choice.mixture_nll(
+            vectors.flatten(0, 1), log_prior.flatten(0, 1), target.flatten(), position_weight.flatten()
+        )
+        return total, each.view_as(target)

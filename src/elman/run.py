@@ -1,0 +1,156 @@
+"""A run: the folder that training writes, and everything that can be asked of the model in it."""
+
+import functools
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from elman.build import build_model
+from elman.config import Recipe, load_recipe
+from elman.data.corpus import Corpus, encode_lines, open_corpus
+from elman.data.vocabulary import Vocabulary
+from elman.data.windows import start_symbol
+from elman.errors import UserError
+from elman.evaluation.scoring import score_document, score_sentences
+from elman.generation import Sampling, generate, read
+from elman.learning import checkpoint, snapshot
+from elman.model import LanguageModel
+from elman.state import State
+
+
+class Run:
+    """A trained language model with its vocabulary and recipe.
+
+    Example (see docs/python.md)::
+
+        run = elman.load("runs/shakespeare")
+        for words, log_probs in run.score(["To be, or not to be"]):
+            ...
+        run.next_words("to be or not to", k=5)
+        " ".join(run.words("my lord,", count=20, seed=1))
+
+    Args:
+        path: the run folder.
+        device: where the model lives.
+
+    Raises:
+        UserError: the folder is not a run.
+    """
+
+    def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
+        self.path, self.device = Path(path), torch.device(device)
+        if not (self.path / "recipe.toml").is_file():
+            raise UserError(
+                f"{path} is not a run folder: it has no recipe.toml; give the folder that `elman train --out` wrote"
+            )
+        self.recipe: Recipe = load_recipe(self.path / "recipe.toml")
+        self.vocabulary = Vocabulary.load(self.path / "vocabulary.tsv")
+
+    @functools.cached_property
+    def model(self) -> LanguageModel:
+        """The best model, in evaluation mode.
+
+        Raises:
+            UserError: there is none yet, it is damaged, or it belongs to another vocabulary.
+        """
+        model, _ = load_model(self.path, self.recipe, self.vocabulary, self.device)
+        return model
+
+    @property
+    def first(self) -> int:
+        """The symbol that precedes a text."""
+        return start_symbol(self.vocabulary)
+
+    @functools.cached_property
+    def facts(self) -> dict[str, Any]:
+        """data.json: where the text came from, and its counts."""
+        return json.loads((self.path / "data.json").read_text(encoding="utf-8"))
+
+    def corpus(self, data: str | Path | None = None, **options: Any) -> Corpus:
+        """The run's corpus, or another one encoded with the run's vocabulary."""
+        source = self.facts["source"] if data is None else data
+        return open_corpus(source, self.recipe.data.text, vocabulary=self.vocabulary, **options)
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a piece of text, without an `<eos>` at its end; unknown words become `<unk>`."""
+        sentences = encode_lines(text.splitlines() or [""], self.vocabulary, self.recipe.data.text)
+        ids = [int(symbol) for _, sentence in sentences for symbol in sentence]
+        return ids[:-1] if ids and ids[-1] == self.vocabulary.eos else ids
+
+    def score(self, lines: Sequence[str], *, document: bool = False) -> Iterator[tuple[list[str], np.ndarray]]:
+        """The tokens of every sentence, and their log-probabilities (nats)."""
+        sentences = list(encode_lines(lines, self.vocabulary, self.recipe.data.text))
+        score = score_document if document else score_sentences
+        scored = score(self.model, (ids for _, ids in sentences), self.first)
+        yield from zip((words for words, _ in sentences), scored, strict=True)
+
+    def begin(self) -> State:
+        """The state of one text that has not begun."""
+        return self.model.begin(1)
+
+    def step(self, word: str, state: State) -> tuple[Tensor, State]:
+        """Read one word; the log-probabilities [V] of the next and the state after it."""
+        log_probs, state = read(self.model, [int(self.vocabulary.encode([word])[0])], state)
+        return log_probs.squeeze(0), state
+
+    def next_words(self, prompt: str, k: int = 10) -> list[tuple[str, float]]:
+        """The k most probable words to follow `prompt`, with their probabilities."""
+        log_probs, _ = read(self.model, [self.first, *self.encode(prompt)], self.begin())
+        best = log_probs.squeeze(0).topk(min(k, len(self.vocabulary)))
+        words = self.vocabulary.decode(best.indices.tolist())
+        return list(zip(words, best.values.exp().tolist(), strict=True))
+
+    def words(
+        self, prompt: str = "", *, count: int, seed: int = 0, sampling: Sampling | None = None
+    ) -> list[str]:
+        """Draw `count` words to follow `prompt`."""
+        generator = torch.Generator(self.device).manual_seed(seed)
+        stream = generate(
+            self.model,
+            [self.first, *self.encode(prompt)],
+            self.begin(),
+            sampling or Sampling(forbidden=self.unspeakable),
+            generator,
+        )
+        return self.vocabulary.decode([symbol for symbol, _ in (next(stream) for _ in range(count))])
+
+    @property
+    def unspeakable(self) -> tuple[int, ...]:
+        """Symbols that a sample should not contain: `<unk>`."""
+        return () if self.vocabulary.unk is None else (self.vocabulary.unk,)
+
+
+def load(path: Path | str, device: torch.device | str = "cpu") -> Run:
+    """Open a run folder."""
+    return Run(path, device)
+
+
+def load_model(
+    path: Path, recipe: Recipe, vocabulary: Vocabulary, device: torch.device
+) -> tuple[LanguageModel, dict[str, Any]]:
+    """The best model of a run folder in evaluation mode, and the facts saved with it."""
+    file = path / "model.safetensors"
+    tensors, facts = checkpoint.load(file)
+    if facts["vocabulary"] != vocabulary.digest:
+        raise UserError(
+            f"{file}: trained with another vocabulary than {path / 'vocabulary.tsv'} (its digest is"
+            f" {facts['vocabulary'][:12]}, the file's {vocabulary.digest[:12]}); restore the vocabulary of the run"
+        )
+    with torch.device("meta"):
+        model = build_model(recipe.model, len(vocabulary))
+    expected = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    for name in sorted(expected.keys() | found.keys()):
+        if expected.get(name) != found.get(name):
+            raise UserError(
+                f"{file}: does not fit {path / 'recipe.toml'}: {name} is {found.get(name, 'missing')}, the recipe needs"
+                f" {expected.get(name, 'nothing of that name')}; restore the recipe of the run"
+            )
+    model = model.to_empty(device=device)
+    snapshot.load_model(model, tensors)
+    return model.eval(), facts

@@ -1,0 +1,60 @@
+"""The state of a recurrent model is a value: nested tuples of tensors, each with the batch as its first axis.
+
+The data says where a sequence begins (`fresh`), the model says what a beginning is (`begin`), the trainer says
+where gradients stop (`detach`).
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+State: TypeAlias = Any
+"""Tensor | tuple[State, ...]; every tensor is [B, ...]."""
+
+
+def map_state(function: Callable[..., Tensor], *states: State) -> State:
+    """Apply `function` to the corresponding tensors of states of one structure."""
+    first = states[0]
+    if isinstance(first, Tensor):
+        return function(*states)
+    return tuple(map_state(function, *parts) for parts in zip(*states, strict=True))
+
+
+def leaves(state: State) -> Iterator[Tensor]:
+    """The tensors of a state, in a fixed order."""
+    if isinstance(state, Tensor):
+        yield state
+    else:
+        for part in state:
+            yield from leaves(part)
+
+
+def rebuild(template: State, tensors: Iterator[Tensor]) -> State:
+    """The inverse of `leaves`: a state of the structure of `template` holding `tensors`."""
+    return map_state(lambda _: next(tensors), template)
+
+
+def detach(state: State) -> State:
+    """Cut the gradient history and keep the values: the truncation of truncated BPTT."""
+    return map_state(Tensor.detach, state)
+
+
+def restart(state: State, fresh: Tensor, beginning: State) -> State:
+    """Replace the rows whose sequence begins here; `fresh` is a boolean [B]."""
+
+    def choose(old: Tensor, new: Tensor) -> Tensor:
+        return torch.where(fresh.view(-1, *[1] * (old.ndim - 1)), new, old)
+
+    return map_state(choose, state, beginning)
+
+
+def select(state: State, rows: Tensor | slice) -> State:
+    """Take, reorder or repeat rows; `rows` indexes the batch axis."""
+    return map_state(lambda leaf: leaf[rows], state)
+
+
+def concatenate(states: list[State]) -> State:
+    """Join states along the batch axis."""
+    return map_state(lambda *parts: torch.cat(parts), *states)

@@ -1,0 +1,186 @@
+import tracemalloc
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from elman.data.detokenise import detokenise
+from elman.data.options import TextOptions
+from elman.data.text import Line, passages, read_lines, read_passages, read_tokens, split_raw
+from elman.data.vocabulary import EOS
+from elman.errors import UserError
+
+WORDS = TextOptions()
+RAW = TextOptions(tokenisation="raw")
+LOWER = TextOptions(tokenisation="raw", lowercase=True)
+
+
+def tokens(text: str, options: TextOptions) -> list[str]:
+    lines = (Line(line, True) for line in text.splitlines(keepends=True))
+    return [word for passage in passages(lines, options) for word in passage.words]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Madam;--you, sir!", ["Madam", ";", "--", "you", ",", "sir", "!"]),
+        ("o'er 'tis th' world's", ["o'er", "'tis", "th'", "world's"]),
+        ("'Twas 'brave' sport", ["'Twas", "'", "brave", "'", "sport"]),
+        ("a well-beloved - thing", ["a", "well-beloved", "-", "thing"]),
+        ("at 12:30 for 1,000.50 marks.", ["at", "12:30", "for", "1,000.50", "marks", "."]),
+        ("wait ... now -- go", ["wait", "...", "now", "--", "go"]),
+        ("(the <unk> [of it])", ["(", "the", "<unk>", "[", "of", "it", "]", ")"]),
+        ("na\u00efve cafe\u0301 \u65e5\u672c", ["na\u00efve", "cafe\u0301", "\u65e5\u672c"]),
+        ("__debug__ x=1", ["__debug__", "x", "=", "1"]),
+    ],
+)
+def test_raw_rule(text, expected):
+    assert split_raw(text) == expected
+
+
+def test_eos_by_line():
+    assert tokens("a b\n\n\nc\n", WORDS) == ["a", "b", EOS, EOS, EOS, "c", EOS]
+    assert tokens("\n\na b\n\n\nc\n", RAW) == ["a", "b", EOS, EOS, "c", EOS]
+
+
+def test_eos_by_paragraph():
+    options = TextOptions(eos="paragraph")
+    assert tokens("\na b\nc\n\n\nd\ne\n", options) == ["a", "b", "c", EOS, "d", "e", EOS]
+
+
+def test_no_eos():
+    assert tokens("a b\n\nc\n", TextOptions(eos="none")) == ["a", "b", "c"]
+
+
+def test_characters():
+    options = TextOptions(tokenisation="characters")
+    assert tokens("a b\nc", options) == ["a", " ", "b", EOS, "c", EOS]
+    assert tokens("a b\nc", TextOptions(tokenisation="characters", eos="none")) == list("a b c")
+
+
+def test_lowercase():
+    assert tokens("The CAT\n", LOWER) == ["the", "cat", EOS]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "count"),
+    [
+        (" a  bb \n", WORDS, 5),
+        ("\n", WORDS, 1),
+        ("Yes, I.\nNo\n", RAW, 11),
+        ("ab\ncd\n\ne\n", TextOptions(eos="paragraph"), 8),
+        ("ab c\n", TextOptions(tokenisation="characters"), 5),
+    ],
+)
+def test_characters_counted(text, options, count):
+    lines = (Line(line, True) for line in text.splitlines(keepends=True))
+    assert sum(passage.characters for passage in passages(lines, options)) == count
+
+
+def test_crlf_mark_and_missing_last_break(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"\xef\xbb\xbfa b\r\nc ")
+    assert list(read_tokens(path, WORDS)) == [["a", "b", EOS], ["c", EOS]]
+    characters = TextOptions(tokenisation="characters")
+    assert list(read_tokens(path, characters)) == [["a", " ", "b", EOS], ["c", " ", EOS]]
+
+
+@pytest.mark.parametrize("end", ["", " ", "\n", " \n"])
+@pytest.mark.parametrize("length", [(1 << 16) - 2, (1 << 16) - 1, 1 << 16, (1 << 16) + 1, 5 << 15])
+def test_very_long_line(tmp_path, length, end):
+    path = tmp_path / "long.txt"
+    text = ("word " * (length // 5 + 1))[: length - len(end)].replace(" w ", " v ") + end
+    path.write_text(text)
+    words = [word for words in read_tokens(path, WORDS) for word in words]
+    assert words == [*text.split(), EOS]
+    assert "".join(line.text for line in read_lines(path)) == text
+    found = [
+        word
+        for words in read_tokens(path, TextOptions(tokenisation="characters", eos="none"))
+        for word in words
+    ]
+    assert "".join(found) == text.replace("\n", " ")
+
+
+def test_memory_does_not_grow(tmp_path):
+    path = tmp_path / "long.txt"
+    path.write_text("some words of a text that goes on and on \n" * 50_000 + "and on " * 300_000)
+    tracemalloc.start()
+    for _ in read_tokens(path, TextOptions(eos="paragraph")):
+        pass
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert path.stat().st_size > 4_000_000
+    assert peak < 3_000_000
+
+
+def message(path, options=WORDS) -> str:
+    with pytest.raises(UserError) as error:
+        list(read_passages(path, options))
+    return str(error.value)
+
+
+def test_empty_file(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("")
+    assert message(path) == f"{path}: the file is empty; give a text of at least two different words"
+
+
+@pytest.mark.parametrize("options", [WORDS, RAW, TextOptions(eos="paragraph"), TextOptions(eos="none")])
+def test_only_blank_lines(tmp_path, options):
+    path = tmp_path / "a.txt"
+    path.write_text("\n \n\t\n")
+    assert message(path, options) == f"{path}: only blank lines; give a text of at least two different words"
+
+
+def test_not_utf8(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"first line\nsecond caf\xe9 line\n")
+    assert message(path) == (
+        f"{path}: not UTF-8 at byte 21 (0xe9); convert it first, for example with: iconv -f LATIN1 -t UTF-8"
+    )
+
+
+def test_cannot_be_read(tmp_path):
+    assert message(tmp_path) == f"{tmp_path}: cannot be read (Is a directory); give a text file"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Yes, sir; (he said) \"come in!\" and went.\nOff--to the king's 'tis.\n\nA line of $5.50, or 3%.\n",
+        "To be, or not to be: that is the question.\n",
+        "'Brave' was the word [Exit.]\n",
+    ],
+)
+def test_readable_again(text):
+    assert detokenise(tokens(text, RAW), RAW) == text
+
+
+def test_capitals_come_back():
+    text = "To be, or not to be?\nSo I think. 'Tis what I'd say.\n"
+    assert detokenise(tokens(text, LOWER), LOWER) == text
+
+
+def test_paragraphs_words_and_characters_again():
+    paragraph = TextOptions(tokenisation="raw", eos="paragraph")
+    assert detokenise(tokens("One, two.\n\nThree.\n", paragraph), paragraph) == "One, two.\n\nThree.\n\n"
+    assert detokenise(["a", ",", "b", EOS, "c"], WORDS) == "a , b\nc"
+    characters = TextOptions(tokenisation="characters")
+    assert detokenise(tokens("a, b\nc\n", characters), characters) == "a, b\nc\n"
+
+
+_TEXT = st.text(
+    st.sampled_from(list("abst AB.'\u2019\"-,:;!?()[]<>/&$%_15\n \u0130\u00df\u03a3\u03c3\u0301")),
+    max_size=60,
+)
+
+
+@given(_TEXT | st.text(max_size=30))
+@example("th 'tis o ' a")
+@example("1 , 5 . 5 - - - . . . <unk> < unk >")
+@pytest.mark.parametrize("options", [RAW, LOWER, TextOptions(tokenisation="raw", eos="paragraph")])
+def test_the_same_tokens_again(options, text):
+    once = tokens(text, options)
+    again = tokens(detokenise(once, options), options)
+    assert again == once
