@@ -111,7 +111,7 @@ def test_memory_does_not_grow(tmp_path):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert path.stat().st_size > 4_000_000
-    assert peak < 3_000_000
+    assert peak < 5_000_000
 
 
 def message(path, options=WORDS) -> str:
@@ -177,7 +177,7 @@ _TEXT = st.text(
 
 
 @given(_TEXT | st.text(max_size=30))
-@example("th 'tis o ' a")
+@example("\u0130' th 'tis o ' a")
 @example("1 , 5 . 5 - - - . . . <unk> < unk >")
 @pytest.mark.parametrize("options", [RAW, LOWER, TextOptions(tokenisation="raw", eos="paragraph")])
 def test_the_same_tokens_again(options, text):

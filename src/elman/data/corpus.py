@@ -115,8 +115,8 @@ def open_corpus(
             is called like a known corpus is meant by `./name`.
         options: how the text becomes tokens.
         vocabulary: the vocabulary to use, as for evaluation with the one of a run; then splits may be
-            missing, and `min_count`, `max_vocabulary` and `vocabulary_from` do nothing. Without it the vocabulary is
-            counted and all three splits must be there.
+            missing, and `min_count`, `max_vocabulary` and `vocabulary_from` do nothing. Without it the
+            vocabulary is counted and all three splits must be there.
         cache: where encoded texts are kept; by default `elman.data.cache.cache_folder()`.
         progress: told what is being done, the bytes done and all bytes.
 

@@ -96,4 +96,5 @@ def _fetch(url: str, part: Path, progress: Callable[[str, int, int], None] | Non
 def _reason(error: Exception) -> str:
     if isinstance(error, urllib.error.HTTPError):
         return f"HTTP {error.code} {error.reason}"
-    return str(error.reason) if isinstance(error, urllib.error.URLError) else str(error)
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    return cause.strerror if isinstance(cause, OSError) and cause.strerror else str(cause)

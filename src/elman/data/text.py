@@ -15,17 +15,20 @@ _LONGEST = 1 << 16
 _LEADING = "tis|twas|twere|twill|twould|twixt|tween|gainst|mongst|scape|em|gan|gins|cause"
 _TRAILING = "th|o|i|ha|wi|t"
 
+_LETTER = r"[\w\u0300-\u036f]"
+_APOSTROPHE = r"['\u2019]"
+
 _RAW = re.compile(
     rf"""
-      <unk>                                                # the word that stands for an unknown one
-    | (?<!\w)['\u2019](?:{_LEADING})(?![\w\u0300-\u036f])       # 'tis 'twas 'gainst
-    | (?<!\w)(?:{_TRAILING})['\u2019](?![\w\u0300-\u036f])      # th' o' i'
-    | \d+(?:[.,:/]\d+)+(?![\w\u0300-\u036f])               # 3.14  1,000  12:30
-    | [\w\u0300-\u036f]+(?:[-'\u2019\u2011][\w\u0300-\u036f]+)*  # words, with inner apostrophes and hyphens
-    | -{{2,}} | \.{{2,}}                                   # dashes and dots in a row are one token
-    | \S                                                   # every other mark is a token
+      <unk>                                                           # stands for an unknown word
+    | (?<!\w) {_APOSTROPHE} (?ai:{_LEADING}) (?!{_LETTER})             # 'tis 'twas 'gainst
+    | (?<!\w) (?ai:{_TRAILING}) {_APOSTROPHE} (?!{_LETTER})            # th' o' i'
+    | \d+ (?:[.,:/]\d+)+ (?!{_LETTER})                                # 3.14  1,000  12:30
+    | {_LETTER}+ (?: (?:[-\u2011]|{_APOSTROPHE}) {_LETTER}+ )*         # well-beloved  o'er
+    | -{{2,}} | \.{{2,}}                                              # dashes or points in a row
+    | \S                                                              # any other mark
     """,
-    re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE,
 )
 
 

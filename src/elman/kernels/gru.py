@@ -61,7 +61,7 @@ class _ResetAfter(torch.autograd.Function):
     def forward(ctx, xs, h0, w_x, w_h, bias_x, bias_h):
         num_steps, num_rows, _ = xs.shape
         size = w_h.shape[1]
-        gates = product.multiply(xs.flatten(0, 1), product.pack(w_x, num_steps * num_rows), bias_x)
+        gates = product.multiply(xs.flatten(0, 1), w_x, bias_x)
         gates = gates.view(num_steps, num_rows, 3, size)
         packed = product.pack(w_h, num_rows)
         outputs, from_h = xs.new_empty(num_steps, num_rows, size), xs.new_empty(num_steps, num_rows, size)
@@ -102,10 +102,10 @@ class _ResetAfter(torch.autograd.Function):
         d_input = torch.cat([d_hidden[:, :, :2], h_to_n.unsqueeze(2)], dim=2).flatten(0, 1).flatten(1)
         d_hidden = d_hidden.flatten(0, 1).flatten(1)
         return (
-            product.multiply(d_input, product.pack(w_x.t(), len(d_input))).view_as(xs),
+            product.multiply(d_input, w_x.t()).view_as(xs),
             d_h,
-            product.contract_rows(d_input, xs.flatten(0, 1)),
-            product.contract_rows(d_hidden, before.flatten(0, 1)),
+            product.multiply(d_input.t(), (xs.flatten(0, 1)).t()),
+            product.multiply(d_hidden.t(), (before.flatten(0, 1)).t()),
             d_input.sum(0) if ctx.needs_input_grad[4] else None,
             d_hidden.sum(0) if ctx.needs_input_grad[5] else None,
         )
@@ -116,7 +116,7 @@ class _ResetBefore(torch.autograd.Function):
     def forward(ctx, xs, h0, w_x, w_h, bias):
         num_steps, num_rows, _ = xs.shape
         size = w_h.shape[1]
-        gates = product.multiply(xs.flatten(0, 1), product.pack(w_x, num_steps * num_rows), bias)
+        gates = product.multiply(xs.flatten(0, 1), w_x, bias)
         gates = gates.view(num_steps, num_rows, 3, size)
         rates, candidates = gates[:, :, :2], gates[:, :, 2]
         to_rates, to_candidate = (product.pack(part, num_rows) for part in w_h.split((2 * size, size)))
@@ -151,12 +151,12 @@ class _ResetBefore(torch.autograd.Function):
             d_h = product.multiply_add(d_rates[t].view(num_rows, -1), to_rates, direct)
         d_n, d_rates, before = d_n.flatten(0, 1), d_rates.flatten(0, 1).flatten(1), before.flatten(0, 1)
         d_gates = torch.cat([d_rates, d_n], dim=1)
-        d_w_rates = product.contract_rows(d_rates, before)
-        d_w_n = product.contract_rows(d_n, r.flatten(0, 1) * before)
+        d_w_rates = product.multiply(d_rates.t(), (before).t())
+        d_w_n = product.multiply(d_n.t(), (r.flatten(0, 1) * before).t())
         return (
-            product.multiply(d_gates, product.pack(w_x.t(), len(d_gates))).view_as(xs),
+            product.multiply(d_gates, w_x.t()).view_as(xs),
             d_h,
-            product.contract_rows(d_gates, xs.flatten(0, 1)),
+            product.multiply(d_gates.t(), (xs.flatten(0, 1)).t()),
             torch.cat([d_w_rates, d_w_n]),
             d_gates.sum(0) if ctx.needs_input_grad[4] else None,
         )

@@ -48,7 +48,7 @@ def _evaluate(
     xs: Tensor, h: Tensor, c: Tensor, w_x: Tensor, w_h: Tensor, bias: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     num_steps, num_rows, _ = xs.shape
-    from_x = product.multiply(xs.flatten(0, 1), product.pack(w_x, num_steps * num_rows), bias)
+    from_x = product.multiply(xs.flatten(0, 1), w_x, bias)
     packed = product.pack(w_h, num_rows)
     outputs = xs.new_empty(num_steps, num_rows, w_h.shape[1])
     c = c.clone()
@@ -65,7 +65,7 @@ class _LSTM(torch.autograd.Function):
     def forward(ctx, xs, h0, c0, w_x, w_h, bias):
         num_steps, num_rows, _ = xs.shape
         size = w_h.shape[1]
-        from_x = product.multiply(xs.flatten(0, 1), product.pack(w_x, num_steps * num_rows), bias)
+        from_x = product.multiply(xs.flatten(0, 1), w_x, bias)
         packed = product.pack(w_h, num_rows)
         gates = from_x.view(num_steps, num_rows, 4, size)
         cells = xs.new_empty(num_steps + 1, num_rows, size)
@@ -109,9 +109,9 @@ class _LSTM(torch.autograd.Function):
             d_c.mul_(f[t])
             d_h = product.multiply_add(d_gate.view(num_rows, -1), packed, d_outputs[t - 1] if t else zero)
         d_gates = factor.view(num_steps * num_rows, -1)
-        d_xs = product.multiply(d_gates, product.pack(w_x.t(), len(d_gates))).view_as(xs)
+        d_xs = product.multiply(d_gates, w_x.t()).view_as(xs)
         transposed = d_gates.t().contiguous()
-        d_w_x = product.multiply(transposed, product.pack(xs.flatten(0, 1).t(), len(transposed)))
+        d_w_x = product.multiply(transposed, xs.flatten(0, 1).t())
         before = torch.cat([h0[None], outputs[:-1]]).flatten(0, 1)
-        d_w_h = product.multiply(transposed, product.pack(before.t(), len(transposed)))
+        d_w_h = product.multiply(transposed, before.t())
         return d_xs, d_h, d_c, d_w_x, d_w_h, d_gates.sum(0) if ctx.needs_input_grad[5] else None

@@ -137,7 +137,7 @@ class _MixtureNLL(torch.autograd.Function):
                 if slope is not None:
                     p *= slope
                 d_context[chunk] = (product.multiply(p, backward) * r).view_as(d_context[chunk])
-                d_weight_t += product.contract_rows(r * h, p)
+                d_weight_t += product.multiply((r * h).t(), p.t())
                 d_bias += p.t().mv(r.view(-1))
         ctx.save_for_backward(d_context, d_prior, d_weight_t.t().contiguous(), d_bias)
         ctx.has = log_prior is not None, bias is not None

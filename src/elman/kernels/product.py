@@ -33,31 +33,26 @@ def uses_onednn(like: Tensor) -> bool:
 
 
 def pack(factor: Tensor, rows: int) -> Tensor:
-    """Lay out factor [O, I], any strides, for `multiply` with about `rows` rows; a copy where that pays, else itself."""
+    """Lay out factor [O, I], any strides, for many calls of `multiply` with about `rows` rows each."""
     return torch.ops.mkldnn._reorder_linear_weight(factor, rows) if uses_onednn(factor) else factor
 
 
-def multiply(x: Tensor, packed: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x factor^T + bias: x [N, I], a factor [O, I] from `pack`, bias [O]; returns [N, O]."""
-    if packed.is_mkldnn:
-        return torch.ops.mkldnn._linear_pointwise(x, packed, bias, "none", [], "")
-    return linear(x, packed, bias)
+def multiply(x: Tensor, factor: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Return x factor^T + bias, [N, O]: x [N, I]; factor [O, I], any strides or from `pack`; bias [O]."""
+    if factor.is_mkldnn or uses_onednn(x):
+        return torch.ops.mkldnn._linear_pointwise(x, factor, bias, "none", [], "")
+    return linear(x, factor, bias)
 
 
 def multiply_add(x: Tensor, packed: Tensor, other: Tensor) -> Tensor:
-    """x factor^T + other: x [N, I], a factor [O, I] from `pack`, other [N, O]; returns a new [N, O]."""
+    """Return x factor^T + other, [N, O]: x [N, I]; factor [O, I] from `pack`; other [N, O]."""
     if packed.is_mkldnn:
         return torch.ops.mkldnn._linear_pointwise.binary(x, other, packed, None, "add")
     return torch.addmm(other, x, packed.t())
 
 
-def contract_rows(a: Tensor, b: Tensor) -> Tensor:
-    """a^T b: a [N, I], b [N, O], any strides; returns [I, O]. Faster with I the smaller side, since a is copied."""
-    return multiply(a.t(), pack(b.t(), a.shape[1]))
-
-
 def sum_biases(one: Tensor | None, other: Tensor | None) -> Tensor | None:
-    """The sum of those that are there, [O], or None."""
+    """Return the sum of those that are there, [O], or None."""
     if one is None or other is None:
         return other if one is None else one
     return one + other

