@@ -67,6 +67,14 @@ class Experiment:
         if init is not None and not resume:
             start_from(self.model, self.corpus.vocabulary.words, load(init))
         self.model.to(self.device)
+        self.trainer = Trainer(
+            recipe,
+            self.model,
+            self.corpus.split("train").tokens,
+            self._validate,
+            out,
+            {"vocabulary": self.corpus.vocabulary.digest, "data": self.corpus.digest},
+        )
 
     @property
     def first(self) -> int:
@@ -75,14 +83,12 @@ class Experiment:
 
     def train(self, watchers: Sequence[Watcher] = (), max_minutes: float | None = None) -> Outcome:
         """Train; see `Trainer.run`."""
-        facts = {"vocabulary": self.corpus.vocabulary.digest, "data": self.corpus.digest}
-        tokens = self.corpus.split("train").tokens
-        trainer = Trainer(self.recipe, self.model, tokens, self._validate, self.out, facts, watchers)
+        self.trainer.watchers = tuple(watchers)
         if self.resume and (self.out / "checkpoint.safetensors").exists():
-            trainer.resume()
+            self.trainer.resume()
         else:
             self._write_folder()
-        return trainer.run(max_minutes)
+        return self.trainer.run(max_minutes)
 
     def finish(self, prompts: Sequence[str] = ("",), progress: Any = None) -> list[dict[str, Any]]:
         """Evaluate the best model on the valid and test splits from one stream, draw samples, write the results."""

@@ -141,8 +141,8 @@ def load_model(
             f"{file}: trained with another vocabulary than {path / 'vocabulary.tsv'} (its digest is"
             f" {facts['vocabulary'][:12]}, the file's {vocabulary.digest[:12]}); restore the vocabulary of the run"
         )
-    with torch.device("meta"):
-        model = build_model(recipe.model, len(vocabulary))
+    with torch.random.fork_rng(devices=[]):
+        model = build_model(recipe.model, len(vocabulary)).to(device)
     expected = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     for name in sorted(expected.keys() | found.keys()):
@@ -151,6 +151,5 @@ def load_model(
                 f"{file}: does not fit {path / 'recipe.toml'}: {name} is {found.get(name, 'missing')}, the recipe needs"
                 f" {expected.get(name, 'nothing of that name')}; restore the recipe of the run"
             )
-    model = model.to_empty(device=device)
     snapshot.load_model(model, tensors)
     return model.eval(), facts

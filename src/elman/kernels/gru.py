@@ -63,7 +63,7 @@ class _ResetAfter(torch.autograd.Function):
         size = w_h.shape[1]
         gates = product.multiply(xs.flatten(0, 1), w_x, bias_x)
         gates = gates.view(num_steps, num_rows, 3, size)
-        packed = product.pack(w_h, num_rows)
+        packed = product.pack(w_h, num_rows, num_steps)
         outputs, from_h = xs.new_empty(num_steps, num_rows, size), xs.new_empty(num_steps, num_rows, size)
         h = h0
         for (rz, n), keep, output in zip(
@@ -92,7 +92,7 @@ class _ResetAfter(torch.autograd.Function):
         torch.mul(h_to_n, r, out=d_hidden[:, :, 2])
         torch.mul(d_hidden[:, :, 2] * (1 - r), from_h, out=d_hidden[:, :, 0])
         torch.mul(before - n, z - z * z, out=d_hidden[:, :, 1])
-        packed = product.pack(w_h.t(), num_rows)
+        packed = product.pack(w_h.t(), num_rows, num_steps)
         d_h, no_output = d_outputs[-1], torch.zeros_like(h0)
         for t in range(num_steps - 1, -1, -1):
             h_to_n[t].mul_(d_h)
@@ -104,7 +104,7 @@ class _ResetAfter(torch.autograd.Function):
         return (
             product.multiply(d_input, w_x.t()).view_as(xs),
             d_h,
-            product.multiply(d_input.t(), (xs.flatten(0, 1)).t()),
+            product.multiply(d_input.t(), xs.flatten(0, 1).t()),
             product.multiply(d_hidden.t(), (before.flatten(0, 1)).t()),
             d_input.sum(0) if ctx.needs_input_grad[4] else None,
             d_hidden.sum(0) if ctx.needs_input_grad[5] else None,
@@ -119,7 +119,9 @@ class _ResetBefore(torch.autograd.Function):
         gates = product.multiply(xs.flatten(0, 1), w_x, bias)
         gates = gates.view(num_steps, num_rows, 3, size)
         rates, candidates = gates[:, :, :2], gates[:, :, 2]
-        to_rates, to_candidate = (product.pack(part, num_rows) for part in w_h.split((2 * size, size)))
+        to_rates, to_candidate = (
+            product.pack(part, num_rows, num_steps) for part in w_h.split((2 * size, size))
+        )
         outputs = xs.new_empty(num_steps, num_rows, size)
         h = h0
         for rz, n, output in zip(rates.unbind(), candidates.unbind(), outputs.unbind(), strict=True):
@@ -141,7 +143,9 @@ class _ResetBefore(torch.autograd.Function):
         d_rates = gates.new_empty(num_steps, num_rows, 2, size)
         torch.mul(r - r * r, before, out=d_rates[:, :, 0])
         torch.mul(before - n, z - z * z, out=d_rates[:, :, 1])
-        to_rates, to_candidate = (product.pack(part.t(), num_rows) for part in w_h.split((2 * size, size)))
+        to_rates, to_candidate = (
+            product.pack(part.t(), num_rows, num_steps) for part in w_h.split((2 * size, size))
+        )
         d_h, no_output = d_outputs[-1], torch.zeros_like(h0)
         for t in range(num_steps - 1, -1, -1):
             d_reset = product.multiply(d_n[t].mul_(d_h), to_candidate)
@@ -151,12 +155,12 @@ class _ResetBefore(torch.autograd.Function):
             d_h = product.multiply_add(d_rates[t].view(num_rows, -1), to_rates, direct)
         d_n, d_rates, before = d_n.flatten(0, 1), d_rates.flatten(0, 1).flatten(1), before.flatten(0, 1)
         d_gates = torch.cat([d_rates, d_n], dim=1)
-        d_w_rates = product.multiply(d_rates.t(), (before).t())
+        d_w_rates = product.multiply(d_rates.t(), before.t())
         d_w_n = product.multiply(d_n.t(), (r.flatten(0, 1) * before).t())
         return (
             product.multiply(d_gates, w_x.t()).view_as(xs),
             d_h,
-            product.multiply(d_gates.t(), (xs.flatten(0, 1)).t()),
+            product.multiply(d_gates.t(), xs.flatten(0, 1).t()),
             torch.cat([d_w_rates, d_w_n]),
             d_gates.sum(0) if ctx.needs_input_grad[4] else None,
         )

@@ -49,7 +49,7 @@ def _evaluate(
 ) -> tuple[Tensor, Tensor]:
     num_steps, num_rows, _ = xs.shape
     from_x = product.multiply(xs.flatten(0, 1), w_x, bias)
-    packed = product.pack(w_h, num_rows)
+    packed = product.pack(w_h, num_rows, num_steps)
     outputs = xs.new_empty(num_steps, num_rows, w_h.shape[1])
     c = c.clone()
     for x, output in zip(from_x.view(num_steps, num_rows, -1).unbind(), outputs.unbind(), strict=True):
@@ -66,7 +66,7 @@ class _LSTM(torch.autograd.Function):
         num_steps, num_rows, _ = xs.shape
         size = w_h.shape[1]
         from_x = product.multiply(xs.flatten(0, 1), w_x, bias)
-        packed = product.pack(w_h, num_rows)
+        packed = product.pack(w_h, num_rows, num_steps)
         gates = from_x.view(num_steps, num_rows, 4, size)
         cells = xs.new_empty(num_steps + 1, num_rows, size)
         outputs = xs.new_empty(num_steps, num_rows, size)
@@ -98,7 +98,7 @@ class _LSTM(torch.autograd.Function):
         torch.mul(i, 1 - g * g, out=factor[:, :, 2])
         torch.mul(o - o * o, tanh_c, out=factor[:, :, 3])
         h_to_c = o * (1 - tanh_c * tanh_c)
-        packed = product.pack(w_h.t(), num_rows)
+        packed = product.pack(w_h.t(), num_rows, num_steps)
         d_c, d_h = d_c.clone(), d_outputs[-1]
         zero = torch.zeros_like(h0)
         for t in range(num_steps - 1, -1, -1):

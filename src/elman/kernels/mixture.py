@@ -13,25 +13,56 @@ and r, which belongs to a row, scales the narrow factors of the products and nev
 """
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
-from torch.nn.functional import logsigmoid
+from torch.nn.functional import softplus
 
 from elman.kernels import product
 from elman.output.activation import LOG_G, RELU_EPSILON
 
-CHUNK_BYTES = {"cpu": 12 << 20, "cuda": 256 << 20}
-"""Size of the [rows, V] matrix of one chunk (`benchmarks/mixture.py --chunks`)."""
+CHUNK_BYTES = {"cpu": 16 << 20, "cuda": 256 << 20}
+"""Size of the [rows, V] matrix of one chunk, and on the CPU half the largest part of the gradient of W formed at
+once: larger blocks are given back to the system at every release (`benchmarks/mixture.py --chunks`)."""
 
-SLOPE: dict[str, Callable[[Tensor], Tensor]] = {
-    "sigsoftmax": lambda z: 1 + (-z).sigmoid(),
-    "sigmoid": lambda z: (-z).sigmoid(),
-    "softplus": lambda z: (logsigmoid(z) - LOG_G["softplus"](z)).exp(),
-    "relu": lambda z: (z > 0) / (z.relu() + RELU_EPSILON),
+
+def _log_sigmoid(z: Tensor) -> Tensor:
+    return softplus(z, beta=-1.0, threshold=40.0)  # four times faster than logsigmoid, and as exact
+
+
+def _sigsoftmax(z: Tensor) -> tuple[Tensor, Tensor]:
+    score = _log_sigmoid(z).add_(z)
+    return score, torch.add(z.new_tensor(2.0), z.sigmoid_(), alpha=-1, out=z)
+
+
+def _sigmoid(z: Tensor) -> tuple[Tensor, Tensor]:
+    return _log_sigmoid(z), z.neg_().sigmoid_()
+
+
+def _softplus(z: Tensor) -> tuple[Tensor, Tensor]:
+    score = LOG_G["softplus"](z)
+    return score, _log_sigmoid(z).sub_(score).exp_()
+
+
+def _relu(z: Tensor) -> tuple[Tensor, Tensor]:
+    g = z.clamp(min=0).add_(RELU_EPSILON)
+    slope = torch.div(z.gt(0), g)
+    return g.log_(), slope
+
+
+UNDERFLOW = 1e-30
+"""Below this probability, log p is not taken from p but computed again for its row in the log domain."""
+
+SCORE_AND_SLOPE: dict[str, Callable[[Tensor], tuple[Tensor, Tensor | None]]] = {
+    "softmax": lambda z: (z, None),
+    "sigsoftmax": _sigsoftmax,
+    "sigmoid": _sigmoid,
+    "softplus": _softplus,
+    "relu": _relu,
 }
-"""d log g / d z; for softmax it is one."""
+"""log g(z) and d log g / d z (None where it is one), in few passes; z is overwritten."""
 
 
 def mixture_nll(
@@ -60,11 +91,19 @@ def mixture_nll(
         sum_n position_weight_n nll_n, and nll [N] (nats), detached.
     """
     assert log_prior is not None or context.shape[1] == 1, "several components need a log_prior"
-    context, log_prior, position_weight = _cast(weight.dtype, context, log_prior, position_weight)
-    if torch.is_grad_enabled():
-        return _MixtureNLL.apply(context, log_prior, weight, bias, target, position_weight, activation)
-    nll = -mixture_log_prob(context, log_prior, weight, bias, target, activation)
-    return (position_weight * nll).sum(), nll
+    if not torch.is_grad_enabled():
+        nll = -mixture_log_prob(context, log_prior, weight, bias, target, activation)
+        return (position_weight * nll).sum(), nll
+    with torch.autocast(weight.device.type, enabled=False):
+        return _MixtureNLL.apply(
+            context.to(weight.dtype),
+            None if log_prior is None else log_prior.to(weight.dtype),
+            weight,
+            bias,
+            target,
+            position_weight.to(weight.dtype),
+            activation,
+        )
 
 
 @torch.no_grad()
@@ -77,84 +116,117 @@ def mixture_log_prob(
     activation: str,
 ) -> Tensor:
     """The log-likelihood [N] of the targets, without gradients; arguments as in `mixture_nll`."""
-    context, log_prior = _cast(weight.dtype, context, log_prior)
+    context, log_prior = context.to(weight.dtype), None if log_prior is None else log_prior.to(weight.dtype)
     with torch.autocast(weight.device.type, enabled=False):
-        log_prob = context.new_empty(context.shape[:2])
-        forward = product.pack(weight, _rows(context, weight))
-        for chunk in _chunks(context, weight):
-            h = context[chunk].flatten(0, 1)
+        joint = context.new_empty(context.shape[:2])
+        layer = _Layer.of(weight, bias, context)
+        for chunk in layer.chunks(context):
             y = target[chunk].repeat_interleave(context.shape[1])
-            scores = LOG_G[activation](product.multiply(h, forward, bias))
-            log_prob[chunk] = scores.log_softmax(-1)[torch.arange(len(y), device=y.device), y].view_as(
-                log_prob[chunk]
-            )
-        return torch.logsumexp(log_prob if log_prior is None else log_prior + log_prob, dim=1)
+            joint[chunk] = layer.log_prob(context[chunk].flatten(0, 1), y, activation).view_as(joint[chunk])
+        return torch.logsumexp(joint if log_prior is None else log_prior + joint, dim=1)
 
 
-def _cast(dtype: torch.dtype, *tensors: Tensor | None) -> list[Tensor | None]:
-    return [None if tensor is None else tensor.to(dtype) for tensor in tensors]
+class _Layer(NamedTuple):
+    """z = h W^T + b for chunks of rows h, with W laid out once."""
 
+    weight: Tensor
+    bias: Tensor | None
+    packed: Tensor
+    step: int
 
-def _rows(context: Tensor, weight: Tensor) -> int:
-    """Rows of a chunk: whole positions, at least one."""
-    wanted = CHUNK_BYTES.get(weight.device.type, CHUNK_BYTES["cuda"]) // (len(weight) * weight.element_size())
-    return context.shape[1] * max(1, wanted // context.shape[1])
+    @classmethod
+    def of(cls, weight: Tensor, bias: Tensor | None, context: Tensor) -> "_Layer":
+        num_positions, num_components, _ = context.shape
+        row_bytes = len(weight) * weight.element_size() * num_components
+        step = max(1, CHUNK_BYTES[weight.device.type] // row_bytes)
+        uses = -(-num_positions // step)
+        return cls(weight, bias, product.pack(weight, step * num_components, uses), step)
 
+    def chunks(self, context: Tensor) -> Iterator[slice]:
+        """Whole positions, all components of each."""
+        return (slice(start, start + self.step) for start in range(0, len(context), self.step))
 
-def _chunks(context: Tensor, weight: Tensor) -> Iterator[slice]:
-    step = _rows(context, weight) // context.shape[1]
-    return (slice(start, start + step) for start in range(0, len(context), step))
+    def scores(self, h: Tensor) -> Tensor:
+        """z [R, V] of h [R, D]."""
+        return product.multiply(h, self.packed, self.bias)
+
+    def log_prob(self, h: Tensor, y: Tensor, activation: str) -> Tensor:
+        """log p(y | h), [R]."""
+        score, _ = SCORE_AND_SLOPE[activation](self.scores(h))
+        return score.log_softmax(dim=-1).gather(1, y.unsqueeze(1)).squeeze(1)
+
+    def probabilities(self, h: Tensor, y: Tensor, activation: str) -> tuple[Tensor, Tensor, Tensor | None]:
+        """p [R, V], log p(y | h) [R] and the slope."""
+        score, slope = SCORE_AND_SLOPE[activation](self.scores(h))
+        p = torch.softmax(score, dim=-1, out=score)
+        chosen = p.gather(1, y.unsqueeze(1)).squeeze(1)
+        log_prob = chosen.log()
+        rare = (chosen < UNDERFLOW).nonzero().squeeze(1)
+        if len(rare):
+            log_prob[rare] = self.log_prob(h[rare], y[rare], activation)
+        return p, log_prob, slope
 
 
 class _MixtureNLL(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, context, log_prior, weight, bias, target, position_weight, activation):
+    def forward(
+        ctx: FunctionCtx,
+        context: Tensor,
+        log_prior: Tensor | None,
+        weight: Tensor,
+        bias: Tensor | None,
+        target: Tensor,
+        position_weight: Tensor,
+        activation: str,
+    ) -> tuple[Tensor, Tensor]:
         num_components = context.shape[1]
-        rows = _rows(context, weight)
-        forward, backward = product.pack(weight, rows), product.pack(weight.t(), rows)
-        nll = context.new_empty(len(context))
-        d_context, d_prior = torch.empty_like(context), context.new_empty(context.shape[:2])
-        d_weight_t, d_bias = (
-            context.new_zeros(weight.shape[1], weight.shape[0]),
-            context.new_zeros(len(weight)),
-        )
-        with torch.autocast(weight.device.type, enabled=False):
-            for chunk in _chunks(context, weight):
-                h = context[chunk].flatten(0, 1)
-                y = target[chunk].repeat_interleave(num_components)
-                row = torch.arange(len(y), device=y.device)
-                z = product.multiply(h, forward, bias)
-                slope = SLOPE[activation](z) if activation in SLOPE else None
-                p = LOG_G[activation](z).log_softmax(-1)
-                joint = p[row, y].view(-1, num_components)
-                if log_prior is not None:
-                    joint = joint + log_prior[chunk]
-                nll[chunk] = -joint.logsumexp(1)
-                share = (joint + nll[chunk, None]).exp() * position_weight[chunk, None]
-                d_prior[chunk] = -share
-                r = share.view(-1, 1)
-                p.exp_()[row, y] -= 1
-                if slope is not None:
-                    p *= slope
-                d_context[chunk] = (product.multiply(p, backward) * r).view_as(d_context[chunk])
-                d_weight_t += product.multiply((r * h).t(), p.t())
-                d_bias += p.t().mv(r.view(-1))
-        ctx.save_for_backward(d_context, d_prior, d_weight_t.t().contiguous(), d_bias)
-        ctx.has = log_prior is not None, bias is not None
+        layer = _Layer.of(weight, bias, context)
+        back = product.pack(weight.t(), layer.step * num_components, -(-len(context) // layer.step))
+        nll, d_prior = context.new_empty(len(context)), context.new_empty(context.shape[:2])
+        d_context = torch.empty_like(context)
+        d_weight = _TransposedGradient(weight)
+        d_bias = None if bias is None else torch.zeros_like(bias)
+        for chunk in layer.chunks(context):
+            h = context[chunk].flatten(0, 1)
+            y = target[chunk].repeat_interleave(num_components)
+            p, log_prob, slope = layer.probabilities(h, y, activation)
+            joint = log_prob.view(-1, num_components)
+            if log_prior is not None:
+                joint = joint + log_prior[chunk]
+            nll[chunk] = -joint.logsumexp(dim=1)
+            d_prior[chunk] = -(joint + nll[chunk, None]).exp() * position_weight[chunk, None]
+            r = -d_prior[chunk].view(-1, 1)
+            p[torch.arange(len(y), device=y.device), y] -= 1
+            if slope is not None:
+                p *= slope
+            d_context[chunk] = product.multiply(p, back).mul_(r).view_as(d_context[chunk])
+            d_weight.add(r * h, p)
+            if d_bias is not None:
+                d_bias.addmv_(p.t(), r.view(-1))
+        ctx.save_for_backward(d_context, None if log_prior is None else d_prior, d_weight.transposed, d_bias)
         ctx.mark_non_differentiable(nll)
         return (nll * position_weight).sum(), nll
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, scale, _):
-        d_context, d_prior, d_weight, d_bias = ctx.saved_tensors
-        has_prior, has_bias = ctx.has
-        return (
-            d_context * scale,
-            d_prior * scale if has_prior else None,
-            d_weight * scale,
-            d_bias * scale if has_bias else None,
-            None,
-            None,
-            None,
+    def backward(ctx: FunctionCtx, scale: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        d_context, d_prior, d_weight_t, d_bias = ctx.saved_tensors
+        d_weight = torch.mul(d_weight_t.t(), scale, out=d_weight_t.new_empty(d_weight_t.shape[::-1]))
+        scaled = [None if gradient is None else gradient * scale for gradient in (d_context, d_prior, d_bias)]
+        return scaled[0], scaled[1], d_weight, scaled[2], None, None, None
+
+
+class _TransposedGradient:
+    """The sum over chunks of (p^T h)^T, [D, V]: so turned, no [R, V] matrix is ever copied to be transposed."""
+
+    def __init__(self, weight: Tensor) -> None:
+        self.transposed = weight.new_zeros(weight.shape[1], weight.shape[0])
+        self.columns = max(
+            1, CHUNK_BYTES[weight.device.type] // (2 * weight.shape[1] * weight.element_size())
         )
+
+    def add(self, h: Tensor, p: Tensor) -> None:
+        """Add the part of rows h [R, D] and p [R, V]."""
+        h_t = h.t().contiguous()
+        for block, part in zip(self.transposed.split(self.columns, 1), p.split(self.columns, 1), strict=True):
+            block += product.multiply(h_t, part.t())

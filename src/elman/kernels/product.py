@@ -1,9 +1,9 @@
-"""Matrix products with a factor that is laid out for the processor once and used many times.
+"""Matrix products with a factor [O, I] given as a linear layer has it, and laid out for the processor.
 
-For float32 on the CPU they go to oneDNN, whose prepacked products run at the full vector width of the machine for
-narrow and for wide factors; the BLAS behind `torch.mm` does not on every processor (`benchmarks/recurrent.py`
-prints both). Elsewhere, and inside `torch.backends.mkldnn.flags(enabled=False)`, they are `torch.mm`.
-None of these functions is differentiable: they serve the kernels, which form their own gradients.
+For float32 on the CPU they go to oneDNN, which runs at the full vector width of the machine for narrow and for wide
+factors; the BLAS behind `torch.mm` does not on every processor (`benchmarks/recurrent.py` prints both). Elsewhere,
+and inside `torch.backends.mkldnn.flags(enabled=False)`, they are `torch.addmm`. None of these functions is
+differentiable: they serve the kernels, which form their own gradients.
 """
 
 from functools import cache
@@ -11,6 +11,9 @@ from functools import cache
 import torch
 from torch import Tensor
 from torch.nn.functional import linear
+
+PACKING_USES = 4
+"""A factor used fewer times than this is not laid out anew: that costs about as much as reading it thrice."""
 
 
 @cache
@@ -32,23 +35,25 @@ def uses_onednn(like: Tensor) -> bool:
     return bool(torch.backends.mkldnn.enabled) and _onednn_works()
 
 
-def pack(factor: Tensor, rows: int) -> Tensor:
-    """Lay out factor [O, I], any strides, for many calls of `multiply` with about `rows` rows each."""
-    return torch.ops.mkldnn._reorder_linear_weight(factor, rows) if uses_onednn(factor) else factor
+def pack(factor: Tensor, rows: int, uses: int) -> Tensor:
+    """Lay out factor [O, I], any strides, for `uses` products with `rows` rows each."""
+    if uses < PACKING_USES or not uses_onednn(factor):
+        return factor
+    return torch.ops.mkldnn._reorder_linear_weight(factor, rows)
 
 
 def multiply(x: Tensor, factor: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return x factor^T + bias, [N, O]: x [N, I]; factor [O, I], any strides or from `pack`; bias [O]."""
-    if factor.is_mkldnn or uses_onednn(x):
+    if uses_onednn(x):
         return torch.ops.mkldnn._linear_pointwise(x, factor, bias, "none", [], "")
     return linear(x, factor, bias)
 
 
-def multiply_add(x: Tensor, packed: Tensor, other: Tensor) -> Tensor:
-    """Return x factor^T + other, [N, O]: x [N, I]; factor [O, I] from `pack`; other [N, O]."""
-    if packed.is_mkldnn:
-        return torch.ops.mkldnn._linear_pointwise.binary(x, other, packed, None, "add")
-    return torch.addmm(other, x, packed.t())
+def multiply_add(x: Tensor, factor: Tensor, other: Tensor) -> Tensor:
+    """Return x factor^T + other, [N, O]: x [N, I]; factor [O, I], any strides or from `pack`; other [N, O]."""
+    if uses_onednn(x):
+        return torch.ops.mkldnn._linear_pointwise.binary(x, other, factor, None, "add")
+    return torch.addmm(other, x, factor.t())
 
 
 def sum_biases(one: Tensor | None, other: Tensor | None) -> Tensor | None:

@@ -62,8 +62,15 @@ class Trainer:
         validate: gives the validation NLL (nats a token) of the model as it is.
         folder: the run folder; `checkpoint.safetensors`, `model.safetensors` and `metrics.jsonl` are written there.
         facts: what checkpoints say beside progress (digests of data and vocabulary).
-        watchers: told what happens.
+
+    Attributes:
+        watchers: told what happens; none at first.
+
+    Raises:
+        UserError: the text is too short.
     """
+
+    watchers: Sequence[Watcher] = ()
 
     def __init__(
         self,
@@ -73,10 +80,9 @@ class Trainer:
         validate: Callable[[LanguageModel], float],
         folder: Path,
         facts: dict[str, Any],
-        watchers: Sequence[Watcher] = (),
     ) -> None:
         self.recipe, self.training, self.model = recipe, recipe.training, model
-        self.tokens, self.validate, self.folder, self.facts, self.watchers = tokens, validate, folder, facts, watchers
+        self.tokens, self.validate, self.folder, self.facts = tokens, validate, folder, facts
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self.objective = build_objective(recipe.training)
         self.phases = phases_of(recipe.training)
@@ -221,8 +227,7 @@ class Trainer:
             self._save_model(nll)
         else:
             progress.waited += 1
-        worse = non_monotone(progress.checks, nll, getattr(phase.averaging, "interval", phase.stop_interval or 0))
-        if isinstance(phase.averaging, config.NonMonotone) and self.average is None and worse:
+        if self.average is None and self._should_average(nll):
             progress.averaging = True
             self.average = Average(self.parameters)
             self._write({"kind": "event", "event": "averaging", "message": "validation stopped falling"})
@@ -232,6 +237,12 @@ class Trainer:
             progress.finished = True
         progress.checks.append(nll)
         return nll
+
+    def _should_average(self, nll: float) -> bool:
+        averaging = self.phase.averaging
+        if not isinstance(averaging, config.NonMonotone):
+            return False
+        return non_monotone(self.progress.checks, nll, averaging.interval)
 
     def _validate(self) -> float:
         started = time.monotonic()

@@ -1,0 +1,259 @@
+"""The whole machine: train, stop, resume, evaluate."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import toy
+
+from elman import config, files
+from elman.cli import main
+from elman.errors import UserError
+from elman.experiment import Experiment
+from elman.learning import checkpoint
+from elman.learning.trainer import Outcome
+from elman.run import load
+
+NT_ASGD = {
+    "epochs": 4,
+    "optimiser": {"kind": "sgd", "lr": 2.0},
+    "averaging": {"kind": "non-monotone", "interval": 1},
+    "weight_decay": 1e-6,
+    "validate_every": 13,
+    "fine_tune": {"lr": 1.0, "epochs": 2, "interval": 2},
+}
+LEARNERS = {
+    "adam": {"schedule": {"kind": "cosine", "warm_up": 0.5}},
+    "nt-asgd": NT_ASGD,
+    "rmsprop": {
+        "optimiser": {"kind": "rmsprop", "lr": 0.01},
+        "averaging": {"kind": "exponential", "decay": 0.9},
+        "schedule": {"kind": "plateau", "factor": 2.0},
+    },
+    "momentum": {"optimiser": {"kind": "sgd", "lr": 1.0, "momentum": 0.9}, "slices": 2, "clip_by": "tensor"},
+}
+
+
+class StopAt:
+    """Asks for a stop by a signal at a step."""
+
+    def __init__(self, step):
+        self.at = step
+
+    def begin(self, epochs, windows, progress): ...
+
+    def record(self, record): ...
+
+    def end(self): ...
+
+    def step(self, progress, span, loss):
+        if progress.step == self.at:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory):
+    return toy.write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def trained(recipe, out, corpus, stops=()):
+    """Train with interruptions at some steps; the run folder."""
+    for resume, stop in enumerate([*stops, None]):
+        experiment = Experiment(recipe, out, data=corpus, resume=bool(resume))
+        outcome = experiment.train([] if stop is None else [StopAt(stop)])
+        assert outcome is (Outcome.FINISHED if stop is None else Outcome.INTERRUPTED)
+    return out
+
+
+def metrics(out):
+    """The records of a run without what depends on the clock and without resume events."""
+    records = map(json.loads, (out / "metrics.jsonl").read_text().splitlines())
+    clock = ("seconds", "tokens_per_s")
+    return [
+        {key: value for key, value in record.items() if key not in clock}
+        for record in records
+        if record.get("event") != "resume"
+    ]
+
+
+def same_tensors(a, b):
+    return checkpoint.digest_of(checkpoint.load(a)[0]) == checkpoint.digest_of(checkpoint.load(b)[0])
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_interrupted_run_is_the_same_run_bit_for_bit(learner, corpus, tmp_path):
+    recipe = toy.recipe(**LEARNERS[learner])
+    whole = trained(recipe, tmp_path / "whole", corpus)
+    broken = trained(recipe, tmp_path / "broken", corpus, stops=[7, 31, 50])
+    for name in ("checkpoint.safetensors", "model.safetensors"):
+        assert same_tensors(whole / name, broken / name)
+    assert metrics(whole) == metrics(broken)
+
+
+def test_nt_asgd_averages_and_fine_tunes(corpus, tmp_path):
+    out = trained(toy.recipe(**NT_ASGD), tmp_path / "run", corpus)
+    events = [record["event"] for record in metrics(out) if record["kind"] == "event"]
+    assert events[0] == "averaging"
+    assert "fine-tune" in events
+    assert any(record["averaged"] for record in metrics(out) if record["kind"] == "valid")
+
+
+def test_out_of_time_keeps_the_best_so_far_and_resumes_exactly(corpus, tmp_path):
+    recipe = toy.recipe()
+    whole = trained(recipe, tmp_path / "whole", corpus)
+    out = tmp_path / "short"
+    experiment = Experiment(recipe, out, data=corpus)
+    assert experiment.train(max_minutes=0) is Outcome.OUT_OF_TIME
+    assert load(out).model is not None
+    trained_on = Experiment(recipe, out, data=corpus, resume=True)
+    assert trained_on.train() is Outcome.FINISHED
+    assert same_tensors(whole / "model.safetensors", out / "model.safetensors")
+
+
+def test_resuming_a_finished_run_changes_nothing(corpus, tmp_path):
+    out = trained(toy.recipe(), tmp_path / "run", corpus)
+    before = checkpoint.load(out / "checkpoint.safetensors")[0]
+    assert Experiment(toy.recipe(), out, data=corpus, resume=True).train() is Outcome.FINISHED
+    assert checkpoint.digest_of(before) == checkpoint.digest_of(
+        checkpoint.load(out / "checkpoint.safetensors")[0]
+    )
+
+
+def test_sigkill_at_any_moment_is_survived(corpus, tmp_path):
+    recipe = toy.recipe(epochs=6, checkpoint_minutes=0)
+    whole = trained(recipe, tmp_path / "whole", corpus)
+    (tmp_path / "recipe.toml").write_text(config.dump_recipe(recipe))
+    out = tmp_path / "killed"
+    command = [sys.executable, "-m", "elman", "train", tmp_path / "recipe.toml", "--data", corpus, "--out", out]
+    for resume in ([], ["--resume"]):
+        process = subprocess.Popen(
+            [*command, "--threads", "1", *resume], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        wait_for(lambda seen=steps_done(out): steps_done(out) > seen + 20 or process.poll() is not None)
+        process.kill()
+        process.wait()
+    trained_on = Experiment(recipe, out, data=corpus, resume=True)
+    assert trained_on.train() is Outcome.FINISHED
+    assert same_tensors(whole / "model.safetensors", out / "model.safetensors")
+    assert same_tensors(whole / "checkpoint.safetensors", out / "checkpoint.safetensors")
+
+
+def steps_done(out):
+    try:
+        return checkpoint.load(out / "checkpoint.safetensors")[1]["progress"]["step"]
+    except UserError:
+        return 0
+
+
+def wait_for(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def test_two_runs_with_one_seed_are_equal_and_another_seed_differs(corpus, tmp_path):
+    a = trained(toy.recipe(), tmp_path / "a", corpus)
+    b = trained(toy.recipe(), tmp_path / "b", corpus)
+    other = toy.recipe()
+    other = config.parse_recipe({**_plain(other), "seed": 4}, "toy")
+    c = trained(other, tmp_path / "c", corpus)
+    assert same_tensors(a / "model.safetensors", b / "model.safetensors")
+    assert not same_tensors(a / "model.safetensors", c / "model.safetensors")
+
+
+def _plain(recipe):
+    import msgspec
+
+    return msgspec.to_builtins(recipe, str_keys=True)
+
+
+def test_diverging_run_stops_with_advice_and_keeps_the_checkpoint(corpus, tmp_path):
+    recipe = toy.recipe(optimiser={"kind": "sgd", "lr": 1e39}, clip=None)
+    message = r"the loss is not finite at step \d+ .*gradient norm.*lower training.optimiser.lr"
+    with pytest.raises(UserError, match=message):
+        Experiment(recipe, tmp_path / "run", data=corpus).train()
+
+
+def test_full_disk_keeps_the_previous_checkpoint(corpus, tmp_path, monkeypatch):
+    out = trained(toy.recipe(), tmp_path / "run", corpus)
+    before = (out / "checkpoint.safetensors").read_bytes()
+
+    def full(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    message = "the disk is full; the previous file, if any, is untouched; free some space and resume"
+    with pytest.raises(UserError, match=message):
+        Experiment(toy.recipe(), out, data=corpus, resume=True).train()
+    assert (out / "checkpoint.safetensors").read_bytes() == before
+    assert not list(out.glob("*.tmp"))
+    assert not list(out.glob(".*.tmp"))
+
+
+def test_finish_counts_every_token_once_and_writes_what_a_report_needs(corpus, tmp_path):
+    out = tmp_path / "run"
+    experiment = Experiment(toy.recipe(), out, data=corpus)
+    experiment.train()
+    results = experiment.finish()
+    assert [row["tokens"] for row in results] == [len(experiment.corpus.split(s).tokens) for s in ("valid", "test")]
+    assert experiment.baselines()[0]["name"] == "unigram"
+    for name in ("results", "samples", "surprisal", "baselines", "data", "environment"):
+        assert json.loads((out / f"{name}.json").read_text())
+
+
+def test_learns_the_chain_better_than_a_unigram(corpus, tmp_path):
+    out = tmp_path / "run"
+    experiment = Experiment(toy.recipe(epochs=12), out, data=corpus)
+    experiment.train()
+    unigram = experiment.baselines(order=1, splits=("test",))[0]
+    assert experiment.finish()[1]["perplexity"] < 0.8 * unigram["perplexity"]
+
+
+def test_init_maps_words_by_spelling(corpus, tmp_path):
+    first = trained(toy.recipe(), tmp_path / "first", corpus)
+    other = toy.write_corpus(tmp_path / "other", {"train": 100, "valid": 20, "test": 20})
+    (other / "train.txt").write_text("brand new words\n" + (other / "train.txt").read_text())
+    experiment = Experiment(toy.recipe(), tmp_path / "second", data=other, init=first)
+    ours, theirs = experiment.model.encoder.weight, load(first).model.encoder.weight
+    here, there = experiment.corpus.vocabulary.ids, load(first).vocabulary.ids
+    assert here["w3"] != there["w3"]
+    assert ours[here["w3"]].equal(theirs[there["w3"]])
+
+
+def test_command_line_from_training_to_scoring(corpus, tmp_path, capsys):
+    (tmp_path / "recipe.toml").write_text(config.dump_recipe(toy.recipe()))
+    out = tmp_path / "run"
+    assert main(["train", f"{tmp_path}/recipe.toml", "--data", str(corpus), "--out", str(out), "--json"]) == 0
+    trained_results = json.loads(capsys.readouterr().out.splitlines()[-1])["results"]
+    assert main(["evaluate", str(out), "--split", "test", "--json"]) == 0
+    evaluated = json.loads(capsys.readouterr().out)
+    assert evaluated["nll"] == pytest.approx(trained_results[1]["nll"], rel=1e-6)
+    assert main(["score", str(out), str(corpus / "test.txt"), "--document", "--by", "sentence", "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert -sum(row["log_prob"] for row in rows) / evaluated["tokens"] == pytest.approx(evaluated["nll"], rel=1e-4)
+    state = tmp_path / "state.safetensors"
+    assert main(["generate", str(out), "--tokens", "12", "--seed", "5", "--raw"]) == 0
+    at_once = capsys.readouterr().out.split()
+    assert main(["generate", str(out), "--tokens", "5", "--temperature", "0", "--save-state", str(state)]) == 0
+    assert main(["generate", str(out), "--tokens", "5", "--temperature", "0", "--state", str(state)]) == 0
+    in_parts = capsys.readouterr().out.split()
+    assert main(["generate", str(out), "--tokens", "10", "--temperature", "0"]) == 0
+    assert capsys.readouterr().out.split() == in_parts
+    assert at_once
+    assert main(["info", str(out), "--json"]) == 0
+    info = json.loads(capsys.readouterr().out)
+    assert sum(info["blocks"].values()) == info["parameters"]
+    assert main(["compare", str(out), str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["difference"] == 0
+    assert main(["evaluate", str(out), str(out), "--ensemble", "--ngram", "3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["perplexity"] > 1
