@@ -4,7 +4,6 @@ A recipe is a TOML file read into `Recipe`. An unknown key, a wrong type or a nu
 names the key by its path.
 """
 
-import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -13,6 +12,7 @@ import msgspec
 import tomli_w
 from msgspec import Meta
 
+from elman.config_errors import explain
 from elman.data.corpus import TextOptions
 from elman.errors import UserError
 
@@ -362,7 +362,7 @@ def parse_recipe(raw: dict[str, Any], source: str) -> Recipe:
     try:
         return msgspec.convert(raw, Recipe, str_keys=True)
     except msgspec.ValidationError as error:
-        raise UserError(f"{source}: {_explain(error, raw)}") from None
+        raise UserError(f"{source}: {explain(error, Recipe, raw)}") from None
 
 
 def dump_recipe(recipe: Recipe) -> str:
@@ -391,32 +391,6 @@ def _lay_over(raw: dict[str, Any], setting: str) -> None:
         if not isinstance(table, dict):
             raise UserError(f"--set {setting}: {key} is not a table of the recipe")
     table[keys[-1]] = value
-
-
-def _explain(error: msgspec.ValidationError, raw: dict[str, Any]) -> str:
-    message, _, where = str(error).partition(" - at `")
-    path = where.rstrip("`").removeprefix("$").removeprefix(".")
-    unknown = re.match(r"Object contains unknown field `(.*)`", message)
-    if unknown:
-        allowed = _allowed(path, raw)
-        return f"unknown key {'.'.join(filter(None, [path, unknown[1]]))}; here one may write {allowed}"
-    missing = re.match(r"Object missing required field `(.*)`", message)
-    if missing:
-        return f"the key {'.'.join(filter(None, [path, missing[1]]))} is missing"
-    return f"{path or 'recipe'}: {message[0].lower()}{message[1:]}"
-
-
-def _allowed(path: str, raw: dict[str, Any]) -> str:
-    record: Any = msgspec.inspect.type_info(Recipe)
-    value: Any = raw
-    for key in filter(None, path.split(".")):
-        record = next(field.type for field in record.fields if field.encode_name == key)
-        value = value[key]
-        if isinstance(record, msgspec.inspect.UnionType):
-            kinds = [kind for kind in record.types if isinstance(kind, msgspec.inspect.StructType)]
-            record = next((kind for kind in kinds if kind.tag == value.get("kind")), kinds[0])
-    names = [field.encode_name for field in record.fields]
-    return ", ".join(names if record.tag is None else ["kind", *names])
 
 
 def _flatten(value: Any, path: str = "") -> list[tuple[str, Any]]:

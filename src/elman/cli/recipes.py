@@ -20,10 +20,11 @@ def run(args: argparse.Namespace) -> int:
     """List."""
     from elman.recipe_book import shipped
 
-    rows = [
-        {"path": str(path), "title": recipe.title, "expected": None if recipe.expected is None else recipe.expected.test}
-        for path, recipe in shipped()
-    ]
+    rows = []
+    for path, recipe in shipped():
+        published = recipe.expected
+        best = None if published is None else published.fine_tuned_test or published.test
+        rows.append({"path": str(path), "title": recipe.title, "expected": best})
     if args.json:
         show.print_json(rows)
         return 0

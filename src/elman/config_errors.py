@@ -1,0 +1,151 @@
+"""What was wrong with a recipe, in a user's words: the key, what was found there, what is allowed."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+_STEP = re.compile(r"[^.\[\]]+|\[\d+\]|\[\.\.\.\]")
+_WHOLE = re.compile(r"-?(0|[1-9]\d*)")
+
+
+def explain(error: msgspec.ValidationError, record: type[msgspec.Struct], raw: Mapping[str, Any]) -> str:
+    """One line about a failed conversion of `raw` to `record`, starting with the path of the key.
+
+    The library says what it expected in terms of types; the line is made from the key path it gives, from the
+    types of `record` along that path, and from what `raw` holds there.
+    """
+    message, _, where = str(error).partition(" - at `")
+    names_a_key = where.startswith("key` in `")
+    steps = _STEP.findall(where.removeprefix("key` in `").rstrip("`").removeprefix("$"))
+    kind: Any = inspect.type_info(record)
+    value: Any = raw
+    path = ""
+    for step in steps:
+        kind, step, value = _follow(kind, step, value)
+        path = f"{path}{step}" if step.startswith("[") or not path else f"{path}.{step}"
+    field = re.search(r"field `(.*)`", message)
+    if field and "unknown" in message:
+        return f"unknown key {_join(path, field[1])}; here one may write {', '.join(_keys(kind, value))}"
+    if field:
+        return f"the key {_join(path, field[1])} is missing; write {_allowed(_field(kind, field[1], value))}"
+    if names_a_key:
+        key = next(key for key in value if not _WHOLE.fullmatch(key))
+        return f"{path}: the key {key} is not {_allowed(kind.key_type)}"
+    if message.startswith(("Expected", "Invalid")):
+        return f"{path} = {_shown(value)}; write {_allowed(kind)}"
+    return f"{path}: {message}"
+
+
+def _follow(kind: Any, step: str, value: Any) -> tuple[Any, str, Any]:
+    """The type and the value one step further along a path, and the step as the user knows it."""
+    if step == "[...]":
+        key = next(key for key, inside in value.items() if not _fits(inside, kind.value_type))
+        return kind.value_type, key, value[key]
+    if step.startswith("["):
+        index = int(step[1:-1])
+        inner = kind.item_types[index] if isinstance(kind, inspect.TupleType) else kind.item_type
+        return inner, step, value[index]
+    return _field(kind, step, value), step, value[step]
+
+
+def _fits(value: Any, kind: inspect.IntType) -> bool:
+    return type(value) is int and (kind.ge is None or value >= kind.ge)
+
+
+def _field(kind: Any, key: str, value: Any) -> Any:
+    """The type of a key of a table."""
+    record = _record(kind, value)
+    if record is None or key == record.tag_field:
+        return inspect.LiteralType(values=tuple(one.tag for one in _records(kind)))
+    return next(field.type for field in record.fields if field.encode_name == key)
+
+
+def _record(kind: Any, value: Any) -> inspect.StructType | None:
+    """Which of the records a table may be it is; None when its `kind` does not say."""
+    records = _records(kind)
+    tag = value.get("kind") if isinstance(value, Mapping) else None
+    return records[0] if len(records) == 1 else next((one for one in records if one.tag == tag), None)
+
+
+def _records(kind: Any) -> list[inspect.StructType]:
+    return [one for one in _parts(kind) if isinstance(one, inspect.StructType)]
+
+
+def _parts(kind: Any) -> Iterable[Any]:
+    return kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+
+
+def _keys(kind: Any, value: Any) -> list[str]:
+    record = _record(kind, value)
+    assert record is not None
+    tag = [] if record.tag_field is None else [record.tag_field]
+    return tag + [field.encode_name for field in record.fields]
+
+
+def _allowed(kind: Any) -> str:
+    """What one may write for a type, in words."""
+    if isinstance(kind, inspect.UnionType):
+        parts = [one for one in kind.types if not isinstance(one, inspect.NoneType | inspect.StructType)]
+        tags = [str(one.tag) for one in _records(kind) if one.tag is not None]
+        tables = [_table(tags)] if _records(kind) else []
+        return " or ".join([_allowed(one) for one in parts] + tables)
+    match kind:
+        case inspect.StructType(tag=tag):
+            return _table([] if tag is None else [str(tag)])
+        case inspect.DictType(key_type=key, value_type=value):
+            return f"a table from {_allowed(key)} to {_allowed(value)}"
+        case inspect.LiteralType(values=values):
+            return f"{'one of ' if len(values) > 1 else ''}{', '.join(_shown(one) for one in values)}"
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.StrType():
+            return 'text in quotes ("...")'
+        case inspect.IntType():
+            return f"a whole number{_bounds(kind)}"
+        case inspect.FloatType():
+            return f"a number{_bounds(kind)}"
+        case inspect.TupleType(item_types=items):
+            return f"a list [...] of {len(items)}, each {_allowed(items[0])}"
+        case inspect.VarTupleType(item_type=item, min_length=least):
+            more = f" with {least} or more" if least else ""
+            return f"a list [...]{more}, each {_allowed(item)}"
+        case _:
+            raise AssertionError(f"a recipe has no values of type {kind}")
+
+
+def _table(tags: list[str]) -> str:
+    if not tags:
+        return "a table ({ key = value, ... })"
+    return f"a table with kind = {' or '.join(_shown(tag) for tag in tags)}"
+
+
+def _bounds(kind: inspect.IntType | inspect.FloatType) -> str:
+    low = (
+        f" of {kind.ge:g} or more"
+        if kind.ge is not None
+        else f" above {kind.gt:g}"
+        if kind.gt is not None
+        else ""
+    )
+    high = (
+        f" up to {kind.le:g}" if kind.le is not None else f" below {kind.lt:g}" if kind.lt is not None else ""
+    )
+    return " and".join(filter(None, [low, high]))
+
+
+def _shown(value: Any) -> str:
+    """A value as TOML writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, Mapping):
+        return "a table"
+    return f"[{', '.join(_shown(one) for one in value)}]" if isinstance(value, list) else str(value)
+
+
+def _join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key

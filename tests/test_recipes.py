@@ -1,0 +1,176 @@
+"""The shipped recipes: each builds, has its published size, and differs from its siblings only as it says."""
+
+import msgspec
+import pytest
+import torch
+
+from elman import config
+from elman.build import build_model, build_objective
+from elman.recipe_book import find, shipped
+
+RECIPES = {path.relative_to("recipes").with_suffix("").as_posix(): recipe for path, recipe in shipped()}
+LAB = {name for name in RECIPES if name.split("/")[1].startswith("lab-") or name == "shakespeare/demo"}
+PAPER = sorted(RECIPES.keys() - LAB)
+WORDS = {"ptb": 10_000, "wikitext-2": 33_278, "shakespeare": 15_000}
+
+DOC_TABLES = {
+    "ptb": [
+        "zaremba-medium", "zaremba-large", "variational-lstm-medium", "variational-lstm-large", "awd-lstm",
+        "awd-lstm-mos", "awd-lstm-mos-20", "awd-lstm-doc", "awd-lstm-doc-15-0-0-5", "awd-lstm-doc-15-0-5-0",
+        "awd-lstm-doc-15-5-0-0", "awd-lstm-doc-10-5-0-5", "awd-lstm-doc-10-5-5-0",
+    ],
+    "wikitext-2": ["awd-lstm", "awd-lstm-mos", "awd-lstm-doc"],
+}  # fmt: skip
+FUNCTIONS = ["softmax", "relu", "sigmoid", "softplus", "sigsoftmax"]
+MIXTURES = {"mor": "relu", "mosig": "sigmoid", "mosp": "softplus", "moss": "sigsoftmax"}
+PUBLISHED_SIZES = {
+    "ptb/awd-lstm": 24_221_600,
+    "ptb/awd-lstm-mos": 21_500_620,
+    "ptb/awd-lstm-mos-20": 22_373_120,
+    "ptb/awd-lstm-doc": 22_849_120,
+    "ptb/awd-lstm-doc-15-5-0-0": 22_849_120,
+    "ptb/awd-lstm-doc-15-0-0-5": 21_897_120,
+    "ptb/awd-lstm-doc-15-0-5-0": 22_849_120,
+    "ptb/awd-lstm-doc-10-5-0-5": 22_373_120,
+    "ptb/awd-lstm-doc-10-5-5-0": 23_325_120,
+    "ptb/zaremba-medium": 19_775_200,
+    "ptb/zaremba-large": 66_022_000,
+    "wikitext-2/awd-lstm": 33_556_078,
+    "wikitext-2/awd-lstm-mos": 34_909_528,
+    "wikitext-2/awd-lstm-doc": 36_639_278,
+}
+
+
+def num_parameters(name):
+    with torch.device("meta"):
+        model = build_model(RECIPES[name].model, WORDS[name.split("/")[0]])
+    parameters = list(model.parameters())
+    assert all(parameter.is_meta for parameter in parameters)
+    return sum(parameter.numel() for parameter in parameters)
+
+
+def differences(one, other):
+    """The key paths at which two recipes differ, apart from what is said about them."""
+    said = ("title", "notes", "citation", "expected")
+    return {key for key in config.changed_keys(RECIPES[one], RECIPES[other]) if not key.startswith(said)}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_builds_with_the_size_it_promises(name):
+    recipe = RECIPES[name]
+    size = num_parameters(name)
+    build_objective(recipe.training)
+    assert recipe.title
+    if recipe.expected is not None and recipe.expected.parameters is not None:
+        assert size == recipe.expected.parameters
+
+
+@pytest.mark.parametrize("name", PUBLISHED_SIZES)
+def test_published_size(name):
+    assert num_parameters(name) == PUBLISHED_SIZES[name] == RECIPES[name].expected.parameters
+
+
+def test_two_biases_a_gate_make_the_sizes_of_zarembas_code():
+    for name, size in {"medium": 19_780_400, "large": 66_034_000}.items():
+        recipe = RECIPES[f"ptb/zaremba-{name}"].model
+        recipe = msgspec.structs.replace(recipe, core=msgspec.structs.replace(recipe.core, biases=2))
+        with torch.device("meta"):
+            assert sum(parameter.numel() for parameter in build_model(recipe, 10_000).parameters()) == size
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_paper_scale_says_where_it_comes_from(name):
+    recipe = RECIPES[name]
+    corpus = name.split("/")[0]
+    assert recipe.citation
+    assert recipe.notes
+    assert recipe.data.corpus == corpus
+    assert recipe.data.text == config.TextOptions(vocabulary_from="all")
+    assert recipe.evaluation.skip_first
+    if name != "ptb/bengio-window":
+        expected = recipe.expected
+        assert expected is not None
+        assert expected.source
+        assert (expected.test or expected.fine_tuned_test) < (expected.valid or expected.fine_tuned_valid)
+
+
+def test_every_row_of_the_tables_is_there():
+    rows = {f"{corpus}/{name}" for corpus, names in DOC_TABLES.items() for name in names}
+    rows |= {f"{corpus}/awd-lstm-{name}" for corpus in DOC_TABLES for name in [*FUNCTIONS, *MIXTURES]}
+    assert rows | {"ptb/bengio-window"} == set(PAPER)
+
+
+def test_titles_are_all_different():
+    titles = [recipe.title for recipe in RECIPES.values()]
+    assert len(set(titles)) == len(titles)
+
+
+@pytest.mark.parametrize("name", sorted(LAB))
+def test_lab_scale_is_small(name):
+    assert num_parameters(name) < 8e6
+    assert RECIPES[name].training.epochs <= 10
+
+
+@pytest.mark.parametrize("corpus", DOC_TABLES)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_output_functions_differ_from_awd_lstm_in_nothing_else(corpus, function):
+    changed = differences(f"{corpus}/awd-lstm-{function}", f"{corpus}/awd-lstm")
+    epochs = {"training.epochs", "training.fine_tune.epochs"}
+    assert changed - epochs == (set() if function == "softmax" else {"model.output.activation"})
+    assert RECIPES[f"{corpus}/awd-lstm-{function}"].model.output.activation == function
+
+
+@pytest.mark.parametrize("corpus", DOC_TABLES)
+@pytest.mark.parametrize("name", MIXTURES)
+def test_mixtures_differ_from_mos_as_the_thesis_says(corpus, name):
+    changed = differences(f"{corpus}/awd-lstm-{name}", f"{corpus}/awd-lstm-mos")
+    assert changed <= {
+        "model.output.activation",
+        "model.output.contexts.prior",
+        "model.output.contexts.dropout",
+        "model.core.between_dropout",
+    }
+    output = RECIPES[f"{corpus}/awd-lstm-{name}"].model.output
+    assert output.activation == MIXTURES[name]
+    assert output.contexts.prior == ("same" if name == "moss" else "softmax")
+
+
+@pytest.mark.parametrize("name", [name for name in DOC_TABLES["ptb"] if name.startswith("awd-lstm-doc-")])
+def test_names_of_doc_rows_are_their_heads(name):
+    i3, i2, i1, i0 = map(int, name.removeprefix("awd-lstm-doc-").split("-"))
+    heads = RECIPES[f"ptb/{name}"].model.output.contexts.heads
+    assert heads == {level: count for level, count in {0: i0, 1: i1, 2: i2, 3: i3}.items() if count}
+    changed = differences(f"ptb/{name}", "ptb/awd-lstm-doc")
+    assert {key.split(".heads")[0] for key in changed} <= {
+        "model.output.contexts",
+        "training.penalties.balance",
+    }
+
+
+def test_lab_twins_differ_in_their_output_layer_alone():
+    for name in ("mos", "doc", "moss"):
+        changed = differences(f"ptb/lab-twin-{name}", "ptb/lab-twin-awd-lstm")
+        assert {key for key in changed if not key.startswith("model.output.")} <= {
+            "training.penalties.balance"
+        }
+
+
+@pytest.mark.parametrize("function", [name for name in FUNCTIONS if name != "softmax"])
+def test_lab_output_functions_are_the_twin_with_another_activation(function):
+    assert differences(f"ptb/lab-{function}", "ptb/lab-twin-awd-lstm") == {"model.output.activation"}
+
+
+def test_lab_grus_differ_in_the_reset_gate_alone():
+    assert differences("ptb/lab-gru", "ptb/lab-gru-reset-before") == {"model.core.cell.reset"}
+
+
+@pytest.mark.parametrize("name", ["lab-gru", "lab-gru-reset-before", "lab-elman"])
+def test_lab_cells_have_as_many_parameters_as_the_twin(name):
+    assert num_parameters(f"ptb/{name}") == pytest.approx(num_parameters("ptb/lab-twin-awd-lstm"), rel=1e-3)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_written_out_and_read_back(name, tmp_path):
+    path = tmp_path / "recipe.toml"
+    path.write_text(config.dump_recipe(RECIPES[name]))
+    assert config.load_recipe(path) == RECIPES[name] == config.load_recipe(find(f"{name}.toml"))
