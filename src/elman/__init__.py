@@ -11,13 +11,13 @@ __version__ = "0.1.0"
 _HOMES = {
     "load": "elman.run",
     "Run": "elman.run",
-    "train": "elman.learning.train",
+    "Experiment": "elman.experiment",
     "LanguageModel": "elman.model",
     "Vocabulary": "elman.data.vocabulary",
     "UserError": "elman.errors",
 }
 
-__all__ = ["LanguageModel", "Run", "UserError", "Vocabulary", "__version__", "load", "train"]
+__all__ = ["Experiment", "LanguageModel", "Run", "UserError", "Vocabulary", "__version__", "load"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,20 +1,24 @@
-"""Both gated recurrent units over a whole sequence: the same functions as the plain loops over `cells.gru`, faster.
+"""Both gated recurrent units over a whole sequence: the plain loops over `cells.gru`, made faster.
 
-T steps, B rows, I inputs, H units; gates r, z, n. As in `kernels.lstm`, the product with the inputs is taken out of
-the loop, all that multiplies d h on its way to the gates is formed for all steps at once, and each weight gradient
-is one product.
+T steps, B rows, I inputs, H units; gates r, z, n. As in `kernels.lstm`, the product with the inputs is taken
+out of the loop, all that multiplies d h on its way to the gates is formed for all steps at once, and each
+weight gradient is one product.
 """
+
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from elman.cells.cell import LayerState, Weights
 from elman.kernels import product
+from elman.kernels.once import differentiable_once
 
 
 def gru_reset_after(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-    """n = tanh(W_n x + b + r (U_n h + b')), h' = z h + (1 - z) n; differentiable once.
+    """The form of the vendor kernels: n = tanh(W_n x + b + r (U_n h + b')), h' = z h + (1 - z) n.
+
+    Differentiable once.
 
     Args:
         weights: input [3H, I], hidden [3H, H], biases [3H] or None.
@@ -24,88 +28,99 @@ def gru_reset_after(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Te
     Returns:
         outputs [T, B, H] and (h,) after the last step.
     """
-    (h,) = state
     w = weights
-    xs, h = xs.to(w.input.dtype), h.to(w.input.dtype)
+    xs, h = xs.to(w.input.dtype), state[0].to(w.input.dtype)
     with torch.autocast(xs.device.type, enabled=False):
         if xs.device.type == "cuda":
             outputs = _vendor(w, xs, h)
         else:
-            outputs = _ResetAfter.apply(xs, h, w.input, w.hidden, w.input_bias, w.hidden_bias)
+            outputs = _ResetAfter.apply(  # type: ignore[no-untyped-call]
+                xs, h, w.input, w.hidden, w.input_bias, w.hidden_bias
+            )
     return outputs, (outputs[-1].clone(),)
 
 
 def gru_reset_before(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-    """n = tanh(W_n x + b + U_n (r h)), h' = z h + (1 - z) n (thesis 2.29-2.32); arguments as `gru_reset_after`."""
-    (h,) = state
+    """The form of the thesis (2.29-2.32): n = tanh(W_n x + b + U_n (r h)), h' = z h + (1 - z) n.
+
+    Arguments and result as in `gru_reset_after`.
+    """
     w = weights
-    xs, h = xs.to(w.input.dtype), h.to(w.input.dtype)
+    xs, h = xs.to(w.input.dtype), state[0].to(w.input.dtype)
     with torch.autocast(xs.device.type, enabled=False):
-        outputs = _ResetBefore.apply(
-            xs, h, w.input, w.hidden, product.sum_biases(w.input_bias, w.hidden_bias)
-        )
+        bias = product.sum_biases(w.input_bias, w.hidden_bias)
+        outputs = _ResetBefore.apply(xs, h, w.input, w.hidden, bias)  # type: ignore[no-untyped-call]
     return outputs, (outputs[-1].clone(),)
 
 
 def _vendor(weights: Weights, xs: Tensor, h: Tensor) -> Tensor:
-    zero = torch.zeros_like(weights.input[:, 0])
+    zero = weights.input.new_zeros(len(weights.input))
     biases = [zero if bias is None else bias for bias in (weights.input_bias, weights.hidden_bias)]
-    outputs, _ = torch.gru(
-        xs, h[None], [weights.input, weights.hidden, *biases], True, 1, 0.0, False, False, False
-    )
-    return outputs
+    parameters = [weights.input, weights.hidden, *biases]
+    return torch.gru(xs, h[None], parameters, True, 1, 0.0, False, False, False)[0]
+
+
+def _from_inputs(xs: Tensor, w_x: Tensor, bias: Tensor | None) -> Tensor:
+    """What reaches the gates from outside, [T, B, 3, H]."""
+    return product.multiply(xs.flatten(0, 1), w_x, bias).view(*xs.shape[:2], 3, -1)
 
 
 class _ResetAfter(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, xs, h0, w_x, w_h, bias_x, bias_h):
-        num_steps, num_rows, _ = xs.shape
-        size = w_h.shape[1]
-        gates = product.multiply(xs.flatten(0, 1), w_x, bias_x)
-        gates = gates.view(num_steps, num_rows, 3, size)
+    def forward(
+        ctx: Any,
+        xs: Tensor,
+        h0: Tensor,
+        w_x: Tensor,
+        w_h: Tensor,
+        bias_x: Tensor | None,
+        bias_h: Tensor | None,
+    ) -> Tensor:
+        gates = _from_inputs(xs, w_x, bias_x)
+        num_steps, num_rows, _, size = gates.shape
         packed = product.pack(w_h, num_rows, num_steps)
-        outputs, from_h = xs.new_empty(num_steps, num_rows, size), xs.new_empty(num_steps, num_rows, size)
+        outputs, candidates = xs.new_empty(num_steps, num_rows, size), xs.new_empty(num_steps, num_rows, size)
         h = h0
-        for (rz, n), keep, output in zip(
-            zip(gates[:, :, :2].unbind(), gates[:, :, 2].unbind(), strict=True),
-            from_h.unbind(),
+        steps = zip(
+            gates[:, :, :2].unbind(),
+            gates[:, :, 2].unbind(),
+            candidates.unbind(),
             outputs.unbind(),
             strict=True,
-        ):
-            u = product.multiply(h, packed, bias_h).view(num_rows, 3, size)
-            rz.add_(u[:, :2]).sigmoid_()
-            n.addcmul_(rz[:, 0], keep.copy_(u[:, 2])).tanh_()
+        )
+        for rz, n, candidate, output in steps:
+            from_h = product.multiply(h, packed, bias_h).view(num_rows, 3, size)
+            rz.add_(from_h[:, :2]).sigmoid_()
+            n.addcmul_(rz[:, 0], candidate.copy_(from_h[:, 2])).tanh_()
             h = torch.lerp(n, h, rz[:, 1], out=output)
-        ctx.save_for_backward(xs, h0, w_x, w_h, gates, from_h, outputs)
+        ctx.save_for_backward(xs, h0, w_x, w_h, gates, candidates, outputs)
         return outputs
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx, d_outputs):
-        xs, h0, w_x, w_h, gates, from_h, outputs = ctx.saved_tensors
-        num_steps, num_rows, size = outputs.shape
-        d_outputs = d_outputs.contiguous()
+    @differentiable_once
+    def backward(ctx: Any, d_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        xs, h0, w_x, w_h, gates, candidates, outputs = ctx.saved_tensors
+        num_steps, num_rows, _ = outputs.shape
         before = torch.cat([h0[None], outputs[:-1]])
         r, z, n = gates.unbind(2)
+        d_n = (1 - z) * (1 - n * n)
         d_hidden = torch.empty_like(gates)
-        h_to_n = (1 - z) * (1 - n * n)
-        torch.mul(h_to_n, r, out=d_hidden[:, :, 2])
-        torch.mul(d_hidden[:, :, 2] * (1 - r), from_h, out=d_hidden[:, :, 0])
+        torch.mul(d_n, r, out=d_hidden[:, :, 2])
+        torch.mul(d_n * (r - r * r), candidates, out=d_hidden[:, :, 0])
         torch.mul(before - n, z - z * z, out=d_hidden[:, :, 1])
         packed = product.pack(w_h.t(), num_rows, num_steps)
-        d_h, no_output = d_outputs[-1], torch.zeros_like(h0)
-        for t in range(num_steps - 1, -1, -1):
-            h_to_n[t].mul_(d_h)
+        d_h, earlier = d_outputs[-1], (*d_outputs[:-1].unbind()[::-1], torch.zeros_like(h0))
+        for t, d_output in zip(reversed(range(num_steps)), earlier, strict=True):
+            d_n[t].mul_(d_h)
             d_gate = d_hidden[t].mul_(d_h.unsqueeze(1)).view(num_rows, -1)
-            direct = torch.addcmul(d_outputs[t - 1] if t else no_output, d_h, z[t])
-            d_h = product.multiply_add(d_gate, packed, direct)
-        d_input = torch.cat([d_hidden[:, :, :2], h_to_n.unsqueeze(2)], dim=2).flatten(0, 1).flatten(1)
+            d_h = product.multiply_add(d_gate, packed, torch.addcmul(d_output, d_h, z[t]))
+        d_input = torch.cat([d_hidden[:, :, :2], d_n.unsqueeze(2)], dim=2).flatten(0, 1).flatten(1)
         d_hidden = d_hidden.flatten(0, 1).flatten(1)
         return (
-            product.multiply(d_input, w_x.t()).view_as(xs),
+            product.multiply(d_input, w_x.t()).view_as(xs) if ctx.needs_input_grad[0] else None,
             d_h,
             product.multiply(d_input.t(), xs.flatten(0, 1).t()),
-            product.multiply(d_hidden.t(), (before.flatten(0, 1)).t()),
+            product.multiply(d_hidden.t(), before.flatten(0, 1).t()),
             d_input.sum(0) if ctx.needs_input_grad[4] else None,
             d_hidden.sum(0) if ctx.needs_input_grad[5] else None,
         )
@@ -113,54 +128,49 @@ class _ResetAfter(torch.autograd.Function):
 
 class _ResetBefore(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, xs, h0, w_x, w_h, bias):
-        num_steps, num_rows, _ = xs.shape
-        size = w_h.shape[1]
-        gates = product.multiply(xs.flatten(0, 1), w_x, bias)
-        gates = gates.view(num_steps, num_rows, 3, size)
-        rates, candidates = gates[:, :, :2], gates[:, :, 2]
-        to_rates, to_candidate = (
-            product.pack(part, num_rows, num_steps) for part in w_h.split((2 * size, size))
-        )
+    def forward(ctx: Any, xs: Tensor, h0: Tensor, w_x: Tensor, w_h: Tensor, bias: Tensor | None) -> Tensor:
+        gates = _from_inputs(xs, w_x, bias)
+        num_steps, num_rows, _, size = gates.shape
+        to_rz, to_n = (product.pack(part, num_rows, num_steps) for part in (w_h[: 2 * size], w_h[2 * size :]))
         outputs = xs.new_empty(num_steps, num_rows, size)
         h = h0
-        for rz, n, output in zip(rates.unbind(), candidates.unbind(), outputs.unbind(), strict=True):
-            rz.add_(product.multiply(h, to_rates).view_as(rz)).sigmoid_()
-            n.add_(product.multiply(rz[:, 0] * h, to_candidate)).tanh_()
+        steps = zip(gates[:, :, :2].unbind(), gates[:, :, 2].unbind(), outputs.unbind(), strict=True)
+        for rz, n, output in steps:
+            rz.add_(product.multiply(h, to_rz).view_as(rz)).sigmoid_()
+            n.add_(product.multiply(rz[:, 0] * h, to_n)).tanh_()
             h = torch.lerp(n, h, rz[:, 1], out=output)
         ctx.save_for_backward(xs, h0, w_x, w_h, gates, outputs)
         return outputs
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx, d_outputs):
+    @differentiable_once
+    def backward(ctx: Any, d_outputs: Tensor) -> tuple[Tensor | None, ...]:
         xs, h0, w_x, w_h, gates, outputs = ctx.saved_tensors
         num_steps, num_rows, size = outputs.shape
-        d_outputs = d_outputs.contiguous()
         before = torch.cat([h0[None], outputs[:-1]])
         r, z, n = gates.unbind(2)
         d_n = (1 - z) * (1 - n * n)
-        d_rates = gates.new_empty(num_steps, num_rows, 2, size)
-        torch.mul(r - r * r, before, out=d_rates[:, :, 0])
-        torch.mul(before - n, z - z * z, out=d_rates[:, :, 1])
-        to_rates, to_candidate = (
-            product.pack(part.t(), num_rows, num_steps) for part in w_h.split((2 * size, size))
+        d_rz = gates.new_empty(num_steps, num_rows, 2, size)
+        torch.mul(r - r * r, before, out=d_rz[:, :, 0])
+        torch.mul(before - n, z - z * z, out=d_rz[:, :, 1])
+        from_rz, from_n = (
+            product.pack(part.t(), num_rows, num_steps) for part in (w_h[: 2 * size], w_h[2 * size :])
         )
-        d_h, no_output = d_outputs[-1], torch.zeros_like(h0)
-        for t in range(num_steps - 1, -1, -1):
-            d_reset = product.multiply(d_n[t].mul_(d_h), to_candidate)
-            d_rates[t, :, 0].mul_(d_reset)
-            d_rates[t, :, 1].mul_(d_h)
-            direct = torch.addcmul(d_outputs[t - 1] if t else no_output, d_h, z[t]).addcmul_(d_reset, r[t])
-            d_h = product.multiply_add(d_rates[t].view(num_rows, -1), to_rates, direct)
-        d_n, d_rates, before = d_n.flatten(0, 1), d_rates.flatten(0, 1).flatten(1), before.flatten(0, 1)
-        d_gates = torch.cat([d_rates, d_n], dim=1)
-        d_w_rates = product.multiply(d_rates.t(), before.t())
+        d_h, earlier = d_outputs[-1], (*d_outputs[:-1].unbind()[::-1], torch.zeros_like(h0))
+        for t, d_output in zip(reversed(range(num_steps)), earlier, strict=True):
+            d_reset = product.multiply(d_n[t].mul_(d_h), from_n)
+            d_rz[t, :, 0].mul_(d_reset)
+            d_rz[t, :, 1].mul_(d_h)
+            direct = torch.addcmul(d_output, d_h, z[t]).addcmul_(d_reset, r[t])
+            d_h = product.multiply_add(d_rz[t].view(num_rows, -1), from_rz, direct)
+        d_n, d_rz, before = d_n.flatten(0, 1), d_rz.flatten(0, 1).flatten(1), before.flatten(0, 1)
+        d_gates = torch.cat([d_rz, d_n], dim=1)
+        d_w_rz = product.multiply(d_rz.t(), before.t())
         d_w_n = product.multiply(d_n.t(), (r.flatten(0, 1) * before).t())
         return (
-            product.multiply(d_gates, w_x.t()).view_as(xs),
+            product.multiply(d_gates, w_x.t()).view_as(xs) if ctx.needs_input_grad[0] else None,
             d_h,
             product.multiply(d_gates.t(), xs.flatten(0, 1).t()),
-            torch.cat([d_w_rates, d_w_n]),
+            torch.cat([d_w_rz, d_w_n]),
             d_gates.sum(0) if ctx.needs_input_grad[4] else None,
         )

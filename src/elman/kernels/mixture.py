@@ -1,68 +1,41 @@
 """Linear mixture log-likelihood: log p(y) = logsumexp_k [ log pi_k + log g(z_ky) - logsumexp_v log g(z_kv) ].
 
-z = context W^T + b. N positions, K components, D context width, V symbols. The plain form makes an [N, K, V]
-tensor and keeps it for the backward pass. Here positions are taken in chunks, with all components of a position in
-one chunk: their responsibilities are then known at once, so the gradients are formed in the forward pass, by the
-same three matrix products that the plain form needs, and nothing of size V is kept but the gradient of W.
+z = context W^T + b. N positions, K components, D context width, V symbols, R rows (components of positions)
+of a chunk. The plain form makes an [N, K, V] tensor and keeps it for the backward pass. Here positions are
+taken in chunks, with all components of a position in one chunk: their responsibilities are then known at
+once, so the gradients are formed in the forward pass, by the three matrix products that the plain form needs
+too, and nothing is kept but the gradients.
 
-With score s = log g(z), p = softmax(s), slope = d s / d z and responsibility r of a component for its position,
+With score s = log g(z), p = softmax(s), slope = d s / d z and the responsibility r of a component,
 
     d nll / d z_v = r slope_v (p_v - [v = y]),
 
-and r, which belongs to a row, scales the narrow factors of the products and never the [*, V] matrix.
+and r, one number a row, scales the narrow factors of the products and never the [R, V] matrix.
 """
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import FunctionCtx, once_differentiable
-from torch.nn.functional import softplus
 
-from elman.kernels import product
-from elman.output.activation import LOG_G, RELU_EPSILON
+from elman.kernels import product, score
+from elman.kernels.once import differentiable_once
 
-CHUNK_BYTES = {"cpu": 16 << 20, "cuda": 256 << 20}
-"""Size of the [rows, V] matrix of one chunk, and on the CPU half the largest part of the gradient of W formed at
-once: larger blocks are given back to the system at every release (`benchmarks/mixture.py --chunks`)."""
+CHUNK_BYTES = {"cpu": 12 << 20, "cuda": 256 << 20}
+"""Least size of the [R, V] matrix of one chunk (`benchmarks/mixture.py`)."""
 
+CHUNK_ROWS = 256
+"""A chunk has at least min(CHUNK_ROWS, D / 2) rows too: with fewer, adding its part to the gradient of W
+costs more than forming it. The [R, V] matrix then stays below half of W."""
 
-def _log_sigmoid(z: Tensor) -> Tensor:
-    return softplus(z, beta=-1.0, threshold=40.0)  # four times faster than logsigmoid, and as exact
-
-
-def _sigsoftmax(z: Tensor) -> tuple[Tensor, Tensor]:
-    score = _log_sigmoid(z).add_(z)
-    return score, torch.add(z.new_tensor(2.0), z.sigmoid_(), alpha=-1, out=z)
-
-
-def _sigmoid(z: Tensor) -> tuple[Tensor, Tensor]:
-    return _log_sigmoid(z), z.neg_().sigmoid_()
-
-
-def _softplus(z: Tensor) -> tuple[Tensor, Tensor]:
-    score = LOG_G["softplus"](z)
-    return score, _log_sigmoid(z).sub_(score).exp_()
-
-
-def _relu(z: Tensor) -> tuple[Tensor, Tensor]:
-    g = z.clamp(min=0).add_(RELU_EPSILON)
-    slope = torch.div(z.gt(0), g)
-    return g.log_(), slope
+GRADIENT_BYTES = 28 << 20
+"""Largest part of the gradient of W that is formed at once. Blocks of 32 MB and more are not reused by the C
+library: it gives them back to the system at once, and page faults then cost more than the product."""
 
 
 UNDERFLOW = 1e-30
 """Below this probability, log p is not taken from p but computed again for its row in the log domain."""
-
-SCORE_AND_SLOPE: dict[str, Callable[[Tensor], tuple[Tensor, Tensor | None]]] = {
-    "softmax": lambda z: (z, None),
-    "sigsoftmax": _sigsoftmax,
-    "sigmoid": _sigmoid,
-    "softplus": _softplus,
-    "relu": _relu,
-}
-"""log g(z) and d log g / d z (None where it is one), in few passes; z is overwritten."""
 
 
 def mixture_nll(
@@ -85,7 +58,7 @@ def mixture_nll(
         bias: b [V] or None.
         target: symbols [N], int64.
         position_weight: [N]; no gradient.
-        activation: a key of `LOG_G`.
+        activation: a key of `elman.output.activation.LOG_G`.
 
     Returns:
         sum_n position_weight_n nll_n, and nll [N] (nats), detached.
@@ -95,7 +68,7 @@ def mixture_nll(
         nll = -mixture_log_prob(context, log_prior, weight, bias, target, activation)
         return (position_weight * nll).sum(), nll
     with torch.autocast(weight.device.type, enabled=False):
-        return _MixtureNLL.apply(
+        return _MixtureNLL.apply(  # type: ignore[no-untyped-call]
             context.to(weight.dtype),
             None if log_prior is None else log_prior.to(weight.dtype),
             weight,
@@ -122,7 +95,8 @@ def mixture_log_prob(
         layer = _Layer.of(weight, bias, context)
         for chunk in layer.chunks(context):
             y = target[chunk].repeat_interleave(context.shape[1])
-            joint[chunk] = layer.log_prob(context[chunk].flatten(0, 1), y, activation).view_as(joint[chunk])
+            _, log_prob = layer.shares(context[chunk].flatten(0, 1), y, activation)
+            joint[chunk] = log_prob.view_as(joint[chunk])
         return torch.logsumexp(joint if log_prior is None else log_prior + joint, dim=1)
 
 
@@ -136,9 +110,9 @@ class _Layer(NamedTuple):
 
     @classmethod
     def of(cls, weight: Tensor, bias: Tensor | None, context: Tensor) -> "_Layer":
-        num_positions, num_components, _ = context.shape
-        row_bytes = len(weight) * weight.element_size() * num_components
-        step = max(1, CHUNK_BYTES[weight.device.type] // row_bytes)
+        num_positions, num_components, width = context.shape
+        least = CHUNK_BYTES[weight.device.type] // (len(weight) * weight.element_size())
+        step = max(1, max(least, min(CHUNK_ROWS, width // 2)) // num_components)
         uses = -(-num_positions // step)
         return cls(weight, bias, product.pack(weight, step * num_components, uses), step)
 
@@ -146,31 +120,33 @@ class _Layer(NamedTuple):
         """Whole positions, all components of each."""
         return (slice(start, start + self.step) for start in range(0, len(context), self.step))
 
-    def scores(self, h: Tensor) -> Tensor:
-        """z [R, V] of h [R, D]."""
+    def z(self, h: Tensor) -> Tensor:
+        """The matrix z [R, V] of h [R, D]."""
         return product.multiply(h, self.packed, self.bias)
 
     def log_prob(self, h: Tensor, y: Tensor, activation: str) -> Tensor:
-        """log p(y | h), [R]."""
-        score, _ = SCORE_AND_SLOPE[activation](self.scores(h))
-        return score.log_softmax(dim=-1).gather(1, y.unsqueeze(1)).squeeze(1)
+        """The values log p(y | h), [R]."""
+        return score.log_probs(self.z(h), activation).gather(1, y.unsqueeze(1)).squeeze(1)
 
-    def probabilities(self, h: Tensor, y: Tensor, activation: str) -> tuple[Tensor, Tensor, Tensor | None]:
-        """p [R, V], log p(y | h) [R] and the slope."""
-        score, slope = SCORE_AND_SLOPE[activation](self.scores(h))
-        p = torch.softmax(score, dim=-1, out=score)
-        chosen = p.gather(1, y.unsqueeze(1)).squeeze(1)
-        log_prob = chosen.log()
-        rare = (chosen < UNDERFLOW).nonzero().squeeze(1)
+    def shares(self, h: Tensor, y: Tensor, activation: str) -> tuple[score.Shares, Tensor]:
+        """The distributions [R, V], and log p(y | h) [R]."""
+        sigsoftmax = activation == "sigsoftmax"
+        found = score.sigsoftmax_shares(self.z(h)) if sigsoftmax else score.shares(self.z(h), activation)
+        if found.total is not None and found.total.min() < score.SAFE_TOTAL:
+            found = score.shares(self.z(h), activation)
+        chosen = found.amounts.gather(1, y.unsqueeze(1))
+        p = (chosen if found.total is None else chosen / found.total).squeeze(1)
+        log_prob = p.log()
+        rare = (p < UNDERFLOW).nonzero().squeeze(1)
         if len(rare):
             log_prob[rare] = self.log_prob(h[rare], y[rare], activation)
-        return p, log_prob, slope
+        return found, log_prob
 
 
 class _MixtureNLL(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: FunctionCtx,
+        ctx: Any,
         context: Tensor,
         log_prior: Tensor | None,
         weight: Tensor,
@@ -181,7 +157,6 @@ class _MixtureNLL(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         num_components = context.shape[1]
         layer = _Layer.of(weight, bias, context)
-        back = product.pack(weight.t(), layer.step * num_components, -(-len(context) // layer.step))
         nll, d_prior = context.new_empty(len(context)), context.new_empty(context.shape[:2])
         d_context = torch.empty_like(context)
         d_weight = _TransposedGradient(weight)
@@ -189,27 +164,27 @@ class _MixtureNLL(torch.autograd.Function):
         for chunk in layer.chunks(context):
             h = context[chunk].flatten(0, 1)
             y = target[chunk].repeat_interleave(num_components)
-            p, log_prob, slope = layer.probabilities(h, y, activation)
+            (amounts, total, slope), log_prob = layer.shares(h, y, activation)
             joint = log_prob.view(-1, num_components)
             if log_prior is not None:
                 joint = joint + log_prior[chunk]
             nll[chunk] = -joint.logsumexp(dim=1)
             d_prior[chunk] = -(joint + nll[chunk, None]).exp() * position_weight[chunk, None]
             r = -d_prior[chunk].view(-1, 1)
-            p[torch.arange(len(y), device=y.device), y] -= 1
-            if slope is not None:
-                p *= slope
-            d_context[chunk] = product.multiply(p, back).mul_(r).view_as(d_context[chunk])
-            d_weight.add(r * h, p)
+            amounts[torch.arange(len(y), device=y.device), y] -= 1 if total is None else total.squeeze(1)
+            r = r if total is None else r / total
+            d_z = amounts if slope is None else amounts.mul_(slope)
+            d_context[chunk] = product.multiply(d_z, weight.t()).mul_(r).view_as(d_context[chunk])
+            d_weight.add(r * h, d_z)
             if d_bias is not None:
-                d_bias.addmv_(p.t(), r.view(-1))
+                d_bias.addmv_(d_z.t(), r.view(-1))
         ctx.save_for_backward(d_context, None if log_prior is None else d_prior, d_weight.transposed, d_bias)
         ctx.mark_non_differentiable(nll)
         return (nll * position_weight).sum(), nll
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: FunctionCtx, scale: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    @differentiable_once
+    def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         d_context, d_prior, d_weight_t, d_bias = ctx.saved_tensors
         d_weight = torch.mul(d_weight_t.t(), scale, out=d_weight_t.new_empty(d_weight_t.shape[::-1]))
         scaled = [None if gradient is None else gradient * scale for gradient in (d_context, d_prior, d_bias)]
@@ -217,16 +192,15 @@ class _MixtureNLL(torch.autograd.Function):
 
 
 class _TransposedGradient:
-    """The sum over chunks of (p^T h)^T, [D, V]: so turned, no [R, V] matrix is ever copied to be transposed."""
+    """The sum over chunks of (p^T h)^T, [D, V]: so turned, no [R, V] matrix has to be transposed."""
 
     def __init__(self, weight: Tensor) -> None:
         self.transposed = weight.new_zeros(weight.shape[1], weight.shape[0])
-        self.columns = max(
-            1, CHUNK_BYTES[weight.device.type] // (2 * weight.shape[1] * weight.element_size())
-        )
+        self.columns = max(1, GRADIENT_BYTES // (weight.shape[1] * weight.element_size()))
 
     def add(self, h: Tensor, p: Tensor) -> None:
         """Add the part of rows h [R, D] and p [R, V]."""
-        h_t = h.t().contiguous()
-        for block, part in zip(self.transposed.split(self.columns, 1), p.split(self.columns, 1), strict=True):
-            block += product.multiply(h_t, part.t())
+        h_t, num_symbols = h.t().contiguous(), p.shape[1]
+        for start in range(0, num_symbols, self.columns):
+            block = slice(start, start + self.columns)
+            self.transposed[:, block] += product.multiply(h_t, p[:, block].contiguous().t())

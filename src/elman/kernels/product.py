@@ -1,9 +1,9 @@
 """Matrix products with a factor [O, I] given as a linear layer has it, and laid out for the processor.
 
-For float32 on the CPU they go to oneDNN, which runs at the full vector width of the machine for narrow and for wide
-factors; the BLAS behind `torch.mm` does not on every processor (`benchmarks/recurrent.py` prints both). Elsewhere,
-and inside `torch.backends.mkldnn.flags(enabled=False)`, they are `torch.addmm`. None of these functions is
-differentiable: they serve the kernels, which form their own gradients.
+For float32 on the CPU they go to oneDNN, which runs at the full vector width of the machine for narrow and
+for wide factors; the BLAS behind `torch.mm` does not on every processor (`benchmarks/recurrent.py` prints
+both). Elsewhere, and inside `torch.backends.mkldnn.flags(enabled=False)`, they are `torch.addmm`. None of
+these functions is differentiable: they serve the kernels, which form their own gradients.
 """
 
 from functools import cache
@@ -18,7 +18,7 @@ PACKING_USES = 4
 
 @cache
 def _onednn_works() -> bool:
-    if not torch.backends.mkldnn.is_available():
+    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return False
     try:
         factor = torch.ops.mkldnn._reorder_linear_weight(torch.eye(2), 1)
@@ -42,17 +42,25 @@ def pack(factor: Tensor, rows: int, uses: int) -> Tensor:
     return torch.ops.mkldnn._reorder_linear_weight(factor, rows)
 
 
+def _dense(factor: Tensor) -> Tensor:
+    # oneDNN takes a factor whose rows or columns lie apart too, but by a path a thousand times slower.
+    if factor.is_mkldnn or factor.is_contiguous() or factor.t().is_contiguous():
+        return factor
+    return factor.contiguous()
+
+
 def multiply(x: Tensor, factor: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return x factor^T + bias, [N, O]: x [N, I]; factor [O, I], any strides or from `pack`; bias [O]."""
+    """Return x factor^T + bias, [N, O], for x [N, I]; factor [O, I], any strides or from `pack`; bias [O]."""
     if uses_onednn(x):
-        return torch.ops.mkldnn._linear_pointwise(x, factor, bias, "none", [], "")
+        dense_bias = None if bias is None else bias.contiguous()
+        return torch.ops.mkldnn._linear_pointwise(x, _dense(factor), dense_bias, "none", [], "")
     return linear(x, factor, bias)
 
 
 def multiply_add(x: Tensor, factor: Tensor, other: Tensor) -> Tensor:
-    """Return x factor^T + other, [N, O]: x [N, I]; factor [O, I], any strides or from `pack`; other [N, O]."""
+    """Return x factor^T + other, [N, O]; arguments as in `multiply`, and other [N, O]."""
     if uses_onednn(x):
-        return torch.ops.mkldnn._linear_pointwise.binary(x, other, factor, None, "add")
+        return torch.ops.mkldnn._linear_pointwise.binary(x, other.contiguous(), _dense(factor), None, "add")
     return torch.addmm(other, x, factor.t())
 
 

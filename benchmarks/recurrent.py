@@ -1,0 +1,189 @@
+"""The recurrent products and sequence functions, JSON lines: `python benchmarks/recurrent.py [PART ...]`.
+
+The parts: `products`, the narrow product of one step in every layout, ten in a row; `lstm` and `gru`, whole
+windows, with and without gradients; `stream`, one token at a time through three layers of 1150.
+The table in `elman.kernels.dispatch` comes from `--threads 1 --cpu-time lstm`.
+"""
+
+import argparse
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn.functional import linear
+
+import timing
+from elman.cells import gru as gru_cell
+from elman.cells import lstm as lstm_cell
+from elman.cells.cell import Sequence, Weights, unroll
+from elman.kernels import gru, lstm, product
+
+PRODUCTS = [(20, 1150), (20, 650), (20, 256), (12, 960), (1, 1150), (40, 400), (80, 1150)]
+WINDOWS = [
+    (70, 20, 1150, 1150),
+    (70, 20, 400, 1150),
+    (35, 20, 650, 650),
+    (35, 20, 200, 256),
+    (70, 12, 280, 960),
+    (50, 100, 128, 1024),
+    (70, 80, 400, 400),
+]
+
+
+def products(options: argparse.Namespace) -> None:
+    for rows, size in PRODUCTS:
+        h, w, d = torch.randn(rows, size), torch.randn(4 * size, size), torch.randn(rows, 4 * size)
+        w_t, h_t, d_t = w.t().contiguous(), h.t().contiguous(), d.t().contiguous()
+        packed, packed_t = product.pack(w, rows, 100), product.pack(w_t, rows, 100)
+        forward: timing.Candidates = {
+            "h @ W.t()": lambda h=h, w=w: h @ w.t(),
+            "h @ Wt": lambda h=h, w_t=w_t: h @ w_t,
+            "W @ h.t()": lambda h=h, w=w: w @ h.t(),
+            "W @ ht": lambda h_t=h_t, w=w: w @ h_t,
+            "packed": lambda h=h, p=packed: product.multiply(h, p),
+        }
+        backward: timing.Candidates = {
+            "d @ W": lambda d=d, w=w: d @ w,
+            "Wt @ d.t()": lambda d=d, w_t=w_t: w_t @ d.t(),
+            "Wt @ dt": lambda d_t=d_t, w_t=w_t: w_t @ d_t,
+            "packed": lambda d=d, p=packed_t: product.multiply(d, p),
+        }
+        layout: timing.Candidates = {
+            "pack W": lambda w=w: product.pack(w, 1, 100),
+            "pack W.t()": lambda w=w: product.pack(w.t(), 1, 100),
+        }
+        for direction, candidates in (("forward", forward), ("backward", backward), ("layout", layout)):
+            facts: dict[str, object] = {"part": "products", "direction": direction, "B": rows, "H": size}
+            gflop = 0.0 if direction == "layout" else 10 * 8e-9 * rows * size**2
+            timing.report(facts | {"times": 10}, gflop, timing.repeated(candidates, 10), options)
+
+
+def _runs(sequence: Sequence, weights: Weights, xs: Tensor, slots: int) -> dict[str, Callable[[], object]]:
+    leaves = [t for t in (*weights, xs) if t is not None]
+    state = tuple(xs.new_zeros(xs.shape[1], weights.hidden.shape[1]) for _ in range(slots))
+    gradient = torch.randn(*xs.shape[:2], weights.hidden.shape[1])
+
+    def train() -> None:
+        torch.autograd.grad(sequence(weights, xs, state)[0], leaves, gradient)
+
+    def evaluate() -> None:
+        with torch.no_grad():
+            sequence(weights, xs, state)
+
+    return {"train": train, "evaluate": evaluate}
+
+
+def _without_onednn(sequence: Sequence) -> Sequence:
+    def run(weights: Weights, xs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
+        with torch.backends.mkldnn.flags(enabled=False):
+            return sequence(weights, xs, state)
+
+    return run
+
+
+def _library_lstm(
+    weights: Weights, xs: Tensor, state: tuple[Tensor, ...]
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    h, c = state
+    return torch.lstm(xs, [h[None], c[None]], list(weights[:4]), True, 1, 0.0, False, False, False)[0], state
+
+
+def _library_gru(
+    weights: Weights, xs: Tensor, state: tuple[Tensor, ...]
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    return torch.gru(xs, state[0][None], list(weights[:4]), True, 1, 0.0, False, False, False)[0], state
+
+
+def _hoisted_lstm(
+    weights: Weights, xs: Tensor, state: tuple[Tensor, ...]
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    return lstm.hoisted(weights, xs, *state)[0], state
+
+
+def _loop(step: Callable[..., tuple[Tensor, ...]]) -> Sequence:
+    return lambda weights, xs, state: unroll(step, weights, xs, state)
+
+
+LSTMS: dict[str, Sequence] = {
+    "library": _library_lstm,
+    "library without oneDNN": _without_onednn(_library_lstm),
+    "hoisted": _hoisted_lstm,
+    "loop": _loop(lstm_cell.step),
+}
+GRUS: dict[str, Sequence] = {
+    "library": _library_gru,
+    "reset after": gru.gru_reset_after,
+    "reset after, loop": _loop(gru_cell.step_reset_after),
+    "reset before": gru.gru_reset_before,
+    "reset before, loop": _loop(gru_cell.step_reset_before),
+}
+
+
+def windows(part: str, functions: dict[str, Sequence], gates: int, options: argparse.Namespace) -> None:
+    for steps, rows, inputs, size in WINDOWS:
+        shapes = (gates * size, inputs), (gates * size, size), (gates * size,), (gates * size,)
+        weights = Weights(*((0.03 * torch.randn(shape)).requires_grad_() for shape in shapes))
+        xs = torch.randn(steps, rows, inputs, requires_grad=True)
+        runs = {name: _runs(f, weights, xs, 2 if gates == 4 else 1) for name, f in functions.items()}
+        gflop = 2e-9 * gates * size * (inputs + size) * rows * steps
+        for mode, products_each in (("train", 3), ("evaluate", 1)):
+            facts: dict[str, object] = {
+                "part": part,
+                "mode": mode,
+                "T": steps,
+                "B": rows,
+                "I": inputs,
+                "H": size,
+            }
+            timing.report(facts, products_each * gflop, {n: r[mode] for n, r in runs.items()}, options)
+
+
+@torch.no_grad()
+def stream(options: argparse.Namespace) -> None:
+    """One token, batch 1: the floor is reading the 127 MB of weights once."""
+    size = 1150
+    shapes = (4 * size, size), (4 * size, size), (4 * size,), (4 * size,)
+    layers = [Weights(*(0.03 * torch.randn(shape) for shape in shapes)) for _ in range(3)]
+    zero = torch.zeros(1, size)
+
+    def through(sequence: Sequence) -> None:
+        xs = torch.ones(1, 1, size)
+        for weights in layers:
+            xs, _ = sequence(weights, xs, (zero, zero))
+
+    def read() -> None:
+        for weights in layers:
+            weights.input.sum()
+            weights.hidden.sum()
+
+    def multiply() -> None:
+        for weights in layers:
+            linear(zero, weights.input)
+            linear(zero, weights.hidden)
+
+    functions = {name: LSTMS[name] for name in ("library", "library without oneDNN", "loop")} | {
+        "kernel": lstm.lstm
+    }
+    candidates: timing.Candidates = {name: lambda f=f: through(f) for name, f in functions.items()}
+    candidates |= {"the products by torch.nn.functional.linear": multiply, "sum of the weights": read}
+    timing.report({"part": "stream", "layers": 3, "H": size}, 2e-9 * 3 * 8 * size**2, candidates, options)
+
+
+def main() -> None:
+    options = timing.arguments(__doc__ or "", ("products", "lstm", "gru", "stream"))
+    timing.peak(options)
+    for part in options.parts:
+        match part:
+            case "products":
+                with torch.no_grad():
+                    products(options)
+            case "lstm":
+                windows(part, LSTMS, 4, options)
+            case "gru":
+                windows(part, GRUS, 3, options)
+            case "stream":
+                stream(options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Timing of alternatives: warmed up and in turns, so that whatever else runs falls on all of them alike."""
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from statistics import median
+
+import torch
+
+from elman.kernels import product
+
+Candidates = dict[str, Callable[[], object]]
+
+
+def arguments(description: str, parts: tuple[str, ...]) -> argparse.Namespace:
+    """The options every benchmark has; sets the number of threads and prints it with the machine's peak."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("parts", nargs="*", default=parts, metavar="PART", help=f"of {', '.join(parts)}")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument(
+        "--cpu-time", action="store_true", help="processor time; with --threads 1, for a busy machine"
+    )
+    options = parser.parse_args()
+    if unknown := set(options.parts) - set(parts):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(0)
+    return options
+
+
+def in_turns(candidates: Candidates, options: argparse.Namespace) -> dict[str, list[float]]:
+    """Seconds of each candidate, sorted; a repetition runs every candidate once, the first one uncounted."""
+    clock = time.process_time if options.cpu_time else time.perf_counter
+    seconds: dict[str, list[float]] = {name: [] for name in candidates}
+    for repetition in range(options.repetitions + 1):
+        for name, run in candidates.items():
+            start = clock()
+            run()
+            if repetition:
+                seconds[name].append(clock() - start)
+    return {name: sorted(values) for name, values in seconds.items()}
+
+
+def report(
+    facts: dict[str, object], gflop: float, candidates: Candidates, options: argparse.Namespace
+) -> float:
+    """Print one JSON line for each candidate, of work `gflop`; return the best rate seen, in GFLOP/s."""
+    best = 0.0
+    for name, seconds in in_turns(candidates, options).items():
+        rate = gflop / median(seconds)
+        best = max(best, gflop / seconds[0])
+        times = {key: round(1e3 * value, 3) for key, value in spread(seconds).items()}
+        print(json.dumps(facts | {"candidate": name} | times | {"gflops": round(rate, 1)}), flush=True)
+    return best
+
+
+def repeated(candidates: Candidates, times: int) -> Candidates:
+    """Each candidate run several times in its turn, with what it reads in the cache as in a loop."""
+
+    def repeat(run: Callable[[], object]) -> Callable[[], object]:
+        return lambda: [run() for _ in range(times)]
+
+    return {name: repeat(run) for name, run in candidates.items()}
+
+
+def spread(seconds: list[float]) -> dict[str, float]:
+    """Least, median and greatest."""
+    return {"min_ms": seconds[0], "median_ms": median(seconds), "max_ms": seconds[-1]}
+
+
+def peak(options: argparse.Namespace) -> float:
+    """The machine's best rate for a product of 2048 x 2048 matrices, GFLOP/s."""
+    size = 2048
+    a, b = torch.randn(size, size), torch.randn(size, size)
+    candidates: Candidates = {"torch.mm": lambda: a @ b}
+    packed = product.pack(b, size, product.PACKING_USES)
+    candidates["kernels.product"] = lambda: product.multiply(a, packed)
+    facts: dict[str, object] = {"part": "peak", "threads": options.threads, "cpu_time": options.cpu_time}
+    return report(facts, 2 * size**3 / 1e9, candidates, options)

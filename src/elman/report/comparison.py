@@ -1,0 +1,164 @@
+"""What is said about runs beside each other: groups that differ only by seed, spread, verdicts."""
+
+import dataclasses
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from elman.report.folder import Expected, RunFolder
+
+_PROSE = ("seed", "title", "notes", "citation", "expected.source")
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """Runs of one recipe on one text that differ only by their seed."""
+
+    label: str
+    runs: tuple[RunFolder, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Spread:
+    """Mean and sample standard deviation (n - 1; None for a single value) of `count` values."""
+
+    mean: float
+    deviation: float | None
+    count: int
+
+
+def spread(values: Iterable[float | None]) -> Spread | None:
+    """The spread of the values that are there; None when none is.
+
+    Example:
+        >>> spread([70.0, None, 72.0])
+        Spread(mean=71.0, deviation=1.4142135623730951, count=2)
+
+    """
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    if not known:
+        return None
+    return Spread(statistics.fmean(known), statistics.stdev(known) if len(known) > 1 else None, len(known))
+
+
+def group_runs(runs: Sequence[RunFolder]) -> list[Group]:
+    """Runs by everything but their seed, in the order in which each group first appears."""
+    groups: dict[str, list[RunFolder]] = {}
+    for run in runs:
+        groups.setdefault(_identity(run), []).append(run)
+    names = dict(zip(map(id, runs), run_labels(runs), strict=True))
+    titles = Counter(members[0].title for members in groups.values())
+    return [
+        Group(
+            first.title if titles[first.title] == 1 else f"{first.title} ({names[id(first)]})",
+            (first, *others),
+        )
+        for first, *others in groups.values()
+    ]
+
+
+def run_labels(runs: Sequence[RunFolder]) -> list[str]:
+    """The folders' names, with so much of the path before them that no two are the same."""
+    parts = [run.path.resolve().parts for run in runs]
+    deepest = max(map(len, parts))
+    labels: list[str] = []
+    for depth in range(1, deepest + 1):
+        labels = ["/".join(part[-depth:]) for part in parts]
+        if len(set(labels)) == len(set(parts)):
+            break
+    return _distinct(labels)
+
+
+def differences(groups: Sequence[Group]) -> list[tuple[str, list[str]]]:
+    """The key paths at which the groups' recipes differ, each with its values ("" where it has none).
+
+    The seed, the title and other prose are left out.
+    """
+    flat = [dict(_leaves(group.runs[0].recipe_table)) for group in groups]
+    keys = dict.fromkeys(key for leaves in flat for key in leaves if key not in _PROSE)
+    rows = [(key, [_shown(leaves.get(key)) for leaves in flat]) for key in keys]
+    return [(key, values) for key, values in rows if len(set(values)) > 1]
+
+
+def same_text(runs: Sequence[RunFolder]) -> bool:
+    """Whether all runs that say what they read have read the same: only then are perplexities comparable."""
+    return len({run.data.digest for run in runs if run.data is not None and run.data.digest}) <= 1
+
+
+def against(value: float, other: float) -> str:
+    """How a perplexity compares with another.
+
+    Example:
+        >>> against(73.0, 104.0), against(104.0, 73.0), against(73.0, 73.0)
+        ('29.8 % below', '42.5 % above', 'level with')
+
+    """
+    change = 100 * (value / other - 1)
+    if abs(change) < 0.05:
+        return "level with"
+    return f"{abs(change):.1f} % {'below' if change < 0 else 'above'}"
+
+
+def verdict(run: RunFolder) -> str | None:
+    """The network beside the strongest baseline of the same split, test before valid; None without either."""
+    for split in ("test", "valid"):
+        result = run.result(split)
+        rivals = [row for row in run.baselines if row.split == split and row.name]
+        if result is None or not rivals:
+            continue
+        best = min(rivals, key=lambda row: row.perplexity)
+        where = against(result.perplexity, best.perplexity)
+        return (
+            f"On {split} text the network is {where} the {best.name} baseline:"
+            f" perplexity {result.perplexity:.1f} to {best.perplexity:.1f}."
+        )
+    return None
+
+
+def published_verdict(run: RunFolder) -> str | None:
+    """The network beside the published test perplexity; None where the recipe expects none."""
+    result, number = run.result("test"), published(run, "test")
+    if result is None or number is None:
+        return None
+    return f"Its test perplexity is {against(result.perplexity, number)} the published {number:g}."
+
+
+def published(run: RunFolder, split: str) -> float | None:
+    """The recipe's expected perplexity: that after fine-tuning if the run has come so far."""
+    expected = run.recipe.expected or Expected()
+    plain, tuned = {
+        "valid": (expected.valid, expected.fine_tuned_valid),
+        "test": (expected.test, expected.fine_tuned_test),
+    }[split]
+    return tuned if run.fine_tuned and tuned is not None else plain
+
+
+def _identity(run: RunFolder) -> str:
+    leaves = sorted((key, _shown(value)) for key, value in _leaves(run.recipe_table) if key != "seed")
+    return repr((leaves, run.data.digest if run.data else None))
+
+
+def _leaves(table: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)
+
+
+def _distinct(labels: Sequence[str]) -> list[str]:
+    """Labels with a number behind those that come more than once."""
+    total, seen = Counter(labels), Counter[str]()
+    numbered = []
+    for label in labels:
+        seen[label] += 1
+        numbered.append(f"{label} ({seen[label]})" if total[label] > 1 else label)
+    return numbered

@@ -1,0 +1,130 @@
+"""Which curves a report shows: perplexity, learning rate, gradient norm, speed."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from elman.report.folder import RunFolder
+from elman.report.metrics import Metrics, Train, Valid
+from elman.report.plots import Curve, Mark, Plot, Quantity, is_empty
+
+_EVENTS = {
+    "averaging": "averaging begins",
+    "fine-tune": "fine-tuning",
+    "resume": "resumed",
+    "stop": "stopped",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Axis:
+    """What runs along: time in a unit of so many seconds, or epochs where there is no unit."""
+
+    name: str
+    unit: float | None = None
+
+    def along(self, lines: Sequence[Train | Valid]) -> list[float]:
+        """Where lines lie."""
+        return [line.epoch if self.unit is None else line.seconds / self.unit for line in lines]
+
+    def marks(self, metrics: Metrics) -> list[Mark]:
+        """Where events lie; one that does not say when it was lies at the last line before it."""
+        marks = []
+        for event in metrics.events:
+            if event.event in _EVENTS:
+                seconds = event.seconds if math.isfinite(event.seconds) else metrics.seconds_at(event.step)
+                marks.append(
+                    Mark(event.epoch if self.unit is None else seconds / self.unit, _EVENTS[event.event])
+                )
+        return marks
+
+
+EPOCHS = Axis("epochs")
+
+
+def time_axis(runs: Sequence[RunFolder]) -> Axis:
+    """Minutes; seconds or hours where all runs are short or one is long."""
+    longest = max((run.metrics.seconds for run in runs if math.isfinite(run.metrics.seconds)), default=0.0)
+    if longest < 180:
+        return Axis("seconds", 1)
+    return Axis("minutes", 60) if longest < 6 * 3600 else Axis("hours", 3600)
+
+
+def perplexity_plots(runs: Sequence[RunFolder], series: Sequence[int]) -> list[Plot]:
+    """Perplexity against epochs and against time; `series` is the colour of each run."""
+    plots = [_perplexity(axis, runs, series) for axis in (EPOCHS, time_axis(runs))]
+    return [plot for plot in plots if not is_empty(plot)]
+
+
+def other_plots(runs: Sequence[RunFolder], series: Sequence[int]) -> list[Plot]:
+    """Learning rate, gradient norm before clipping, speed: those of which something was written."""
+    rates, norms, speeds = [], [], []
+    time = time_axis(runs)
+    for run, colour in zip(runs, series, strict=True):
+        lines = run.metrics.train
+        rates.append(Curve(EPOCHS.along(lines), [line.lr for line in lines], colour))
+        norms.append(Curve(EPOCHS.along(lines), [line.grad_norm for line in lines], colour))
+        speeds.append(Curve(time.along(lines), [line.tokens_per_s for line in lines], colour))
+    thresholds = {_clip(run) for run in runs}
+    levels = [Mark(clip, "clipped above") for clip in thresholds if clip is not None and len(thresholds) == 1]
+    wanted: list[tuple[str, str, Axis, Quantity, list[Curve], list[Mark]]] = [
+        ("rate", "Learning rate", EPOCHS, "rate", rates, []),
+        ("norm", "Gradient norm before clipping", EPOCHS, "norm", norms, levels),
+        ("speed", "Tokens a second", time, "speed", speeds, []),
+    ]
+    plots = [
+        Plot(name, title, _range(drawn), axis.name, quantity, drawn, levels=lines, size="narrow")
+        for name, title, axis, quantity, drawn, lines in wanted
+    ]
+    return [plot for plot in plots if not is_empty(plot)]
+
+
+def _perplexity(axis: Axis, runs: Sequence[RunFolder], series: Sequence[int]) -> Plot:
+    curves: list[Curve] = []
+    best: list[tuple[float, float, int]] = []
+    for run, colour in zip(runs, series, strict=True):
+        train, checks, lowest = run.metrics.train, run.metrics.valid, run.metrics.best
+        thin = 1 if len(runs) == 1 else colour
+        curves.append(Curve(axis.along(train), [line.perplexity for line in train], thin))
+        curves.append(Curve(axis.along(checks), [line.perplexity for line in checks], colour, "checks"))
+        if lowest is not None:
+            best.append((axis.along([lowest])[0], lowest.perplexity, colour))
+    return Plot(
+        name=f"perplexity-{axis.name}",
+        title=f"Perplexity against {axis.name}",
+        description="; ".join(map(_told, runs)),
+        x_label=axis.name,
+        quantity="perplexity",
+        curves=curves,
+        marks=axis.marks(runs[0].metrics) if len(runs) == 1 else [],
+        levels=_baselines(runs),
+        best=best,
+    )
+
+
+def _told(run: RunFolder) -> str:
+    train, best = run.metrics.train, run.metrics.best
+    said = (
+        f"training from {train[0].perplexity:,.0f} to {train[-1].perplexity:,.1f}"
+        if train
+        else "no training lines"
+    )
+    return f"{said}, best validation {best.perplexity:,.1f} at epoch {best.epoch:g}" if best else said
+
+
+def _range(curves: Sequence[Curve]) -> str:
+    values = [y for curve in curves for y in curve.y if math.isfinite(y)]
+    return f"between {min(values):.3g} and {max(values):.3g}" if values else "nothing was written"
+
+
+def _baselines(runs: Sequence[RunFolder]) -> list[Mark]:
+    """Baselines on the validation split, the same text as the dots; only where one run is shown."""
+    if len(runs) > 1:
+        return []
+    return [Mark(row.perplexity, row.name) for row in runs[0].baselines if row.split == "valid" and row.name]
+
+
+def _clip(run: RunFolder) -> float | None:
+    """The threshold, where it applies to the norm that is drawn: that of all gradients together."""
+    training = run.recipe.training
+    return training.clip if training.clip_by == "global" else None

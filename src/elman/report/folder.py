@@ -1,0 +1,201 @@
+"""A run folder as the report reads it: everything but the recipe and the metrics may be missing."""
+
+import dataclasses
+import json
+import math
+import tomllib
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from safetensors import SafetensorError, safe_open
+
+from elman.data.vocabulary import Vocabulary
+from elman.errors import UserError
+from elman.report.metrics import Metrics, read_metrics
+
+T = TypeVar("T")
+
+
+class Result(msgspec.Struct, frozen=True):
+    """A row of results.json or, with a name, of baselines.json; perplexity a token, `nll` in nats."""
+
+    split: str
+    perplexity: float
+    name: str | None = None
+    nll: float | None = None
+    bits_per_token: float | None = None
+    bits_per_character: float | None = None
+    tokens: int | None = None
+    unknown: int | None = None
+    method: str = "static"
+    context: str | None = None
+    model: str = "best"
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """A row of samples.json."""
+
+    text: str
+    prompt: str = ""
+    temperature: float | None = None
+    seed: int | None = None
+
+
+class Word(msgspec.Struct, frozen=True):
+    """A word of surprisal.json and its surprisal in bits, None where it was not scored."""
+
+    word: str
+    surprisal: float | None
+
+
+class Passage(msgspec.Struct, frozen=True):
+    """surprisal.json."""
+
+    sentence: list[Word] = []
+
+
+class SplitFacts(msgspec.Struct, frozen=True):
+    """A split in data.json."""
+
+    tokens: int
+    unknown: int | None = None
+    characters: int | None = None
+    lines: int | None = None
+    sha256: str | None = None
+
+
+class DataFacts(msgspec.Struct, frozen=True):
+    """data.json."""
+
+    name: str
+    source: str | None = None
+    tokenisation: str | None = None
+    lowercase: bool | None = None
+    eos: str | None = None
+    min_count: int | None = None
+    splits: dict[str, SplitFacts] = {}
+    digest: str | None = None
+
+
+class TrainingFacts(msgspec.Struct, frozen=True):
+    """What of [training] is drawn."""
+
+    clip: float | None = None
+    clip_by: str = "global"
+
+
+class Expected(msgspec.Struct, frozen=True):
+    """[expected] of the recipe: published perplexities and parameters."""
+
+    source: str = "source not given"
+    valid: float | None = None
+    test: float | None = None
+    fine_tuned_valid: float | None = None
+    fine_tuned_test: float | None = None
+    parameters: int | None = None
+
+
+class RecipeFacts(msgspec.Struct, frozen=True):
+    """What of a recipe the report speaks of; recipes of other versions may hold other keys."""
+
+    title: str | None = None
+    notes: str | None = None
+    citation: str | None = None
+    seed: int | None = None
+    training: TrainingFacts = TrainingFacts()
+    expected: Expected | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class RunFolder:
+    """What a run left behind; None or empty where a file is not there."""
+
+    path: Path
+    recipe: RecipeFacts
+    recipe_table: dict[str, Any]
+    recipe_text: str
+    metrics: Metrics
+    data: DataFacts | None
+    environment: dict[str, Any]
+    results: list[Result]
+    baselines: list[Result]
+    samples: list[Sample]
+    passage: list[Word]
+    vocabulary: Vocabulary | None
+    parameters: int | None
+
+    @property
+    def title(self) -> str:
+        """The recipe's title, else the folder's name."""
+        return self.recipe.title or self.path.name
+
+    @property
+    def fine_tuned(self) -> bool:
+        """Whether the fine-tuning phase was reached."""
+        return any(event.event == "fine-tune" for event in self.metrics.events)
+
+    def result(self, split: str) -> Result | None:
+        """The figure to quote: the static evaluation of the best model, else the first there is."""
+        rows = [row for row in self.results if row.split == split]
+        quoted = [row for row in rows if (row.method, row.model) == ("static", "best")]
+        return next(iter(quoted or rows), None)
+
+
+def read_folder(path: Path) -> RunFolder:
+    """Read a run folder.
+
+    Raises:
+        UserError: it is not a run folder, it has no metrics, or one of its files is damaged.
+
+    """
+    recipe_file, metrics_file = path / "recipe.toml", path / "metrics.jsonl"
+    if not recipe_file.is_file():
+        raise UserError(
+            f"{path} is not a run folder: it has no recipe.toml;"
+            " give the folder that `elman train --out` wrote"
+        )
+    if not metrics_file.is_file():
+        raise UserError(f"{path} has no metrics.jsonl: nothing to report; train first, or restore the file")
+    try:
+        recipe_text = recipe_file.read_text(encoding="utf-8")
+        recipe_table = tomllib.loads(recipe_text)
+        recipe = msgspec.convert(recipe_table, RecipeFacts)
+    except ValueError as error:
+        raise UserError(f"{recipe_file}: not a readable recipe ({error}); restore the file") from None
+    vocabulary_file = path / "vocabulary.tsv"
+    return RunFolder(
+        path=path,
+        recipe=recipe,
+        recipe_table=recipe_table,
+        recipe_text=recipe_text,
+        metrics=read_metrics(metrics_file),
+        data=_read(path / "data.json", DataFacts | None, None),
+        environment=_read(path / "environment.json", dict[str, Any], {}),
+        results=_read(path / "results.json", list[Result], []),
+        baselines=_read(path / "baselines.json", list[Result], []),
+        samples=_read(path / "samples.json", list[Sample], []),
+        passage=_read(path / "surprisal.json", Passage, Passage()).sentence,
+        vocabulary=Vocabulary.load(vocabulary_file) if vocabulary_file.is_file() else None,
+        parameters=_parameters(path / "model.safetensors"),
+    )
+
+
+def _read(path: Path, kind: Any, missing: T) -> T:
+    if not path.is_file():
+        return missing
+    try:
+        return msgspec.convert(json.loads(path.read_text(encoding="utf-8")), kind)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: damaged ({error}); restore or remove the file") from None
+
+
+def _parameters(path: Path) -> int | None:
+    """How many numbers a model file holds, by its header alone."""
+    if not path.is_file():
+        return None
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path}: truncated or not a model file ({error}); restore or remove it") from None

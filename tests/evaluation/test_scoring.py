@@ -1,0 +1,67 @@
+"""Scores of sentences: who stands beside a sentence does not matter, and a document is one stream."""
+
+import numpy as np
+import pytest
+import torch
+
+import small
+from elman.data.windows import EvaluationWindows, stack_sequences
+from elman.evaluation.perplexity import token_log_probs
+from elman.evaluation.scoring import score_document, score_sentences, surprisal
+
+DRAW = np.random.default_rng(0)
+SENTENCES = [DRAW.integers(0, 7, length) for length in (5, 1, 9, 3, 3, 12, 1)]
+
+
+@pytest.fixture(scope="module", params=["single", "doc"])
+def model(request):
+    torch.manual_seed(0)
+    return small.model(request.param).eval()
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 3, 7, 32])
+def test_a_sentence_does_not_depend_on_its_batch(model, batch_size):
+    for sentence, scores in zip(SENTENCES, score_sentences(model, SENTENCES, 0, batch_size), strict=True):
+        alone = token_log_probs(model, EvaluationWindows(sentence, 0))
+        np.testing.assert_allclose(scores, alone, rtol=1e-5)
+
+
+def test_padding_does_not_change_a_probability(model):
+    """Whatever the padding is."""
+    batch, lengths = stack_sequences(SENTENCES, 0)
+    expected, _ = model.log_prob(batch.inputs, batch.targets, model.begin(len(SENTENCES)))
+    padding = ~batch.mask
+    inputs, targets = (torch.where(padding, 6, part) for part in (batch.inputs, batch.targets))
+    got, _ = model.log_prob(inputs, targets, model.begin(len(SENTENCES)))
+    torch.testing.assert_close(got[batch.mask], expected[batch.mask])
+    assert batch.mask.sum() == sum(lengths)
+
+
+def test_a_document_is_one_stream(model):
+    scores = list(score_document(model, SENTENCES, 0))
+    assert [len(part) for part in scores] == [len(sentence) for sentence in SENTENCES]
+    stream = token_log_probs(model, EvaluationWindows(np.concatenate(SENTENCES), 0))
+    np.testing.assert_allclose(np.concatenate(scores), stream, rtol=1e-5)
+
+
+def test_a_document_goes_on_from_a_state(model):
+    _, state = model.log_prob(torch.tensor([[3], [2]]), torch.tensor([[2], [0]]), model.begin(1))
+    (carried,) = score_document(model, SENTENCES[:1], 0, state)
+    (anew,) = score_document(model, SENTENCES[:1], 0)
+    assert not np.allclose(carried, anew)
+
+
+def test_scoring_is_lazy_and_takes_any_iterable(model):
+    """Sentences may come from a file without end."""
+
+    def endless():
+        while True:
+            yield SENTENCES[0]
+
+    for score in (score_sentences, score_document):
+        assert len(next(score(model, endless(), 0))) == 5
+    assert list(score_sentences(model, [], 0)) == []
+
+
+def test_surprisal_is_in_bits():
+    np.testing.assert_allclose(surprisal(np.log([0.5, 0.125, 1.0])), [1, 3, 0])

@@ -1,0 +1,205 @@
+"""LSTM and GRU sequence functions against plain loops: values, final states and every gradient."""
+
+from unittest.mock import patch
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import linear
+
+from elman.cells.cell import Weights
+from elman.kernels import dispatch, gru, lstm
+
+TOLERANCE = {torch.float64: 1e-12, torch.float32: 5e-5}
+SHAPES = [(1, 1, 2, 3), (1, 4, 3, 2), (6, 1, 3, 4), (7, 3, 5, 4), (9, 20, 24, 40)]
+
+
+def loop_lstm(weights: Weights, xs: Tensor, state):
+    h, c = state
+    outputs = []
+    for x in xs:
+        z = linear(x, weights.input, weights.input_bias) + linear(h, weights.hidden, weights.hidden_bias)
+        i, f, g, o = z.chunk(4, -1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        h = torch.sigmoid(o) * torch.tanh(c)
+        outputs.append(h)
+    return torch.stack(outputs), (h, c)
+
+
+def loop_gru_after(weights: Weights, xs: Tensor, state):
+    (h,) = state
+    outputs = []
+    for x in xs:
+        x_r, x_z, x_n = linear(x, weights.input, weights.input_bias).chunk(3, -1)
+        h_r, h_z, h_n = linear(h, weights.hidden, weights.hidden_bias).chunk(3, -1)
+        z = torch.sigmoid(x_z + h_z)
+        h = z * h + (1 - z) * torch.tanh(x_n + torch.sigmoid(x_r + h_r) * h_n)
+        outputs.append(h)
+    return torch.stack(outputs), (h,)
+
+
+def loop_gru_before(weights: Weights, xs: Tensor, state):
+    (h,) = state
+    u_r, u_z, u_n = weights.hidden.chunk(3)
+    zero = torch.zeros_like(weights.hidden[:, 0])
+    b_r, b_z, b_n = (zero if weights.hidden_bias is None else weights.hidden_bias).chunk(3)
+    outputs = []
+    for x in xs:
+        x_r, x_z, x_n = linear(x, weights.input, weights.input_bias).chunk(3, -1)
+        r, z = torch.sigmoid(x_r + linear(h, u_r, b_r)), torch.sigmoid(x_z + linear(h, u_z, b_z))
+        h = z * h + (1 - z) * torch.tanh(x_n + linear(r * h, u_n, b_n))
+        outputs.append(h)
+    return torch.stack(outputs), (h,)
+
+
+def hoisted_lstm(weights: Weights, xs: Tensor, state):
+    with patch.object(lstm, "library_lstm", return_value=False):
+        return lstm.lstm(weights, xs, state)
+
+
+PAIRS = {
+    "lstm": (lstm.lstm, loop_lstm, 4, 2),
+    "hoisted lstm": (hoisted_lstm, loop_lstm, 4, 2),
+    "gru, reset after": (gru.gru_reset_after, loop_gru_after, 3, 1),
+    "gru, reset before": (gru.gru_reset_before, loop_gru_before, 3, 1),
+}
+
+
+def problem(shape, gates, slots, biases, dtype=torch.float64):
+    num_steps, num_rows, inputs, size = shape
+    generator = torch.Generator().manual_seed(num_steps + 10 * biases)
+
+    def normal(*shape):
+        return (0.5 * torch.randn(shape, generator=generator, dtype=dtype)).requires_grad_()
+
+    rows = gates * size
+    bias = [normal(rows) if biases > index else None for index in range(2)]
+    weights = Weights(normal(rows, inputs), normal(rows, size), *bias)
+    return weights, normal(num_steps, num_rows, inputs), tuple(normal(num_rows, size) for _ in range(slots))
+
+
+def results(function, weights, xs, state, *, final_only=False):
+    outputs, last = function(weights, xs, state)
+    generator = torch.Generator().manual_seed(1)
+    used = last if final_only else (outputs, *last)
+    loss = sum((t * torch.randn(t.shape, generator=generator, dtype=t.dtype)).sum() for t in used)
+    leaves = [t for t in (*weights, xs, *state) if t is not None]
+    return (outputs, *last, *torch.autograd.grad(loss, leaves))
+
+
+def assert_same(found, expected, dtype):
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("biases", [0, 1, 2])
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_values_final_states_and_gradients_are_those_of_the_loop(name, shape, biases, dtype):
+    fast, loop, gates, slots = PAIRS[name]
+    arguments = problem(shape, gates, slots, biases, dtype)
+    assert_same(results(fast, *arguments), results(loop, *arguments), dtype)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_gradient_through_the_final_state_alone(name):
+    fast, loop, gates, slots = PAIRS[name]
+    arguments = problem((5, 3, 2, 4), gates, slots, 2)
+    found, expected = (results(f, *arguments, final_only=True) for f in (fast, loop))
+    assert_same(found, expected, torch.float64)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("num_steps", [1, 7])
+def test_without_gradients_the_values_are_the_same(name, dtype, num_steps):
+    fast, loop, gates, slots = PAIRS[name]
+    weights, xs, state = problem((num_steps, 3, 5, 4), gates, slots, 2, dtype)
+    before = [tensor.clone() for tensor in state]
+    with torch.no_grad():
+        found, expected = fast(weights, xs, state), loop(weights, xs, state)
+    assert_same((found[0], *found[1]), (expected[0], *expected[1]), dtype)
+    for tensor, copy in zip(state, before, strict=True):
+        assert tensor.equal(copy)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_gradcheck(name):
+    fast, _, gates, slots = PAIRS[name]
+    weights, xs, state = problem((3, 2, 2, 3), gates, slots, 2)
+
+    def function(w_x, w_h, b_x, b_h, xs, *state):
+        outputs, last = fast(Weights(w_x, w_h, b_x, b_h), xs, state)
+        return (outputs, *last)
+
+    assert torch.autograd.gradcheck(function, (*weights[:4], xs, *state))
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_strided_inputs_and_gradients(name):
+    """Inputs cut from larger tensors, a gradient that is one expanded number, and a DropConnect mask."""
+    fast, loop, gates, slots = PAIRS[name]
+    dtype = torch.float32
+    weights, xs, state = problem((5, 6, 8, 8), gates, slots, 1, dtype)
+    mask = (torch.rand(weights.hidden.shape, generator=torch.Generator().manual_seed(0)) > 0.5) * 2.0
+
+    def gradients(function):
+        masked = weights._replace(input=weights.input[:, ::2], hidden=weights.hidden * mask)
+        outputs, _ = function(masked, xs.transpose(0, 1)[:, :5, ::2], tuple(s[[0] * 5] for s in state))
+        return torch.autograd.grad(outputs.sum(), (*weights[:3], xs, *state))
+
+    assert_same(gradients(fast), gradients(loop), dtype)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_backward_may_be_called_twice(name):
+    fast, _, gates, slots = PAIRS[name]
+    weights, xs, state = problem((4, 2, 3, 4), gates, slots, 2)
+    loss = fast(weights, xs, state)[0].square().sum()
+    first = torch.autograd.grad(loss, (weights.hidden, xs), retain_graph=True)
+    for one, other in zip(first, torch.autograd.grad(loss, (weights.hidden, xs)), strict=True):
+        assert one.equal(other)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_any_split_into_windows_gives_the_same_outputs(name):
+    fast, _, gates, slots = PAIRS[name]
+    weights, xs, state = problem((9, 2, 3, 4), gates, slots, 2)
+    whole, _ = fast(weights, xs, state)
+    pieces = []
+    for window in xs.split([1, 5, 3]):
+        outputs, state = fast(weights, window, state)
+        pieces.append(outputs)
+    torch.testing.assert_close(torch.cat(pieces), whole)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_without_onednn_nothing_changes(name):
+    fast, loop, gates, slots = PAIRS[name]
+    arguments = problem((6, 3, 5, 4), gates, slots, 2, torch.float32)
+    expected = results(loop, *arguments)
+    with torch.backends.mkldnn.flags(enabled=False):
+        assert_same(results(fast, *arguments), expected, torch.float32)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_bfloat16_autocast(name):
+    fast, loop, gates, slots = PAIRS[name]
+    weights, xs, state = problem((6, 3, 5, 4), gates, slots, 2, torch.float32)
+    expected = loop(weights, xs, state)[0]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        outputs, _ = fast(weights, xs.bfloat16(), state)
+    torch.testing.assert_close(outputs.float(), expected, rtol=2e-2, atol=2e-2)
+
+
+def test_lstm_refuses_peepholes():
+    weights, xs, state = problem((2, 1, 2, 3), 4, 2, 2)
+    with pytest.raises(AssertionError, match="peephole"):
+        lstm.lstm(weights._replace(peephole=torch.zeros(3, 3)), xs, state)
+
+
+def test_one_step_never_goes_to_the_library():
+    assert not dispatch.library_lstm(torch.zeros(1, 1, 650), 650)
+    assert not dispatch.library_lstm(torch.zeros(70, 20, 8, dtype=torch.float64), 8)
+    assert not dispatch.library_lstm(torch.zeros(70, 20, 1150), 1150)

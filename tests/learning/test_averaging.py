@@ -1,0 +1,111 @@
+"""Averages of the weights, and when NT-ASGD begins to take them."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+import small
+from elman.learning.averaging import Average, non_monotone
+from reference import averaging as reference
+
+
+def wander(parameters, average, steps):
+    """Random steps; gives the values after each."""
+    iterates = []
+    for _ in range(steps):
+        with torch.no_grad():
+            for parameter in parameters:
+                parameter.add_(torch.randn_like(parameter))
+        average.update()
+        iterates.append([parameter.detach().clone() for parameter in parameters])
+    return iterates
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7])
+def test_average_is_the_mean_of_the_iterates(steps):
+    """The weights before the first step do not count (t0 = 0 of ASGD)."""
+    parameters = list(small.model().parameters())
+    average = Average(parameters)
+    iterates = wander(parameters, average, steps)
+    for value, *visited in zip(average.values, *iterates, strict=True):
+        torch.testing.assert_close(value, torch.stack(visited).mean(0))
+
+
+def test_exponential_average():
+    """a_t = d a_{t-1} + (1 - d) w_t, from a_0 = w_0."""
+    parameters = list(small.model().parameters())
+    expected = [parameter.detach().clone() for parameter in parameters]
+    average = Average(parameters, decay=0.9)
+    for iterate in wander(parameters, average, 5):
+        expected = [0.9 * old + 0.1 * new for old, new in zip(expected, iterate, strict=True)]
+    torch.testing.assert_close(average.values, expected)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_applied_swaps_and_restores(tied):
+    """Tied weights follow, and what is in the block is the average, bit for bit."""
+    model = small.model(tied=tied)
+    parameters = list(model.parameters())
+    average = Average(parameters)
+    wander(parameters, average, 3)
+    raw, mean = ([value.detach().clone() for value in values] for values in (parameters, average.values))
+    with average.applied():
+        assert all(torch.equal(*pair) for pair in zip(parameters, mean, strict=True))
+        assert torch.equal(model.encoder.weight, model.output.choice.weight) == tied
+    assert all(torch.equal(*pair) for pair in zip(parameters, raw, strict=True))
+    assert all(torch.equal(*pair) for pair in zip(average.values, mean, strict=True))
+
+
+def test_applied_restores_after_an_error():
+    parameter = nn.Parameter(torch.ones(2))
+    average = Average([parameter])
+    wander([parameter], average, 2)
+    raw = parameter.detach().clone()
+    with pytest.raises(KeyError), average.applied():
+        raise KeyError
+    assert torch.equal(parameter, raw)
+
+
+def test_averaging_goes_on_after_it_was_applied():
+    parameters = [nn.Parameter(torch.zeros(3, dtype=torch.float64))]
+    average = Average(parameters)
+    first = wander(parameters, average, 2)
+    with average.applied():
+        pass
+    both = first + wander(parameters, average, 2)
+    torch.testing.assert_close(average.values[0], torch.stack([iterate[0] for iterate in both]).mean(0))
+
+
+def test_averaging_does_not_disturb_the_optimiser():
+    """The steps with averages taken and applied between them are the steps without."""
+
+    def run(averaged):
+        torch.manual_seed(1)
+        parameter = nn.Parameter(torch.ones(3))
+        optimiser = torch.optim.SGD([parameter], 0.1, momentum=0.9)
+        average = Average([parameter])
+        for _ in range(4):
+            optimiser.zero_grad()
+            parameter.square().sum().backward()
+            optimiser.step()
+            if averaged:
+                average.update()
+                with average.applied():
+                    pass
+        return parameter
+
+    assert torch.equal(run(True), run(False))
+
+
+@given(st.lists(st.integers(0, 8).map(float), max_size=15), st.integers(1, 5))
+def test_non_monotone_is_the_published_rule(losses, interval):
+    found = next((k for k in range(len(losses)) if non_monotone(losses[:k], losses[k], interval)), None)
+    assert found == reference.triggers(losses, interval)
+
+
+@given(st.lists(st.floats(1, 10), max_size=20), st.integers(1, 5))
+def test_falling_losses_never_begin_averaging(losses, interval):
+    falling = sorted(losses, reverse=True)
+    assert not any(non_monotone(falling[:k], falling[k], interval) for k in range(len(falling)))

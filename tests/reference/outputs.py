@@ -1,0 +1,57 @@
+"""Output distributions as the thesis and the papers print them, in NumPy and in the probability domain."""
+
+import numpy as np
+
+RELU_EPSILON = 1e-8
+
+
+def sigm(z):
+    return 1 / (1 + np.exp(-z))
+
+
+G = {
+    "softmax": np.exp,
+    "sigsoftmax": lambda z: np.exp(z) * sigm(z),  # thesis 4.16
+    "sigmoid": sigm,
+    "softplus": lambda z: np.log1p(np.exp(z)),
+    "relu": lambda z: np.maximum(z, 0) + RELU_EPSILON,  # thesis 4.49, normalised by its own sum
+}
+
+
+def distribution(activation, z):
+    """f_i = g(z_i) / sum_m g(z_m), over the last axis."""
+    g = G[activation](z)
+    return g / g.sum(-1, keepdims=True)
+
+
+SLOPE = {
+    "softmax": lambda z: np.ones_like(z),  # thesis 2.37
+    "sigsoftmax": lambda z: 2 - sigm(z),  # thesis 4.41
+    "sigmoid": lambda z: 1 - sigm(z),
+    "softplus": lambda z: sigm(z) / np.log1p(np.exp(z)),
+    "relu": lambda z: (z > 0) / (np.maximum(z, 0) + RELU_EPSILON),
+}
+"""g'(z) / g(z), the factor that every row of the Jacobian shares (thesis 4.2.3, its slips put right)."""
+
+
+def log_jacobian(activation, z):
+    """d log f_i / d z_j: (1 - f_j) slope_j where i = j, and -f_j slope_j elsewhere; z [V]."""
+    f, slope = distribution(activation, z), SLOPE[activation](z)
+    jacobian = np.empty((len(z), len(z)))
+    for i in range(len(z)):
+        for j in range(len(z)):
+            jacobian[i, j] = (1 - f[j]) * slope[j] if i == j else -f[j] * slope[j]
+    return jacobian
+
+
+def mixture_contexts(levels, projections, squash=np.tanh):
+    """k_s = tanh(W_s h^n + b_s) of one position (Yang et al. 2018, section 3.2; Takase et al. 2018, eq. 11).
+
+    `levels` holds the vectors h^n, `projections` a list of (n, W_s [D, D_n], b_s [D]), one a component.
+    """
+    return [squash(W @ levels[n] + b) for n, W, b in projections]
+
+
+def mixture(prior, contexts, W, b, activation):
+    """sum_s pi_s f(W k_s + b), of one position (Takase et al. 2018, eqs 7-10)."""
+    return sum(pi * distribution(activation, W @ k + b) for pi, k in zip(prior, contexts, strict=True))

@@ -1,0 +1,112 @@
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from elman.errors import UserError
+from elman.report.metrics import read_metrics
+
+TRAIN = {
+    "kind": "train",
+    "step": 50,
+    "epoch": 0.5,
+    "loss": 5.0,
+    "perplexity": 148.4,
+    "seconds": 9.0,
+    "tokens_per_s": 7.0,
+}
+VALID = {
+    "kind": "valid",
+    "step": 100,
+    "epoch": 1.0,
+    "nll": 4.0,
+    "perplexity": 54.6,
+    "seconds": 20.0,
+    "best": True,
+}
+EVENT = {"kind": "event", "step": 100, "epoch": 1.0, "event": "averaging", "message": "now"}
+
+
+def write(path: Path, *lines: object, end: str = "\n") -> Path:
+    path.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines) + end)
+    return path
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "metrics.jsonl"
+
+
+def test_lines_are_sorted_by_kind(file):
+    metrics = read_metrics(write(file, TRAIN, VALID, EVENT))
+    assert [len(metrics.train), len(metrics.valid), len(metrics.events)] == [1, 1, 1]
+    assert metrics.best is metrics.valid[0]
+    assert (metrics.seconds, metrics.epochs, metrics.tokens_per_s) == (20.0, 1.0, 7.0)
+    assert metrics.seconds_at(99) == 9.0
+    assert math.isnan(metrics.events[0].seconds)
+
+
+def test_best_is_the_lowest_finite_validation(file):
+    worse, broken = {**VALID, "nll": 4.5}, {**VALID, "nll": math.nan}
+    metrics = read_metrics(write(file, broken, worse, VALID, worse))
+    assert metrics.best.nll == 4.0
+
+
+def test_a_file_without_lines_has_no_figures(file):
+    metrics = read_metrics(write(file, "", end=""))
+    assert metrics.best is None
+    assert math.isnan(metrics.seconds)
+    assert math.isnan(metrics.epochs)
+    assert math.isnan(metrics.tokens_per_s)
+
+
+@pytest.mark.parametrize("cut", range(1, len(json.dumps(VALID))))
+def test_a_half_written_last_line_is_ignored(file, cut):
+    metrics = read_metrics(write(file, TRAIN, json.dumps(VALID)[:cut], end=""))
+    assert (len(metrics.train), len(metrics.valid)) == (1, 0)
+
+
+def test_a_letter_cut_in_two_is_ignored(file):
+    whole = json.dumps({**EVENT, "message": "é"}, ensure_ascii=False).encode()
+    file.write_bytes(json.dumps(TRAIN).encode() + b"\n" + whole[: whole.index("é".encode()) + 1])
+    assert len(read_metrics(file).train) == 1
+
+
+def test_a_whole_last_line_without_its_line_break_counts(file):
+    assert len(read_metrics(write(file, TRAIN, VALID, end="")).valid) == 1
+
+
+@pytest.mark.parametrize(
+    ("damage", "found"),
+    [
+        ('{"kind": "tr', "Unterminated string"),
+        ("[1, 2]", "Expected `object`"),
+        ("7", "Expected `object`"),
+        ('{"kind": "valid", "step": 1}', "missing required field"),
+        (json.dumps({**TRAIN, "step": "two"}), "Expected `int`"),
+        ('{"step": 1}', "missing required field `kind`"),
+    ],
+)
+def test_a_damaged_line_is_named(file, damage, found):
+    write(file, TRAIN, damage, VALID)
+    with pytest.raises(UserError, match=re.escape(f"{file}, line 2: not a line of metrics (")) as caught:
+        read_metrics(file)
+    assert found in str(caught.value)
+    assert str(caught.value).endswith("remove the line or restore the file")
+
+
+def test_a_damaged_last_line_with_its_line_break_is_named(file):
+    with pytest.raises(UserError, match="line 2: not a line of metrics"):
+        read_metrics(write(file, TRAIN, '{"kind": "va'))
+
+
+def test_unknown_kinds_and_blank_lines_are_passed_over(file):
+    metrics = read_metrics(write(file, TRAIN, "", {"kind": "weather", "step": 3}, VALID))
+    assert (len(metrics.train), len(metrics.valid)) == (1, 1)
+
+
+def test_infinite_perplexity_is_read(file):
+    metrics = read_metrics(write(file, {**TRAIN, "perplexity": math.inf, "loss": math.nan}))
+    assert math.isinf(metrics.train[0].perplexity)

@@ -1,0 +1,277 @@
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from elman.errors import UserError
+from elman.report import comparison
+from elman.report.folder import read_folder
+from elman.report.page import write_report
+
+VOID = {"meta", "br", "link", "img", "hr", "input"}
+OPTIONAL = (
+    "data.json",
+    "vocabulary.tsv",
+    "environment.json",
+    "results.json",
+    "baselines.json",
+    "samples.json",
+    "surprisal.json",
+    "model.safetensors",
+)
+
+
+class Page(HTMLParser):
+    """Tags in balance, ids once, and everything that could load something."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.tags: set[str] = set()
+        self.loads: list[str] = []
+        self.text = ""
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            assert not name.startswith("on"), name
+            if name == "id":
+                self.ids.append(value)
+            if name in ("src", "href", "xlink:href", "data", "action") and not value.startswith("#"):
+                self.loads.append(value)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def read(path: Path) -> Page:
+    return Page(path.read_text(encoding="utf-8"))
+
+
+def test_one_run_has_every_section(make_run):
+    run = make_run()
+    out = write_report([run])
+    assert out == run / "report.html"
+    page = read(out)
+    for heading in ("Learning curves", "Results", "Samples", "Data", "Configuration", "Environment"):
+        assert heading in page.text
+    assert "What surprised the network" in page.text
+    assert out.read_text().count("<svg") == 5
+    assert "averaging begins" in page.text
+    assert "clipped above 0.25" in page.text
+    assert "Kneser-Ney 5-gram 148" in page.text
+    assert "24,221,600" in page.text
+    assert "82,430 test tokens" in page.text
+    assert "weight_drop = 0.5" in page.text
+
+
+def test_the_page_stands_alone_and_is_well_formed(make_run):
+    for runs in ([make_run("a")], [make_run("b"), make_run("c", seed=2), make_run("d", title="other")]):
+        page = read(out := write_report(runs, runs[0] / "page.html"))
+        assert page.loads == []
+        assert not page.tags & {"script", "link", "img", "iframe", "object"}
+        assert len(page.ids) == len(set(page.ids))
+        anchors = re.findall(r'<a href="#([^"]*)"', out.read_text())
+        assert anchors
+        assert set(anchors) <= set(page.ids)
+        assert "@import" not in out.read_text()
+        assert not re.search(r"url\((?!#)", out.read_text())
+
+
+def test_figures_are_those_of_the_files(make_run):
+    run = make_run()
+    rows = {row["split"]: row for row in json.loads((run / "results.json").read_text())}
+    text = read(write_report([run])).text
+    assert f"{rows['test']['perplexity']:.2f}" in text
+    assert f"{rows['valid']['perplexity']:.2f}" in text
+    assert f"{rows['test']['bits_per_character']:.3f}" in text
+    assert "1,007" in text
+    below = 100 * (1 - rows["test"]["perplexity"] / 141.2)
+    assert f"the network is {below:.1f}\N{NO-BREAK SPACE}% below the Kneser-Ney 5-gram baseline" in text
+
+
+@pytest.mark.parametrize("missing", OPTIONAL)
+def test_any_optional_file_may_be_missing(make_run, missing):
+    run = make_run()
+    (run / missing).unlink()
+    read(write_report([run]))
+
+
+def test_recipe_and_metrics_are_enough(make_run):
+    run = make_run(expected=False)
+    for name in OPTIONAL:
+        (run / name).unlink()
+    text = read(write_report([run])).text
+    assert "Learning curves" in text
+    assert "No final figures yet" in text
+    for heading in ("Samples", "Data", "Environment", "surprised"):
+        assert heading not in text
+
+
+def test_a_run_that_has_only_begun(make_run):
+    run = make_run()
+    (run / "metrics.jsonl").write_text("")
+    for name in OPTIONAL:
+        (run / name).unlink()
+    text = read(write_report([run])).text
+    assert "Learning curves" not in text
+    assert "Configuration" in text
+
+
+def test_everything_of_the_user_is_escaped(make_run):
+    attack = "</pre></title></style><script>alert('x')</script><img src=x onerror=alert(1)>"
+    word = "<script>alert(1)</script>"
+    run = make_run(f"<b>{word.replace('/', '')}", title=attack)
+    (run / "vocabulary.tsv").write_text(f"{word}\t9\n<eos>\t5\nword\t3\n")
+    (run / "surprisal.json").write_text(json.dumps({"sentence": [{"word": attack, "surprisal": 3.0}]}))
+    (run / "samples.json").write_text(
+        json.dumps([{"prompt": attack, "text": attack, "temperature": 1.0, "seed": 0}])
+    )
+    (run / "environment.json").write_text(json.dumps({attack: attack, "started": attack, "device": attack}))
+    baselines = [{"name": attack, "split": split, "perplexity": 141.0} for split in ("valid", "test")]
+    (run / "baselines.json").write_text(json.dumps(baselines))
+    facts = {"name": attack, "source": attack, "eos": attack, "tokenisation": attack, "digest": attack}
+    splits = {attack: {"tokens": 5, "unknown": 1, "sha256": attack}}
+    (run / "data.json").write_text(json.dumps({**facts, "splits": splits}))
+    with (run / "recipe.toml").open("a") as file:
+        file.write(f'[more]\n"{attack}" = "{attack}"\n')
+    twin = make_run("twin", seed=2, title=attack + "2")
+    for page in (read(write_report([run])), read(write_report([run, twin], run / "two.html"))):
+        assert not page.tags & {"script", "img"}
+        assert attack in page.text
+
+
+@pytest.mark.parametrize("name", ["recipe.toml", "metrics.jsonl"])
+def test_what_is_no_run_folder_is_named(make_run, name):
+    run = make_run()
+    (run / name).unlink()
+    explained = {
+        "recipe.toml": "is not a run folder: it has no recipe.toml;"
+        " give the folder that `elman train --out` wrote",
+        "metrics.jsonl": "has no metrics.jsonl: nothing to report; train first, or restore the file",
+    }
+    with pytest.raises(UserError) as caught:
+        write_report([run])
+    assert str(caught.value) == f"{run} {explained[name]}"
+
+
+@pytest.mark.parametrize("content", ["{", '{"a": 1', "[[]]", '"text"', '[{"split": 3}]', "\x00", "7"])
+@pytest.mark.parametrize(
+    "name", ["data.json", "environment.json", "results.json", "baselines.json", "samples.json"]
+)
+def test_damaged_files_are_named(make_run, name, content):
+    run = make_run(epochs=1)
+    (run / name).write_text(content)
+    with pytest.raises(UserError, match=re.escape(f"{run / name}: damaged (")):
+        write_report([run])
+
+
+def test_damaged_recipe_and_model_are_named(make_run):
+    run = make_run(epochs=1)
+    (run / "model.safetensors").write_bytes(b"\xff" * 20)
+    with pytest.raises(UserError, match=r"model\.safetensors: truncated or not a model file"):
+        write_report([run])
+    (run / "recipe.toml").write_text("title = ")
+    with pytest.raises(UserError, match=r"recipe\.toml: not a readable recipe"):
+        write_report([run])
+    (run / "recipe.toml").write_text('training = "long"')
+    with pytest.raises(
+        UserError, match=r"recipe\.toml: not a readable recipe \(Expected `object`, got `str`"
+    ):
+        write_report([run])
+
+
+def test_half_a_character_does_not_stop_the_page(make_run):
+    run = make_run(epochs=1)
+    (run / "samples.json").write_text('[{"text": "half \\ud83d a smile"}]')
+    assert "half ? a smile" in read(write_report([run])).text
+
+
+def test_no_run_and_a_folder_as_output_are_refused(make_run, tmp_path):
+    with pytest.raises(UserError, match="give at least one run folder"):
+        write_report([])
+    with pytest.raises(UserError, match="is a folder; give the name of a file"):
+        write_report([make_run()], tmp_path)
+
+
+def test_seeds_of_one_recipe_get_mean_and_deviation(make_run, tmp_path, monkeypatch):
+    runs = [make_run(f"seed-{seed}", seed=seed) for seed in (1, 2, 3)]
+    monkeypatch.chdir(tmp_path)
+    out = write_report(runs)
+    assert out == Path("report.html")
+    values = [read_folder(run).result("test").perplexity for run in runs]
+    mean = sum(values) / 3
+    deviation = (sum((value - mean) ** 2 for value in values) / 2) ** 0.5
+    text = read(out).text
+    assert f"{mean:,.2f} ± {deviation:.2f}" in text
+    assert "3 runs" in text
+    assert "What differs" not in text
+    assert all(run.name in text for run in runs)
+
+
+def test_groups_are_compared_and_their_difference_told(make_run, tmp_path):
+    runs = [make_run(f"a{seed}", seed=seed, weight_drop=0.5, floor=60.0) for seed in (1, 2)]
+    runs.append(make_run("b", seed=1, weight_drop=0.0, floor=90.0))
+    groups = comparison.group_runs([read_folder(run) for run in runs])
+    assert [len(group.runs) for group in groups] == [2, 1]
+    assert comparison.differences(groups) == [("model.core.weight_drop", ["0.5", "0.0"])]
+    text = read(write_report(runs, tmp_path / "both.html")).text
+    assert "2 recipes" in text
+    assert "model.core.weight_drop" in text
+    assert "over 2 runs" in text
+
+
+def test_runs_on_other_text_are_not_compared(make_run, tmp_path):
+    runs = [make_run("a"), make_run("b", digest="other")]
+    text = read(write_report(runs, tmp_path / "both.html")).text
+    assert "their perplexities cannot be compared" in text
+    assert "Lowest is" not in text
+
+
+def test_labels_are_no_longer_than_needed(make_run):
+    paths = [make_run("x/run", epochs=1), make_run("y/run", epochs=1)]
+    folders = [read_folder(path) for path in paths]
+    assert comparison.run_labels(folders) == ["x/run", "y/run"]
+    assert comparison.run_labels(folders[:1]) == ["run"]
+    assert comparison.run_labels([folders[0], folders[0]]) == ["run (1)", "run (2)"]
+
+
+def test_fine_tuned_runs_stand_beside_fine_tuned_numbers(make_run):
+    run = make_run(epochs=1)
+    text = (run / "recipe.toml").read_text().replace("[expected]", "[expected]\nfine_tuned_test = 57.3")
+    (run / "recipe.toml").write_text(text)
+    assert comparison.published(read_folder(run), "test") == 58.8
+    with (run / "metrics.jsonl").open("a") as file:
+        event = {"kind": "event", "step": 2, "epoch": 1.0, "event": "fine-tune", "message": "from step 1"}
+        file.write(json.dumps(event) + "\n")
+    assert comparison.published(read_folder(run), "test") == 57.3
+    assert comparison.published(read_folder(run), "valid") == 60.7
+
+
+def test_only_the_page_needs_matplotlib_and_nothing_needs_torch():
+    code = """
+import sys
+import elman.report.comparison, elman.report.folder, elman.report.metrics
+import elman.report.surprisal, elman.report.tables
+assert "matplotlib" not in sys.modules
+import elman.report.page
+assert "matplotlib.pyplot" not in sys.modules and "torch" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,113 @@
+import math
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+from elman.report.plots import SERIES, Curve, Mark, Plot, draw, is_empty, thin
+
+
+def plot(*curves: Curve, **options) -> Plot:
+    fields = {
+        "name": "p",
+        "title": "Perplexity",
+        "description": "falls",
+        "x_label": "epochs",
+        "quantity": "perplexity",
+    }
+    return Plot(curves=curves, **{**fields, **options})
+
+
+CHECKS = Curve([1, 2, 3], [300.0, 120.0, 90.0], 0, "checks")
+
+
+def texts(svg: str) -> list[str]:
+    root = ElementTree.fromstring(svg.replace("xlink:href", "href"))
+    return [element.text or "" for element in root.iter() if element.tag.endswith("text")]
+
+
+def test_svg_is_well_formed_transparent_and_named():
+    svg = draw(plot(CHECKS))
+    root = ElementTree.fromstring(svg.replace("xlink:href", "href"))
+    assert root.get("role") == "img"
+    assert root.get("width") is None
+    titles = [element for element in root.iter() if element.tag.endswith("title")]
+    assert titles[0].text == "Perplexity: falls"
+    assert root.get("aria-labelledby") == titles[0].get("id")
+    assert "#ffffff" not in svg
+
+
+def test_colours_are_the_style_sheets():
+    svg = draw(plot(CHECKS, Curve([0, 3], [400.0, 80.0], 1)))
+    assert "var(--series-0)" in svg
+    assert "var(--series-1)" in svg
+    assert not any(colour in svg for colour in SERIES)
+
+
+def test_ids_of_two_plots_differ():
+    def ids(svg: str) -> set[str]:
+        return {
+            element.get("id") for element in ElementTree.fromstring(svg.replace("xlink:href", "href")).iter()
+        } - {None}
+
+    assert not ids(draw(plot(CHECKS))) & ids(draw(plot(CHECKS, name="q")))
+
+
+def test_references_stay_within_the_plot():
+    svg = draw(plot(CHECKS))
+    for reference in ("url(#", 'href="#'):
+        for target in svg.split(reference)[1:]:
+            assert f'id="{target.split(")")[0].split(chr(34))[0]}"' in svg
+
+
+def test_drawing_is_repeatable():
+    assert draw(plot(CHECKS)) == draw(plot(CHECKS))
+
+
+def test_title_is_escaped():
+    assert "<script>" not in draw(plot(CHECKS, title="<script>alert(1)</script>"))
+
+
+def test_labels_are_escaped_and_dollars_are_no_formula():
+    svg = draw(plot(CHECKS, levels=[Mark(100.0, "<b>$x^2$")], marks=[Mark(2, "<script>$")]))
+    assert "<script>" not in svg
+    assert "<b>$x^2$ 100" in texts(svg)
+
+
+def test_levels_far_from_the_curves_are_left_out():
+    svg = draw(plot(CHECKS, levels=[Mark(100.0, "near"), Mark(9000.0, "far"), Mark(2.0, "below")]))
+    assert "near 100" in texts(svg)
+    assert not any(text.startswith(("far", "below")) for text in texts(svg))
+
+
+def test_first_steps_do_not_fill_the_axis():
+    ticks = texts(draw(plot(CHECKS, Curve([0.1, 1, 3], [9000.0, 200.0, 80.0], 1))))
+    assert "5,000" not in ticks
+    assert "300" in ticks
+
+
+@pytest.mark.parametrize(
+    "values", [[5.0, 5.0], [0.0, 0.0], [1e-9, 1e9], [math.nan, 3.0, 4.0], [math.inf, 3.0, 4.0], [-1, 2]]
+)
+@pytest.mark.parametrize("quantity", ["perplexity", "rate", "norm", "speed"])
+def test_unusual_values_are_drawn(values, quantity):
+    draw(plot(Curve(range(len(values)), values), quantity=quantity))
+
+
+def test_emptiness():
+    assert is_empty(plot())
+    assert is_empty(plot(Curve([1], [2.0])))
+    assert is_empty(plot(Curve([1, 2], [math.nan, math.inf], 0, "checks")))
+    assert not is_empty(plot(Curve([1], [2.0], 0, "checks")))
+
+
+def test_thinning_keeps_the_product_of_perplexities():
+    values = np.exp(np.random.default_rng(0).normal(5, 1, 1200))
+    thinned = thin(list(enumerate(values)), geometric=True, limit=400)
+    assert len(thinned) == 400
+    assert np.mean(np.log([y for _, y in thinned])) == pytest.approx(np.mean(np.log(values)))
+
+
+def test_a_long_run_stays_a_small_picture():
+    x = np.linspace(0, 500, 50_000)
+    assert len(draw(plot(Curve(x.tolist(), (100 + 50 * np.sin(x * 7)).tolist())))) < 60_000

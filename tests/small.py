@@ -1,0 +1,99 @@
+"""Small parts with random weights, for the tests of single parts."""
+
+import torch
+
+from elman import config
+from elman.build import build_model
+from elman.cells.cell import Weights
+from elman.cells.elman import elman
+from elman.cells.gru import GRU_RESET_AFTER, GRU_RESET_BEFORE
+from elman.cells.lstm import LSTM, LSTM_1997, PEEPHOLE_LSTM
+from elman.cores.stack import Layer, Stack
+from elman.cores.window import FeedForwardWindow
+
+CELLS = {
+    "elman-tanh": elman("tanh"),
+    "elman-sigmoid": elman("sigmoid"),
+    "elman-relu": elman("relu"),
+    "lstm": LSTM,
+    "lstm-1997": LSTM_1997,
+    "lstm-peephole": PEEPHOLE_LSTM,
+    "gru-before": GRU_RESET_BEFORE,
+    "gru-after": GRU_RESET_AFTER,
+}
+
+CONTEXTS = {
+    "single": config.Single(),
+    "mos": config.Mixture(heads={2: 3}, size=4),
+    "doc": config.Mixture(heads={0: 1, 1: 2, 2: 2}, size=4),
+}
+
+ACTIVATIONS = ("softmax", "sigsoftmax", "sigmoid", "softplus", "relu")
+
+OFFSETS = {
+    "none": {"bias": False},
+    "bias": {"bias": True},
+    "shift": {"bias": False, "shift": True},
+    "bias+shift": {"bias": True, "shift": True},
+}
+
+
+def randomise(module, scale=0.7):
+    """Every parameter from N(0, scale^2), in float64."""
+    module.double()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.normal_(0, scale)
+    return module
+
+
+def weights(cell, inputs=3, size=4, biases=2, peepholes=False):
+    """Leaves with gradients, float64."""
+
+    def leaf(*shape):
+        return (0.7 * torch.randn(*shape, dtype=torch.float64)).requires_grad_()
+
+    rows = cell.gates * size
+    return Weights(
+        leaf(rows, inputs),
+        leaf(rows, size),
+        leaf(rows) if biases >= 1 else None,
+        leaf(rows) if biases == 2 else None,
+        leaf(3, size) if peepholes else None,
+    )
+
+
+def state(cell, rows=2, size=4):
+    return tuple(torch.randn(rows, size, dtype=torch.float64, requires_grad=True) for _ in range(cell.slots))
+
+
+def stack(name, sizes=(5, 4), inputs=3, **rates):
+    cell = CELLS[name]
+    layers = [
+        Layer(cell, below, size, peepholes=name == "lstm-peephole")
+        for below, size in zip((inputs, *sizes), sizes, strict=False)
+    ]
+    return randomise(Stack(layers, **rates))
+
+
+CORES = {name: lambda name=name: stack(name) for name in CELLS} | {
+    "window-1": lambda: randomise(FeedForwardWindow(3, 1, 4)),
+    "window-3": lambda: randomise(FeedForwardWindow(3, 3, 4)),
+    "window-4-direct": lambda: randomise(FeedForwardWindow(3, 4, 4, direct=True)),
+}
+
+
+def model(
+    contexts="single", activation="softmax", words=7, size=4, offset="bias", tied=False, cell=None, **core
+):
+    """Two layers over an embedding, random weights, float64; `core` as in `config.Stack`."""
+    recipe = config.Model(
+        encoder=config.Lookup(size=size),
+        core=config.Stack(sizes=(5, size), cell=config.LSTM() if cell is None else cell, **core),
+        output=config.Output(
+            contexts=CONTEXTS[contexts],
+            choice=config.Flat(tied=tied, **OFFSETS[offset]),
+            activation=activation,
+        ),
+    )
+    return randomise(build_model(recipe, words))

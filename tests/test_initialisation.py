@@ -1,0 +1,143 @@
+"""How weights begin: every rule, gate by gate, and the defaults of the papers."""
+
+import math
+
+import pytest
+import torch
+
+from elman import config
+from elman.build import build_model
+from elman.cells.gru import GRU_RESET_AFTER
+from elman.cells.lstm import LSTM, LSTM_1997, PEEPHOLE_LSTM
+from elman.initialisation import fill, has_forget_gate
+
+WORDS, SIZE = 50, 30
+
+
+def model(cell=None, core=None, contexts=None, tied=False, **rules):
+    recipe = config.Model(
+        encoder=config.Lookup(size=SIZE),
+        core=core or config.Stack(sizes=(40, SIZE), cell=cell or config.LSTM()),
+        output=config.Output(contexts=contexts or config.Single(), choice=config.Flat(tied=tied)),
+        initialisation=config.Initialisation(**rules),
+    )
+    return build_model(recipe, WORDS)
+
+
+def reaches(tensor, bound):
+    """Uniform in +-bound: never beyond, and well towards it."""
+    return 0.6 * bound < tensor.abs().max() <= bound
+
+
+def test_defaults_are_those_of_awd_lstm():
+    """Embedding and decoder U(-0.1, 0.1), decoder bias 0, LSTM U(-1/sqrt(H), 1/sqrt(H)) with its biases."""
+    made = model()
+    assert reaches(made.encoder.weight, 0.1)
+    assert reaches(made.output.choice.weight, 0.1)
+    assert (made.output.choice.bias == 0).all()
+    for layer in made.core.layers:
+        bound = 1 / math.sqrt(layer.hidden_size)
+        assert all(reaches(parameter, bound) for parameter in layer.parameters())
+
+
+def test_contexts_scale_with_what_they_read():
+    made = model(contexts=config.Mixture(heads={1: 3, 2: 2}, size=9))
+    contexts = made.output.contexts
+    for linear in (*contexts.projections.values(), contexts.prior):
+        assert all(reaches(parameter, 1 / math.sqrt(linear.in_features)) for parameter in linear.parameters())
+
+
+@pytest.mark.parametrize(
+    "cell", [config.Elman(), config.LSTM(), config.LSTM(forget_gate=False), config.GRU()]
+)
+def test_orthogonal_for_each_gate(cell):
+    for layer in model(cell, hidden=config.Orthogonal(gain=1.5)).core.layers:
+        gates, eye = layer.weight_hh.split(layer.hidden_size), torch.eye(layer.hidden_size)
+        for gate in gates:
+            torch.testing.assert_close(gate @ gate.t(), 2.25 * eye, atol=1e-5, rtol=0)
+        assert len(gates) == 1 or not torch.allclose(gates[0], gates[1])
+
+
+@pytest.mark.parametrize("cell", [config.Elman(nonlinearity="relu"), config.GRU()])
+def test_identity_for_each_gate(cell):
+    """Le, Jaitly & Hinton 2015."""
+    for layer in model(cell, hidden=config.Identity(gain=0.5), bias=config.Zeros()).core.layers:
+        for gate in layer.weight_hh.split(layer.hidden_size):
+            assert torch.equal(gate, 0.5 * torch.eye(layer.hidden_size))
+        assert not layer.bias_ih.any()
+        assert not layer.bias_hh.any()
+
+
+@pytest.mark.parametrize("biases", [0, 1, 2])
+def test_forget_bias_is_the_sum_of_the_biases_of_one_gate(biases):
+    core = config.Stack(sizes=(SIZE,), biases=biases)
+    (layer,) = model(core=core, forget_bias=1.0).core.layers
+    given = [bias.split(SIZE) for bias in (layer.bias_ih, layer.bias_hh) if bias is not None]
+    assert len(given) == biases
+    if given:
+        i, f, g, o = (sum(parts) for parts in zip(*given, strict=True))
+        assert torch.equal(f, torch.ones(SIZE))
+        assert all(gate.std() > 0 for gate in (i, g, o))
+
+
+def test_forget_bias_needs_a_forget_gate():
+    for cell in (config.LSTM(forget_gate=False), config.GRU(), config.Elman()):
+        for layer in model(cell, forget_bias=1.0, bias=config.Zeros()).core.layers:
+            assert not layer.bias_ih.any()
+    assert all(map(has_forget_gate, (LSTM, PEEPHOLE_LSTM)))
+    assert not any(map(has_forget_gate, (LSTM_1997, GRU_RESET_AFTER)))
+
+
+@pytest.mark.parametrize(
+    ("rule", "std"),
+    [
+        (config.Normal(), 1 / math.sqrt(400)),
+        (config.Normal(std=0.3), 0.3),
+        (config.Uniform(), 1 / math.sqrt(3 * 400)),
+        (config.Uniform(bound=0.05), 0.05 / math.sqrt(3)),
+        (config.Glorot(), math.sqrt(2 / (300 + 400))),
+        (config.He(), math.sqrt(2 / 400)),
+        (config.Orthogonal(), 1 / math.sqrt(400)),
+        (config.Zeros(), 0.0),
+    ],
+)
+def test_the_spread_of_every_rule(rule, std):
+    """Of a matrix of 300 rows and 400 columns."""
+    tensor = torch.full((300, 400), 7.0)
+    fill(tensor, rule, 400)
+    assert tensor.mean().abs() < 0.02 * std + 1e-9
+    assert tensor.std().item() == pytest.approx(std, rel=0.02)
+
+
+@pytest.mark.parametrize("rule", [config.Glorot(), config.He()])
+def test_rules_for_matrices_leave_vectors_at_zero(rule):
+    vector = torch.ones(5)
+    fill(vector, rule, 5)
+    assert not vector.any()
+
+
+def test_tied_weights_follow_the_embedding():
+    made = model(tied=True, embedding=config.Uniform(bound=0.01), output=config.Uniform(bound=5.0))
+    assert made.output.choice.weight is made.encoder.weight
+    assert reaches(made.encoder.weight, 0.01)
+
+
+def test_a_window_model_is_initialised():
+    made = model(core=config.FeedForward(width=3, size=SIZE), input=config.Uniform())
+    assert reaches(made.core.hidden.weight, 1 / math.sqrt(3 * SIZE))
+    assert not made.core.hidden.bias.any()
+
+
+@pytest.mark.parametrize("core", [config.Stack(sizes=(40, SIZE)), config.FeedForward(width=3, size=SIZE)])
+def test_nothing_is_left_unfilled_and_the_seed_decides(core):
+    mixture = config.Mixture(heads={0: 1, 1: 2}, size=SIZE)
+
+    def made(seed):
+        torch.manual_seed(seed)
+        return model(core=core, contexts=mixture).state_dict()
+
+    one, again, other = made(1), made(1), made(2)
+    assert all(torch.isfinite(value).all() and value.abs().max() < 1 for value in one.values())
+    assert all(torch.equal(one[name], again[name]) for name in one)
+    constant = {name for name in one if torch.equal(one[name], other[name])}
+    assert constant <= {"output.choice.bias", "core.hidden.bias"}
