@@ -2,7 +2,6 @@
 
 import json
 import platform
-import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,13 +15,16 @@ import elman
 from elman import config
 from elman.build import build_model
 from elman.data.corpus import Corpus, open_corpus
+from elman.data.detokenise import detokenise
 from elman.data.windows import EvaluationWindows, start_symbol
 from elman.device import processor_name
 from elman.errors import UserError
 from elman.evaluation.figures import figures, score_of, split_figures
+from elman.evaluation.ngram import CountModel, KneserNey, Unigram
 from elman.evaluation.perplexity import evaluate
-from elman.evaluation.scoring import surprisal
+from elman.evaluation.scoring import score_document, surprisal
 from elman.files import write_atomic
+from elman.generation import Sampling
 from elman.learning.trainer import Outcome, Trainer, Watcher
 from elman.model import LanguageModel
 from elman.run import Run, load
@@ -114,10 +116,8 @@ class Experiment:
 
     def baselines(self, order: int = 5, splits: Sequence[str] = ("valid", "test")) -> list[dict[str, Any]]:
         """Unigram and Kneser-Ney n-gram figures on the same splits; also written to baselines.json."""
-        from elman.evaluation.ngram import KneserNey, Unigram
-
         train = self.corpus.split("train").tokens
-        models = {
+        models: dict[str, CountModel] = {
             "unigram": Unigram.train(train, len(self.corpus.vocabulary)),
             f"Kneser-Ney {order}-gram": KneserNey.train(train, len(self.corpus.vocabulary), order),
         }
@@ -150,8 +150,6 @@ class Experiment:
     def _surprisal(self, run: Run, tokens: int = 120) -> dict[str, Any]:
         """A passage of the test split with the surprisal of each word."""
         ids = np.asarray(self.corpus.split("test").tokens[:tokens], dtype=np.int64)
-        from elman.evaluation.scoring import score_document
-
         log_probs = next(score_document(run.model, [ids], self.first))
         words = self.corpus.vocabulary.decode(ids)
         bits = surprisal(log_probs).round(3).tolist()
@@ -192,9 +190,6 @@ def start_from(model: LanguageModel, words: Sequence[str], run: Run) -> int:
 
 def sample(run: Run, prompt: str, seed: int, count: int = 120, temperature: float = 0.9) -> dict[str, Any]:
     """A sample as samples.json holds it."""
-    from elman.data.detokenise import detokenise
-    from elman.generation import Sampling
-
     sampling = Sampling(temperature=temperature, forbidden=run.unspeakable)
     words = run.words(prompt, count=count, seed=seed, sampling=sampling)
     text = detokenise(words, run.recipe.data.text)
@@ -247,9 +242,3 @@ def _require_same_data(out: Path, corpus: Corpus) -> None:
             f" {corpus.digest[:12]}, it was {facts['digest'][:12]}); give the same --data, or start a new run with --init"
         )
 
-
-def free_space(folder: Path) -> int:
-    """Bytes free on the disk of a folder that may not exist yet."""
-    while not folder.exists():
-        folder = folder.parent
-    return shutil.disk_usage(folder).free

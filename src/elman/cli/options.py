@@ -18,10 +18,13 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
 
 
 def use_machine(args: argparse.Namespace) -> "torch.device":
-    """Set the number of threads and return the device."""
+    """Set the number of threads, keep freed memory for the next step, and return the device."""
     import torch
 
     from elman.device import choose_device
+    from elman.kernels.allocator import keep_freed_blocks
+
+    keep_freed_blocks()
 
     if args.threads is not None:
         if args.threads < 1:

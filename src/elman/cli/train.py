@@ -62,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
 def conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
     """Train an experiment, evaluate it, print what came out and write the report."""
     from elman.learning.trainer import Outcome, Watcher
+    from elman.report.page import write_report
 
     console, recipe, out = show.log(), experiment.recipe, experiment.out
     parameters = sum(parameter.numel() for parameter in experiment.model.parameters())
@@ -87,8 +88,6 @@ def conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
     if args.baselines:
         console.print("computing n-gram baselines")
         baselines = experiment.baselines()
-    from elman.report.page import write_report
-
     page = write_report([out])
     if args.json:
         show.print_json({"run": str(out), "results": results, "baselines": baselines, "report": str(page)})

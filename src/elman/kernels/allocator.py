@@ -1,8 +1,8 @@
 """Keeping freed memory in the process.
 
-A training step frees and takes the same large blocks again and again. The C library gives blocks of 32 MB and more
-back to the system at every release, and the top of its heap often, so that each is made of fresh pages again, at
-about a microsecond for 4 kB: 8 % of an LSTM's step at 20 x 1150, 25 % of a softmax over 33 000 words.
+A training step frees and takes the same large blocks again and again. The C library gives blocks of 32 MB and
+more back to the system at every release, and often the top of its heap, so that each is made of fresh pages
+again, at about a microsecond for 4 kB: 8 % of an LSTM's step at 20 x 1150, 25 % of a softmax over 33 000 words.
 """
 
 import ctypes

@@ -47,7 +47,7 @@ def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         with safe_open(path, framework="pt") as file:
             header = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, RuntimeError) as error:
         raise UserError(f"{path}: truncated or not a model file ({error}); restore it or train again") from None
     if not {"facts", "digest"} <= header.keys():
         raise UserError(f"{path}: not written by elman (its header has no digest); give a run folder")
