@@ -119,12 +119,8 @@ def chunks(peak: float, options: argparse.Namespace) -> None:
             mixture.CHUNK_BYTES["cpu"] = megabytes << 20
             run()
 
-        candidates: timing.Candidates = {
-            f"{m} MB": lambda m=m, f=sized: f(m) for m in (4, 8, 12, 16, 24, 30, 48)
-        }
-        timing.report(
-            {"part": "chunks", "of": part, "peak": peak}, 6e-9 * (n // 4) * k * v * d, candidates, options
-        )
+        candidates: timing.Candidates = {f"{m} MB": lambda m=m, f=sized: f(m) for m in (4, 8, 12, 16, 24, 30, 48)}
+        timing.report({"part": "chunks", "of": part, "peak": peak}, 6e-9 * (n // 4) * k * v * d, candidates, options)
         mixture.CHUNK_BYTES["cpu"] = usual
 
 

@@ -81,22 +81,16 @@ def _without_onednn(sequence: Sequence) -> Sequence:
     return run
 
 
-def _library_lstm(
-    weights: Weights, xs: Tensor, state: tuple[Tensor, ...]
-) -> tuple[Tensor, tuple[Tensor, ...]]:
+def _library_lstm(weights: Weights, xs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
     h, c = state
     return torch.lstm(xs, [h[None], c[None]], list(weights[:4]), True, 1, 0.0, False, False, False)[0], state
 
 
-def _library_gru(
-    weights: Weights, xs: Tensor, state: tuple[Tensor, ...]
-) -> tuple[Tensor, tuple[Tensor, ...]]:
+def _library_gru(weights: Weights, xs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
     return torch.gru(xs, state[0][None], list(weights[:4]), True, 1, 0.0, False, False, False)[0], state
 
 
-def _hoisted_lstm(
-    weights: Weights, xs: Tensor, state: tuple[Tensor, ...]
-) -> tuple[Tensor, tuple[Tensor, ...]]:
+def _hoisted_lstm(weights: Weights, xs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
     return lstm.hoisted(weights, xs, *state)[0], state
 
 
@@ -161,9 +155,7 @@ def stream(options: argparse.Namespace) -> None:
             linear(zero, weights.input)
             linear(zero, weights.hidden)
 
-    functions = {name: LSTMS[name] for name in ("library", "library without oneDNN", "loop")} | {
-        "kernel": lstm.lstm
-    }
+    functions = {name: LSTMS[name] for name in ("library", "library without oneDNN", "loop")} | {"kernel": lstm.lstm}
     candidates: timing.Candidates = {name: lambda f=f: through(f) for name, f in functions.items()}
     candidates |= {"the products by torch.nn.functional.linear": multiply, "sum of the weights": read}
     timing.report({"part": "stream", "layers": 3, "H": size}, 2e-9 * 3 * 8 * size**2, candidates, options)

@@ -19,9 +19,7 @@ def arguments(description: str, parts: tuple[str, ...]) -> argparse.Namespace:
     parser.add_argument("parts", nargs="*", default=parts, metavar="PART", help=f"of {', '.join(parts)}")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--repetitions", type=int, default=5)
-    parser.add_argument(
-        "--cpu-time", action="store_true", help="processor time; with --threads 1, for a busy machine"
-    )
+    parser.add_argument("--cpu-time", action="store_true", help="processor time; with --threads 1, for a busy machine")
     options = parser.parse_args()
     if unknown := set(options.parts) - set(parts):
         parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
@@ -43,9 +41,7 @@ def in_turns(candidates: Candidates, options: argparse.Namespace) -> dict[str, l
     return {name: sorted(values) for name, values in seconds.items()}
 
 
-def report(
-    facts: dict[str, object], gflop: float, candidates: Candidates, options: argparse.Namespace
-) -> float:
+def report(facts: dict[str, object], gflop: float, candidates: Candidates, options: argparse.Namespace) -> float:
     """Print one JSON line for each candidate, of work `gflop`; return the best rate seen, in GFLOP/s."""
     best = 0.0
     for name, seconds in in_turns(candidates, options).items():

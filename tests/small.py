@@ -83,9 +83,7 @@ CORES = {name: lambda name=name: stack(name) for name in CELLS} | {
 }
 
 
-def model(
-    contexts="single", activation="softmax", words=7, size=4, offset="bias", tied=False, cell=None, **core
-):
+def model(contexts="single", activation="softmax", words=7, size=4, offset="bias", tied=False, cell=None, **core):
     """Two layers over an embedding, random weights, float64; `core` as in `config.Stack`."""
     recipe = config.Model(
         encoder=config.Lookup(size=size),

@@ -5,10 +5,10 @@ import shutil
 import stat
 
 import pytest
-import toy
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+import toy
 from elman import config
 from elman.cli import main
 from elman.experiment import Experiment
@@ -218,9 +218,7 @@ def test_resume_without_a_run(capsys, recipe, corpus, tmp_path):
 
 
 def test_init_from_another_network(capsys, recipe, corpus, run, tmp_path):
-    line = train(
-        capsys, recipe, corpus, tmp_path / "out", "--init", run, "--set", "model.core.sizes=[9, 8]"
-    )
+    line = train(capsys, recipe, corpus, tmp_path / "out", "--init", run, "--set", "model.core.sizes=[9, 8]")
     assert line.startswith(f"elman: --init {run}: its network differs: core.layers.0.weight_ih is (32, 8) there")
 
 

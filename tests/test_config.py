@@ -43,8 +43,7 @@ def complaint(path, *settings):
 SETTINGS = [
     (
         "foo=1",
-        "unknown key foo; here one may write title, model, training, data, evaluation, citation, notes,"
-        " expected, seed",
+        "unknown key foo; here one may write title, model, training, data, evaluation, citation, notes, expected, seed",
     ),
     (
         "model.core.cell.size=1",
@@ -56,8 +55,7 @@ SETTINGS = [
     ),
     (
         "training.window.size=35",
-        "unknown key training.window.size; here one may write length, random, short_probability,"
-        " spread, max_extra",
+        "unknown key training.window.size; here one may write length, random, short_probability, spread, max_extra",
     ),
     ("training.epochs=two", 'training.epochs = "two"; write a whole number of 1 or more'),
     ("training.epochs=1.5", "training.epochs = 1.5; write a whole number of 1 or more"),
@@ -109,8 +107,7 @@ SETTINGS = [
     ("model.core.biases=3", "model.core.biases = 3; write one of 0, 1, 2"),
     (
         "model.output.activation=tanh",
-        'model.output.activation = "tanh"; write one of "relu", "sigmoid", "sigsoftmax", "softmax",'
-        ' "softplus"',
+        'model.output.activation = "tanh"; write one of "relu", "sigmoid", "sigsoftmax", "softmax", "softplus"',
     ),
     (
         "model.output.contexts.heads=3",
@@ -176,16 +173,13 @@ def test_missing_file(tmp_path):
 def test_malformed_toml_names_the_line(path):
     path.write_text('title = "small"\nmodel\n')
     assert complaint(path) == (
-        f"{path}: not a readable TOML recipe"
-        " (Expected '=' after a key in a key/value pair (at line 2, column 6))"
+        f"{path}: not a readable TOML recipe (Expected '=' after a key in a key/value pair (at line 2, column 6))"
     )
 
 
 def test_not_text(path):
     path.write_bytes(b"title = '\xff'")
-    assert complaint(path).startswith(
-        f"{path}: not a readable TOML recipe ('utf-8' codec can't decode byte 0xff"
-    )
+    assert complaint(path).startswith(f"{path}: not a readable TOML recipe ('utf-8' codec can't decode byte 0xff")
 
 
 def test_folder_in_place_of_a_recipe(tmp_path):
@@ -200,9 +194,7 @@ def test_setting_without_key_or_value(path, setting):
 
 
 def test_setting_below_a_value(path):
-    assert complaint(path, "training.epochs.x=1") == (
-        "--set training.epochs.x=1: epochs is not a table of the recipe"
-    )
+    assert complaint(path, "training.epochs.x=1") == ("--set training.epochs.x=1: epochs is not a table of the recipe")
 
 
 @pytest.mark.parametrize(
@@ -280,13 +272,11 @@ def test_changed_keys_of_another_kind(path):
         ),
         (
             ["model.output.contexts.heads.3=2"],
-            "model.output.contexts.heads names level 3, but the levels are 0 (the encoder) to 2"
-            " (the last layer)",
+            "model.output.contexts.heads names level 3, but the levels are 0 (the encoder) to 2 (the last layer)",
         ),
         (
             ["model.output.contexts.heads.-1=2"],
-            "model.output.contexts.heads names level -1, but the levels are 0 (the encoder) to 2"
-            " (the last layer)",
+            "model.output.contexts.heads names level -1, but the levels are 0 (the encoder) to 2 (the last layer)",
         ),
         (
             ["model.output.contexts.heads={}"],
@@ -316,9 +306,7 @@ def every_type(kind):
     inside = getattr(kind, "types", ()) or getattr(kind, "item_types", ())
     inside += tuple(field.type for field in getattr(kind, "fields", ()))
     inside += tuple(
-        getattr(kind, name)
-        for name in ("item_type", "key_type", "value_type")
-        if name in kind.__struct_fields__
+        getattr(kind, name) for name in ("item_type", "key_type", "value_type") if name in kind.__struct_fields__
     )
     for one in inside:
         yield from every_type(one)

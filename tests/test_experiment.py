@@ -9,8 +9,8 @@ import sys
 import time
 
 import pytest
-import toy
 
+import toy
 from elman import config, files
 from elman.cli import main
 from elman.errors import UserError
@@ -124,9 +124,7 @@ def test_resuming_a_finished_run_changes_nothing(corpus, tmp_path):
     out = trained(toy.recipe(), tmp_path / "run", corpus)
     before = checkpoint.load(out / "checkpoint.safetensors")[0]
     assert Experiment(toy.recipe(), out, data=corpus, resume=True).train() is Outcome.FINISHED
-    assert checkpoint.digest_of(before) == checkpoint.digest_of(
-        checkpoint.load(out / "checkpoint.safetensors")[0]
-    )
+    assert checkpoint.digest_of(before) == checkpoint.digest_of(checkpoint.load(out / "checkpoint.safetensors")[0])
 
 
 def test_sigkill_at_any_moment_is_survived(corpus, tmp_path):
@@ -134,12 +132,22 @@ def test_sigkill_at_any_moment_is_survived(corpus, tmp_path):
     whole = trained(recipe, tmp_path / "whole", corpus)
     (tmp_path / "recipe.toml").write_text(config.dump_recipe(recipe))
     out = tmp_path / "killed"
-    command = [sys.executable, "-m", "elman", "train", tmp_path / "recipe.toml", "--data", corpus, "--out", out]
+    command = [
+        sys.executable,
+        "-m",
+        "elman",
+        "train",
+        tmp_path / "recipe.toml",
+        "--data",
+        corpus,
+        "--out",
+        out,
+    ]
     for resume in ([], ["--resume"]):
         process = subprocess.Popen(
             [*command, "--threads", "1", *resume], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        wait_for(lambda seen=steps_done(out): steps_done(out) > seen + 20 or process.poll() is not None)
+        wait_for_steps(out, steps_done(out) + 20)
         process.kill()
         process.wait()
     trained_on = Experiment(recipe, out, data=corpus, resume=True)
@@ -155,9 +163,9 @@ def steps_done(out):
         return 0
 
 
-def wait_for(condition, seconds=60):
+def wait_for_steps(out, steps, seconds=60):
     deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
+    while steps_done(out) < steps and time.monotonic() < deadline:
         time.sleep(0.05)
 
 

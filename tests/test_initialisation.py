@@ -47,9 +47,7 @@ def test_contexts_scale_with_what_they_read():
         assert all(reaches(parameter, 1 / math.sqrt(linear.in_features)) for parameter in linear.parameters())
 
 
-@pytest.mark.parametrize(
-    "cell", [config.Elman(), config.LSTM(), config.LSTM(forget_gate=False), config.GRU()]
-)
+@pytest.mark.parametrize("cell", [config.Elman(), config.LSTM(), config.LSTM(forget_gate=False), config.GRU()])
 def test_orthogonal_for_each_gate(cell):
     for layer in model(cell, hidden=config.Orthogonal(gain=1.5)).core.layers:
         gates, eye = layer.weight_hh.split(layer.hidden_size), torch.eye(layer.hidden_size)

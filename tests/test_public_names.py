@@ -14,9 +14,7 @@ def test_a_public_name_is_there(name):
 
 
 def test_an_unknown_name_is_told_what_there_is():
-    with pytest.raises(
-        AttributeError, match=r"module 'elman' has no attribute 'lstm'; it has .*LanguageModel"
-    ):
+    with pytest.raises(AttributeError, match=r"module 'elman' has no attribute 'lstm'; it has .*LanguageModel"):
         elman.lstm  # noqa: B018
 
 

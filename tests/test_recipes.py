@@ -150,9 +150,7 @@ def test_names_of_doc_rows_are_their_heads(name):
 def test_lab_twins_differ_in_their_output_layer_alone():
     for name in ("mos", "doc", "moss"):
         changed = differences(f"ptb/lab-twin-{name}", "ptb/lab-twin-awd-lstm")
-        assert {key for key in changed if not key.startswith("model.output.")} <= {
-            "training.penalties.balance"
-        }
+        assert {key for key in changed if not key.startswith("model.output.")} <= {"training.penalties.balance"}
 
 
 @pytest.mark.parametrize("function", [name for name in FUNCTIONS if name != "softmax"])

@@ -1,6 +1,7 @@
 """From a recipe to objects: the only module that knows how the parts are wired."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import assert_never
 
 import torch
@@ -36,6 +37,7 @@ def build_model(recipe: config.Model, num_words: int) -> LanguageModel:
 
     Raises:
         UserError: parts that do not fit together.
+
     """
     encoder = Lookup(
         num_words,
@@ -84,7 +86,7 @@ def build_stack(recipe: config.Stack, input_size: int, *, locked: bool) -> Stack
             weight_drop=recipe.weight_drop,
             recurrent_dropout=recipe.recurrent_dropout,
         )
-        for below, size in zip(widths, widths[1:], strict=False)
+        for below, size in pairwise(widths)
     ]
     return Stack(layers, between=recipe.between_dropout, after=recipe.output_dropout, locked=locked)
 
@@ -164,6 +166,4 @@ def build_objective(recipe: config.Training) -> Objective:
 
 def tiny_model(num_words: int = 7, size: int = 4) -> LanguageModel:
     """A small LSTM language model for examples and tests."""
-    return build_model(
-        config.Model(encoder=config.Lookup(size=size), core=config.Stack(sizes=(size,))), num_words
-    )
+    return build_model(config.Model(encoder=config.Lookup(size=size), core=config.Stack(sizes=(size,))), num_words)

@@ -27,11 +27,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """A part of a recipe."""
 
 
-class Tagged(Record, tag_field="kind"):
+class Tagged(Record, frozen=True, tag_field="kind"):
     """A part that is one of several kinds; its key `kind` says which."""
 
 
-class Lookup(Tagged, tag="lookup"):
+class Lookup(Tagged, frozen=True, tag="lookup"):
     """Word vectors (`encoders/lookup.py`)."""
 
     size: Positive
@@ -40,26 +40,26 @@ class Lookup(Tagged, tag="lookup"):
     scale: PositiveFloat = 1.0
 
 
-class Elman(Tagged, tag="elman"):
+class Elman(Tagged, frozen=True, tag="elman"):
     """Simple recurrent network (`cells/elman.py`)."""
 
     nonlinearity: Literal["tanh", "sigmoid", "relu"] = "tanh"
 
 
-class LSTM(Tagged, tag="lstm"):
+class LSTM(Tagged, frozen=True, tag="lstm"):
     """Long short-term memory (`cells/lstm.py`)."""
 
     forget_gate: bool = True
     peepholes: bool = False
 
 
-class GRU(Tagged, tag="gru"):
+class GRU(Tagged, frozen=True, tag="gru"):
     """Gated recurrent unit (`cells/gru.py`); `reset` says whether the gate acts before or after the product."""
 
     reset: Literal["before", "after"] = "after"
 
 
-class Stack(Tagged, tag="stack"):
+class Stack(Tagged, frozen=True, tag="stack"):
     """Layers of one cell (`cores/stack.py`)."""
 
     sizes: Annotated[tuple[Positive, ...], Meta(min_length=1)]
@@ -71,7 +71,7 @@ class Stack(Tagged, tag="stack"):
     output_dropout: Rate = 0.0
 
 
-class FeedForward(Tagged, tag="window"):
+class FeedForward(Tagged, frozen=True, tag="window"):
     """Bengio's window model (`cores/window.py`)."""
 
     width: Positive
@@ -80,11 +80,11 @@ class FeedForward(Tagged, tag="window"):
     output_dropout: Rate = 0.0
 
 
-class Single(Tagged, tag="single"):
+class Single(Tagged, frozen=True, tag="single"):
     """The last level is the only context."""
 
 
-class Mixture(Tagged, tag="mixture"):
+class Mixture(Tagged, frozen=True, tag="mixture"):
     """MoS and DOC (`output/contexts.py`): `heads` maps a level (0 is the encoder) to its number of components."""
 
     heads: dict[int, Positive]
@@ -95,7 +95,7 @@ class Mixture(Tagged, tag="mixture"):
     prior: Literal["softmax", "same"] = "softmax"
 
 
-class Flat(Tagged, tag="flat"):
+class Flat(Tagged, frozen=True, tag="flat"):
     """One normalisation over the vocabulary (`output/flat.py`)."""
 
     tied: bool = False
@@ -103,7 +103,7 @@ class Flat(Tagged, tag="flat"):
     shift: bool = False
 
 
-class Output(Record):
+class Output(Record, frozen=True):
     """Contexts, mixed over a choice."""
 
     contexts: Single | Mixture = Single()
@@ -111,46 +111,46 @@ class Output(Record):
     activation: Activation = "softmax"
 
 
-class Uniform(Tagged, tag="uniform"):
+class Uniform(Tagged, frozen=True, tag="uniform"):
     """U(-bound, bound); without a bound U(-1/sqrt(H), 1/sqrt(H)), H the columns of the recurrent matrix."""
 
     bound: PositiveFloat | None = None
 
 
-class Normal(Tagged, tag="normal"):
+class Normal(Tagged, frozen=True, tag="normal"):
     """N(0, std^2); without std N(0, 1/n), n the columns."""
 
     std: PositiveFloat | None = None
 
 
-class Glorot(Tagged, tag="glorot"):
+class Glorot(Tagged, frozen=True, tag="glorot"):
     """Glorot & Bengio 2010, uniform, for each gate."""
 
 
-class He(Tagged, tag="he"):
+class He(Tagged, frozen=True, tag="he"):
     """He et al. 2015, normal, for each gate."""
 
 
-class Orthogonal(Tagged, tag="orthogonal"):
+class Orthogonal(Tagged, frozen=True, tag="orthogonal"):
     """An orthogonal matrix for each gate (from the SVD of a random one, thesis 3.5)."""
 
     gain: PositiveFloat = 1.0
 
 
-class Identity(Tagged, tag="identity"):
+class Identity(Tagged, frozen=True, tag="identity"):
     """gain * identity for each gate (Le et al. 2015)."""
 
     gain: PositiveFloat = 1.0
 
 
-class Zeros(Tagged, tag="zeros"):
+class Zeros(Tagged, frozen=True, tag="zeros"):
     """Zeros."""
 
 
 Init: TypeAlias = Uniform | Normal | Glorot | He | Orthogonal | Identity | Zeros
 
 
-class Initialisation(Record):
+class Initialisation(Record, frozen=True):
     """How each group of parameters begins; the defaults are those of AWD-LSTM."""
 
     embedding: Init = Uniform(bound=0.1)
@@ -162,7 +162,7 @@ class Initialisation(Record):
     forget_bias: float | None = None
 
 
-class Model(Record):
+class Model(Record, frozen=True):
     """The network. `masks`: dropout masks held over time ("locked", Gal) or drawn anew ("fresh", Zaremba)."""
 
     encoder: Lookup
@@ -172,7 +172,7 @@ class Model(Record):
     masks: Literal["locked", "fresh"] = "locked"
 
 
-class Window(Record):
+class Window(Record, frozen=True):
     """The windows of truncated BPTT (`data/windows.py`); a random length scales that step's learning rate."""
 
     length: Positive = 70
@@ -182,7 +182,7 @@ class Window(Record):
     max_extra: int | None = None
 
 
-class SGD(Tagged, tag="sgd"):
+class SGD(Tagged, frozen=True, tag="sgd"):
     """Stochastic gradient descent."""
 
     lr: PositiveFloat
@@ -190,7 +190,7 @@ class SGD(Tagged, tag="sgd"):
     nesterov: bool = False
 
 
-class Adam(Tagged, tag="adam"):
+class Adam(Tagged, frozen=True, tag="adam"):
     """Adam (Kingma & Ba 2015)."""
 
     lr: PositiveFloat = 1e-3
@@ -199,7 +199,7 @@ class Adam(Tagged, tag="adam"):
     decoupled: bool = False
 
 
-class RMSprop(Tagged, tag="rmsprop"):
+class RMSprop(Tagged, frozen=True, tag="rmsprop"):
     """RMSprop (Tieleman & Hinton 2012)."""
 
     lr: PositiveFloat = 1e-3
@@ -208,18 +208,18 @@ class RMSprop(Tagged, tag="rmsprop"):
     momentum: Rate = 0.0
 
 
-class Constant(Tagged, tag="constant"):
+class Constant(Tagged, frozen=True, tag="constant"):
     """The rate as it is."""
 
 
-class Decay(Tagged, tag="decay"):
+class Decay(Tagged, frozen=True, tag="decay"):
     """Divide by `factor` after each epoch beyond the first `after` (Zaremba: 6 and 1.2; halving: 1 and 2)."""
 
     after: Annotated[int, Meta(ge=0)]
     factor: Annotated[float, Meta(gt=1)]
 
 
-class Plateau(Tagged, tag="plateau"):
+class Plateau(Tagged, frozen=True, tag="plateau"):
     """Divide by `factor` after `patience` epochs whose validation perplexity is not better by `threshold`."""
 
     factor: Annotated[float, Meta(gt=1)]
@@ -228,37 +228,37 @@ class Plateau(Tagged, tag="plateau"):
     min_lr: NonNegative = 0.0
 
 
-class Steps(Tagged, tag="steps"):
+class Steps(Tagged, frozen=True, tag="steps"):
     """Divide by `factor` at each of these epochs."""
 
     epochs: tuple[Positive, ...]
     factor: Annotated[float, Meta(gt=1)] = 10.0
 
 
-class Cosine(Tagged, tag="cosine"):
-    """Rise linearly over `warm_up` epochs, then fall along a half cosine to `floor` times the rate at the last epoch."""
+class Cosine(Tagged, frozen=True, tag="cosine"):
+    """Rise linearly over `warm_up` epochs, then fall along a half cosine to `floor` times the rate at the end."""
 
     warm_up: NonNegative = 0.0
     floor: Rate = 0.0
 
 
-class NonMonotone(Tagged, tag="non-monotone"):
+class NonMonotone(Tagged, frozen=True, tag="non-monotone"):
     """NT-ASGD: averaging begins when validation is worse than the best of those more than `interval` checks old."""
 
     interval: Positive = 5
 
 
-class Immediate(Tagged, tag="immediate"):
+class Immediate(Tagged, frozen=True, tag="immediate"):
     """Averaging from the first step."""
 
 
-class Exponential(Tagged, tag="exponential"):
+class Exponential(Tagged, frozen=True, tag="exponential"):
     """An exponential moving average of the weights from the first step."""
 
     decay: Rate = 0.999
 
 
-class Penalties(Record):
+class Penalties(Record, frozen=True):
     """Weights of the penalties (`objective/penalties.py`)."""
 
     ar: NonNegative = 0.0
@@ -267,7 +267,7 @@ class Penalties(Record):
     balance_form: Literal["columns", "minibatch"] = "columns"
 
 
-class FineTune(Record):
+class FineTune(Record, frozen=True):
     """Restart from the best model with averaging from the first step; stops by the non-monotone rule."""
 
     lr: PositiveFloat
@@ -276,7 +276,7 @@ class FineTune(Record):
     max_extra: int | None = None
 
 
-class Training(Record):
+class Training(Record, frozen=True):
     """How the weights are found."""
 
     epochs: Positive
@@ -299,7 +299,7 @@ class Training(Record):
     checkpoint_minutes: NonNegative = 3.0
 
 
-class Evaluation(Record):
+class Evaluation(Record, frozen=True):
     """How validation is computed while training; reported figures come from one stream."""
 
     streams: Positive = 10
@@ -308,14 +308,14 @@ class Evaluation(Record):
     skip_first: bool = False
 
 
-class Data(Record):
+class Data(Record, frozen=True):
     """The text: where from unless --data says so, and how it is read."""
 
     corpus: str | None = None
     text: TextOptions = TextOptions()
 
 
-class Expected(Record):
+class Expected(Record, frozen=True):
     """Published figures to stand beside ours; perplexities."""
 
     source: str
@@ -326,7 +326,7 @@ class Expected(Record):
     parameters: int | None = None
 
 
-class Recipe(Record):
+class Recipe(Record, frozen=True):
     """One experiment, completely."""
 
     title: str
@@ -345,6 +345,7 @@ def load_recipe(path: Path, settings: list[str] | None = None) -> Recipe:
 
     Raises:
         UserError: no such file, not TOML, an unknown key, a wrong type, a value out of range.
+
     """
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -396,11 +397,7 @@ def _lay_over(raw: dict[str, Any], setting: str) -> None:
 def _flatten(value: Any, path: str = "") -> list[tuple[str, Any]]:
     if not isinstance(value, dict):
         return [(path, value)]
-    return [
-        item
-        for key, part in value.items()
-        for item in _flatten(part, f"{path}.{key}" if path else str(key))
-    ]
+    return [item for key, part in value.items() for item in _flatten(part, f"{path}.{key}" if path else str(key))]
 
 
 def _without_none(value: Any) -> Any:

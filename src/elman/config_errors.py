@@ -123,16 +123,8 @@ def _table(tags: list[str]) -> str:
 
 
 def _bounds(kind: inspect.IntType | inspect.FloatType) -> str:
-    low = (
-        f" of {kind.ge:g} or more"
-        if kind.ge is not None
-        else f" above {kind.gt:g}"
-        if kind.gt is not None
-        else ""
-    )
-    high = (
-        f" up to {kind.le:g}" if kind.le is not None else f" below {kind.lt:g}" if kind.lt is not None else ""
-    )
+    low = f" of {kind.ge:g} or more" if kind.ge is not None else f" above {kind.gt:g}" if kind.gt is not None else ""
+    high = f" up to {kind.le:g}" if kind.le is not None else f" below {kind.lt:g}" if kind.lt is not None else ""
     return " and".join(filter(None, [low, high]))
 
 

@@ -13,6 +13,7 @@ def choose_device(name: str) -> torch.device:
 
     Raises:
         UserError: no such device, or none of that kind here.
+
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -21,7 +21,7 @@ def ensemble_log_probs(
     streams: int = 1,
     skip_first: bool = False,
 ) -> np.ndarray:
-    """log of the averaged probability of every token of a split, [n] float64.
+    """Log of the averaged probability of every token of a split, [n] float64.
 
     Args:
         runs: models with one vocabulary.
@@ -33,6 +33,7 @@ def ensemble_log_probs(
 
     Raises:
         UserError: the vocabularies differ.
+
     """
     require_one_vocabulary(runs)
     members = [run_log_probs(run, split, streams, skip_first) for run in runs]
@@ -57,5 +58,5 @@ def require_one_vocabulary(runs: Sequence[Run]) -> None:
         if run.vocabulary.words != first.vocabulary.words:
             raise UserError(
                 f"{run.path} and {first.path} have different vocabularies ({len(run.vocabulary):,} and"
-                f" {len(first.vocabulary):,} words); only runs on the same text with the same vocabulary can be compared"
+                f" {len(first.vocabulary):,} words); only runs on one text with one vocabulary can be compared"
             )

@@ -28,10 +28,12 @@ def estimate(
     """Time a few training steps after a warm-up step.
 
     Returns:
-        parameters, peak_mb (of the process, or of the GPU's allocator), tokens_per_s, minutes_per_epoch, epochs, minutes.
+        parameters, peak_mb (of the process, or of the GPU's allocator), tokens_per_s, minutes_per_epoch, epochs,
+        minutes.
 
     Raises:
         UserError: no data, or the recipe does not fit it.
+
     """
     source = data if data is not None else recipe.data.corpus
     if source is None:

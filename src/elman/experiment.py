@@ -43,6 +43,7 @@ class Experiment:
 
     Raises:
         UserError: before anything is written, whenever something does not fit.
+
     """
 
     def __init__(
@@ -164,6 +165,7 @@ def start_from(model: LanguageModel, words: Sequence[str], run: Run) -> int:
 
     Raises:
         UserError: the two networks have parameters of other names or sizes.
+
     """
     theirs = dict(run.model.named_parameters())
     known = run.vocabulary.ids
@@ -182,8 +184,8 @@ def start_from(model: LanguageModel, words: Sequence[str], run: Run) -> int:
         else:
             found = "missing" if other is None else tuple(other.shape)
             raise UserError(
-                f"--init {run.path}: its network differs: {name} is {found} there and {tuple(parameter.shape)} here; use"
-                " the same model section in both recipes"
+                f"--init {run.path}: its network differs: {name} is {found} there and {tuple(parameter.shape)} here;"
+                " use the same model section in both recipes"
             )
     return len(here)
 
@@ -229,8 +231,8 @@ def _require_place(out: Path, recipe: config.Recipe, resume: bool) -> None:
     changed = config.changed_keys(config.load_recipe(existing), recipe)
     if changed:
         raise UserError(
-            f"--resume with a changed recipe: {', '.join(changed)} differ from {existing}; resume with the recipe of the"
-            " run (leave RECIPE and --set out), or start a new run with --init"
+            f"--resume with a changed recipe: {', '.join(changed)} differ from {existing}; resume with the recipe of"
+            " the run (leave RECIPE and --set out), or start a new run with --init"
         )
 
 
@@ -239,6 +241,6 @@ def _require_same_data(out: Path, corpus: Corpus) -> None:
     if facts["digest"] != corpus.digest:
         raise UserError(
             f"--resume with other data: the text of {corpus.source} has changed since {out} was started (its digest is"
-            f" {corpus.digest[:12]}, it was {facts['digest'][:12]}); give the same --data, or start a new run with --init"
+            f" {corpus.digest[:12]}, it was {facts['digest'][:12]});"
+            " give the same --data, or start a new run with --init"
         )
-

@@ -19,6 +19,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
     Raises:
         UserError: the folder cannot be written or the disk is full.
+
     """
     temporary: Path | None = None
     try:

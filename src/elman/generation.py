@@ -19,6 +19,7 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
         top_k: only the k most probable symbols; None: all.
         top_p: only the most probable symbols that together reach this probability (Holtzman et al. 2020); None: all.
         forbidden: symbols that are never drawn.
+
     """
 
     temperature: float = 1.0
@@ -79,6 +80,7 @@ def generate(
         state: the state before the prompt, of one sequence.
         sampling: how symbols are drawn.
         generator: the source of randomness, on the model's device.
+
     """
     with torch.inference_mode():
         log_probs, state = read(model, prompt, state)

@@ -62,9 +62,9 @@ def initialise(model: LanguageModel, rules: config.Initialisation) -> None:
 
 def _initialise_layer(layer: Layer, rules: config.Initialisation) -> None:
     size = layer.hidden_size
-    for gate in layer.weight_ih.split(size):
+    for gate in torch.split(layer.weight_ih, size):
         fill(gate, rules.input, size)
-    for gate in layer.weight_hh.split(size):
+    for gate in torch.split(layer.weight_hh, size):
         fill(gate, rules.hidden, size)
     for vector in (layer.bias_ih, layer.bias_hh, layer.peephole):
         if vector is not None:

@@ -20,6 +20,7 @@ def find(name: str) -> Path:
 
     Raises:
         UserError: there is no such recipe.
+
     """
     path = FOLDER / name
     if not path.is_file():

@@ -40,6 +40,7 @@ class Run:
 
     Raises:
         UserError: the folder is not a run.
+
     """
 
     def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
@@ -57,6 +58,7 @@ class Run:
 
         Raises:
             UserError: there is none yet, it is damaged, or it belongs to another vocabulary.
+
         """
         model, _ = load_model(self.path, self.recipe, self.vocabulary, self.device)
         return model
@@ -105,9 +107,7 @@ class Run:
         words = self.vocabulary.decode(best.indices.tolist())
         return list(zip(words, best.values.exp().tolist(), strict=True))
 
-    def words(
-        self, prompt: str = "", *, count: int, seed: int = 0, sampling: Sampling | None = None
-    ) -> list[str]:
+    def words(self, prompt: str = "", *, count: int, seed: int = 0, sampling: Sampling | None = None) -> list[str]:
         """Draw `count` words to follow `prompt`."""
         generator = torch.Generator(self.device).manual_seed(seed)
         stream = generate(

@@ -37,9 +37,7 @@ def test_any_split_into_windows_gives_the_same_output(name):
             trace, state = core(x[piece], state)
             outputs.append(trace)
         for kind in ("levels", "raw"):
-            joined = [
-                torch.cat(parts) for parts in zip(*(getattr(trace, kind) for trace in outputs), strict=True)
-            ]
+            joined = [torch.cat(parts) for parts in zip(*(getattr(trace, kind) for trace in outputs), strict=True)]
             torch.testing.assert_close(joined, list(getattr(whole, kind)))
         torch.testing.assert_close(list(leaves(state)), list(leaves(end)))
 

@@ -178,19 +178,14 @@ def test_damaged_archives(tmp_path):
     )
     assert message(unpack.one_billion_word, path, tmp_path).startswith(f"{path}: the archive is damaged (")
     zipped(path, {"wiki.train.tokens": "a\n"})
-    assert (
-        message(unpack.wikitext, path, tmp_path)
-        == f"{path}: no file wiki.valid.tokens inside; download it again"
-    )
+    assert message(unpack.wikitext, path, tmp_path) == f"{path}: no file wiki.valid.tokens inside; download it again"
     assert not (tmp_path / "valid.txt").exists()
 
 
 def test_ptb_with_another_text_is_refused(server, tmp_path):
     for split in ("train", "valid", "test"):
         (server.folder / f"ptb.{split}.txt").write_text("not the treebank\n")
-    assert "instead of fcea919f6cf83f35" in message(
-        catalog.prepare, "ptb", tmp_path / "ptb", base_url=server.url
-    )
+    assert "instead of fcea919f6cf83f35" in message(catalog.prepare, "ptb", tmp_path / "ptb", base_url=server.url)
     assert not (tmp_path / "ptb" / "train.txt").exists()
     by_hand = tmp_path / "ptb" / "downloads" / "ptb.train.txt"
     by_hand.write_text("not the treebank\n")
@@ -245,9 +240,7 @@ def test_one_billion_word(tmp_path):
     assert not list((tmp_path / "none").iterdir())
     whole = (tmp_path / "a.tar.gz").read_bytes()
     (tmp_path / "c.tar.gz").write_bytes(whole[: len(whole) // 2])
-    assert "the archive is damaged (" in message(
-        unpack.one_billion_word, tmp_path / "c.tar.gz", tmp_path / "none"
-    )
+    assert "the archive is damaged (" in message(unpack.one_billion_word, tmp_path / "c.tar.gz", tmp_path / "none")
 
 
 @pytest.mark.parametrize("protocol", [0, 2, 5])

@@ -127,16 +127,13 @@ def test_bad_files(corpus_folder, cache, data, problem, split):
 def test_one_token_vocabulary(corpus_folder):
     (corpus_folder / "train.txt").write_text("a a a\na\n")
     assert message(corpus_folder) == (
-        f"{corpus_folder}: the text has only the word 'a' besides <eos> and <unk>; "
-        "a vocabulary needs two words or more"
+        f"{corpus_folder}: the text has only the word 'a' besides <eos> and <unk>; a vocabulary needs two words or more"
     )
 
 
 def test_word_that_training_never_saw(corpus_folder):
     (corpus_folder / "valid.txt").write_text("the zebra\n")
-    assert "the word 'zebra' is not in the vocabulary of 7 words, which has no <unk>" in message(
-        corpus_folder
-    )
+    assert "the word 'zebra' is not in the vocabulary of 7 words, which has no <unk>" in message(corpus_folder)
     assert open_corpus(corpus_folder, TextOptions(tokenisation="raw")).split("valid").unknown == 1
 
 
@@ -147,9 +144,7 @@ def test_one_file_is_cut_in_order(tmp_path, eos):
     options = TextOptions(eos=eos, valid_fraction=0.2, test_fraction=0.1, vocabulary_from="all")
     corpus = open_corpus(path, options)
     words = [
-        word
-        for split in ("train", "valid", "test")
-        for word in corpus.vocabulary.decode(corpus.split(split).tokens)
+        word for split in ("train", "valid", "test") for word in corpus.vocabulary.decode(corpus.split(split).tokens)
     ]
     assert [word for word in words if word != EOS] == path.read_text().split()
     assert len(corpus.split("valid").tokens) / len(words) == pytest.approx(0.2, abs=0.03)
@@ -187,9 +182,7 @@ def test_file_too_short_to_cut(tmp_path):
 
 
 def test_fractions_over_one():
-    with pytest.raises(
-        msgspec.ValidationError, match="make more than the whole text; their sum may be 1 at most"
-    ):
+    with pytest.raises(msgspec.ValidationError, match="make more than the whole text; their sum may be 1 at most"):
         msgspec.convert({"valid_fraction": 0.6, "test_fraction": 0.6}, TextOptions)
     with pytest.raises(msgspec.ValidationError, match="min_count"):
         msgspec.convert({"min_count": 0}, TextOptions)

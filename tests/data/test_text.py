@@ -94,11 +94,7 @@ def test_very_long_line(tmp_path, length, end):
     words = [word for words in read_tokens(path, WORDS) for word in words]
     assert words == [*text.split(), EOS]
     assert "".join(line.text for line in read_lines(path)) == text
-    found = [
-        word
-        for words in read_tokens(path, TextOptions(tokenisation="characters", eos="none"))
-        for word in words
-    ]
+    found = [word for words in read_tokens(path, TextOptions(tokenisation="characters", eos="none")) for word in words]
     assert "".join(found) == text.replace("\n", " ")
 
 

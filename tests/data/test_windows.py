@@ -113,9 +113,7 @@ def test_text_too_short_for_one_window():
 def test_every_token_is_counted_once_after_the_token_before_it(n, streams, length, warm_up, skip_first):
     tokens = np.arange(n) + 1
     before = [FIRST, *tokens[:-1]]
-    windows = EvaluationWindows(
-        tokens, FIRST, streams=streams, length=length, warm_up=warm_up, skip_first=skip_first
-    )
+    windows = EvaluationWindows(tokens, FIRST, streams=streams, length=length, warm_up=warm_up, skip_first=skip_first)
     assert windows.streams <= min(streams, n)
     counted, seen = [], 0
     for seen, (batch, positions) in enumerate(windows, start=1):

@@ -14,9 +14,7 @@ TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-5}
 
 def plain(context, log_prior, weight, bias, target, position_weight, activation):
     scores = LOG_G[activation](linear(context, weight, bias))
-    log_prob = torch.stack(
-        [row[:, y] for row, y in zip(scores - scores.logsumexp(-1, True), target, strict=True)]
-    )
+    log_prob = torch.stack([row[:, y] for row, y in zip(scores - scores.logsumexp(-1, True), target, strict=True)])
     nll = -torch.logsumexp(log_prob if log_prior is None else log_prior + log_prob, 1)
     return (position_weight * nll).sum(), nll
 

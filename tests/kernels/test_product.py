@@ -35,9 +35,7 @@ def test_products(dtype, layout, uses, num_rows):
     torch.testing.assert_close(product.multiply(x, packed), x @ w.t())
     torch.testing.assert_close(product.multiply(x, packed, bias), x @ w.t() + bias)
     torch.testing.assert_close(product.multiply_add(x, packed, other), x @ w.t() + other)
-    torch.testing.assert_close(
-        product.multiply_add(x, packed, other[:1].expand(num_rows, 12)), x @ w.t() + other[:1]
-    )
+    torch.testing.assert_close(product.multiply_add(x, packed, other[:1].expand(num_rows, 12)), x @ w.t() + other[:1])
 
 
 def test_packing_follows_the_switch_and_the_uses():

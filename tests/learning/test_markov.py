@@ -27,9 +27,7 @@ def test_the_loss_comes_down_to_the_entropy_of_the_source():
     draw = np.random.default_rng(0)
     chain = draw.dirichlet(np.full(SYMBOLS, 0.4), size=(SYMBOLS, SYMBOLS))
     train, held_out = source(60_000, chain, draw), source(12_000, chain, draw)
-    model = build_model(
-        config.Model(encoder=config.Lookup(size=8), core=config.Stack(sizes=(24,))), SYMBOLS
-    ).train()
+    model = build_model(config.Model(encoder=config.Lookup(size=8), core=config.Stack(sizes=(24,))), SYMBOLS).train()
     parameters = list(model.parameters())
     optimiser = build_optimiser(config.Adam(lr=0.01), parameters, weight_decay=0.0)
     windows, state = TrainingWindows(train, 32, 25), model.begin(32)

@@ -31,7 +31,7 @@ def test_reductions(reduction, masked):
     log_prob, _ = model.log_prob(batch.inputs, batch.targets, model.begin(ROWS))
     nll = -log_prob if batch.mask is None else -log_prob[batch.mask]
     torch.testing.assert_close(loss.nll_sum, nll.sum().detach())
-    assert loss.count == nll.numel()
+    assert loss.num_counted == nll.numel()
     reduced = nll.mean() if reduction == "mean" else nll.sum() / ROWS
     torch.testing.assert_close(loss.objective, reduced + loss.penalty)
     assert not loss.nll_sum.requires_grad

@@ -56,12 +56,8 @@ def metrics(seed: int, epochs: int, floor: float) -> list[dict[str, Any]]:
             flags = {"best": better, "averaged": boundary > averaging}
             lines.append({"kind": "valid", **place, "nll": nll, "perplexity": math.exp(nll), **flags})
             if boundary == averaging:
-                lines.append(
-                    {"kind": "event", **place, "event": "averaging", "message": "validation stopped falling"}
-                )
-        loss = (
-            math.log(floor * 0.92) + 1.9 * math.exp(-epoch * 3) + 1.2 / (epoch + 0.9) + draw.normal(0, 0.035)
-        )
+                lines.append({"kind": "event", **place, "event": "averaging", "message": "validation stopped falling"})
+        loss = math.log(floor * 0.92) + 1.9 * math.exp(-epoch * 3) + 1.2 / (epoch + 0.9) + draw.normal(0, 0.035)
         scale = draw.normal(70, 5) / 70 if draw.random() < 0.95 else 0.5
         lines.append(
             {
@@ -139,16 +135,12 @@ def write_run(
     counts = {"train": (TRAIN_TOKENS, 45020, 5017482, 42068), "valid": (73760, 3485, 393042, 3370)}
     counts["test"] = (82430, 4794, 442423, 3761)
     keys = ("tokens", "unknown", "characters", "lines")
-    splits = {
-        name: {**dict(zip(keys, row, strict=True)), "sha256": "fcea919f" * 8} for name, row in counts.items()
-    }
+    splits = {name: {**dict(zip(keys, row, strict=True)), "sha256": "fcea919f" * 8} for name, row in counts.items()}
     options = {"tokenisation": "words", "lowercase": False, "eos": "line", "min_count": 1}
     facts = {"name": "ptb", "source": "data/ptb", **options, "splits": splits, "digest": digest}
     write(folder / "data.json", facts)
     environment = {"elman": "0.1.0", "python": "3.11.7", "torch": "2.13.0", "platform": "Linux", "threads": 2}
-    write(
-        folder / "environment.json", {**environment, "device": "cpu", "started": "2026-01-02T09:30:00+00:00"}
-    )
+    write(folder / "environment.json", {**environment, "device": "cpu", "started": "2026-01-02T09:30:00+00:00"})
     test = valid * 0.97
     results = [result("valid", valid, 73760, 3485, 393042), result("test", test, 82430, 4794, 442423)]
     write(folder / "results.json", results)

@@ -141,9 +141,7 @@ def test_everything_of_the_user_is_escaped(make_run):
     run = make_run(f"<b>{word.replace('/', '')}", title=attack)
     (run / "vocabulary.tsv").write_text(f"{word}\t9\n<eos>\t5\nword\t3\n")
     (run / "surprisal.json").write_text(json.dumps({"sentence": [{"word": attack, "surprisal": 3.0}]}))
-    (run / "samples.json").write_text(
-        json.dumps([{"prompt": attack, "text": attack, "temperature": 1.0, "seed": 0}])
-    )
+    (run / "samples.json").write_text(json.dumps([{"prompt": attack, "text": attack, "temperature": 1.0, "seed": 0}]))
     (run / "environment.json").write_text(json.dumps({attack: attack, "started": attack, "device": attack}))
     baselines = [{"name": attack, "split": split, "perplexity": 141.0} for split in ("valid", "test")]
     (run / "baselines.json").write_text(json.dumps(baselines))
@@ -163,8 +161,7 @@ def test_what_is_no_run_folder_is_named(make_run, name):
     run = make_run()
     (run / name).unlink()
     explained = {
-        "recipe.toml": "is not a run folder: it has no recipe.toml;"
-        " give the folder that `elman train --out` wrote",
+        "recipe.toml": "is not a run folder: it has no recipe.toml; give the folder that `elman train --out` wrote",
         "metrics.jsonl": "has no metrics.jsonl: nothing to report; train first, or restore the file",
     }
     with pytest.raises(UserError) as caught:
@@ -173,9 +170,7 @@ def test_what_is_no_run_folder_is_named(make_run, name):
 
 
 @pytest.mark.parametrize("content", ["{", '{"a": 1', "[[]]", '"text"', '[{"split": 3}]', "\x00", "7"])
-@pytest.mark.parametrize(
-    "name", ["data.json", "environment.json", "results.json", "baselines.json", "samples.json"]
-)
+@pytest.mark.parametrize("name", ["data.json", "environment.json", "results.json", "baselines.json", "samples.json"])
 def test_damaged_files_are_named(make_run, name, content):
     run = make_run(epochs=1)
     (run / name).write_text(content)
@@ -192,9 +187,7 @@ def test_damaged_recipe_and_model_are_named(make_run):
     with pytest.raises(UserError, match=r"recipe\.toml: not a readable recipe"):
         write_report([run])
     (run / "recipe.toml").write_text('training = "long"')
-    with pytest.raises(
-        UserError, match=r"recipe\.toml: not a readable recipe \(Expected `object`, got `str`"
-    ):
+    with pytest.raises(UserError, match=r"recipe\.toml: not a readable recipe \(Expected `object`, got `str`"):
         write_report([run])
 
 

@@ -46,9 +46,9 @@ def test_colours_are_the_style_sheets():
 
 def test_ids_of_two_plots_differ():
     def ids(svg: str) -> set[str]:
-        return {
-            element.get("id") for element in ElementTree.fromstring(svg.replace("xlink:href", "href")).iter()
-        } - {None}
+        return {element.get("id") for element in ElementTree.fromstring(svg.replace("xlink:href", "href")).iter()} - {
+            None
+        }
 
     assert not ids(draw(plot(CHECKS))) & ids(draw(plot(CHECKS, name="q")))
 

@@ -38,6 +38,7 @@ class Cell(NamedTuple):
         slots: how many tensors [B, H] the state has.
         step: the equations.
         sequence: the same over time, computed faster; None means the plain loop.
+
     """
 
     gates: int
@@ -57,6 +58,7 @@ def unroll(step: Step, weights: Weights, xs: Tensor, state: LayerState) -> tuple
 
     Returns:
         outputs [T, B, H] and the state after the last step.
+
     """
     outputs = []
     for x in xs:

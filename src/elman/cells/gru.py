@@ -11,7 +11,7 @@ from elman.kernels import gru as kernel
 
 
 def step_reset_before(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
-    """n = tanh(W_n x + U_n (r h)), h' = z h + (1 - z) n (Cho et al. 2014; thesis 2.29-2.32)."""
+    """N = tanh(W_n x + U_n (r h)), h' = z h + (1 - z) n (Cho et al. 2014; thesis 2.29-2.32)."""
     (h,) = state
     w = weights
     size = h.shape[-1]
@@ -24,7 +24,7 @@ def step_reset_before(weights: Weights, x: Tensor, state: LayerState) -> LayerSt
 
 
 def step_reset_after(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
-    """n = tanh(W_n x + b + r (U_n h + b')), the form of the vendor kernels; h' = z h + (1 - z) n."""
+    """N = tanh(W_n x + b + r (U_n h + b')), the form of the vendor kernels; h' = z h + (1 - z) n."""
     (h,) = state
     w = weights
     x_r, x_z, x_n = linear(x, w.input, w.input_bias).chunk(3, dim=-1)

@@ -16,9 +16,9 @@ def parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
     top = argparse.ArgumentParser(
         prog="elman",
-        description="Strong, stable recurrent models of words, characters and music:"
-        " train, evaluate, sample, score, stream.",
-        epilog="Begin with `elman demo`, or: elman train recipes/ptb/lab-awd-lstm.toml --data FOLDER --out runs/first",
+        description="Recurrent models of words and characters: train, evaluate, sample, score.",
+        epilog="Begin with `elman demo`, or with a text of your own:"
+        " elman train recipes/shakespeare/demo.toml --data TEXT --out runs/first. `elman COMMAND --help` says more.",
     )
     top.add_argument("--version", action="version", version=f"elman {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status: 0, 2 for the user's mistakes, 130 or 143 when stopped by a signal."""
+    """Run a command and return its exit status: 0, 2 for the user's mistakes, 130 when stopped by a signal."""
     args = parser().parse_args(arguments)
     try:
         return args.run(args) or 0

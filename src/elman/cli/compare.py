@@ -17,9 +17,11 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     )
     parser.add_argument("a", metavar="A", type=Path, help="a run folder")
     parser.add_argument("b", metavar="B", type=Path, help="a run folder with the same vocabulary")
-    parser.add_argument("--data", help="another text (default: that of A)")
-    parser.add_argument("--split", default="test", help="train, valid or test (default: test)")
-    parser.add_argument("--streams", type=int, default=1, help="columns read side by side (default: 1)")
+    parser.add_argument("--data", metavar="TEXT", help="another text (default: that of A)")
+    parser.add_argument("--split", default="test", metavar="S", help="train, valid or test (default: test)")
+    parser.add_argument(
+        "--streams", type=int, default=1, metavar="N", help="columns read side by side: faster (default: 1)"
+    )
     options.add_json(parser)
     options.add_machine(parser)
     parser.set_defaults(run=run)
@@ -29,8 +31,8 @@ def run(args: argparse.Namespace) -> int:
     """Compare and print."""
     import msgspec
 
-    from elman.evaluation.comparison import compare
     from elman.ensemble import require_one_vocabulary, run_log_probs
+    from elman.evaluation.comparison import compare
     from elman.run import load
 
     device = options.use_machine(args)

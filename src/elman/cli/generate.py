@@ -19,15 +19,24 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     parser = commands.add_parser(
         "generate",
         help="write text, word by word, in constant memory",
-        description="Write text, word by word, in constant memory, however long.",
+        description="Write text, word by word, in constant memory, however long. --state goes on where --save-state"
+        " left a text.",
     )
     options.add_run(parser)
-    parser.add_argument("--prompt", default="", help="text to go on from; - reads standard input")
+    parser.add_argument("--prompt", default="", metavar="TEXT", help="text to go on from; - reads standard input")
     parser.add_argument("--tokens", type=int, default=200, metavar="N", help="how many tokens (default: 200)")
-    parser.add_argument("--temperature", type=float, default=1.0, metavar="T", help="0: the most probable word (default: 1)")
+    parser.add_argument(
+        "--temperature",
+        type=float,
+        default=1.0,
+        metavar="T",
+        help="below 1 likelier words, 0 always the likeliest (default: 1)",
+    )
     parser.add_argument("--top-k", type=int, metavar="K", help="draw from the K most probable words")
-    parser.add_argument("--top-p", type=float, metavar="P", help="draw from the words that reach probability P together")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the draws (default: 0)")
+    parser.add_argument(
+        "--top-p", type=float, metavar="P", help="draw from the most probable words that reach P together"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the draws (default: 0)")
     parser.add_argument("--unk", action="store_true", help="allow <unk> to be drawn")
     parser.add_argument("--state", type=Path, metavar="FILE", help="begin from a state that --save-state wrote")
     parser.add_argument("--save-state", type=Path, metavar="FILE", help="write the state after the last token")

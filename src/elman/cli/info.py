@@ -11,7 +11,8 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     parser = commands.add_parser(
         "info",
         help="what is in a run: parameters by block, data, best epoch, digests",
-        description="Parameters by block, data digest, best epoch, and the digest of the weights.",
+        description="What is in a run: parameters by block, where its text came from, its best epoch, and digests of"
+        " the text and the weights.",
     )
     options.add_run(parser)
     options.add_json(parser)
@@ -22,8 +23,8 @@ def run(args: argparse.Namespace) -> int:
     """Collect and print."""
     from elman.learning import snapshot
     from elman.learning.checkpoint import digest_of, load
-    from elman.run import load_model
     from elman.run import load as load_run
+    from elman.run import load_model
 
     loaded = load_run(args.folder)
     model, facts = load_model(loaded.path, loaded.recipe, loaded.vocabulary, loaded.device)
@@ -52,7 +53,9 @@ def run(args: argparse.Namespace) -> int:
         show.print_json(info)
         return 0
     rows = [[f"  {block}", f"{count:,}"] for block, count in info.pop("blocks").items()]
-    values = [[key.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value)] for key, value in info.items()]
+    values = [
+        [key.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value)] for key, value in info.items()
+    ]
     at = next(index for index, row in enumerate(values) if row[0] == "parameters") + 1
     show.print_table(info["title"], ["", "value"], [*values[:at], *rows, *values[at:]])
     return 0

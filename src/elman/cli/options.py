@@ -10,21 +10,29 @@ if TYPE_CHECKING:
     import torch
 
 
+SETTING = "change a key of the recipe, such as training.epochs=3; may be given again"
+
+
 def add_machine(parser: argparse.ArgumentParser) -> None:
     """--device and --threads."""
     group = parser.add_argument_group("machine")
-    group.add_argument("--device", default="auto", help="auto (a GPU if there is one), cpu, cuda, cuda:1 (default: auto)")
+    group.add_argument(
+        "--device",
+        default="auto",
+        metavar="D",
+        help="auto (a GPU if there is one), cpu, cuda, cuda:1 (default: auto)",
+    )
     group.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: what torch chooses)")
 
 
 def use_machine(args: argparse.Namespace) -> "torch.device":
-    """Set the number of threads, keep freed memory for the next step, and return the device."""
+    """Set the number of threads, use large pages, and return the device."""
     import torch
 
     from elman.device import choose_device
-    from elman.kernels.allocator import keep_freed_blocks
+    from elman.kernels.allocator import use_large_pages
 
-    keep_freed_blocks()
+    use_large_pages()
 
     if args.threads is not None:
         if args.threads < 1:

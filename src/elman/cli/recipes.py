@@ -28,6 +28,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         show.print_json(rows)
         return 0
-    table = [[row["path"], row["title"], "" if row["expected"] is None else f"{row['expected']:g}"] for row in rows]
+    table = [
+        [str(row["path"]), str(row["title"]), "" if row["expected"] is None else f"{row['expected']:g}"] for row in rows
+    ]
     show.print_table("recipes", ["recipe", "title", "published test"], table)
     return 0

@@ -15,7 +15,12 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         " surprisal, configuration. Several runs are laid over each other.",
     )
     parser.add_argument("folders", metavar="RUN", nargs="+", type=Path, help="run folders")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="the page (default: RUN/report.html, or report.html)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="the page (default: RUN/report.html; report.html here for several runs)",
+    )
     options.add_json(parser)
     parser.set_defaults(run=run)
 

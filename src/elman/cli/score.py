@@ -5,15 +5,18 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from elman.cli import options
 from elman.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
+
+Scored: TypeAlias = Iterable[tuple[list[str], "np.ndarray"]]
+"""The tokens of each sentence and their log-probabilities (nats)."""
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -27,8 +30,12 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     options.add_run(parser)
     parser.add_argument("file", metavar="FILE", help="a UTF-8 text, read as the training text was; - is standard input")
     parser.add_argument("--document", action="store_true", help="the sentences are one text: carry the state")
-    parser.add_argument("--by", choices=["token", "sentence"], default="token", help="a row a token (default) or sentence")
-    parser.add_argument("--format", choices=["tsv", "jsonl"], default="tsv", help="tab-separated (default) or JSON lines")
+    parser.add_argument(
+        "--by", choices=["token", "sentence"], default="token", help="a row a token (default) or sentence"
+    )
+    parser.add_argument(
+        "--format", choices=["tsv", "jsonl"], default="tsv", help="tab-separated (default) or JSON lines"
+    )
     parser.add_argument("--json", action="store_const", const="jsonl", dest="format", help="the same as --format jsonl")
     options.add_machine(parser)
     parser.set_defaults(run=run)
@@ -50,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def by_token(scored: Iterable[tuple[list[str], "np.ndarray"]], unknown) -> Iterator[dict[str, object]]:  # noqa: ANN001
+def by_token(scored: Scored, unknown: Callable[[str], bool]) -> Iterator[dict[str, object]]:
     """A row for every token."""
     from elman.evaluation.scoring import surprisal
 
@@ -67,7 +74,7 @@ def by_token(scored: Iterable[tuple[list[str], "np.ndarray"]], unknown) -> Itera
             }
 
 
-def by_sentence(scored: Iterable[tuple[list[str], "np.ndarray"]], unknown) -> Iterator[dict[str, object]]:  # noqa: ANN001
+def by_sentence(scored: Scored, unknown: Callable[[str], bool]) -> Iterator[dict[str, object]]:
     """A row for every sentence."""
     from elman.evaluation.scoring import surprisal
 
@@ -102,7 +109,9 @@ def _lines(name: str) -> list[str]:
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
-        raise UserError(f"{name}: cannot be read ({error.strerror}); give a text file, or - for standard input") from None
+        raise UserError(
+            f"{name}: cannot be read ({error.strerror}); give a text file, or - for standard input"
+        ) from None
     shown = "standard input" if name == "-" else name
     try:
         text = data.decode("utf-8-sig")

@@ -70,7 +70,11 @@ class TrainingBar:
     def begin(self, epochs: int, windows: int, progress: "TrainingProgress") -> None:
         """Show the bar."""
         self.total = epochs * windows
-        columns = ("loss {task.fields[loss]:.3f}", "ppl {task.fields[ppl]:.1f}", "{task.fields[speed]:,.0f} tok/s")
+        columns = (
+            "loss {task.fields[loss]:.3f}",
+            "ppl {task.fields[ppl]:.1f}",
+            "{task.fields[speed]:,.0f} tok/s",
+        )
         self.bar = Progress(
             TextColumn("epoch {task.fields[epoch]}"),
             BarColumn(bar_width=20),
@@ -80,7 +84,13 @@ class TrainingBar:
             console=self.console,
             transient=True,
         )
-        fields = {"epoch": progress.epoch + 1, "loss": math.nan, "ppl": math.nan, "speed": 0.0, "left": "?"}
+        fields: dict[str, Any] = {
+            "epoch": progress.epoch + 1,
+            "loss": math.nan,
+            "ppl": math.nan,
+            "speed": 0.0,
+            "left": "?",
+        }
         self.task = self.bar.add_task("", total=self.total, completed=progress.step, **fields)
         self.smooth, self.tokens, self.steps = math.nan, 0, 0
         self.started = time.monotonic()
@@ -112,9 +122,7 @@ class TrainingBar:
         if record["kind"] == "valid":
             note = "  best so far" if record["best"] else ""
             note += "  (averaged weights)" if record["averaged"] else ""
-            self.console.print(
-                f"{place}  valid ppl {record['perplexity']:8.2f}  {duration(record['seconds'])}{note}"
-            )
+            self.console.print(f"{place}  valid ppl {record['perplexity']:8.2f}  {duration(record['seconds'])}{note}")
         elif record["kind"] == "event":
             self.console.print(f"{place}  {record['event']}: {record['message']}")
         elif not self.console.is_terminal:

@@ -9,6 +9,9 @@ from elman.cli import options, show
 from elman.errors import UserError
 
 if TYPE_CHECKING:
+    import torch
+
+    from elman.config import Recipe
     from elman.experiment import Experiment
 
 
@@ -18,19 +21,48 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         "train",
         help="train a model from a recipe",
         description="Train a model. The run folder holds everything: recipe, vocabulary, checkpoints, metrics, results,"
-        " report. Ctrl-C and SIGTERM finish the step and save; --resume goes on bit for bit.",
+        " report. Ctrl-C and SIGTERM finish the step and save; --resume --out RUN goes on bit for bit.",
     )
-    parser.add_argument("recipe", nargs="?", type=Path, help="a TOML recipe (with --resume: that of the run)")
-    parser.add_argument("--data", help="folder with train.txt, valid.txt, test.txt; one text file; or a known corpus")
-    parser.add_argument("--out", type=Path, help="the run folder (default: runs/NAME-OF-RECIPE)")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the recipe")
-    parser.add_argument("--seed", type=int, help="change the recipe's seed")
+    parser.add_argument(
+        "recipe",
+        nargs="?",
+        type=Path,
+        metavar="RECIPE",
+        help="a TOML recipe (`elman recipes`); with --resume that of the run",
+    )
+    parser.add_argument(
+        "--data",
+        metavar="TEXT",
+        help="a folder with train.txt, valid.txt and test.txt, one text file, or a known corpus (`elman data list`);"
+        " default: the recipe's corpus",
+    )
+    parser.add_argument("--out", type=Path, metavar="RUN", help="the run folder (default: runs/NAME-OF-RECIPE)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=options.SETTING)
+    parser.add_argument("--seed", type=int, metavar="S", help="the same as --set seed=S")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
-    parser.add_argument("--init", type=Path, metavar="RUN", help="start from the weights of another run")
-    parser.add_argument("--max-minutes", type=float, metavar="M", help="stop after M minutes, evaluate and report")
+    parser.add_argument(
+        "--init",
+        type=Path,
+        metavar="RUN",
+        help="start from the weights of another run, words matched by spelling",
+    )
+    parser.add_argument(
+        "--max-minutes",
+        type=float,
+        metavar="M",
+        help="stop training after M minutes, then evaluate and report",
+    )
     parser.add_argument("--baselines", action="store_true", help="also compute unigram and Kneser-Ney baselines")
-    parser.add_argument("--tensorboard", action="store_true", help="write RUN/tensorboard")
-    parser.add_argument("--dry-run", action="store_true", help="only say parameters, memory, minutes an epoch, total")
+    parser.add_argument(
+        "--tensorboard",
+        action="store_true",
+        help="also write RUN/tensorboard (needs the package tensorboard)",
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="time a few steps, say parameters, memory and minutes, write nothing",
+    )
     options.add_json(parser)
     options.add_machine(parser)
     parser.set_defaults(run=run)
@@ -97,7 +129,7 @@ def conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
     return 0
 
 
-def dry_run(recipe, data, device, as_json: bool) -> int:  # noqa: ANN001
+def dry_run(recipe: "Recipe", data: str | None, device: "torch.device", as_json: bool) -> int:
     """Say what training would cost."""
     from elman.estimate import estimate
 

@@ -14,6 +14,7 @@ class Trace(NamedTuple):
     Attributes:
         levels: the outputs [T, B, _] of the levels after dropout; contexts and AR read these.
         raw: the same before dropout; TAR reads the last.
+
     """
 
     levels: tuple[Tensor, ...]
@@ -30,6 +31,7 @@ class RecurrentCore(nn.Module, ABC):
 
     Attributes:
         dims: the width of every level of its trace, the encoder's first.
+
     """
 
     dims: tuple[int, ...]

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from elman import dropout
-from elman.cells.cell import Cell, LayerState, Weights, unroll
+from elman.cells.cell import Cell, LayerState, Step, Weights, unroll
 from elman.cores.core import RecurrentCore, Trace
 from elman.state import State
 
@@ -22,6 +22,7 @@ class Layer(nn.Module):
         peepholes: whether the cell reads `Weights.peephole`.
         weight_drop: rate of DropConnect on the recurrent weights, one mask a call.
         recurrent_dropout: rate of a mask on h_{t-1} held over time (Gal & Ghahramani 2016).
+
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Layer(nn.Module):
             return unroll(self.cell.step, self.weights(), xs, state)
         return self.cell.sequence(self.weights(), xs, state)
 
-    def _masked_step(self, h: Tensor):  # noqa: ANN202
+    def _masked_step(self, h: Tensor) -> Step:
         mask = dropout.elementwise(torch.ones_like(h), self.recurrent_dropout)
 
         def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
@@ -79,6 +80,7 @@ class Stack(RecurrentCore):
         between: dropout rate between layers.
         after: dropout rate on the last layer's output.
         locked: masks held over time (Gal); otherwise drawn for every element (Zaremba).
+
     """
 
     def __init__(

@@ -17,6 +17,7 @@ class FeedForwardWindow(RecurrentCore):
         hidden_size: H.
         direct: give the output layer [h; x] instead of h: the direct connections W of the paper.
         after: dropout rate on the output.
+
     """
 
     def __init__(

@@ -44,9 +44,7 @@ def cut_works(works: list[str]) -> dict[str, str]:
     """
     parts: dict[str, list[str]] = {split: [] for split in SPLITS}
     for work in works:
-        paragraphs = [
-            block.rstrip() for block in re.split(r"\n(?:[ \t]*\n)+", work.strip("\n")) if block.strip()
-        ]
+        paragraphs = [block.rstrip() for block in re.split(r"\n(?:[ \t]*\n)+", work.strip("\n")) if block.strip()]
         total, position = sum(len(paragraph) for paragraph in paragraphs), 0
         for paragraph in paragraphs:
             index = sum(position >= bound * total for bound in _BOUNDS) - 1

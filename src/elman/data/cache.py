@@ -90,9 +90,7 @@ def load_record(folder: Path) -> dict[str, SplitRecord] | None:
     """What `save_record` wrote, or nothing if the folder is not complete."""
     try:
         record = msgspec.json.decode((folder / "splits.json").read_bytes(), type=dict[str, SplitRecord])
-        whole = all(
-            (folder / f"{name}.int32").stat().st_size == 4 * split.tokens for name, split in record.items()
-        )
+        whole = all((folder / f"{name}.int32").stat().st_size == 4 * split.tokens for name, split in record.items())
     except (OSError, msgspec.MsgspecError):
         return None
     return record if whole else None

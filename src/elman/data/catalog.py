@@ -31,9 +31,7 @@ def info(name: str) -> Entry:
     for entry in KNOWN:
         if entry.name == name:
             return entry
-    raise UserError(
-        f"no known corpus is called {name!r}; there are {', '.join(entry.name for entry in KNOWN)}"
-    )
+    raise UserError(f"no known corpus is called {name!r}; there are {', '.join(entry.name for entry in KNOWN)}")
 
 
 def prepare(
@@ -72,14 +70,10 @@ def prepare(
         urls = item.urls if base_url is None else (f"{base_url.rstrip('/')}/{item.filename}",)
         sha256 = _digest_of(path, item, urls, progress)
         files.append(path)
-        records.append(
-            {"file": item.filename, "urls": urls, "sha256": sha256, "verified": item.sha256 is not None}
-        )
+        records.append({"file": item.filename, "urls": urls, "sha256": sha256, "verified": item.sha256 is not None})
     _unpack(name, files, folder)
     if entry.downloads:
-        write_atomic(
-            folder / "corpus.json", json.dumps({"name": name, "downloads": records}, indent=1) + "\n"
-        )
+        write_atomic(folder / "corpus.json", json.dumps({"name": name, "downloads": records}, indent=1) + "\n")
     for path in files:
         path.unlink()
     return folder

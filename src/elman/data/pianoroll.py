@@ -67,9 +67,7 @@ def _load(file: BinaryIO, source: Path) -> Any:
         TypeError,
         AttributeError,
     ) as error:
-        raise UserError(
-            f"{source}: not a pickle of plain lists and numbers ({error}); download it again"
-        ) from None
+        raise UserError(f"{source}: not a pickle of plain lists and numbers ({error}); download it again") from None
 
 
 def _roll(tune: Any) -> npt.NDArray[np.uint8]:

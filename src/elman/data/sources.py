@@ -59,9 +59,7 @@ def demand(sections: dict[str, Section], source: Path) -> None:
                 f"{source}: no {split} split; looked for {split}.txt, or one file with {split!r} as a "
                 f"part of its name such as corpus.{split}.txt; the folder has {names}"
             )
-        raise UserError(
-            f"{source}: no {split} split; set valid_fraction and test_fraction so that all three have text"
-        )
+        raise UserError(f"{source}: no {split} split; set valid_fraction and test_fraction so that all three have text")
 
 
 def cut(path: Path, options: TextOptions) -> dict[str, Section]:
@@ -104,9 +102,7 @@ def _find(folder: Path, split: str) -> Path | None:
     named = [path for path in sorted(folder.iterdir()) if path.is_file() and split in _parts(path.name)]
     if len(named) > 1:
         names = ", ".join(path.name for path in named)
-        raise UserError(
-            f"{folder}: {len(named)} files for the {split} split: {names}; name the one to use {split}.txt"
-        )
+        raise UserError(f"{folder}: {len(named)} files for the {split} split: {names}; name the one to use {split}.txt")
     return named[0] if named else None
 
 

@@ -143,9 +143,7 @@ def read_lines(path: Path, start: int = 0, stop: int | None = None) -> Iterator[
         raise UserError(f"{path}: cannot be read ({error.strerror}); give a text file") from None
 
 
-def read_passages(
-    path: Path, options: TextOptions, start: int = 0, stop: int | None = None
-) -> Iterator[Passage]:
+def read_passages(path: Path, options: TextOptions, start: int = 0, stop: int | None = None) -> Iterator[Passage]:
     """The passages of a file, or of a range of its bytes.
 
     Raises:

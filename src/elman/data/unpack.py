@@ -35,16 +35,12 @@ def wikitext(archive: Path, folder: Path) -> None:
                 _write(folder / f"{split}.txt", file)
 
 
-def text8(
-    archive: Path, folder: Path, sizes: tuple[int, int, int] = (90_000_000, 5_000_000, 5_000_000)
-) -> None:
+def text8(archive: Path, folder: Path, sizes: tuple[int, int, int] = (90_000_000, 5_000_000, 5_000_000)) -> None:
     """The member text8 of a zip file: the first 90 M, next 5 M and last 5 M characters."""
     with _opened_zip(archive) as members, _member(members, "text8", archive) as file:
         for split, size in zip(SPLITS, sizes, strict=True):
             if _write(folder / f"{split}.txt", file, size) < size:
-                raise UserError(
-                    f"{archive}: text8 has fewer than {sum(sizes):,} characters; download it again"
-                )
+                raise UserError(f"{archive}: text8 has fewer than {sum(sizes):,} characters; download it again")
 
 
 def one_billion_word(archive: Path, folder: Path) -> None:

@@ -144,9 +144,7 @@ class Vocabulary:
                 f"{path}: cannot be read ({error.strerror}); a run folder keeps its vocabulary here"
             ) from None
         except UnicodeDecodeError as error:
-            raise UserError(
-                f"{path}: not UTF-8 at byte {error.start}; restore the file from its run"
-            ) from None
+            raise UserError(f"{path}: not UTF-8 at byte {error.start}; restore the file from its run") from None
         table: dict[str, int] = {}
         for number, line in enumerate(lines[:-1] if lines[-1] == "" else lines, start=1):
             word, _, count = line.partition("\t")

@@ -50,8 +50,8 @@ class TrainingWindows:
     """A stream cut into B columns that are read side by side; the remainder is dropped.
 
     Only the lengths of the windows vary: base `length` with probability 1 - `short_probability`, else half of it, then
-    max(5, int(N(base, spread))) and never more than `length + max_extra` (Merity et al. 2018, section 4.1). The spans of
-    an epoch depend on the seed and the epoch's number alone, so a resumed run needs nothing but its position.
+    max(5, int(N(base, spread))) and never more than `length + max_extra` (Merity et al. 2018, section 4.1). The spans
+    of an epoch depend on the seed and the epoch's number alone, so a resumed run needs nothing but its position.
 
     Args:
         tokens: the stream, an integer array [n].
@@ -121,8 +121,8 @@ class TrainingWindows:
 class EvaluationWindows:
     """A stream read so that every token is a target exactly once, in `streams` columns.
 
-    Column j covers the j-th part of the stream and reads up to `warm_up` tokens before it without counting them. With one
-    column the state is carried over the whole stream. The stream is preceded by the symbol `first`.
+    Column j covers the j-th part of the stream and reads up to `warm_up` tokens before it without counting them. With
+    one column the state is carried over the whole stream. The stream is preceded by the symbol `first`.
 
     Args:
         tokens: the stream, an integer array [n].
@@ -181,9 +181,7 @@ class EvaluationWindows:
             targets[row, :span] = self.tokens[low:high]
             inputs[row, :span] = self._before(low, high)
             index = np.arange(low, high)
-            positions[row, :span] = np.where(
-                index >= counted_from + (self.skip_first and counted_from == 0), index, -1
-            )
+            positions[row, :span] = np.where(index >= counted_from + (self.skip_first and counted_from == 0), index, -1)
         where = torch.from_numpy(positions).t()
         fresh = torch.full((self.streams,), at == 0)
         batch = Batch(torch.from_numpy(inputs).t(), torch.from_numpy(targets).t(), where >= 0, fresh)

@@ -10,6 +10,7 @@ class TokenEncoder(nn.Module, ABC):
 
     Attributes:
         size: the width E of its vectors.
+
     """
 
     size: int

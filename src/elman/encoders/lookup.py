@@ -19,6 +19,7 @@ class Lookup(TokenEncoder):
             also when the matrix is tied with the output layer's).
         locked: one dropout mask over time.
         scale: a constant factor on the vectors.
+
     """
 
     def __init__(
@@ -32,7 +33,13 @@ class Lookup(TokenEncoder):
         scale: float = 1.0,
     ) -> None:
         super().__init__()
-        self.size, self.rate, self.word_rate, self.locked, self.scale = size, dropout, word_dropout, locked, scale
+        self.size, self.rate, self.word_rate, self.locked, self.scale = (
+            size,
+            dropout,
+            word_dropout,
+            locked,
+            scale,
+        )
         self.weight = nn.Parameter(torch.empty(num_words, size))
 
     def forward(self, x: Tensor) -> Tensor:

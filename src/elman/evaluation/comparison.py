@@ -16,6 +16,7 @@ class Comparison(msgspec.Struct, frozen=True):
         p_value: two-sided, of no difference.
         ratio: perplexity(A) / perplexity(B).
         better: the share of tokens that B predicts better.
+
     """
 
     tokens: int
@@ -34,8 +35,10 @@ def compare(a: np.ndarray, b: np.ndarray, block: int = 100) -> Comparison:
     independent; with many blocks their mean is normal.
 
     Args:
-        a, b: log-probabilities [n] of the same tokens.
+        a: log-probabilities [n] under A.
+        b: log-probabilities [n] of the same tokens under B.
         block: tokens a block; shorter texts are cut into at least ten blocks.
+
     """
     assert a.shape == b.shape
     counted = ~(np.isnan(a) | np.isnan(b))

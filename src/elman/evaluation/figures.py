@@ -52,11 +52,12 @@ def score_of(log_probs: np.ndarray) -> Score:
 
 
 def average_probabilities(log_probs: list[np.ndarray], weights: list[float] | None = None) -> np.ndarray:
-    """log of the weighted mean of probabilities, token by token: an ensemble of models (float64 [n]).
+    """Log of the weighted mean of probabilities, token by token: an ensemble of models (float64 [n]).
 
     Example:
         >>> average_probabilities([np.log([0.5]), np.log([0.25])]).round(4)
         array([-0.9808])
+
     """
     stacked = np.stack([part.astype(np.float64) for part in log_probs])
     share = np.full(len(stacked), 1 / len(stacked)) if weights is None else np.array(weights) / np.sum(weights)

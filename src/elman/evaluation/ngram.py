@@ -1,20 +1,20 @@
 """Count-based baselines: a unigram model, and interpolated modified Kneser-Ney (Chen & Goodman 1999).
 
-A small implementation of our own, since the maintained packages serve otherwise: one wants the tables of an external program,
-the other estimates by Python loops that take hours on a million words. Every step here is a sort or a table look-up of NumPy:
-memory and time grow as (order x tokens), and no [V, V] table exists.
+A small implementation of our own, since the maintained packages serve otherwise: one wants the tables of an external
+program, the other estimates by Python loops over words. Every step here is a sort or a table look-up of NumPy: memory
+and time grow as (order x tokens), and no [V, V] table exists.
 
-An n-gram is numbered by its place among the sorted keys (number of its first n - 1 words) * V + (its last word), so looking up a
-word in its context is one binary search, and every level needs only the numbers of the level below.
+An n-gram is numbered by its place among the sorted keys (number of its first n - 1 words) * V + (its last word), so
+looking up a word in its context is one binary search, and every level needs only the numbers of the level below.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-Ids = npt.NDArray[np.integer]
+Ids = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
 
@@ -33,6 +33,7 @@ class Level(NamedTuple):
         discounted: their (continuation) counts less the discount, [U].
         total: the sum of counts in each context, [contexts].
         backoff: the probability that a context leaves to the level below, [contexts].
+
     """
 
     keys: npt.NDArray[np.int64]
@@ -44,12 +45,14 @@ class Level(NamedTuple):
 class KneserNey:
     """p_m(w | h) = max(c(h w) - D, 0) / c(h) + backoff(h) p_{m-1}(w | h'), with three discounts a level.
 
-    The highest level counts occurrences, the levels below count distinct words in front of the n-gram, and the lowest is
-    interpolated with the uniform distribution, so every word has a probability. Contexts run across `<eos>`, an ordinary token.
+    The highest level counts occurrences, the levels below count distinct words in front of the n-gram, and the lowest
+    is interpolated with the uniform distribution, so every word has a probability. Contexts run across `<eos>`, an
+    ordinary token.
 
     Args:
         levels: unigrams first.
         vocabulary_size: V.
+
     """
 
     def __init__(self, levels: list[Level], vocabulary_size: int) -> None:
@@ -67,9 +70,7 @@ class KneserNey:
         for length in range(1, order + 1):
             last = stream[length - 1 :]
             keys = starts[-1][: len(last)] * vocabulary_size + last
-            unique, first, inverse, counts = np.unique(
-                keys, return_index=True, return_inverse=True, return_counts=True
-            )
+            unique, first, inverse, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
             uniques.append((unique, first, counts))
             starts.append(inverse.reshape(-1))
         levels = []
@@ -125,6 +126,7 @@ class Unigram:
 
     Args:
         counts: how often each word was seen, [V].
+
     """
 
     def __init__(self, counts: Ids) -> None:
@@ -144,8 +146,8 @@ def _level(keys: npt.NDArray[np.int64], counts: Ids, contexts: int, vocabulary_s
     discount = _discounts(counts)
     context = keys // vocabulary_size
     taken = np.minimum(discount[np.minimum(counts, 3)], counts)
-    total = np.bincount(context, weights=counts, minlength=contexts)
-    left = np.bincount(context, weights=taken, minlength=contexts)
+    total: Floats = np.bincount(context, weights=counts, minlength=contexts).astype(np.float64)
+    left: Floats = np.bincount(context, weights=taken, minlength=contexts).astype(np.float64)
     backoff = np.divide(left, total, out=np.ones_like(total), where=total > 0)
     return Level(keys, counts - taken, total, backoff)
 

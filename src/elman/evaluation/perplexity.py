@@ -26,7 +26,7 @@ class Score(msgspec.Struct, frozen=True):
 
     @property
     def perplexity(self) -> float:
-        """exp of nats a token."""
+        """Exp of nats a token."""
         return math.exp(min(self.nll, 700.0))
 
     @property

@@ -1,24 +1,18 @@
-"""Keeping freed memory in the process.
+"""Large pages for large tensors.
 
-A training step frees and takes the same large blocks again and again. The C library gives blocks of 32 MB and
-more back to the system at every release, and often the top of its heap, so that each is made of fresh pages
-again, at about a microsecond for 4 kB: 8 % of an LSTM's step at 20 x 1150, 25 % of a softmax over 33 000 words.
+A training step frees and takes the same large blocks again and again. The C library gives blocks of 32 MB
+and more back to the system at every release, so that each is made of fresh pages again, at about a
+microsecond for 4 kB. With pages of 2 MB that costs a tenth: a training step's softmax over 33 000 words
+takes 0.8 of the time, an LSTM of 80 x 400 0.85. (Telling the C library to keep the blocks, by mallopt, is
+as fast, but its heap fragments and grows.)
 """
 
-import ctypes
-import platform
-
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc
-LARGEST_BLOCK = 1 << 30
+import os
 
 
-def keep_freed_blocks() -> bool:
-    """Let glibc reuse blocks up to 1 GB instead of giving them back; a program calls it once, at its start.
+def use_large_pages() -> None:
+    """Set the variable torch reads when it makes its first large tensor, unless it is set.
 
-    Returns:
-        Whether it took effect; without glibc nothing happens.
+    A program calls it once, at its start. Elsewhere than on Linux it has no effect.
     """
-    if platform.libc_ver()[0] != "glibc":
-        return False
-    mallopt = ctypes.CDLL(None).mallopt
-    return bool(mallopt(M_MMAP_THRESHOLD, LARGEST_BLOCK) and mallopt(M_TRIM_THRESHOLD, 2 * LARGEST_BLOCK - 1))
+    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")

@@ -153,9 +153,7 @@ class _ResetBefore(torch.autograd.Function):
         d_rz = gates.new_empty(num_steps, num_rows, 2, size)
         torch.mul(r - r * r, before, out=d_rz[:, :, 0])
         torch.mul(before - n, z - z * z, out=d_rz[:, :, 1])
-        from_rz, from_n = (
-            product.pack(part.t(), num_rows, num_steps) for part in (w_h[: 2 * size], w_h[2 * size :])
-        )
+        from_rz, from_n = (product.pack(part.t(), num_rows, num_steps) for part in (w_h[: 2 * size], w_h[2 * size :]))
         d_h, earlier = d_outputs[-1], (*d_outputs[:-1].unbind()[::-1], torch.zeros_like(h0))
         for t, d_output in zip(reversed(range(num_steps)), earlier, strict=True):
             d_reset = product.multiply(d_n[t].mul_(d_h), from_n)

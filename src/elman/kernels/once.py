@@ -23,9 +23,7 @@ def differentiable_once(backward: Backward) -> Backward:
     @wraps(backward)
     def checked(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():
-            raise RuntimeError(
-                "this fast form is differentiable once; use the plain form for second derivatives"
-            )
+            raise RuntimeError("this fast form is differentiable once; use the plain form for second derivatives")
         return backward(ctx, *gradients)
 
     return checked

@@ -18,7 +18,7 @@ PACKING_USES = 4
 
 @cache
 def _onednn_works() -> bool:
-    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+    if not torch.backends.mkldnn.is_available():
         return False
     try:
         factor = torch.ops.mkldnn._reorder_linear_weight(torch.eye(2), 1)

@@ -13,6 +13,7 @@ class Average:
     Args:
         parameters: what is averaged.
         decay: None for the equal average of all steps since the start, else the exponential decay.
+
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter], decay: float | None = None) -> None:
@@ -54,5 +55,6 @@ def non_monotone(history: Sequence[float], latest: float, interval: int) -> bool
         True
         >>> non_monotone([5.0, 4.0, 3.9, 3.8], 3.95, interval=2)
         False
+
     """
     return len(history) > interval and latest > min(history[:-interval])

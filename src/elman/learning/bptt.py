@@ -6,9 +6,7 @@ from elman.objective.loss import Loss, Objective
 from elman.state import State, concatenate, detach, select
 
 
-def bptt(
-    model: LanguageModel, objective: Objective, batch: Batch, state: State, slices: int = 1
-) -> tuple[Loss, State]:
+def bptt(model: LanguageModel, objective: Objective, batch: Batch, state: State, slices: int = 1) -> tuple[Loss, State]:
     """Add the gradient of the window's loss to every parameter's `.grad`.
 
     The truncation BPTT(h) is the length h of the window; h = 1 is the rule of Elman's and Jordan's networks. The state
@@ -21,6 +19,7 @@ def bptt(
         state: the state before it.
         slices: parts of the columns that are processed one after another, to save memory: the gradient of the mean is
             the same (each part draws its own dropout masks).
+
     """
     if slices == 1:
         loss, state = objective(model, batch, state)

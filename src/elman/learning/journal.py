@@ -13,6 +13,7 @@ class Journal:
     Args:
         path: the file.
         keep_until: on resume, the step of the checkpoint: later records are dropped, since they will come again.
+
     """
 
     def __init__(self, path: Path, keep_until: int | None = None) -> None:

@@ -15,9 +15,7 @@ def build_optimiser(
     """The optimiser; `weight_decay` is added to the gradient (L2), or to the step where Adam is decoupled."""
     match recipe:
         case config.SGD(lr=lr, momentum=momentum, nesterov=nesterov):
-            return torch.optim.SGD(
-                parameters, lr, momentum, weight_decay=weight_decay, nesterov=nesterov, fused=True
-            )
+            return torch.optim.SGD(parameters, lr, momentum, weight_decay=weight_decay, nesterov=nesterov, fused=True)
         case config.Adam(lr=lr, betas=betas, eps=eps, decoupled=decoupled):
             kind = torch.optim.AdamW if decoupled else torch.optim.Adam
             return kind(parameters, lr, betas, eps, weight_decay, fused=True)

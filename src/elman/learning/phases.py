@@ -17,6 +17,7 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
         max_extra: the cap on random windows.
         stop_interval: stop by the non-monotone rule with this interval; None: never.
         patience: stop after so many validations without a new best; None: never.
+
     """
 
     optimiser: config.SGD | config.Adam | config.RMSprop

@@ -22,6 +22,7 @@ class Progress(msgspec.Struct):
         finished: nothing is left to do.
         seconds: time spent training, over all sessions.
         nll_sum, count, penalty_sum, windows_logged: since the last line of metrics.
+
     """
 
     phase: int = 0

@@ -68,6 +68,7 @@ class Trainer:
 
     Raises:
         UserError: the text is too short.
+
     """
 
     watchers: Sequence[Watcher] = ()
@@ -87,6 +88,7 @@ class Trainer:
         self.objective = build_objective(recipe.training)
         self.phases = phases_of(recipe.training)
         self.progress = Progress()
+        self.average: Average | None = None
         self.journal = Journal(folder / "metrics.jsonl")
         self.state: State | None = None
         self._enter_phase()
@@ -118,6 +120,7 @@ class Trainer:
 
         Raises:
             UserError: the loss is not finite.
+
         """
         self._told_at = self._saved_at = self._begun_at = time.monotonic()
         deadline = math.inf if max_minutes is None else self._begun_at + 60 * max_minutes
@@ -169,11 +172,11 @@ class Trainer:
         progress.step += 1
         progress.window += 1
         progress.nll_sum += loss.nll_sum.item()
-        progress.count += int(loss.count.item())
+        progress.count += int(loss.num_counted.item())
         progress.penalty_sum += loss.penalty.item()
         progress.windows_logged += 1
         for watcher in self.watchers:
-            watcher.step(progress, span, loss.nll_sum.item() / loss.count.item())
+            watcher.step(progress, span, loss.nll_sum.item() / loss.num_counted.item())
         if progress.step % training.log_every == 0:
             self._log(lr, norm.item())
 

@@ -20,13 +20,14 @@ class Loss(NamedTuple):
     Attributes:
         objective: what is differentiated: the reduced NLL and the penalties.
         nll_sum: the plain sum of NLLs over the counted positions (nats), detached.
-        count: how many positions count.
+        num_counted: how many positions count.
         penalty: the sum of the penalties, detached.
+
     """
 
     objective: Tensor
     nll_sum: Tensor
-    count: Tensor
+    num_counted: Tensor
     penalty: Tensor
 
 
@@ -37,6 +38,7 @@ class Objective:
         penalties: added as they are.
         reduction: "mean" over the positions (AWD-LSTM), or "sum" over the steps and mean over the batch (Zaremba et
             al. 2014; thesis 3.5): rates and clipping thresholds make sense only with the reduction they were tuned for.
+
     """
 
     def __init__(self, penalties: Sequence[Penalty] = (), reduction: Reduction = "mean") -> None:

@@ -21,7 +21,7 @@ class Choice(nn.Module, ABC):
         """Log-probability [N, K] of target [N] under each context [N, K, D]."""
 
     def mixture_log_prob(self, context: Tensor, log_prior: Tensor, target: Tensor) -> Tensor:
-        """log sum_k exp(log_prior_k) p(target | context_k), [N]."""
+        """Log sum_k exp(log_prior_k) p(target | context_k), [N]."""
         return torch.logsumexp(log_prior + self.log_prob(context, target), dim=-1)
 
     def mixture_nll(

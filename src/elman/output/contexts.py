@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from elman import dropout
 from elman.cores.core import Trace
+from elman.kernels.linear import linear
 from elman.output.activation import LOG_G
 
 
@@ -24,6 +25,7 @@ class ContextLayer(nn.Module, ABC):
 
     Attributes:
         size: the width D of a context.
+
     """
 
     size: int
@@ -62,6 +64,7 @@ class Mixture(ContextLayer):
         drop: locked dropout rate on the contexts.
         shared_mask: one mask [1, B, D] for all components (the DOC code) instead of one each (the MoS code).
         prior: the activation that normalises the weights (MoSS: sigsoftmax, thesis 4.43).
+
     """
 
     def __init__(
@@ -86,10 +89,7 @@ class Mixture(ContextLayer):
 
     def forward(self, trace: Trace) -> Contexts:
         """Project every level that has heads, and weigh the components by the top."""
-        parts = [
-            self.projections[str(level)](trace.levels[level]).unflatten(-1, (count, self.size))
-            for level, count in self.heads.items()
-        ]
+        parts = [self._project(trace, level).unflatten(-1, (count, self.size)) for level, count in self.heads.items()]
         vectors = torch.cat(parts, dim=-2)
         if not self.linear:
             vectors = vectors.tanh()
@@ -100,3 +100,8 @@ class Mixture(ContextLayer):
             vectors = dropout.locked(vectors, rate)
         scores = self.log_prior_g(self.prior(trace.top))
         return Contexts(vectors, scores - scores.logsumexp(-1, keepdim=True))
+
+    def _project(self, trace: Trace, level: int) -> Tensor:
+        projection = self.projections[str(level)]
+        assert isinstance(projection, nn.Linear)
+        return linear(trace.levels[level], projection.weight, projection.bias)

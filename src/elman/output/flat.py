@@ -19,6 +19,7 @@ class Flat(Choice):
         shift: whether z has one more learned scalar b 1 (thesis, theorem 4.4); without a bias it matters for
             every activation but softmax.
         fast: use the fused kernels; the plain form is their ground truth.
+
     """
 
     def __init__(

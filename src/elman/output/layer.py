@@ -17,6 +17,7 @@ class OutputLayer(nn.Module):
     Args:
         contexts: which vectors are read from the trace, and their weights.
         choice: how a symbol is chosen given one of them.
+
     """
 
     def __init__(self, contexts: ContextLayer, choice: Choice) -> None:

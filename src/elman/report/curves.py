@@ -33,9 +33,7 @@ class Axis:
         for event in metrics.events:
             if event.event in _EVENTS:
                 seconds = event.seconds if math.isfinite(event.seconds) else metrics.seconds_at(event.step)
-                marks.append(
-                    Mark(event.epoch if self.unit is None else seconds / self.unit, _EVENTS[event.event])
-                )
+                marks.append(Mark(event.epoch if self.unit is None else seconds / self.unit, _EVENTS[event.event]))
         return marks
 
 
@@ -104,11 +102,7 @@ def _perplexity(axis: Axis, runs: Sequence[RunFolder], series: Sequence[int]) ->
 
 def _told(run: RunFolder) -> str:
     train, best = run.metrics.train, run.metrics.best
-    said = (
-        f"training from {train[0].perplexity:,.0f} to {train[-1].perplexity:,.1f}"
-        if train
-        else "no training lines"
-    )
+    said = f"training from {train[0].perplexity:,.0f} to {train[-1].perplexity:,.1f}" if train else "no training lines"
     return f"{said}, best validation {best.perplexity:,.1f} at epoch {best.epoch:g}" if best else said
 
 

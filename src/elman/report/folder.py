@@ -152,8 +152,7 @@ def read_folder(path: Path) -> RunFolder:
     recipe_file, metrics_file = path / "recipe.toml", path / "metrics.jsonl"
     if not recipe_file.is_file():
         raise UserError(
-            f"{path} is not a run folder: it has no recipe.toml;"
-            " give the folder that `elman train --out` wrote"
+            f"{path} is not a run folder: it has no recipe.toml; give the folder that `elman train --out` wrote"
         )
     if not metrics_file.is_file():
         raise UserError(f"{path} has no metrics.jsonl: nothing to report; train first, or restore the file")

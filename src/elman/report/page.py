@@ -35,9 +35,7 @@ def write_report(runs: Sequence[Path], out: Path | None = None) -> Path:
     if out is None:
         out = Path(runs[0]) / "report.html" if len(runs) == 1 else Path("report.html")
     if out.is_dir():
-        raise UserError(
-            f"{out} is a folder; give the name of a file with --out, such as {out / 'report.html'}"
-        )
+        raise UserError(f"{out} is a folder; give the name of a file with --out, such as {out / 'report.html'}")
     write_atomic(out, page.encode(errors="replace"))
     return out
 
@@ -163,9 +161,7 @@ def _environment() -> Environment:
 
 def _title(groups: Sequence[comparison.Group]) -> str:
     count = sum(len(group.runs) for group in groups)
-    return (
-        f"{groups[0].label}: {count} runs" if len(groups) == 1 else f"{count} runs of {len(groups)} recipes"
-    )
+    return f"{groups[0].label}: {count} runs" if len(groups) == 1 else f"{count} runs of {len(groups)} recipes"
 
 
 def _legend(

@@ -72,14 +72,10 @@ class Plot:
 
 def is_empty(plot: Plot) -> bool:
     """Whether there is nothing to draw: no two finite points on any curve, nor one check."""
-    return not any(
-        len(_finite(curve.x, curve.y)) >= (1 if curve.form == "checks" else 2) for curve in plot.curves
-    )
+    return not any(len(_finite(curve.x, curve.y)) >= (1 if curve.form == "checks" else 2) for curve in plot.curves)
 
 
-def thin(
-    points: Sequence[tuple[float, float]], geometric: bool, limit: int = _POINTS
-) -> list[tuple[float, float]]:
+def thin(points: Sequence[tuple[float, float]], geometric: bool, limit: int = _POINTS) -> list[tuple[float, float]]:
     """At most `limit` points, each the mean of its neighbours (the geometric mean for perplexities).
 
     The geometric mean of perplexities of equally many tokens is their perplexity together.
@@ -107,9 +103,7 @@ def draw(plot: Plot) -> Markup:
         x, y = [point[0] for point in points], [point[1] for point in points]
         colour = SERIES[curve.series % len(SERIES)]
         if curve.form == "running":
-            axes.plot(
-                x, y, color=colour, linewidth=1.0, alpha=0.55 if plot.quantity == "perplexity" else 0.85
-            )
+            axes.plot(x, y, color=colour, linewidth=1.0, alpha=0.55 if plot.quantity == "perplexity" else 0.85)
         else:
             axes.plot(x, y, color=colour, linewidth=1.8, marker=None if dense else "o", markersize=4)
     for x_best, y_best, series in plot.best:
@@ -212,9 +206,7 @@ def _style(axes: Axes, plot: Plot) -> None:
 def _svg(figure: Figure, plot: Plot) -> Markup:
     buffer = io.StringIO()
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": plot.name}):
-        figure.savefig(
-            buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
-        )
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)

@@ -1,0 +1,54 @@
+# elman: `make demo` and `make test` do everything on a fresh machine.
+#
+#   make demo    make the environment .venv, train on Shakespeare, write runs/demo/report.html
+#   make test    make the environment with the developers' tools, run the tests
+#   make check   format, lint, types, documentation, tests with doctests
+#   make docs    the documentation as web pages, in site/
+#   make clean   remove .venv, site/ and caches; runs/ stays
+#
+# PYTHON=... names the Python to use, VENV=... another folder for the environment, WORKERS=... the processes of the
+# tests, ARGS=... more arguments for `elman demo` or pytest.
+
+PYTHON  ?=
+VENV    ?= .venv
+WORKERS ?= 2
+ARGS    ?=
+
+bin         := $(VENV)/bin
+environment := PYTHON="$(PYTHON)" VENV="$(VENV)" ./scripts/environment
+
+.PHONY: help demo test check format lint types docs clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+demo: $(VENV)/.installed
+	$(bin)/elman demo $(ARGS)
+
+test: $(VENV)/.installed-dev
+	OMP_NUM_THREADS=1 $(bin)/python -m pytest -n $(WORKERS) $(ARGS)
+
+check: format lint types docs test
+
+format: $(VENV)/.installed-dev
+	$(bin)/ruff format --check .
+
+lint: $(VENV)/.installed-dev
+	$(bin)/ruff check .
+
+types: $(VENV)/.installed-dev
+	$(bin)/mypy
+
+docs: $(VENV)/.installed-dev
+	$(bin)/mkdocs build --strict --quiet --site-dir site
+
+clean:
+	rm -rf .venv site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/.installed: pyproject.toml constraints.txt scripts/environment
+	@$(environment)
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	@$(environment) dev
+	@touch $@
