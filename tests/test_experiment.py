@@ -16,7 +16,7 @@ from elman.cli import main
 from elman.errors import UserError
 from elman.experiment import Experiment
 from elman.learning import checkpoint
-from elman.learning.trainer import Outcome
+from elman.learning.watching import Outcome
 from elman.run import load
 
 NT_ASGD = {

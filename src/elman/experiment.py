@@ -25,7 +25,8 @@ from elman.evaluation.perplexity import evaluate
 from elman.evaluation.scoring import score_document, surprisal
 from elman.files import write_atomic
 from elman.generation import Sampling
-from elman.learning.trainer import Outcome, Trainer, Watcher
+from elman.learning.trainer import Trainer
+from elman.learning.watching import Outcome, Watcher
 from elman.model import LanguageModel
 from elman.run import Run, load
 

