@@ -1,12 +1,14 @@
 """The shipped recipes: each builds, has its published size, and differs from its siblings only as it says."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 import torch
 
 from elman import config
 from elman.build import build_model, build_objective
-from elman.recipe_book import find, shipped
+from elman.recipe_book import find, resolve, shipped
 
 RECIPES = {path.relative_to("recipes").with_suffix("").as_posix(): recipe for path, recipe in shipped()}
 LAB = {name for name in RECIPES if name.split("/")[1].startswith("lab-") or name == "shakespeare/demo"}
@@ -172,3 +174,12 @@ def test_written_out_and_read_back(name, tmp_path):
     path = tmp_path / "recipe.toml"
     path.write_text(config.dump_recipe(RECIPES[name]))
     assert config.load_recipe(path) == RECIPES[name] == config.load_recipe(find(f"{name}.toml"))
+
+
+def test_listed_paths_work_from_any_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert resolve(Path("recipes/ptb/awd-lstm.toml")) == find("ptb/awd-lstm.toml")
+    assert resolve(Path("mine.toml")) == Path("mine.toml")
+    Path("recipes/ptb").mkdir(parents=True)
+    Path("recipes/ptb/awd-lstm.toml").write_text("")
+    assert resolve(Path("recipes/ptb/awd-lstm.toml")) == Path("recipes/ptb/awd-lstm.toml")

@@ -59,7 +59,12 @@ def build_core(recipe: config.Stack | config.FeedForward, input_size: int, *, lo
     match recipe:
         case config.FeedForward():
             return FeedForwardWindow(
-                input_size, recipe.width, recipe.size, direct=recipe.direct, after=recipe.output_dropout
+                input_size,
+                recipe.width,
+                recipe.size,
+                direct=recipe.direct,
+                after=recipe.output_dropout,
+                locked=locked,
             )
         case config.Stack():
             return build_stack(recipe, input_size, locked=locked)

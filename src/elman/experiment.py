@@ -94,7 +94,7 @@ class Experiment:
             self._write_folder()
         return self.trainer.run(max_minutes)
 
-    def finish(self, prompts: Sequence[str] = ("",), progress: Any = None) -> list[dict[str, Any]]:
+    def finish(self, prompts: Sequence[str] = ("", ""), progress: Any = None) -> list[dict[str, Any]]:
         """Evaluate the best model on the valid and test splits from one stream, draw samples, write the results."""
         run = load(self.out, self.device)
         results = [

@@ -26,3 +26,9 @@ def find(name: str) -> Path:
     if not path.is_file():
         raise UserError(f"no recipe {name} comes with elman; `elman recipes` lists them")
     return path
+
+
+def resolve(path: Path) -> Path:
+    """The path itself, or the shipped recipe that `elman recipes` lists under it where no such file exists."""
+    ours = FOLDER.parent / path
+    return ours if not path.exists() and ours.is_file() else path

@@ -165,8 +165,10 @@ def _print_results(title: str, results: list[dict], baselines: list[dict]) -> No
 
 
 def _recipe_path(args: argparse.Namespace) -> Path:
+    from elman.recipe_book import resolve
+
     if args.recipe is not None:
-        return args.recipe
+        return resolve(args.recipe)
     if not args.resume:
         raise UserError("give a RECIPE, such as recipes/ptb/lab-awd-lstm.toml; `elman recipes` lists them")
     if args.out is None:

@@ -17,14 +17,23 @@ class FeedForwardWindow(RecurrentCore):
         hidden_size: H.
         direct: give the output layer [h; x] instead of h: the direct connections W of the paper.
         after: dropout rate on the output.
+        locked: one dropout mask over time.
 
     """
 
     def __init__(
-        self, input_size: int, width: int, hidden_size: int, *, direct: bool = False, after: float = 0.0
+        self,
+        input_size: int,
+        width: int,
+        hidden_size: int,
+        *,
+        direct: bool = False,
+        after: float = 0.0,
+        locked: bool = False,
     ) -> None:
         super().__init__()
         self.width, self.direct, self.after = width, direct, after
+        self.drop = dropout.locked if locked else dropout.elementwise
         self.hidden = nn.Linear(width * input_size, hidden_size)
         self.dims = (input_size, hidden_size + (width * input_size if direct else 0))
 
@@ -42,5 +51,5 @@ class FeedForwardWindow(RecurrentCore):
         outputs = self.hidden(windows).tanh()
         if self.direct:
             outputs = torch.cat([outputs, windows], dim=-1)
-        dropped = dropout.elementwise(outputs, self.after if self.training else 0.0)
+        dropped = self.drop(outputs, self.after if self.training else 0.0)
         return Trace((x, dropped), (x, outputs)), (stream[steps:].transpose(0, 1),)

@@ -37,13 +37,13 @@ def compare(a: np.ndarray, b: np.ndarray, block: int = 100) -> Comparison:
     Args:
         a: log-probabilities [n] under A.
         b: log-probabilities [n] of the same tokens under B.
-        block: tokens a block; shorter texts are cut into at least ten blocks.
+        block: tokens a block; shorter texts are cut into at least thirty blocks.
 
     """
     assert a.shape == b.shape
     counted = ~(np.isnan(a) | np.isnan(b))
     differences = (b.astype(np.float64) - a.astype(np.float64))[counted]
-    blocks = np.array_split(differences, max(2, min(len(differences), max(10, len(differences) // block))))
+    blocks = np.array_split(differences, max(2, min(len(differences), max(30, len(differences) // block))))
     means = np.array([part.mean() for part in blocks])
     mean = float(differences.mean())
     error = float(means.std(ddof=1) / math.sqrt(len(means)))
