@@ -106,6 +106,13 @@ def test_links_and_places_exist(page):
         assert (ROOT / recipe).is_file(), recipe
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_names_in_the_package_exist(page):
+    for dotted in re.findall(r"`(elman(?:\.\w+)+)[`(]", text_of(page)):
+        module, _, last = dotted.rpartition(".")
+        assert _is_module(module, last) or hasattr(importlib.import_module(module), last), dotted
+
+
 def test_papers_lead_to_files():
     for row in text_of(ROOT / "docs/papers.md").splitlines():
         cells = [cell.strip() for cell in row.strip("|").split("|")]

@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     rows = [[f"  {block}", f"{count:,}"] for block, count in info.pop("blocks").items()]
     values = [
-        [key.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value)] for key, value in info.items()
+        [key.replace("_", " "), f"{value:,}" if type(value) is int else str(value)] for key, value in info.items()
     ]
     at = next(index for index, row in enumerate(values) if row[0] == "parameters") + 1
     show.print_table(info["title"], ["", "value"], [*values[:at], *rows, *values[at:]])

@@ -1,0 +1,84 @@
+"""What the benchmarks of whole steps share: a recipe's model on random words, its model FLOPs, one JSON object out."""
+
+import argparse
+import json
+import resource
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import timing
+import torch
+
+from elman.build import build_model
+from elman.config import Recipe, load_recipe
+from elman.cores.stack import Stack
+from elman.kernels.allocator import use_large_pages
+from elman.model import LanguageModel
+from elman.output.contexts import Mixture
+from elman.output.flat import Flat
+
+
+def arguments(description: str) -> argparse.Namespace:
+    """RECIPE and the options of both benchmarks."""
+    use_large_pages()
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("recipe", type=Path)
+    parser.add_argument("--words", type=int, default=10_000, help="size of the vocabulary (default: 10,000)")
+    parser.add_argument("--length", type=int, default=70, help="steps a window (default: 70)")
+    parser.add_argument("--batch-size", type=int, help="columns (default: the recipe's; 10 for evaluation)")
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--json", action="store_true", help="one JSON object (the default form)")
+    parser.add_argument("--cpu-time", action="store_true", help="processor time; with --threads 1, for a busy machine")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(0)
+    return options
+
+
+def model_of(options: argparse.Namespace) -> tuple[Recipe, LanguageModel]:
+    """The recipe and its network for random words."""
+    recipe = load_recipe(options.recipe)
+    return recipe, build_model(recipe.model, options.words)
+
+
+def forward_gflop(model: LanguageModel, positions: int) -> float:
+    """The matrix products of a forward pass, 2 FLOP a multiply-add; a training step has three times as many."""
+    core, contexts, choice = model.core, model.output.contexts, model.output.choice
+    assert isinstance(core, Stack)
+    assert isinstance(choice, Flat)
+    weights = sum(layer.weight_ih.numel() + layer.weight_hh.numel() for layer in core.layers)
+    components = 1
+    if isinstance(contexts, Mixture):
+        weights += sum(linear.weight.numel() for linear in (*contexts.projections.values(), contexts.prior))
+        components = sum(contexts.heads.values())
+    return 2 * positions * (weights + components * choice.weight.numel()) / 1e9
+
+
+def measure(step: Callable[[], None], positions: int, gflop: float, options: argparse.Namespace) -> None:
+    """Time a step after a warm-up, the machine's peak in the same run, and print the result."""
+    clock = time.process_time if options.cpu_time else time.perf_counter
+    step()
+    seconds = []
+    for _ in range(options.repetitions):
+        start = clock()
+        step()
+        seconds.append(clock() - start)
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    gemm = timing.peak(options, quiet=True)
+    step_s = statistics.median(seconds)
+    result = {
+        "recipe": str(options.recipe),
+        "threads": options.threads,
+        "tokens_per_s": round(positions / step_s, 1),
+        "step_s": round(step_s, 4),
+        "step_s_min": round(min(seconds), 4),
+        "step_s_max": round(max(seconds), 4),
+        "peak_mb": round(peak_mb),
+        "model_gflop": round(gflop, 1),
+        "gemm_gflops": round(gemm, 1),
+        "fraction_of_peak": round(gflop / step_s / gemm, 3),
+    }
+    print(json.dumps(result))
