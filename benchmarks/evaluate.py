@@ -1,6 +1,7 @@
 """Evaluation of a window without gradients: `python benchmarks/evaluate.py RECIPE`."""
 
 import torch
+
 import whole
 
 options = whole.arguments("Seconds, memory and share of the machine's peak of evaluating one window.")

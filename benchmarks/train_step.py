@@ -1,8 +1,8 @@
 """A whole training step of a recipe, forward, backward, clipping and update: `python benchmarks/train_step.py RECIPE`."""
 
 import torch
-import whole
 
+import whole
 from elman.build import build_objective
 from elman.data.windows import Batch
 from elman.learning.bptt import bptt

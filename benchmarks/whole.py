@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import timing
 import torch
 
+import timing
 from elman.build import build_model
 from elman.config import Recipe, load_recipe
 from elman.cores.stack import Stack

@@ -61,7 +61,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="time a few steps, say parameters, memory and minutes, write nothing",
+        help="time a few steps, say parameters, memory and minutes; begin no run",
     )
     options.add_json(parser)
     options.add_machine(parser)

@@ -20,7 +20,7 @@ class Progress(msgspec.Struct):
         averaging: whether weights are being averaged.
         average_count: steps in the average.
         finished: nothing is left to do.
-        seconds: time spent training, over all sessions.
+        seconds: time spent training, resumptions included.
         nll_sum, count, penalty_sum, windows_logged: since the last line of metrics.
 
     """
