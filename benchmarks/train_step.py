@@ -1,4 +1,4 @@
-"""A whole training step of a recipe, forward, backward, clipping and update: `python benchmarks/train_step.py RECIPE`."""
+"""A whole training step: forward, backward, clipping, update: `python benchmarks/train_step.py RECIPE`."""
 
 import torch
 
