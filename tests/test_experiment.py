@@ -265,3 +265,62 @@ def test_command_line_from_training_to_scoring(corpus, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["difference"] == 0
     assert main(["evaluate", str(out), str(out), "--ensemble", "--ngram", "3", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["perplexity"] > 1
+
+
+SMALL = [
+    "training.epochs=1",
+    "training.batch_size=4",
+    "training.window.length=10",
+    "model.encoder.size=8",
+    "model.core.sizes=[8,8]",
+    "data.text.min_count=1",
+]
+
+
+def test_demo_prints_baselines_and_samples_and_can_be_run_again(corpus, tmp_path, capsys):
+    out = tmp_path / "demo"
+    settings = [part for setting in SMALL for part in ("--set", setting)]
+    arguments = ["demo", "--data", str(corpus), "--out", str(out), *settings]
+    assert main(arguments) == 0
+    first = capsys.readouterr().out
+    for expected in (
+        "unigram",
+        "Kneser-Ney 5-gram",
+        "this model",
+        f"report: {out}/report.html",
+        "more: elman generate",
+    ):
+        assert expected in first
+    assert (out / "report.html").stat().st_size > 10_000
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == first
+
+
+def test_dry_run_tells_the_cost_and_begins_no_run(corpus, tmp_path, capsys):
+    (tmp_path / "recipe.toml").write_text(config.dump_recipe(toy.recipe()))
+    out = tmp_path / "run"
+    command = ["train", f"{tmp_path}/recipe.toml", "--data", str(corpus), "--out", str(out), "--dry-run", "--json"]
+    assert main(command) == 0
+    cost = json.loads(capsys.readouterr().out)
+    assert cost["parameters"] == sum(p.numel() for p in Experiment(toy.recipe(), out, data=corpus).model.parameters())
+    assert cost["minutes"] == pytest.approx(cost["minutes_per_epoch"] * 2)
+    assert not out.exists()
+
+
+def test_tensorboard_gets_the_metrics(corpus, tmp_path, capsys):
+    (tmp_path / "recipe.toml").write_text(config.dump_recipe(toy.recipe(epochs=1)))
+    out = tmp_path / "run"
+    assert main(["train", f"{tmp_path}/recipe.toml", "--data", str(corpus), "--out", str(out), "--tensorboard"]) == 0
+    assert "this model" in capsys.readouterr().out
+    assert [path for path in (out / "tensorboard").iterdir() if "tfevents" in path.name]
+
+
+def test_stop_by_time_says_how_to_go_on(corpus, tmp_path, capsys):
+    (tmp_path / "recipe.toml").write_text(config.dump_recipe(toy.recipe()))
+    out = tmp_path / "run"
+    assert (
+        main(["train", f"{tmp_path}/recipe.toml", "--data", str(corpus), "--out", str(out), "--max-minutes", "0"]) == 0
+    )
+    captured = capsys.readouterr()
+    assert f"the time is over; go on with: elman train --resume --out {out}" in captured.err
+    assert main(["train", "--resume", "--out", str(out)]) == 0

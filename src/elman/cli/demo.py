@@ -59,5 +59,5 @@ def _print_samples(out: Path) -> None:
     import json
 
     for sample in json.loads((out / "samples.json").read_text(encoding="utf-8")):
-        print(f"\n{sample['prompt']} {sample['text']}".rstrip())
+        print("\n" + f"{sample['prompt']} {sample['text']}".strip())
     print(f"\nmore: elman generate {out} --prompt 'my lord ,' --tokens 100 --temperature 0.8")

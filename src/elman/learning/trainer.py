@@ -292,6 +292,8 @@ class Trainer:
         nll = self._validate()
         if self.progress.best is None or nll < self.progress.best:
             self.best.keep_for_now(self.model, self.average, self._facts(nll))
+        message = f"the time is over at validation perplexity {_perplexity(nll):.2f}"
+        self._write({"kind": "event", "event": "stop", "message": message})
         return Outcome.OUT_OF_TIME
 
     def save(self) -> str:
