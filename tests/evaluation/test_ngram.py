@@ -1,31 +1,77 @@
+import errno
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.numpy import load_file, save_file
 
+from elman import files
+from elman.errors import UserError
 from elman.evaluation.ngram import KneserNey, Unigram
 from reference.kneser_ney import SlowKneserNey
 
-V = 6
+SEEN, V = 6, 8
+"""Two words of the vocabulary are never in a stream."""
 
 
-def zipf(length, seed=0):
-    return np.random.default_rng(seed).zipf(1.6, length).clip(max=V) - 1
+def zipf(length, seed=0, words=SEEN, exponent=1.6):
+    return np.random.default_rng(seed).zipf(exponent, length).clip(max=words).astype(np.int32) - 1
+
+
+@pytest.fixture(scope="module")
+def model():
+    return KneserNey.train(zipf(200), V, 4)
+
+
+def assert_equals_the_dictionary_form(stream, text, vocabulary_size, order):
+    fast = KneserNey.train(stream, vocabulary_size, order)
+    slow = SlowKneserNey(stream.tolist(), vocabulary_size, min(order, len(stream)))
+    wanted = [slow.probability(word, text[:at].tolist()) for at, word in enumerate(text.tolist())]
+    np.testing.assert_allclose(np.exp(fast.log_prob(text)), wanted, rtol=1e-10)
+    return slow
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 5])
-@pytest.mark.parametrize("length", [3, 40, 400])
+@pytest.mark.parametrize("length", [1, 3, 40, 400])
 def test_equals_the_dictionary_form(order, length):
-    stream, text = zipf(length), zipf(60, seed=1)
-    order = min(order, length)
-    fast, slow = KneserNey.train(stream, V, order), SlowKneserNey(stream.tolist(), V, order)
-    wanted = [slow.probability(word, text[:at].tolist()) for at, word in enumerate(text)]
-    np.testing.assert_allclose(np.exp(fast.log_prob(text)), wanted, rtol=1e-10)
+    text = np.random.default_rng(1).integers(0, V, 60)
+    assert_equals_the_dictionary_form(zipf(length), np.concatenate([text, zipf(60, seed=1)]), V, order)
+
+
+def test_equals_the_dictionary_form_where_every_discount_is_estimated():
+    stream = zipf(3000, words=60, exponent=1.2)
+    slow = assert_equals_the_dictionary_form(stream, zipf(100, seed=1, words=60, exponent=1.2), 60, 4)
+    assert all(slow.discounts[m][1] != 0.5 and slow.discounts[m][3] != 1.5 for m in (2, 3, 4))
+
+
+@given(st.lists(st.integers(0, V - 1), min_size=1, max_size=30), st.integers(1, 6), st.randoms(use_true_random=False))
+def test_equals_the_dictionary_form_on_any_stream(stream, order, random):
+    text = np.array([random.randrange(V) for _ in range(10)] + stream)
+    assert_equals_the_dictionary_form(np.array(stream), text, V, order)
+
+
+def test_bigrams_by_hand():
+    # All discounts are 1/2. Each of the three words has one word in front of it: p1 = (1 - 1/2)/3 + 1/2 * 1/3 = 1/3.
+    model = KneserNey.train(np.array([0, 1, 0, 2]), 3, order=2)
+    np.testing.assert_allclose(model.distribution(), [1 / 3, 1 / 3, 1 / 3])
+    np.testing.assert_allclose(model.distribution([0]), [1 / 6, 5 / 12, 5 / 12])
+    np.testing.assert_allclose(model.distribution([1]), [2 / 3, 1 / 6, 1 / 6])
+    np.testing.assert_allclose(model.distribution([2]), [1 / 3, 1 / 3, 1 / 3])
+
+
+def test_discounts_by_hand():
+    # n1..n4 = 8, 4, 2, 1: Y = 1/2, D1 = 1/2, D2 = 5/4, D3+ = 2; 26 tokens, and 8/2 + 4 * 5/4 + 3 * 2 = 15 taken.
+    counts = [1] * 8 + [2] * 4 + [3] * 2 + [4] + [0]
+    distribution = KneserNey.train(np.repeat(np.arange(16), counts), 16, order=1).distribution()
+    taken = np.repeat([0.5, 1.25, 2, 0], [8, 4, 3, 1])
+    np.testing.assert_allclose(distribution, (counts - taken) / 26 + 15 / 26 / 16)
 
 
 @given(st.lists(st.integers(0, V - 1), max_size=7))
-def test_sums_to_one_after_any_history_and_agrees_with_log_prob(history):
-    model = KneserNey.train(zipf(200), V, 4)
+def test_sums_to_one_after_any_history_and_agrees_with_log_prob(model, history):
     distribution = model.distribution(history)
     assert distribution.sum() == pytest.approx(1, abs=1e-12)
     assert (distribution > 0).all()
@@ -33,17 +79,59 @@ def test_sums_to_one_after_any_history_and_agrees_with_log_prob(history):
     np.testing.assert_allclose(distribution, each, rtol=1e-12)
 
 
-def test_history_continues_a_stream():
-    model, text = KneserNey.train(zipf(300), V, 3), zipf(50, seed=2)
-    parts = [model.log_prob(text[:20]), model.log_prob(text[20:], text[:20])]
-    np.testing.assert_allclose(np.concatenate(parts), model.log_prob(text))
+@given(st.lists(st.integers(0, V - 1), min_size=1, max_size=25), st.integers(1, 30), st.data())
+def test_sums_to_one_whatever_was_read(stream, order, data):
+    model = KneserNey.train(np.array(stream), V, order)
+    for end in range(len(stream) + 1):
+        assert model.distribution(stream[:end]).sum() == pytest.approx(1, abs=1e-12)
+    assert model.distribution(data.draw(st.lists(st.integers(0, V - 1), max_size=6))).sum() == pytest.approx(
+        1, abs=1e-12
+    )
 
 
-def test_order_longer_than_the_text_and_one_word_alone():
-    assert KneserNey.train(np.array([1, 2]), V, 5).order == 2
-    alone = KneserNey.train(np.zeros(30, dtype=int), V, 3)
-    assert alone.distribution([0, 0]).sum() == pytest.approx(1)
+@pytest.mark.parametrize("cut", [0, 1, 2, 20, 50])
+def test_history_continues_a_stream(model, cut):
+    text = zipf(50, seed=2)
+    parts = [model.log_prob(text[:cut]), model.log_prob(text[cut:], text[:cut])]
+    np.testing.assert_array_equal(np.concatenate(parts), model.log_prob(text))
+
+
+def test_a_history_may_be_a_list_and_only_its_end_matters(model):
+    np.testing.assert_array_equal(model.log_prob(zipf(5), zipf(9)), model.log_prob(zipf(5), zipf(9).tolist()[-3:]))
+
+
+def test_no_tokens_have_no_probabilities(model):
+    assert model.log_prob(np.array([], dtype=np.int32), [1, 2]).shape == (0,)
+
+
+@pytest.mark.parametrize("order", [1, 3, 40])
+def test_one_distinct_word(order):
+    alone = KneserNey.train(np.zeros(30, dtype=np.int32), V, order)
+    assert alone.distribution([0, 0]).sum() == pytest.approx(1, abs=1e-12)
+    assert alone.distribution([0, 0]).argmax() == 0
     assert np.isfinite(alone.log_prob(np.arange(V))).all()
+
+
+def test_a_vocabulary_of_one_word_is_certain():
+    assert KneserNey.train(np.zeros(30, dtype=np.int32), 1, 3).distribution([0]) == pytest.approx([1])
+
+
+def test_order_longer_than_the_stream():
+    assert KneserNey.train(np.array([1, 2]), V, 5).order == 2
+
+
+@pytest.mark.parametrize("word", [-1, V])
+def test_words_outside_the_vocabulary_are_refused(model, word):
+    for act in (
+        lambda: KneserNey.train(np.array([0, word]), V),
+        lambda: model.log_prob(np.array([word])),
+        lambda: model.log_prob(np.array([0]), [word]),
+        lambda: model.distribution([word]),
+        lambda: Unigram.train(np.array([0, word]), V),
+        lambda: Unigram.train(np.array([0]), V).log_prob(np.array([word])),
+    ):
+        with pytest.raises(AssertionError, match="outside the vocabulary"):
+            act()
 
 
 def test_context_helps_where_the_source_has_memory():
@@ -55,4 +143,76 @@ def test_context_helps_where_the_source_has_memory():
 
 def test_unigram_adds_one():
     model = Unigram.train(np.array([0, 0, 1]), 3)
-    np.testing.assert_allclose(np.exp(model.log_prob(np.arange(3))), [3 / 6, 2 / 6, 1 / 6])
+    np.testing.assert_allclose(np.exp(model.log_prob(np.arange(3), [1])), [3 / 6, 2 / 6, 1 / 6])
+    np.testing.assert_allclose(model.distribution([2]), [3 / 6, 2 / 6, 1 / 6])
+
+
+@pytest.mark.parametrize("model", [KneserNey.train(zipf(200), V, 4), Unigram.train(zipf(200), V)])
+def test_a_saved_model_is_the_same_to_the_last_bit(model, tmp_path):
+    model.save(tmp_path / "model")
+    again = type(model).load(tmp_path / "model")
+    text = np.random.default_rng(3).integers(0, V, 100)
+    np.testing.assert_array_equal(again.log_prob(text), model.log_prob(text))
+    np.testing.assert_array_equal(again.distribution([0, 1]), model.distribution([0, 1]))
+
+
+def test_a_damaged_file_is_refused_at_every_byte(tmp_path):
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    KneserNey.train(zipf(20), V, 2).save(good)
+    content = good.read_bytes()
+    for at in range(0, len(content), 7):
+        bad.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        with pytest.raises(UserError, match=r"bad: "):
+            KneserNey.load(bad)
+        bad.write_bytes(content[:at])
+        with pytest.raises(
+            UserError, match=r"bad: truncated or not a model file \(.*\); train the kneser-ney model again"
+        ):
+            KneserNey.load(bad)
+
+
+def test_an_altered_count_is_refused(tmp_path):
+    path = tmp_path / "model"
+    KneserNey.train(zipf(20), V, 2).save(path)
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(UserError) as error:
+        KneserNey.load(path)
+    assert (
+        str(error.value) == f"{path}: altered since it was written (its digest does not match); train the model again"
+    )
+
+
+def test_another_kind_of_file_is_refused(tmp_path):
+    path = tmp_path / "model"
+    with pytest.raises(UserError) as error:
+        KneserNey.load(path)
+    assert str(error.value) == f"{path}: no such file; give the file of a saved kneser-ney model"
+    Unigram.train(zipf(20), V).save(path)
+    with pytest.raises(UserError) as error:
+        KneserNey.load(path)
+    assert str(error.value) == f"{path}: found unigram; give the file of a kneser-ney model"
+    save_file(load_file(path), path)
+    with pytest.raises(UserError) as error:
+        Unigram.load(path)
+    assert str(error.value) == f"{path}: found something else; give the file of a unigram model"
+
+
+def test_a_full_disk_leaves_the_previous_file(model, tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    path.write_bytes(b"previous")
+
+    def full(_path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files, "_flush", full)
+    with pytest.raises(UserError, match="the disk is full; the previous file, if any, is untouched"):
+        model.save(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["model"]
+    assert path.read_bytes() == b"previous"
+
+
+def test_needs_no_torch():
+    code = "import sys, elman.evaluation.ngram; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

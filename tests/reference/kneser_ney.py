@@ -1,51 +1,40 @@
-"""Interpolated modified Kneser-Ney with dictionaries, word by word, as Chen & Goodman (1999) write it."""
+"""Interpolated modified Kneser-Ney with dictionaries, word by word, as Chen & Goodman (1999) define it."""
 
-from collections import Counter, defaultdict
-
-
-def counts_of(stream, order):
-    """length -> Counter of n-grams: occurrences at the top, distinct preceding words below."""
-    grams = {m: [tuple(stream[i : i + m]) for i in range(len(stream) - m + 1)] for m in range(1, order + 1)}
-    counts = {order: Counter(grams[order])}
-    for m in range(1, order):
-        before = defaultdict(set)
-        for gram in grams[m + 1]:
-            before[gram[1:]].add(gram[0])
-        counts[m] = Counter({gram: len(before[gram]) for gram in set(grams[m])})
-    return counts
-
-
-def discounts_of(counter):
-    n = Counter(min(count, 5) for count in counter.values())
-    result = {1: 0.5, 2: 1.0, 3: 1.5}
-    if all(n[k] for k in (1, 2, 3, 4)):
-        y = n[1] / (n[1] + 2 * n[2])
-        for k in (1, 2, 3):
-            d = k - (k + 1) * y * n[k + 1] / n[k]
-            if 0 < d <= k:
-                result[k] = d
-    return result
+from collections import Counter
 
 
 class SlowKneserNey:
+    """p(w | h) = (c(h w) - D(c(h w))) / c(h .) + gamma(h) p(w | h').
+
+    c(g) counts occurrences at the highest order and is N1+(. g) below;
+    gamma(h) = (D1 N1(h .) + D2 N2(h .) + D3+ N3+(h .)) / c(h .).
+    """
+
     def __init__(self, stream, vocabulary_size, order):
         self.order, self.vocabulary_size = order, vocabulary_size
-        self.counts = counts_of(stream, order)
-        self.discounts = {m: discounts_of(counter) for m, counter in self.counts.items()}
+        windows = {m: list(zip(*(stream[i:] for i in range(m)), strict=False)) for m in range(1, order + 1)}
+        self.counts = {m: Counter(gram[1:] for gram in set(windows[m + 1])) for m in range(1, order)}
+        self.counts[order] = Counter(windows[order])
+        self.discounts = {m: discounts(counter.values()) for m, counter in self.counts.items()}
 
     def probability(self, word, history):
-        history = tuple(history)[-(self.order - 1) :] if self.order > 1 else ()
-        return self._interpolated(word, history)
-
-    def _interpolated(self, word, history):
-        below = self._interpolated(word, history[1:]) if history else 1 / self.vocabulary_size
-        m = len(history) + 1
-        following = {g: c for g, c in self.counts[m].items() if g[:-1] == history and c > 0}
-        total = sum(following.values())
-        if total == 0:
+        history = tuple(history)[max(0, len(history) - self.order + 1) :]
+        below = self.probability(word, history[1:]) if history else 1 / self.vocabulary_size
+        counts, d = self.counts[len(history) + 1], self.discounts[len(history) + 1]
+        after = [counts[(*history, v)] for v in range(self.vocabulary_size) if (*history, v) in counts]
+        if not after:
             return below
-        d = self.discounts[m]
-        taken = sum(min(d[min(c, 3)], c) for c in following.values())
-        c = following.get((*history, word), 0)
-        own = c - min(d[min(c, 3)], c) if c else 0
-        return own / total + taken / total * below
+        gamma = (d[1] * after.count(1) + d[2] * after.count(2) + d[3] * sum(c >= 3 for c in after)) / sum(after)
+        count = counts.get((*history, word), 0)
+        return (count - d[min(count, 3)]) / sum(after) + gamma * below
+
+
+def discounts(counts):
+    """D by count, 3 for three and more; half the count where a count of counts is zero or D is not in (0, count]."""
+    n1, n2, n3, n4 = (list(counts).count(k) for k in (1, 2, 3, 4))
+    halves = {0: 0, 1: 0.5, 2: 1, 3: 1.5}
+    if 0 in (n1, n2, n3, n4):
+        return halves
+    y = n1 / (n1 + 2 * n2)
+    wanted = {0: 0, 1: 1 - 2 * y * n2 / n1, 2: 2 - 3 * y * n3 / n2, 3: 3 - 4 * y * n4 / n3}
+    return {k: d if 0 < d <= k else halves[k] for k, d in wanted.items()}
