@@ -70,6 +70,14 @@ def test_discounts_by_hand():
     np.testing.assert_allclose(distribution, (counts - taken) / 26 + 15 / 26 / 16)
 
 
+def test_a_discount_that_would_be_negative_is_half_the_count():
+    # n1..n4 = 4, 1, 1, 2: Y = 2/3, D1 = 2/3, D2 = 2 - 2 = 0 and D3+ = 3 - 16/3 do not discount; 17 tokens.
+    counts = [1] * 4 + [2, 3, 4, 4]
+    distribution = KneserNey.train(np.repeat(np.arange(8), counts), 8, order=1).distribution()
+    taken = np.array([2 / 3] * 4 + [1, 1.5, 1.5, 1.5])
+    np.testing.assert_allclose(distribution, (counts - taken) / 17 + taken.sum() / 17 / 8)
+
+
 @given(st.lists(st.integers(0, V - 1), max_size=7))
 def test_sums_to_one_after_any_history_and_agrees_with_log_prob(model, history):
     distribution = model.distribution(history)

@@ -30,11 +30,11 @@ class SlowKneserNey:
 
 
 def discounts(counts):
-    """D by count, 3 for three and more; half the count where a count of counts is zero or D is not in (0, count]."""
+    """D by count, 3 for three and more; half the count where a count of counts is zero or D would not be positive."""
     n1, n2, n3, n4 = (list(counts).count(k) for k in (1, 2, 3, 4))
     halves = {0: 0, 1: 0.5, 2: 1, 3: 1.5}
     if 0 in (n1, n2, n3, n4):
         return halves
     y = n1 / (n1 + 2 * n2)
     wanted = {0: 0, 1: 1 - 2 * y * n2 / n1, 2: 2 - 3 * y * n3 / n2, 3: 3 - 4 * y * n4 / n3}
-    return {k: d if 0 < d <= k else halves[k] for k, d in wanted.items()}
+    return {k: d if d > 0 else halves[k] for k, d in wanted.items()}

@@ -168,10 +168,10 @@ class KneserNey:
         return cls([NGrams(tensors[f"keys.{n}"], tensors[f"counts.{n}"]) for n in orders], size)
 
     def _find(self, level: Level, context: Int64s, words: Int64s) -> Int64s:
-        """The numbers of context-and-word n-grams; -1 where one was not seen."""
+        """The numbers of context-and-word n-grams; -1 where unseen, as after context -1, whose keys are negative."""
         keys = context * self.vocabulary_size + words
         place = np.minimum(np.searchsorted(level.keys, keys), len(level.keys) - 1)
-        return np.where((context >= 0) & (level.keys[place] == keys), place, -1)
+        return np.where(level.keys[place] == keys, place, -1)
 
 
 class Unigram:
@@ -236,8 +236,8 @@ def _interpolate(level: Level, context: Int64s, found: Int64s, below: Floats) ->
 def _discounts(counts: Int64s) -> Floats:
     """D by count (0, 1, 2, 3 and more), from how many n-grams have counts 1 to 4 (Chen & Goodman 1999).
 
-    Where a small text has no n-gram of one of these counts, or a discount falls outside (0, count], it is half the
-    count, with 1.5 for three and more.
+    A discount is half the count (1.5 for three and more) where it would not be positive, and at every count of a
+    level that has no n-gram of one of these counts, as in a small text.
     """
     of = np.bincount(np.minimum(counts, 5), minlength=6).astype(np.float64)
     discounts = np.array([0.0, 0.5, 1.0, 1.5])
@@ -246,7 +246,7 @@ def _discounts(counts: Int64s) -> Floats:
     ratio = of[1] / (of[1] + 2 * of[2])
     for count in (1, 2, 3):
         value = count - (count + 1) * ratio * of[count + 1] / of[count]
-        if 0 < value <= count:
+        if value > 0:
             discounts[count] = value
     return discounts
 
