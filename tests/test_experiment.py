@@ -324,3 +324,11 @@ def test_stop_by_time_says_how_to_go_on(corpus, tmp_path, capsys):
     captured = capsys.readouterr()
     assert f"the time is over; go on with: elman train --resume --out {out}" in captured.err
     assert main(["train", "--resume", "--out", str(out)]) == 0
+
+
+def test_a_run_finds_its_text_from_any_folder(corpus, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(corpus.parent)
+    Experiment(toy.recipe(epochs=1), tmp_path / "run", data=corpus.name).train()
+    monkeypatch.chdir(tmp_path)
+    assert main(["evaluate", "run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tokens"] == 200

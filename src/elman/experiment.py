@@ -14,6 +14,7 @@ import torch
 import elman
 from elman import config
 from elman.build import build_model
+from elman.data.catalog import is_known
 from elman.data.corpus import Corpus, open_corpus
 from elman.data.detokenise import detokenise
 from elman.data.windows import EvaluationWindows, start_symbol
@@ -63,7 +64,7 @@ class Experiment:
         if source is None:
             raise UserError("no text to train on: give --data, or a recipe with data.corpus")
         _require_place(out, recipe, resume)
-        self.corpus: Corpus = open_corpus(str(source), recipe.data.text, progress=progress)
+        self.corpus: Corpus = open_corpus(_from_anywhere(str(source)), recipe.data.text, progress=progress)
         if resume:
             _require_same_data(out, self.corpus)
         torch.manual_seed(recipe.seed)
@@ -217,6 +218,11 @@ def environment(device: torch.device) -> dict[str, Any]:
 def write_json(path: Path, value: Any) -> None:
     """Write JSON, wholly or not at all."""
     write_atomic(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def _from_anywhere(source: str) -> str:
+    """A source that means the same from every working folder: names stay, paths become absolute."""
+    return source if is_known(source) else str(Path(source).absolute())
 
 
 def _require_place(out: Path, recipe: config.Recipe, resume: bool) -> None:
