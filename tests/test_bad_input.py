@@ -268,3 +268,13 @@ def test_damaged_state_file(capsys, trained, tmp_path):
 def test_written_files_are_readable_by_others(trained):
     assert stat.S_IMODE((trained / "model.safetensors").stat().st_mode) == 0o644
     assert json.loads((trained / "data.json").read_text())["splits"]["train"]["tokens"] == 1200
+
+
+@pytest.mark.parametrize("content", [None, "", "{", "[]", '{"source": "x"}'])
+def test_data_facts_missing_or_damaged(capsys, recipe, corpus, run, content):
+    file = run / "data.json"
+    file.unlink() if content is None else file.write_text(content)
+    message = f"elman: {file}: missing or damaged; restore the file of the run, or train again"
+    assert complaint(capsys, "evaluate", run) == message
+    assert train(capsys, recipe, corpus, run, "--resume") == message
+    assert complaint(capsys, "train", "--resume", "--out", run) == message

@@ -10,7 +10,7 @@ import elman
 ROOT = Path(elman.__file__).parent
 
 LAYERS = (
-    ("errors", "files", "device"),
+    ("errors", "files", "device", "units"),
     ("data",),
     ("config", "config_errors", "recipe_book", "state", "dropout", "cells.cell", "output.activation"),
     ("kernels",),

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import torch
 
@@ -29,7 +28,7 @@ from elman.generation import Sampling
 from elman.learning.trainer import Trainer
 from elman.learning.watching import Outcome, Watcher
 from elman.model import LanguageModel
-from elman.run import Run, load
+from elman.run import Run, data_facts, load
 
 
 class Experiment:
@@ -37,7 +36,7 @@ class Experiment:
 
     Args:
         recipe: what to do.
-        data: the text; None takes the recipe's corpus.
+        data: the text; None takes that of the run to resume, else the recipe's corpus.
         out: the run folder.
         device: where to train.
         resume: go on with the run in `out`.
@@ -60,10 +59,10 @@ class Experiment:
         progress: Any = None,
     ) -> None:
         self.recipe, self.out, self.device, self.resume = recipe, out, torch.device(device), resume
-        source = data if data is not None else recipe.data.corpus
+        _require_place(out, recipe, resume)
+        source = data if data is not None else data_facts(out)["source"] if resume else recipe.data.corpus
         if source is None:
             raise UserError("no text to train on: give --data, or a recipe with data.corpus")
-        _require_place(out, recipe, resume)
         self.corpus: Corpus = open_corpus(_from_anywhere(str(source)), recipe.data.text, progress=progress)
         if resume:
             _require_same_data(out, self.corpus)
@@ -145,10 +144,11 @@ class Experiment:
         return evaluate(model, windows).nll
 
     def _write_folder(self) -> None:
-        write_atomic(self.out / "recipe.toml", config.dump_recipe(self.recipe))
         self.corpus.vocabulary.save(self.out / "vocabulary.tsv")
         write_json(self.out / "data.json", self.corpus.describe())
         write_json(self.out / "environment.json", environment(self.device))
+        # Last, since a folder with a recipe is a run: killed before this, the folder is still free.
+        write_atomic(self.out / "recipe.toml", config.dump_recipe(self.recipe))
 
     def _surprisal(self, run: Run, tokens: int = 120) -> dict[str, Any]:
         """A passage of the test split with the surprisal of each word."""
@@ -244,7 +244,7 @@ def _require_place(out: Path, recipe: config.Recipe, resume: bool) -> None:
 
 
 def _require_same_data(out: Path, corpus: Corpus) -> None:
-    facts = msgspec.json.decode((out / "data.json").read_bytes())
+    facts = data_facts(out)
     if facts["digest"] != corpus.digest:
         raise UserError(
             f"--resume with other data: the text of {corpus.source} has changed since {out} was started (its digest is"

@@ -71,7 +71,7 @@ class Run:
     @functools.cached_property
     def facts(self) -> dict[str, Any]:
         """data.json: where the text came from, and its counts."""
-        return json.loads((self.path / "data.json").read_text(encoding="utf-8"))
+        return data_facts(self.path)
 
     def corpus(self, data: str | Path | None = None, **options: Any) -> Corpus:
         """The run's corpus, or another one encoded with the run's vocabulary."""
@@ -128,6 +128,23 @@ class Run:
 def load(path: Path | str, device: torch.device | str = "cpu") -> Run:
     """Open a run folder."""
     return Run(path, device)
+
+
+def data_facts(folder: Path) -> dict[str, Any]:
+    """data.json of a run folder: where its text came from, its counts and digest.
+
+    Raises:
+        UserError: it is missing or damaged.
+
+    """
+    path = folder / "data.json"
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        facts = None
+    if not isinstance(facts, dict) or not {"source", "digest"} <= facts.keys():
+        raise UserError(f"{path}: missing or damaged; restore the file of the run, or train again")
+    return facts
 
 
 def load_model(

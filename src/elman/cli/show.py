@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
 from rich.table import Table
 
+from elman.units import perplexity
+
 if TYPE_CHECKING:
     from elman.data.windows import Span
     from elman.learning.progress import Progress as TrainingProgress
@@ -108,7 +110,7 @@ class TrainingBar:
             completed=progress.step,
             epoch=progress.epoch + 1,
             loss=self.smooth,
-            ppl=math.exp(min(self.smooth, 700)),
+            ppl=perplexity(self.smooth),
             speed=self.tokens / elapsed,
             left=duration(left),
         )

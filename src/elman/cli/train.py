@@ -1,7 +1,6 @@
 """elman train."""
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,14 +78,11 @@ def run(args: argparse.Namespace) -> int:
     out = args.out or Path("runs") / recipe_path.stem
     device = options.use_machine(args)
     options.at_least(0, "--max-minutes", args.max_minutes)
-    data = args.data
-    if args.resume and data is None:
-        data = _source_of(out)
     if args.dry_run:
-        return dry_run(recipe, data, device, args.json)
+        return dry_run(recipe, args.data, device, args.json)
     with show.preparing() as progress:
         experiment = Experiment(
-            recipe, out, data=data, device=device, resume=args.resume, init=args.init, progress=progress
+            recipe, out, data=args.data, device=device, resume=args.resume, init=args.init, progress=progress
         )
     return conduct(experiment, args)
 
@@ -176,15 +172,3 @@ def _recipe_path(args: argparse.Namespace) -> Path:
     if not (args.out / "recipe.toml").is_file():
         raise UserError(f"{args.out} is not a run folder: it has no recipe.toml; nothing to resume, leave out --resume")
     return args.out / "recipe.toml"
-
-
-def _source_of(out: Path) -> str | None:
-    import json
-
-    try:
-        return json.loads((out / "data.json").read_text(encoding="utf-8"))["source"]
-    except FileNotFoundError:
-        return None
-    except (KeyError, ValueError):
-        print(f"elman: {out / 'data.json'} is damaged; give --data", file=sys.stderr)
-        return None

@@ -11,6 +11,7 @@ from torch import Tensor
 from elman.data.windows import EvaluationWindows
 from elman.model import LanguageModel
 from elman.state import restart
+from elman.units import perplexity
 
 
 class Score(msgspec.Struct, frozen=True):
@@ -27,7 +28,7 @@ class Score(msgspec.Struct, frozen=True):
     @property
     def perplexity(self) -> float:
         """Exp of nats a token."""
-        return math.exp(min(self.nll, 700.0))
+        return perplexity(self.nll)
 
     @property
     def bits(self) -> float:

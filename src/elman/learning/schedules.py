@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TypeAlias, assert_never
 
 from elman import config
+from elman.units import perplexity
 
 Schedule: TypeAlias = config.Constant | config.Decay | config.Plateau | config.Steps | config.Cosine
 
@@ -46,9 +47,9 @@ def rate(schedule: Schedule, lr: float, epoch: float, epochs: int, history: Sequ
 def _plateaus(schedule: config.Plateau, history: Sequence[float]) -> int:
     best, waited, plateaus = math.inf, 0, 0
     for nll in history:
-        perplexity = math.exp(min(nll, 700.0))
-        waited = 0 if perplexity < best - schedule.threshold else waited + 1
-        best = min(best, perplexity)
+        value = perplexity(nll)
+        waited = 0 if value < best - schedule.threshold else waited + 1
+        best = min(best, value)
         if waited >= schedule.patience:
             plateaus, waited = plateaus + 1, 0
     return plateaus

@@ -27,6 +27,7 @@ from elman.learning.watching import Outcome, Watcher
 from elman.model import LanguageModel
 from elman.objective.loss import Loss
 from elman.state import State, restart
+from elman.units import perplexity
 
 
 class Trainer:
@@ -149,12 +150,13 @@ class Trainer:
             progress.average_count = self.average.count
         progress.step += 1
         progress.window += 1
-        progress.nll_sum += loss.nll_sum.item()
-        progress.count += int(loss.num_counted.item())
+        nll_sum, counted = loss.nll_sum.item(), int(loss.num_counted.item())
+        progress.nll_sum += nll_sum
+        progress.count += counted
         progress.penalty_sum += loss.penalty.item()
         progress.windows_logged += 1
         for watcher in self.watchers:
-            watcher.step(progress, span, loss.nll_sum.item() / loss.num_counted.item())
+            watcher.step(progress, span, nll_sum / counted)
         if progress.step % training.log_every == 0:
             self._log(lr, norm.item())
 
@@ -167,7 +169,7 @@ class Trainer:
                 "kind": "train",
                 "loss": nll,
                 "penalty": progress.penalty_sum / progress.windows_logged,
-                "perplexity": _perplexity(nll),
+                "perplexity": perplexity(nll),
                 "lr": lr,
                 "grad_norm": norm,
                 "tokens_per_s": progress.count / max(1e-9, now - self._told_at),
@@ -197,7 +199,7 @@ class Trainer:
             {
                 "kind": "valid",
                 "nll": nll,
-                "perplexity": _perplexity(nll),
+                "perplexity": perplexity(nll),
                 "best": best,
                 "averaged": self.average is not None,
             }
@@ -292,7 +294,7 @@ class Trainer:
         nll = self._validate()
         if self.progress.best is None or nll < self.progress.best:
             self.best.keep_for_now(self.model, self.average, self._facts(nll))
-        message = f"the time is over at validation perplexity {_perplexity(nll):.2f}"
+        message = f"the time is over at validation perplexity {perplexity(nll):.2f}"
         self._write({"kind": "event", "event": "stop", "message": message})
         return Outcome.OUT_OF_TIME
 
@@ -326,7 +328,3 @@ class Trainer:
         self.journal.append(record)
         for watcher in self.watchers:
             watcher.record(record)
-
-
-def _perplexity(nll: float) -> float:
-    return math.exp(min(nll, 700.0))

@@ -44,12 +44,12 @@ class Flat(Choice):
 
     def log_probs(self, context: Tensor) -> Tensor:
         """Log-probabilities [N, K, V]."""
-        scores = LOG_G[self.activation](linear(context, self.weight, self.offset()))
+        scores = self._scores(context)
         return scores - scores.logsumexp(-1, keepdim=True)
 
     def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
         """Log-probability of the target, [N, K]."""
-        scores = LOG_G[self.activation](linear(context, self.weight, self.offset()))
+        scores = self._scores(context)
         chosen = scores.gather(-1, target.view(-1, 1, 1).expand(-1, scores.shape[1], 1))
         return chosen.squeeze(-1) - scores.logsumexp(-1)
 
@@ -68,3 +68,6 @@ class Flat(Choice):
         return mixture.mixture_nll(
             context, log_prior, self.weight, self.offset(), target, position_weight, self.activation
         )
+
+    def _scores(self, context: Tensor) -> Tensor:
+        return LOG_G[self.activation](linear(context, self.weight, self.offset()))
