@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from elman import config
-from elman.learning.optimisers import add_l1, build_optimiser, clip_gradients, set_rate
+from elman.learning.optimisers import add_l1, build_optimiser, clip_gradients
 
 
 def parameters():
@@ -53,7 +53,7 @@ def test_optimisers_are_their_rules(rule):
     for lr in (0.1, 0.1, 0.02):
         w.grad = torch.randn_like(w)
         expected = transcription(expected, w.grad + 0.01 * expected, memory, lr)
-        set_rate(optimiser, lr)
+        optimiser.lr = lr
         optimiser.step()
         torch.testing.assert_close(w.detach(), expected)
 

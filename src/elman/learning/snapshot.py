@@ -1,12 +1,12 @@
 """A trainer's whole state as named tensors and facts, and back: what makes a resumed run the same run."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from elman.learning.averaging import Average
+from elman.learning.optimisers import Optimiser
 from elman.state import State, leaves, rebuild
 
 
@@ -24,15 +24,11 @@ def load_model(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
         parameter.copy_(tensors[name])
 
 
-def gather(
-    model: nn.Module, optimiser: torch.optim.Optimizer, average: Average | None, state: State | None
-) -> dict[str, Tensor]:
+def gather(model: nn.Module, optimiser: Optimiser, average: Average | None, state: State | None) -> dict[str, Tensor]:
     """All tensors of a training run, prefixed by what they belong to."""
     tensors = {f"model/{name}": tensor for name, tensor in model_tensors(model).items()}
-    for index, entries in optimiser.state_dict()["state"].items():
-        for key, value in entries.items():
-            if isinstance(value, Tensor):
-                tensors[f"optimiser/{index}/{key}"] = value
+    for name, values in optimiser.memory.items():
+        tensors |= {f"optimiser/{name}/{index}": value for index, value in enumerate(values)}
     if average is not None:
         tensors |= {f"average/{index}": value for index, value in enumerate(average.values)}
     if state is not None:
@@ -43,14 +39,12 @@ def gather(
     return tensors
 
 
-def restore_optimiser(optimiser: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+def restore_optimiser(optimiser: Optimiser, tensors: Mapping[str, Tensor]) -> None:
     """Momenta, squared averages and step counts; rates come from the recipe."""
-    entries: dict[int, dict[str, Any]] = {}
-    for name, tensor in _under("optimiser/", tensors).items():
-        index, key = name.split("/")
-        entries.setdefault(int(index), {})[key] = tensor
-    groups = optimiser.state_dict()["param_groups"]
-    optimiser.load_state_dict({"state": entries, "param_groups": groups})
+    for name, values in optimiser.memory.items():
+        saved = _under(f"optimiser/{name}/", tensors)
+        for index, value in enumerate(values):
+            value.copy_(saved[str(index)])
 
 
 def restore_average(average: Average, tensors: Mapping[str, Tensor], count: int) -> None:

@@ -19,7 +19,7 @@ from elman.learning.best import BestModel
 from elman.learning.bptt import bptt
 from elman.learning.interrupts import StopRequest, listening
 from elman.learning.journal import Journal
-from elman.learning.optimisers import add_l1, build_optimiser, clip_gradients, set_rate
+from elman.learning.optimisers import add_l1, build_optimiser, clip_gradients
 from elman.learning.phases import Phase, phases_of
 from elman.learning.progress import Progress
 from elman.learning.schedules import rate
@@ -137,13 +137,13 @@ class Trainer:
         assert batch.fresh is not None
         state = beginning if self.state is None else restart(self.state, batch.fresh, beginning)
         self.model.train()
-        self.optimiser.zero_grad(set_to_none=True)
+        self.optimiser.zero_grad()
         loss, self.state = bptt(self.model, self.objective, batch, state, training.slices)
         add_l1(self.parameters, training.l1)
         norm = clip_gradients(self.parameters, training.clip, training.clip_by)
         self._require_finite(loss, norm)
         lr = self._rate() * (span.length / training.window.length if training.window.random else 1.0)
-        set_rate(self.optimiser, lr)
+        self.optimiser.lr = lr
         self.optimiser.step()
         if self.average is not None:
             self.average.update()

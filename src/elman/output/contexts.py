@@ -90,9 +90,9 @@ class Mixture(ContextLayer):
     def forward(self, trace: Trace) -> Contexts:
         """Project every level that has heads, and weigh the components by the top."""
         parts = [self._project(trace, level).unflatten(-1, (count, self.size)) for level, count in self.heads.items()]
-        vectors = torch.cat(parts, dim=-2)
+        vectors = torch.cat(parts, dim=-2) if len(parts) > 1 else parts[0]
         if not self.linear:
-            vectors = vectors.tanh()
+            vectors = vectors.tanh_()
         rate = self.drop if self.training else 0.0
         if rate and self.shared_mask:
             vectors = vectors * dropout.elementwise(torch.ones_like(vectors[:1, :, :1]), rate)
