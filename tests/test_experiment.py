@@ -51,7 +51,7 @@ class StopAt:
 
     def end(self): ...
 
-    def step(self, progress, span, loss):
+    def step(self, progress, tokens, loss):
         if progress.step == self.at:
             os.kill(os.getpid(), signal.SIGTERM)
 

@@ -16,7 +16,6 @@ from rich.table import Table
 from elman.units import perplexity
 
 if TYPE_CHECKING:
-    from elman.data.windows import Span
     from elman.learning.progress import Progress as TrainingProgress
 
 
@@ -94,17 +93,16 @@ class TrainingBar:
             "left": "?",
         }
         self.task = self.bar.add_task("", total=self.total, completed=progress.step, **fields)
-        self.smooth, self.tokens, self.steps = math.nan, 0, 0
+        self.smooth, self.tokens, self.first = math.nan, 0, progress.step
         self.started = time.monotonic()
         self.bar.start()
 
-    def step(self, progress: "TrainingProgress", span: "Span", loss: float) -> None:
+    def step(self, progress: "TrainingProgress", tokens: int, loss: float) -> None:
         """Advance."""
         self.smooth = loss if math.isnan(self.smooth) else 0.98 * self.smooth + 0.02 * loss
-        self.steps += 1
-        self.tokens += span.length * self.columns
+        self.tokens += tokens
         elapsed = time.monotonic() - self.started
-        left = elapsed / self.steps * max(0, self.total - progress.step)
+        left = elapsed / (progress.step - self.first) * max(0, self.total - progress.step)
         self.bar.update(
             self.task,
             completed=progress.step,
@@ -114,9 +112,6 @@ class TrainingBar:
             speed=self.tokens / elapsed,
             left=duration(left),
         )
-
-    columns = 1
-    """Columns of a batch, for the speed."""
 
     def record(self, record: dict[str, Any]) -> None:
         """A line for validations and events; where there is no terminal, for training too."""
@@ -151,7 +146,7 @@ class TensorBoard:
     def begin(self, epochs: int, windows: int, progress: "TrainingProgress") -> None:
         """Nothing to do."""
 
-    def step(self, progress: "TrainingProgress", span: "Span", loss: float) -> None:
+    def step(self, progress: "TrainingProgress", tokens: int, loss: float) -> None:
         """Nothing to do."""
 
     def record(self, record: dict[str, Any]) -> None:

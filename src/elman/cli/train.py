@@ -100,7 +100,6 @@ def conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
         console.print(f"  {name:5} {len(split.tokens):>11,} tokens, {split.unknown:,} unknown")
     console.print(f"  vocabulary {len(corpus.vocabulary):,}")
     bar = show.TrainingBar()
-    bar.columns = recipe.training.batch_size
     watchers: list[Watcher] = [bar]
     if args.tensorboard:
         watchers.append(show.TensorBoard(out))

@@ -23,9 +23,9 @@ from elman.learning.optimisers import add_l1, build_optimiser, clip_gradients
 from elman.learning.phases import Phase, phases_of
 from elman.learning.progress import Progress
 from elman.learning.schedules import rate
+from elman.learning.tally import Tally
 from elman.learning.watching import Outcome, Watcher
 from elman.model import LanguageModel
-from elman.objective.loss import Loss
 from elman.state import State, restart
 from elman.units import perplexity
 
@@ -69,6 +69,7 @@ class Trainer:
         self.average: Average | None = None
         self.journal = Journal(folder / "metrics.jsonl")
         self.best = BestModel(folder)
+        self.tally = Tally(model.device)
         self._told_at = self._saved_at = self._begun_at = time.monotonic()
         self.state: State | None = None
         self._enter_phase()
@@ -141,26 +142,46 @@ class Trainer:
         loss, self.state = bptt(self.model, self.objective, batch, state, training.slices)
         add_l1(self.parameters, training.l1)
         norm = clip_gradients(self.parameters, training.clip, training.clip_by)
-        self._require_finite(loss, norm)
         lr = self._rate() * (span.length / training.window.length if training.window.random else 1.0)
+        progress.step += 1
+        progress.window += 1
+        progress.windows_logged += 1
+        self.tally.add(loss, norm)
+        if self.tally.due:
+            self._settle()
         self.optimiser.lr = lr
         self.optimiser.step()
         if self.average is not None:
             self.average.update()
             progress.average_count = self.average.count
-        progress.step += 1
-        progress.window += 1
-        nll_sum, counted = loss.nll_sum.item(), int(loss.num_counted.item())
-        progress.nll_sum += nll_sum
-        progress.count += counted
-        progress.penalty_sum += loss.penalty.item()
-        progress.windows_logged += 1
-        for watcher in self.watchers:
-            watcher.step(progress, span, nll_sum / counted)
         if progress.step % training.log_every == 0:
-            self._log(lr, norm.item())
+            self._log(lr, norm)
 
-    def _log(self, lr: float, norm: float) -> None:
+    def _settle(self) -> None:
+        """Take what the last steps came to into the progress.
+
+        Raises:
+            UserError: a loss or a gradient was not finite.
+
+        """
+        if not self.tally.steps:
+            return
+        progress, sums = self.progress, self.tally.take()
+        if not sums.finite:
+            weight = torch.stack([parameter.detach().norm() for parameter in self.parameters]).norm().item()
+            raise UserError(
+                f"the loss is not finite at step {progress.step} (loss {sums.loss:.3g}, gradient norm {sums.norm:.3g},"
+                f" weight norm {weight:.3g}); the last good checkpoint is kept in {self.folder}; try a lower"
+                " training.optimiser.lr or a smaller training.clip"
+            )
+        progress.nll_sum += sums.nll
+        progress.count += sums.positions
+        progress.penalty_sum += sums.penalty
+        for watcher in self.watchers:
+            watcher.step(progress, sums.positions, sums.nll / max(1, sums.positions))
+
+    def _log(self, lr: float, norm: torch.Tensor) -> None:
+        self._settle()
         progress = self.progress
         now = time.monotonic()
         nll = progress.nll_sum / progress.count
@@ -171,7 +192,7 @@ class Trainer:
                 "penalty": progress.penalty_sum / progress.windows_logged,
                 "perplexity": perplexity(nll),
                 "lr": lr,
-                "grad_norm": norm,
+                "grad_norm": norm.item(),
                 "tokens_per_s": progress.count / max(1e-9, now - self._told_at),
             }
         )
@@ -192,6 +213,7 @@ class Trainer:
 
     def _check(self) -> float:
         """Validate, keep the best model, and see whether averaging should begin or the phase should end."""
+        self._settle()
         progress, phase = self.progress, self.phase
         nll = self._validate()
         best = progress.best is None or nll < progress.best
@@ -300,6 +322,7 @@ class Trainer:
 
     def save(self) -> str:
         """Write the checkpoint and return its digest."""
+        self._settle()
         now = time.monotonic()
         self.progress.seconds += now - self._begun_at
         self._begun_at = self._saved_at = now
@@ -309,16 +332,6 @@ class Trainer:
 
     def _facts(self, nll: float) -> dict[str, Any]:
         return {**self.facts, "step": self.progress.step, "epoch": self._epoch(), "valid_nll": nll}
-
-    def _require_finite(self, loss: Loss, norm: torch.Tensor) -> None:
-        if torch.isfinite(loss.objective) and torch.isfinite(norm):
-            return
-        weight = torch.stack([parameter.detach().norm() for parameter in self.parameters]).norm().item()
-        raise UserError(
-            f"the loss is not finite at step {self.progress.step + 1} (loss {loss.objective.item():.3g}, gradient norm"
-            f" {norm.item():.3g}, weight norm {weight:.3g}); the last good checkpoint is kept in {self.folder}; try a"
-            " lower training.optimiser.lr or a smaller training.clip"
-        )
 
     def _write(self, record: dict[str, Any]) -> None:
         progress = self.progress

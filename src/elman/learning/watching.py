@@ -3,7 +3,6 @@
 import enum
 from typing import Any, Protocol
 
-from elman.data.windows import Span
 from elman.learning.progress import Progress
 
 
@@ -21,8 +20,8 @@ class Watcher(Protocol):
     def begin(self, epochs: int, windows: int, progress: Progress) -> None:
         """Training begins, or goes on, at `progress`; an epoch has about `windows` windows."""
 
-    def step(self, progress: Progress, span: Span, loss: float) -> None:
-        """A window is done; `loss` is its NLL a token."""
+    def step(self, progress: Progress, tokens: int, loss: float) -> None:
+        """Windows are done, `tokens` counted in them; `loss` is their NLL a token."""
 
     def record(self, record: dict[str, Any]) -> None:
         """A line of metrics was written."""
