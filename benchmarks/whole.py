@@ -4,6 +4,7 @@ import argparse
 import json
 import resource
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +32,7 @@ def arguments(description: str) -> argparse.Namespace:
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--json", action="store_true", help="one JSON object (the default form)")
+    parser.add_argument("--profile", action="store_true", help="print what the time goes to on stderr")
     parser.add_argument("--cpu-time", action="store_true", help="processor time; with --threads 1, for a busy machine")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -67,6 +69,8 @@ def measure(step: Callable[[], None], positions: int, gflop: float, options: arg
         step()
         seconds.append(clock() - start)
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    if options.profile:
+        profile(step)
     gemm = timing.peak(options, quiet=True)
     step_s = statistics.median(seconds)
     result = {
@@ -82,3 +86,15 @@ def measure(step: Callable[[], None], positions: int, gflop: float, options: arg
         "fraction_of_peak": round(gflop / step_s / gemm, 3),
     }
     print(json.dumps(result))
+
+
+def profile(step: Callable[[], None], times: int = 3) -> None:
+    """Milliseconds a step by torch operation, and their share, the largest first."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
+        for _ in range(times):
+            step()
+    events = sorted(profiler.key_averages(), key=lambda event: -event.self_cpu_time_total)
+    total = sum(event.self_cpu_time_total for event in events)
+    for event in events[:12]:
+        share = event.self_cpu_time_total / total
+        print(f"{event.self_cpu_time_total / times / 1e3:9.1f} ms {share:6.1%}  {event.key}", file=sys.stderr)

@@ -100,6 +100,15 @@ def test_interrupted_run_is_the_same_run_bit_for_bit(learner, corpus, tmp_path):
     assert metrics(whole) == metrics(broken)
 
 
+def test_losses_may_be_read_now_and_then(corpus, tmp_path, monkeypatch):
+    """As on a GPU, which is not asked at every step: the same run, records and all, interrupted or not."""
+    often = trained(toy.recipe(), tmp_path / "often", corpus)
+    monkeypatch.setattr("elman.learning.tally.STEPS_BETWEEN_READINGS", {"cpu": 7})
+    seldom = trained(toy.recipe(), tmp_path / "seldom", corpus, stops=[15])
+    assert same_tensors(often / "checkpoint.safetensors", seldom / "checkpoint.safetensors")
+    assert metrics(often) == metrics(seldom)
+
+
 def test_nt_asgd_averages_and_fine_tunes(corpus, tmp_path):
     out = trained(toy.recipe(**NT_ASGD), tmp_path / "run", corpus)
     events = [record["event"] for record in metrics(out) if record["kind"] == "event"]

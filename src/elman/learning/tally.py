@@ -7,6 +7,9 @@ from torch import Tensor
 
 from elman.objective.loss import Loss
 
+STEPS_BETWEEN_READINGS = {"cpu": 1, "cuda": 10}
+"""By device. A CPU has nothing to wait for."""
+
 
 class Sums(NamedTuple):
     """What some steps came to.
@@ -36,13 +39,13 @@ class Tally:
         device: where losses are.
 
     Attributes:
-        patience: after how many steps to read. A CPU has nothing to wait for.
+        patience: after how many steps to read.
         steps: how many are in the sums.
 
     """
 
     def __init__(self, device: torch.device) -> None:
-        self.patience = 1 if device.type == "cpu" else 10
+        self.patience = STEPS_BETWEEN_READINGS[device.type]
         self._sums = torch.zeros(4, dtype=torch.float64, device=device)
         self._last = torch.zeros(2, dtype=torch.float64, device=device)
         self.steps = 0
