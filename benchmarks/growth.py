@@ -16,8 +16,10 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import torch
+from matplotlib.figure import Figure
 
 from elman import config
 from elman.build import build_model, build_objective
@@ -102,7 +104,7 @@ def prepare(num_words: int) -> float:
             for _ in range(num_words // 20):
                 file.write(" ".join(f"w{word}" for word in draw.zipf(1.3, 20) % 50_000) + "\n")
         started = time.process_time()
-        open_corpus(text, TextOptions(), cache=Path(folder) / "cache")
+        open_corpus(text, TextOptions(min_count=2), cache=Path(folder) / "cache")
         return time.process_time() - started
 
 
@@ -132,28 +134,31 @@ def measure(axis: str, value: int) -> None:
 
 
 def plot(points: Iterable[dict[str, float | str]], path: Path) -> None:
-    """Seconds and megabytes against each size; the theory is a line through the largest point."""
-    from matplotlib.figure import Figure
-
+    """Seconds and megabytes against each size; the theory is drawn through the point all axes share."""
     by_axis: dict[str, list[dict[str, float]]] = {}
     for point in points:
         by_axis.setdefault(str(point["axis"]), []).append(point)  # type: ignore[arg-type]
     figure = Figure(figsize=(12, 5.6), layout="constrained")
-    panels = figure.subplots(2, -(-len(by_axis) // 2)).flat
+    panels = list(figure.subplots(2, -(-len(by_axis) // 2)).flat)
+    for empty in panels[len(by_axis) :]:
+        empty.set_axis_off()
     for panel, (axis, found) in zip(panels, by_axis.items(), strict=False):
         x, seconds = [p["value"] for p in found], [p["seconds"] for p in found]
         panel.loglog(x, seconds, "o-", color="#1f6f9f", label="seconds")
         work = [p["gflop"] or p["value"] for p in found]
-        theory = [seconds[-1] * w / work[-1] for w in work]
+        shared = x.index(getattr(BASE, axis)) if axis in "VKDHTB" else len(x) - 1
+        theory = [seconds[shared] * w / work[shared] for w in work]
         panel.loglog(x, theory, "--", color="#1f6f9f", alpha=0.5, label="products alone")
         panel.set_xlabel({"corpus": "words evaluated", "text": "words prepared"}.get(axis, axis))
         memory = panel.twinx()
-        memory.loglog(x, [p["peak_mb"] for p in found], "s-", color="#c8553d", markersize=3, label="peak MB")
-        memory.tick_params(axis="y", colors="#c8553d", which="both")
+        memory.plot(x, [p["peak_mb"] for p in found], "s-", color="#c8553d", markersize=3, alpha=0.7)
+        memory.set_ylim(0)
+        memory.tick_params(axis="y", colors="#c8553d")
         panel.grid(alpha=0.3)
     figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper left", ncols=2, frameon=False)
-    figure.suptitle("a training step (one thread), and peak memory in MB (squares, right)", fontsize=10)
-    figure.savefig(path, metadata={"Date": None, "Creator": None})
+    figure.suptitle("seconds of a training step, one thread (left); peak memory, MB (squares, right)", fontsize=10)
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        figure.savefig(path)
 
 
 def main() -> None:
