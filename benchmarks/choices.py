@@ -1,9 +1,10 @@
 """Seconds and memory of a training step of each choice, JSON lines: `python benchmarks/choices.py [V ...]`.
 
 Forward and backward of N positions with targets by Zipf's law, over contexts of width 256, at 10k, 100k and 800k
-words; `flat` is the full softmax, fused. 700 positions are 20 columns of 35 steps; at 800k words flat has 70, since
-its time goes with N V and ten times as many would only take ten times as long. Memory is the most a step takes beyond what
-the process had with its weights, so a gradient of them is in it, measured in a process of its own.
+words; `flat` is the full softmax, fused. 700 positions are 20 columns of 35 steps; at 800k words flat has 70, to
+be done in time. Targets are drawn anew for every step, since products may be compiled for their shapes. Memory is the
+most a step takes beyond what the process had with its weights, so their gradient is in it, measured in a process of
+its own.
 """
 
 import json
@@ -41,22 +42,23 @@ def choices(size: str) -> dict[str, tuple[config.Output, int]]:
     return found
 
 
-def made(size: str, name: str) -> Choice:
+def made(recipe: config.Output, num_words: int) -> Choice:
     """A choice with random weights."""
-    choice = build_choice(choices(size)[name][0], WIDTH, Lookup(VOCABULARIES[size], 1))
+    choice = build_choice(recipe, WIDTH, Lookup(num_words, 1))
     for parameter in choice.parameters():
         torch.nn.init.uniform_(parameter, -0.1, 0.1)
     return choice
 
 
 def step(choice: Choice, positions: int, num_words: int) -> Callable[[], None]:
-    """A step's work, its gradients given back each time as an optimiser that clears them does."""
+    """A step's work; the gradients are let go of, as by an optimiser that sets them to None."""
     context = torch.randn(positions, 1, WIDTH, requires_grad=True)
-    target = torch.multinomial(zipf(num_words), positions, replacement=True)
+    frequency = zipf(num_words)
     weight, log_prior = torch.full((positions,), 1 / positions), torch.zeros(positions, 1)
     leaves = [context, *choice.parameters()]
 
     def run() -> None:
+        target = torch.multinomial(frequency, positions, replacement=True)
         total, _ = choice.mixture_nll(context, log_prior, target, weight)
         torch.autograd.grad(total, leaves)
 
@@ -65,8 +67,8 @@ def step(choice: Choice, positions: int, num_words: int) -> Callable[[], None]:
 
 def compare(size: str, options: object) -> None:
     num_words = VOCABULARIES[size]
-    for name, (_, positions) in choices(size).items():
-        choice = made(size, name)
+    for name, (recipe, positions) in choices(size).items():
+        choice = made(recipe, num_words)
         seconds = timing.in_turns({name: step(choice, positions, num_words)}, options)[name]  # type: ignore[arg-type]
         cost = choice.multiply_adds(zipf(num_words))
         times = {key: round(1e3 * value, 1) for key, value in timing.spread(seconds).items()}
@@ -87,8 +89,9 @@ def memory(size: str, name: str) -> float:
 
 def measure_memory(size: str, name: str) -> None:
     torch.set_num_threads(1)
-    run = step(made(size, name), choices(size)[name][1], VOCABULARIES[size])
-    step(made("10k", "tree by frequency"), 2, VOCABULARIES["10k"])()
+    recipe, positions = choices(size)[name]
+    step(made(config.Output(choice=config.Tree()), 10), 2, 10)()
+    run = step(made(recipe, VOCABULARIES[size]), positions, VOCABULARIES[size])
     before = high_water()
     run()
     print(round(high_water() - before, 1))

@@ -5,14 +5,16 @@ together by group, so a group costs one product with its part of W, and nothing 
 formed. That matrix is kept, as d log p / d z, for the backward pass.
 
 A group is a product of its own, and not a slice of one batched product: groups differ in rows by orders of
-magnitude, since words do in frequency, and a batch would be padded to the largest.
+magnitude, since words do in frequency, and a batch would be padded to the largest. Products of several groups are
+torch's: oneDNN compiles one anew for every shape, and the numbers of rows are other ones in every window.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
+from torch.nn.functional import linear
 
 from elman.kernels import product
 from elman.kernels.once import differentiable_once
@@ -61,6 +63,10 @@ def _rows(counts: Sequence[int]) -> Iterator[slice]:
         start += count
 
 
+def _product(members: Sequence[Members]) -> Callable[..., Tensor]:
+    return product.multiply if len(members) == 1 else linear
+
+
 def _forward(
     h: Tensor,
     weight: Tensor,
@@ -72,9 +78,9 @@ def _forward(
     slopes: list[Tensor] | None,
 ) -> Tensor:
     """The log-probabilities; d log p / d z of every group is appended to `slopes`."""
-    found = h.new_empty(len(h))
+    found, multiply = h.new_empty(len(h)), _product(members)
     for group, rows in zip(members, _rows(counts), strict=True):
-        z = product.multiply(h[rows], weight[group], None if bias is None else bias[group])
+        z = multiply(h[rows], weight[group], None if bias is None else bias[group])
         slope = SLOPE[activation](z) if slopes is not None and activation in SLOPE else None
         log_probs = SCORE[activation](z).log_softmax(dim=-1)
         place = y[rows].unsqueeze(1)
@@ -109,11 +115,11 @@ class _GroupedLogProb(torch.autograd.Function):
     def backward(ctx: Any, d_log_prob: Tensor) -> tuple[Tensor | None, ...]:
         h, weight, bias, *slopes = ctx.saved_tensors
         d_h, d_weight = torch.empty_like(h), torch.zeros_like(weight)
-        d_bias = None if bias is None else torch.zeros_like(bias)
+        d_bias, multiply = None if bias is None else torch.zeros_like(bias), _product(ctx.members)
         for group, rows, slope in zip(ctx.members, _rows(ctx.counts), slopes, strict=True):
             d_z = slope * d_log_prob[rows].unsqueeze(1)
-            d_h[rows] = product.multiply(d_z, weight[group].t())
-            d_weight[group] = product.multiply(d_z.t(), h[rows].t())
+            d_h[rows] = multiply(d_z, weight[group].t())
+            d_weight[group] = multiply(d_z.t(), h[rows].t())
             if d_bias is not None:
                 d_bias[group] = d_z.sum(0)
         return d_h, d_weight, d_bias, None, None, None, None
