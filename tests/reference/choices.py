@@ -33,7 +33,7 @@ def rare_class(x, W, b, num_rare, activation):
 
 
 def monotone(z, raw_slope, reach):
-    """Ganea et al. 2019, section 4: an increasing piecewise linear function that continues its last pieces."""
+    """Ganea et al. 2019: an increasing piecewise linear function that continues its last pieces."""
     slope = np.log1p(np.exp(raw_slope))
     knots = np.linspace(-reach, reach, len(slope) + 1)
     heights = np.concatenate([[0], np.cumsum(slope * np.diff(knots))]) - reach
@@ -42,7 +42,7 @@ def monotone(z, raw_slope, reach):
 
 
 def mixtape_gates(x, U, u, v, b):
-    """Yang et al. 2019, section 3.3 with four components; U [3, d2, D], u [3, D], a word's v [d2] and b [3]."""
+    """Yang et al. 2019, sigmoid tree with four components; U [3, d2, D], u [3, D], a word's v [d2] and b [3]."""
     g1, g2, g3 = (sigm(v @ np.tanh(U[k] @ x) + u[k] @ x + b[k]) for k in range(3))
     return np.array([g1 * g2, g1 * (1 - g2), (1 - g1) * g3, (1 - g1) * (1 - g3)])
 

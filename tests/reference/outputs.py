@@ -16,7 +16,7 @@ G = {
     "sigmoid": sigm,
     "softplus": lambda z: np.log1p(np.exp(z)),
     "relu": lambda z: np.maximum(z, 0) + RELU_EPSILON,  # thesis 4.49, normalised by its own sum
-    "spherical": lambda z: z**2 + SPHERICAL_EPSILON,  # de Brebisson & Vincent 2016, section 3
+    "spherical": lambda z: z**2 + SPHERICAL_EPSILON,  # de Brebisson & Vincent 2016
     "taylor": lambda z: 1 + z + z**2 / 2,
 }
 

@@ -43,6 +43,6 @@ LOG_G: dict[str, Callable[[Tensor], Tensor]] = {
     "taylor": lambda z: _log_square(z + 1, 1.0) - math.log(2),
 }
 """log g(z), elementwise, for each activation: the first five after Kanai et al. 2018, section 3, and eq. 4.16 of the
-thesis; g = z^2 + epsilon and g = 1 + z + z^2 / 2 = ((z + 1)^2 + 1) / 2 after de Brebisson & Vincent 2016, section 3."""
+thesis; g = z^2 + epsilon and g = 1 + z + z^2 / 2 = ((z + 1)^2 + 1) / 2 after de Brebisson & Vincent 2016."""
 
 assert set(LOG_G) == set(get_args(Activation))

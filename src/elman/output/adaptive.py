@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from elman.kernels import grouped
+from elman.kernels import grouped, mixture
 from elman.output.activation import LOG_G
 from elman.output.choice import Choice, chosen, normalised
 
@@ -26,7 +27,7 @@ class Adaptive(Choice):
         activation: a key of `LOG_G`.
         div_value: by what each tail is narrower than the part before.
         bias: whether the head has one.
-        fast: use the fused kernel; the plain form is its ground truth.
+        fast: use the fused kernels; the plain form is its ground truth.
 
     """
 
@@ -73,20 +74,42 @@ class Adaptive(Choice):
         if not self.fast:
             return chosen(self.log_probs(context), target)
         num_components = context.shape[1]
+        found = context.new_zeros(context.shape[:2], dtype=self.head.dtype)
+        for part in self._parts(context, target):
+            rows, y = part.context.flatten(0, 1), part.target.repeat_interleave(num_components)
+            if torch.is_grad_enabled():
+                each = grouped.log_prob(rows, part.weight, part.bias, y, self.activation)
+            else:
+                each = mixture.mixture_log_prob(rows.unsqueeze(1), None, part.weight, part.bias, y, self.activation)
+            found = found.index_add(0, part.at, each.view(-1, num_components))
+        return found
+
+    def mixture_nll(
+        self, context: Tensor, log_prior: Tensor, target: Tensor, position_weight: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """As in `Choice`. One context: the parts add up, and the gradients of each are formed on the way."""
+        if context.shape[1] > 1 or not self.fast:
+            return super().mixture_nll(context, log_prior, target, position_weight)
+        nll = -log_prior.detach().squeeze(1).to(self.head.dtype)
+        total = -(position_weight * log_prior.squeeze(1)).sum()
+        for part in self._parts(context, target):
+            weight = position_weight[part.at]
+            of_part, each = mixture.mixture_nll(
+                part.context, None, part.weight, part.bias, part.target, weight, self.activation
+            )
+            total, nll = total + of_part, nll.index_add(0, part.at, each)
+        return total, nll
+
+    def _parts(self, context: Tensor, target: Tensor) -> "Iterator[_Part]":
+        """The head with every position, then each tail with those whose targets are in it, if there are any."""
         entry = target
         for tail, (low, high) in enumerate(self.tails()):
             entry = entry.where((target < low) | (target >= high), self.cutoffs[0] + tail)
-        rows = context.flatten(0, 1)
-        flat_entry = entry.repeat_interleave(num_components)
-        found = grouped.log_prob(rows, self.head, self.bias, flat_entry, self.activation).view(-1, num_components)
+        yield _Part(torch.arange(len(target), device=target.device), context, self.head, self.bias, entry)
         for (low, high), down, up in zip(self.tails(), self.down, self.up, strict=True):
             at = ((target >= low) & (target < high)).nonzero().squeeze(1)
             if len(at):
-                hidden = linear(context[at].flatten(0, 1), down)
-                y = (target[at] - low).repeat_interleave(num_components)
-                within = grouped.log_prob(hidden, up, None, y, self.activation)
-                found = found.index_add(0, at, within.view(-1, num_components))
-        return found
+                yield _Part(at, linear(context[at], down), up, None, target[at] - low)
 
     def multiply_adds(self, frequency: Tensor) -> float:
         """The head, and each tail in the measure of its words' frequency."""
@@ -94,3 +117,13 @@ class Adaptive(Choice):
         for (low, high), down, up in zip(self.tails(), self.down, self.up, strict=True):
             cost += float(frequency[low:high].sum()) * (down.numel() + up.numel())
         return cost
+
+
+class _Part(NamedTuple):
+    """The positions [n] that need the head or a tail, what it sees of them [n, K, d], its outputs, its targets [n]."""
+
+    at: Tensor
+    context: Tensor
+    weight: Tensor
+    bias: Tensor | None
+    target: Tensor

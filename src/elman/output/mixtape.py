@@ -9,14 +9,14 @@ from elman.output.choice import Choice, chosen, normalised
 
 
 class Mixtape(Choice):
-    """log p(y) = log g(z_y) - logsumexp_v log g(z_v), z_v = sum_m pi_mv h_m^T w_v + b_v (Yang et al. 2019, section 3).
+    """log p(y) = log g(z_y) - logsumexp_v log g(z_v), z_v = sum_m pi_mv h_m^T w_v + b_v (Yang et al. 2019).
 
         h_m = tanh(H_m context)
         l_jv = a_v^T tanh(U_j context) + u_j^T context + b_jv,    j = 1 .. M - 1
         pi_v = leaves of a binary tree that turns left at node j with probability sigmoid(l_jv)
 
     One normalisation serves all M components, unlike a mixture of softmaxes. Words beyond the first `frequent` share
-    one gate (section 3.4 of the paper), so their contexts are mixed first and cost one product, not M.
+    one gate (the gate sharing of the paper), so their contexts are mixed first and cost one product, not M.
 
     Args:
         weight: W [V, E]; give an encoder's own parameter to tie them.

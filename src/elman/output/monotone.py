@@ -11,7 +11,7 @@ from elman.output.choice import Choice, chosen, normalised
 
 
 class Monotone(Choice):
-    """log p(y) = log g(f(z_y)) - logsumexp_v log g(f(z_v)), z = W context + b (Ganea et al. 2019, section 4).
+    """log p(y) = log g(f(z_y)) - logsumexp_v log g(f(z_v)), z = W context + b (Ganea et al. 2019).
 
     f is piecewise linear and increasing (PLIF): equal pieces on [-range, range] with a slope of their own each,
     softplus of a parameter; the first and the last piece go on for ever. f(z) = z at the beginning, so that training
