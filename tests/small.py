@@ -28,7 +28,8 @@ CONTEXTS = {
     "doc": config.Mixture(heads={0: 1, 1: 2, 2: 2}, size=4),
 }
 
-ACTIVATIONS = ("softmax", "sigsoftmax", "sigmoid", "softplus", "relu")
+MONOTONE = ("softmax", "sigsoftmax", "sigmoid", "softplus", "relu")
+ACTIVATIONS = (*MONOTONE, "spherical", "taylor")
 
 OFFSETS = {
     "none": {"bias": False},
@@ -81,6 +82,34 @@ CORES = {name: lambda name=name: stack(name) for name in CELLS} | {
     "window-3": lambda: randomise(FeedForwardWindow(3, 3, 4)),
     "window-4-direct": lambda: randomise(FeedForwardWindow(3, 4, 4, direct=True)),
 }
+
+
+COUNTS = (40, 31, 17, 9, 9, 7, 5, 4, 3, 2, 1, 1, 0)
+
+CHOICES = {
+    "flat": config.Flat(),
+    "adaptive": config.Adaptive(cutoffs=(4, 9), div_value=2.0),
+    "adaptive-bias": config.Adaptive(cutoffs=(3,), div_value=1.0, bias=True),
+    "tree": config.Tree(),
+    "tree-random-tied": config.Tree(assignment="random", clusters=5, tied=True, bias=False),
+    "rare-class": config.RareClass(threshold=3),
+    "rare-class-none": config.RareClass(threshold=1, bias=False),
+    "monotone": config.Monotone(pieces=9, range=3.0),
+    "monotone-tied": config.Monotone(pieces=4, range=0.5, tied=True, bias=False),
+    "mixtape": config.Mixtape(gate_size=3, frequent=5),
+    "mixtape-8-tied": config.Mixtape(components=8, gate_size=2, frequent=13, tied=True, bias=False),
+    "mixtape-2-wide": config.Mixtape(components=2, gate_size=2, frequent=1, size=6),
+}
+
+
+def choice_model(choice, contexts="single", activation="softmax", size=4):
+    """A model of the words of `COUNTS` with random weights, float64."""
+    recipe = config.Model(
+        encoder=config.Lookup(size=size),
+        core=config.Stack(sizes=(5, size)),
+        output=config.Output(contexts=CONTEXTS[contexts], choice=CHOICES[choice], activation=activation),
+    )
+    return randomise(build_model(recipe, len(COUNTS), COUNTS))
 
 
 def model(contexts="single", activation="softmax", words=7, size=4, offset="bias", tied=False, cell=None, **core):

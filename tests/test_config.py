@@ -107,7 +107,8 @@ SETTINGS = [
     ("model.core.biases=3", "model.core.biases = 3; write one of 0, 1, 2"),
     (
         "model.output.activation=tanh",
-        'model.output.activation = "tanh"; write one of "relu", "sigmoid", "sigsoftmax", "softmax", "softplus"',
+        'model.output.activation = "tanh"; write one of "relu", "sigmoid", "sigsoftmax", "softmax", "softplus",'
+        ' "spherical", "taylor"',
     ),
     (
         "model.output.contexts.heads=3",

@@ -19,7 +19,7 @@ LAYERS = (
     ("output",),
     ("model",),
     ("objective", "initialisation"),
-    ("build",),
+    ("build", "build_choice"),
     ("learning",),
     ("evaluation", "generation"),
     ("run",),

@@ -9,7 +9,9 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import get_args, get_type_hints
 
+import msgspec
 import pytest
 
 from elman import config
@@ -132,6 +134,13 @@ def test_python_and_toml_are_valid(page):
                 assert all(hasattr(module, alias.name) or _is_module(node.module, alias.name) for alias in node.names)
     for block in blocks(page, "toml"):
         config.parse_recipe(tomllib.loads(block), name(page))
+
+
+def test_choices_in_the_docs_are_understood():
+    """Every line of the page on outputs that shows one, for each kind there is."""
+    shown = re.findall(r"^    (choice = \{ .*\})$", (ROOT / "docs/outputs.md").read_text(), re.MULTILINE)
+    kinds = {type(msgspec.convert(tomllib.loads(line), config.Output).choice) for line in shown}
+    assert kinds | {config.Flat} == set(get_args(get_type_hints(config.Output)["choice"]))
 
 
 def _is_module(package, module):

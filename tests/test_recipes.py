@@ -13,7 +13,8 @@ from elman.recipe_book import find, resolve, shipped
 RECIPES = {path.relative_to("recipes").with_suffix("").as_posix(): recipe for path, recipe in shipped()}
 LAB = {name for name in RECIPES if name.split("/")[1].startswith("lab-") or name == "shakespeare/demo"}
 PAPER = sorted(RECIPES.keys() - LAB)
-WORDS = {"ptb": 10_000, "wikitext-2": 33_278, "shakespeare": 15_000}
+WORDS = {"ptb": 10_000, "wikitext-2": 33_278, "shakespeare": 15_000, "one-billion-word": 793_471}
+TEXT = {"one-billion-word": config.TextOptions(min_count=3)}
 
 DOC_TABLES = {
     "ptb": [
@@ -87,18 +88,20 @@ def test_paper_scale_says_where_it_comes_from(name):
     assert recipe.citation
     assert recipe.notes
     assert recipe.data.corpus == corpus
-    assert recipe.data.text == config.TextOptions(vocabulary_from="all")
-    assert recipe.evaluation.skip_first
+    assert recipe.data.text == TEXT.get(corpus, config.TextOptions(vocabulary_from="all"))
+    assert recipe.evaluation.skip_first == (corpus not in TEXT)
     if name != "ptb/bengio-window":
         expected = recipe.expected
         assert expected is not None
         assert expected.source
-        assert (expected.test or expected.fine_tuned_test) < (expected.valid or expected.fine_tuned_valid)
+        if corpus != "one-billion-word":
+            assert (expected.test or expected.fine_tuned_test) < (expected.valid or expected.fine_tuned_valid)
 
 
 def test_every_row_of_the_tables_is_there():
     rows = {f"{corpus}/{name}" for corpus, names in DOC_TABLES.items() for name in names}
     rows |= {f"{corpus}/awd-lstm-{name}" for corpus in DOC_TABLES for name in [*FUNCTIONS, *MIXTURES]}
+    rows |= {f"one-billion-word/adaptive-{name}" for name in ("softmax", "sigsoftmax")}
     assert rows | {"ptb/bengio-window"} == set(PAPER)
 
 
@@ -158,6 +161,18 @@ def test_lab_twins_differ_in_their_output_layer_alone():
 @pytest.mark.parametrize("function", [name for name in FUNCTIONS if name != "softmax"])
 def test_lab_output_functions_are_the_twin_with_another_activation(function):
     assert differences(f"ptb/lab-{function}", "ptb/lab-twin-awd-lstm") == {"model.output.activation"}
+
+
+def test_lab_choices_differ_from_the_twin_in_the_choice_alone():
+    for name in ("adaptive-softmax", "tree"):
+        changed = differences(f"ptb/lab-{name}", "ptb/lab-twin-awd-lstm")
+        assert all(key.startswith("model.output.choice.") for key in changed)
+
+
+@pytest.mark.parametrize(("corpus", "prefix"), [("ptb", "lab-"), ("one-billion-word", "")])
+def test_adaptive_sigsoftmax_differs_from_adaptive_softmax_in_the_activation_alone(corpus, prefix):
+    pair = [f"{corpus}/{prefix}adaptive-{name}" for name in ("softmax", "sigsoftmax")]
+    assert differences(*pair) == {"model.output.activation"}
 
 
 def test_lab_grus_differ_in_the_reset_gate_alone():

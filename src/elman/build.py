@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import assert_never
 
-import torch
-from torch import nn
-
 from elman import config
+from elman.build_choice import build_choice
 from elman.cells.cell import Cell
 from elman.cells.elman import elman
 from elman.cells.gru import GRU_RESET_AFTER, GRU_RESET_BEFORE
@@ -26,14 +24,18 @@ from elman.objective.penalties import (
     Penalty,
     TemporalActivationPenalty,
 )
-from elman.output.choice import Choice
 from elman.output.contexts import ContextLayer, Mixture, Single
-from elman.output.flat import Flat
 from elman.output.layer import OutputLayer
 
 
-def build_model(recipe: config.Model, num_words: int) -> LanguageModel:
+def build_model(recipe: config.Model, num_words: int, counts: Sequence[int] | None = None) -> LanguageModel:
     """The network of a recipe, initialised from torch's global random state.
+
+    Args:
+        recipe: the parts.
+        num_words: V.
+        counts: how often each word was seen, falling, for outputs that treat frequent words otherwise; without them
+            the frequencies are taken to follow Zipf's law.
 
     Raises:
         UserError: parts that do not fit together.
@@ -49,7 +51,8 @@ def build_model(recipe: config.Model, num_words: int) -> LanguageModel:
     )
     core = build_core(recipe.core, encoder.size, locked=recipe.masks == "locked")
     contexts = build_contexts(recipe.output, core.dims)
-    model = LanguageModel(encoder, core, OutputLayer(contexts, build_choice(recipe.output, contexts.size, encoder)))
+    choice = build_choice(recipe.output, contexts.size, encoder, counts)
+    model = LanguageModel(encoder, core, OutputLayer(contexts, choice))
     initialise(model, recipe.initialisation)
     return model
 
@@ -137,23 +140,6 @@ def build_contexts(recipe: config.Output, dims: Sequence[int]) -> ContextLayer:
             )
         case _:
             assert_never(recipe.contexts)
-
-
-def build_choice(recipe: config.Output, size: int, encoder: Lookup) -> Choice:
-    """How a word is chosen given a context of width `size`."""
-    match recipe.choice:
-        case config.Flat() as flat:
-            if flat.tied and size != encoder.size:
-                raise UserError(
-                    f"model.output.choice.tied needs contexts as wide as the word vectors, but contexts have {size} and"
-                    f" model.encoder.size is {encoder.size}; make them equal or set tied = false"
-                )
-            weight = encoder.weight
-            if not flat.tied:
-                weight = nn.Parameter(torch.empty(len(encoder.weight), size))
-            return Flat(weight, recipe.activation, bias=flat.bias, shift=flat.shift)
-        case _:
-            assert_never(recipe.choice)
 
 
 def build_objective(recipe: config.Training) -> Objective:

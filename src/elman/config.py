@@ -20,7 +20,7 @@ Rate: TypeAlias = Annotated[float, Meta(ge=0, lt=1)]
 Positive: TypeAlias = Annotated[int, Meta(ge=1)]
 PositiveFloat: TypeAlias = Annotated[float, Meta(gt=0)]
 NonNegative: TypeAlias = Annotated[float, Meta(ge=0)]
-Activation: TypeAlias = Literal["softmax", "sigsoftmax", "sigmoid", "softplus", "relu"]
+Activation: TypeAlias = Literal["softmax", "sigsoftmax", "sigmoid", "softplus", "relu", "spherical", "taylor"]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -103,11 +103,55 @@ class Flat(Tagged, frozen=True, tag="flat"):
     shift: bool = False
 
 
+class Adaptive(Tagged, frozen=True, tag="adaptive"):
+    """Adaptive softmax (`output/adaptive.py`): the head ends before word cutoffs[0], tails before the others."""
+
+    cutoffs: Annotated[tuple[Positive, ...], Meta(min_length=1)]
+    div_value: Annotated[float, Meta(ge=1)] = 4.0
+    bias: bool = False
+
+
+class Tree(Tagged, frozen=True, tag="tree"):
+    """Hierarchical softmax (`output/tree.py`); without `clusters` there are ceil(sqrt(V))."""
+
+    clusters: Annotated[int, Meta(ge=2)] | None = None
+    assignment: Literal["frequency", "random", "similarity"] = "frequency"
+    tied: bool = False
+    bias: bool = True
+
+
+class RareClass(Tagged, frozen=True, tag="rare-class"):
+    """One output for all words counted fewer times than `threshold` (`output/rare_class.py`)."""
+
+    threshold: Positive
+    bias: bool = True
+
+
+class Monotone(Tagged, frozen=True, tag="monotone"):
+    """A learned increasing function of the logits, of `pieces` lines on [-range, range] (`output/monotone.py`)."""
+
+    pieces: Positive = 1000
+    range: PositiveFloat = 20.0
+    tied: bool = False
+    bias: bool = True
+
+
+class Mixtape(Tagged, frozen=True, tag="mixtape"):
+    """Logits mixed by gates that `frequent` words have each for themselves (`output/mixtape.py`)."""
+
+    components: Literal[2, 4, 8, 16] = 4
+    gate_size: Positive = 64
+    frequent: Positive = 1000
+    size: Positive | None = None
+    tied: bool = False
+    bias: bool = True
+
+
 class Output(Record, frozen=True):
     """Contexts, mixed over a choice."""
 
     contexts: Single | Mixture = Single()
-    choice: Flat = Flat()
+    choice: Flat | Adaptive | Tree | RareClass | Monotone | Mixtape = Flat()
     activation: Activation = "softmax"
 
 

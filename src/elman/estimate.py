@@ -41,7 +41,7 @@ def estimate(
     training = recipe.training
     corpus = open_corpus(str(source), recipe.data.text)
     torch.manual_seed(recipe.seed)
-    model = build_model(recipe.model, len(corpus.vocabulary)).to(device).train()
+    model = build_model(recipe.model, len(corpus.vocabulary), corpus.vocabulary.counts).to(device).train()
     windows = TrainingWindows(corpus.split("train").tokens, training.batch_size, training.window.length)
     parameters = list(model.parameters())
     optimiser = build_optimiser(training.optimiser, parameters, training.weight_decay)

@@ -18,6 +18,7 @@ from elman.data.corpus import Corpus, open_corpus
 from elman.data.detokenise import detokenise
 from elman.data.windows import EvaluationWindows, start_symbol
 from elman.device import processor_name
+from elman.encoders.lookup import Lookup
 from elman.errors import UserError
 from elman.evaluation.figures import figures, score_of, split_figures
 from elman.evaluation.ngram import CountModel, KneserNey, Unigram
@@ -28,6 +29,8 @@ from elman.generation import Sampling
 from elman.learning.trainer import Trainer
 from elman.learning.watching import Outcome, Watcher
 from elman.model import LanguageModel
+from elman.output.clusters import by_similarity
+from elman.output.tree import Tree
 from elman.run import Run, data_facts, load
 
 
@@ -67,9 +70,12 @@ class Experiment:
         if resume:
             _require_same_data(out, self.corpus)
         torch.manual_seed(recipe.seed)
-        self.model: LanguageModel = build_model(recipe.model, len(self.corpus.vocabulary))
+        vocabulary = self.corpus.vocabulary
+        self.model: LanguageModel = build_model(recipe.model, len(vocabulary), vocabulary.counts)
         if init is not None and not resume:
-            start_from(self.model, self.corpus.vocabulary.words, load(init))
+            start_from(self.model, vocabulary.words, load(init))
+        if not resume:
+            _cluster_by_similarity(recipe.model.output.choice, self.model, init)
         self.model.to(self.device)
         self.trainer = Trainer(
             recipe,
@@ -190,6 +196,21 @@ def start_from(model: LanguageModel, words: Sequence[str], run: Run) -> int:
                 " use the same model section in both recipes"
             )
     return len(here)
+
+
+def _cluster_by_similarity(recipe: object, model: LanguageModel, init: Path | None) -> None:
+    """Where the recipe asks for it, put the words of a tree together by the vectors that training starts from."""
+    if not (isinstance(recipe, config.Tree) and recipe.assignment == "similarity"):
+        return
+    if init is None:
+        raise UserError(
+            'model.output.choice.assignment = "similarity" needs word vectors that have learnt something: train with'
+            ' "frequency" first and give that run with --init, or keep "frequency"'
+        )
+    tree, encoder = model.output.choice, model.encoder
+    assert isinstance(tree, Tree)
+    assert isinstance(encoder, Lookup)
+    tree.arrange(by_similarity(encoder.weight.detach().numpy(), len(tree.cluster_weight)))
 
 
 def sample(run: Run, prompt: str, seed: int, count: int = 120, temperature: float = 0.9) -> dict[str, Any]:

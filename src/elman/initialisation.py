@@ -13,7 +13,6 @@ from elman.cores.window import FeedForwardWindow
 from elman.encoders.lookup import Lookup
 from elman.model import LanguageModel
 from elman.output.contexts import Mixture
-from elman.output.flat import Flat
 
 
 @torch.no_grad()
@@ -56,8 +55,9 @@ def initialise(model: LanguageModel, rules: config.Initialisation) -> None:
         for linear in (*output.contexts.projections.values(), output.contexts.prior):
             for parameter in linear.parameters():
                 fill(parameter, rules.contexts, linear.in_features)  # type: ignore[arg-type]
-    if isinstance(output.choice, Flat) and output.choice.weight is not encoder.weight:
-        fill(output.choice.weight, rules.output, output.choice.weight.shape[1])
+    for parameter in output.choice.parameters():
+        if parameter.ndim > 1 and parameter is not encoder.weight:  # vectors begin as the choice has set them
+            fill(parameter, rules.output, parameter.shape[1])
 
 
 def _initialise_layer(layer: Layer, rules: config.Initialisation) -> None:

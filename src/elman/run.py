@@ -159,8 +159,8 @@ def load_model(
             f" {facts['vocabulary'][:12]}, the file's {vocabulary.digest[:12]}); restore the vocabulary of the run"
         )
     with torch.random.fork_rng(devices=[]):
-        model = build_model(recipe.model, len(vocabulary)).to(device)
-    expected = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+        model = build_model(recipe.model, len(vocabulary), vocabulary.counts).to(device)
+    expected = {name: tuple(tensor.shape) for name, tensor in snapshot.model_tensors(model).items()}
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     for name in sorted(expected.keys() | found.keys()):
         if expected.get(name) != found.get(name):

@@ -1,4 +1,4 @@
-"""The five output functions: their printed forms, their gradients, their limits."""
+"""The output functions: their printed forms, their gradients, their limits."""
 
 from itertools import pairwise
 
@@ -45,8 +45,9 @@ def test_log_g_and_its_gradient_are_finite_anywhere(activation, dtype):
     (gradient,) = torch.autograd.grad(value.sum(), z)
     assert torch.isfinite(value).all()
     assert torch.isfinite(gradient).all()
-    assert (gradient >= 0).all()
-    assert (value.diff() >= 0).all()
+    if activation in small.MONOTONE:
+        assert (gradient >= 0).all()
+        assert (value.diff() >= 0).all()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

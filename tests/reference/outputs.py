@@ -3,6 +3,7 @@
 import numpy as np
 
 RELU_EPSILON = 1e-8
+SPHERICAL_EPSILON = 1e-4
 
 
 def sigm(z):
@@ -15,6 +16,8 @@ G = {
     "sigmoid": sigm,
     "softplus": lambda z: np.log1p(np.exp(z)),
     "relu": lambda z: np.maximum(z, 0) + RELU_EPSILON,  # thesis 4.49, normalised by its own sum
+    "spherical": lambda z: z**2 + SPHERICAL_EPSILON,  # de Brebisson & Vincent 2016
+    "taylor": lambda z: 1 + z + z**2 / 2,
 }
 
 
@@ -30,6 +33,8 @@ SLOPE = {
     "sigmoid": lambda z: 1 - sigm(z),
     "softplus": lambda z: sigm(z) / np.log1p(np.exp(z)),
     "relu": lambda z: (z > 0) / (np.maximum(z, 0) + RELU_EPSILON),
+    "spherical": lambda z: 2 * z / (z**2 + SPHERICAL_EPSILON),
+    "taylor": lambda z: (1 + z) / (1 + z + z**2 / 2),
 }
 """g'(z) / g(z), the factor that every row of the Jacobian shares (thesis 4.2.3, its slips put right)."""
 

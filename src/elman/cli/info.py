@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
 
     loaded = load_run(args.folder)
     model, facts = load_model(loaded.path, loaded.recipe, loaded.vocabulary, loaded.device)
-    parameters = snapshot.model_tensors(model)
+    parameters = dict(model.named_parameters())
     info: dict[str, Any] = {
         "run": str(args.folder),
         "title": loaded.recipe.title,
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         "best_epoch": round(facts["epoch"], 3),
         "best_valid_nll": facts["valid_nll"],
         "averaged": facts.get("averaged", False),
-        "model_digest": digest_of(parameters),
+        "model_digest": digest_of(snapshot.model_tensors(model)),
     }
     last = loaded.path / "checkpoint.safetensors"
     if last.exists():

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from elman.output.activation import LOG_G, RELU_EPSILON
+from elman.output.activation import LOG_G, RELU_EPSILON, SPHERICAL_EPSILON
 
 SAFE_TOTAL = 1e-20
 """A row of `Shares` with a smaller total has lost digits to underflow."""
@@ -51,6 +51,8 @@ SCORE: dict[str, Callable[[Tensor], Tensor]] = {
     "sigmoid": _log_sigmoid,
     "softplus": LOG_G["softplus"],
     "relu": lambda z: z.clamp_(min=0).add_(RELU_EPSILON).log_(),
+    "spherical": LOG_G["spherical"],
+    "taylor": LOG_G["taylor"],
 }
 """The functions of `LOG_G`; z is overwritten."""
 
@@ -59,5 +61,7 @@ SLOPE: dict[str, Callable[[Tensor], Tensor]] = {
     "sigmoid": lambda z: z.neg().sigmoid_(),
     "softplus": lambda z: _log_sigmoid(z).sub_(LOG_G["softplus"](z)).exp_(),
     "relu": lambda z: z.gt(0) / z.clamp(min=0).add_(RELU_EPSILON),
+    "spherical": lambda z: 2 * z / z.square().add_(SPHERICAL_EPSILON),
+    "taylor": lambda z: 2 * (z + 1) / (z + 1).square_().add_(1),
 }
 """Their derivatives; for softmax it is one."""

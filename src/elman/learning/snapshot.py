@@ -1,6 +1,7 @@
 """A trainer's whole state as named tensors and facts, and back: what makes a resumed run the same run."""
 
 from collections.abc import Mapping
+from itertools import chain
 
 import torch
 from torch import Tensor, nn
@@ -11,17 +12,17 @@ from elman.state import State, leaves, rebuild
 
 
 def model_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """Every parameter once, tied ones under their first name."""
-    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+    """Every parameter once, tied ones under their first name, and every buffer: what training decided once."""
+    return {name: tensor.detach() for name, tensor in chain(model.named_parameters(), model.named_buffers())}
 
 
 @torch.no_grad()
 def load_model(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Copy tensors into the parameters of the same names; shapes must agree."""
-    parameters = dict(model.named_parameters())
-    assert parameters.keys() == tensors.keys(), sorted(parameters.keys() ^ tensors.keys())
-    for name, parameter in parameters.items():
-        parameter.copy_(tensors[name])
+    """Copy tensors into the parameters and buffers of the same names; shapes must agree."""
+    own = model_tensors(model)
+    assert own.keys() == tensors.keys(), sorted(own.keys() ^ tensors.keys())
+    for name, tensor in own.items():
+        tensor.copy_(tensors[name])
 
 
 def gather(model: nn.Module, optimiser: Optimiser, average: Average | None, state: State | None) -> dict[str, Tensor]:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 
 class Choice(nn.Module, ABC):
-    """p(symbol | context). Two methods say what it is; the two for mixtures may be overridden by faster ones."""
+    """p(symbol | context). Three methods say what it is; the two for mixtures may be overridden by faster ones."""
 
     @abstractmethod
     def log_probs(self, context: Tensor) -> Tensor:
@@ -19,6 +19,15 @@ class Choice(nn.Module, ABC):
     @abstractmethod
     def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
         """Log-probability [N, K] of target [N] under each context [N, K, D]."""
+
+    @abstractmethod
+    def multiply_adds(self, frequency: Tensor) -> float:
+        """Multiply-adds of the matrix products of `log_prob`, forward and for one context.
+
+        Args:
+            frequency: how often each symbol is the target, [V], summing to one; see `zipf`.
+
+        """
 
     def mixture_log_prob(self, context: Tensor, log_prior: Tensor, target: Tensor) -> Tensor:
         """Log sum_k exp(log_prior_k) p(target | context_k), [N]."""
@@ -30,3 +39,19 @@ class Choice(nn.Module, ABC):
         """The sum of position_weight * -mixture_log_prob, differentiable, and each position's NLL [N], detached."""
         nll = -self.mixture_log_prob(context, log_prior, target)
         return (position_weight * nll).sum(), nll.detach()
+
+
+def normalised(scores: Tensor) -> Tensor:
+    """Log-probabilities of scores log g(z), over the last axis."""
+    return scores - scores.logsumexp(-1, keepdim=True)
+
+
+def chosen(values: Tensor, target: Tensor) -> Tensor:
+    """From values [N, K, V] those of target [N], as [N, K]."""
+    return values.gather(-1, target.view(-1, 1, 1).expand(-1, values.shape[1], 1)).squeeze(-1)
+
+
+def zipf(num_symbols: int) -> Tensor:
+    """Relative frequencies [V] in proportion to 1 / rank: what stands for counts that are not known."""
+    weight = 1 / torch.arange(1, num_symbols + 1, dtype=torch.float64, device="cpu")
+    return weight / weight.sum()

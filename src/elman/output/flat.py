@@ -1,4 +1,4 @@
-"""One normalisation over the whole vocabulary, under any of the five activations."""
+"""One normalisation over the whole vocabulary, under any of the activations."""
 
 import torch
 from torch import Tensor, nn
@@ -6,7 +6,7 @@ from torch.nn.functional import linear
 
 from elman.kernels import mixture
 from elman.output.activation import LOG_G
-from elman.output.choice import Choice
+from elman.output.choice import Choice, chosen, normalised
 
 
 class Flat(Choice):
@@ -44,14 +44,16 @@ class Flat(Choice):
 
     def log_probs(self, context: Tensor) -> Tensor:
         """Log-probabilities [N, K, V]."""
-        scores = self._scores(context)
-        return scores - scores.logsumexp(-1, keepdim=True)
+        return normalised(self._scores(context))
 
     def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
         """Log-probability of the target, [N, K]."""
         scores = self._scores(context)
-        chosen = scores.gather(-1, target.view(-1, 1, 1).expand(-1, scores.shape[1], 1))
-        return chosen.squeeze(-1) - scores.logsumexp(-1)
+        return chosen(scores, target) - scores.logsumexp(-1)
+
+    def multiply_adds(self, frequency: Tensor) -> float:  # noqa: ARG002
+        """V D, whatever the target."""
+        return float(self.weight.numel())
 
     def mixture_log_prob(self, context: Tensor, log_prior: Tensor, target: Tensor) -> Tensor:
         """As in `Choice`; without gradients no [N, K, V] tensor is formed."""

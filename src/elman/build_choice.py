@@ -1,0 +1,113 @@
+"""From a recipe to a choice: how a word is chosen given a context."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import assert_never
+
+import numpy as np
+import torch
+from torch import nn
+
+from elman import config
+from elman.encoders.lookup import Lookup
+from elman.errors import UserError
+from elman.output import clusters
+from elman.output.adaptive import Adaptive
+from elman.output.choice import Choice, zipf
+from elman.output.flat import Flat
+from elman.output.mixtape import Mixtape
+from elman.output.monotone import Monotone
+from elman.output.rare_class import RareClass
+from elman.output.tree import Tree
+
+
+def build_choice(recipe: config.Output, size: int, encoder: Lookup, counts: Sequence[int] | None = None) -> Choice:
+    """How a word is chosen given a context of width `size`.
+
+    Args:
+        recipe: the choice and its activation.
+        size: D.
+        encoder: whose matrix a tied choice takes.
+        counts: as in `build_model`.
+
+    Raises:
+        UserError: parts that do not fit together.
+
+    """
+    num_words, activation = len(encoder.weight), recipe.activation
+    match recipe.choice:
+        case config.Flat() as flat:
+            weight = _word_matrix(flat.tied, size, encoder)
+            return Flat(weight, activation, bias=flat.bias, shift=flat.shift)
+        case config.Adaptive() as adaptive:
+            _check_cutoffs(adaptive.cutoffs, num_words)
+            return Adaptive(
+                num_words, size, adaptive.cutoffs, activation, div_value=adaptive.div_value, bias=adaptive.bias
+            )
+        case config.Tree() as tree:
+            weight = _word_matrix(tree.tied, size, encoder)
+            return Tree(weight, _clusters(tree, num_words, counts), activation, bias=tree.bias)
+        case config.RareClass() as rare:
+            kept = _num_kept(rare.threshold, num_words, counts)
+            return RareClass(num_words, kept, size, activation, bias=rare.bias)
+        case config.Monotone() as monotone:
+            weight = _word_matrix(monotone.tied, size, encoder)
+            return Monotone(weight, activation, pieces=monotone.pieces, reach=monotone.range, bias=monotone.bias)
+        case config.Mixtape() as mixtape:
+            width = mixtape.size or (encoder.size if mixtape.tied else size)
+            return Mixtape(
+                _word_matrix(mixtape.tied, width, encoder, "model.output.choice.size is"),
+                size,
+                activation,
+                components=mixtape.components,
+                gate_size=mixtape.gate_size,
+                frequent=mixtape.frequent,
+                bias=mixtape.bias,
+            )
+        case _:
+            assert_never(recipe.choice)
+
+
+def _word_matrix(tied: bool, width: int, encoder: Lookup, whose: str = "contexts have") -> nn.Parameter:
+    if not tied:
+        return nn.Parameter(torch.empty(len(encoder.weight), width))
+    if width != encoder.size:
+        raise UserError(
+            f"model.output.choice.tied needs contexts as wide as the word vectors, but {whose} {width} and"
+            f" model.encoder.size is {encoder.size}; make them equal or set tied = false"
+        )
+    return encoder.weight
+
+
+def _check_cutoffs(cutoffs: Sequence[int], num_words: int) -> None:
+    if list(cutoffs) != sorted(set(cutoffs)) or cutoffs[-1] >= num_words:
+        raise UserError(
+            f"model.output.choice.cutoffs is {list(cutoffs)}; cut-offs must rise and be less than the {num_words} words"
+            " of the vocabulary"
+        )
+
+
+def _clusters(recipe: config.Tree, num_words: int, counts: Sequence[int] | None) -> clusters.Clusters:
+    """The clusters that training begins with; by similarity they are made once there are word vectors."""
+    number = recipe.clusters or math.ceil(math.sqrt(num_words))
+    clusters.check(num_words, number)
+    if recipe.assignment == "random":
+        return clusters.at_random(num_words, number, lambda n: torch.randperm(n, device="cpu").numpy())
+    frequency = zipf(num_words).numpy() if counts is None else np.asarray(counts, dtype=np.float64)
+    return clusters.by_frequency(frequency, number)
+
+
+def _num_kept(threshold: int, num_words: int, counts: Sequence[int] | None) -> int:
+    """How many words are seen `threshold` times or more."""
+    if counts is None:
+        raise UserError('model.output.choice.kind = "rare-class" needs the counts of a vocabulary')
+    assert len(counts) == num_words
+    assert all(high >= low for high, low in pairwise(counts)), "words by falling frequency"
+    kept = sum(count >= threshold for count in counts)
+    if not kept:
+        raise UserError(
+            f"model.output.choice.threshold is {threshold}, but no word is seen so often; the most frequent is seen"
+            f" {counts[0]} times: lower it"
+        )
+    return kept
