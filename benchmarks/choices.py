@@ -1,10 +1,9 @@
 """Seconds and memory of a training step of each choice, JSON lines: `python benchmarks/choices.py [V ...]`.
 
-Forward and backward of N positions with targets by Zipf's law, over contexts of width 256, at 10k, 100k and 800k
-words; `flat` is the full softmax, fused. 700 positions are 20 columns of 35 steps; at 800k words flat has 70, to
-be done in time. Targets are drawn anew for every step, since products may be compiled for their shapes. Memory is the
-most a step takes beyond what the process had with its weights, so their gradient is in it, measured in a process of
-its own.
+Forward and backward of 700 positions, 20 columns of 35 steps, with targets by Zipf's law, over contexts of width 256,
+at 10k, 100k and 800k words; `flat` is the full softmax, fused. Targets are drawn anew for every step, since products
+may be compiled for their shapes. Memory is the most a step takes beyond what the process had with its weights, so
+their gradient is in it, measured in a process of its own.
 """
 
 import json
@@ -21,24 +20,24 @@ from elman.encoders.lookup import Lookup
 from elman.output.choice import Choice, zipf
 from mixture import high_water
 
-WIDTH = 256
+POSITIONS, WIDTH = 700, 256
 VOCABULARIES = {"10k": 10_000, "100k": 100_000, "800k": 800_000}
 CUTOFFS = {"10k": (1000, 4000), "100k": (2000, 20_000), "800k": (4000, 40_000, 200_000)}
 
 
-def choices(size: str) -> dict[str, tuple[config.Output, int]]:
-    """The candidates, and how many positions each has."""
+def choices(size: str) -> dict[str, config.Output]:
+    """The candidates."""
     adaptive = config.Adaptive(cutoffs=CUTOFFS[size])
     found = {
-        "flat": (config.Output(), 70 if size == "800k" else 700),
-        "adaptive": (config.Output(choice=adaptive), 700),
-        "adaptive sigsoftmax": (config.Output(choice=adaptive, activation="sigsoftmax"), 700),
-        "tree by frequency": (config.Output(choice=config.Tree()), 700),
-        "tree at random": (config.Output(choice=config.Tree(assignment="random")), 700),
+        "flat": config.Output(),
+        "adaptive": config.Output(choice=adaptive),
+        "adaptive sigsoftmax": config.Output(choice=adaptive, activation="sigsoftmax"),
+        "tree by frequency": config.Output(choice=config.Tree()),
+        "tree at random": config.Output(choice=config.Tree(assignment="random")),
     }
     if size == "10k":
-        found["monotone"] = (config.Output(choice=config.Monotone()), 700)
-        found["mixtape"] = (config.Output(choice=config.Mixtape()), 700)
+        found["monotone"] = config.Output(choice=config.Monotone())
+        found["mixtape"] = config.Output(choice=config.Mixtape())
     return found
 
 
@@ -67,13 +66,13 @@ def step(choice: Choice, positions: int, num_words: int) -> Callable[[], None]:
 
 def compare(size: str, options: object) -> None:
     num_words = VOCABULARIES[size]
-    for name, (recipe, positions) in choices(size).items():
+    for name, recipe in choices(size).items():
         choice = made(recipe, num_words)
-        seconds = timing.in_turns({name: step(choice, positions, num_words)}, options)[name]  # type: ignore[arg-type]
+        seconds = timing.in_turns({name: step(choice, POSITIONS, num_words)}, options)[name]  # type: ignore[arg-type]
         cost = choice.multiply_adds(zipf(num_words))
         times = {key: round(1e3 * value, 1) for key, value in timing.spread(seconds).items()}
-        line: dict[str, object] = {"words": num_words, "choice": name, "positions": positions, **times}
-        line["us_a_position"] = round(1e6 * timing.median(seconds) / positions, 1)
+        line: dict[str, object] = {"words": num_words, "choice": name, **times}
+        line["us_a_position"] = round(1e6 * timing.median(seconds) / POSITIONS, 1)
         line["multiply_adds_a_position"] = round(cost)
         line["memory_mb"] = memory(size, name)
         line["weights_mb"] = round(4e-6 * sum(parameter.numel() for parameter in choice.parameters()), 1)
@@ -89,9 +88,8 @@ def memory(size: str, name: str) -> float:
 
 def measure_memory(size: str, name: str) -> None:
     torch.set_num_threads(1)
-    recipe, positions = choices(size)[name]
     step(made(config.Output(choice=config.Tree()), 10), 2, 10)()
-    run = step(made(recipe, VOCABULARIES[size]), positions, VOCABULARIES[size])
+    run = step(made(choices(size)[name], VOCABULARIES[size]), POSITIONS, VOCABULARIES[size])
     before = high_water()
     run()
     print(round(high_water() - before, 1))
