@@ -84,9 +84,7 @@ def test_float32_outputs_obey_the_bound_under_their_own_threshold():
     model = small.model(words=WORDS, size=6).float()
     found = spectrum(model, TOKENS, 0, method="gram")
     assert found.dtype == "float32"
-    assert threshold(found) == pytest.approx(
-        np.sqrt(WORDS + len(TOKENS) + 1) / 2 * found.singular_values[0] * 2.0**-23
-    )
+    assert threshold(found) == pytest.approx(np.sqrt(WORDS + len(TOKENS) + 1) / 2 * found.singular_values[0] * 2.0**-23)
     assert numerical_rank(found) == 8
     assert numerical_rank(found, eps=1.0) == 0
 

@@ -80,7 +80,7 @@ def spectrum(
     """
     tokens = tokens[:max_tokens]
     assert len(tokens) > 0, "a spectrum needs a token"
-    num_words = _num_words(model, first)
+    width = num_words(model)
     passes = 3 if method == "randomised" else 1
     read = 0
 
@@ -92,9 +92,9 @@ def spectrum(
             if advance is not None:
                 advance(read, passes * len(tokens))
 
-    values, error = _decompose(method, blocks, len(tokens), num_words, num_values)
+    values, error = _decompose(method, blocks, len(tokens), width, num_values)
     dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
-    return Spectrum(values.cpu().numpy(), num_words, len(tokens), dtype, method, error)
+    return Spectrum(values.cpu().numpy(), width, len(tokens), dtype, method, error)
 
 
 def threshold(spectrum: Spectrum, eps: float | None = None) -> float:
@@ -140,7 +140,7 @@ def log_prob_rows(model: LanguageModel, tokens: np.ndarray, first: int, *, strea
     model.eval()
     try:
         columns = EvaluationWindows(tokens, first, streams=streams).streams
-        wide = _num_words(model, first) * _num_components(model) * columns
+        wide = num_words(model) * _num_components(model) * columns
         windows = EvaluationWindows(tokens, first, streams=streams, length=min(512, max(1, _ELEMENTS // wide)))
         beginning = state = model.begin(columns)
         for batch, _ in windows:
@@ -155,9 +155,9 @@ def log_prob_rows(model: LanguageModel, tokens: np.ndarray, first: int, *, strea
 
 
 @torch.inference_mode()
-def _num_words(model: LanguageModel, first: int) -> int:
-    symbol = torch.tensor([first], device=model.device)
-    return model.step(symbol, model.begin(1))[0].shape[-1]
+def num_words(model: LanguageModel) -> int:
+    """V, as the model gives it: every choice of a word knows its own."""
+    return model.step(torch.zeros(1, dtype=torch.long, device=model.device), model.begin(1))[0].shape[-1]
 
 
 def _num_components(model: LanguageModel) -> int:
