@@ -1,27 +1,17 @@
 """Curves as SVG within a page: transparent, coloured by the page's style sheet, readable when small."""
 
 import dataclasses
-import io
 import math
-import re
 from collections.abc import Sequence
 from typing import Literal
 
-import matplotlib as mpl
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-INK, MUTED, GRID = "#3b3b39", "#7a7a76", "#c9c8c2"
-SERIES = ("#1f6f9f", "#c8553d", "#3a8a5c", "#8a5fb0", "#b07c1e", "#2a9d9d", "#b84a7a", "#6b7a2a")
-"""Colours of the curves; the page has a custom property for each, with another value in dark mode."""
+from elman.report.drawing import MUTED, SERIES, canvas, style, svg
 
-_PROPERTIES = {INK: "--ink", MUTED: "--muted", GRID: "--grid"} | {
-    colour: f"--series-{index}" for index, colour in enumerate(SERIES)
-}
-_SIZES = {"wide": (4.8, 3.0), "narrow": (3.3, 2.4)}
-"""Inches of 72 CSS pixels; near the size on the page, so that the writing keeps its size."""
+__all__ = ["SERIES", "Curve", "Mark", "Plot", "Quantity", "draw", "is_empty", "thin"]
 
 _POINTS = 400
 _LOG_FROM = {"perplexity": 3.0, "rate": 200.0, "norm": 10.0, "speed": math.inf}
@@ -94,8 +84,7 @@ def thin(points: Sequence[tuple[float, float]], geometric: bool, limit: int = _P
 
 def draw(plot: Plot) -> Markup:
     """The plot as an `<svg>` element with a title and a description for those who do not see it."""
-    figure = Figure(figsize=_SIZES[plot.size], facecolor="none", layout="constrained")
-    axes = figure.add_subplot(facecolor="none")
+    figure, axes = canvas(plot.size)
     _scale(axes, plot)
     dense = max((len(curve.x) for curve in plot.curves if curve.form == "checks"), default=0) > 40
     for curve in plot.curves:
@@ -112,7 +101,7 @@ def draw(plot: Plot) -> Markup:
     _levels(axes, plot.levels)
     _marks(axes, plot.marks)
     _style(axes, plot)
-    return _svg(figure, plot)
+    return svg(figure, plot.name, plot.title, plot.description)
 
 
 def _finite(x: Sequence[float], y: Sequence[float]) -> list[tuple[float, float]]:
@@ -191,32 +180,8 @@ def _marks(axes: Axes, marks: Sequence[Mark]) -> None:
 
 
 def _style(axes: Axes, plot: Plot) -> None:
+    style(axes)
     axes.set_xlabel(plot.x_label, color=MUTED, fontsize=9.5)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=7 if plot.size == "wide" else 5, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(_tick))
     axes.set_xlim(left=0)
-    axes.grid(axis="y", color=GRID, linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.tick_params(colors=MUTED, labelsize=9.5, length=0, which="both", pad=5)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.spines["bottom"].set_color(MUTED)
-    axes.spines["bottom"].set_linewidth(0.8)
-
-
-def _svg(figure: Figure, plot: Plot) -> Markup:
-    buffer = io.StringIO()
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": plot.name}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    text = buffer.getvalue()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{plot.name}-", text)
-    for colour, name in _PROPERTIES.items():
-        text = text.replace(colour, f"var({name})")
-    view_box = re.search(r'viewBox="[^"]*"', text)
-    assert view_box is not None, "an SVG of matplotlib has a viewBox"
-    body = text[text.index(">") + 1 :]
-    name = f"{plot.name}-title"
-    opening = f'<svg class="plot" role="img" aria-labelledby="{name}" {view_box[0]}>'
-    told = f'<title id="{name}">{escape(plot.title)}: {escape(plot.description)}</title>'
-    return Markup(f"{opening}\n{told}{body}")

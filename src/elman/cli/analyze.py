@@ -1,0 +1,20 @@
+"""elman analyze: what a model does, beyond its perplexity."""
+
+import argparse
+
+from elman.cli import analyze_rank
+
+ANALYSES = (analyze_rank,)
+"""The subcommands; each is a module with `add`, like a command."""
+
+
+def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The command's arguments."""
+    parser = commands.add_parser(
+        "analyze",
+        help="look into a model: the rank of its outputs, output functions, mixtures",
+        description="Look into a model. Each analysis prints a table and writes one self-contained HTML page.",
+    )
+    analyses = parser.add_subparsers(title="analyses", metavar="ANALYSIS", required=True)
+    for module in ANALYSES:
+        module.add(analyses)

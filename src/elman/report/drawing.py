@@ -1,0 +1,65 @@
+"""How every figure of a page looks: its size, its colours, and its way into the page as SVG."""
+
+import io
+import re
+from typing import Literal, TypeAlias
+
+import matplotlib as mpl
+from markupsafe import Markup, escape
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+INK, MUTED, GRID = "#3b3b39", "#7a7a76", "#c9c8c2"
+SERIES = ("#1f6f9f", "#c8553d", "#3a8a5c", "#8a5fb0", "#b07c1e", "#2a9d9d", "#b84a7a", "#6b7a2a")
+"""Colours of the curves; the page has a custom property for each, with another value in dark mode."""
+
+Size: TypeAlias = Literal["wide", "narrow", "square"]
+
+_PROPERTIES = {INK: "--ink", MUTED: "--muted", GRID: "--grid"} | {
+    colour: f"--series-{index}" for index, colour in enumerate(SERIES)
+}
+_SIZES = {"wide": (4.8, 3.0), "narrow": (3.3, 2.4), "square": (3.3, 3.0)}
+"""Inches of 72 CSS pixels; near the size on the page, so that the writing keeps its size."""
+
+
+def canvas(size: Size) -> tuple[Figure, Axes]:
+    """A transparent figure with one pair of axes."""
+    figure = Figure(figsize=_SIZES[size], facecolor="none", layout="constrained")
+    return figure, figure.add_subplot(facecolor="none")
+
+
+def style(axes: Axes) -> None:
+    """Quiet axes: horizontal grid lines and a line below."""
+    axes.grid(axis="y", color=GRID, linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=MUTED, labelsize=9.5, length=0, which="both", pad=5)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["bottom"].set_color(MUTED)
+    axes.spines["bottom"].set_linewidth(0.8)
+
+
+def svg(figure: Figure, name: str, title: str, description: str) -> Markup:
+    """The figure as an `<svg>` element with a title and a description for those who do not see it.
+
+    Args:
+        figure: what was drawn, in the colours of this module.
+        name: unique within the page; it makes the identifiers within the element so.
+        title: what is said instead of the picture, first.
+        description: and then.
+
+    """
+    buffer = io.StringIO()
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{name}-", text)
+    for colour, custom in _PROPERTIES.items():
+        text = text.replace(colour, f"var({custom})")
+    view_box = re.search(r'viewBox="[^"]*"', text)
+    assert view_box is not None, "an SVG of matplotlib has a viewBox"
+    body = text[text.index(">") + 1 :]
+    opening = f'<svg class="plot" role="img" aria-labelledby="{name}-title" {view_box[0]}>'
+    told = f'<title id="{name}-title">{escape(title)}: {escape(description)}</title>'
+    return Markup(f"{opening}\n{told}{body}")
