@@ -267,6 +267,35 @@ class Penalties(Record, frozen=True):
     balance_form: Literal["columns", "minibatch"] = "columns"
 
 
+class Spectral(Tagged, frozen=True, tag="spectral"):
+    """sigma_1 of the candidate's W_hh <= 2 - delta, or <= bound (`learning/constraint.py`; Kanai's thesis, chapter 3).
+
+    `input`: also sigma_1 of its W_xh <= 2. The last three keys are of the method truncated: where bounds are counted,
+    the norm of the step that they grow by, and whether to count with the other norm too.
+    """
+
+    delta: Annotated[float, Meta(gt=0, lt=2)] = 0.2
+    bound: PositiveFloat | None = None
+    method: Literal["subspace", "eigh", "svd", "truncated"] = "subspace"
+    input: bool = False
+    count_at: Literal["two", "limit"] = "two"
+    step_norm: Literal["frobenius", "spectral"] = "frobenius"
+    compare_norms: bool = False
+
+
+class OrthogonalWeights(Tagged, frozen=True, tag="orthogonal"):
+    """The candidate's W_hh stays gain times an orthogonal matrix (`learning/projections/orthogonal.py`)."""
+
+    gain: PositiveFloat = 1.0
+
+
+class SpectralNorm(Tagged, frozen=True, tag="spectral-norm"):
+    """The candidate's W_hh is scaled to sigma_1 = bound, or only down to it (`learning/projections/normalised.py`)."""
+
+    bound: PositiveFloat = 1.0
+    always: bool = True
+
+
 class FineTune(Record, frozen=True):
     """Restart from the best model with averaging from the first step; stops by the non-monotone rule."""
 
@@ -277,7 +306,10 @@ class FineTune(Record, frozen=True):
 
 
 class Training(Record, frozen=True):
-    """How the weights are found."""
+    """How the weights are found.
+
+    `log_spectrum`: sigma_1 of W_hh and the spectral radius of J at each logged step; None: with a constraint.
+    """
 
     epochs: Positive
     optimiser: SGD | Adam | RMSprop
@@ -292,6 +324,8 @@ class Training(Record, frozen=True):
     weight_decay: NonNegative = 0.0
     l1: NonNegative = 0.0
     penalties: Penalties = Penalties()
+    constraint: Spectral | OrthogonalWeights | SpectralNorm | None = None
+    log_spectrum: bool | None = None
     fine_tune: FineTune | None = None
     patience: Positive | None = None
     validate_every: Positive | None = None

@@ -11,12 +11,14 @@ import torch
 
 from elman import config
 from elman.build import build_objective
+from elman.cores.stack import Stack
 from elman.data.windows import Span, TrainingWindows
 from elman.errors import UserError
 from elman.learning import checkpoint, snapshot
 from elman.learning.averaging import Average, non_monotone
 from elman.learning.best import BestModel
 from elman.learning.bptt import bptt
+from elman.learning.constraint import build_constraint, journal_spectrum
 from elman.learning.interrupts import StopRequest, listening
 from elman.learning.journal import Journal
 from elman.learning.optimisers import add_l1, build_optimiser, clip_gradients, set_rate
@@ -45,7 +47,7 @@ class Trainer:
         watchers: told what happens; none at first.
 
     Raises:
-        UserError: the text is too short.
+        UserError: the text is too short, or the constraint does not fit the model.
 
     """
 
@@ -71,6 +73,10 @@ class Trainer:
         self.best = BestModel(folder)
         self._told_at = self._saved_at = self._begun_at = time.monotonic()
         self.state: State | None = None
+        self.constraint = build_constraint(recipe.training, model.core)
+        if self.constraint is not None:
+            self.constraint.project()
+            self.constraint.counted()
         self._enter_phase()
 
     @property
@@ -88,6 +94,8 @@ class Trainer:
         snapshot.restore_optimiser(self.optimiser, tensors)
         if self.average is not None:
             snapshot.restore_average(self.average, tensors, self.progress.average_count)
+        if self.constraint is not None:
+            self.constraint.restore(snapshot.of_constraint(tensors))
         self.state = snapshot.restore_state(self.model.begin(self.training.batch_size), tensors)
         snapshot.restore_random(tensors)
         self.best.forget_for_now()
@@ -145,6 +153,8 @@ class Trainer:
         lr = self._rate() * (span.length / training.window.length if training.window.random else 1.0)
         set_rate(self.optimiser, lr)
         self.optimiser.step()
+        if self.constraint is not None:
+            self.constraint.project()
         if self.average is not None:
             self.average.update()
             progress.average_count = self.average.count
@@ -173,11 +183,20 @@ class Trainer:
                 "lr": lr,
                 "grad_norm": norm,
                 "tokens_per_s": progress.count / max(1e-9, now - self._told_at),
+                **self._spectrum(),
             }
         )
         self._told_at = now
         progress.nll_sum = progress.penalty_sum = 0.0
         progress.count = progress.windows_logged = 0
+
+    def _spectrum(self) -> dict[str, Any]:
+        """What thesis Figs 3.3 to 3.5 need, when it is wanted and there are recurrent layers."""
+        wanted, core = self.training.log_spectrum, self.model.core
+        counted = {} if self.constraint is None else self.constraint.counted()
+        if not isinstance(core, Stack) or not (self.constraint is not None if wanted is None else wanted):
+            return counted
+        return counted | journal_spectrum(core)
 
     def _end_epoch(self) -> None:
         progress = self.progress
@@ -303,7 +322,8 @@ class Trainer:
         now = time.monotonic()
         self.progress.seconds += now - self._begun_at
         self._begun_at = self._saved_at = now
-        tensors = snapshot.gather(self.model, self.optimiser, self.average, self.state)
+        constraint = None if self.constraint is None else self.constraint.tensors()
+        tensors = snapshot.gather(self.model, self.optimiser, self.average, self.state, constraint)
         path = self.folder / "checkpoint.safetensors"
         return checkpoint.save(path, tensors, {**self.facts, "progress": self.progress.to_facts()})
 
