@@ -259,12 +259,15 @@ class Exponential(Tagged, frozen=True, tag="exponential"):
 
 
 class Penalties(Record, frozen=True):
-    """Weights of the penalties (`objective/penalties.py`)."""
+    """Weights of the penalties (`objective/penalties.py`, and of the weights alone `objective/stability.py`)."""
 
     ar: NonNegative = 0.0
     tar: NonNegative = 0.0
     balance: NonNegative = 0.0
     balance_form: Literal["columns", "minibatch"] = "columns"
+    stability: NonNegative = 0.0
+    stability_tier: Literal[1, 2] = 2
+    stability_margin: Rate = 0.05
 
 
 class Spectral(Tagged, frozen=True, tag="spectral"):

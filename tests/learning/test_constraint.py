@@ -15,7 +15,7 @@ from elman.errors import UserError
 from elman.experiment import Experiment
 from elman.learning import checkpoint
 from elman.learning.averaging import Average
-from elman.learning.constraint import Constraint, ConstrainedCore, build_constraint
+from elman.learning.constraint import ConstrainedCore, Constraint, build_constraint
 from elman.learning.projections.subspace import BySubspace
 from elman.learning.watching import Outcome
 from elman.run import load
@@ -176,7 +176,7 @@ def test_a_killed_run_resumes_bit_for_bit(kind, corpus, tmp_path):
 def test_averages_of_feasible_weights_are_feasible(decay):
     """The set is convex."""
     torch.manual_seed(0)
-    core = build_core(config.Stack(sizes=(12,), cell=config.GRU()), 4, locked=True)
+    core = small.randomise(build_core(config.Stack(sizes=(12,), cell=config.GRU()), 4, locked=True))
     constrained = ConstrainedCore(core, config.Spectral(delta=0.5))
     constrained.project()
     average = Average(list(core.parameters()), decay)
@@ -207,6 +207,6 @@ def test_what_does_not_fit_is_said_in_one_line():
     with pytest.raises(UserError, match=r"training\.constraint\.delta"):
         toy.recipe(constraint={"kind": "spectral", "delta": 2.0})
     bounded = config.Training(epochs=1, optimiser=config.SGD(lr=1.0), constraint=config.Spectral(bound=0.9))
-    constrained = build_constraint(bounded, core)
+    constrained = build_constraint(bounded, small.randomise(core))
     constrained.project()
     assert sigma_1(core.layers[0].weight_hh) <= 0.9 + 1e-5

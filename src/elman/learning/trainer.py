@@ -113,6 +113,9 @@ class Trainer:
         deadline = math.inf if max_minutes is None else self._begun_at + 60 * max_minutes
         for watcher in self.watchers:
             watcher.begin(sum(phase.epochs for phase in self.phases), len(self._spans()), self.progress)
+        if self.progress.step == 0 and self._wants_spectrum():
+            nll = self._validate()
+            self._write({"kind": "event", "event": "untrained", "message": f"{nll:.3f} nats a token", "nll": nll})
         try:
             with listening() as stop:
                 return self._run(deadline, stop)
@@ -190,13 +193,15 @@ class Trainer:
         progress.nll_sum = progress.penalty_sum = 0.0
         progress.count = progress.windows_logged = 0
 
+    def _wants_spectrum(self) -> bool:
+        wanted = self.training.log_spectrum
+        return self.constraint is not None if wanted is None else wanted
+
     def _spectrum(self) -> dict[str, Any]:
         """What thesis Figs 3.3 to 3.5 need, when it is wanted and there are recurrent layers."""
-        wanted, core = self.training.log_spectrum, self.model.core
+        core = self.model.core
         counted = {} if self.constraint is None else self.constraint.counted()
-        if not isinstance(core, Stack) or not (self.constraint is not None if wanted is None else wanted):
-            return counted
-        return counted | journal_spectrum(core)
+        return counted | (journal_spectrum(core) if isinstance(core, Stack) and self._wants_spectrum() else {})
 
     def _end_epoch(self) -> None:
         progress = self.progress

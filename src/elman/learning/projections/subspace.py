@@ -94,7 +94,8 @@ class BySubspace(Projector):
             coupling = _coupling(matrix, top)
             tail = _carried(reference, drift, top.right)
             proved = self._proves(top, coupling, tail)
-            if not proved and not renewed and tail >= self.near * self.limit:
+            settled = tail >= self.near * self.limit and self._proves(top, coupling, self.near * self.limit)
+            if not proved and not renewed and settled:
                 rest = matrix - (top.left * top.values) @ top.right.t()
                 tail = spectral.norm_bound(rest, (1 + self.near) / 2 * self.limit, squarings=self.squarings)
                 if tail >= self.limit:
