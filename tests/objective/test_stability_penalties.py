@@ -15,8 +15,8 @@ CELLS = {"before": config.GRU(reset="before"), "after": config.GRU(), "lstm": co
 TIERS = {1: FixedPointPenalty, 2: IncrementalPenalty}
 
 
-def network(name, scale):
-    model = small.model(cell=CELLS[name], words=9)
+def network(name, scale, **core):
+    model = small.model(cell=CELLS[name], words=9, **core)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(scale / 0.7)
@@ -27,7 +27,7 @@ def network(name, scale):
 @pytest.mark.parametrize("name", CELLS)
 def test_following_the_penalty_brings_the_certificate(name, tier):
     torch.manual_seed(0)
-    model = network(name, {1: 2.0, 2: 0.4}[tier])
+    model = network(name, 1.5, biases=0) if tier == 1 else network(name, 0.4)
     penalty = TIERS[tier](1.0, 0.05)
     optimiser = torch.optim.Adam(model.core.parameters(), 0.03)
     assert penalty(model) > 0
@@ -52,7 +52,7 @@ def test_the_smooth_norm_is_an_upper_bound():
 
 def test_the_objective_adds_it_without_touching_the_nll():
     torch.manual_seed(0)
-    model = network("after", 2.0)
+    model = network("after", 1.5, biases=0)
     words = torch.randint(9, (5, 2))
     batch, state = Batch(words[:-1], words[1:]), model.begin(2)
     plain = config.Training(epochs=1, optimiser=config.SGD(lr=1.0))
