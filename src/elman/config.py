@@ -151,13 +151,17 @@ Init: TypeAlias = Uniform | Normal | Glorot | He | Orthogonal | Identity | Zeros
 
 
 class Initialisation(Record, frozen=True):
-    """How each group of parameters begins; the defaults are those of AWD-LSTM."""
+    """How each group of parameters begins; the defaults are those of AWD-LSTM.
+
+    `candidate`: the recurrent block of the candidate state (W_hh of thesis 3.5) where it differs from `hidden`.
+    """
 
     embedding: Init = Uniform(bound=0.1)
     output: Init = Uniform(bound=0.1)
     contexts: Init = Uniform()
     input: Init = Uniform()
     hidden: Init = Uniform()
+    candidate: Init | None = None
     bias: Init = Uniform()
     forget_bias: float | None = None
 
