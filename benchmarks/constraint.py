@@ -68,9 +68,18 @@ class Training:
         return time.process_time() - start - (clipped - clipping), clipped - clipping
 
 
-def compare(recipe: config.Recipe, data: str, delta: float, steps: int, others: int) -> dict[str, object]:
+def at_the_limit(block: torch.Tensor, limit: float, count: int) -> None:
+    """W_hh as late in training: `count` values at the limit, the others spread below 0.8 of it."""
+    u, values, vh = torch.linalg.svd(torch.randn_like(block))
+    values = torch.cat([torch.full((count,), limit), torch.linspace(0.8, 0.05, len(values) - count) * limit])
+    block.copy_((u * values) @ vh)
+
+
+def compare(recipe: config.Recipe, data: str, delta: float, steps: int, others: int, active: int) -> dict[str, object]:
     """Training under the default projection; the others project a copy of the same matrices, in turns."""
     training, made = Training(recipe, data), projectors(delta)
+    if active:
+        at_the_limit(training.block, 2 - delta, active)
     main = made.pop("subspace")
     copies = {name: training.block.clone() for name in made}
     seconds: dict[str, list[float]] = {name: [] for name in ("step", "clipping", "subspace", *made)}
@@ -109,7 +118,7 @@ def compare(recipe: config.Recipe, data: str, delta: float, steps: int, others: 
     }
     columns = training.block.shape[1]
     return {
-        "delta": delta, "steps": steps, "threads": torch.get_num_threads(), "largest_sigma_1": worst,
+        "delta": delta, "active": active, "steps": steps, "threads": torch.get_num_threads(), "largest_sigma_1": worst,
         "largest_deviation_from_svd": deviation, "skipped": sum(count == 0 for count in computed),
         "all_computed": sum(count == columns for count in computed), "costs": costs,
     }  # fmt: skip
@@ -126,7 +135,9 @@ def adversarial(size: int, steps: int, delta: float) -> dict[str, object]:
         if number % 7 == 0:
             v = torch.randn(size)
             basis = getattr(made, "basis", None)
-            v = v if basis is None else v - basis @ (basis.t() @ v)
+            if basis is not None:
+                basis = torch.linalg.qr(basis)[0]
+                v = v - basis @ (basis.t() @ v)
             matrix += 1.5 * torch.outer(torch.randn(size) / size**0.5, v / v.norm())
         exact = matrix.clone()
         for projector, target, times in ((made, matrix, ours), (exact_way, exact, theirs)):
@@ -151,6 +162,7 @@ def main() -> None:
     parser.add_argument("--deltas", type=float, nargs="+", default=DELTAS)
     parser.add_argument("--steps", type=int, default=1327, help="training steps; 1327 is an epoch of PTB")
     parser.add_argument("--others", type=int, default=20, help="steps at which the other methods are timed too")
+    parser.add_argument("--active", type=int, default=0, help="begin with so many values at the limit, not orthogonal")
     parser.add_argument("--adversarial-steps", type=int, default=500)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     options = parser.parse_args()
@@ -159,7 +171,8 @@ def main() -> None:
     recipe = config.load_recipe(options.recipe)
     if "deltas" in options.parts:
         for delta in options.deltas:
-            print(json.dumps(compare(recipe, options.data, delta, options.steps, options.others)), flush=True)
+            found = compare(recipe, options.data, delta, options.steps, options.others, options.active)
+            print(json.dumps(found), flush=True)
     if "adversarial" in options.parts:
         for delta in (0.2, 0.8):
             print(json.dumps(adversarial(650, options.adversarial_steps, delta)), flush=True)

@@ -105,7 +105,9 @@ def wander(matrix, steps, spike_every, tracked, size=0.04):
         step = torch.randn(n, 3) @ torch.randn(3, n) / n * size + torch.randn(n, n) / n * size
         if spike_every and index % spike_every == 0:
             v, basis = torch.randn(n), tracked()
-            v = v if basis is None else v - basis @ (basis.t() @ v)
+            if basis is not None:
+                basis = torch.linalg.qr(basis)[0]
+                v = v - basis @ (basis.t() @ v)
             step = step + 1.5 * torch.outer(torch.randn(n) / n**0.5, v / v.norm())
         yield step
 

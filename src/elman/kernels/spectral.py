@@ -55,31 +55,41 @@ def norm_bound(matrix: Tensor, enough: float = 0.0, squarings: int = 4) -> float
 
 def exact_triplets(matrix: Tensor) -> Triplets:
     """All triplets of a tall matrix by eigh(W'W): exact for the large values, which are those that count here."""
-    squares, vectors = torch.linalg.eigh(matrix.t() @ matrix)
-    return _triplets(matrix, squares, vectors)
+    squares, right = torch.linalg.eigh(matrix.t() @ matrix)
+    values, right = squares.flip(0).clamp(min=0).sqrt(), right.flip(1)
+    return Triplets(values, (matrix @ right) / values.clamp(min=torch.finfo(values.dtype).tiny), right)
 
 
-def ritz_triplets(matrix: Tensor, start: Tensor) -> Triplets:
-    """The best approximate triplets whose right vectors lie in the range of W'W start (Rayleigh-Ritz).
+class Ritz(NamedTuple):
+    """Approximate triplets, and W'W times their right vectors [m, k]: where the iteration goes on from."""
 
-    The values never exceed the true ones; for a `start` that holds the top singular vectors they are exact.
+    top: Triplets
+    forward: Tensor
+
+    @property
+    def coupling(self) -> Tensor:
+        """W'W v_i - sigma_i^2 v_i [m, k]: zero for true singular vectors."""
+        return self.forward - self.top.right * self.top.values.square()
+
+
+def ritz(matrix: Tensor, start: Tensor) -> Ritz:
+    """The best approximate triplets whose right vectors lie in the range of `start` (Rayleigh-Ritz).
+
+    The values never exceed the true ones; for a `start` that holds the top singular vectors they are exact. Two thin
+    products, of which the second is also a step of the block power method.
 
     Args:
         matrix: W [n, m], tall.
         start: [m, k], k < m, columns independent.
 
     """
-    basis = torch.linalg.qr(matrix.t() @ (matrix @ start)).Q
+    basis = torch.linalg.qr(start).Q
     image = matrix @ basis
     squares, rotation = torch.linalg.eigh(image.t() @ image)
-    return _triplets(matrix, squares, basis @ rotation, image @ rotation)
-
-
-def _triplets(matrix: Tensor, squares: Tensor, right: Tensor, image: Tensor | None = None) -> Triplets:
+    rotation = rotation.flip(1)
     values = squares.flip(0).clamp(min=0).sqrt()
-    right = right.flip(1)
-    image = matrix @ right if image is None else image.flip(1)
-    return Triplets(values, image / values.clamp(min=torch.finfo(values.dtype).tiny), right)
+    left = (image @ rotation) / values.clamp(min=torch.finfo(values.dtype).tiny)
+    return Ritz(Triplets(values, left, basis @ rotation), (matrix.t() @ image) @ rotation)
 
 
 def take_down_(matrix: Tensor, triplets: Triplets, limit: float) -> int:

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from elman.kernels import spectral
-from elman.kernels.spectral import Triplets
+from elman.kernels.spectral import Ritz, Triplets
 from elman.learning.projections.projector import Projector
 
 
@@ -90,8 +90,8 @@ class BySubspace(Projector):
         new = drift.t() @ (drift @ spectral.sketch(matrix.shape[1], self.spare // 2, matrix))
         start = torch.cat([basis, new / new.norm().clamp(min=1e-30)], dim=1)
         for _ in range(self.rounds):
-            top = spectral.ritz_triplets(matrix, start)
-            coupling = _coupling(matrix, top)
+            found = spectral.ritz(matrix, start)
+            top, coupling = found.top, found.coupling
             tail = _carried(reference, drift, top.right)
             proved = self._proves(top, coupling, tail)
             settled = tail >= self.near * self.limit and self._proves(top, coupling, self.near * self.limit)
@@ -104,20 +104,21 @@ class BySubspace(Projector):
                 drift, renewed = torch.zeros_like(drift[:1]), True
                 proved = self._proves(top, coupling, tail)
             if proved:
-                self._accept(matrix, top, coupling, tail, renew=renewed)
+                self._accept(matrix, found, tail, renew=renewed)
                 return True
-            start = top.right
+            start = found.forward
         return False
 
     def _proves(self, top: Triplets, coupling: Tensor, tail: float) -> bool:
         """Whether the matrix with its tracked values taken down has a spectral norm of at most `accepted`."""
         return _bound_holds(*_taken_down(top, coupling, self.limit), tail, self.accepted)
 
-    def _accept(self, matrix: Tensor, top: Triplets, coupling: Tensor, tail: float, *, renew: bool) -> None:
-        values, coupling = _taken_down(top, coupling, self.limit)
+    def _accept(self, matrix: Tensor, found: Ritz, tail: float, *, renew: bool) -> None:
+        top = found.top
+        values, coupling = _taken_down(top, found.coupling, self.limit)
         spectral.take_down_(matrix, top, self.limit)
         self.computed = len(values)
-        self._track(top.right, values)
+        self._track(found.forward, values)
         if renew:
             norm = (max(values[0].item(), tail) ** 2 + coupling.norm().item()) ** 0.5
             self.reference = _reference(matrix, top.right, values, min(norm, self.accepted), tail, coupling)
@@ -135,7 +136,7 @@ class BySubspace(Projector):
         )
 
     def _track(self, right: Tensor, values: Tensor) -> int:
-        """Choose the vectors to follow from here on, none when they are too many to be worth it; how many."""
+        """Choose the vectors, of any length, to follow from here on, none when they are too many to be worth it; how many."""
         wanted = int((values > self.near * self.limit).sum()) + self.spare
         if wanted > self.crowd * len(right):
             self.basis = None
@@ -153,11 +154,6 @@ class BySubspace(Projector):
         held = {name: tensor if name == "bounds" else tensor.to(device) for name, tensor in tensors.items()}
         self.basis = held.pop("tracked", None)
         self.reference = Reference(**held) if held else None
-
-
-def _coupling(matrix: Tensor, top: Triplets) -> Tensor:
-    """E' [m, k]: W'W v_i - sigma_i^2 v_i."""
-    return matrix.t() @ (top.left * top.values) - top.right * top.values.square()
 
 
 def _taken_down(top: Triplets, coupling: Tensor, limit: float) -> tuple[Tensor, Tensor]:

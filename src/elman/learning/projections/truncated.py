@@ -90,7 +90,7 @@ class ByTruncation(Projector):
         return super().counts() if self.other is None else super().counts() | {"s_other": self.other}
 
 
-def top_triplets(matrix: Tensor, count: int, start: Tensor | None, rounds: int = 12) -> Triplets:
+def top_triplets(matrix: Tensor, count: int, start: Tensor | None, rounds: int = 20) -> Triplets:
     """The `count` largest triplets of a tall matrix, by block iteration where that pays, else from all of them.
 
     The block begins with random directions and those of `start`, and is done when every residual is negligible.
@@ -100,10 +100,9 @@ def top_triplets(matrix: Tensor, count: int, start: Tensor | None, rounds: int =
         block = spectral.sketch(matrix.shape[1], count + 8, matrix)
         block = block if start is None else torch.cat([block, start / start.norm().clamp(min=1e-30)], dim=1)
         for _ in range(rounds):
-            top = spectral.ritz_triplets(matrix, block)
-            left, values, right = top.left[:, :count], top.values[:count], top.right[:, :count]
-            residual = (matrix.t() @ left - right * values).norm(dim=0).max()
-            if residual <= 1e-4 * values[0]:
-                return Triplets(values, left, right)
-            block = top.right
+            found = spectral.ritz(matrix, block)
+            values = found.top.values[:count]
+            if found.coupling[:, :count].norm(dim=0).max() <= 1e-4 * values[0].square():
+                return Triplets(values, found.top.left[:, :count], found.top.right[:, :count])
+            block = found.forward
     return Triplets(*(part[..., :count] for part in spectral.exact_triplets(matrix)))
