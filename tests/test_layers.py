@@ -16,7 +16,7 @@ LAYERS = (
     ("kernels",),
     ("cells", "encoders"),
     ("cores",),
-    ("output",),
+    ("output", "stability"),
     ("model",),
     ("objective", "initialisation"),
     ("build", "build_choice"),

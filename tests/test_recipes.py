@@ -98,10 +98,28 @@ def test_paper_scale_says_where_it_comes_from(name):
             assert (expected.test or expected.fine_tuned_test) < (expected.valid or expected.fine_tuned_valid)
 
 
+@pytest.mark.parametrize("name", ["ptb/gru-constrained", "wikitext-2/gru-constrained", "ptb/lab-gru-constrained"])
+def test_the_constrained_gru_starts_as_in_the_thesis(name):
+    """No biases, W_hh orthogonal and the other matrices N(0, 1/n), word vectors times 0.01, sums over steps."""
+    recipe = RECIPES[name]
+    torch.manual_seed(0)
+    model = build_model(recipe.model, 50)
+    (layer,) = model.core.layers
+    size = layer.hidden_size
+    block = layer.weight_hh[2 * size :]
+    torch.testing.assert_close(block @ block.t(), torch.eye(size), atol=1e-4, rtol=0)
+    for matrix in (layer.weight_hh[:size], layer.weight_ih, model.encoder.weight, model.output.choice.weight):
+        assert matrix.std().item() == pytest.approx(size**-0.5, rel=0.05)
+    assert layer.bias_ih is None
+    assert model.encoder.scale == 0.01
+    assert (recipe.training.loss, recipe.training.clip, recipe.training.constraint.delta) == ("sum", None, 0.2)
+
+
 def test_every_row_of_the_tables_is_there():
     rows = {f"{corpus}/{name}" for corpus, names in DOC_TABLES.items() for name in names}
     rows |= {f"{corpus}/awd-lstm-{name}" for corpus in DOC_TABLES for name in [*FUNCTIONS, *MIXTURES]}
     rows |= {f"one-billion-word/adaptive-{name}" for name in ("softmax", "sigsoftmax")}
+    rows |= {f"{corpus}/gru-constrained" for corpus in DOC_TABLES}
     assert rows | {"ptb/bengio-window"} == set(PAPER)
 
 

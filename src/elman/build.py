@@ -24,6 +24,7 @@ from elman.objective.penalties import (
     Penalty,
     TemporalActivationPenalty,
 )
+from elman.objective.stability import FixedPointPenalty, IncrementalPenalty, WeightPenalty
 from elman.output.contexts import ContextLayer, Mixture, Single
 from elman.output.layer import OutputLayer
 
@@ -152,7 +153,11 @@ def build_objective(recipe: config.Training) -> Objective:
         penalties.append(TemporalActivationPenalty(weights.tar))
     if weights.balance:
         penalties.append(BalancePenalty(weights.balance, columns=weights.balance_form == "columns"))
-    return Objective(penalties, recipe.loss)
+    of_weights: list[WeightPenalty] = []
+    if weights.stability:
+        trained_for = IncrementalPenalty if weights.stability_tier == 2 else FixedPointPenalty
+        of_weights.append(trained_for(weights.stability, weights.stability_margin))
+    return Objective(penalties, recipe.loss, of_weights)
 
 
 def tiny_model(num_words: int = 7, size: int = 4) -> LanguageModel:

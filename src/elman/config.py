@@ -195,13 +195,17 @@ Init: TypeAlias = Uniform | Normal | Glorot | He | Orthogonal | Identity | Zeros
 
 
 class Initialisation(Record, frozen=True):
-    """How each group of parameters begins; the defaults are those of AWD-LSTM."""
+    """How each group of parameters begins; the defaults are those of AWD-LSTM.
+
+    `candidate`: the recurrent block of the candidate state (W_hh of thesis 3.5) where it differs from `hidden`.
+    """
 
     embedding: Init = Uniform(bound=0.1)
     output: Init = Uniform(bound=0.1)
     contexts: Init = Uniform()
     input: Init = Uniform()
     hidden: Init = Uniform()
+    candidate: Init | None = None
     bias: Init = Uniform()
     forget_bias: float | None = None
 
@@ -303,12 +307,44 @@ class Exponential(Tagged, frozen=True, tag="exponential"):
 
 
 class Penalties(Record, frozen=True):
-    """Weights of the penalties (`objective/penalties.py`)."""
+    """Weights of the penalties (`objective/penalties.py`, and of the weights alone `objective/stability.py`)."""
 
     ar: NonNegative = 0.0
     tar: NonNegative = 0.0
     balance: NonNegative = 0.0
     balance_form: Literal["columns", "minibatch"] = "columns"
+    stability: NonNegative = 0.0
+    stability_tier: Literal[1, 2] = 2
+    stability_margin: Rate = 0.05
+
+
+class Spectral(Tagged, frozen=True, tag="spectral"):
+    """sigma_1 of the candidate's W_hh <= 2 - delta, or <= bound (`learning/constraint.py`; Kanai's thesis, chapter 3).
+
+    `input`: also sigma_1 of its W_xh <= 2. The last three keys are of the method truncated: where bounds are counted,
+    the norm of the step that they grow by, and whether to count with the other norm too.
+    """
+
+    delta: Annotated[float, Meta(gt=0, lt=2)] = 0.2
+    bound: PositiveFloat | None = None
+    method: Literal["subspace", "eigh", "svd", "truncated"] = "subspace"
+    input: bool = False
+    count_at: Literal["two", "limit"] = "two"
+    step_norm: Literal["frobenius", "spectral"] = "frobenius"
+    compare_norms: bool = False
+
+
+class OrthogonalWeights(Tagged, frozen=True, tag="orthogonal"):
+    """The candidate's W_hh stays gain times an orthogonal matrix (`learning/projections/orthogonal.py`)."""
+
+    gain: PositiveFloat = 1.0
+
+
+class SpectralNorm(Tagged, frozen=True, tag="spectral-norm"):
+    """The candidate's W_hh is scaled to sigma_1 = bound, or only down to it (`learning/projections/normalised.py`)."""
+
+    bound: PositiveFloat = 1.0
+    always: bool = True
 
 
 class FineTune(Record, frozen=True):
@@ -321,7 +357,10 @@ class FineTune(Record, frozen=True):
 
 
 class Training(Record, frozen=True):
-    """How the weights are found."""
+    """How the weights are found.
+
+    `log_spectrum`: sigma_1 of W_hh and the spectral radius of J at each logged step; None: with a constraint.
+    """
 
     epochs: Positive
     optimiser: SGD | Adam | RMSprop
@@ -336,6 +375,8 @@ class Training(Record, frozen=True):
     weight_decay: NonNegative = 0.0
     l1: NonNegative = 0.0
     penalties: Penalties = Penalties()
+    constraint: Spectral | OrthogonalWeights | SpectralNorm | None = None
+    log_spectrum: bool | None = None
     fine_tune: FineTune | None = None
     patience: Positive | None = None
     validate_every: Positive | None = None

@@ -15,6 +15,7 @@ from elman.data.corpus import open_corpus
 from elman.data.windows import Span, TrainingWindows
 from elman.errors import UserError
 from elman.learning.bptt import bptt
+from elman.learning.constraint import build_constraint
 from elman.learning.optimisers import build_optimiser, clip_gradients
 
 
@@ -46,6 +47,7 @@ def estimate(
     parameters = list(model.parameters())
     optimiser = build_optimiser(training.optimiser, parameters, training.weight_decay)
     objective = build_objective(training)
+    constraint = build_constraint(training, model.core)
     state, seconds = model.begin(training.batch_size), 0.0
     for index in range(steps + 1):
         started = time.perf_counter()
@@ -54,6 +56,8 @@ def estimate(
         _, state = bptt(model, objective, batch, state, training.slices)
         clip_gradients(parameters, training.clip, training.clip_by).item()
         optimiser.step()
+        if constraint is not None:
+            constraint.project()
         seconds += time.perf_counter() - started if index else 0.0
         if advance is not None:
             advance(index + 1, steps + 1)

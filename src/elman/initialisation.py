@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from elman import config
 from elman.cells.cell import Cell
+from elman.cores.blocks import candidate_gate
 from elman.cores.stack import Layer, Stack
 from elman.cores.window import FeedForwardWindow
 from elman.encoders.lookup import Lookup
@@ -64,8 +65,9 @@ def _initialise_layer(layer: Layer, rules: config.Initialisation) -> None:
     size = layer.hidden_size
     for gate in torch.split(layer.weight_ih, size):
         fill(gate, rules.input, size)
-    for gate in torch.split(layer.weight_hh, size):
-        fill(gate, rules.hidden, size)
+    for index, gate in enumerate(torch.split(layer.weight_hh, size)):
+        own = rules.candidate if index == candidate_gate(layer) else None
+        fill(gate, own or rules.hidden, size)
     for vector in (layer.bias_ih, layer.bias_hh, layer.peephole):
         if vector is not None:
             fill(vector, rules.bias, size)

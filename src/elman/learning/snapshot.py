@@ -25,7 +25,13 @@ def load_model(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
         tensor.copy_(tensors[name])
 
 
-def gather(model: nn.Module, optimiser: Optimiser, average: Average | None, state: State | None) -> dict[str, Tensor]:
+def gather(
+    model: nn.Module,
+    optimiser: Optimiser,
+    average: Average | None,
+    state: State | None,
+    constraint: Mapping[str, Tensor] | None = None,
+) -> dict[str, Tensor]:
     """All tensors of a training run, prefixed by what they belong to."""
     tensors = {f"model/{name}": tensor for name, tensor in model_tensors(model).items()}
     for name, values in optimiser.memory.items():
@@ -34,6 +40,7 @@ def gather(model: nn.Module, optimiser: Optimiser, average: Average | None, stat
         tensors |= {f"average/{index}": value for index, value in enumerate(average.values)}
     if state is not None:
         tensors |= {f"state/{index}": leaf for index, leaf in enumerate(leaves(state))}
+    tensors |= {f"constraint/{name}": tensor for name, tensor in (constraint or {}).items()}
     tensors["random/cpu"] = torch.get_rng_state()
     if torch.cuda.is_available():
         tensors["random/cuda"] = torch.cuda.get_rng_state()
@@ -74,6 +81,11 @@ def restore_random(tensors: Mapping[str, Tensor]) -> None:
 def of_model(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The model's part of a snapshot."""
     return _under("model/", tensors)
+
+
+def of_constraint(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """What a constraint remembers."""
+    return _under("constraint/", tensors)
 
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

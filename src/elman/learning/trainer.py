@@ -11,12 +11,14 @@ import torch
 
 from elman import config
 from elman.build import build_objective
+from elman.cores.stack import Stack
 from elman.data.windows import Span, TrainingWindows
 from elman.errors import UserError
 from elman.learning import checkpoint, snapshot
 from elman.learning.averaging import Average, non_monotone
 from elman.learning.best import BestModel
 from elman.learning.bptt import bptt
+from elman.learning.constraint import build_constraint, journal_spectrum
 from elman.learning.interrupts import StopRequest, listening
 from elman.learning.journal import Journal
 from elman.learning.optimisers import add_l1, build_optimiser, clip_gradients
@@ -45,7 +47,7 @@ class Trainer:
         watchers: told what happens; none at first.
 
     Raises:
-        UserError: the text is too short.
+        UserError: the text is too short, or the constraint does not fit the model.
 
     """
 
@@ -72,6 +74,10 @@ class Trainer:
         self.tally = Tally(model.device)
         self._told_at = self._saved_at = self._begun_at = time.monotonic()
         self.state: State | None = None
+        self.constraint = build_constraint(recipe.training, model.core)
+        if self.constraint is not None:
+            self.constraint.project()
+            self.constraint.counted()
         self._enter_phase()
 
     @property
@@ -89,6 +95,8 @@ class Trainer:
         snapshot.restore_optimiser(self.optimiser, tensors)
         if self.average is not None:
             snapshot.restore_average(self.average, tensors, self.progress.average_count)
+        if self.constraint is not None:
+            self.constraint.restore(snapshot.of_constraint(tensors))
         self.state = snapshot.restore_state(self.model.begin(self.training.batch_size), tensors)
         snapshot.restore_random(tensors)
         self.best.forget_for_now()
@@ -106,6 +114,9 @@ class Trainer:
         deadline = math.inf if max_minutes is None else self._begun_at + 60 * max_minutes
         for watcher in self.watchers:
             watcher.begin(sum(phase.epochs for phase in self.phases), len(self._spans()), self.progress)
+        if self.progress.step == 0 and self._wants_spectrum():
+            nll = self._validate()
+            self._write({"kind": "event", "event": "untrained", "message": f"{nll:.3f} nats a token", "nll": nll})
         try:
             with listening() as stop:
                 return self._run(deadline, stop)
@@ -151,6 +162,8 @@ class Trainer:
             self._settle()
         self.optimiser.lr = lr
         self.optimiser.step()
+        if self.constraint is not None:
+            self.constraint.project()
         if self.average is not None:
             self.average.update()
             progress.average_count = self.average.count
@@ -194,11 +207,22 @@ class Trainer:
                 "lr": lr,
                 "grad_norm": norm.item(),
                 "tokens_per_s": progress.count / max(1e-9, now - self._told_at),
+                **self._spectrum(),
             }
         )
         self._told_at = now
         progress.nll_sum = progress.penalty_sum = 0.0
         progress.count = progress.windows_logged = 0
+
+    def _wants_spectrum(self) -> bool:
+        wanted = self.training.log_spectrum
+        return self.constraint is not None if wanted is None else wanted
+
+    def _spectrum(self) -> dict[str, Any]:
+        """What thesis Figs 3.3 to 3.5 need, when it is wanted and there are recurrent layers."""
+        core = self.model.core
+        counted = {} if self.constraint is None else self.constraint.counted()
+        return counted | (journal_spectrum(core) if isinstance(core, Stack) and self._wants_spectrum() else {})
 
     def _end_epoch(self) -> None:
         progress = self.progress
@@ -326,7 +350,8 @@ class Trainer:
         now = time.monotonic()
         self.progress.seconds += now - self._begun_at
         self._begun_at = self._saved_at = now
-        tensors = snapshot.gather(self.model, self.optimiser, self.average, self.state)
+        constraint = None if self.constraint is None else self.constraint.tensors()
+        tensors = snapshot.gather(self.model, self.optimiser, self.average, self.state, constraint)
         path = self.folder / "checkpoint.safetensors"
         return checkpoint.save(path, tensors, {**self.facts, "progress": self.progress.to_facts()})
 

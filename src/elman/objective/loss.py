@@ -9,6 +9,7 @@ from torch import Tensor
 from elman.data.windows import Batch
 from elman.model import LanguageModel
 from elman.objective.penalties import Penalty
+from elman.objective.stability import WeightPenalty
 from elman.state import State
 
 Reduction = Literal["mean", "sum"]
@@ -38,11 +39,17 @@ class Objective:
         penalties: added as they are.
         reduction: "mean" over the positions (AWD-LSTM), or "sum" over the steps and mean over the batch (Zaremba et
             al. 2014; thesis 3.5): rates and clipping thresholds make sense only with the reduction they were tuned for.
+        of_weights: penalties of the weights alone, added too.
 
     """
 
-    def __init__(self, penalties: Sequence[Penalty] = (), reduction: Reduction = "mean") -> None:
-        self.penalties, self.reduction = tuple(penalties), reduction
+    def __init__(
+        self,
+        penalties: Sequence[Penalty] = (),
+        reduction: Reduction = "mean",
+        of_weights: Sequence[WeightPenalty] = (),
+    ) -> None:
+        self.penalties, self.reduction, self.of_weights = tuple(penalties), reduction, tuple(of_weights)
 
     def __call__(self, model: LanguageModel, batch: Batch, state: State) -> tuple[Loss, State]:
         """The loss of `model` over `batch` from `state`, and the state after it."""
@@ -57,4 +64,6 @@ class Objective:
         penalty = objective.new_zeros(())
         for penalise in self.penalties:
             penalty = penalty + penalise(trace, contexts)
+        for penalise_weights in self.of_weights:
+            penalty = penalty + penalise_weights(model)
         return Loss(objective + penalty, nll_sum, count, penalty.detach()), state

@@ -23,6 +23,8 @@ class Train(msgspec.Struct, frozen=True, tag_field="kind", tag="train"):
         grad_norm: norm of the gradient before clipping.
         tokens_per_s: speed.
         seconds: time trained since the run began, over all resumptions.
+        sigma_1, s, s_other: of each constrained block; see `learning/constraint.py`.
+        spectral_radius: of J, over all layers.
 
     """
 
@@ -35,6 +37,10 @@ class Train(msgspec.Struct, frozen=True, tag_field="kind", tag="train"):
     lr: float = math.nan
     grad_norm: float = math.nan
     tokens_per_s: float = math.nan
+    sigma_1: tuple[float, ...] = ()
+    s: tuple[float, ...] = ()
+    s_other: tuple[float, ...] = ()
+    spectral_radius: float = math.nan
 
 
 class Valid(msgspec.Struct, frozen=True, tag_field="kind", tag="valid"):
@@ -51,13 +57,17 @@ class Valid(msgspec.Struct, frozen=True, tag_field="kind", tag="valid"):
 
 
 class Event(msgspec.Struct, frozen=True, tag_field="kind", tag="event"):
-    """Something that happened: averaging began, fine-tuning began, the run was resumed or stopped."""
+    """Something that happened: averaging began, fine-tuning began, the run was resumed or stopped.
+
+    `nll`: the validation loss of the untrained model, for the event of that name.
+    """
 
     step: int
     epoch: float
     event: str
     message: str = ""
     seconds: float = math.nan
+    nll: float = math.nan
 
 
 Entry = Train | Valid | Event

@@ -1,0 +1,160 @@
+"""Constraints on recurrent weights: what is done to blocks of them after each step of the optimiser."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, assert_never
+
+import torch
+from torch import Tensor
+
+from elman import config
+from elman.cores.blocks import candidate_hidden, candidate_input, layers_of, linearised
+from elman.cores.core import RecurrentCore
+from elman.cores.stack import Stack
+from elman.errors import UserError
+from elman.learning.projections.exact import ByEigh, BySVD
+from elman.learning.projections.normalised import ToSpectralNorm
+from elman.learning.projections.orthogonal import ToOrthogonal
+from elman.learning.projections.projector import Projector
+from elman.learning.projections.subspace import BySubspace
+from elman.learning.projections.truncated import ByTruncation
+
+INPUT_BOUND = 2.0
+"""Sigma_1(W_xh) <= 2 (thesis 3.11)."""
+
+
+class Constraint:
+    """Projects tensors, views of stacked weights included; the i-th tensor always by the i-th projector."""
+
+    def __init__(self, projectors: Sequence[Projector]) -> None:
+        self.projectors = tuple(projectors)
+
+    def project_(self, tensors: Sequence[Tensor]) -> None:
+        """Bring each tensor back into its set, in place."""
+        for projector, tensor in zip(self.projectors, tensors, strict=True):
+            projector.project_(tensor)
+
+
+class ConstrainedCore:
+    """A constraint upon the blocks of a core, with what the journal says of it.
+
+    Args:
+        core: layers of one cell.
+        recipe: the constraint.
+
+    """
+
+    def __init__(self, core: Stack, recipe: config.Spectral | config.OrthogonalWeights | config.SpectralNorm) -> None:
+        self.layers = layers_of(core)
+        self.with_input = isinstance(recipe, config.Spectral) and recipe.input
+        on_hidden, on_input = projector_makers(recipe)
+        self.constraint = Constraint(
+            [on_hidden() for _ in self.layers] + [on_input() for _ in self.layers if self.with_input]
+        )
+        self._sums: dict[str, list[int]] = {}
+        self._calls = 0
+
+    def blocks(self) -> list[Tensor]:
+        """W_hh of every layer, then W_xh where constrained: views, taken anew since averaging exchanges weights."""
+        hidden = [candidate_hidden(layer).detach() for layer in self.layers]
+        return hidden + [candidate_input(layer).detach() for layer in self.layers if self.with_input]
+
+    def project(self) -> None:
+        """Bring the blocks back."""
+        self.constraint.project_(self.blocks())
+        self._calls += 1
+        for index, projector in enumerate(self.constraint.projectors):
+            for name, count in projector.counts().items():
+                sums = self._sums.setdefault(name, [0] * len(self.constraint.projectors))
+                sums[index] += count
+
+    def counted(self) -> dict[str, list[float]]:
+        """Mean counts of each block since the last call of this: s, the number of singular values computed."""
+        means = {name: [total / self._calls for total in sums] for name, sums in self._sums.items() if self._calls}
+        self._sums, self._calls = {}, 0
+        return means
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What a checkpoint must hold, counts since the last journal line included."""
+        found = {
+            f"{index}/{name}": tensor
+            for index, projector in enumerate(self.constraint.projectors)
+            for name, tensor in projector.tensors().items()
+        }
+        counts = {f"count/{name}": torch.tensor([self._calls, *sums]) for name, sums in self._sums.items()}
+        return found | counts
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Go on as the run that wrote `tensors`."""
+        device = self.layers[0].weight_hh.device
+        for index, projector in enumerate(self.constraint.projectors):
+            prefix = f"{index}/"
+            held = {name[len(prefix) :]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+            projector.restore(held, device)
+        self._sums, self._calls = {}, 0
+        for name, counts in tensors.items():
+            if name.startswith("count/"):
+                self._calls, *self._sums[name.removeprefix("count/")] = counts.tolist()
+
+
+def build_constraint(recipe: config.Training, core: RecurrentCore) -> ConstrainedCore | None:
+    """The constraint of a recipe upon a core, or None.
+
+    Raises:
+        UserError: the core has no recurrent blocks, or the bound must be given and is not.
+
+    """
+    if recipe.constraint is None:
+        return None
+    if not isinstance(core, Stack):
+        raise UserError("training.constraint needs recurrent layers: set model.core.kind to stack, or leave it out")
+    by_delta = isinstance(recipe.constraint, config.Spectral) and recipe.constraint.bound is None
+    if by_delta and any(layer.cell.gates == 1 for layer in layers_of(core)):
+        raise UserError(
+            "training.constraint.delta bounds sigma_1 by 2 - delta, which is a limit of gated cells; for the cell"
+            " elman give training.constraint.bound, below 1 to keep h = 0 stable with tanh or relu"
+        )
+    return ConstrainedCore(core, recipe.constraint)
+
+
+Maker = Callable[[], Projector]
+
+
+def projector_makers(
+    recipe: config.Spectral | config.OrthogonalWeights | config.SpectralNorm,
+) -> tuple[Maker, Maker]:
+    """What makes the projectors of W_hh and of W_xh."""
+    match recipe:
+        case config.Spectral():
+            limit = 2 - recipe.delta if recipe.bound is None else recipe.bound
+            return lambda: spectral_projector(recipe, limit), lambda: spectral_projector(recipe, INPUT_BOUND)
+        case config.OrthogonalWeights(gain=gain):
+            return lambda: ToOrthogonal(gain), lambda: ToOrthogonal(gain)
+        case config.SpectralNorm(bound=bound, always=always):
+            return lambda: ToSpectralNorm(bound, always=always), lambda: ToSpectralNorm(bound, always=always)
+        case _:
+            assert_never(recipe)
+
+
+def spectral_projector(recipe: config.Spectral, limit: float) -> Projector:
+    """The projector of a method, for sigma_1 <= limit."""
+    match recipe.method:
+        case "svd":
+            return BySVD(limit)
+        case "eigh":
+            return ByEigh(limit)
+        case "subspace":
+            return BySubspace(limit)
+        case "truncated":
+            level = limit if recipe.count_at == "limit" else max(2.0, limit)
+            return ByTruncation(limit, level, recipe.step_norm, compare=recipe.compare_norms)
+        case _:
+            assert_never(recipe.method)
+
+
+def journal_spectrum(core: Stack) -> dict[str, Any]:
+    """Sigma_1 of each layer's W_hh and the spectral radius of J over all layers (thesis 3.10), for metrics.jsonl."""
+    layers = layers_of(core)
+    with torch.no_grad():
+        sigmas = [torch.linalg.matrix_norm(candidate_hidden(layer), 2).item() for layer in layers]
+        radii = [torch.linalg.eigvals(linearised(layer)).abs().max().item() for layer in layers]
+    return {"sigma_1": sigmas, "spectral_radius": max(radii)}

@@ -1,0 +1,108 @@
+"""Only the singular values that may be too large (Kanai's thesis, Algorithm 3.2).
+
+Upper bounds of all singular values grow by the size of the step really taken, whatever the optimiser was:
+
+    sigma_i(W + D) <= sigma_i(W) + ||D||_2 <= sigma_i(W) + ||D||_F    (thesis 3.26, 3.27; Weyl)
+
+and only the s values whose bounds have reached 2 are computed and taken down to the limit. Values between the limit
+and 2 are left alone as long as their bounds stay below 2: the result has sigma_1 < 2 but need not be the nearest
+matrix with sigma_1 <= 2 - delta. Counting at the limit instead makes it so.
+
+As printed, s is never set back to 0 and the bounds are never lowered; here s is counted at each step, and the bounds
+of the values taken down become min(sigma_i, limit), sorted anew.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from elman.kernels import spectral
+from elman.kernels.spectral import Triplets
+from elman.learning.projections.projector import Projector
+
+
+class ByTruncation(Projector):
+    """Algorithm 3.2 for one matrix.
+
+    Args:
+        limit: 2 - delta, what values are taken down to.
+        level: where bounds are counted: 2 in the thesis, or the limit.
+        norm: of the step: Frobenius, or spectral, which is tighter and costs matrix products.
+        compare: count with the other norm too (thesis, Fig. 3.5).
+
+    Attributes:
+        other: s by the other norm, when `compare`.
+
+    """
+
+    def __init__(
+        self, limit: float, level: float, norm: Literal["frobenius", "spectral"] = "frobenius", *, compare: bool = False
+    ) -> None:
+        self.limit, self.level, self.norm, self.compare = limit, level, norm, compare
+        self.previous: Tensor | None = None
+        self.bounds: Tensor | None = None
+        self.other: int | None = None
+
+    @torch.no_grad()
+    def project_(self, matrix: Tensor) -> None:
+        """Count, and take down those counted."""
+        matrix = spectral.tall(matrix)
+        if self.previous is None or self.bounds is None or self.previous.shape != matrix.shape:
+            bounds = torch.linalg.svdvals(matrix)
+            self.other = int((bounds >= self.level).sum()) if self.compare else None
+            start = None
+        else:
+            step = matrix - self.previous
+            sizes = {"frobenius": step.norm().item()}
+            if self.compare or self.norm == "spectral":
+                sizes["spectral"] = spectral.norm_bound(step, squarings=4)
+            counts = {norm: int((self.bounds + size >= self.level).sum()) for norm, size in sizes.items()}
+            self.other = next((counts[norm] for norm in counts if norm != self.norm), None) if self.compare else None
+            bounds = self.bounds + sizes[self.norm]
+            start = step.t() @ (step @ spectral.sketch(matrix.shape[1], 8, matrix))
+        self.computed = int((bounds >= self.level).sum())
+        if self.computed:
+            bounds = self._take_down_(matrix, bounds, start)
+        self.bounds, self.previous = bounds, matrix.clone(memory_format=torch.contiguous_format)
+
+    def _take_down_(self, matrix: Tensor, bounds: Tensor, start: Tensor | None) -> Tensor:
+        top = top_triplets(matrix, self.computed, start)
+        spectral.take_down_(matrix, top, self.limit)
+        # A bound that was not reached stays valid; rounding in what was computed must not lower one unduly.
+        known = top.values.clamp(max=self.limit) * spectral.ROUNDING
+        return torch.cat([torch.minimum(known, bounds[: len(known)]), bounds[len(known) :]]).sort(descending=True)[0]
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The matrix and the bounds."""
+        return (
+            {} if self.previous is None or self.bounds is None else {"previous": self.previous, "bounds": self.bounds}
+        )
+
+    def restore(self, tensors: Mapping[str, Tensor], device: Any) -> None:
+        """Take back what `tensors` gave."""
+        held = {name: tensor.to(device) for name, tensor in tensors.items()}
+        self.previous, self.bounds = held.get("previous"), held.get("bounds")
+
+    def counts(self) -> dict[str, int]:
+        """S by the norm chosen, and by the other."""
+        return super().counts() if self.other is None else super().counts() | {"s_other": self.other}
+
+
+def top_triplets(matrix: Tensor, count: int, start: Tensor | None, rounds: int = 20) -> Triplets:
+    """The `count` largest triplets of a tall matrix, by block iteration where that pays, else from all of them.
+
+    The block begins with random directions and those of `start`, and is done when every residual is negligible.
+    """
+    size = count + 8 + (0 if start is None else start.shape[1])
+    if size <= matrix.shape[1] // 8:
+        block = spectral.sketch(matrix.shape[1], count + 8, matrix)
+        block = block if start is None else torch.cat([block, start / start.norm().clamp(min=1e-30)], dim=1)
+        for _ in range(rounds):
+            found = spectral.ritz(matrix, block)
+            values = found.top.values[:count]
+            if found.coupling[:, :count].norm(dim=0).max() <= 1e-4 * values[0].square():
+                return Triplets(values, found.top.left[:, :count], found.top.right[:, :count])
+            block = found.forward
+    return Triplets(*(part[..., :count] for part in spectral.exact_triplets(matrix)))

@@ -1,0 +1,164 @@
+"""The page of `elman analyze dynamics`: the figures and tables of Kanai's thesis, section 3.5, from run folders."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+import elman
+from elman.cores.stack import Stack
+from elman.errors import UserError
+from elman.evaluation.dynamics import decay_rate, state_decay
+from elman.files import write_atomic
+from elman.report import plots
+from elman.report.folder import RunFolder, read_folder
+from elman.report.metrics import Train
+from elman.report.plots import Curve, Mark, Plot
+from elman.run import load
+
+
+@dataclasses.dataclass(frozen=True)
+class Dynamics:
+    """What was found of one run.
+
+    Attributes:
+        name: of its folder.
+        norms: of the state after a kick, step by step.
+        decay_rate: the factor a step in their last half.
+        lines: the training lines of metrics.jsonl.
+        success: whether the validation loss of every epoch stayed below that of the untrained model, to the last
+            epoch (thesis 3.5.1); None for a run that is not finished.
+        verdict: the same in words.
+
+    """
+
+    name: str
+    norms: list[float]
+    decay_rate: float
+    lines: tuple[Train, ...]
+    success: bool | None
+    verdict: str
+
+    @property
+    def largest_radius(self) -> float:
+        """Of J, over the logged steps; NaN when it was not logged."""
+        radii = [line.spectral_radius for line in self.lines]
+        return max((radius for radius in radii if math.isfinite(radius)), default=math.nan)
+
+    @property
+    def largest_norm(self) -> float:
+        """Of the gradient before clipping, over the logged steps."""
+        return max((line.grad_norm for line in self.lines), default=math.nan)
+
+
+def write_dynamics(
+    folders: Sequence[Path], out: Path | None, device: torch.device, *, trials: int, steps: int, kick: float
+) -> tuple[Path, list[Dynamics]]:
+    """Measure the runs and write the page; where it is, and what was found.
+
+    Raises:
+        UserError: a folder is not a run, or its model has no recurrent layers.
+
+    """
+    found = [examine(Path(folder), device, trials=trials, steps=steps, kick=kick) for folder in folders]
+    page = Path(folders[0]) / "dynamics.html" if out is None else out
+    if page.is_dir():
+        raise UserError(f"{page} is a folder; give the name of a file with --out, such as {page / 'dynamics.html'}")
+    write_atomic(page, render(found).encode(errors="replace"))
+    return page, found
+
+
+def examine(folder: Path, device: torch.device, *, trials: int, steps: int, kick: float) -> Dynamics:
+    """One run."""
+    run, written = load(folder, device), read_folder(folder)
+    core = run.model.core
+    if not isinstance(core, Stack):
+        raise UserError(f"{folder}: its model has no recurrent layers, so there is no state to follow")
+    norms = state_decay(core, trials=trials, steps=steps, kick=kick)
+    success, verdict = succeeded(written, run.recipe.training.epochs, math.log(len(run.vocabulary)))
+    return Dynamics(
+        name=folder.name or str(folder),
+        norms=norms.tolist(),
+        decay_rate=decay_rate(norms),
+        lines=written.metrics.train,
+        success=success,
+        verdict=verdict,
+    )
+
+
+def succeeded(run: RunFolder, epochs: int, uniform: float) -> tuple[bool | None, str]:
+    """Whether training succeeded; `uniform` stands for the untrained loss where the run did not write it down."""
+    untrained = next((event.nll for event in run.metrics.events if event.event == "untrained"), uniform)
+    for check in run.metrics.valid:
+        if not check.nll < untrained:
+            return False, f"failed: {check.nll:.2f} nats after epoch {check.epoch:g}, untrained {untrained:.2f}"
+    done = max((check.epoch for check in run.metrics.valid), default=0.0)
+    patience = run.recipe_table.get("training", {}).get("patience")
+    if done < epochs and patience is None:
+        return None, f"not finished: epoch {done:g} of {epochs}, or the loss was not finite"
+    return True, f"succeeded: always below {untrained:.2f} nats"
+
+
+def summary(found: Dynamics) -> dict[str, Any]:
+    """As JSON; NaN becomes null."""
+    numbers = {name: getattr(found, name) for name in ("decay_rate", "largest_radius", "largest_norm")}
+    plain = {name: None if math.isnan(value) else value for name, value in numbers.items()}
+    return {"run": found.name, "success": found.success, "verdict": found.verdict, **plain, "norms": found.norms}
+
+
+def render(found: Sequence[Dynamics]) -> str:
+    """The page as text."""
+    environment = Environment(
+        loader=PackageLoader("elman.report", ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    drawn = [(plot, plots.draw(plot)) for plot in figures(found) if not plots.is_empty(plot)]
+    finished = [one.success for one in found if one.success is not None]
+    return environment.get_template("dynamics.html").render(
+        found=found,
+        plots=drawn,
+        rate=(sum(finished), len(finished)),
+        colours=len(plots.SERIES),
+        version=elman.__version__,
+    )
+
+
+def figures(found: Sequence[Dynamics]) -> list[Plot]:
+    """The decay of the state, radius and gradient of each run, and s."""
+    decay = [Curve(range(1, len(one.norms) + 1), one.norms, index) for index, one in enumerate(found)]
+    told = "; ".join(f"{one.name}: factor {one.decay_rate:.3g} a step" for one in found)
+    drawn = [Plot("decay", "Norm of the state after one random input", told, "steps", "norm", decay)]
+    drawn += [_radius(index, one) for index, one in enumerate(found)]
+    counts = [curve for index, one in enumerate(found) for curve in _counts(index, one)]
+    drawn.append(Plot("count", "Singular values computed, s", "mean of each epoch", "epochs", "speed", counts))
+    return drawn
+
+
+def _radius(index: int, one: Dynamics) -> Plot:
+    """Thesis, Fig. 3.3: the gradient norm scaled so that its largest is 1."""
+    steps = [line.step for line in one.lines]
+    top = one.largest_norm if one.largest_norm > 0 else 1.0
+    curves = [
+        Curve(steps, [line.spectral_radius for line in one.lines], 0),
+        Curve(steps, [line.grad_norm / top for line in one.lines], 1),
+    ]
+    told = f"radius up to {one.largest_radius:.3g}; gradient norm before clipping up to {one.largest_norm:.3g}"
+    title = f"{one.name}: spectral radius of J, and gradient norm as a share of its largest"
+    return Plot(f"radius-{index}", title, told, "steps", "speed", curves, levels=[Mark(1.0, "stable below")])
+
+
+def _counts(index: int, one: Dynamics) -> list[Curve]:
+    """Thesis, Figs 3.4 and 3.5: s of all blocks together, dots the norm chosen, thin the other."""
+    curves: list[Curve] = []
+    for name in ("s", "s_other"):
+        by_epoch: dict[int, list[float]] = {}
+        for line in one.lines:
+            counts = line.s if name == "s" else line.s_other
+            if counts:
+                by_epoch.setdefault(math.ceil(line.epoch), []).append(sum(counts))
+        means = [sum(values) / len(values) for values in by_epoch.values()]
+        curves.append(Curve(list(by_epoch), means, index, "checks" if name == "s" else "running"))
+    return curves

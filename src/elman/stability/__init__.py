@@ -1,0 +1,1 @@
+"""Certificates of stability, one file a tier; derivations in docs/stability.md."""

@@ -1,0 +1,73 @@
+"""Tiers 1 and 2 can be trained for: the hinge is zero with the certificate, and goes down when it is followed."""
+
+import pytest
+import torch
+
+import small
+from elman import config
+from elman.build import build_model, build_objective
+from elman.data.windows import Batch
+from elman.errors import UserError
+from elman.evaluation.stability import certify
+from elman.objective.stability import FixedPointPenalty, IncrementalPenalty, smooth_norm
+
+CELLS = {"before": config.GRU(reset="before"), "after": config.GRU(), "lstm": config.LSTM(), "elman": config.Elman()}
+TIERS = {1: FixedPointPenalty, 2: IncrementalPenalty}
+
+
+def network(name, scale, **core):
+    model = small.model(cell=CELLS[name], words=9, **core)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(scale / 0.7)
+    return model
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("name", CELLS)
+def test_following_the_penalty_brings_the_certificate(name, tier):
+    torch.manual_seed(0)
+    model = network(name, 1.5, biases=0) if tier == 1 else network(name, 0.4)
+    penalty = TIERS[tier](1.0, 0.05)
+    optimiser = torch.optim.Adam(model.core.parameters(), 0.03)
+    assert penalty(model) > 0
+    for _ in range(1000):
+        optimiser.zero_grad()
+        loss = penalty(model)
+        if loss == 0:
+            break
+        loss.backward()
+        optimiser.step()
+    assert penalty(model) == 0
+    assert all(line.holds for line in certify(model, 9) if line.tier == tier)
+
+
+def test_the_smooth_norm_is_an_upper_bound():
+    torch.manual_seed(0)
+    for _ in range(20):
+        matrix = torch.randn(8, 8, dtype=torch.float64)
+        exact = torch.linalg.matrix_norm(matrix, 2)
+        assert exact <= smooth_norm(matrix) <= exact * 8 ** (1 / 16)
+
+
+def test_the_objective_adds_it_without_touching_the_nll():
+    torch.manual_seed(0)
+    model = network("after", 1.5, biases=0)
+    words = torch.randint(9, (5, 2))
+    batch, state = Batch(words[:-1], words[1:]), model.begin(2)
+    plain = config.Training(epochs=1, optimiser=config.SGD(lr=1.0))
+    penalties = config.Penalties(stability=0.5, stability_tier=1)
+    with_it = config.Training(epochs=1, optimiser=config.SGD(lr=1.0), penalties=penalties)
+    one, _ = build_objective(plain)(model, batch, state)
+    other, _ = build_objective(with_it)(model, batch, state)
+    torch.testing.assert_close(other.objective - one.objective, other.penalty)
+    assert other.penalty > 0
+    assert other.nll_sum == one.nll_sum
+
+
+def test_a_window_model_is_told():
+    model = build_model(config.Model(encoder=config.Lookup(size=3), core=config.FeedForward(width=2, size=4)), 5)
+    with pytest.raises(UserError, match=r"training\.penalties\.stability needs recurrent layers"):
+        IncrementalPenalty(1.0, 0.1)(model)
+    with pytest.raises(UserError, match="feed-forward window"):
+        certify(model, 5)
