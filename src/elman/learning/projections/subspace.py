@@ -136,7 +136,7 @@ class BySubspace(Projector):
         )
 
     def _track(self, right: Tensor, values: Tensor) -> int:
-        """Choose the vectors, of any length, to follow from here on, none when they are too many to be worth it; how many."""
+        """Choose the vectors to follow from here on, none when they are too many to be worth it; how many."""
         wanted = int((values > self.near * self.limit).sum()) + self.spare
         if wanted > self.crowd * len(right):
             self.basis = None
