@@ -2,9 +2,9 @@
 
 import argparse
 
-from elman.cli import analyze_outputs, analyze_rank
+from elman.cli import analyze_mixture, analyze_outputs, analyze_rank
 
-ANALYSES = (analyze_rank, analyze_outputs)
+ANALYSES = (analyze_rank, analyze_outputs, analyze_mixture)
 """The subcommands; each is a module with `add`, like a command."""
 
 

@@ -79,7 +79,11 @@ def verdict(ranks: list[tuple[str, float, list[int]]]) -> str:
     """Which functions reach the full rank."""
     full = dict.fromkeys(name for name, _, found in ranks if found == list(SIZES))
     flat = dict.fromkeys(name for name, _, found in ranks if max(found) < max(SIZES) and name not in full)
-    parts = [f"From one line of scores, {_and(full)} {'reach' if len(full) > 1 else 'reaches'} rank M."] if full else []
+    parts = (
+        [f"From one line of scores, {_and(full)} {'reach' if len(full) > 1 else 'reaches'} rank M for some b."]
+        if full
+        else []
+    )
     if flat:
         most = max(max(found) for name, _, found in ranks if name in flat)
         parts.append(f"{_and(flat).capitalize()} never {'exceed' if len(flat) > 1 else 'exceeds'} {most}.")
@@ -148,7 +152,7 @@ def _theorem_limits(limits: list[tuple[str, list[float]]]) -> Section:
     axes.yaxis.set_major_locator(LogLocator(numticks=8))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("shift b", color=MUTED, fontsize=9.5)
-    axes.set_ylabel("largest |log f − log softmax|", color=MUTED, fontsize=9.5)
+    axes.set_ylabel("largest |log f - log softmax|", color=MUTED, fontsize=9.5)
     drawing = svg(figure, "limits", "Distance from softmax", "against the shift b, one line a function")
     text = (
         "On the line z = h w + b 1 sigsoftmax comes as near to softmax as one likes when b grows, like exp(-b):"
