@@ -61,7 +61,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 def run(args: argparse.Namespace) -> int:
     """Find the ranks, write the page, print."""
     from elman.files import write_atomic
-    from elman.report.spectra import told, write_rank_page
+    from elman.report.spectra import verdict, write_rank_page
 
     device = options.use_machine(args)
     for name, value in (("--streams", args.streams), ("--max-tokens", args.max_tokens), ("--values", args.values)):
@@ -69,9 +69,9 @@ def run(args: argparse.Namespace) -> int:
     out = args.out or (args.folders[0] / "rank.html" if len(args.folders) == 1 else Path("rank.html"))
     findings: dict[str, Finding] = {}
     records = []
-    for folder in dict.fromkeys(args.folders):
+    for label, folder in _labels(args.folders).items():
         finding, facts = _one(folder, args, device)
-        findings[str(folder)] = finding
+        findings[label] = finding
         records.append({"run": str(folder), **facts, **_record(finding)})
     text = f"the {args.split} split of {records[0]['data']}"
     page = write_rank_page(out, findings, text)
@@ -82,10 +82,16 @@ def run(args: argparse.Namespace) -> int:
         show.print_json({"runs": brief, "report": str(page), "singular_values": str(beside)})
         return 0
     _print(records, findings)
-    for name, finding in findings.items():
-        print(told(name, finding))
+    print(verdict(findings))
     print(f"report: {page}")
     return 0
+
+
+def _labels(folders: list[Path]) -> dict[str, Path]:
+    """Names to tell the runs by: those of their folders where these differ, else the whole paths."""
+    unique = list(dict.fromkeys(folders))
+    names = [folder.absolute().name for folder in unique]
+    return dict(zip(names if len(set(names)) == len(names) else map(str, unique), unique, strict=True))
 
 
 def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> tuple["Finding", dict[str, Any]]:

@@ -1,6 +1,8 @@
 """Arguments that several commands share, and what they mean."""
 
 import argparse
+import io
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,3 +57,29 @@ def at_least(minimum: float, name: str, value: float | None) -> None:
     """Raises UserError where a number is too small."""
     if value is not None and value < minimum:
         raise UserError(f"{name} is {value:g}; it must be {minimum:g} or more")
+
+
+def read_lines(name: str) -> list[str]:
+    """The lines of a text, `-` being standard input.
+
+    Raises:
+        UserError: it cannot be read, is not UTF-8, or is empty.
+
+    """
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise UserError(
+            f"{name}: cannot be read ({error.strerror}); give a text file, or - for standard input"
+        ) from None
+    shown = "standard input" if name == "-" else name
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{shown}: not UTF-8 at byte {error.start} (0x{data[error.start]:02x}); convert it first, for example with:"
+            " iconv -f LATIN1 -t UTF-8"
+        ) from None
+    if not text.strip():
+        raise UserError(f"{shown}: {'only blank lines' if text else 'the file is empty'}; give a text to score")
+    return list(io.StringIO(text))

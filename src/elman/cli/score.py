@@ -2,15 +2,12 @@
 
 import argparse
 import csv
-import io
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from elman.cli import options
-from elman.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
 
     device = options.use_machine(args)
     loaded = load(args.folder, device)
-    lines = _lines(args.file)
+    lines = options.read_lines(args.file)
     known = loaded.vocabulary.ids
     fold = loaded.recipe.data.text.lowercase
     rows = by_token if args.by == "token" else by_sentence
@@ -103,23 +100,3 @@ def _tsv(rows: Iterable[dict[str, object]]) -> None:
 def _jsonl(rows: Iterable[dict[str, object]]) -> None:
     for row in rows:
         print(json.dumps(row, ensure_ascii=False))
-
-
-def _lines(name: str) -> list[str]:
-    try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    except OSError as error:
-        raise UserError(
-            f"{name}: cannot be read ({error.strerror}); give a text file, or - for standard input"
-        ) from None
-    shown = "standard input" if name == "-" else name
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{shown}: not UTF-8 at byte {error.start} (0x{data[error.start]:02x}); convert it first, for example with:"
-            " iconv -f LATIN1 -t UTF-8"
-        ) from None
-    if not text.strip():
-        raise UserError(f"{shown}: {'only blank lines' if text else 'the file is empty'}; give a text to score")
-    return list(io.StringIO(text))

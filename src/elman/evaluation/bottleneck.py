@@ -66,7 +66,10 @@ def find_rank(
     streams: int = 1,
     num_values: int = 1000,
 ) -> Finding:
-    """The spectrum of a model over a stream and what it says, as `spectrum`; without a method the size decides."""
+    """The spectrum of a model over a stream, and what it says.
+
+    Arguments as for `spectrum`; where no method is given the size of the matrix decides.
+    """
     started = time.monotonic()
     length = len(tokens) if max_tokens is None else min(max_tokens, len(tokens))
     found = spectrum(

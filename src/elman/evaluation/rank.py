@@ -157,7 +157,12 @@ def log_prob_rows(model: LanguageModel, tokens: np.ndarray, first: int, *, strea
 @torch.inference_mode()
 def num_words(model: LanguageModel) -> int:
     """V, as the model gives it: every choice of a word knows its own."""
-    return model.step(torch.zeros(1, dtype=torch.long, device=model.device), model.begin(1))[0].shape[-1]
+    training = model.training
+    # Without dropout, since that would move the random state of a training run.
+    model.eval()
+    log_probs, _ = model.step(torch.zeros(1, dtype=torch.long, device=model.device), model.begin(1))
+    model.train(training)
+    return log_probs.shape[-1]
 
 
 def _num_components(model: LanguageModel) -> int:

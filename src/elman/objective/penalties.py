@@ -59,5 +59,9 @@ class BalancePenalty:
         sums = contexts.log_prior.exp().sum(0)
         if self.columns:
             return self.weight * (sums.shape[-1] - 1) * sums.var() / sums.mean().square()
-        sums = sums.sum(0)
-        return self.weight * sums.var(unbiased=False) / sums.mean().square()
+        return self.weight * squared_variation(sums.sum(0))
+
+
+def squared_variation(sums: Tensor) -> Tensor:
+    """The squared coefficient of variation, (std / mean)^2, of the summed weights [S] (Takase et al. 2018, eq. 13)."""
+    return sums.var(unbiased=False) / sums.mean().square()

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
+from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
@@ -20,7 +22,7 @@ def write_rank_page(out: Path, findings: Mapping[str, Finding], text: str) -> Pa
         out,
         kind="Rank of the log-probabilities",
         title=next(iter(findings)) if len(findings) == 1 else f"{len(findings)} runs",
-        verdict=" ".join(told(name, finding) for name, finding in findings.items()),
+        verdict=verdict(findings),
         text=[
             f"The matrix of the log-probabilities of all V words after each of T positions of {text}."
             " One softmax over d hidden units with a bias never exceeds rank d + 2: the products of words and hidden"
@@ -41,34 +43,69 @@ def told(name: str, finding: Finding) -> str:
     return f"{name}: no such bound holds; the rank {rank} is {where} {bound}, the bound of one softmax of this width."
 
 
+def verdict(findings: Mapping[str, Finding]) -> str:
+    """The findings in a few sentences: who is bound, who is not and goes beyond, who is not and stays within."""
+    if len(findings) == 1:
+        return told(*next(iter(findings.items())))
+    bound = {name: finding for name, finding in findings.items() if finding.bound is not None}
+    free = {name: finding for name, finding in findings.items() if finding.bound is None}
+    groups = (
+        ("Never beyond d + 2, as one softmax, and so it is", [n for n, f in bound.items() if not f.exceeds]),
+        (
+            "Bound as one softmax, yet beyond it, so they have lost their digits",
+            [n for n, f in bound.items() if f.exceeds],
+        ),
+        ("Beyond what one softmax of their width can reach", [n for n, f in free.items() if f.exceeds]),
+        (
+            "Not bound, yet within what one softmax of their width can reach",
+            [n for n, f in free.items() if not f.exceeds],
+        ),
+    )
+    return " ".join(
+        f"{said}: {', '.join(f'{name} ({rank_text(findings[name].rank, findings[name].at_least)})' for name in names)}."
+        for said, names in groups
+        if names
+    )
+
+
 def rank_text(rank: int, at_least: bool) -> str:
     """A rank, or what it is at least."""
     return f"≥ {rank:,}" if at_least else f"{rank:,}"
 
 
 def _values(findings: Mapping[str, Finding]) -> Section:
-    figure, axes = canvas("wide")
-    style(axes)
-    for number, finding in enumerate(findings.values()):
-        _draw(axes, finding, SERIES[number % len(SERIES)])
-    _mark_bounds(axes, sorted({finding.softmax_bound for finding in findings.values()}))
-    _mark_thresholds(axes, findings.values())
-    axes.set_yscale("log")
-    axes.set_ylim(min(_floor(finding) for finding in findings.values()), 3.0)
-    axes.yaxis.set_major_locator(LogLocator(numticks=9))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.set_xlim(0, max(len(finding.spectrum.singular_values) for finding in findings.values()) * 1.02)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5, 10]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    axes.set_xlabel("number of the singular value", color=MUTED, fontsize=9.5)
-    axes.set_ylabel("size, relative to the largest", color=MUTED, fontsize=9.5)
-    drawing = svg(figure, "spectrum", "Singular values", "sorted, on a logarithmic scale, one line a run")
     note = (
         "Dashed: the threshold of the rank. Dotted, upright: the bound of one softmax of that width. Where a line is"
         " pale, the values are smaller than the error of the method."
     )
     legend = [(name, number % len(SERIES)) for number, name in enumerate(findings)]
-    return Section("Singular values", legend=legend, figures=[Figure("", drawing, note)])
+    figures = [
+        Figure("All of them", _figure(findings, "linear")),
+        Figure("The largest, drawn wider", _figure(findings, "log")),
+    ]
+    return Section("Singular values", [note], legend, figures)
+
+
+def _figure(findings: Mapping[str, Finding], scale: Literal["linear", "log"]) -> Markup:
+    figure, axes = canvas("wide")
+    style(axes)
+    axes.set_xscale(scale)
+    axes.set_yscale("log")
+    for number, finding in enumerate(findings.values()):
+        _draw(axes, finding, SERIES[number % len(SERIES)])
+    count = max(len(finding.spectrum.singular_values) for finding in findings.values())
+    _mark_bounds(axes, sorted({f.softmax_bound for f in findings.values() if f.softmax_bound <= count}))
+    _mark_thresholds(axes, findings.values())
+    axes.set_ylim(min(_floor(finding) for finding in findings.values()), 3.0)
+    axes.yaxis.set_major_locator(LogLocator(numticks=9))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.set_xlim(0 if scale == "linear" else 1, count * 1.02)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]) if scale == "linear" else LogLocator())
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.set_xlabel("number of the singular value", color=MUTED, fontsize=9.5)
+    axes.set_ylabel("size, relative to the largest", color=MUTED, fontsize=9.5)
+    return svg(figure, f"spectrum-{scale}", "Singular values", "sorted, on a logarithmic scale, one line a run")
 
 
 def _draw(axes: Axes, finding: Finding, colour: str) -> None:

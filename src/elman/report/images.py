@@ -1,0 +1,163 @@
+"""The page about output functions: Figs 4.1 to 4.3 of Kanai's thesis, and its theorems 4.4 and 4.5 in numbers."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from markupsafe import Markup
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+
+from elman.evaluation import output_functions
+from elman.report.analysis import Figure, Section, Table, write_page
+from elman.report.drawing import INK, MUTED, SERIES, canvas, style, svg
+
+DIRECTION = torch.tensor([1.0, 0.2, -0.8], dtype=torch.float64)
+SHIFTS = (-2.0, 0.0, 2.0)
+SIZES = tuple(range(2, 9))
+LIMITS = tuple(float(shift) for shift in range(-30, 31))
+
+_SMALLEST = 1e-13
+"""Differences below this are rounding."""
+
+
+def rank_table(activations: Sequence[str]) -> list[tuple[str, float, list[int]]]:
+    """(activation, b, the rank for each M of `SIZES`)."""
+    return [
+        (name, shift, [output_functions.rank_of_line(name, size, shift) for size in SIZES])
+        for name in activations
+        for shift in SHIFTS
+    ]
+
+
+def limit_table(activations: Sequence[str]) -> list[tuple[str, list[float]]]:
+    """(activation, its distance from softmax for each b of `LIMITS`)."""
+    distance = output_functions.distance_from_softmax
+    return [(name, [distance(name, shift, DIRECTION) for shift in LIMITS]) for name in activations]
+
+
+def write_outputs_page(
+    out: Path,
+    activations: Sequence[str],
+    ranks: list[tuple[str, float, list[int]]],
+    limits: list[tuple[str, list[float]]],
+) -> Path:
+    """Write the page about these activations; `ranks` and `limits` as the tables above."""
+    shifts = [(f"b = {shift:g}", number) for number, shift in enumerate(SHIFTS)]
+    place = f"w = ({', '.join(f'{value:g}' for value in DIRECTION.tolist())})"
+    return write_page(
+        out,
+        kind="Output functions",
+        title="What output functions can say",
+        verdict=verdict(ranks),
+        text=[f"Three symbols, and scores on a line: z = h w + b 1, {place}, h from -6 to 6, one hidden unit."],
+        sections=[
+            Section(
+                "Images on the simplex",
+                ["Every point of the triangle is a distribution over three symbols; its corners are certainty."],
+                shifts,
+                [Figure(name, _simplex(name)) for name in activations],
+                small=True,
+            ),
+            Section(
+                "Images in log space",
+                [
+                    "The log-probabilities seen along the plane of w and 1. Log-softmax stays in it, for every b, and"
+                    " so reaches two dimensions of three; what leaves the plane reaches all of them."
+                ],
+                shifts,
+                [Figure(name, _log_space(name)) for name in activations],
+                small=True,
+            ),
+            _theorem_ranks(ranks),
+            _theorem_limits(limits),
+        ],
+    )
+
+
+def verdict(ranks: list[tuple[str, float, list[int]]]) -> str:
+    """Which functions reach the full rank."""
+    full = dict.fromkeys(name for name, _, found in ranks if found == list(SIZES))
+    flat = dict.fromkeys(name for name, _, found in ranks if max(found) < max(SIZES) and name not in full)
+    parts = (
+        [f"From one line of scores, {_and(full)} {'reach' if len(full) > 1 else 'reaches'} rank M for some b."]
+        if full
+        else []
+    )
+    if flat:
+        most = max(max(found) for name, _, found in ranks if name in flat)
+        parts.append(f"{_and(flat).capitalize()} never {'exceed' if len(flat) > 1 else 'exceeds'} {most}.")
+    return " ".join(parts)
+
+
+def _and(names: Sequence[str] | dict[str, None]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _simplex(name: str) -> Markup:
+    figure, axes = canvas("square")
+    height = np.sqrt(3) / 2
+    axes.fill([0, 1, 0.5], [0, 0, height], facecolor=MUTED, alpha=0.12)
+    axes.plot([0, 1, 0.5, 0], [0, 0, height, 0], color=MUTED, linewidth=0.8)
+    for number, shift in enumerate(SHIFTS):
+        scores = output_functions.line(DIRECTION, shift)
+        points = output_functions.on_simplex(output_functions.log_outputs(name, scores)).numpy()
+        axes.plot(points[:, 0], points[:, 1], color=SERIES[number], linewidth=2.6 - 0.7 * number)
+    for x, y, text in ((0, -0.08, "y₁"), (1, -0.08, "y₂"), (0.5, height + 0.04, "y₃")):
+        axes.text(x, y, text, color=INK, fontsize=9.5, ha="center")
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+    return svg(figure, f"simplex-{name}", name, "images of three lines on the simplex of three symbols")
+
+
+def _log_space(name: str) -> Markup:
+    figure, axes = canvas("narrow")
+    style(axes)
+    axes.axhline(0, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+    reach = 0.0
+    for number, shift in enumerate(SHIFTS):
+        scores = output_functions.line(DIRECTION, shift)
+        points = output_functions.beside_plane(output_functions.log_outputs(name, scores), DIRECTION).numpy()
+        axes.plot(points[:, 0], points[:, 1], color=SERIES[number], linewidth=2.6 - 0.7 * number)
+        reach = max(reach, float(np.abs(points[:, 1]).max()))
+    limit = 1.1 * max(reach, 1.0)
+    axes.set_ylim(-limit, limit)
+    axes.set_xlabel("place along w", color=MUTED, fontsize=9.5)
+    axes.set_ylabel("distance from the plane", color=MUTED, fontsize=9.5)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
+    told = "distance of the log-probabilities from the plane of w and 1"
+    return svg(figure, f"log-{name}", name, told)
+
+
+def _theorem_ranks(ranks: list[tuple[str, float, list[int]]]) -> Section:
+    rows = [[f"{name}, b = {shift:g}", *map(str, found)] for name, shift, found in ranks]
+    text = (
+        "The numerical rank of the log-probabilities of one line z = h w + b 1 with distinct w, in float64. Theorem 4.4"
+        " says that sigsoftmax spans all M dimensions from one such line; softmax spans those of w and 1."
+    )
+    return Section("Rank M from one line", [text], tables=[Table("", ["", *(f"M = {m}" for m in SIZES)], rows)])
+
+
+def _theorem_limits(limits: list[tuple[str, list[float]]]) -> Section:
+    figure, axes = canvas("wide")
+    style(axes)
+    shown = [(name, distances) for name, distances in limits if max(distances) > _SMALLEST]
+    for number, (_, distances) in enumerate(shown):
+        values = np.array(distances)
+        values[values < _SMALLEST] = np.nan
+        axes.plot(LIMITS, values, color=SERIES[number % len(SERIES)], linewidth=1.7)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(numticks=8))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel("shift b", color=MUTED, fontsize=9.5)
+    axes.set_ylabel("largest |log f - log softmax|", color=MUTED, fontsize=9.5)
+    drawing = svg(figure, "limits", "Distance from softmax", "against the shift b, one line a function")
+    text = (
+        "On the line z = h w + b 1 sigsoftmax comes as near to softmax as one likes when b grows, like exp(-b):"
+        " whatever softmax can say, sigsoftmax can say almost (theorem 4.5). Sigmoid and softplus do the same when b"
+        " falls."
+    )
+    legend = [(name, number % len(SERIES)) for number, (name, _) in enumerate(shown)]
+    return Section("Softmax as a limit", [text], legend, [Figure("", drawing)] if shown else ())
