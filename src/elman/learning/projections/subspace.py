@@ -47,6 +47,8 @@ class BySubspace(Projector):
         spare: vectors tracked beyond those near the limit.
         near: the share of the limit from which on a value is tracked.
         crowd: the share of all columns from which on so many are near that all are computed at once.
+        enough: the share of the limit below which the bound on what is not tracked is not tightened further: the
+            lower it is, the longer it can be carried.
         squarings: those that the bound on what is not tracked may take.
         rounds: of the iteration before all values are computed; most steps need one.
 
@@ -60,12 +62,13 @@ class BySubspace(Projector):
         spare: int = 12,
         near: float = 0.85,
         crowd: float = 0.25,
-        squarings: int = 3,
+        enough: float = 0.75,
+        squarings: int = 4,
         rounds: int = 8,
     ) -> None:
         self.limit, self.accepted = limit, limit * (1 + tolerance)
         self.spare, self.near, self.crowd = spare, near, crowd
-        self.squarings, self.rounds = squarings, rounds
+        self.enough, self.squarings, self.rounds = enough, squarings, rounds
         self.reference: Reference | None = None
         self.basis: Tensor | None = None
 
@@ -97,7 +100,7 @@ class BySubspace(Projector):
             settled = tail >= self.near * self.limit and self._proves(top, coupling, self.near * self.limit)
             if not proved and not renewed and settled:
                 rest = matrix - (top.left * top.values) @ top.right.t()
-                tail = spectral.norm_bound(rest, (1 + self.near) / 2 * self.limit, squarings=self.squarings)
+                tail = spectral.norm_bound(rest, self.enough * self.limit, squarings=self.squarings)
                 if tail >= self.limit:
                     return False
                 reference = _reference(matrix, top.right, top.values, math.inf, tail, coupling)
@@ -136,7 +139,7 @@ class BySubspace(Projector):
         )
 
     def _track(self, right: Tensor, values: Tensor) -> int:
-        """Choose the vectors to follow from here on, none when they are too many to be worth it; how many."""
+        """Choose the vectors, of any length, to follow from here on, or none when they are too many; how many."""
         wanted = int((values > self.near * self.limit).sum()) + self.spare
         if wanted > self.crowd * len(right):
             self.basis = None
