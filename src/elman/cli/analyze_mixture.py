@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     reading = read_mixture(loaded.model, np.concatenate([ids for _, ids in sentences]), loaded.first, args.top)
     shown = min(args.shown, len(words))
     page = mixtures.write_mixture_page(
-        out, f"{loaded.recipe.title} over {args.file}", words, reading, loaded.vocabulary, shown
+        out, f"{loaded.recipe.title} over {Path(args.file).name}", words, reading, loaded.vocabulary, shown
     )
     if args.json:
         show.print_json({"run": str(args.folder), "report": str(page), **_record(words, reading, loaded)})
