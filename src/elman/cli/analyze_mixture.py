@@ -38,20 +38,21 @@ def run(args: argparse.Namespace) -> int:
     from elman.data.corpus import encode_lines
     from elman.evaluation.mixture import read_mixture
     from elman.report import mixtures
+    from elman.report.analysis import require_file_name
     from elman.run import load
 
     device = options.use_machine(args)
     for name, value in (("--top", args.top), ("--shown", args.shown)):
         options.at_least(1, name, value)
+    out = require_file_name(args.out or args.folder / "mixture.html")
     loaded = load(args.folder, device)
     lines = options.read_lines(args.file)
     sentences = list(encode_lines(lines, loaded.vocabulary, loaded.recipe.data.text))
     words = [word for sentence, _ in sentences for word in sentence]
     reading = read_mixture(loaded.model, np.concatenate([ids for _, ids in sentences]), loaded.first, args.top)
-    out = args.out or args.folder / "mixture.html"
     shown = min(args.shown, len(words))
     page = mixtures.write_mixture_page(
-        out, f"{loaded.recipe.title} over {args.file}", words, reading, loaded.vocabulary, shown
+        out, f"{loaded.recipe.title} over {Path(args.file).name}", words, reading, loaded.vocabulary, shown
     )
     if args.json:
         show.print_json({"run": str(args.folder), "report": str(page), **_record(words, reading, loaded)})

@@ -61,12 +61,14 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 def run(args: argparse.Namespace) -> int:
     """Find the ranks, write the page, print."""
     from elman.files import write_atomic
+    from elman.report.analysis import require_file_name
     from elman.report.spectra import verdict, write_rank_page
 
     device = options.use_machine(args)
     for name, value in (("--streams", args.streams), ("--max-tokens", args.max_tokens), ("--values", args.values)):
         options.at_least(1, name, value)
-    out = args.out or (args.folders[0] / "rank.html" if len(args.folders) == 1 else Path("rank.html"))
+    default = args.folders[0] / "rank.html" if len(args.folders) == 1 else Path("rank.html")
+    out = require_file_name(args.out or default)
     findings: dict[str, Finding] = {}
     records = []
     for label, folder in _labels(args.folders).items():

@@ -54,6 +54,18 @@ class Section:
     body: Markup | None = None
 
 
+def require_file_name(out: Path) -> Path:
+    """The place of a page, to be asked before long work.
+
+    Raises:
+        UserError: it is a folder.
+
+    """
+    if out.is_dir():
+        raise UserError(f"{out} is a folder; give the name of a file with --out, such as {out / 'page.html'}")
+    return out
+
+
 def write_page(
     out: Path, *, kind: str, title: str, verdict: str, sections: Sequence[Section], text: Sequence[str] = ()
 ) -> Path:
@@ -71,8 +83,7 @@ def write_page(
         UserError: `out` is a folder or cannot be written.
 
     """
-    if out.is_dir():
-        raise UserError(f"{out} is a folder; give the name of a file with --out, such as {out / 'page.html'}")
+    require_file_name(out)
     environment = Environment(
         loader=PackageLoader("elman.report", ""),
         autoescape=True,

@@ -119,8 +119,9 @@ def _log_space(name: str) -> Markup:
     for number, shift in enumerate(SHIFTS):
         scores = output_functions.line(DIRECTION, shift)
         points = output_functions.beside_plane(output_functions.log_outputs(name, scores), DIRECTION).numpy()
+        points = points[np.isfinite(points).all(-1)]
         axes.plot(points[:, 0], points[:, 1], color=SERIES[number], linewidth=2.6 - 0.7 * number)
-        reach = max(reach, float(np.abs(points[:, 1]).max()))
+        reach = max(reach, float(np.abs(points[:, 1]).max(initial=0.0)))
     limit = 1.1 * max(reach, 1.0)
     axes.set_ylim(-limit, limit)
     axes.set_xlabel("place along w", color=MUTED, fontsize=9.5)

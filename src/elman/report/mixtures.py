@@ -28,7 +28,7 @@ def write_mixture_page(out: Path, title: str, words: Sequence[str], reading: Rea
             Section(
                 "Word by word",
                 [
-                    f"The weight of every component before each word was read, for {part}; the darker, the heavier."
+                    f"The weight of every component before each word was read, for {part}; the warmer, the heavier."
                     " Point at a cell for the words that the component expects there."
                 ],
                 body=_grid(words[:shown], reading, vocabulary),

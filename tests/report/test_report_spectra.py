@@ -1,0 +1,44 @@
+"""The curve of singular values keeps its drops, and the sentences say who is bound."""
+
+import numpy as np
+
+from elman.evaluation.bottleneck import Finding, Sensitivity, method_for
+from elman.evaluation.rank import Spectrum
+from elman.report.spectra import verdict, visible
+
+
+def finding(rank, bound, at_least=False):
+    found = Spectrum(np.geomspace(1.0, 1e-9, 50), 50, 60, "float32", "gram", 1e-8)
+    return Finding(8, bound, 10, rank, at_least, 1e-6, [Sensitivity(1.0, rank, at_least)], 0.1, found)
+
+
+def test_a_long_curve_keeps_both_sides_of_its_drop():
+    values = np.linspace(2.0, 1.0, 10_000)
+    values[402:] *= 1e-6
+    shown = visible(values)
+    assert {0, 401, 402, 9_999} <= set(shown)
+    assert len(shown) < 500
+    assert len(visible(values[:300])) == 300
+
+
+def test_one_run_is_told_with_its_bound():
+    assert (
+        verdict({"a": finding(10, 10)}) == "a: a softmax with d = 8 never exceeds d + 2 = 10; the rank 10 is within it."
+    )
+    assert verdict({"a": finding(40, None)}).endswith(
+        "the rank 40 is beyond d + 2 = 10, the bound of one softmax of this width."
+    )
+
+
+def test_several_runs_are_grouped():
+    told = verdict(
+        {"a": finding(9, 10), "b": finding(40, None, at_least=True), "c": finding(5, None), "d": finding(12, 10)}
+    )
+    assert "and so it is: a (9)." in told
+    assert "Beyond what one softmax of their width can reach: b (≥ 40)." in told
+    assert "yet within what one softmax of their width can reach: c (5)." in told
+    assert "lost their digits: d (12)." in told
+
+
+def test_the_method_follows_the_size():
+    assert [method_for(side) for side in (100, 10_000, 33_000)] == ["exact", "gram", "randomised"]
