@@ -15,6 +15,8 @@ from elman.cells.lstm import LSTM, LSTM_1997, PEEPHOLE_LSTM
 from elman.cores.core import RecurrentCore
 from elman.cores.stack import Layer, Stack
 from elman.cores.window import FeedForwardWindow
+from elman.encoders.encoder import TokenEncoder
+from elman.encoders.frames import Frames
 from elman.encoders.lookup import Lookup
 from elman.errors import UserError
 from elman.initialisation import initialise
@@ -26,32 +28,51 @@ from elman.objective.penalties import (
     Penalty,
     TemporalActivationPenalty,
 )
-from elman.output.choice import Choice
+from elman.output.bernoulli import Bernoulli
+from elman.output.choice import Conditional
 from elman.output.contexts import ContextLayer, Mixture, Single
 from elman.output.flat import Flat
 from elman.output.layer import OutputLayer
+from elman.output.nade import NADE
 
 
 def build_model(recipe: config.Model, num_words: int) -> LanguageModel:
     """The network of a recipe, initialised from torch's global random state.
 
+    Args:
+        recipe: the network.
+        num_words: symbols of the vocabulary, or pitches of a frame.
+
     Raises:
         UserError: parts that do not fit together.
 
     """
-    encoder = Lookup(
-        num_words,
-        recipe.encoder.size,
-        dropout=recipe.encoder.dropout,
-        word_dropout=recipe.encoder.word_dropout,
-        locked=recipe.masks == "locked",
-        scale=recipe.encoder.scale,
-    )
+    encoder = build_encoder(recipe.encoder, num_words, locked=recipe.masks == "locked")
     core = build_core(recipe.core, encoder.size, locked=recipe.masks == "locked")
     contexts = build_contexts(recipe.output, core.dims)
-    model = LanguageModel(encoder, core, OutputLayer(contexts, build_choice(recipe.output, contexts.size, encoder)))
+    model = LanguageModel(encoder, core, OutputLayer(contexts, build_choice(recipe.output, contexts.size, encoder, num_words)))
     initialise(model, recipe.initialisation)
     return model
+
+
+def build_encoder(recipe: config.Lookup | config.Frames, num_inputs: int, *, locked: bool) -> TokenEncoder:
+    """From symbols, or frames of notes, to vectors."""
+    match recipe:
+        case config.Lookup():
+            return Lookup(
+                num_inputs,
+                recipe.size,
+                dropout=recipe.dropout,
+                word_dropout=recipe.word_dropout,
+                locked=locked,
+                scale=recipe.scale,
+            )
+        case config.Frames():
+            return Frames(
+                num_inputs, recipe.size, dropout=recipe.dropout, locked=locked, scale=recipe.scale, bias=recipe.bias
+            )
+        case _:
+            assert_never(recipe)
 
 
 def build_core(recipe: config.Stack | config.FeedForward, input_size: int, *, locked: bool) -> RecurrentCore:
@@ -139,10 +160,20 @@ def build_contexts(recipe: config.Output, dims: Sequence[int]) -> ContextLayer:
             assert_never(recipe.contexts)
 
 
-def build_choice(recipe: config.Output, size: int, encoder: Lookup) -> Choice:
-    """How a word is chosen given a context of width `size`."""
+def build_choice(recipe: config.Output, size: int, encoder: TokenEncoder, num_outputs: int) -> Conditional:
+    """How a word, or a frame of notes, is chosen given a context of width `size`."""
+    if isinstance(encoder, Frames) == isinstance(recipe.choice, config.Flat):
+        raise UserError(
+            "model.encoder and model.output.choice do not fit together: frames of notes need a choice of notes"
+            ' (kind = "bernoulli" or "nade"), words one of words (kind = "flat")'
+        )
     match recipe.choice:
+        case config.Bernoulli(bias=bias):
+            return Bernoulli(num_outputs, size, bias=bias)
+        case config.NADE(size=hidden):
+            return NADE(num_outputs, size, hidden)
         case config.Flat() as flat:
+            assert isinstance(encoder, Lookup)
             if flat.tied and size != encoder.size:
                 raise UserError(
                     f"model.output.choice.tied needs contexts as wide as the word vectors, but contexts have {size} and"

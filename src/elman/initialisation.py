@@ -10,10 +10,13 @@ from elman import config
 from elman.cells.cell import Cell
 from elman.cores.stack import Layer, Stack
 from elman.cores.window import FeedForwardWindow
+from elman.encoders.frames import Frames
 from elman.encoders.lookup import Lookup
 from elman.model import LanguageModel
+from elman.output.bernoulli import Bernoulli
 from elman.output.contexts import Mixture
 from elman.output.flat import Flat
+from elman.output.nade import NADE
 
 
 @torch.no_grad()
@@ -42,7 +45,7 @@ def fill(tensor: Tensor, rule: config.Init, fan: int) -> None:
 def initialise(model: LanguageModel, rules: config.Initialisation) -> None:
     """Fill every parameter of `model` in a fixed order, from torch's global random state."""
     encoder, core, output = model.encoder, model.core, model.output
-    assert isinstance(encoder, Lookup)
+    assert isinstance(encoder, Lookup | Frames)
     fill(encoder.weight, rules.embedding, encoder.size)
     match core:
         case Stack():
@@ -56,8 +59,16 @@ def initialise(model: LanguageModel, rules: config.Initialisation) -> None:
         for linear in (*output.contexts.projections.values(), output.contexts.prior):
             for parameter in linear.parameters():
                 fill(parameter, rules.contexts, linear.in_features)  # type: ignore[arg-type]
-    if isinstance(output.choice, Flat) and output.choice.weight is not encoder.weight:
-        fill(output.choice.weight, rules.output, output.choice.weight.shape[1])
+    match output.choice:
+        case Flat(weight=weight) if weight is encoder.weight:
+            pass
+        case Flat(weight=weight) | Bernoulli(weight=weight):
+            fill(weight, rules.output, weight.shape[1])
+        case NADE() as nade:
+            for weight in (nade.visible.weight, nade.hidden.weight, nade.given, nade.weight):
+                fill(weight, rules.output, weight.shape[1])
+            for linear in (nade.visible, nade.hidden):
+                fill(linear.bias, config.Zeros(), 1)
 
 
 def _initialise_layer(layer: Layer, rules: config.Initialisation) -> None:
