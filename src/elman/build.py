@@ -50,7 +50,9 @@ def build_model(recipe: config.Model, num_words: int) -> LanguageModel:
     encoder = build_encoder(recipe.encoder, num_words, locked=recipe.masks == "locked")
     core = build_core(recipe.core, encoder.size, locked=recipe.masks == "locked")
     contexts = build_contexts(recipe.output, core.dims)
-    model = LanguageModel(encoder, core, OutputLayer(contexts, build_choice(recipe.output, contexts.size, encoder, num_words)))
+    model = LanguageModel(
+        encoder, core, OutputLayer(contexts, build_choice(recipe.output, contexts.size, encoder, num_words))
+    )
     initialise(model, recipe.initialisation)
     return model
 

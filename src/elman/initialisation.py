@@ -13,10 +13,7 @@ from elman.cores.window import FeedForwardWindow
 from elman.encoders.frames import Frames
 from elman.encoders.lookup import Lookup
 from elman.model import LanguageModel
-from elman.output.bernoulli import Bernoulli
 from elman.output.contexts import Mixture
-from elman.output.flat import Flat
-from elman.output.nade import NADE
 
 
 @torch.no_grad()
@@ -59,16 +56,9 @@ def initialise(model: LanguageModel, rules: config.Initialisation) -> None:
         for linear in (*output.contexts.projections.values(), output.contexts.prior):
             for parameter in linear.parameters():
                 fill(parameter, rules.contexts, linear.in_features)  # type: ignore[arg-type]
-    match output.choice:
-        case Flat(weight=weight) if weight is encoder.weight:
-            pass
-        case Flat(weight=weight) | Bernoulli(weight=weight):
-            fill(weight, rules.output, weight.shape[1])
-        case NADE() as nade:
-            for weight in (nade.visible.weight, nade.hidden.weight, nade.given, nade.weight):
-                fill(weight, rules.output, weight.shape[1])
-            for linear in (nade.visible, nade.hidden):
-                fill(linear.bias, config.Zeros(), 1)
+    for parameter in output.choice.parameters():
+        if parameter.ndim > 1 and parameter is not encoder.weight:  # vectors begin as the choice has set them
+            fill(parameter, rules.output, parameter.shape[1])
 
 
 def _initialise_layer(layer: Layer, rules: config.Initialisation) -> None:

@@ -12,9 +12,9 @@ from elman.state import State
 class LanguageModel(nn.Module):
     """p(next symbol | symbols so far), with the state as an explicit value.
 
-    Shapes: T steps, B sequences side by side, V symbols. In models of music a symbol is a frame of P notes: inputs and
-    targets are [T, B, P], `log_probs` and `step` give way to `sample`. Nothing is remembered between calls: what carries a
-    sequence from one call to the next is the state that the caller holds.
+    Shapes: T steps, B sequences side by side, V symbols. In models of music a symbol is a frame of P notes: inputs
+    and targets are [T, B, P], `log_probs` and `step` give way to `sample`. Nothing is remembered between calls: what
+    carries a sequence from one call to the next is the state that the caller holds.
 
     Example:
         >>> from elman.build import tiny_model

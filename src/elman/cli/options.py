@@ -55,3 +55,10 @@ def at_least(minimum: float, name: str, value: float | None) -> None:
     """Raises UserError where a number is too small."""
     if value is not None and value < minimum:
         raise UserError(f"{name} is {value:g}; it must be {minimum:g} or more")
+
+
+def require_none(args: argparse.Namespace, names: tuple[str, ...], kind: str) -> None:
+    """Raises UserError where an option of another kind of run is given."""
+    for name in names:
+        if getattr(args, name) not in (None, False, ""):
+            raise UserError(f"--{name.replace('_', '-')} does not belong to {kind}; leave it out")

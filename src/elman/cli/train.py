@@ -93,13 +93,12 @@ def conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
     from elman.report.page import write_report
 
     console, recipe, out = show.log(), experiment.recipe, experiment.out
+    in_perplexity = experiment.task.in_perplexity
     parameters = sum(parameter.numel() for parameter in experiment.model.parameters())
-    corpus = experiment.corpus
     console.print(f"[bold]{recipe.title}[/]: {parameters:,} parameters on {experiment.device}, into {out}")
-    for name, split in corpus.splits.items():
-        console.print(f"  {name:5} {len(split.tokens):>11,} tokens, {split.unknown:,} unknown")
-    console.print(f"  vocabulary {len(corpus.vocabulary):,}")
-    bar = show.TrainingBar()
+    for line in experiment.task.summary():
+        console.print(f"  {line}")
+    bar = show.TrainingBar(in_perplexity=in_perplexity)
     bar.columns = recipe.training.batch_size
     watchers: list[Watcher] = [bar]
     if args.tensorboard:
@@ -120,7 +119,7 @@ def conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
     if args.json:
         show.print_json({"run": str(out), "results": results, "baselines": baselines, "report": str(page)})
         return 0
-    _print_results(recipe.title, results, baselines)
+    show.print_figures(recipe.title, "model", [{"name": "this model", **row} for row in [*baselines, *results]])
     print(f"report: {page}")
     return 0
 
@@ -149,15 +148,6 @@ def cost_rows(cost: dict[str, float]) -> list[tuple[str, str]]:
         ("epochs", f"{cost['epochs']}"),
         ("minutes in all", f"{cost['minutes']:.0f}"),
     ]
-
-
-def _print_results(title: str, results: list[dict], baselines: list[dict]) -> None:  # type: ignore[type-arg]
-    rows = [
-        [row.get("name", "this model"), row["split"], f"{row['perplexity']:.2f}", f"{row['bits_per_token']:.3f}",
-         f"{row['bits_per_character']:.3f}", f"{row['tokens']:,}"]
-        for row in [*baselines, *results]
-    ]  # fmt: skip
-    show.print_table(title, ["model", "split", "perplexity", "bits/token", "bits/char", "tokens"], rows)
 
 
 def _recipe_path(args: argparse.Namespace) -> Path:

@@ -100,6 +100,26 @@ def locate(name: str, cache: Path) -> Path:
     return folder
 
 
+def locate_music(name: str) -> Path:
+    """The file of piano rolls of a known corpus of music.
+
+    Raises:
+        UserError: it has to be prepared first, or is text.
+
+    """
+    if info(name).kind != "music":
+        raise UserError(f"{name}: this is text, not music; give a corpus of music")
+    path = cache_folder() / "corpora" / name / "rolls.npz"
+    if not info(name).downloads and not path.is_file():
+        prepare(name)
+    if not path.is_file():
+        raise UserError(
+            f"{name}: this corpus is not here yet ({path.parent}); run: elman data prepare {name} or give an .npz file"
+            " that has it"
+        )
+    return path
+
+
 def _digest_of(path: Path, item: Download, urls: tuple[str, ...], progress: Progress | None) -> str:
     if not path.is_file():
         return download(urls, path, sha256=item.sha256, progress=progress)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-import torch
 from torch import Tensor
 
 from elman.data.windows import Batch

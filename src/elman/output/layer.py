@@ -47,8 +47,9 @@ class OutputLayer(nn.Module):
         return self.choice.sample(chosen, temperature, generator).unflatten(0, vectors.shape[:2])
 
     def nll(self, contexts: Contexts, target: Tensor, position_weight: Tensor) -> tuple[Tensor, Tensor]:
-        """The weighted sum of negative log-likelihoods of target [T, B] (or frames [T, B, P]), and each
-        position's, [T, B], detached.
+        """The weighted sum of negative log-likelihoods of target [T, B] or frames [T, B, P], and each position's.
+
+        The latter are [T, B], detached.
 
         Training takes this way because the weights of the positions are known before the loss is, which lets the
         gradients be formed in the forward pass.

@@ -18,8 +18,8 @@ class NADE(Chord):
 
     The visible biases b = B context + b_0 and the hidden biases c = C context + c_0 depend on the context, the weights
     do not. Pitches go from low to high. A hidden state changes only after a note that sounds, so a frame of m notes has
-    m + 1 of them however many pitches there are: all are formed at once, their products with V too, and each pitch takes
-    its own.
+    m + 1 of them however many pitches there are: all are formed at once, their products with V too, and each pitch
+    takes its own.
 
     Args:
         num_pitches: P.
@@ -34,6 +34,8 @@ class NADE(Chord):
         self.hidden = nn.Linear(size, hidden)
         self.given = nn.Parameter(torch.empty(num_pitches, hidden))
         self.weight = nn.Parameter(torch.empty(num_pitches, hidden))
+        nn.init.zeros_(self.visible.bias)
+        nn.init.zeros_(self.hidden.bias)
 
     def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
         """Log-probability [N, K] of frames [N, P] under contexts [N, K, D]."""
