@@ -179,7 +179,7 @@ def test_dry_run_and_init(trained, data, recipe_file, tmp_path, capsys):
 
 def test_each_kind_of_run_says_what_it_is(trained, capsys, tmp_path, data):
     assert isinstance(open_run(trained), MusicRun)
-    for command in (["score", trained], ["evaluate", "--ensemble", trained, trained]):
+    for command in (["score", trained, trained / "recipe.toml"], ["evaluate", "--ensemble", trained, trained]):
         assert complaint(capsys, *command).endswith(f"{trained} is a run on music; here a run on text is needed")
     assert "--out" in complaint(capsys, "generate", trained)
     assert "--tokens does not belong to a run on music" in complaint(capsys, "generate", trained, "--tokens", "9")
@@ -213,7 +213,7 @@ BAD = {
     "test_len is float64 [3]; it must be whole numbers": {"test_len": np.ones(3)},
     "test_len[1] is 0; an empty piece": {"test_len": np.array([4, 0, 1])},
     "train_len adds up to 7 steps, but train_roll has": {"train_len": np.array([3, 4])},
-    "note 108 is outside the 93 pitches 1 to 93": {"test_roll": np.ones((2, 88), np.uint8), "test_len": np.array([2])},
+    "note 94 is outside the 93 pitches 1 to 93": {"test_roll": np.ones((2, 88), np.uint8), "test_len": np.array([2])},
     "fewer than training.batch_size = 4": {"train_roll": np.zeros((3, 88), np.uint8), "train_len": np.array([3])},
 }
 
