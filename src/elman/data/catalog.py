@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from elman.data import builtin, pianoroll, unpack
+from elman.data import builtin, chorales, pianoroll, unpack
 from elman.data.cache import Progress, cache_folder
 from elman.data.download import download
 from elman.data.known import KNOWN, Download, Entry
@@ -143,6 +143,8 @@ def _unpack(name: str, files: list[Path], folder: Path) -> None:
             unpack.text8(files[0], folder)
         case "one-billion-word":
             unpack.one_billion_word(files[0], folder)
+        case "bach-chorales":
+            chorales.write_chorales(folder / "rolls.npz")
         case "nottingham":
             pianoroll.convert_pickle(files[0], folder / "rolls.npz")
         case _:

@@ -59,7 +59,7 @@ def draw_roll(roll: Sequence[Sequence[int]], name: str) -> Markup:
         for step in range(0, len(roll), 16)
     ]
     parts += [
-        f'<rect x="{_x(start) + 0.5}" y="{_y(pitch, high)}" width="{(end - start) * _STEP - 1}" height="{_ROW - 1}" rx="1.5">'
+        f'<rect x="{_x(start) + 0.5}" y="{_y(pitch, high)}" width="{(end - start) * _STEP - 1}" height="{_ROW - 1}">'
         f"<title>{note_name(pitch)}, steps {start} to {end - 1}</title></rect>"
         for start, end, pitch in bars(roll)
     ]

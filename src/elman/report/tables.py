@@ -10,7 +10,7 @@ from elman.report.folder import Result, RunFolder
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A row of the results: perplexities, for music NLLs, and for the test split (else valid) bits; `kind` is its style."""
+    """A row of the results: perplexities (of music NLLs), for the test split (else valid) more; `kind` is its style."""
 
     name: str
     kind: str
