@@ -31,7 +31,7 @@ def read_midi(path: Path, options: MusicOptions) -> Roll:
         UserError: mido is not installed, the file is not MIDI or holds no notes, or a note is out of range.
 
     """
-    mido = _mido()
+    mido = require_mido()
     try:
         file = mido.MidiFile(path)
         ticks, kind = file.ticks_per_beat, file.type
@@ -65,7 +65,7 @@ def write_midi(path: Path, roll: Roll, options: MusicOptions, tempo: float = 120
         UserError: mido is not installed, or the file cannot be written.
 
     """
-    mido = _mido()
+    mido = require_mido()
     assert roll.shape[1] == options.pitches
     track = mido.MidiTrack()
     track.append(mido.MetaMessage("set_tempo", tempo=mido.bpm2tempo(tempo)))
@@ -107,7 +107,8 @@ def _changes(roll: Roll, lowest: int) -> Iterator[tuple[int, str, int]]:
                 yield int(step), kind, int(index) + lowest
 
 
-def _mido() -> ModuleType:
+def require_mido() -> ModuleType:
+    """The package mido; raises UserError where it is not installed."""
     try:
         import mido
     except ImportError:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from elman import config
-from elman.data.midi import write_midi
+from elman.data.midi import require_mido, write_midi
 from elman.data.pieces import PieceWindows
 from elman.data.pitches import Pitches
 from elman.data.rolls import open_music
@@ -35,6 +35,7 @@ class Music(Task):
     def __init__(self, recipe: config.Recipe, source: str) -> None:
         self.recipe = recipe
         _require_fit(recipe.training)
+        require_mido()  # the samples are MIDI files: better said now than after training
         self.music = open_music(source, recipe.data.music)
         self.inputs, self.digest, self.source = Pitches(recipe.data.music.pitches), self.music.digest, source
 
