@@ -32,6 +32,8 @@ def read_midi(path: Path, options: MusicOptions) -> Roll:
 
     """
     mido = require_mido()
+    from mido.midifiles.meta import KeySignatureError
+
     try:
         file = mido.MidiFile(path)
         ticks, kind = file.ticks_per_beat, file.type
@@ -39,7 +41,7 @@ def read_midi(path: Path, options: MusicOptions) -> Roll:
         end = max((sum(message.time for message in track) for track in file.tracks), default=0)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; give a MIDI file") from None
-    except (OSError, EOFError, ValueError, LookupError, TypeError) as error:
+    except (OSError, EOFError, ValueError, LookupError, TypeError, KeySignatureError) as error:
         raise UserError(f"{path}: not a readable MIDI file ({error or type(error).__name__}); give another") from None
     if kind == 2:
         raise UserError(f"{path}: a MIDI file of type 2 (tracks one after another); save it as type 0 or 1")

@@ -13,6 +13,12 @@ Roll = npt.NDArray[np.uint8]
 """A piano roll: zeros and ones [steps, P]."""
 
 
+MOST_STEPS = 1_000_000
+"""A piece may have so many steps; a damaged file would else fill the memory."""
+
+_LOWEST = {88: 21, 93: 1}
+
+
 class MusicOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How music becomes frames.
 
@@ -31,7 +37,7 @@ class Pitches:
     """The pitches of a frame of P notes: index i is MIDI pitch `lowest` + i."""
 
     def __init__(self, size: int) -> None:
-        self.lowest = {88: 21, 93: 1}[size]
+        self.lowest = _LOWEST[size]
         self.highest = self.lowest + size - 1
 
     def __len__(self) -> int:
@@ -59,9 +65,11 @@ class Pitches:
         """Raises UserError where a MIDI pitch lies outside; `name` says where it was found."""
         for pitch in pitches:
             if not self.lowest <= pitch <= self.highest:
+                others = [size for size, lowest in _LOWEST.items() if lowest <= pitch < lowest + size]
+                advice = f", or set data.music.pitches to {others[0]}" if others else ""
                 raise UserError(
                     f"{name}: note {pitch} is outside the {len(self)} pitches {self.lowest} to {self.highest};"
-                    f" transpose the music, or set data.music.pitches to {181 - len(self)}"
+                    f" transpose the music{advice}"
                 )
 
 
@@ -80,7 +88,7 @@ def quantise(notes: Iterable[Note], end: float, pitches: Pitches, steps_per_quar
     `end` (quarter notes) or with the last note.
 
     Raises:
-        UserError: there is no note, or one outside the pitches; `name` says where.
+        UserError: there is no note, one outside the pitches, or the piece is too long; `name` says where.
 
     """
     spans = []
@@ -91,6 +99,8 @@ def quantise(notes: Iterable[Note], end: float, pitches: Pitches, steps_per_quar
         raise UserError(f"{name}: an empty piece, it has no note; remove it or give another")
     pitches.require((pitch for _, _, pitch in spans), name)
     steps = max(_nearest(end * steps_per_quarter), *(stop for _, stop, _ in spans))
+    if steps > MOST_STEPS:
+        raise UserError(f"{name}: {steps:,} steps long; a piece may have {MOST_STEPS:,}, is the file damaged?")
     roll = np.zeros((steps, len(pitches)), np.uint8)
     for first, stop, pitch in spans:
         roll[first:stop, pitch - pitches.lowest] = 1

@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,7 @@ def _read_npz(path: Path, pitches: Pitches) -> dict[str, list[Roll]]:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error) as error:
         raise UserError(f"{path}: not an .npz file of plain arrays ({error}); give another") from None
     return {split: _cut(arrays, split, pitches, path) for split in SPLITS}
 

@@ -283,7 +283,7 @@ class Trainer:
         nll = self._validate()
         if self.progress.best is None or nll < self.progress.best:
             self.best.keep_for_now(self.model, self.average, self._facts(nll))
-        message = f"the time is over at validation perplexity {perplexity(nll):.2f}"
+        message = f"the time is over at validation NLL {nll:.3f}, perplexity {perplexity(nll):.2f}"
         self._write({"kind": "event", "event": "stop", "message": message})
         return Outcome.OUT_OF_TIME
 
