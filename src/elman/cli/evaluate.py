@@ -15,13 +15,13 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     """The command's arguments."""
     parser = commands.add_parser(
         "evaluate",
-        help="perplexity of a split, every token counted once",
+        help="perplexity of a split (of music: nats a step), every token counted once",
         description="Perplexity of a split. The stream is preceded by one <eos>, so that its first token counts too;"
-        " the state is carried over the whole split. With --ensemble the probabilities of several runs are averaged.",
+        " the state is carried over the whole split; pieces of music are read one by one. With --ensemble the probabilities of several runs are averaged.",
     )
     parser.add_argument("folders", metavar="RUN", nargs="+", type=Path, help="run folders")
     parser.add_argument(
-        "--data", metavar="TEXT", help="another text, read with the run's vocabulary (default: its own)"
+        "--data", metavar="DATA", help="another text, read with the run's vocabulary, or other music (default: its own)"
     )
     parser.add_argument("--split", default="test", metavar="S", help="train, valid or test (default: test)")
     parser.add_argument(
