@@ -17,7 +17,8 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         "evaluate",
         help="perplexity of a split (of music: nats a step), every token counted once",
         description="Perplexity of a split. The stream is preceded by one <eos>, so that its first token counts too;"
-        " the state is carried over the whole split; pieces of music are read one by one. With --ensemble the probabilities of several runs are averaged.",
+        " the state is carried over the whole split, in music over each piece. With --ensemble the probabilities of"
+        " several runs are averaged.",
     )
     parser.add_argument("folders", metavar="RUN", nargs="+", type=Path, help="run folders")
     parser.add_argument(

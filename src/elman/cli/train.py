@@ -32,8 +32,8 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     parser.add_argument(
         "--data",
         metavar="DATA",
-        help="a folder with train.txt, valid.txt and test.txt, one text file, or a known corpus (`elman data list`); for"
-        " music an .npz file of piano rolls or a folder with train, valid and test of MIDI files;"
+        help="a folder with train.txt, valid.txt and test.txt, one text file, or a known corpus (`elman data list`);"
+        " for music an .npz file of piano rolls or a folder with train, valid and test of MIDI files;"
         " default: the recipe's corpus",
     )
     parser.add_argument("--out", type=Path, metavar="RUN", help="the run folder (default: runs/NAME-OF-RECIPE)")
