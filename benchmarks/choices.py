@@ -43,7 +43,7 @@ def choices(size: str) -> dict[str, config.Output]:
 
 def made(recipe: config.Output, num_words: int) -> Choice:
     """A choice with random weights."""
-    choice = build_choice(recipe, WIDTH, Lookup(num_words, 1))
+    choice = build_choice(recipe, WIDTH, Lookup(num_words, 1), num_words)
     for parameter in choice.parameters():
         torch.nn.init.uniform_(parameter, -0.1, 0.1)
     return choice

@@ -124,3 +124,15 @@ def model(contexts="single", activation="softmax", words=7, size=4, offset="bias
         ),
     )
     return randomise(build_model(recipe, words))
+
+
+def music_model(contexts="single", choice="bernoulli", pitches=88, size=4):
+    """Two layers over frames of notes, random weights, float64."""
+    recipe = config.Model(
+        encoder=config.Frames(size=size, bias=True),
+        core=config.Stack(sizes=(5, size)),
+        output=config.Output(
+            contexts=CONTEXTS[contexts], choice={"bernoulli": config.Bernoulli(), "nade": config.NADE(size=3)}[choice]
+        ),
+    )
+    return randomise(build_model(recipe, pitches))

@@ -91,7 +91,7 @@ SETTINGS = [
         "the key training.fine_tune.epochs is missing; write a whole number of 1 or more",
     ),
     ("training.penalties.ar=nan", "training.penalties.ar = nan; write a number of 0 or more"),
-    ("model.encoder.kind=cnn", 'model.encoder.kind = "cnn"; write "lookup"'),
+    ("model.encoder.kind=cnn", 'model.encoder.kind = "cnn"; write one of "lookup", "frames"'),
     ("model.encoder.dropout=1", "model.encoder.dropout = 1; write a number of 0 or more and below 1"),
     ("model.core.cell.kind=rnn", 'model.core.cell.kind = "rnn"; write one of "elman", "lstm", "gru"'),
     ("model.core.cell={}", 'the key model.core.cell.kind is missing; write one of "elman", "lstm", "gru"'),
@@ -149,7 +149,7 @@ def test_complaint(path, setting, message):
         ("epochs = 2\n", "the key training.epochs is missing; write a whole number of 1 or more"),
         (
             'encoder = { kind = "lookup", size = 4 }\n',
-            'the key model.encoder is missing; write a table with kind = "lookup"',
+            'the key model.encoder is missing; write a table with kind = "lookup" or "frames"',
         ),
         (
             'core = { kind = "stack", sizes = [5, 4], cell = { kind = "lstm" } }\n',

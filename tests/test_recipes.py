@@ -12,8 +12,9 @@ from elman.recipe_book import find, resolve, shipped
 
 RECIPES = {path.relative_to("recipes").with_suffix("").as_posix(): recipe for path, recipe in shipped()}
 LAB = {name for name in RECIPES if name.split("/")[1].startswith("lab-") or name == "shakespeare/demo"}
-PAPER = sorted(RECIPES.keys() - LAB)
-WORDS = {"ptb": 10_000, "wikitext-2": 33_278, "shakespeare": 15_000, "one-billion-word": 793_471}
+MUSIC = {name for name, recipe in RECIPES.items() if recipe.of_music}
+PAPER = sorted(RECIPES.keys() - LAB - MUSIC)
+WORDS = {"ptb": 10_000, "wikitext-2": 33_278, "shakespeare": 15_000, "one-billion-word": 793_471, "music": 93}
 TEXT = {"one-billion-word": config.TextOptions(min_count=3)}
 
 DOC_TABLES = {
@@ -113,6 +114,22 @@ def test_the_constrained_gru_starts_as_in_the_thesis(name):
     assert layer.bias_ih is None
     assert model.encoder.scale == 0.01
     assert (recipe.training.loss, recipe.training.clip, recipe.training.constraint.delta) == ("sum", None, 0.2)
+
+
+@pytest.mark.parametrize("name", sorted(MUSIC))
+def test_music_says_where_it_comes_from(name):
+    recipe = RECIPES[name]
+    assert name.startswith("music/")
+    assert recipe.citation
+    assert recipe.notes
+    assert (recipe.data.corpus, recipe.data.music.pitches) == ("nottingham", 93)
+
+
+def test_music_of_the_thesis():
+    recipe = RECIPES["music/nottingham-gru"]
+    gru = 3 * (200 * 200 + 200 * 200)
+    assert num_parameters("music/nottingham-gru") == 93 * 200 + 2 * gru + 93 * 200 + 93
+    assert (recipe.training.loss, recipe.training.batch_size, recipe.training.window.length) == ("sum", 20, 35)
 
 
 def test_every_row_of_the_tables_is_there():

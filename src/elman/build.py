@@ -13,6 +13,8 @@ from elman.cells.lstm import LSTM, LSTM_1997, PEEPHOLE_LSTM
 from elman.cores.core import RecurrentCore
 from elman.cores.stack import Layer, Stack
 from elman.cores.window import FeedForwardWindow
+from elman.encoders.encoder import TokenEncoder
+from elman.encoders.frames import Frames
 from elman.encoders.lookup import Lookup
 from elman.errors import UserError
 from elman.initialisation import initialise
@@ -34,7 +36,7 @@ def build_model(recipe: config.Model, num_words: int, counts: Sequence[int] | No
 
     Args:
         recipe: the parts.
-        num_words: V.
+        num_words: V, symbols of the vocabulary, or pitches of a frame.
         counts: how often each word was seen, falling, for outputs that treat frequent words otherwise; without them
             the frequencies are taken to follow Zipf's law.
 
@@ -42,20 +44,33 @@ def build_model(recipe: config.Model, num_words: int, counts: Sequence[int] | No
         UserError: parts that do not fit together.
 
     """
-    encoder = Lookup(
-        num_words,
-        recipe.encoder.size,
-        dropout=recipe.encoder.dropout,
-        word_dropout=recipe.encoder.word_dropout,
-        locked=recipe.masks == "locked",
-        scale=recipe.encoder.scale,
-    )
+    encoder = build_encoder(recipe.encoder, num_words, locked=recipe.masks == "locked")
     core = build_core(recipe.core, encoder.size, locked=recipe.masks == "locked")
     contexts = build_contexts(recipe.output, core.dims)
-    choice = build_choice(recipe.output, contexts.size, encoder, counts)
+    choice = build_choice(recipe.output, contexts.size, encoder, num_words, counts)
     model = LanguageModel(encoder, core, OutputLayer(contexts, choice))
     initialise(model, recipe.initialisation)
     return model
+
+
+def build_encoder(recipe: config.Lookup | config.Frames, num_inputs: int, *, locked: bool) -> TokenEncoder:
+    """From symbols, or frames of notes, to vectors."""
+    match recipe:
+        case config.Lookup():
+            return Lookup(
+                num_inputs,
+                recipe.size,
+                dropout=recipe.dropout,
+                word_dropout=recipe.word_dropout,
+                locked=locked,
+                scale=recipe.scale,
+            )
+        case config.Frames():
+            return Frames(
+                num_inputs, recipe.size, dropout=recipe.dropout, locked=locked, scale=recipe.scale, bias=recipe.bias
+            )
+        case _:
+            assert_never(recipe)
 
 
 def build_core(recipe: config.Stack | config.FeedForward, input_size: int, *, locked: bool) -> RecurrentCore:

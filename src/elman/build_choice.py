@@ -1,4 +1,4 @@
-"""From a recipe to a choice: how a word is chosen given a context."""
+"""From a recipe to a choice: how a word, or a frame of notes, is chosen given a context."""
 
 import math
 from collections.abc import Sequence
@@ -10,32 +10,68 @@ import torch
 from torch import nn
 
 from elman import config
+from elman.encoders.encoder import TokenEncoder
+from elman.encoders.frames import Frames
 from elman.encoders.lookup import Lookup
 from elman.errors import UserError
 from elman.output import clusters
 from elman.output.adaptive import Adaptive
-from elman.output.choice import Choice, zipf
+from elman.output.bernoulli import Bernoulli
+from elman.output.choice import Conditional, zipf
 from elman.output.flat import Flat
 from elman.output.mixtape import Mixtape
 from elman.output.monotone import Monotone
+from elman.output.nade import NADE
 from elman.output.rare_class import RareClass
 from elman.output.tree import Tree
 
 
-def build_choice(recipe: config.Output, size: int, encoder: Lookup, counts: Sequence[int] | None = None) -> Choice:
-    """How a word is chosen given a context of width `size`.
+def build_choice(
+    recipe: config.Output,
+    size: int,
+    encoder: TokenEncoder,
+    num_outputs: int,
+    counts: Sequence[int] | None = None,
+) -> Conditional:
+    """How a word, or a frame of notes, is chosen given a context of width `size`.
 
     Args:
         recipe: the choice and its activation.
         size: D.
         encoder: whose matrix a tied choice takes.
+        num_outputs: words, or pitches.
         counts: as in `build_model`.
 
     Raises:
         UserError: parts that do not fit together.
 
     """
+    match recipe.choice:
+        case config.Bernoulli() | config.NADE():
+            if isinstance(encoder, Frames):
+                return _choice_of_notes(recipe.choice, size, num_outputs)
+        case _:
+            if isinstance(encoder, Lookup):
+                return _choice_of_words(recipe, size, encoder, counts)
+    raise UserError(
+        "model.encoder and model.output.choice do not fit together: frames of notes need a choice of notes"
+        ' (kind = "bernoulli" or "nade"), words one of words (such as kind = "flat")'
+    )
+
+
+def _choice_of_notes(recipe: config.Bernoulli | config.NADE, size: int, num_pitches: int) -> Conditional:
+    match recipe:
+        case config.Bernoulli(bias=bias):
+            return Bernoulli(num_pitches, size, bias=bias)
+        case config.NADE(size=hidden):
+            return NADE(num_pitches, size, hidden)
+        case _:
+            assert_never(recipe)
+
+
+def _choice_of_words(recipe: config.Output, size: int, encoder: Lookup, counts: Sequence[int] | None) -> Conditional:
     num_words, activation = len(encoder.weight), recipe.activation
+    assert not isinstance(recipe.choice, config.Bernoulli | config.NADE)
     match recipe.choice:
         case config.Flat() as flat:
             weight = _word_matrix(flat.tied, size, encoder)

@@ -14,6 +14,7 @@ from msgspec import Meta
 
 from elman.config_errors import explain
 from elman.data.corpus import TextOptions
+from elman.data.pitches import MusicOptions
 from elman.errors import UserError
 
 Rate: TypeAlias = Annotated[float, Meta(ge=0, lt=1)]
@@ -38,6 +39,15 @@ class Lookup(Tagged, frozen=True, tag="lookup"):
     dropout: Rate = 0.0
     word_dropout: Rate = 0.0
     scale: PositiveFloat = 1.0
+
+
+class Frames(Tagged, frozen=True, tag="frames"):
+    """A linear map of frames of notes (`encoders/frames.py`)."""
+
+    size: Positive
+    dropout: Rate = 0.0
+    scale: PositiveFloat = 1.0
+    bias: bool = False
 
 
 class Elman(Tagged, frozen=True, tag="elman"):
@@ -147,11 +157,23 @@ class Mixtape(Tagged, frozen=True, tag="mixtape"):
     bias: bool = True
 
 
+class Bernoulli(Tagged, frozen=True, tag="bernoulli"):
+    """Notes that sound independently of each other (`output/bernoulli.py`)."""
+
+    bias: bool = True
+
+
+class NADE(Tagged, frozen=True, tag="nade"):
+    """Notes one after another, lowest first, through `size` hidden units (`output/nade.py`)."""
+
+    size: Positive = 128
+
+
 class Output(Record, frozen=True):
     """Contexts, mixed over a choice."""
 
     contexts: Single | Mixture = Single()
-    choice: Flat | Adaptive | Tree | RareClass | Monotone | Mixtape = Flat()
+    choice: Flat | Adaptive | Tree | RareClass | Monotone | Mixtape | Bernoulli | NADE = Flat()
     activation: Activation = "softmax"
 
 
@@ -213,7 +235,7 @@ class Initialisation(Record, frozen=True):
 class Model(Record, frozen=True):
     """The network. `masks`: dropout masks held over time ("locked", Gal) or drawn anew ("fresh", Zaremba)."""
 
-    encoder: Lookup
+    encoder: Lookup | Frames
     core: Stack | FeedForward
     output: Output = Output()
     initialisation: Initialisation = Initialisation()
@@ -394,10 +416,11 @@ class Evaluation(Record, frozen=True):
 
 
 class Data(Record, frozen=True):
-    """The text: where from unless --data says so, and how it is read."""
+    """The text or music: where from unless --data says so, and how it is read."""
 
     corpus: str | None = None
     text: TextOptions = TextOptions()
+    music: MusicOptions = MusicOptions()
 
 
 class Expected(Record, frozen=True):
@@ -423,6 +446,11 @@ class Recipe(Record, frozen=True):
     notes: str | None = None
     expected: Expected | None = None
     seed: Annotated[int, Meta(ge=0)] = 0
+
+    @property
+    def of_music(self) -> bool:
+        """Whether it is about frames of notes rather than symbols."""
+        return isinstance(self.model.encoder, Frames)
 
 
 def load_recipe(path: Path, settings: list[str] | None = None) -> Recipe:

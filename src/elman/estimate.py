@@ -11,12 +11,11 @@ import torch
 
 from elman import config
 from elman.build import build_model, build_objective
-from elman.data.corpus import open_corpus
-from elman.data.windows import Span, TrainingWindows
 from elman.errors import UserError
 from elman.learning.bptt import bptt
 from elman.learning.constraint import build_constraint
 from elman.learning.optimisers import build_optimiser, clip_gradients
+from elman.tasks.choose import open_task
 
 
 def estimate(
@@ -38,12 +37,13 @@ def estimate(
     """
     source = data if data is not None else recipe.data.corpus
     if source is None:
-        raise UserError("no text to measure on: give --data, or a recipe with data.corpus")
+        raise UserError("no data to measure on: give --data, or a recipe with data.corpus")
     training = recipe.training
-    corpus = open_corpus(str(source), recipe.data.text)
+    task = open_task(recipe, str(source))
     torch.manual_seed(recipe.seed)
-    model = build_model(recipe.model, len(corpus.vocabulary), corpus.vocabulary.counts).to(device).train()
-    windows = TrainingWindows(corpus.split("train").tokens, training.batch_size, training.window.length)
+    model = build_model(recipe.model, len(task.inputs), task.counts).to(device).train()
+    windows = task.windows(training.window.max_extra)
+    spans = windows.spans(0)
     parameters = list(model.parameters())
     optimiser = build_optimiser(training.optimiser, parameters, training.weight_decay)
     objective = build_objective(training)
@@ -51,7 +51,7 @@ def estimate(
     state, seconds = model.begin(training.batch_size), 0.0
     for index in range(steps + 1):
         started = time.perf_counter()
-        batch = windows.batch(Span(0, training.window.length)).to(device)
+        batch = windows.batch(spans[0]._replace(length=training.window.length)).to(device)
         optimiser.zero_grad()
         _, state = bptt(model, objective, batch, state, training.slices)
         clip_gradients(parameters, training.clip, training.clip_by).item()
@@ -62,7 +62,7 @@ def estimate(
         if advance is not None:
             advance(index + 1, steps + 1)
     per_step = seconds / steps
-    steps_per_epoch = (windows.steps - 1) / training.window.length
+    steps_per_epoch = sum(span.length for span in spans) / training.window.length
     epochs = training.epochs + (training.fine_tune.epochs if training.fine_tune else 0)
     return {
         "title": recipe.title,

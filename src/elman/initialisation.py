@@ -11,6 +11,7 @@ from elman.cells.cell import Cell
 from elman.cores.blocks import candidate_gate
 from elman.cores.stack import Layer, Stack
 from elman.cores.window import FeedForwardWindow
+from elman.encoders.frames import Frames
 from elman.encoders.lookup import Lookup
 from elman.model import LanguageModel
 from elman.output.contexts import Mixture
@@ -42,7 +43,7 @@ def fill(tensor: Tensor, rule: config.Init, fan: int) -> None:
 def initialise(model: LanguageModel, rules: config.Initialisation) -> None:
     """Fill every parameter of `model` in a fixed order, from torch's global random state."""
     encoder, core, output = model.encoder, model.core, model.output
-    assert isinstance(encoder, Lookup)
+    assert isinstance(encoder, Lookup | Frames)
     fill(encoder.weight, rules.embedding, encoder.size)
     match core:
         case Stack():

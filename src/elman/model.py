@@ -1,4 +1,4 @@
-"""A language model: encoder, recurrent core, output layer."""
+"""A model of sequences of symbols or of frames of notes: encoder, recurrent core, output layer."""
 
 import torch
 from torch import Tensor, nn
@@ -12,8 +12,9 @@ from elman.state import State
 class LanguageModel(nn.Module):
     """p(next symbol | symbols so far), with the state as an explicit value.
 
-    Shapes: T steps, B sequences side by side, V symbols. Nothing is remembered between calls: what carries a
-    sequence from one call to the next is the state that the caller holds.
+    Shapes: T steps, B sequences side by side, V symbols. In models of music a symbol is a frame of P notes: inputs
+    and targets are [T, B, P], `log_probs` and `step` give way to `sample`. Nothing is remembered between calls: what
+    carries a sequence from one call to the next is the state that the caller holds.
 
     Example:
         >>> from elman.build import tiny_model
@@ -51,6 +52,13 @@ class LanguageModel(nn.Module):
         """Read one symbol a sequence, [B]; give the log-probabilities [B, V] of the next and the new state."""
         log_probs, state = self.log_probs(symbols.unsqueeze(0), state)
         return log_probs.squeeze(0), state
+
+    def sample(
+        self, frames: Tensor, state: State, temperature: float = 1.0, generator: torch.Generator | None = None
+    ) -> tuple[Tensor, State]:
+        """Frames [T, B, P] drawn to follow each of the frames [T, B, P], and the state after them; for music."""
+        trace, state = self.trace(frames, state)
+        return self.output.sample(trace, temperature, generator), state
 
     @property
     def device(self) -> torch.device:

@@ -13,6 +13,7 @@ from torch import Tensor
 from elman.build import build_model
 from elman.config import Recipe, load_recipe
 from elman.data.corpus import Corpus, encode_lines, open_corpus
+from elman.data.pitches import Pitches
 from elman.data.vocabulary import Vocabulary
 from elman.data.windows import start_symbol
 from elman.errors import UserError
@@ -45,12 +46,15 @@ class Run:
 
     def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
         self.path, self.device = Path(path), torch.device(device)
-        if not (self.path / "recipe.toml").is_file():
-            raise UserError(
-                f"{path} is not a run folder: it has no recipe.toml; give the folder that `elman train --out` wrote"
-            )
-        self.recipe: Recipe = load_recipe(self.path / "recipe.toml")
+        self.recipe = recipe_of(self.path)
+        if self.recipe.of_music:
+            raise UserError(f"{path} is a run on music; here a run on text is needed")
         self.vocabulary = Vocabulary.load(self.path / "vocabulary.tsv")
+
+    @property
+    def inputs(self) -> Vocabulary:
+        """What the model reads."""
+        return self.vocabulary
 
     @functools.cached_property
     def model(self) -> LanguageModel:
@@ -130,6 +134,20 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Run:
     return Run(path, device)
 
 
+def recipe_of(folder: Path) -> Recipe:
+    """The recipe of a run folder.
+
+    Raises:
+        UserError: the folder is not a run.
+
+    """
+    if not (folder / "recipe.toml").is_file():
+        raise UserError(
+            f"{folder} is not a run folder: it has no recipe.toml; give the folder that `elman train --out` wrote"
+        )
+    return load_recipe(folder / "recipe.toml")
+
+
 def data_facts(folder: Path) -> dict[str, Any]:
     """data.json of a run folder: where its text came from, its counts and digest.
 
@@ -148,9 +166,9 @@ def data_facts(folder: Path) -> dict[str, Any]:
 
 
 def load_model(
-    path: Path, recipe: Recipe, vocabulary: Vocabulary, device: torch.device
+    path: Path, recipe: Recipe, vocabulary: Vocabulary | Pitches, device: torch.device
 ) -> tuple[LanguageModel, dict[str, Any]]:
-    """The best model of a run folder in evaluation mode, and the facts saved with it."""
+    """The best model of a run folder in evaluation mode, and the facts saved with it; `vocabulary` is what it reads."""
     file = path / "model.safetensors"
     tensors, facts = checkpoint.load(file)
     if facts["vocabulary"] != vocabulary.digest:
@@ -159,7 +177,8 @@ def load_model(
             f" {facts['vocabulary'][:12]}, the file's {vocabulary.digest[:12]}); restore the vocabulary of the run"
         )
     with torch.random.fork_rng(devices=[]):
-        model = build_model(recipe.model, len(vocabulary), vocabulary.counts).to(device)
+        counts = vocabulary.counts if isinstance(vocabulary, Vocabulary) else None
+        model = build_model(recipe.model, len(vocabulary), counts).to(device)
     expected = {name: tuple(tensor.shape) for name, tensor in snapshot.model_tensors(model).items()}
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     for name in sorted(expected.keys() | found.keys()):

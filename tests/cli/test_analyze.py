@@ -11,6 +11,7 @@ from elman import config
 from elman.cli import main
 from elman.evaluation.rank import spectrum
 from elman.experiment import Experiment
+from elman.output.activation import LOG_G
 from elman.run import load
 
 MIXTURE = {"kind": "mixture", "heads": {1: 1, 2: 2}, "size": 8}
@@ -88,7 +89,7 @@ def test_outputs_need_no_run(analyze, tmp_path):
     told = analyze("outputs", "--out", out)
     assert "Softmax never exceeds 2." in told
     text = assert_self_contained(out)
-    assert text.count("<svg") == 11
+    assert text.count("<svg") == 2 * len(LOG_G) + 1
     some = json.loads(analyze("outputs", "--activation", "softmax", "sigsoftmax", "--out", out, "--json"))
     assert {row["activation"] for row in some["ranks"]} == {"softmax", "sigsoftmax"}
     assert all(row["rank"]["8"] == (2 if row["activation"] == "softmax" else 8) for row in some["ranks"])

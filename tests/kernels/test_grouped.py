@@ -90,7 +90,7 @@ class LargestTensor(TorchDispatchMode):
 def test_no_tensor_is_of_the_order_of_positions_times_symbols(choice, components):
     """Forward and backward, in positions N, components K and symbols V: the largest is a gradient, V D."""
     num_words, positions, width = 4000, 200, 8
-    made = build_choice(config.Output(choice=choice), width, Lookup(num_words, 2))
+    made = build_choice(config.Output(choice=choice), width, Lookup(num_words, 2), num_words)
     for parameter in made.parameters():
         torch.nn.init.normal_(parameter)
     context = torch.randn(positions, components, width, requires_grad=True)

@@ -15,13 +15,14 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     """The command's arguments."""
     parser = commands.add_parser(
         "evaluate",
-        help="perplexity of a split, every token counted once",
+        help="perplexity of a split (of music: nats a step), every token counted once",
         description="Perplexity of a split. The stream is preceded by one <eos>, so that its first token counts too;"
-        " the state is carried over the whole split. With --ensemble the probabilities of several runs are averaged.",
+        " the state is carried over the whole split, in music over each piece. With --ensemble the probabilities of"
+        " several runs are averaged.",
     )
     parser.add_argument("folders", metavar="RUN", nargs="+", type=Path, help="run folders")
     parser.add_argument(
-        "--data", metavar="TEXT", help="another text, read with the run's vocabulary (default: its own)"
+        "--data", metavar="DATA", help="another text, read with the run's vocabulary, or other music (default: its own)"
     )
     parser.add_argument("--split", default="test", metavar="S", help="train, valid or test (default: test)")
     parser.add_argument(
@@ -60,21 +61,25 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         show.print_json(rows[0] if len(rows) == 1 else rows)
         return 0
-    header = ["run", "split", "perplexity", "nats/token", "bits/token", "bits/char", "tokens", "unknown"]
-    table = [
-        [row["run"], row["split"], f"{row['perplexity']:.2f}", f"{row['nll']:.4f}", f"{row['bits_per_token']:.4f}",
-         f"{row['bits_per_character']:.4f}", f"{row['tokens']:,}", f"{row['unknown']:,}"]
-        for row in rows
-    ]  # fmt: skip
-    show.print_table(f"{rows[0]['data']}, context {rows[0]['context']}", header, table)
+    title = f"{rows[0]['data']}, context {rows[0]['context']}"
+    show.print_figures(title, "run", [{"name": row["run"], **row} for row in rows])
     return 0
 
 
 def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict[str, Any]:
     from elman.evaluation.figures import split_figures
-    from elman.run import load
+    from elman.evaluation.frames import evaluate_pieces
+    from elman.music import MusicRun, open_run
 
-    loaded = load(folder, device)
+    loaded = open_run(folder, device)
+    if isinstance(loaded, MusicRun):
+        if args.warm_up or args.skip_first:
+            raise UserError("--warm-up and --skip-first are for text; music is evaluated over whole pieces")
+        music = loaded.music(args.data)
+        with show.counting(f"evaluating {folder}") as advance:
+            columns = 20 if args.streams == 1 else args.streams
+            figures = evaluate_pieces(loaded.model, music.split(args.split), columns=columns, advance=advance)
+        return {"run": str(folder), "data": music.source, **figures, "method": "static"}
     corpus = loaded.corpus(args.data)
     with show.counting(f"evaluating {folder}") as advance:
         figures = split_figures(

@@ -18,13 +18,13 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     """The command's arguments."""
     parser = commands.add_parser(
         "generate",
-        help="write text, word by word, in constant memory",
+        help="write text, word by word, in constant memory, or music as a MIDI file",
         description="Write text, word by word, in constant memory, however long. --state goes on where --save-state"
-        " left a text.",
+        " left a text. A run on music writes a MIDI file.",
     )
     options.add_run(parser)
     parser.add_argument("--prompt", default="", metavar="TEXT", help="text to go on from; - reads standard input")
-    parser.add_argument("--tokens", type=int, default=200, metavar="N", help="how many tokens (default: 200)")
+    parser.add_argument("--tokens", type=int, metavar="N", help="how many tokens (default: 200)")
     parser.add_argument(
         "--temperature",
         type=float,
@@ -41,6 +41,11 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     parser.add_argument("--state", type=Path, metavar="FILE", help="begin from a state that --save-state wrote")
     parser.add_argument("--save-state", type=Path, metavar="FILE", help="write the state after the last token")
     parser.add_argument("--raw", action="store_true", help="print tokens as they are, separated by spaces")
+    music = parser.add_argument_group("music", "of a run on music; --seed and --temperature hold there too")
+    music.add_argument("--out", type=Path, metavar="FILE", help="the MIDI file to write, such as tune.mid")
+    music.add_argument("--steps", type=int, metavar="N", help="how many steps to draw (default: 128)")
+    music.add_argument("--prompt-midi", type=Path, metavar="FILE", help="a MIDI file to go on from; it is repeated")
+    music.add_argument("--tempo", type=float, metavar="Q", help="quarter notes a minute in the file (default: 120)")
     options.add_json(parser)
     options.add_machine(parser)
     parser.set_defaults(run=run)
@@ -48,6 +53,18 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 def run(args: argparse.Namespace) -> int:
     """Draw and print."""
+    from elman.run import recipe_of
+
+    if recipe_of(args.folder).of_music:
+        from elman.cli import tune
+
+        return tune.run(args)
+    options.require_none(args, ("out", "steps", "prompt_midi", "tempo"), "a run on text")
+    return write_text(args)
+
+
+def write_text(args: argparse.Namespace) -> int:
+    """Draw words and print them."""
     import torch
 
     from elman.cli import show
@@ -56,7 +73,8 @@ def run(args: argparse.Namespace) -> int:
     from elman.run import load
 
     device = options.use_machine(args)
-    options.at_least(0, "--tokens", args.tokens)
+    tokens = 200 if args.tokens is None else args.tokens
+    options.at_least(0, "--tokens", tokens)
     loaded = load(args.folder, device)
     sampling = Sampling(
         temperature=args.temperature,
@@ -74,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     last = read[-1]
     for count, (symbol, before) in enumerate(generate(loaded.model, read, state, sampling, generator)):
         state = before
-        if count == args.tokens:
+        if count == tokens:
             break
         last = symbol
         word = loaded.vocabulary.words[symbol]

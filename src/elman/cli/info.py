@@ -23,18 +23,18 @@ def run(args: argparse.Namespace) -> int:
     """Collect and print."""
     from elman.learning import snapshot
     from elman.learning.checkpoint import digest_of, load
-    from elman.run import load as load_run
+    from elman.music import open_run
     from elman.run import load_model
 
-    loaded = load_run(args.folder)
-    model, facts = load_model(loaded.path, loaded.recipe, loaded.vocabulary, loaded.device)
+    loaded = open_run(args.folder)
+    model, facts = load_model(loaded.path, loaded.recipe, loaded.inputs, loaded.device)
     parameters = dict(model.named_parameters())
     info: dict[str, Any] = {
         "run": str(args.folder),
         "title": loaded.recipe.title,
         "parameters": sum(tensor.numel() for tensor in parameters.values()),
         "blocks": _blocks(parameters),
-        "vocabulary": len(loaded.vocabulary),
+        "pitches" if loaded.recipe.of_music else "vocabulary": len(loaded.inputs),
         "data": loaded.facts["source"],
         "data_digest": loaded.facts["digest"],
         "best_step": facts["step"],

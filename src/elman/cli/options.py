@@ -83,3 +83,10 @@ def read_lines(name: str) -> list[str]:
     if not text.strip():
         raise UserError(f"{shown}: {'only blank lines' if text else 'the file is empty'}; give a text to score")
     return list(io.StringIO(text))
+
+
+def require_none(args: argparse.Namespace, names: tuple[str, ...], kind: str) -> None:
+    """Raises UserError where an option of another kind of run is given."""
+    for name in names:
+        if getattr(args, name) not in (None, False, ""):
+            raise UserError(f"--{name.replace('_', '-')} does not belong to {kind}; leave it out")

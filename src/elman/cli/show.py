@@ -39,6 +39,38 @@ def print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
     Console(highlight=False, width=None if sys.stdout.isatty() else 120).print(table)
 
 
+_COLUMNS = {
+    "words": {
+        "perplexity": ("perplexity", ".2f"),
+        "nll": ("nats/token", ".4f"),
+        "bits_per_token": ("bits/token", ".4f"),
+        "bits_per_character": ("bits/char", ".4f"),
+        "tokens": ("tokens", ","),
+        "unknown": ("unknown", ","),
+    },
+    "music": {
+        "nll": ("nats/step", ".4f"),
+        "accuracy": ("accuracy", ".4f"),
+        "tokens": ("steps", ","),
+        "pieces": ("pieces", ","),
+    },
+}
+
+
+def print_figures(title: str, first: str, rows: list[dict[str, Any]]) -> None:
+    """The figures of models on splits, of text or of music; each row has a `name`, headed `first`."""
+    columns = _COLUMNS["music" if "pieces" in rows[0] else "words"]
+    table = [
+        [
+            row["name"],
+            row["split"],
+            *(format(row[key], form) if key in row else "" for key, (_, form) in columns.items()),
+        ]
+        for row in rows
+    ]
+    print_table(title, [first, "split", *(heading for heading, _ in columns.values())], table)
+
+
 def bar(*columns: str) -> Progress:
     """A progress bar on stderr with extra text columns."""
     texts = [TextColumn(column) for column in columns]
@@ -63,18 +95,23 @@ def preparing() -> Iterator[Callable[[str, int, int], None]]:
 
 
 class TrainingBar:
-    """A bar with loss, perplexity, speed and time left; a line for each validation."""
+    """A bar with loss, perplexity, speed and time left; a line for each validation.
 
-    def __init__(self) -> None:
-        self.console = log()
+    Args:
+        in_perplexity: whether losses are also told as perplexities; else as nats a step.
+
+    """
+
+    def __init__(self, *, in_perplexity: bool = True) -> None:
+        self.console, self.in_perplexity = log(), in_perplexity
 
     def begin(self, epochs: int, windows: int, progress: "TrainingProgress") -> None:
         """Show the bar."""
         self.total = epochs * windows
         columns = (
             "loss {task.fields[loss]:.3f}",
-            "ppl {task.fields[ppl]:.1f}",
-            "{task.fields[speed]:,.0f} tok/s",
+            *(["ppl {task.fields[ppl]:.1f}"] if self.in_perplexity else []),
+            f"{{task.fields[speed]:,.0f}} {'tok' if self.in_perplexity else 'steps'}/s",
         )
         self.bar = Progress(
             TextColumn("epoch {task.fields[epoch]}"),
@@ -119,12 +156,15 @@ class TrainingBar:
         if record["kind"] == "valid":
             note = "  best so far" if record["best"] else ""
             note += "  (averaged weights)" if record["averaged"] else ""
-            self.console.print(f"{place}  valid ppl {record['perplexity']:8.2f}  {duration(record['seconds'])}{note}")
+            self.console.print(f"{place}  valid {self._told(record, 'nll')}  {duration(record['seconds'])}{note}")
         elif record["kind"] == "event":
             self.console.print(f"{place}  {record['event']}: {record['message']}")
         elif not self.console.is_terminal:
-            speed = f"{record['tokens_per_s']:,.0f} tok/s"
-            self.console.print(f"{place}  train ppl {record['perplexity']:8.2f}  lr {record['lr']:.4g}  {speed}")
+            speed = f"{record['tokens_per_s']:,.0f} {'tok' if self.in_perplexity else 'steps'}/s"
+            self.console.print(f"{place}  train {self._told(record, 'loss')}  lr {record['lr']:.4g}  {speed}")
+
+    def _told(self, record: dict[str, Any], loss: str) -> str:
+        return f"ppl {record['perplexity']:8.2f}" if self.in_perplexity else f"nll {record[loss]:8.4f}"
 
     def end(self) -> None:
         """Remove the bar."""

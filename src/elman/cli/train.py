@@ -31,8 +31,9 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     )
     parser.add_argument(
         "--data",
-        metavar="TEXT",
+        metavar="DATA",
         help="a folder with train.txt, valid.txt and test.txt, one text file, or a known corpus (`elman data list`);"
+        " for music an .npz file of piano rolls or a folder with train, valid and test of MIDI files;"
         " default: the recipe's corpus",
     )
     parser.add_argument("--out", type=Path, metavar="RUN", help="the run folder (default: runs/NAME-OF-RECIPE)")
@@ -93,13 +94,12 @@ def conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
     from elman.report.page import write_report
 
     console, recipe, out = show.log(), experiment.recipe, experiment.out
+    in_perplexity = experiment.task.in_perplexity
     parameters = sum(parameter.numel() for parameter in experiment.model.parameters())
-    corpus = experiment.corpus
     console.print(f"[bold]{recipe.title}[/]: {parameters:,} parameters on {experiment.device}, into {out}")
-    for name, split in corpus.splits.items():
-        console.print(f"  {name:5} {len(split.tokens):>11,} tokens, {split.unknown:,} unknown")
-    console.print(f"  vocabulary {len(corpus.vocabulary):,}")
-    bar = show.TrainingBar()
+    for line in experiment.task.summary():
+        console.print(f"  {line}")
+    bar = show.TrainingBar(in_perplexity=in_perplexity)
     watchers: list[Watcher] = [bar]
     if args.tensorboard:
         watchers.append(show.TensorBoard(out))
@@ -119,7 +119,7 @@ def conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
     if args.json:
         show.print_json({"run": str(out), "results": results, "baselines": baselines, "report": str(page)})
         return 0
-    _print_results(recipe.title, results, baselines)
+    show.print_figures(recipe.title, "model", [{"name": "this model", **row} for row in [*baselines, *results]])
     print(f"report: {page}")
     return 0
 
@@ -148,15 +148,6 @@ def cost_rows(cost: dict[str, float]) -> list[tuple[str, str]]:
         ("epochs", f"{cost['epochs']}"),
         ("minutes in all", f"{cost['minutes']:.0f}"),
     ]
-
-
-def _print_results(title: str, results: list[dict], baselines: list[dict]) -> None:  # type: ignore[type-arg]
-    rows = [
-        [row.get("name", "this model"), row["split"], f"{row['perplexity']:.2f}", f"{row['bits_per_token']:.3f}",
-         f"{row['bits_per_character']:.3f}", f"{row['tokens']:,}"]
-        for row in [*baselines, *results]
-    ]  # fmt: skip
-    show.print_table(title, ["model", "split", "perplexity", "bits/token", "bits/char", "tokens"], rows)
 
 
 def _recipe_path(args: argparse.Namespace) -> Path:

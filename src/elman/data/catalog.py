@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from elman.data import builtin, pianoroll, unpack
+from elman.data import builtin, chorales, pianoroll, unpack
 from elman.data.cache import Progress, cache_folder
 from elman.data.download import download
 from elman.data.known import KNOWN, Download, Entry
@@ -100,6 +100,26 @@ def locate(name: str, cache: Path) -> Path:
     return folder
 
 
+def locate_music(name: str) -> Path:
+    """The file of piano rolls of a known corpus of music.
+
+    Raises:
+        UserError: it has to be prepared first, or is text.
+
+    """
+    if info(name).kind != "music":
+        raise UserError(f"{name}: this is text, not music; give a corpus of music")
+    path = cache_folder() / "corpora" / name / "rolls.npz"
+    if not info(name).downloads and not path.is_file():
+        prepare(name)
+    if not path.is_file():
+        raise UserError(
+            f"{name}: this corpus is not here yet ({path.parent}); run: elman data prepare {name} or give an .npz file"
+            " that has it"
+        )
+    return path
+
+
 def _digest_of(path: Path, item: Download, urls: tuple[str, ...], progress: Progress | None) -> str:
     if not path.is_file():
         return download(urls, path, sha256=item.sha256, progress=progress)
@@ -123,6 +143,8 @@ def _unpack(name: str, files: list[Path], folder: Path) -> None:
             unpack.text8(files[0], folder)
         case "one-billion-word":
             unpack.one_billion_word(files[0], folder)
+        case "bach-chorales":
+            chorales.write_chorales(folder / "rolls.npz")
         case "nottingham":
             pianoroll.convert_pickle(files[0], folder / "rolls.npz")
         case _:

@@ -143,6 +143,16 @@ KNOWN = (
         ),
     ),
     Entry(
+        name="bach-chorales",
+        title="Bach's chorales as piano rolls, from the Python package `music21`",
+        kind="music",
+        licence="public domain (J. S. Bach); the package is BSD-3-Clause",
+        homepage="https://www.music21.org/",
+        split="files by name: of every ten, eight train, the ninth valid, the tenth test",
+        options=TextOptions(),
+        published={},
+    ),
+    Entry(
         name="nottingham",
         title="Nottingham folk tunes as piano rolls (Boulanger-Lewandowski et al., 2012)",
         kind="music",

@@ -2,6 +2,7 @@
 
 import pickle
 import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -33,17 +34,24 @@ def convert_pickle(source: Path, target: Path) -> None:
     """
     with source.open("rb") as file:
         tunes = _load(file, source)
-    arrays: dict[str, npt.NDArray[Any]] = {}
+    rolls: dict[str, list[npt.NDArray[np.uint8]]] = {}
     for split in SPLITS:
         try:
-            rolls = [_roll(tune) for tune in tunes[split]]
+            rolls[split] = [_roll(tune) for tune in tunes[split]]
         except (KeyError, TypeError, IndexError, ValueError):
             raise UserError(
                 f"{source}: not tunes of MIDI pitches {LOWEST} to {LOWEST + KEYS - 1} for train, valid "
                 "and test; download it again"
             ) from None
-        arrays[f"{split}_roll"] = np.concatenate([np.zeros((0, KEYS), np.uint8), *rolls])
-        arrays[f"{split}_len"] = np.array([len(roll) for roll in rolls], np.int32)
+    write_rolls(target, rolls)
+
+
+def write_rolls(target: Path, rolls: Mapping[str, Sequence[npt.NDArray[np.uint8]]]) -> None:
+    """Write pieces [steps, 88] of each split: `{split}_roll`, one after the other, and `{split}_len` int32."""
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    for split, pieces in rolls.items():
+        arrays[f"{split}_roll"] = np.concatenate([np.zeros((0, KEYS), np.uint8), *pieces])
+        arrays[f"{split}_len"] = np.array([len(piece) for piece in pieces], np.int32)
     with replacing(target) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as members:
         for name, array in arrays.items():
             with members.open(f"{name}.npy", "w") as member:

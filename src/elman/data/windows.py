@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -16,8 +16,8 @@ class Batch(NamedTuple):
     """One window.
 
     Attributes:
-        inputs: symbols [T, B].
-        targets: the symbol after each, [T, B].
+        inputs: symbols [T, B], or frames of notes [T, B, P].
+        targets: what follows each, of the same shape.
         mask: which targets count, bool [T, B]; None means all.
         fresh: which columns begin a sequence here, bool [B]; None means none.
 
@@ -40,10 +40,36 @@ class Batch(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Where a window lies in the columns: from step `start`, `length` steps."""
+    """Where a window lies in the columns of an epoch: from step `start`, `length` steps."""
 
     start: int
     length: int
+    epoch: int = 0
+
+
+class Windows(Protocol):
+    """What is read to train."""
+
+    def spans(self, epoch: int) -> list[Span]:
+        """The windows of an epoch, in order."""
+
+    def batch(self, span: Span) -> Batch:
+        """The window of a span."""
+
+
+class Reading(Protocol):
+    """What is read once to evaluate: windows in order, each with the position of every target, [T, B]; -1: none."""
+
+    @property
+    def streams(self) -> int:
+        """Columns."""
+
+    @property
+    def num_windows(self) -> int:
+        """How many windows there are."""
+
+    def __iter__(self) -> Iterator[tuple[Batch, Tensor]]:
+        """The windows."""
 
 
 class TrainingWindows:
@@ -112,7 +138,7 @@ class TrainingWindows:
 
     def batch(self, span: Span) -> Batch:
         """The window of a span; the columns are fresh at the beginning of the stream."""
-        at, length = span
+        at, length, _ = span
         block = torch.from_numpy(self.columns[:, at : at + length + 1].astype(np.int64)).t().contiguous()
         fresh = torch.full((self.batch_size,), at == 0)
         return Batch(block[:-1], block[1:], None, fresh)

@@ -1,4 +1,4 @@
-"""From symbols to vectors."""
+"""From symbols or frames to vectors."""
 
 from abc import ABC, abstractmethod
 
@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 
 class TokenEncoder(nn.Module, ABC):
-    """Turns symbols into vectors.
+    """Turns what is read at each step into a vector.
 
     Attributes:
         size: the width E of its vectors.
@@ -17,4 +17,4 @@ class TokenEncoder(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, x: Tensor) -> Tensor:
-        """Symbols [T, B] to vectors [T, B, E]."""
+        """Symbols [T, B], or frames of notes [T, B, P], to vectors [T, B, E]."""

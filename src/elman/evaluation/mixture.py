@@ -15,6 +15,7 @@ from elman.errors import UserError
 from elman.evaluation.rank import num_words
 from elman.model import LanguageModel
 from elman.objective.penalties import squared_variation
+from elman.output.choice import Choice
 from elman.output.contexts import Mixture
 
 _ELEMENTS = 1 << 24
@@ -108,7 +109,8 @@ def read_mixture(model: LanguageModel, tokens: np.ndarray, first: int, top: int 
 def _read(
     model: LanguageModel, tokens: np.ndarray, first: int, num_components: int, top: int
 ) -> Iterator[tuple[Tensor, ...]]:
-    state, before = model.begin(1), first
+    choice, state, before = model.output.choice, model.begin(1), first
+    assert isinstance(choice, Choice), "words, not frames of notes"
     length = max(1, min(256, _ELEMENTS // (num_components * num_words(model))))
     for at in range(0, len(tokens), length):
         targets = torch.from_numpy(tokens[at : at + length].astype(np.int64)).to(model.device)
@@ -116,7 +118,7 @@ def _read(
         before = int(targets[-1])
         trace, state = model.trace(inputs, state)
         vectors, log_prior = model.output.contexts(trace)
-        each = model.output.choice.log_probs(vectors.flatten(0, 1)).double()
+        each = choice.log_probs(vectors.flatten(0, 1)).double()
         probs = each.exp()
         # An impossible word has no share in the entropy: 0 log 0 = 0.
         entropy = torch.special.entr(probs).sum(-1) / math.log(2)

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from elman.data.windows import EvaluationWindows
+from elman.cores.core import Trace
+from elman.data.windows import Batch, EvaluationWindows, Reading
 from elman.model import LanguageModel
 from elman.state import restart
 from elman.units import perplexity
@@ -37,8 +38,8 @@ class Score(msgspec.Struct, frozen=True):
 
 
 @torch.inference_mode()
-def stream(model: LanguageModel, windows: EvaluationWindows) -> Iterator[tuple[Tensor, Tensor]]:
-    """Log-probabilities (nats, [n]) window by window, and the positions [n] in the stream they belong to."""
+def traces(model: LanguageModel, windows: Reading) -> Iterator[tuple[Batch, Tensor, Trace]]:
+    """Windows on the model's device, the positions of their targets, and what the core makes of them, in order."""
     training = model.training
     model.eval()
     try:
@@ -46,17 +47,21 @@ def stream(model: LanguageModel, windows: EvaluationWindows) -> Iterator[tuple[T
         for batch, positions in windows:
             batch = batch.to(model.device)
             assert batch.fresh is not None
-            assert batch.mask is not None
             state = restart(state, batch.fresh, beginning)
-            log_prob, state = model.log_prob(batch.inputs, batch.targets, state)
-            yield log_prob[batch.mask], positions[positions >= 0]
+            trace, state = model.trace(batch.inputs, state)
+            yield batch, positions, trace
     finally:
         model.train(training)
 
 
-def evaluate(
-    model: LanguageModel, windows: EvaluationWindows, advance: Callable[[int, int], None] | None = None
-) -> Score:
+@torch.inference_mode()
+def stream(model: LanguageModel, windows: Reading) -> Iterator[tuple[Tensor, Tensor]]:
+    """Log-probabilities (nats, [n]) window by window, and the positions [n] in the stream they belong to."""
+    for batch, positions, trace in traces(model, windows):
+        yield model.output.log_prob(trace, batch.targets)[batch.mask], positions[positions >= 0]
+
+
+def evaluate(model: LanguageModel, windows: Reading, advance: Callable[[int, int], None] | None = None) -> Score:
     """The score of a stream; summed in float64. `advance` is told (windows done, windows in all)."""
     total, count = 0.0, 0
     for done, (log_prob, _) in enumerate(stream(model, windows), start=1):

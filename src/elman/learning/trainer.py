@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from elman import config
 from elman.build import build_objective
 from elman.cores.stack import Stack
-from elman.data.windows import Span, TrainingWindows
+from elman.data.windows import Span, Windows
 from elman.errors import UserError
 from elman.learning import checkpoint, snapshot
 from elman.learning.averaging import Average, non_monotone
@@ -38,7 +37,7 @@ class Trainer:
     Args:
         recipe: the experiment.
         model: the network, on its device.
-        tokens: the training stream.
+        windows: gives what is read in training; its argument caps random windows (`Phase.max_extra`).
         validate: gives the validation NLL (nats a token) of the model as it is.
         folder: the run folder; `checkpoint.safetensors`, `model.safetensors` and `metrics.jsonl` are written there.
         facts: what checkpoints say beside progress (digests of data and vocabulary).
@@ -57,13 +56,13 @@ class Trainer:
         self,
         recipe: config.Recipe,
         model: LanguageModel,
-        tokens: np.ndarray,
+        windows: Callable[[int | None], Windows],
         validate: Callable[[LanguageModel], float],
         folder: Path,
         facts: dict[str, Any],
     ) -> None:
         self.recipe, self.training, self.model = recipe, recipe.training, model
-        self.tokens, self.validate, self.folder, self.facts = tokens, validate, folder, facts
+        self.read, self.validate, self.folder, self.facts = windows, validate, folder, facts
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self.objective = build_objective(recipe.training)
         self.phases = phases_of(recipe.training)
@@ -302,18 +301,8 @@ class Trainer:
 
     def _enter_phase(self) -> None:
         training, phase = self.training, self.phase
-        window = training.window
         self.optimiser = build_optimiser(phase.optimiser, self.parameters, training.weight_decay)
-        self.windows = TrainingWindows(
-            self.tokens,
-            training.batch_size,
-            window.length,
-            random=window.random,
-            short_probability=window.short_probability,
-            spread=window.spread,
-            max_extra=phase.max_extra,
-            seed=self.recipe.seed,
-        )
+        self.windows = self.read(phase.max_extra)
         self._plan: tuple[int, list[Span]] = (-1, [])
         starts = not isinstance(phase.averaging, config.NonMonotone | None)
         self.progress.averaging = self.progress.averaging or starts
@@ -340,7 +329,7 @@ class Trainer:
         nll = self._validate()
         if self.progress.best is None or nll < self.progress.best:
             self.best.keep_for_now(self.model, self.average, self._facts(nll))
-        message = f"the time is over at validation perplexity {perplexity(nll):.2f}"
+        message = f"the time is over at validation NLL {nll:.3f}, perplexity {perplexity(nll):.2f}"
         self._write({"kind": "event", "event": "stop", "message": message})
         return Outcome.OUT_OF_TIME
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-import torch
 from torch import Tensor
 
 from elman.data.windows import Batch
@@ -55,8 +54,7 @@ class Objective:
         """The loss of `model` over `batch` from `state`, and the state after it."""
         trace, state = model.trace(batch.inputs, state)
         contexts = model.output.contexts(trace)
-        counted = torch.ones_like(batch.targets, dtype=trace.top.dtype) if batch.mask is None else batch.mask
-        counted = counted.to(trace.top.dtype)
+        counted = trace.top.new_ones(trace.top.shape[:2]) if batch.mask is None else batch.mask.to(trace.top.dtype)
         count = counted.sum()
         scale = 1.0 / count if self.reduction == "mean" else 1.0 / batch.targets.shape[1]
         objective, each = model.output.nll(contexts, batch.targets, counted * scale)

@@ -118,15 +118,17 @@ def verdict(run: RunFolder) -> str | None:
 
 
 def published_verdict(run: RunFolder) -> str | None:
-    """The network beside the published test perplexity; None where the recipe expects none."""
+    """The network beside the published test perplexity or NLL; None where the recipe expects none."""
     result, number = run.result("test"), published(run, "test")
     if result is None or number is None:
         return None
-    return f"Its test perplexity is {against(result.perplexity, number)} the published {number:g}."
+    return (
+        f"Its test {run.measure.name} is {against(run.measure.of(result.perplexity), number)} the published {number:g}."
+    )
 
 
 def published(run: RunFolder, split: str) -> float | None:
-    """The recipe's expected perplexity: that after fine-tuning if the run has come so far."""
+    """The recipe's expected perplexity, for music NLL: that after fine-tuning if the run has come so far."""
     expected = run.recipe.expected or Expected()
     plain, tuned = {
         "valid": (expected.valid, expected.fine_tuned_valid),

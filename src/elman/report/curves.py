@@ -1,4 +1,4 @@
-"""Which curves a report shows: perplexity, learning rate, gradient norm, speed."""
+"""Which curves a report shows: perplexity or NLL, learning rate, gradient norm, speed."""
 
 import dataclasses
 import math
@@ -48,9 +48,9 @@ def time_axis(runs: Sequence[RunFolder]) -> Axis:
     return Axis("minutes", 60) if longest < 6 * 3600 else Axis("hours", 3600)
 
 
-def perplexity_plots(runs: Sequence[RunFolder], series: Sequence[int]) -> list[Plot]:
-    """Perplexity against epochs and against time; `series` is the colour of each run."""
-    plots = [_perplexity(axis, runs, series) for axis in (EPOCHS, time_axis(runs))]
+def loss_plots(runs: Sequence[RunFolder], series: Sequence[int]) -> list[Plot]:
+    """Perplexity, for music NLL, against epochs and against time; `series` is the colour of each run."""
+    plots = [_loss(axis, runs, series) for axis in (EPOCHS, time_axis(runs))]
     return [plot for plot in plots if not is_empty(plot)]
 
 
@@ -68,7 +68,7 @@ def other_plots(runs: Sequence[RunFolder], series: Sequence[int]) -> list[Plot]:
     wanted: list[tuple[str, str, Axis, Quantity, list[Curve], list[Mark]]] = [
         ("rate", "Learning rate", EPOCHS, "rate", rates, []),
         ("norm", "Gradient norm before clipping", EPOCHS, "norm", norms, levels),
-        ("speed", "Tokens a second", time, "speed", speeds, []),
+        ("speed", f"{runs[0].measure.unit.capitalize()}s a second", time, "speed", speeds, []),
     ]
     plots = [
         Plot(name, title, _range(drawn), axis.name, quantity, drawn, levels=lines, size="narrow")
@@ -77,22 +77,23 @@ def other_plots(runs: Sequence[RunFolder], series: Sequence[int]) -> list[Plot]:
     return [plot for plot in plots if not is_empty(plot)]
 
 
-def _perplexity(axis: Axis, runs: Sequence[RunFolder], series: Sequence[int]) -> Plot:
+def _loss(axis: Axis, runs: Sequence[RunFolder], series: Sequence[int]) -> Plot:
+    measure = runs[0].measure
     curves: list[Curve] = []
     best: list[tuple[float, float, int]] = []
     for run, colour in zip(runs, series, strict=True):
         train, checks, lowest = run.metrics.train, run.metrics.valid, run.metrics.best
         thin = 1 if len(runs) == 1 else colour
-        curves.append(Curve(axis.along(train), [line.perplexity for line in train], thin))
-        curves.append(Curve(axis.along(checks), [line.perplexity for line in checks], colour, "checks"))
+        curves.append(Curve(axis.along(train), [measure.of(line.perplexity) for line in train], thin))
+        curves.append(Curve(axis.along(checks), [measure.of(line.perplexity) for line in checks], colour, "checks"))
         if lowest is not None:
-            best.append((axis.along([lowest])[0], lowest.perplexity, colour))
+            best.append((axis.along([lowest])[0], measure.of(lowest.perplexity), colour))
     return Plot(
-        name=f"perplexity-{axis.name}",
-        title=f"Perplexity against {axis.name}",
+        name=f"{measure.quantity}-{axis.name}",
+        title=f"{measure.name[0].upper()}{measure.name[1:]} against {axis.name}",
         description="; ".join(map(_told, runs)),
         x_label=axis.name,
-        quantity="perplexity",
+        quantity=measure.quantity,
         curves=curves,
         marks=axis.marks(runs[0].metrics) if len(runs) == 1 else [],
         levels=_baselines(runs),
@@ -101,9 +102,11 @@ def _perplexity(axis: Axis, runs: Sequence[RunFolder], series: Sequence[int]) ->
 
 
 def _told(run: RunFolder) -> str:
-    train, best = run.metrics.train, run.metrics.best
-    said = f"training from {train[0].perplexity:,.0f} to {train[-1].perplexity:,.1f}" if train else "no training lines"
-    return f"{said}, best validation {best.perplexity:,.1f} at epoch {best.epoch:g}" if best else said
+    train, best, told = run.metrics.train, run.metrics.best, run.measure.of
+    said = "no training lines"
+    if train:
+        said = f"training from {told(train[0].perplexity):,.0f} to {told(train[-1].perplexity):,.1f}"
+    return f"{said}, best validation {told(best.perplexity):,.1f} at epoch {best.epoch:g}" if best else said
 
 
 def _range(curves: Sequence[Curve]) -> str:

@@ -12,6 +12,7 @@ from safetensors import SafetensorError, safe_open
 
 from elman.data.vocabulary import Vocabulary
 from elman.errors import UserError
+from elman.report.measure import NLL, PERPLEXITY, Measure
 from elman.report.metrics import Metrics, read_metrics
 
 T = TypeVar("T")
@@ -31,15 +32,18 @@ class Result(msgspec.Struct, frozen=True):
     method: str = "static"
     context: str | None = None
     model: str = "best"
+    accuracy: float | None = None
+    pieces: int | None = None
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """A row of samples.json."""
+    """A row of samples.json; `roll` is music, the MIDI pitches that sound at each step, and `text` then its file."""
 
     text: str
     prompt: str = ""
     temperature: float | None = None
     seed: int | None = None
+    roll: list[list[int]] | None = None
 
 
 class Word(msgspec.Struct, frozen=True):
@@ -56,13 +60,14 @@ class Passage(msgspec.Struct, frozen=True):
 
 
 class SplitFacts(msgspec.Struct, frozen=True):
-    """A split in data.json."""
+    """A split in data.json; of music its steps are the tokens."""
 
     tokens: int
     unknown: int | None = None
     characters: int | None = None
     lines: int | None = None
     sha256: str | None = None
+    pieces: int | None = None
 
 
 class DataFacts(msgspec.Struct, frozen=True):
@@ -129,6 +134,13 @@ class RunFolder:
     def title(self) -> str:
         """The recipe's title, else the folder's name."""
         return self.recipe.title or self.path.name
+
+    @property
+    def measure(self) -> Measure:
+        """What its losses are told as: nats a step where frames of notes are read, else perplexity."""
+        model = self.recipe_table.get("model")
+        encoder = model.get("encoder") if isinstance(model, dict) else None
+        return NLL if isinstance(encoder, dict) and encoder.get("kind") == "frames" else PERPLEXITY
 
     @property
     def fine_tuned(self) -> bool:

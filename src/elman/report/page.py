@@ -12,7 +12,7 @@ import elman
 from elman.data.vocabulary import Vocabulary
 from elman.errors import UserError
 from elman.files import write_atomic
-from elman.report import comparison, curves, plots, surprisal, tables
+from elman.report import comparison, curves, plots, roll, surprisal, tables
 from elman.report.folder import RunFolder, read_folder
 
 MISSING, NO_BREAK = "\N{EN DASH}", "\N{NO-BREAK SPACE}"
@@ -64,7 +64,8 @@ def render(runs: Sequence[RunFolder]) -> str:
             tallies=tallies,
             ranking=tables.ranking(tallies) if comparison.same_text(runs) else None,
             differences=comparison.differences(groups),
-            perplexity=[(plot, plots.draw(plot)) for plot in curves.perplexity_plots(runs, colours)],
+            measure=runs[0].measure,
+            losses=[(plot, plots.draw(plot)) for plot in curves.loss_plots(runs, colours)],
             others=[(plot, plots.draw(plot)) for plot in curves.other_plots(runs, colours)],
             version=elman.__version__,
         )
@@ -146,7 +147,9 @@ def _environment() -> Environment:
     environment.globals |= {
         "verdict_of": comparison.verdict,
         "published_verdict": comparison.published_verdict,
-        "valid_perplexity": tables.valid_perplexity,
+        "valid_loss": tables.valid_loss,
+        "test_loss": tables.test_loss,
+        "draw_roll": roll.draw_roll,
         "result_rows": tables.result_rows,
         "widest": tables.widest,
         "parts_of": _parts_of,

@@ -14,13 +14,15 @@ from elman.report.drawing import MUTED, SERIES, canvas, style, svg
 __all__ = ["SERIES", "Curve", "Mark", "Plot", "Quantity", "draw", "is_empty", "thin"]
 
 _POINTS = 400
-_LOG_FROM = {"perplexity": 3.0, "rate": 200.0, "norm": 10.0, "speed": math.inf}
+_LOG_FROM = {"perplexity": 3.0, "nll": math.inf, "rate": 200.0, "norm": 10.0, "speed": math.inf}
 """Ratio of the largest to the smallest value from which a logarithmic scale is used, by what is drawn."""
+
+_LOSSES = ("perplexity", "nll")
 
 _HEADROOM = 2.2
 """The axis ends at this multiple of the worst check: the first steps of training would fill it otherwise."""
 
-Quantity = Literal["perplexity", "rate", "norm", "speed"]
+Quantity = Literal["perplexity", "nll", "rate", "norm", "speed"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +94,7 @@ def draw(plot: Plot) -> Markup:
         x, y = [point[0] for point in points], [point[1] for point in points]
         colour = SERIES[curve.series % len(SERIES)]
         if curve.form == "running":
-            axes.plot(x, y, color=colour, linewidth=1.0, alpha=0.55 if plot.quantity == "perplexity" else 0.85)
+            axes.plot(x, y, color=colour, linewidth=1.0, alpha=0.55 if plot.quantity in _LOSSES else 0.85)
         else:
             axes.plot(x, y, color=colour, linewidth=1.8, marker=None if dense else "o", markersize=4)
     for x_best, y_best, series in plot.best:
@@ -116,7 +118,7 @@ def _mean(points: Sequence[tuple[float, float]], geometric: bool) -> tuple[float
 
 
 def _scale(axes: Axes, plot: Plot) -> None:
-    """Logarithmic where values span much, else linear, and from zero for all but perplexity."""
+    """Logarithmic where values span much, else linear, and from zero for all but losses."""
     values = [y for curve in plot.curves for _, y in _finite(curve.x, curve.y)]
     low, high = min(values), max(values)
     if checks := [y for curve in plot.curves if curve.form == "checks" for _, y in _finite(curve.x, curve.y)]:
@@ -128,7 +130,7 @@ def _scale(axes: Axes, plot: Plot) -> None:
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7) if narrow else (1, 2, 5)))
         axes.yaxis.set_minor_locator(NullLocator())
         axes.yaxis.set_minor_formatter(NullFormatter())
-    elif plot.quantity == "perplexity":
+    elif plot.quantity in _LOSSES:
         axes.set_ylim(low - 0.06 * (high - low or 1), high + 0.06 * (high - low or 1))
     elif low >= 0:
         axes.set_ylim(0, high * 1.08 or 1)

@@ -10,7 +10,7 @@ from elman.report.folder import Result, RunFolder
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A row of the results: perplexities, and for the test split (else valid) bits; `kind` is its style."""
+    """A row of the results: perplexities (of music NLLs), for the test split (else valid) more; `kind` is its style."""
 
     name: str
     kind: str
@@ -18,6 +18,7 @@ class Row:
     test: float | None = None
     bits_per_token: float | None = None
     bits_per_character: float | None = None
+    accuracy: float | None = None
     parameters: int | None = None
 
 
@@ -34,7 +35,7 @@ class Outcome:
 
 @dataclasses.dataclass(frozen=True)
 class Tally:
-    """A group in the table of several: its outcomes and, over them, the spread of the perplexities."""
+    """A group in the table of several: its outcomes and, over them, the spread of the losses."""
 
     label: str
     outcomes: tuple[Outcome, ...]
@@ -43,31 +44,31 @@ class Tally:
     seconds: Spread | None
 
 
-def valid_perplexity(run: RunFolder) -> float | None:
+def valid_loss(run: RunFolder) -> float | None:
     """As evaluated after training, else the best one met during training."""
     result, best = run.result("valid"), run.metrics.best
     if result is not None:
-        return result.perplexity
-    return best.perplexity if best is not None else None
+        return run.measure.of(result.perplexity)
+    return run.measure.of(best.perplexity) if best is not None else None
 
 
-def test_perplexity(run: RunFolder) -> float | None:
+def test_loss(run: RunFolder) -> float | None:
     """As evaluated after training."""
     result = run.result("test")
-    return result.perplexity if result is not None else None
+    return run.measure.of(result.perplexity) if result is not None else None
 
 
 def result_rows(run: RunFolder) -> list[Row]:
     """Baselines, the network, and what the recipe expects, the worst baseline first."""
-    rows = [_evaluated(name, "baseline", _of(run.baselines, name)) for name in _names(run.baselines)]
+    rows = [_evaluated(run, name, "baseline", _of(run.baselines, name)) for name in _names(run.baselines)]
     rows.sort(key=lambda row: -(row.test or row.valid or math.inf))
     ways = dict.fromkeys((result.method, result.model) for result in run.results)
     for method, model in ways:
         results = [result for result in run.results if (result.method, result.model) == (method, model)]
-        rows.append(_evaluated(_called(method, model), "network", results, run.parameters))
+        rows.append(_evaluated(run, _called(method, model), "network", results, run.parameters))
     if not ways and run.metrics.best is not None:
         name = "this network, while training"
-        rows.append(Row(name, "network", valid=run.metrics.best.perplexity, parameters=run.parameters))
+        rows.append(Row(name, "network", valid=run.measure.of(run.metrics.best.perplexity), parameters=run.parameters))
     expected = run.recipe.expected
     if expected:
         rows.append(
@@ -88,11 +89,10 @@ def tallies(groups: Sequence[Group], labels: dict[int, str], series: dict[int, i
         Tally(
             group.label,
             tuple(
-                Outcome(labels[id(run)], series[id(run)], run, valid_perplexity(run), test_perplexity(run))
-                for run in group.runs
+                Outcome(labels[id(run)], series[id(run)], run, valid_loss(run), test_loss(run)) for run in group.runs
             ),
-            spread(map(valid_perplexity, group.runs)),
-            spread(map(test_perplexity, group.runs)),
+            spread(map(valid_loss, group.runs)),
+            spread(map(test_loss, group.runs)),
             spread(run.metrics.seconds for run in group.runs),
         )
         for group in groups
@@ -101,6 +101,7 @@ def tallies(groups: Sequence[Group], labels: dict[int, str], series: dict[int, i
 
 def ranking(tallies: Sequence[Tally]) -> str:
     """Which group is best, on test text if all were evaluated on it, and by how much."""
+    name = tallies[0].outcomes[0].run.measure.name
     split = "test" if all(tally.test for tally in tallies) else "validation"
     spreads = [(tally.test if split == "test" else tally.valid, tally.label) for tally in tallies]
     known = sorted(((value, label) for value, label in spreads if value), key=lambda pair: pair[0].mean)
@@ -109,7 +110,7 @@ def ranking(tallies: Sequence[Tally]) -> str:
     best, label = known[0]
     deviation = "" if best.deviation is None else f" ± {best.deviation:.2f}"
     times = f" over {best.count} runs" if best.count > 1 else ""
-    said = f"{label}: {split} perplexity {best.mean:.2f}{deviation}{times}"
+    said = f"{label}: {split} {name} {best.mean:.2f}{deviation}{times}"
     if len(known) == 1:
         return f"{said}."
     second, other = known[1]
@@ -117,21 +118,22 @@ def ranking(tallies: Sequence[Tally]) -> str:
 
 
 def widest(rows: Sequence[Row]) -> float:
-    """The perplexity that a full bar stands for."""
+    """The loss that a full bar stands for."""
     return max((row.test or row.valid or 0.0 for row in rows), default=0.0)
 
 
-def _evaluated(name: str, kind: str, results: Sequence[Result], parameters: int | None = None) -> Row:
+def _evaluated(run: RunFolder, name: str, kind: str, results: Sequence[Result], parameters: int | None = None) -> Row:
     by_split = {result.split: result for result in results}
     valid, test = by_split.get("valid"), by_split.get("test")
     told = test or valid
     return Row(
         name,
         kind,
-        valid=valid.perplexity if valid else None,
-        test=test.perplexity if test else None,
+        valid=run.measure.of(valid.perplexity) if valid else None,
+        test=run.measure.of(test.perplexity) if test else None,
         bits_per_token=told.bits_per_token if told else None,
         bits_per_character=told.bits_per_character if told else None,
+        accuracy=told.accuracy if told else None,
         parameters=parameters,
     )
 

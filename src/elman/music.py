@@ -1,0 +1,82 @@
+"""A run on music: what can be asked of the model in its folder."""
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from elman.data.pitches import Pitches, Roll
+from elman.data.rolls import Music, open_music
+from elman.errors import UserError
+from elman.model import LanguageModel
+from elman.run import Run, data_facts, load_model, recipe_of
+
+
+class MusicRun:
+    """A trained model of music with its recipe.
+
+    Example (see docs/music.md)::
+
+        run = MusicRun("runs/nottingham-gru")
+        roll = run.tune(steps=64, seed=1)
+
+    Args:
+        path: the run folder.
+        device: where the model lives.
+
+    Raises:
+        UserError: the folder is not a run on music.
+
+    """
+
+    def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
+        self.path, self.device = Path(path), torch.device(device)
+        self.recipe = recipe_of(self.path)
+        if not self.recipe.of_music:
+            raise UserError(f"{path} is a run on text; here a run on music is needed")
+        self.inputs = Pitches(self.recipe.data.music.pitches)
+
+    @functools.cached_property
+    def model(self) -> LanguageModel:
+        """The best model, in evaluation mode; raises UserError where there is none or it is damaged."""
+        model, _ = load_model(self.path, self.recipe, self.inputs, self.device)
+        return model
+
+    @functools.cached_property
+    def facts(self) -> dict[str, Any]:
+        """data.json: where the music came from, and its counts."""
+        return data_facts(self.path)
+
+    def music(self, data: str | Path | None = None) -> Music:
+        """The run's music, or other music in the form that the run reads."""
+        return open_music(self.facts["source"] if data is None else data, self.recipe.data.music)
+
+    @torch.inference_mode()
+    def tune(self, *, steps: int, seed: int = 0, prompt: Roll | None = None, temperature: float = 1.0) -> Roll:
+        """Draw a tune, uint8 [steps, P].
+
+        Args:
+            steps: how many steps to draw.
+            seed: of the draws.
+            prompt: frames [n, P] that the tune goes on from; the result does not repeat them.
+            temperature: divides the log-odds of each note; below 1 likelier notes, 0 always the likelier of on and off.
+
+        """
+        generator = torch.Generator(self.device).manual_seed(seed)
+        silence = np.zeros((1, len(self.inputs)), np.uint8)
+        read = silence if prompt is None else np.concatenate([silence, prompt])
+        frames, state = torch.from_numpy(read).unsqueeze(1).to(self.device), self.model.begin(1)
+        if len(frames) > 1:
+            _, state = self.model.trace(frames[:-1], state)
+        frame, roll = frames[-1:], []
+        for _ in range(steps):
+            frame, state = self.model.sample(frame, state, temperature, generator)
+            roll.append(frame.view(-1).to(torch.uint8).cpu())
+        return torch.stack(roll).numpy() if roll else silence[:0]
+
+
+def open_run(path: Path | str, device: torch.device | str = "cpu") -> Run | MusicRun:
+    """Open a run folder, of text or of music."""
+    return MusicRun(path, device) if recipe_of(Path(path)).of_music else Run(path, device)

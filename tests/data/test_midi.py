@@ -1,0 +1,142 @@
+"""MIDI files and piano rolls."""
+
+import builtins
+import contextlib
+
+import mido
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from elman.data.midi import read_midi, write_midi
+from elman.data.pitches import MusicOptions, Note, Pitches, quantise
+from elman.errors import UserError
+
+OPTIONS = MusicOptions(pitches=88, steps_per_quarter=4)
+
+
+def complaint(path, options=OPTIONS):
+    with pytest.raises(UserError) as error:
+        read_midi(path, options)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def save(path, *tracks, ticks=480, kind=1):
+    file = mido.MidiFile(type=kind, ticks_per_beat=ticks)
+    for messages in tracks:
+        track = mido.MidiTrack(mido.Message(name, channel=channel, note=note, velocity=velocity, time=time)
+                               for name, channel, note, velocity, time in messages)  # fmt: skip
+        file.tracks.append(track)
+    file.save(path)
+    return path
+
+
+@given(
+    arrays(np.uint8, st.tuples(st.integers(1, 20), st.just(93)), elements=st.integers(0, 1)),
+    st.sampled_from([1, 2, 3, 96]),
+)
+def test_what_is_written_is_read_back(tmp_path_factory, roll, steps):
+    options = MusicOptions(pitches=93, steps_per_quarter=steps)
+    roll[0, 40] = 1
+    path = tmp_path_factory.mktemp("midi") / "tune.mid"
+    write_midi(path, roll, options)
+    np.testing.assert_array_equal(read_midi(path, options), roll)
+
+
+def test_tracks_and_channels_are_one_roll_without_drums(tmp_path):
+    path = save(
+        tmp_path / "a.mid",
+        [
+            ("note_on", 0, 60, 90, 0),
+            ("note_off", 0, 60, 0, 240),
+            ("note_on", 9, 36, 90, 0),
+            ("note_off", 9, 36, 0, 480),
+        ],
+        [("note_on", 1, 64, 90, 240), ("note_on", 1, 64, 0, 120)],
+    )
+    roll = read_midi(path, OPTIONS)
+    assert roll.shape == (6, 88)
+    assert [np.flatnonzero(frame + 0).tolist() for frame in roll] == [[39], [39], [43], [], [], []]
+
+
+def test_a_note_that_is_struck_again_or_never_ended(tmp_path):
+    path = save(
+        tmp_path / "a.mid", [("note_on", 0, 60, 90, 0), ("note_on", 0, 60, 90, 240), ("note_on", 0, 62, 90, 240)]
+    )
+    roll = read_midi(path, MusicOptions(steps_per_quarter=2))
+    assert [np.flatnonzero(frame).tolist() for frame in roll] == [[39], [39], [41]]
+
+
+def test_rule_of_the_grid():
+    """To the nearest step, halves upwards; one step at least; up to the end that is given."""
+    notes = [Note(0.2, 0.3, 60), Note(0.25, 0.74, 62), Note(0.25, 0.75, 64)]
+    roll = quantise(notes, 1.5, Pitches(88), 2, "x")
+    assert roll[:, 39].tolist() == [1, 0, 0]
+    assert roll[:, 41].tolist() == [0, 1, 0]
+    assert roll[:, 43].tolist() == [0, 1, 0]
+
+
+def test_forms():
+    wide = np.zeros((1, 88), np.uint8)
+    wide[0, [0, 72]] = 1
+    narrow = Pitches(93).reform(wide, Pitches(88), "x")
+    assert np.flatnonzero(narrow[0]).tolist() == [20, 92]
+    np.testing.assert_array_equal(Pitches(88).reform(narrow, Pitches(93), "x"), wide)
+    wide[0, 73] = 1
+    with pytest.raises(UserError, match="x: note 94 is outside the 93 pitches 1 to 93"):
+        Pitches(93).reform(wide, Pitches(88), "x")
+
+
+def test_complaints(tmp_path):
+    bad = tmp_path / "bad.mid"
+    bad.write_bytes(b"no music")
+    assert "not a readable MIDI file" in complaint(bad)
+    assert "no such file" in complaint(tmp_path / "none.mid")
+    assert "not a readable MIDI file" in complaint(tmp_path)
+    whole = save(tmp_path / "whole.mid", [("note_on", 0, 60, 90, 0), ("note_off", 0, 60, 0, 240)])
+    bad.write_bytes(whole.read_bytes()[:-6])
+    assert "not a readable MIDI file" in complaint(bad)
+    assert "an empty piece" in complaint(save(tmp_path / "empty.mid", []))
+    assert "an empty piece" in complaint(save(tmp_path / "none.mid"))
+    low = save(tmp_path / "low.mid", [("note_on", 0, 5, 90, 0), ("note_off", 0, 5, 0, 240)])
+    line = complaint(low)
+    assert (
+        line
+        == f"{low}: note 5 is outside the 88 pitches 21 to 108; transpose the music, or set data.music.pitches to 93"
+    )
+    assert complaint(save(tmp_path / "zero.mid", [("note_on", 0, 0, 9, 0)])).endswith("to 108; transpose the music")
+    assert "type 2" in complaint(save(tmp_path / "two.mid", [], kind=2))
+    long = save(tmp_path / "long.mid", [("note_on", 0, 60, 90, 0), ("note_off", 0, 60, 0, 2**27)], ticks=1)
+    assert "a piece may have 1,000,000" in complaint(long)
+    data = bytearray(whole.read_bytes())
+    data[12:14] = b"\xe7\x28"
+    bad.write_bytes(data)
+    assert "film frames" in complaint(bad)
+
+
+def test_every_truncation_and_flip_is_read_or_complained_about(tmp_path):
+    whole = save(tmp_path / "a.mid", [("note_on", 0, 60, 90, 0), ("note_off", 0, 60, 0, 240)]).read_bytes()
+    bad, draw = tmp_path / "bad.mid", np.random.default_rng(0)
+    for _ in range(300):
+        data = bytearray(whole[: draw.integers(len(whole) + 1)])
+        for at in draw.integers(max(1, len(data)), size=2):
+            if len(data):
+                data[at] = draw.integers(256)
+        bad.write_bytes(data)
+        with contextlib.suppress(UserError):
+            read_midi(bad, OPTIONS)
+
+
+def test_without_mido(tmp_path, monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name == "mido":
+            raise ImportError
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    assert complaint(tmp_path / "a.mid") == "MIDI files need the package mido: pip install 'elman[music]'"
