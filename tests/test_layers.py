@@ -26,6 +26,7 @@ LAYERS = (
     ("tasks",),
     ("estimate", "ensemble", "experiment"),
     ("report",),
+    ("reproduce",),
     ("cli", "__main__"),
 )
 """Lowest first. A module may import from its own layer and from those below; the longest name counts."""

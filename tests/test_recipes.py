@@ -14,7 +14,14 @@ RECIPES = {path.relative_to("recipes").with_suffix("").as_posix(): recipe for pa
 LAB = {name for name in RECIPES if name.split("/")[1].startswith("lab-") or name == "shakespeare/demo"}
 MUSIC = {name for name, recipe in RECIPES.items() if recipe.of_music}
 PAPER = sorted(RECIPES.keys() - LAB - MUSIC)
-WORDS = {"ptb": 10_000, "wikitext-2": 33_278, "shakespeare": 15_000, "one-billion-word": 793_471, "music": 93}
+WORDS = {
+    "ptb": 10_000,
+    "wikitext-2": 33_278,
+    "shakespeare": 15_000,
+    "one-billion-word": 793_471,
+    "music": 93,
+    "reproduce": 3_000,
+}
 TEXT = {"one-billion-word": config.TextOptions(min_count=3)}
 
 DOC_TABLES = {

@@ -1,0 +1,123 @@
+"""elman reproduce."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from elman.cli import options, show
+from elman.errors import UserError
+
+if TYPE_CHECKING:
+    from elman.reproduce.conduct import Outcome, Plan
+
+
+def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The command's arguments."""
+    parser = commands.add_parser(
+        "reproduce",
+        help="train, measure and judge what the papers claim",
+        description="Published claims as experiments: trains what one needs, measures it, and judges the claim by the"
+        " figures. Runs are kept in OUT by what they are, so what is trained is not trained again, and whatever"
+        " interrupts, the same command goes on. The last line is NAME: holds, NAME: does not hold, or"
+        " NAME: undecided (needs N seeds).",
+    )
+    parser.add_argument("name", metavar="NAME", help="an experiment, `all`, or `list` to see them")
+    parser.add_argument(
+        "--scale", default="lab", metavar="S", help="lab (minutes a run on two cores) or paper (default: lab)"
+    )
+    parser.add_argument("--data", metavar="TEXT", help="a corpus for every run (default: Shakespeare at the lab)")
+    parser.add_argument("--out", type=Path, default=Path("runs/reproduce"), help="default: runs/reproduce")
+    parser.add_argument("--seeds", type=int, metavar="N", help="seeds 1 to N (default: the experiment's, 3)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="trainings at once (default: 1)")
+    parser.add_argument("--resume", action="store_true", help="go on in OUT, which must be there")
+    options.add_json(parser)
+    options.add_machine(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """List, or conduct and print."""
+    if args.name == "list":
+        return _list(args.json)
+    from elman.reproduce.book import choose
+    from elman.reproduce.claim import SCALES
+    from elman.reproduce.conduct import conduct, plan, record
+    from elman.reproduce.pool import Machine, Stopped
+    from elman.reproduce.runs import Store
+
+    claims = choose(args.name)
+    if args.scale not in SCALES:
+        raise UserError(f"--scale {args.scale}: there are {' and '.join(SCALES)}")
+    options.at_least(1, "--seeds", args.seeds)
+    options.at_least(1, "--jobs", args.jobs)
+    if args.resume and not args.out.is_dir():
+        raise UserError(f"--resume: there is no folder {args.out}; leave --resume out to begin")
+    options.use_machine(args)
+    console, store = show.log(), Store(args.out, args.data)
+    machine = Machine(args.jobs, args.device, args.threads)
+    if len(claims) > 1:
+        claims = [claim for claim in claims if claim.has(args.scale)]
+    outcomes = []
+    try:
+        for claim in claims:
+            planned = plan(claim, store, args.scale, args.seeds, machine)
+            console.print(_planned(planned))
+            outcomes.append(conduct(planned, store, machine, console.print))
+            if not args.json:
+                _print(outcomes[-1])
+    except Stopped:
+        console.print("stopped and saved; the same command goes on")
+        return 130
+    if args.json:
+        records = [record(outcome) for outcome in outcomes]
+        show.print_json(records[0] if len(records) == 1 else records)
+    return 0
+
+
+def _planned(planned: "Plan") -> str:
+    every = sum(map(len, planned.runs.values()))
+    minutes = f"about {planned.minutes:.0f} minutes" if planned.minutes >= 1 else "less than a minute"
+    return (
+        f"{planned.claim.name}, {planned.scale} scale, seeds {planned.seeds[0]} to {planned.seeds[-1]}:"
+        f" {every} runs, {len(planned.waiting)} to train; {minutes} in all"
+    )
+
+
+def _print(outcome: "Outcome") -> None:
+    from elman.reproduce.page import table
+
+    claim = outcome.plan.claim
+    header, rows = table(claim, outcome.measurements)
+    show.print_table(f"{claim.sentence} ({claim.source})", header, rows)
+    for verdict in outcome.verdicts:
+        print(f"{verdict.statement}: {verdict.line}")
+        print(f"  {verdict.figures}")
+    print(f"report: {outcome.page}")
+    print(outcome.line)
+
+
+def _list(as_json: bool) -> int:
+    from elman.reproduce.book import CLAIMS
+    from elman.reproduce.claim import SCALES
+
+    claims = CLAIMS.values()
+    scales = {claim.name: [scale for scale in SCALES if claim.has(scale)] for claim in claims}
+    if as_json:
+        show.print_json(
+            [
+                {
+                    "name": claim.name,
+                    "claim": claim.sentence,
+                    "source": claim.source,
+                    "scales": scales[claim.name],
+                    "arms": [arm.label for arm in claim.arms],
+                    "seeds": claim.seeds,
+                }
+                for claim in claims
+            ]
+        )
+        return 0
+    for claim in claims:
+        runs = f"{len(claim.arms)} arms, {claim.seeds} seeds; {' and '.join(scales[claim.name])} scale"
+        print(f"{claim.name}\n  {claim.sentence}\n  {claim.source}; {runs}")
+    return 0

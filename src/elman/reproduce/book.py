@@ -1,0 +1,45 @@
+"""All claims, in the order of their papers."""
+
+from elman.errors import UserError
+from elman.reproduce.claim import Claim
+from elman.reproduce.claims.functions import (
+    ADAPTIVE_SIGSOFTMAX,
+    RELU_FAILS,
+    SIGMOID_VOCABULARY,
+    SIGSOFTMAX_CHARACTERS,
+    SIGSOFTMAX_WORDS,
+)
+from elman.reproduce.claims.mixtures import BALANCE_LOSS, DOC_COMPONENTS, GRADIENT_SHORTCUT, MIXTURE_ACTIVATIONS
+from elman.reproduce.claims.rank import RANK_BOUND
+
+CLAIMS: dict[str, Claim] = {
+    claim.name: claim
+    for claim in (
+        RANK_BOUND,
+        SIGSOFTMAX_WORDS,
+        SIGSOFTMAX_CHARACTERS,
+        SIGMOID_VOCABULARY,
+        RELU_FAILS,
+        MIXTURE_ACTIVATIONS,
+        DOC_COMPONENTS,
+        GRADIENT_SHORTCUT,
+        BALANCE_LOSS,
+        ADAPTIVE_SIGSOFTMAX,
+    )
+}
+
+
+def choose(name: str) -> list[Claim]:
+    """The claim of a name, or every claim for `all`.
+
+    Raises:
+        UserError: there is no such claim.
+
+    """
+    if name == "all":
+        return list(CLAIMS.values())
+    if name not in CLAIMS:
+        raise UserError(
+            f"there is no experiment {name}; `elman reproduce list` shows them: {', '.join(CLAIMS)}, or all"
+        )
+    return [CLAIMS[name]]

@@ -1,0 +1,117 @@
+"""A claim of a paper: which recipes to train, what to measure, and what must come out."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from elman.config import Recipe, load_recipe
+from elman.errors import UserError
+from elman.recipe_book import find
+from elman.reproduce.comparison import Comparison
+
+Scale = Literal["lab", "paper"]
+SCALES: tuple[Scale, ...] = ("lab", "paper")
+
+
+class Source(NamedTuple):
+    """A shipped recipe, and settings laid over it (`key.path=value`)."""
+
+    recipe: str
+    settings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One of the things that a claim compares: a label, and a recipe for each scale (None: there is none)."""
+
+    label: str
+    lab: Source | None = None
+    paper: Source | None = None
+
+    def source(self, scale: Scale) -> Source | None:
+        """Its recipe at a scale."""
+        return self.lab if scale == "lab" else self.paper
+
+
+class Measurement(NamedTuple):
+    """What was measured on one run: numbers by name, and curves (such as singular values) by name."""
+
+    figures: dict[str, float]
+    curves: dict[str, list[float]] = {}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How a finished run is measured.
+
+    Attributes:
+        name: measurements are kept beside a run under this name.
+        metrics: the names of the figures, with what they are in words, in the order of the table.
+        function: from a run folder to its measurement.
+        minutes: about how long it takes at lab scale.
+        curve: the curve to plot, and the label of its axis.
+        diverged: the figures of a training whose loss ceased to be finite; None makes that an error.
+
+    """
+
+    name: str
+    metrics: Mapping[str, str]
+    function: Callable[[Path], Measurement]
+    minutes: float = 0.0
+    curve: tuple[str, str] | None = None
+    diverged: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One published claim.
+
+    Attributes:
+        name: what it is called on the command line.
+        sentence: what is claimed.
+        source: the table or figure it stands in.
+        arms: what is trained.
+        measure: what is measured on every run.
+        comparisons: what must hold, all of it.
+        published: the published figure of an arm, in words.
+        metric: the metric that the published figures are of.
+        seeds: how many seeds are trained unless --seeds says.
+        notes: how the lab scale differs from the paper's, and other things to know.
+
+    """
+
+    name: str
+    sentence: str
+    source: str
+    arms: tuple[Arm, ...]
+    measure: Measure
+    comparisons: tuple[Comparison, ...]
+    metric: str
+    published: Mapping[str, str] = field(default_factory=dict)
+    seeds: int = 3
+    notes: str = ""
+
+    def __post_init__(self) -> None:
+        labels = [arm.label for arm in self.arms]
+        assert len(set(labels)) == len(labels), f"{self.name}: two arms of one label"
+        needed = {arm for comparison in self.comparisons for arm in comparison.arms} | set(self.published)
+        assert needed <= set(labels), f"{self.name}: no arm is called {needed - set(labels)}"
+        assert self.metric in self.measure.metrics
+
+    def has(self, scale: Scale) -> bool:
+        """Whether there are recipes for a scale."""
+        return all(arm.source(scale) is not None for arm in self.arms)
+
+    def recipe(self, arm: Arm, scale: Scale, seed: int) -> Recipe:
+        """The recipe of an arm.
+
+        Raises:
+            UserError: there is none at this scale.
+
+        """
+        source = arm.source(scale)
+        if source is None:
+            other = next(name for name in SCALES if name != scale)
+            raise UserError(f"{self.name} has no recipes at --scale {scale}; use --scale {other}")
+        return load_recipe(find(source.recipe), [*source.settings, f"seed={seed}"])

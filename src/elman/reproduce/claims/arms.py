@@ -1,0 +1,46 @@
+"""The arms that claims on output layers share: one network and one budget, so only the output layer differs."""
+
+from elman.reproduce.claim import Arm, Source
+
+WORDS, CHARACTERS = "reproduce/lab-words.toml", "reproduce/lab-characters.toml"
+
+ACTIVATIONS = {"softmax": "MoS", "sigsoftmax": "MoSS", "relu": "MoR", "sigmoid": "MoSig", "softplus": "MoSp"}
+"""Activations, and what a mixture of each is called (Kanai's thesis, section 4.4)."""
+
+
+def words(*settings: str) -> Source:
+    """The lab network on words, with settings laid over it."""
+    return Source(WORDS, settings)
+
+
+def heads(*counts: tuple[int, int]) -> str:
+    """A setting: (level, components) of the lab network, whose layers are 1 and 2; level 0 is the word vector."""
+    inner = ", ".join(f"{level} = {count}" for level, count in counts)
+    return f'model.output.contexts={{kind = "mixture", size = 64, heads = {{{inner}}}}}'
+
+
+def activation(name: str) -> Arm:
+    """One output function, no mixture."""
+    settings = () if name == "softmax" else (f"model.output.activation={name}",)
+    return Arm(name, words(*settings), Source(f"ptb/awd-lstm-{name}.toml"))
+
+
+def mixture_of(name: str) -> Arm:
+    """A mixture of three at the lab, of fifteen at paper scale; sigsoftmax also weighs its components (4.43)."""
+    settings = [heads((2, 3))] + ([] if name == "softmax" else [f"model.output.activation={name}"])
+    if name == "sigsoftmax":
+        settings.append("model.output.contexts.prior=same")
+    label = ACTIVATIONS[name]
+    paper = "ptb/awd-lstm-mos.toml" if name == "softmax" else f"ptb/awd-lstm-{label.lower()}.toml"
+    return Arm(label, words(*settings), Source(paper))
+
+
+def components(label: str, paper: str, *counts: tuple[int, int], more: tuple[str, ...] = ()) -> Arm:
+    """Direct output connection: components by level; the lab has one for every five of the paper."""
+    return Arm(label, words(heads(*counts), *more), Source(f"ptb/{paper}.toml"))
+
+
+MOS, MOS_MORE = mixture_of("softmax"), components("MoS, a third more", "awd-lstm-mos-20", (2, 4))
+DOC = components("DOC", "awd-lstm-doc-15-5-0-0", (2, 3), (1, 1))
+DOC_SHALLOW = components("DOC, shallow", "awd-lstm-doc-15-0-0-5", (2, 3), (0, 1))
+DOC_BALANCED = components("DOC, balanced", "awd-lstm-doc", (2, 3), (1, 1), more=("training.penalties.balance=0.001",))

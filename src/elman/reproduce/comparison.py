@@ -1,0 +1,153 @@
+"""What a claim says of the figures of its arms: small declarations that judge themselves."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import msgspec
+
+from elman.reproduce.statistics import Answer, Judgement, judge, spread
+
+Figures = Mapping[str, Sequence[Mapping[str, float]]]
+"""Arm -> for each seed, in the same order for all arms, metric -> value."""
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What came of a comparison or of a whole claim.
+
+    Attributes:
+        statement: what was asked.
+        answer: holds, does not hold or undecided.
+        figures: the deciding figures, in words.
+        needs: how many seeds would decide it.
+        judgement: the paired test, of differences of logarithms; None where every seed is held against a bound.
+
+    """
+
+    statement: str
+    answer: Answer
+    figures: str
+    needs: int | None = None
+    judgement: Judgement | None = None
+
+    @property
+    def line(self) -> str:
+        """The answer as it ends the line of a claim."""
+        return f"undecided (needs {self.needs} seeds)" if self.answer == "undecided" else self.answer
+
+
+class Comparison(ABC):
+    """A statement on one metric."""
+
+    @property
+    @abstractmethod
+    def arms(self) -> tuple[str, ...]:
+        """The labels of the arms that it needs."""
+
+    @abstractmethod
+    def verdict(self, figures: Figures) -> Verdict:
+        """Judge it by the figures."""
+
+
+@final
+@dataclass(frozen=True)
+class Ratio(Comparison):
+    """The geometric mean over seeds of metric(a) / metric(b) lies between `low` and `high`.
+
+    Judged by a paired t test on the logarithms; for perplexities these are nats a token.
+    """
+
+    statement: str
+    metric: str
+    a: str
+    b: str
+    low: float = 0.0
+    high: float = math.inf
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The two."""
+        return self.a, self.b
+
+    def verdict(self, figures: Figures) -> Verdict:
+        """Judge the differences of logarithms, paired by seed."""
+        a, b = ([seed[self.metric] for seed in figures[arm]] for arm in self.arms)
+        differences = [math.log(x) - math.log(y) for x, y in zip(a, b, strict=True)]
+        found = judge(differences, math.log(self.low) if self.low else -math.inf, math.log(self.high))
+        parts = [f"{self.a} {spread(a)}", f"{self.b} {spread(b)}", f"ratio {_exp(found.mean)}"]
+        if math.isfinite(found.low):
+            parts.append(f"95 % interval {_exp(found.low)} to {_exp(found.high)}, p = {found.p_value:.2g}")
+        return Verdict(self.statement, found.answer, "; ".join(parts), found.needs, found)
+
+
+@final
+@dataclass(frozen=True)
+class Bound(Comparison):
+    """In every seed the metric of an arm is at most `limit`, or with `exceeds` more than it.
+
+    `limit` is a number, or the name of another metric of the same arm and seed.
+    """
+
+    metric: str
+    arm: str
+    limit: str | float
+    exceeds: bool = False
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The one."""
+        return (self.arm,)
+
+    def verdict(self, figures: Figures) -> Verdict:
+        """Hold every seed against the bound."""
+        rows = [(seed[self.metric], self._limit(seed)) for seed in figures[self.arm]]
+        kept = [value > limit if self.exceeds else value <= limit for value, limit in rows]
+        sign = ">" if self.exceeds else "<="
+        shown = ", ".join(f"{value:g} against {limit:g}" for value, limit in rows)
+        return Verdict(
+            f"{self.metric} of {self.arm} {sign} {self.limit} in every seed",
+            "holds" if all(kept) else "does not hold",
+            f"{self.arm} {shown}",
+        )
+
+    def _limit(self, seed: Mapping[str, float]) -> float:
+        return seed[self.limit] if isinstance(self.limit, str) else self.limit
+
+
+def lower(metric: str, a: str, b: str) -> Ratio:
+    """The metric of `a` is lower than that of `b`."""
+    return Ratio(f"{metric} of {a} is lower than of {b}", metric, a, b, high=1.0)
+
+
+def no_higher(metric: str, a: str, b: str, margin: float) -> Ratio:
+    """The metric of `a` is not higher than that of `b` by more than the share `margin`."""
+    return Ratio(f"{metric} of {a} is no higher than of {b} (within {margin:.1%})", metric, a, b, high=1 + margin)
+
+
+def no_difference(metric: str, a: str, b: str, margin: float) -> Ratio:
+    """The metrics of `a` and `b` differ by less than the share `margin`."""
+    statement = f"{metric} of {a} and of {b} do not differ (within {margin:.1%})"
+    return Ratio(statement, metric, a, b, low=1 / (1 + margin), high=1 + margin)
+
+
+def times(metric: str, a: str, b: str, factor: float) -> Ratio:
+    """The metric of `a` is more than `factor` times that of `b`."""
+    return Ratio(f"{metric} of {a} is more than {factor:g} times that of {b}", metric, a, b, low=factor)
+
+
+def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:
+    """The verdict on a claim: all its comparisons must hold, and one that does not is enough."""
+    answers = {verdict.answer for verdict in verdicts}
+    answer: Answer = "holds"
+    if "does not hold" in answers:
+        answer = "does not hold"
+    elif "undecided" in answers:
+        answer = "undecided"
+    needs = max((verdict.needs or 0 for verdict in verdicts), default=0) if answer == "undecided" else None
+    return Verdict(sentence, answer, " | ".join(verdict.figures for verdict in verdicts), needs)
+
+
+def _exp(value: float) -> str:
+    return f"{math.exp(min(value, 700)):.4f}" if not math.isnan(value) else "unknown"

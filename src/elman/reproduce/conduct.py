@@ -1,0 +1,132 @@
+"""An experiment from its plan to its verdict."""
+
+import json
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from elman.device import choose_device
+from elman.estimate import estimate
+from elman.files import write_atomic
+from elman.reproduce.claim import Claim, Measurement, Scale
+from elman.reproduce.comparison import Verdict, together
+from elman.reproduce.page import write_claim_page
+from elman.reproduce.pool import Machine, train_all
+from elman.reproduce.runs import PlannedRun, Status, Store, measured
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an experiment needs: the runs of every arm in the order of the seeds, and the minutes they still take."""
+
+    claim: Claim
+    scale: Scale
+    seeds: tuple[int, ...]
+    runs: dict[str, list[PlannedRun]]
+    minutes: float
+
+    @property
+    def waiting(self) -> list[PlannedRun]:
+        """Those that are not trained."""
+        every = [run for each in self.runs.values() for run in each]
+        return [run for run in every if run.status in (Status.MISSING, Status.INTERRUPTED)]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of an experiment, and where its page is."""
+
+    plan: Plan
+    measurements: dict[str, list[Measurement]]
+    verdicts: list[Verdict]
+    verdict: Verdict
+    page: Path
+
+    @property
+    def line(self) -> str:
+        """The last line of the command."""
+        return f"{self.plan.claim.name}: {self.verdict.line}"
+
+
+def plan(claim: Claim, store: Store, scale: Scale, num_seeds: int | None, machine: Machine) -> Plan:
+    """Plan an experiment; a few steps of every arm that is not trained are timed.
+
+    Raises:
+        UserError: no recipes at this scale, or the data cannot be used.
+
+    """
+    seeds = tuple(range(1, (num_seeds or claim.seeds) + 1))
+    runs = store.plan(claim, scale, seeds)
+    device, minutes = choose_device(machine.device), 0.0
+    for each in runs.values():
+        waiting = [run for run in each if run.status in (Status.MISSING, Status.INTERRUPTED)]
+        if waiting:
+            minutes += len(waiting) * estimate(waiting[0].recipe, None, device)["minutes"]
+    measuring = claim.measure.minutes * sum(map(len, runs.values()))
+    return Plan(claim, scale, seeds, runs, minutes / machine.jobs + measuring)
+
+
+def conduct(planned: Plan, store: Store, machine: Machine, tell: Tell) -> Outcome:
+    """Train what is missing, measure, judge, and write NAME.json and NAME.html into the store's folder.
+
+    Raises:
+        Stopped: a signal came; everything can be gone on with.
+        UserError: a training failed.
+
+    """
+    claim = planned.claim
+    train_all(planned.waiting, store, machine, tell)
+    measurements = {label: [measured(run, claim.measure) for run in each] for label, each in planned.runs.items()}
+    figures = {label: [one.figures for one in each] for label, each in measurements.items()}
+    verdicts = [comparison.verdict(figures) for comparison in claim.comparisons]
+    verdict = together(claim.sentence, verdicts)
+    page = write_claim_page(store.out / f"{claim.name}.html", claim, planned.scale, measurements, verdicts, verdict)
+    outcome = Outcome(planned, measurements, verdicts, verdict, page)
+    write_atomic(store.out / f"{claim.name}.json", json.dumps(record(outcome), indent=1, ensure_ascii=False) + "\n")
+    return outcome
+
+
+def record(outcome: Outcome) -> dict[str, Any]:
+    """All there is to say of an experiment, for JSON."""
+    planned, claim = outcome.plan, outcome.plan.claim
+    arms = {
+        label: {
+            "published": claim.published.get(label),
+            "runs": [str(run.folder) for run in planned.runs[label]],
+            **{metric: _spread([one.figures[metric] for one in each]) for metric in claim.measure.metrics},
+        }
+        for label, each in outcome.measurements.items()
+    }
+    return {
+        "name": claim.name,
+        "claim": claim.sentence,
+        "source": claim.source,
+        "notes": claim.notes,
+        "scale": planned.scale,
+        "seeds": planned.seeds,
+        "arms": arms,
+        "comparisons": _plain(msgspec.to_builtins(outcome.verdicts)),
+        "verdict": outcome.verdict.line,
+        "report": str(outcome.page),
+    }
+
+
+def _spread(values: Sequence[float]) -> dict[str, Any]:
+    deviation = statistics.stdev(values) if len(values) > 1 else None
+    return _plain({"mean": statistics.fmean(values), "deviation": deviation, "by_seed": list(values)})
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no infinity: a run that diverged has no figure."""
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

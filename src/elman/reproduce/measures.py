@@ -1,0 +1,96 @@
+"""How finished runs are measured: each function takes a run folder."""
+
+import json
+import math
+from pathlib import Path
+
+import torch
+
+from elman.build import build_objective
+from elman.cores.stack import Stack
+from elman.data.windows import Span, TrainingWindows
+from elman.evaluation.bottleneck import find_rank
+from elman.learning.bptt import bptt
+from elman.reproduce.claim import Measure, Measurement
+from elman.run import load
+
+RANK_TOKENS = 6_000
+"""Test tokens whose distributions are ranked: twice the lab scale's vocabulary."""
+
+GRADIENT_WINDOWS = 20
+
+
+def perplexities(folder: Path) -> Measurement:
+    """The figures of results.json: perplexity, and bits a character."""
+    rows = {row["split"]: row for row in json.loads((folder / "results.json").read_text(encoding="utf-8"))}
+    figures = {f"{split} perplexity": float(row["perplexity"]) for split, row in rows.items()}
+    bits = {f"{split} bits a character": float(row["bits_per_character"]) for split, row in rows.items()}
+    return Measurement(figures | bits)
+
+
+def rank(folder: Path) -> Measurement:
+    """Numerical rank of the log-output matrix of the test split, its singular values, and d + 2.
+
+    d + 2 bounds log-softmax: d from the contexts, one from the bias, one from the normaliser (thesis, section 4.1).
+    In float64: by the threshold of float32 the outputs of a model that has not converged lose nearly all their rank.
+    """
+    run = load(folder)
+    found = find_rank(run.model.double(), run.corpus().split("test").tokens, run.first, max_tokens=RANK_TOKENS)
+    figures = {"rank": float(found.rank), "d + 2": float(found.size + 2), "words": float(found.spectrum.num_words)}
+    return Measurement(figures, {"singular values": found.spectrum.singular_values.tolist()})
+
+
+def gradients(folder: Path) -> Measurement:
+    """Norm of the loss's gradient by layer, on validation text without dropout, in the mean over windows.
+
+    The lowest layer's norm divided by the top's says how much of the signal arrives below.
+    """
+    run = load(folder)
+    training, core = run.recipe.training, run.model.core
+    assert isinstance(core, Stack), "the recipes of this measure have recurrent layers"
+    windows = TrainingWindows(run.corpus().split("valid").tokens, training.batch_size, training.window.length)
+    starts = range(0, windows.steps - training.window.length, training.window.length)
+    layers = [list(layer.parameters()) for layer in core.layers]
+    sums, state = [0.0] * len(layers), run.model.begin(training.batch_size)
+    objective = build_objective(training)
+    for start in list(starts)[:GRADIENT_WINDOWS]:
+        run.model.zero_grad()
+        _, state = bptt(run.model, objective, windows.batch(Span(start, training.window.length)), state)
+        for index, parameters in enumerate(layers):
+            parts = [parameter.grad.norm() for parameter in parameters if parameter.grad is not None]
+            sums[index] += torch.stack(parts).norm().item()
+    count = len(list(starts)[:GRADIENT_WINDOWS])
+    norms = [total / count for total in sums]
+    by_layer = {f"layer {index}": norm for index, norm in enumerate(norms, start=1)}
+    return Measurement({"lowest / top": norms[0] / norms[-1], **by_layer}, {"gradient norm": norms})
+
+
+PERPLEXITY = Measure(
+    "perplexity",
+    {"valid perplexity": "perplexity, valid", "test perplexity": "perplexity, test"},
+    perplexities,
+    diverged={"valid perplexity": math.inf, "test perplexity": math.inf},
+)
+
+BITS = Measure(
+    "bits",
+    {"valid bits a character": "bits a character, valid", "test bits a character": "bits a character, test"},
+    perplexities,
+    diverged={"valid bits a character": math.inf, "test bits a character": math.inf},
+)
+
+RANK = Measure(
+    "rank",
+    {"rank": "numerical rank", "d + 2": "bound of log-softmax, d + 2", "words": "words"},
+    rank,
+    minutes=0.5,
+    curve=("singular values", "index"),
+)
+
+GRADIENTS = Measure(
+    "gradients",
+    {"lowest / top": "gradient norm, lowest layer / top", "layer 1": "layer 1", "layer 2": "layer 2"},
+    gradients,
+    minutes=0.2,
+    curve=("gradient norm", "layer"),
+)

@@ -1,0 +1,106 @@
+"""The page of one experiment: published beside ours, every comparison, and the figures of every seed in a picture."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator, NullLocator
+
+from elman.report.analysis import Figure, Section, Table, write_page
+from elman.report.drawing import MUTED, SERIES, canvas, style, svg
+from elman.reproduce.claim import Claim, Measurement, Scale
+from elman.reproduce.comparison import Verdict
+from elman.reproduce.statistics import spread
+
+Measurements = Mapping[str, Sequence[Measurement]]
+
+
+def write_claim_page(
+    out: Path,
+    claim: Claim,
+    scale: Scale,
+    measurements: Measurements,
+    verdicts: Sequence[Verdict],
+    verdict: Verdict,
+) -> Path:
+    """Write the page of a claim and return where it is."""
+    sections = [_figures(claim, measurements), _comparisons(verdicts), _seeds(claim, measurements)]
+    if claim.measure.curve is not None:
+        sections.append(_curves(claim, measurements))
+    return write_page(
+        out,
+        kind=f"Reproduction at {scale} scale",
+        title=claim.name,
+        verdict=f"{claim.sentence[0].upper()}{claim.sentence[1:]}: {verdict.line}.",
+        text=[f"Claimed in {claim.source}. {claim.notes}".strip()],
+        sections=sections,
+    )
+
+
+def table(claim: Claim, measurements: Measurements) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of published | ours, for every metric, mean ± standard deviation over the seeds."""
+    header = ["arm", f"published, {claim.metric}", *(f"ours, {words}" for words in claim.measure.metrics.values())]
+    rows = [
+        [
+            label,
+            claim.published.get(label, ""),
+            *(spread([one.figures[metric] for one in each]) for metric in claim.measure.metrics),
+        ]
+        for label, each in measurements.items()
+    ]
+    return header, rows
+
+
+def _figures(claim: Claim, measurements: Measurements) -> Section:
+    header, rows = table(claim, measurements)
+    count = len(next(iter(measurements.values())))
+    note = f"Mean ± sample standard deviation over {count} seed{'s' if count > 1 else ''}."
+    return Section("Published and ours", tables=[Table("", header, rows, note)])
+
+
+def _comparisons(verdicts: Sequence[Verdict]) -> Section:
+    rows = [[verdict.statement, verdict.figures, verdict.line] for verdict in verdicts]
+    text = (
+        "Ratios are judged by a paired t test on logarithms, seed by seed, at the 5 % level; bounds must be kept in"
+        " every seed. The claim holds if every comparison does. What is undecided says how many seeds would find a difference"
+        " of the size seen with a power of 80 %."
+    )
+    return Section("Comparisons", [text], tables=[Table("", ["asked", "found", "answer"], rows)])
+
+
+def _seeds(claim: Claim, measurements: Measurements) -> Section:
+    figure, axes = canvas("wide")
+    style(axes)
+    for place, (number, each) in enumerate(zip(range(len(measurements)), measurements.values(), strict=True)):
+        values = [one.figures[claim.metric] for one in each]
+        axes.plot([place] * len(values), values, "o", color=SERIES[number % len(SERIES)], alpha=0.8)
+    axes.set_xlim(-0.5, len(measurements) - 0.5)
+    axes.xaxis.set_major_locator(NullLocator())
+    finite = [v for each in measurements.values() for one in each if math.isfinite(v := one.figures[claim.metric])]
+    if finite and max(finite) > 5 * min(finite) > 0:
+        axes.set_yscale("log")
+    axes.set_ylabel(claim.measure.metrics[claim.metric], color=MUTED, fontsize=9.5)
+    drawing = svg(figure, f"{claim.name}-seeds", "Figures by seed", "a dot for each seed, a column for each arm")
+    legend = [(label, number % len(SERIES)) for number, label in enumerate(measurements)]
+    return Section("Every seed", legend=legend, figures=[Figure("", drawing)])
+
+
+def _curves(claim: Claim, measurements: Measurements) -> Section:
+    assert claim.measure.curve is not None
+    name, axis = claim.measure.curve
+    figure, axes = canvas("wide")
+    style(axes)
+    for number, each in enumerate(measurements.values()):
+        for one in each:
+            values = np.array(one.curves[name])
+            x = np.arange(1, len(values) + 1)
+            axes.plot(x, np.maximum(values / values[0], 1e-17), color=SERIES[number % len(SERIES)], linewidth=1.2)
+    axes.set_yscale("log")
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel(axis, color=MUTED, fontsize=9.5)
+    axes.set_ylabel(f"{name}, relative to the first", color=MUTED, fontsize=9.5)
+    drawing = svg(figure, f"{claim.name}-curves", name, "a line for each seed of each arm, on a logarithmic scale")
+    legend = [(label, number % len(SERIES)) for number, label in enumerate(measurements)]
+    return Section(name[0].upper() + name[1:], legend=legend, figures=[Figure("", drawing)])

@@ -1,0 +1,131 @@
+"""Several trainings at once, each in a process of its own; what they leave is their run folders."""
+
+import json
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from elman.errors import UserError
+from elman.files import write_atomic
+from elman.learning.interrupts import listening
+from elman.reproduce.runs import PlannedRun, Status, Store
+
+_NOT_FINITE = "the loss is not finite"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """How trainings are run: how many at once, and `--device` and `--threads` of each."""
+
+    jobs: int = 1
+    device: str = "auto"
+    threads: int | None = None
+
+
+@dataclass
+class _Child:
+    run: PlannedRun
+    process: subprocess.Popen[bytes]
+    started: float = field(default_factory=time.monotonic)
+
+
+class Stopped(Exception):  # noqa: N818
+    """A signal asked to stop; every run is saved."""
+
+
+def train_all(
+    runs: Sequence[PlannedRun],
+    store: Store,
+    machine: Machine,
+    tell: Callable[[str], None],
+    every: float = 30.0,
+) -> None:
+    """Train what is not trained yet, `machine.jobs` at a time.
+
+    A training whose loss ceases to be finite leaves `diverged.json` and does not stop the others.
+
+    Args:
+        runs: any; those that are done are left out, those that were interrupted go on.
+        store: their folder.
+        machine: the processes.
+        tell: told a line when a run begins and ends, and how far those at work are.
+        every: seconds between two lines on the progress.
+
+    Raises:
+        Stopped: SIGINT or SIGTERM came; the children were asked to save and have ended.
+        UserError: a training failed for another reason.
+
+    """
+    waiting = deque({run.folder: run for run in runs if run.status in (Status.MISSING, Status.INTERRUPTED)}.values())
+    total, children, told = len(waiting), list[_Child](), time.monotonic()
+    with listening() as stop:
+        try:
+            while waiting or children:
+                while waiting and len(children) < machine.jobs:
+                    children.append(_start(waiting.popleft(), store, machine))
+                    tell(f"{children[-1].run.name}: training into {children[-1].run.folder}")
+                time.sleep(0.1)
+                for child in [child for child in children if child.process.poll() is not None]:
+                    children.remove(child)
+                    tell(_finish(child))
+                if stop:
+                    raise Stopped
+                if time.monotonic() - told > every:
+                    told = time.monotonic()
+                    done = total - len(waiting) - len(children)
+                    tell(f"{done} of {total} runs done; " + "; ".join(map(_progress, children)))
+        finally:
+            for child in children:
+                child.process.terminate()
+            for child in children:
+                child.process.wait()
+
+
+def _start(run: PlannedRun, store: Store, machine: Machine) -> _Child:
+    """Begin or go on; the session of its own keeps the terminal's Ctrl-C from the child, which is told by us."""
+    resume = ["--resume"] if run.status is Status.INTERRUPTED else []
+    threads = [] if machine.threads is None else ["--threads", str(machine.threads)]
+    command = [sys.executable, "-m", "elman", "train", str(store.recipe_file(run)), "--out", str(run.folder)]
+    run.log.parent.mkdir(parents=True, exist_ok=True)
+    with run.log.open("ab") as log:
+        return _Child(
+            run,
+            subprocess.Popen(
+                [*command, *resume, "--device", machine.device, *threads],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            ),
+        )
+
+
+def _finish(child: _Child) -> str:
+    run, status = child.run, child.process.returncode
+    seconds = time.monotonic() - child.started
+    if status == 0 and run.status is Status.DONE:
+        return f"{run.name}: done in {seconds:.0f} s"
+    last = _last_line(run.log)
+    if _NOT_FINITE in last:
+        write_atomic(run.folder / "diverged.json", json.dumps({"reason": last}) + "\n")
+        return f"{run.name}: diverged after {seconds:.0f} s"
+    raise UserError(f"{run.name}: its training ended with status {status}: {last or 'no message'} (log: {run.log})")
+
+
+def _last_line(path: Path) -> str:
+    lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return lines[-1].removeprefix("elman: ") if lines else ""
+
+
+def _progress(child: _Child) -> str:
+    """How far a child is, by the journal of its run."""
+    try:
+        record = json.loads((child.run.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+        place = f"epoch {record['epoch']:.2f} of {child.run.recipe.training.epochs}"
+        return f"{child.run.name} at {place}" + (f", ppl {record['perplexity']:.1f}" if "perplexity" in record else "")
+    except (OSError, ValueError, IndexError, KeyError):
+        return f"{child.run.name} begins"

@@ -1,0 +1,152 @@
+"""Runs that are kept by what they are: the same recipe, seed and text are trained once, whoever asks."""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from elman.config import Recipe, dump_recipe
+from elman.data.corpus import open_corpus
+from elman.errors import UserError
+from elman.files import write_atomic
+from elman.reproduce.claim import Claim, Measure, Measurement, Scale
+
+_SAID = ("title", "notes", "citation", "expected")
+"""Keys of a recipe that say something about it and change nothing."""
+
+
+class Status(Enum):
+    """How far a run is."""
+
+    MISSING = "not trained"
+    INTERRUPTED = "interrupted"
+    DIVERGED = "diverged"
+    DONE = "done"
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One training: the recipe with its seed, and the folder that is its place in the cache.
+
+    Attributes:
+        label: of the arm that asked first, for messages.
+        recipe: with the seed in it, on the text that is used.
+        folder: `runs/LABEL-DIGEST`; runs of equal digest are the same run, whatever the label.
+
+    """
+
+    label: str
+    recipe: Recipe
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """In messages."""
+        return f"{self.label}, seed {self.recipe.seed}"
+
+    @property
+    def log(self) -> Path:
+        """Where the training process writes."""
+        return self.folder.parent.parent / "logs" / f"{self.folder.name}.log"
+
+    @property
+    def status(self) -> Status:
+        """What its folder says."""
+        if (self.folder / "results.json").is_file():
+            return Status.DONE
+        if (self.folder / "diverged.json").is_file():
+            return Status.DIVERGED
+        return Status.INTERRUPTED if (self.folder / "recipe.toml").is_file() else Status.MISSING
+
+
+class Store:
+    """The folder of a reproduction: `runs/`, `recipes/`, `logs/` and the results.
+
+    Args:
+        out: the folder.
+        data: --data, or None for the recipes' own corpora.
+
+    Raises:
+        UserError: `out` is a file.
+
+    """
+
+    def __init__(self, out: Path, data: str | None) -> None:
+        if out.exists() and not out.is_dir():
+            raise UserError(f"{out} is a file; choose a folder for --out")
+        self.out, self.data = out, data
+        self._digests: dict[Any, str] = {}
+
+    def plan(self, claim: Claim, scale: Scale, seeds: Iterable[int]) -> dict[str, list[PlannedRun]]:
+        """The runs of every arm, in the order of the seeds.
+
+        Raises:
+            UserError: no recipes at this scale, or the text cannot be used.
+
+        """
+        recipes = {arm.label: [claim.recipe(arm, scale, seed) for seed in seeds] for arm in claim.arms}
+        corpora = {recipe.data.corpus for each in recipes.values() for recipe in each}
+        if self.data is not None and len(corpora) > 1:
+            raise UserError(f"{claim.name} compares several corpora at --scale {scale}; leave out --data {self.data}")
+        return {label: [self.place(label, recipe) for recipe in each] for label, each in recipes.items()}
+
+    def place(self, label: str, recipe: Recipe) -> PlannedRun:
+        """Where the run of a recipe is or will be."""
+        recipe = on_text(recipe, self.data)
+        facts = msgspec.to_builtins(recipe, str_keys=True)
+        facts = {key: value for key, value in facts.items() if key not in _SAID}
+        facts["data"] = {"text": facts["data"]["text"], "digest": self._digest_of(recipe)}
+        digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
+        existing = sorted((self.out / "runs").glob(f"*-{digest}"))
+        return PlannedRun(label, recipe, existing[0] if existing else self.out / "runs" / f"{label}-{digest}")
+
+    def recipe_file(self, run: PlannedRun) -> Path:
+        """The recipe of a run as a file to train from."""
+        path = self.out / "recipes" / f"{run.folder.name}.toml"
+        write_atomic(path, dump_recipe(run.recipe))
+        return path
+
+    def _digest_of(self, recipe: Recipe) -> str:
+        assert recipe.data.corpus is not None
+        key = recipe.data.corpus, msgspec.json.encode(recipe.data.text)
+        if key not in self._digests:
+            self._digests[key] = open_corpus(recipe.data.corpus, recipe.data.text).digest
+        return self._digests[key]
+
+
+def on_text(recipe: Recipe, data: str | None) -> Recipe:
+    """The recipe on the text of --data, which is read as tokenised already where the recipe reads raw text."""
+    if data is None or data == recipe.data.corpus:
+        return recipe
+    text = recipe.data.text
+    if text.tokenisation == "raw":
+        text = msgspec.structs.replace(text, tokenisation="words")
+    return msgspec.structs.replace(recipe, data=msgspec.structs.replace(recipe.data, corpus=data, text=text))
+
+
+def measured(run: PlannedRun, measure: Measure) -> Measurement:
+    """The measurement of a finished run, from the cache if it was made before.
+
+    Raises:
+        UserError: the training diverged and the measure has no figures for that.
+
+    """
+    if run.status is Status.DIVERGED:
+        if measure.diverged is None:
+            raise UserError(f"{run.name}: the training diverged (see {run.log}), which leaves nothing to measure")
+        return Measurement(dict(measure.diverged))
+    path = run.folder / f"measured-{measure.name}.json"
+    if path.is_file():
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return Measurement(found["figures"], found["curves"])
+    measurement = measure.function(run.folder)
+    assert set(measurement.figures) >= set(measure.metrics), "a measure gives the figures that it names"
+    if all(map(math.isfinite, measurement.figures.values())):
+        write_atomic(path, json.dumps(measurement._asdict()) + "\n")
+    return measurement

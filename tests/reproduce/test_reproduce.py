@@ -1,0 +1,199 @@
+"""Experiments: claims that parse, verdicts by figures, runs that are trained once, pages, and mistakes in one line."""
+
+import json
+import math
+
+import pytest
+import torch
+
+import toy
+from elman import config
+from elman.build import build_model
+from elman.cli import main
+from elman.errors import UserError
+from elman.reproduce import book, claim, conduct, pool
+from elman.reproduce.claim import Arm, Claim, Source
+from elman.reproduce.comparison import Bound, lower, no_difference, no_higher, times, together
+from elman.reproduce.measures import PERPLEXITY, RANK
+from elman.reproduce.runs import Status, Store
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory):
+    return toy.write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture
+def experiment(tmp_path, monkeypatch, corpus):
+    """A claim on two toy recipes: that sigsoftmax is lower than softmax."""
+    recipe = tmp_path / "toy.toml"
+    recipe.write_text(config.dump_recipe(toy.recipe(epochs=1)))
+    monkeypatch.setattr(claim, "find", lambda name: tmp_path / name)
+    arms = (
+        Arm("softmax", Source("toy.toml")),
+        Arm("sigsoftmax", Source("toy.toml", ("model.output.activation=sigsoftmax",))),
+    )
+    made = Claim(
+        name="toy-claim",
+        sentence="sigsoftmax is lower",
+        source="nowhere",
+        arms=arms,
+        measure=PERPLEXITY,
+        comparisons=(lower("test perplexity", "sigsoftmax", "softmax"),),
+        metric="test perplexity",
+        published={"softmax": "57.0"},
+        seeds=2,
+    )
+    monkeypatch.setitem(book.CLAIMS, made.name, made)
+    return made
+
+
+@pytest.mark.parametrize("name", book.CLAIMS)
+@pytest.mark.parametrize("scale", claim.SCALES)
+def test_every_arm_of_every_claim_is_a_recipe_that_builds(name, scale):
+    found = book.CLAIMS[name]
+    if not found.has(scale):
+        pytest.skip("no recipes at this scale")
+    for arm in found.arms:
+        recipe = found.recipe(arm, scale, seed=7)
+        assert recipe.seed == 7
+        with torch.device("meta"):
+            build_model(recipe.model, 10_000 if scale == "lab" else 800_000)
+
+
+def test_lab_arms_differ_in_their_output_alone():
+    for found in book.CLAIMS.values():
+        recipes = [found.recipe(arm, "lab", 1) for arm in found.arms]
+        for other in recipes[1:]:
+            changed = set(config.changed_keys(recipes[0], other))
+            allowed = ("model.output", "data.text.max_vocabulary", "training.penalties.balance")
+            assert all(key.startswith(allowed) for key in changed), (found.name, changed)
+
+
+def figures(**arms):
+    return {arm: [{"ppl": value, "limit": 4.0} for value in values] for arm, values in arms.items()}
+
+
+def test_comparisons_answer_by_their_figures():
+    clear = figures(a=[100.0, 101.0, 99.0], b=[110.0, 111.0, 109.5])
+    assert lower("ppl", "a", "b").verdict(clear).answer == "holds"
+    assert lower("ppl", "b", "a").verdict(clear).answer == "does not hold"
+    assert times("ppl", "b", "a", 1.05).verdict(clear).answer == "holds"
+    assert no_higher("ppl", "b", "a", 0.2).verdict(clear).answer == "holds"
+    assert no_difference("ppl", "a", "b", 0.01).verdict(clear).answer == "does not hold"
+    unclear = figures(a=[100.0, 120.0, 90.0], b=[105.0, 100.0, 101.0])
+    verdict = lower("ppl", "a", "b").verdict(unclear)
+    assert verdict.answer == "undecided"
+    assert verdict.line == f"undecided (needs {verdict.needs} seeds)"
+
+
+def test_bounds_hold_in_every_seed_or_not_at_all():
+    assert Bound("ppl", "a", "limit").verdict(figures(a=[3.0, 4.0])).answer == "holds"
+    assert Bound("ppl", "a", 3.5).verdict(figures(a=[3.0, 4.0])).answer == "does not hold"
+    assert Bound("ppl", "a", "limit", exceeds=True).verdict(figures(a=[5.0, 4.0])).answer == "does not hold"
+
+
+def test_a_claim_holds_when_all_of_it_does():
+    yes = Bound("ppl", "a", 5.0).verdict(figures(a=[3.0]))
+    no = Bound("ppl", "a", 1.0).verdict(figures(a=[3.0]))
+    open_ = lower("ppl", "a", "b").verdict(figures(a=[1.0, 2.0], b=[2.0, 1.0]))
+    assert together("", [yes, yes]).answer == "holds"
+    assert together("", [yes, open_]).line.startswith("undecided (needs")
+    assert together("", [no, open_]).answer == "does not hold"
+
+
+def test_from_the_command_line_to_the_verdict(experiment, corpus, tmp_path, capsys):
+    """Trained once, told, written; a second call trains nothing and says the same."""
+    out = tmp_path / "out"
+    command = ["reproduce", "toy-claim", "--data", str(corpus), "--out", str(out), "--jobs", "2", "--threads", "1"]
+    assert main(command) == 0
+    told = capsys.readouterr()
+    assert "4 runs, 4 to train" in told.err
+    assert told.out.splitlines()[-1].startswith("toy-claim: ")
+    assert "57.0" in told.out
+    record = json.loads((out / "toy-claim.json").read_text())
+    assert record["verdict"] == told.out.splitlines()[-1].removeprefix("toy-claim: ")
+    assert len(record["arms"]["softmax"]["test perplexity"]["by_seed"]) == 2
+    page = (out / "toy-claim.html").read_text()
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    before = sorted((path, path.stat().st_mtime_ns) for path in out.glob("runs/*/model.safetensors"))
+    assert len(before) == 4
+    assert main([*command, "--resume", "--json"]) == 0
+    again = capsys.readouterr()
+    assert "4 runs, 0 to train" in again.err
+    assert json.loads(again.out)["verdict"] == record["verdict"]
+    assert before == sorted((path, path.stat().st_mtime_ns) for path in out.glob("runs/*/model.safetensors"))
+
+
+def test_an_interrupted_run_goes_on(experiment, corpus, tmp_path):
+    store = Store(tmp_path / "out", str(corpus))
+    planned = conduct.plan(experiment, store, "lab", 1, pool.Machine(threads=1))
+    (first, second) = planned.waiting
+    pool.train_all([first], store, pool.Machine(threads=1), lambda line: None)
+    assert (first.status, second.status) == (Status.DONE, Status.MISSING)
+    (first.folder / "results.json").unlink()
+    assert first.status is Status.INTERRUPTED
+    lines = []
+    outcome = conduct.conduct(planned, store, pool.Machine(threads=1), lines.append)
+    assert (first.status, second.status) == (Status.DONE, Status.DONE)
+    assert outcome.verdict.answer == "undecided"
+
+
+def test_a_training_that_diverges_is_a_result(experiment, corpus, tmp_path):
+    store = Store(tmp_path / "out", str(corpus))
+    recipe = experiment.recipe(experiment.arms[0], "lab", 1)
+    wild = config.load_recipe(tmp_path / "toy.toml", ['training.optimiser={kind = "sgd", lr = 1e39}'])
+    run = store.place("wild", wild)
+    pool.train_all([run], store, pool.Machine(threads=1), lambda line: None)
+    assert run.status is Status.DIVERGED
+    assert conduct.measured(run, PERPLEXITY).figures["test perplexity"] == math.inf
+    with pytest.raises(UserError, match="diverged"):
+        conduct.measured(run, RANK)
+    assert store.place("other label", recipe).folder != run.folder
+
+
+def test_one_run_serves_every_label(experiment, corpus, tmp_path):
+    store = Store(tmp_path / "out", str(corpus))
+    recipe = experiment.recipe(experiment.arms[0], "lab", 1)
+    first = store.place("softmax", recipe)
+    first.folder.mkdir(parents=True)
+    assert store.place("twin", recipe).folder == first.folder
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no-such-thing"], "there is no experiment no-such-thing"),
+        (["rank-bound", "--scale", "huge"], "--scale huge: there are lab and paper"),
+        (["rank-bound", "--seeds", "0"], "--seeds is 0; it must be 1 or more"),
+        (["rank-bound", "--jobs", "0"], "--jobs is 0"),
+        (["rank-bound", "--data", "nowhere.txt"], "nowhere.txt"),
+        (["rank-bound", "--resume", "--out", "nowhere"], "there is no folder nowhere"),
+        (["sigsoftmax-characters", "--scale", "paper"], "has no recipes at --scale paper; use --scale lab"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["reproduce", *arguments]) == 2
+    told = capsys.readouterr().err.strip().splitlines()
+    assert len(told) == 1
+    assert message in told[0]
+
+
+def test_out_may_not_be_a_file(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert main(["reproduce", "rank-bound", "--out", str(tmp_path / "file")]) == 2
+    assert "is a file" in capsys.readouterr().err
+
+
+def test_list_names_every_claim(capsys):
+    assert main(["reproduce", "list"]) == 0
+    told = capsys.readouterr().out
+    assert all(name in told for name in book.CLAIMS)
+    assert main(["reproduce", "list", "--json"]) == 0
+    assert {row["name"] for row in json.loads(capsys.readouterr().out)} == set(book.CLAIMS)

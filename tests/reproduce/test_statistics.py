@@ -1,0 +1,56 @@
+"""Judgements: what holds, what does not, and how many seeds would settle it; against scipy's own tests."""
+
+import math
+
+import pytest
+from scipy import stats
+
+from elman.reproduce.statistics import judge, seeds_needed, spread
+
+
+def test_a_clear_difference_holds_and_its_opposite_does_not():
+    assert judge([-0.11, -0.10, -0.09], high=0.0).answer == "holds"
+    assert judge([0.11, 0.10, 0.09], high=0.0).answer == "does not hold"
+
+
+def test_noise_is_undecided_and_asks_for_more_seeds():
+    found = judge([-0.3, 0.1, -0.1], high=0.0)
+    assert found.answer == "undecided"
+    assert found.needs > 3
+
+
+def test_one_seed_decides_nothing():
+    assert judge([-5.0], high=0.0).answer == "undecided"
+
+
+def test_p_value_and_interval_are_those_of_the_paired_t_test():
+    differences = [-0.12, -0.02, -0.07, -0.05]
+    found, theirs = judge(differences, high=0.0), stats.ttest_1samp(differences, 0.0)
+    assert found.p_value == pytest.approx(theirs.pvalue)
+    interval = theirs.confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+
+
+def test_equivalence_needs_the_whole_interval_within():
+    assert judge([0.001, -0.001, 0.0005], low=-0.01, high=0.01).answer == "holds"
+    assert judge([0.05, 0.051, 0.049], low=-0.01, high=0.01).answer == "does not hold"
+    assert judge([0.02, -0.02, 0.0], low=-0.01, high=0.01).answer == "undecided"
+
+
+def test_divergence_decides_when_every_seed_diverges():
+    assert judge([math.inf] * 3, low=math.log(2)).answer == "holds"
+    assert judge([math.inf] * 3, high=0.0).answer == "does not hold"
+    assert judge([math.inf, -0.1, -0.1], high=0.0).answer == "undecided"
+
+
+def test_planned_seeds_have_the_power_they_promise():
+    """By simulation: with so many seeds a true effect is found about four times in five."""
+    count = seeds_needed(0.5, 1.0)
+    draws = stats.norm.rvs(loc=0.5, size=(4000, count), random_state=0)
+    power = (stats.ttest_1samp(draws, 0.0, axis=1).pvalue < 0.05).mean()
+    assert 0.78 < power < 0.84
+
+
+def test_spread_has_digits_that_fit():
+    assert spread([98.8, 99.0]) == "98.90 ± 0.14"
+    assert spread([1.2345, 1.2355]) == "1.2350 ± 0.0007"
