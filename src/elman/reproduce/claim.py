@@ -38,7 +38,7 @@ class Measurement(NamedTuple):
     """What was measured on one run: numbers by name, and curves (such as singular values) by name."""
 
     figures: dict[str, float]
-    curves: dict[str, list[float]] = {}
+    curves: dict[str, list[float]]
 
 
 @dataclass(frozen=True)

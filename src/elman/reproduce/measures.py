@@ -25,7 +25,7 @@ def perplexities(folder: Path) -> Measurement:
     rows = {row["split"]: row for row in json.loads((folder / "results.json").read_text(encoding="utf-8"))}
     figures = {f"{split} perplexity": float(row["perplexity"]) for split, row in rows.items()}
     bits = {f"{split} bits a character": float(row["bits_per_character"]) for split, row in rows.items()}
-    return Measurement(figures | bits)
+    return Measurement(figures | bits, {})
 
 
 def rank(folder: Path) -> Measurement:

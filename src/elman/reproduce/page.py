@@ -63,8 +63,8 @@ def _comparisons(verdicts: Sequence[Verdict]) -> Section:
     rows = [[verdict.statement, verdict.figures, verdict.line] for verdict in verdicts]
     text = (
         "Ratios are judged by a paired t test on logarithms, seed by seed, at the 5 % level; bounds must be kept in"
-        " every seed. The claim holds if every comparison does. What is undecided says how many seeds would find a difference"
-        " of the size seen with a power of 80 %."
+        " every seed. The claim holds if every comparison does. What is undecided says how many seeds would find a"
+        " difference of the size seen with a power of 80 %."
     )
     return Section("Comparisons", [text], tables=[Table("", ["asked", "found", "answer"], rows)])
 

@@ -140,7 +140,7 @@ def measured(run: PlannedRun, measure: Measure) -> Measurement:
     if run.status is Status.DIVERGED:
         if measure.diverged is None:
             raise UserError(f"{run.name}: the training diverged (see {run.log}), which leaves nothing to measure")
-        return Measurement(dict(measure.diverged))
+        return Measurement(dict(measure.diverged), {})
     path = run.folder / f"measured-{measure.name}.json"
     if path.is_file():
         found = json.loads(path.read_text(encoding="utf-8"))
