@@ -6,7 +6,7 @@ import pytest
 import toy
 from elman import config
 from elman.build import build_model
-from elman.config_errors import _allowed
+from elman.config.errors import _allowed
 from elman.errors import UserError
 
 TOML = """\

@@ -12,7 +12,7 @@ ROOT = Path(elman.__file__).parent
 LAYERS = (
     ("errors", "files", "device", "units"),
     ("data",),
-    ("config", "config_errors", "recipe_book", "state", "dropout", "cells.cell", "output.activation"),
+    ("config", "recipe_book", "state", "dropout", "cells.cell", "output.activation"),
     ("kernels",),
     ("cells", "encoders"),
     ("cores",),

@@ -1,0 +1,59 @@
+"""One experiment, completely."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from elman.config.model import Model
+from elman.config.network import Frames
+from elman.config.record import Positive, Record
+from elman.config.training import Training
+from elman.data.corpus import TextOptions
+from elman.data.pitches import MusicOptions
+
+
+class Evaluation(Record, frozen=True):
+    """How validation is computed while training; reported figures come from one stream."""
+
+    streams: Positive = 10
+    length: Positive = 70
+    warm_up: Annotated[int, Meta(ge=0)] = 0
+    skip_first: bool = False
+
+
+class Data(Record, frozen=True):
+    """The text or music: where from unless --data says so, and how it is read."""
+
+    corpus: str | None = None
+    text: TextOptions = TextOptions()
+    music: MusicOptions = MusicOptions()
+
+
+class Expected(Record, frozen=True):
+    """Published figures to stand beside ours; perplexities."""
+
+    source: str
+    valid: float | None = None
+    test: float | None = None
+    fine_tuned_valid: float | None = None
+    fine_tuned_test: float | None = None
+    parameters: int | None = None
+
+
+class Recipe(Record, frozen=True):
+    """One experiment, completely."""
+
+    title: str
+    model: Model
+    training: Training
+    data: Data = Data()
+    evaluation: Evaluation = Evaluation()
+    citation: str | None = None
+    notes: str | None = None
+    expected: Expected | None = None
+    seed: Annotated[int, Meta(ge=0)] = 0
+
+    @property
+    def of_music(self) -> bool:
+        """Whether it is about frames of notes rather than symbols."""
+        return isinstance(self.model.encoder, Frames)

@@ -1,0 +1,20 @@
+"""What all records of a recipe have in common, and the ranges of their numbers."""
+
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+Rate: TypeAlias = Annotated[float, Meta(ge=0, lt=1)]
+Positive: TypeAlias = Annotated[int, Meta(ge=1)]
+PositiveFloat: TypeAlias = Annotated[float, Meta(gt=0)]
+NonNegative: TypeAlias = Annotated[float, Meta(ge=0)]
+Activation: TypeAlias = Literal["softmax", "sigsoftmax", "sigmoid", "softplus", "relu", "spherical", "taylor"]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of a recipe."""
+
+
+class Tagged(Record, frozen=True, tag_field="kind"):
+    """A part that is one of several kinds; its key `kind` says which."""
