@@ -100,7 +100,7 @@ def _curves(claim: Claim, measurements: Measurements) -> Section:
     axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.set_xlabel(axis, color=MUTED, fontsize=9.5)
-    axes.set_ylabel(f"{name}, relative to the first", color=MUTED, fontsize=9.5)
+    axes.set_ylabel("relative to the first", color=MUTED, fontsize=9.5)
     drawing = svg(figure, f"{claim.name}-curves", name, "a line for each seed of each arm, on a logarithmic scale")
     legend = [(label, number % len(SERIES)) for number, label in enumerate(measurements)]
     return Section(name[0].upper() + name[1:], legend=legend, figures=[Figure("", drawing)])

@@ -123,12 +123,13 @@ def spread(values: Sequence[float]) -> str:
 
     Example:
         >>> spread([150.0, 152.0]), spread([1.5]), spread([402.0, 402.0]), spread([1.0, math.inf])
-        ('151.00 ± 1.41', '1.5000', '402.00 ± 0.00', 'inf')
+        ('151.00 ± 1.41', '1.5000', '402 ± 0', 'inf')
 
     """
     mean = statistics.fmean(values)
     if not math.isfinite(mean):
         return "inf"
-    digits = 4 if abs(mean) < 10 else 2 if abs(mean) < 10_000 else 0
+    whole = len(set(values)) == 1 and mean.is_integer()
+    digits = 0 if whole else 4 if abs(mean) < 10 else 2 if abs(mean) < 10_000 else 0
     shown = f"{mean:,.{digits}f}"
     return shown if len(values) < 2 else f"{shown} ± {statistics.stdev(values):,.{digits}f}"
