@@ -1,7 +1,12 @@
 """Experiments: claims that parse, verdicts by figures, runs that are trained once, pages, and mistakes in one line."""
 
+import dataclasses
 import json
 import math
+import os
+import signal
+import threading
+import time
 
 import pytest
 import torch
@@ -11,7 +16,7 @@ from elman import config
 from elman.build import build_model
 from elman.cli import main
 from elman.errors import UserError
-from elman.reproduce import book, claim, conduct, pool
+from elman.reproduce import book, claim, conduct, cost, pool
 from elman.reproduce.claim import Arm, Claim, Source
 from elman.reproduce.comparison import Bound, lower, no_difference, no_higher, times, together
 from elman.reproduce.measures import PERPLEXITY, RANK
@@ -155,6 +160,61 @@ def test_a_training_that_diverges_is_a_result(experiment, corpus, tmp_path):
     with pytest.raises(UserError, match="diverged"):
         conduct.measured(run, RANK)
     assert store.place("other label", recipe).folder != run.folder
+
+
+def test_figures_of_seeds_that_diverged_are_written(experiment, corpus, tmp_path):
+    """Two seeds of three without a figure: a verdict, a page and JSON all the same."""
+    store = Store(tmp_path / "out", str(corpus))
+    planned = conduct.plan(experiment, store, "lab", 2, pool.Machine(threads=1))
+    for run, ppl in zip((run for each in planned.runs.values() for run in each), (9.0, 9.1, 0, 0), strict=True):
+        run.folder.mkdir(parents=True)
+        rows = [{"split": split, "perplexity": ppl, "bits_per_character": 1.0} for split in ("valid", "test")]
+        name, content = ("results.json", rows) if ppl else ("diverged.json", {"reason": "the loss is not finite"})
+        (run.folder / name).write_text(json.dumps(content))
+    outcome = conduct.conduct(planned, store, pool.Machine(threads=1), lambda line: None)
+    assert outcome.line == "toy-claim: does not hold"
+    written = json.loads((store.out / "toy-claim.json").read_text())
+    assert written["arms"]["sigsoftmax"]["test perplexity"] == {
+        "mean": None,
+        "deviation": None,
+        "by_seed": [None, None],
+    }
+    assert outcome.page.is_file()
+
+
+def test_a_signal_saves_every_run(experiment, corpus, tmp_path):
+    """SIGTERM to the parent: the child saves, and a second call goes on with the same run."""
+    store = Store(tmp_path / "out", str(corpus))
+    run = store.place("long", config.load_recipe(tmp_path / "toy.toml", ["training.epochs=400"]))
+
+    def stop_soon():
+        while not (run.folder / "metrics.jsonl").exists():
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    stopper = threading.Thread(target=stop_soon)
+    stopper.start()
+    with pytest.raises(pool.Stopped):
+        pool.train_all([run], store, pool.Machine(threads=1), lambda line: None)
+    stopper.join()
+    assert run.status is Status.INTERRUPTED
+    assert (run.folder / "checkpoint.safetensors").is_file()
+
+
+def test_a_shared_run_is_planned_once(experiment, corpus, tmp_path):
+    store, machine = Store(tmp_path / "out", str(corpus)), pool.Machine(threads=1)
+    one = conduct.plan(experiment, store, "lab", 2, machine)
+    renamed = [dataclasses.replace(arm, label=f"{arm.label} again") for arm in experiment.arms]
+    twin = dataclasses.replace(experiment, name="twin", arms=tuple(renamed), comparisons=(), published={})
+    other = conduct.plan(twin, store, "lab", 2, machine)
+    assert one.training.keys() == other.training.keys()
+    assert conduct.total_minutes([one, other], machine) == conduct.total_minutes([one], machine) > 0
+
+
+def test_planned_minutes_of_the_list_are_those_of_the_sizes():
+    claims = book.CLAIMS
+    assert 5 < cost.nominal_minutes(claims["mixture-activations"], "lab", 3) < 60
+    assert cost.nominal_minutes(claims["doc-components"], "paper", 1) > 1000
 
 
 def test_one_run_serves_every_label(experiment, corpus, tmp_path):

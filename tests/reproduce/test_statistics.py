@@ -54,3 +54,9 @@ def test_planned_seeds_have_the_power_they_promise():
 def test_spread_has_digits_that_fit():
     assert spread([98.8, 99.0]) == "98.90 ± 0.14"
     assert spread([1.2345, 1.2355]) == "1.2350 ± 0.0007"
+
+
+def test_divergence_on_both_sides_is_undecided():
+    assert judge([math.inf, -math.inf], high=0.0).answer == "undecided"
+    assert judge([math.nan, math.nan], high=0.0).answer == "does not hold"
+    assert judge([math.inf, math.inf, 1.0], low=0.0).mean == math.inf

@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         return _list(args.json)
     from elman.reproduce.book import choose
     from elman.reproduce.claim import SCALES
-    from elman.reproduce.conduct import conduct, plan, record
+    from elman.reproduce.conduct import conduct, plan, record, total_minutes
     from elman.reproduce.pool import Machine, Stopped
     from elman.reproduce.runs import Store
 
@@ -59,9 +59,12 @@ def run(args: argparse.Namespace) -> int:
         claims = [claim for claim in claims if claim.has(args.scale)]
     outcomes = []
     try:
+        plans = []
         for claim in claims:
-            planned = plan(claim, store, args.scale, args.seeds, machine)
-            console.print(_planned(planned))
+            plans.append(plan(claim, store, args.scale, args.seeds, machine))
+            console.print(_planned(plans[-1]))
+        console.print(f"planned: {_minutes(total_minutes(plans, machine))} in all, {args.jobs} at once")
+        for planned in plans:
             outcomes.append(conduct(planned, store, machine, console.print))
             if not args.json:
                 _print(outcomes[-1])
@@ -76,11 +79,18 @@ def run(args: argparse.Namespace) -> int:
 
 def _planned(planned: "Plan") -> str:
     every = sum(map(len, planned.runs.values()))
-    minutes = f"about {planned.minutes:.0f} minutes" if planned.minutes >= 1 else "less than a minute"
     return (
         f"{planned.claim.name}, {planned.scale} scale, seeds {planned.seeds[0]} to {planned.seeds[-1]}:"
-        f" {every} runs, {len(planned.waiting)} to train; {minutes} in all"
+        f" {every} runs, {len(planned.waiting)} to train"
     )
+
+
+def _minutes(minutes: float) -> str:
+    if minutes < 1:
+        return "less than a minute"
+    if minutes < 120:
+        return f"about {minutes:.0f} minutes"
+    return f"about {minutes / 60:,.0f} hours" if minutes < 72 * 60 else f"about {minutes / 1440:,.0f} days"
 
 
 def _print(outcome: "Outcome") -> None:
@@ -99,9 +109,13 @@ def _print(outcome: "Outcome") -> None:
 def _list(as_json: bool) -> int:
     from elman.reproduce.book import CLAIMS
     from elman.reproduce.claim import SCALES
+    from elman.reproduce.cost import nominal_minutes
 
     claims = CLAIMS.values()
-    scales = {claim.name: [scale for scale in SCALES if claim.has(scale)] for claim in claims}
+    scales = {
+        claim.name: {scale: nominal_minutes(claim, scale, claim.seeds) for scale in SCALES if claim.has(scale)}
+        for claim in claims
+    }
     if as_json:
         show.print_json(
             [
@@ -109,7 +123,7 @@ def _list(as_json: bool) -> int:
                     "name": claim.name,
                     "claim": claim.sentence,
                     "source": claim.source,
-                    "scales": scales[claim.name],
+                    "minutes": scales[claim.name],
                     "arms": [arm.label for arm in claim.arms],
                     "seeds": claim.seeds,
                 }
@@ -118,6 +132,7 @@ def _list(as_json: bool) -> int:
         )
         return 0
     for claim in claims:
-        runs = f"{len(claim.arms)} arms, {claim.seeds} seeds; {' and '.join(scales[claim.name])} scale"
-        print(f"{claim.name}\n  {claim.sentence}\n  {claim.source}; {runs}")
+        times = ", ".join(f"{scale} {_minutes(minutes)}" for scale, minutes in scales[claim.name].items())
+        runs = f"{len(claim.arms)} arms x {claim.seeds} seeds = {len(claim.arms) * claim.seeds} runs"
+        print(f"{claim.name}\n  {claim.sentence}\n  {claim.source}\n  {runs}; on one thread, untrained: {times}")
     return 0

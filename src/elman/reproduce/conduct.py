@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from elman.device import choose_device
-from elman.estimate import estimate
 from elman.files import write_atomic
 from elman.reproduce.claim import Claim, Measurement, Scale
 from elman.reproduce.comparison import Verdict, together
@@ -24,19 +23,33 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Plan:
-    """What an experiment needs: the runs of every arm in the order of the seeds, and the minutes they still take."""
+    """What an experiment needs.
+
+    Attributes:
+        claim, scale, seeds: what was asked for.
+        runs: of every arm, in the order of the seeds.
+        training: minutes of every run that is not trained, by its folder.
+        measuring: minutes to measure all runs.
+
+    """
 
     claim: Claim
     scale: Scale
     seeds: tuple[int, ...]
     runs: dict[str, list[PlannedRun]]
-    minutes: float
+    training: dict[Path, float]
+    measuring: float
 
     @property
     def waiting(self) -> list[PlannedRun]:
         """Those that are not trained."""
         every = [run for each in self.runs.values() for run in each]
         return [run for run in every if run.status in (Status.MISSING, Status.INTERRUPTED)]
+
+    @property
+    def name(self) -> str:
+        """Of its files: that of the claim, with the scale where it is not the lab."""
+        return self.claim.name if self.scale == "lab" else f"{self.claim.name}-{self.scale}"
 
 
 @dataclass(frozen=True)
@@ -64,13 +77,18 @@ def plan(claim: Claim, store: Store, scale: Scale, num_seeds: int | None, machin
     """
     seeds = tuple(range(1, (num_seeds or claim.seeds) + 1))
     runs = store.plan(claim, scale, seeds)
-    device, minutes = choose_device(machine.device), 0.0
+    device, training = choose_device(machine.device), dict[Path, float]()
     for each in runs.values():
         waiting = [run for run in each if run.status in (Status.MISSING, Status.INTERRUPTED)]
         if waiting:
-            minutes += len(waiting) * estimate(waiting[0].recipe, None, device)["minutes"]
-    measuring = claim.measure.minutes * sum(map(len, runs.values()))
-    return Plan(claim, scale, seeds, runs, minutes / machine.jobs + measuring)
+            training |= dict.fromkeys((run.folder for run in waiting), store.minutes_of(waiting[0], device))
+    return Plan(claim, scale, seeds, runs, training, claim.measure.minutes * sum(map(len, runs.values())))
+
+
+def total_minutes(plans: Sequence[Plan], machine: Machine) -> float:
+    """Minutes that experiments still take together; a run that several of them need counts once."""
+    training = {folder: minutes for planned in plans for folder, minutes in planned.training.items()}
+    return sum(training.values()) / machine.jobs + sum(planned.measuring for planned in plans)
 
 
 def conduct(planned: Plan, store: Store, machine: Machine, tell: Tell) -> Outcome:
@@ -87,9 +105,9 @@ def conduct(planned: Plan, store: Store, machine: Machine, tell: Tell) -> Outcom
     figures = {label: [one.figures for one in each] for label, each in measurements.items()}
     verdicts = [comparison.verdict(figures) for comparison in claim.comparisons]
     verdict = together(claim.sentence, verdicts)
-    page = write_claim_page(store.out / f"{claim.name}.html", claim, planned.scale, measurements, verdicts, verdict)
+    page = write_claim_page(store.out / f"{planned.name}.html", claim, planned.scale, measurements, verdicts, verdict)
     outcome = Outcome(planned, measurements, verdicts, verdict, page)
-    write_atomic(store.out / f"{claim.name}.json", json.dumps(record(outcome), indent=1, ensure_ascii=False) + "\n")
+    write_atomic(store.out / f"{planned.name}.json", json.dumps(record(outcome), indent=1, ensure_ascii=False) + "\n")
     return outcome
 
 
@@ -119,7 +137,7 @@ def record(outcome: Outcome) -> dict[str, Any]:
 
 
 def _spread(values: Sequence[float]) -> dict[str, Any]:
-    deviation = statistics.stdev(values) if len(values) > 1 else None
+    deviation = statistics.stdev(values) if len(values) > 1 and all(map(math.isfinite, values)) else None
     return _plain({"mean": statistics.fmean(values), "deviation": deviation, "by_seed": list(values)})
 
 

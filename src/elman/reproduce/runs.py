@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import torch
 
 from elman.config import Recipe, dump_recipe
 from elman.data.corpus import open_corpus
 from elman.errors import UserError
+from elman.estimate import estimate
 from elman.files import write_atomic
 from elman.reproduce.claim import Claim, Measure, Measurement, Scale
 
@@ -82,6 +84,8 @@ class Store:
             raise UserError(f"{out} is a file; choose a folder for --out")
         self.out, self.data = out, data
         self._digests: dict[Any, str] = {}
+        self._folders: dict[str, Path] = {}
+        self._minutes: dict[str, float] = {}
 
     def plan(self, claim: Claim, scale: Scale, seeds: Iterable[int]) -> dict[str, list[PlannedRun]]:
         """The runs of every arm, in the order of the seeds.
@@ -103,8 +107,17 @@ class Store:
         facts = {key: value for key, value in facts.items() if key not in _SAID}
         facts["data"] = {"text": facts["data"]["text"], "digest": self._digest_of(recipe)}
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
-        existing = sorted((self.out / "runs").glob(f"*-{digest}"))
-        return PlannedRun(label, recipe, existing[0] if existing else self.out / "runs" / f"{label}-{digest}")
+        if digest not in self._folders:
+            existing = sorted((self.out / "runs").glob(f"*-{digest}"))
+            self._folders[digest] = existing[0] if existing else self.out / "runs" / f"{label}-{digest}"
+        return PlannedRun(label, recipe, self._folders[digest])
+
+    def minutes_of(self, run: PlannedRun, device: torch.device) -> float:
+        """Minutes to train a run, from a few timed steps; recipes that differ only by seed are timed once."""
+        key = dump_recipe(msgspec.structs.replace(run.recipe, seed=0))
+        if key not in self._minutes:
+            self._minutes[key] = float(estimate(run.recipe, None, device)["minutes"])
+        return self._minutes[key]
 
     def recipe_file(self, run: PlannedRun) -> Path:
         """The recipe of a run as a file to train from."""

@@ -108,8 +108,8 @@ def _judge_infinite(differences: Sequence[float], low: float, high: float) -> Ju
     inside = [low < difference < high or _reaches(difference, low, high) for difference in differences]
     answer: Answer = "holds" if all(inside) else "undecided" if any(inside) else "does not hold"
     needs = len(differences) + 1 if answer == "undecided" else None
-    known = [difference for difference in differences if not math.isnan(difference)]
-    mean = statistics.fmean(known) if len(known) == len(differences) else math.nan
+    infinite = {difference for difference in differences if not math.isfinite(difference)}
+    mean = infinite.pop() if len(infinite) == 1 else math.nan
     return Judgement(answer, mean, math.nan, -math.inf, math.inf, math.nan, needs)
 
 

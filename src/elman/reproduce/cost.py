@@ -1,0 +1,52 @@
+"""What an arm costs by its sizes alone, for the list of experiments; before a run steps are timed instead."""
+
+import torch
+
+from elman.build import build_model
+from elman.config import Mixture, Recipe
+from elman.data.catalog import info
+from elman.reproduce.claim import Claim, Scale
+
+RATE = 60e9
+"""Floating-point operations a second of one thread of a processor of 2024, in training these models."""
+
+_TOKENS = {"shakespeare": 1_200_000, "one-billion-word": 800_000_000}
+_CHARACTERS = {"shakespeare": 5_000_000}
+_WORDS = {"shakespeare": 27_000}
+"""Tokens and characters of training text, and words of vocabularies, about, where no count is published."""
+
+
+def nominal_minutes(claim: Claim, scale: Scale, seeds: int) -> float:
+    """Minutes on one thread to train all runs of a claim and to measure them, none of them cached."""
+    recipes = [claim.recipe(arm, scale, 1) for arm in claim.arms]
+    return seeds * sum(training_minutes(recipe) + claim.measure.minutes for recipe in recipes)
+
+
+def training_minutes(recipe: Recipe) -> float:
+    """Minutes on one thread: six operations a weight and token, and those of the choice for every component.
+
+    A choice that leaves out most words, such as adaptive softmax, costs less than this.
+    """
+    tokens, words = text_size(recipe)
+    with torch.device("meta"):
+        model = build_model(recipe.model, words)
+    mixed = recipe.model.output.contexts
+    components = sum(mixed.heads.values()) if isinstance(mixed, Mixture) else 1
+    weights = _count(model.core) + _count(model.output.contexts) + components * _count(model.output.choice)
+    epochs = recipe.training.epochs + (recipe.training.fine_tune.epochs if recipe.training.fine_tune else 0)
+    return 6 * weights * tokens * epochs / RATE / 60
+
+
+def text_size(recipe: Recipe) -> tuple[int, int]:
+    """Training tokens and words of the recipe's own corpus, as published or about."""
+    name, text = recipe.data.corpus, recipe.data.text
+    assert name is not None, "recipes of claims name their corpus"
+    published = info(name).published
+    if text.tokenisation == "characters":
+        return _CHARACTERS.get(name) or published["train"], 100
+    words = _WORDS.get(name) or published["vocabulary"]
+    return _TOKENS.get(name) or published["train"], min(words, text.max_vocabulary or words)
+
+
+def _count(module: torch.nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
