@@ -20,7 +20,7 @@ from elman.reproduce import book, claim, conduct, cost, pool
 from elman.reproduce.claim import Arm, Claim, Source
 from elman.reproduce.comparison import Bound, lower, no_difference, no_higher, times, together
 from elman.reproduce.measures import PERPLEXITY, RANK
-from elman.reproduce.runs import Status, Store
+from elman.reproduce.runs import Status, Store, essence
 
 
 @pytest.fixture(scope="session")
@@ -215,6 +215,16 @@ def test_planned_minutes_of_the_list_are_those_of_the_sizes():
     claims = book.CLAIMS
     assert 5 < cost.nominal_minutes(claims["mixture-activations"], "lab", 3) < 60
     assert cost.nominal_minutes(claims["doc-components"], "paper", 1) > 1000
+
+
+def test_what_is_left_at_its_default_is_not_in_a_digest():
+    """So the runs of an older elman are found by one whose configuration has more keys."""
+    plain = essence(toy.recipe())
+    assert plain["training"]["clip"] == 0.5
+    assert "constraint" not in plain["training"]
+    assert plain["model"]["core"] == {
+        "kind": "stack", "sizes": [8, 8], "weight_drop": 0.2, "between_dropout": 0.1, "output_dropout": 0.1,
+    }  # fmt: skip
 
 
 def test_one_run_serves_every_label(experiment, corpus, tmp_path):

@@ -103,9 +103,8 @@ class Store:
     def place(self, label: str, recipe: Recipe) -> PlannedRun:
         """Where the run of a recipe is or will be."""
         recipe = on_text(recipe, self.data)
-        facts = msgspec.to_builtins(recipe, str_keys=True)
-        facts = {key: value for key, value in facts.items() if key not in _SAID}
-        facts["data"] = {"text": facts["data"]["text"], "digest": self._digest_of(recipe)}
+        facts = {key: value for key, value in essence(recipe).items() if key not in _SAID}
+        facts["data"] = {"text": essence(recipe.data.text), "digest": self._digest_of(recipe)}
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
         if digest not in self._folders:
             existing = sorted((self.out / "runs").glob(f"*-{digest}"))
@@ -131,6 +130,19 @@ class Store:
         if key not in self._digests:
             self._digests[key] = open_corpus(recipe.data.corpus, recipe.data.text).digest
         return self._digests[key]
+
+
+def essence(value: Any) -> Any:
+    """A record as plain values, without what it leaves at its default: so a new key with a default changes no digest."""
+    if not isinstance(value, msgspec.Struct):
+        return msgspec.to_builtins(value, str_keys=True)
+    kept: dict[str, Any] = {"kind": value.__struct_config__.tag}
+    for field in msgspec.structs.fields(value):
+        default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+        found = getattr(value, field.name)
+        if found != default:
+            kept[field.encode_name] = essence(found)
+    return kept
 
 
 def on_text(recipe: Recipe, data: str | None) -> Recipe:
