@@ -23,7 +23,8 @@ LAYERS = (
     ("learning",),
     ("evaluation", "generation"),
     ("run",),
-    ("estimate", "ensemble", "experiment"),
+    ("adaptation",),
+    ("estimate", "ensemble", "experiment", "tuning"),
     ("report",),
     ("cli", "__main__"),
 )

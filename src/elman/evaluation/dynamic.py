@@ -96,7 +96,7 @@ class DynamicModel:
             trace, state = self.model.trace(inputs, state)
             weight = torch.full_like(trace.top[..., 0], 1 / targets.numel(), requires_grad=False)
             loss, nll = self.model.output.nll(self.model.output.contexts(trace), targets, weight)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
         return Reading(-nll.detach(), trace.raw[-1].detach(), detach(state))
 
     def look(self, inputs: Tensor, targets: Tensor, state: State) -> Reading:

@@ -25,7 +25,7 @@ COLUMNS, SEGMENT = 100, 5
 
 
 @contextlib.contextmanager
-def handing_over(model: nn.Module, take: Callable[[int, Tensor], None]) -> Iterator[None]:
+def handing_over(model: nn.Module, take: Callable[[int, Tensor], object]) -> Iterator[None]:
     """Within the block `take(index, gradient)` is given each parameter's gradient as soon as it is whole.
 
     The gradient is let go afterwards, so that all of them never stand in memory at once.
@@ -41,7 +41,7 @@ def handing_over(model: nn.Module, take: Callable[[int, Tensor], None]) -> Itera
             handle.remove()
 
 
-def _handed(index: int, take: Callable[[int, Tensor], None]) -> Callable[[Tensor], None]:
+def _handed(index: int, take: Callable[[int, Tensor], object]) -> Callable[[Tensor], None]:
     def hook(parameter: Tensor) -> None:
         gradient, parameter.grad = parameter.grad, None
         assert gradient is not None
