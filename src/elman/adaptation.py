@@ -13,6 +13,7 @@ from elman.evaluation.cache import CacheRule, NeuralCache
 from elman.evaluation.dynamic import DynamicModel, Reading, Rule, adaptive_stream, read_static
 from elman.evaluation.figures import figures
 from elman.evaluation.gradient_statistics import COLUMNS, SEGMENT, Statistics, gradient_statistics, kept_statistics
+from elman.evaluation.online import AdaptiveStream
 from elman.evaluation.perplexity import Score
 from elman.files import write_atomic
 from elman.learning.checkpoint import digest_of
@@ -22,6 +23,9 @@ from elman.state import State
 
 Advance = Callable[[int, int], None]
 """Told (parts done, parts in all)."""
+
+Saved = tuple[dict[str, torch.Tensor], dict[str, Any]]
+"""Tensors and facts of a state file."""
 
 Reader = Callable[[torch.Tensor, torch.Tensor, State], Reading]
 
@@ -74,6 +78,16 @@ def reader(run: Run, rule: Rule | None, gradients: Statistics | None = None) -> 
     if rule is None:
         return lambda inputs, targets, state: read_static(run.model, inputs, targets, state)
     return DynamicModel(run.model, rule, gradients).read
+
+
+def adaptive_reading(
+    run: Run, rule: Rule, saved: Saved | None = None, gradients: Statistics | None = None
+) -> AdaptiveStream:
+    """A stream that adapts to what it reads, from its beginning or from where it was saved."""
+    stream = AdaptiveStream(run.model, rule, gradients, run.first)
+    if saved is not None:
+        stream.restore(*saved)
+    return stream
 
 
 def method_figures(

@@ -147,9 +147,7 @@ class Tuning:
             self._write()
 
     def _write(self) -> None:
-        rows = [
-            json.loads(key) | {"nll": nll if math.isfinite(nll) else "diverged"} for key, nll in self.kept.items()
-        ]
+        rows = [json.loads(key) | {"nll": nll if math.isfinite(nll) else "diverged"} for key, nll in self.kept.items()]
         write_atomic(self.path, "[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
 
     def _least(self, methods: Sequence[Method]) -> Method:

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 import torch
-from reference import adaptation
 
 from elman.errors import UserError
 from elman.evaluation.cache import CacheRule, NeuralCache
+from reference import adaptation
 
 LENGTH, SIZE, WORDS = 40, 3, 5
 

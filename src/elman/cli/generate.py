@@ -1,11 +1,12 @@
 """elman generate."""
 
 import argparse
+import itertools
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elman.cli import options
+from elman.cli import adapting, options, states
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -38,9 +39,12 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     )
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the draws (default: 0)")
     parser.add_argument("--unk", action="store_true", help="allow <unk> to be drawn")
-    parser.add_argument("--state", type=Path, metavar="FILE", help="begin from a state that --save-state wrote")
+    parser.add_argument(
+        "--state", "--load-state", type=Path, metavar="FILE", help="begin from a state that --save-state wrote"
+    )
     parser.add_argument("--save-state", type=Path, metavar="FILE", help="write the state after the last token")
     parser.add_argument("--raw", action="store_true", help="print tokens as they are, separated by spaces")
+    adapting.add_online(parser, "the prompt")
     options.add_json(parser)
     options.add_machine(parser)
     parser.set_defaults(run=run)
@@ -66,24 +70,27 @@ def run(args: argparse.Namespace) -> int:
     )
     sampling.check()
     prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
-    read, state = _beginning(loaded, prompt, args.state)
+    adapting.require_adapt(args)
+    stream = adapting.begin(args, loaded, args.state) if args.adapt else None
+    if stream is not None:
+        stream.score(loaded.encode(prompt))
+        model, unread, state = stream.model, stream.unread, stream.state
+    else:
+        model, (unread, state) = loaded.model, _beginning(loaded, prompt, args.state)
     generator = torch.Generator(device).manual_seed(args.seed)
     text = loaded.recipe.data.text
     printer = _Printer(text, prompt, raw=args.raw)
     words: list[str] = []
-    last = read[-1]
-    for count, (symbol, before) in enumerate(generate(loaded.model, read, state, sampling, generator)):
-        state = before
-        if count == args.tokens:
-            break
-        last = symbol
+    drawn = generate(model, unread, state, sampling, generator)
+    for symbol, before in itertools.islice(drawn, args.tokens):
+        unread, state = [symbol], before
         word = loaded.vocabulary.words[symbol]
         if args.json or args.save_state:
             words.append(word)
         if not args.json:
             printer.write(word)
     if args.save_state:
-        _save_state(args.save_state, loaded, state, last)
+        states.save(args.save_state, loaded, state, unread, stream)
     if args.json:
         show.print_json({"prompt": prompt, "words": words, "text": detokenise(words, text), "seed": args.seed})
     else:
@@ -118,25 +125,10 @@ class _Printer:
 def _beginning(loaded: "Run", prompt: str, state_file: Path | None) -> "tuple[list[int], State]":
     if state_file is None:
         return [loaded.first, *loaded.encode(prompt)], loaded.begin()
-    from elman.learning import checkpoint
     from elman.state import rebuild
 
-    tensors, facts = checkpoint.load(state_file)
-    if facts.get("vocabulary") != loaded.vocabulary.digest or facts.get("recipe") != loaded.recipe.title:
-        raise UserError(f"{state_file}: the state of another model; it was saved from {facts.get('run', 'elsewhere')}")
-    names = (tensors[str(index)].to(loaded.device) for index in range(len(tensors)))
-    return [facts["last"], *loaded.encode(prompt)], rebuild(loaded.begin(), names)
-
-
-def _save_state(path: Path, loaded: "Run", state: "State", last: int) -> None:
-    from elman.learning import checkpoint
-    from elman.state import leaves
-
-    tensors = {str(index): leaf for index, leaf in enumerate(leaves(state))}
-    facts = {
-        "vocabulary": loaded.vocabulary.digest,
-        "recipe": loaded.recipe.title,
-        "run": str(loaded.path),
-        "last": last,
-    }
-    checkpoint.save(path, tensors, facts)
+    tensors, facts = states.load(state_file, loaded)
+    if "rule" in facts:
+        raise UserError(f"{state_file}: saved by a stream that adapts; add --adapt to go on with it")
+    leaves = (tensors[str(index)].to(loaded.device) for index in range(len(tensors)))
+    return [*facts["unread"], *loaded.encode(prompt)], rebuild(loaded.begin(), leaves)

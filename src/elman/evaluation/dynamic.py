@@ -56,6 +56,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             raise UserError(f"--segment is {self.segment}; it must be 1 or more")
 
 
+DEFAULTS = {"rms": Rule(), "sgd": Rule(kind="sgd", lr=0.1, decay=0.0)}
+"""The rules as they are used without further settings."""
+
+
 class Reading(NamedTuple):
     """What reading T steps gives: log-probabilities [T, B] (nats), the last level [T, B, D] and the state after it."""
 

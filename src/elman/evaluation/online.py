@@ -1,7 +1,6 @@
 """A stream that is read piece by piece by a model that adapts to it, and that can be stopped and gone on with."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,9 +11,9 @@ from torch import Tensor
 from elman.errors import UserError
 from elman.evaluation.dynamic import DynamicModel, Reading, Rule
 from elman.evaluation.gradient_statistics import Statistics
-from elman.learning import checkpoint, snapshot
+from elman.learning import snapshot
 from elman.model import LanguageModel
-from elman.state import leaves, rebuild
+from elman.state import rebuild
 
 
 class AdaptiveStream:
@@ -73,23 +72,23 @@ class AdaptiveStream:
         read = self.dynamic.read if learn else self.dynamic.look
         return read(inputs, targets, self.state)
 
-    def save(self, path: Path, facts: dict[str, Any]) -> None:
-        """Write everything that the rest of the text depends on: state, adapted weights, the segment that waits."""
-        tensors = {str(index): leaf for index, leaf in enumerate(leaves(self.state))}
-        tensors |= {f"weights/{name}": tensor for name, tensor in snapshot.model_tensors(self.model).items()}
+    def saved(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """What the rest of the text depends on besides `state` and `unread`: the adapted weights and the rule."""
+        weights = snapshot.model_tensors(self.model)
         rule = msgspec.to_builtins(self.dynamic.rule)
-        checkpoint.save(path, tensors, facts | {"last": self.before, "waiting": self.waiting.tolist(), "rule": rule})
+        return {f"weights/{name}": tensor for name, tensor in weights.items()}, {"rule": rule}
 
     def restore(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
-        """Go on from what `save` wrote, or `elman generate --save-state`: then from the trained weights."""
+        """Go on from the tensors and facts of a state file; without weights in it, from the trained ones."""
         state = {name: tensor for name, tensor in tensors.items() if "/" not in name}
         self.state = rebuild(self.state, (state[str(index)].to(self.model.device) for index in range(len(state))))
-        self.before, self.waiting = facts["last"], np.array(facts.get("waiting", []), dtype=np.int64)
         weights = {name.removeprefix("weights/"): tensor for name, tensor in tensors.items() if "/" in name}
         with torch.no_grad():
-            for name, parameter in self.model.named_parameters():
-                if weights:
-                    parameter.copy_(weights[name])
+            for name, parameter in self.model.named_parameters() if weights else ():
+                parameter.copy_(weights[name])
+        self.before, *waiting = facts["unread"]
+        self.waiting = self.waiting[:0]
+        self.score(waiting)
 
 
 def saved_rule(facts: dict[str, Any], rule: Rule | None, default: Rule) -> Rule:
