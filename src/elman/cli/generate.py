@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
         model, (unread, state) = loaded.model, _beginning(loaded, prompt, args.state)
     generator = torch.Generator(device).manual_seed(args.seed)
     text = loaded.recipe.data.text
-    printer = _Printer(text, prompt, raw=args.raw)
+    printer = None if args.json else _Printer(text, prompt, raw=args.raw)
     words: list[str] = []
     drawn = generate(model, unread, state, sampling, generator)
     for symbol, before in itertools.islice(drawn, args.tokens):
@@ -87,11 +87,11 @@ def run(args: argparse.Namespace) -> int:
         word = loaded.vocabulary.words[symbol]
         if args.json or args.save_state:
             words.append(word)
-        if not args.json:
+        if printer is not None:
             printer.write(word)
     if args.save_state:
         states.save(args.save_state, loaded, state, unread, stream)
-    if args.json:
+    if printer is None:
         show.print_json({"prompt": prompt, "words": words, "text": detokenise(words, text), "seed": args.seed})
     else:
         printer.end()
