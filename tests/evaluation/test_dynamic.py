@@ -2,9 +2,9 @@ import copy
 
 import numpy as np
 import pytest
-import small
 import torch
 
+import small
 from elman.data.windows import EvaluationWindows, TrainingWindows
 from elman.errors import UserError
 from elman.evaluation.cache import CacheRule, NeuralCache

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-import small
 import torch
 
+import small
 from elman.data.windows import EvaluationWindows
 from elman.errors import UserError
 from elman.evaluation.dynamic import DynamicModel, Rule, adaptive_stream
