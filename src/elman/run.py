@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,10 +90,15 @@ class Run:
 
     def score(self, lines: Sequence[str], *, document: bool = False) -> Iterator[tuple[list[str], np.ndarray]]:
         """The tokens of every sentence, and their log-probabilities (nats)."""
-        sentences = list(encode_lines(lines, self.vocabulary, self.recipe.data.text))
         score = score_document if document else score_sentences
-        scored = score(self.model, (ids for _, ids in sentences), self.first)
-        yield from zip((words for words, _ in sentences), scored, strict=True)
+        return self.score_by(lines, lambda sentences: score(self.model, sentences, self.first))
+
+    def score_by(
+        self, lines: Sequence[str], score: Callable[[list[np.ndarray]], Iterator[np.ndarray]]
+    ) -> Iterator[tuple[list[str], np.ndarray]]:
+        """As `score`, by a function of the sentences' ids, such as `AdaptiveStream.score_all`."""
+        sentences = list(encode_lines(lines, self.vocabulary, self.recipe.data.text))
+        yield from zip((words for words, _ in sentences), score([ids for _, ids in sentences]), strict=True)
 
     def begin(self) -> State:
         """The state of one text that has not begun."""

@@ -223,7 +223,7 @@ def test_what_is_left_at_its_default_is_not_in_a_digest():
     assert plain["training"]["clip"] == 0.5
     assert "constraint" not in plain["training"]
     assert plain["model"]["core"] == {
-        "kind": "stack", "sizes": [8, 8], "weight_drop": 0.2, "between_dropout": 0.1, "output_dropout": 0.1,
+        "kind": "stack", "sizes": (8, 8), "weight_drop": 0.2, "between_dropout": 0.1, "output_dropout": 0.1,
     }  # fmt: skip
 
 

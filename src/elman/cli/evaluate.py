@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elman.cli import options, show
+from elman.cli import adapting, options, show
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         metavar="W",
         help="with --ensemble: a weight a member, the n-gram last (default: equal)",
     )
+    adapting.add_methods(parser)
     options.add_json(parser)
     options.add_machine(parser)
     parser.set_defaults(run=run)
@@ -57,11 +58,13 @@ def run(args: argparse.Namespace) -> int:
     options.at_least(0, "--warm-up", args.warm_up)
     if not args.ensemble and (args.ngram or args.weights):
         raise UserError("--ngram and --weights belong to --ensemble; add it")
-    rows = [_ensemble(args, device)] if args.ensemble else [_one(folder, args, device) for folder in args.folders]
+    adapting.require_method(args)
+    one = _one if args.method == "static" else adapting.evaluate
+    rows = [_ensemble(args, device)] if args.ensemble else [one(folder, args, device) for folder in args.folders]
     if args.json:
         show.print_json(rows[0] if len(rows) == 1 else rows)
         return 0
-    title = f"{rows[0]['data']}, context {rows[0]['context']}"
+    title = f"{rows[0]['data']}, context {rows[0]['context']}, {rows[0]['method']}"
     show.print_figures(title, "run", [{"name": row["run"], **row} for row in rows])
     return 0
 

@@ -1,11 +1,12 @@
 """elman generate."""
 
 import argparse
+import itertools
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elman.cli import options
+from elman.cli import adapting, options, states
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     )
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the draws (default: 0)")
     parser.add_argument("--unk", action="store_true", help="allow <unk> to be drawn")
-    parser.add_argument("--state", type=Path, metavar="FILE", help="begin from a state that --save-state wrote")
+    parser.add_argument(
+        "--state", "--load-state", type=Path, metavar="FILE", help="begin from a state that --save-state wrote"
+    )
     parser.add_argument("--save-state", type=Path, metavar="FILE", help="write the state after the last token")
     parser.add_argument("--raw", action="store_true", help="print tokens as they are, separated by spaces")
     music = parser.add_argument_group("music", "of a run on music; --seed and --temperature hold there too")
@@ -46,6 +49,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     music.add_argument("--steps", type=int, metavar="N", help="how many steps to draw (default: 128)")
     music.add_argument("--prompt-midi", type=Path, metavar="FILE", help="a MIDI file to go on from; it is repeated")
     music.add_argument("--tempo", type=float, metavar="Q", help="quarter notes a minute in the file (default: 120)")
+    adapting.add_online(parser, "the prompt")
     options.add_json(parser)
     options.add_machine(parser)
     parser.set_defaults(run=run)
@@ -84,25 +88,28 @@ def write_text(args: argparse.Namespace) -> int:
     )
     sampling.check()
     prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
-    read, state = _beginning(loaded, prompt, args.state)
+    adapting.require_adapt(args)
+    stream = adapting.begin(args, loaded, args.state) if args.adapt else None
+    if stream is not None:
+        stream.score(loaded.encode(prompt))
+        model, unread, state = stream.model, stream.unread, stream.state
+    else:
+        model, (unread, state) = loaded.model, _beginning(loaded, prompt, args.state)
     generator = torch.Generator(device).manual_seed(args.seed)
     text = loaded.recipe.data.text
-    printer = _Printer(text, prompt, raw=args.raw)
+    printer = None if args.json else _Printer(text, prompt, raw=args.raw)
     words: list[str] = []
-    last = read[-1]
-    for count, (symbol, before) in enumerate(generate(loaded.model, read, state, sampling, generator)):
-        state = before
-        if count == tokens:
-            break
-        last = symbol
+    drawn = generate(model, unread, state, sampling, generator)
+    for symbol, before in itertools.islice(drawn, tokens):
+        unread, state = [symbol], before
         word = loaded.vocabulary.words[symbol]
         if args.json or args.save_state:
             words.append(word)
-        if not args.json:
+        if printer is not None:
             printer.write(word)
     if args.save_state:
-        _save_state(args.save_state, loaded, state, last)
-    if args.json:
+        states.save(args.save_state, loaded, state, unread, stream)
+    if printer is None:
         show.print_json({"prompt": prompt, "words": words, "text": detokenise(words, text), "seed": args.seed})
     else:
         printer.end()
@@ -136,25 +143,10 @@ class _Printer:
 def _beginning(loaded: "Run", prompt: str, state_file: Path | None) -> "tuple[list[int], State]":
     if state_file is None:
         return [loaded.first, *loaded.encode(prompt)], loaded.begin()
-    from elman.learning import checkpoint
     from elman.state import rebuild
 
-    tensors, facts = checkpoint.load(state_file)
-    if facts.get("vocabulary") != loaded.vocabulary.digest or facts.get("recipe") != loaded.recipe.title:
-        raise UserError(f"{state_file}: the state of another model; it was saved from {facts.get('run', 'elsewhere')}")
-    names = (tensors[str(index)].to(loaded.device) for index in range(len(tensors)))
-    return [facts["last"], *loaded.encode(prompt)], rebuild(loaded.begin(), names)
-
-
-def _save_state(path: Path, loaded: "Run", state: "State", last: int) -> None:
-    from elman.learning import checkpoint
-    from elman.state import leaves
-
-    tensors = {str(index): leaf for index, leaf in enumerate(leaves(state))}
-    facts = {
-        "vocabulary": loaded.vocabulary.digest,
-        "recipe": loaded.recipe.title,
-        "run": str(loaded.path),
-        "last": last,
-    }
-    checkpoint.save(path, tensors, facts)
+    tensors, facts = states.load(state_file, loaded)
+    if "rule" in facts:
+        raise UserError(f"{state_file}: saved by a stream that adapts; add --adapt to go on with it")
+    leaves = (tensors[str(index)].to(loaded.device) for index in range(len(tensors)))
+    return [*facts["unread"], *loaded.encode(prompt)], rebuild(loaded.begin(), leaves)

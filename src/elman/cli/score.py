@@ -5,9 +5,10 @@ import csv
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from elman.cli import options
+from elman.cli import adapting, options, states
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +35,13 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         "--format", choices=["tsv", "jsonl"], default="tsv", help="tab-separated (default) or JSON lines"
     )
     parser.add_argument("--json", action="store_const", const="jsonl", dest="format", help="the same as --format jsonl")
+    parser.add_argument(
+        "--load-state", type=Path, metavar="FILE", help="with --adapt: go on where --save-state left a text"
+    )
+    parser.add_argument(
+        "--save-state", type=Path, metavar="FILE", help="with --adapt: write state and adapted weights at the end"
+    )
+    adapting.add_online(parser, "the text, as one document")
     options.add_machine(parser)
     parser.set_defaults(run=run)
 
@@ -43,14 +51,18 @@ def run(args: argparse.Namespace) -> int:
     from elman.run import load
 
     device = options.use_machine(args)
+    adapting.require_adapt(args, "load_state", "save_state")
     loaded = load(args.folder, device)
     lines = options.read_lines(args.file)
     known = loaded.vocabulary.ids
     fold = loaded.recipe.data.text.lowercase
     rows = by_token if args.by == "token" else by_sentence
     write = _tsv if args.format == "tsv" else _jsonl
-    scored = loaded.score(lines, document=args.document)
+    stream = adapting.begin(args, loaded, args.load_state) if args.adapt else None
+    scored = loaded.score(lines, document=args.document) if stream is None else loaded.score_by(lines, stream.score_all)
     write(rows(scored, lambda word: (word.lower() if fold else word) not in known))
+    if stream is not None and args.save_state is not None:
+        states.save(args.save_state, loaded, stream.state, stream.unread, stream)
     return 0
 
 

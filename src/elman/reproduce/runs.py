@@ -133,7 +133,7 @@ class Store:
 
 
 def essence(value: Any) -> Any:
-    """A record as plain values, without what it leaves at its default: so a new key with a default changes no digest."""
+    """A record as plain values, without what it leaves at its default: a new key with a default changes no digest."""
     if not isinstance(value, msgspec.Struct):
         return msgspec.to_builtins(value, str_keys=True)
     kept: dict[str, Any] = {"kind": value.__struct_config__.tag}

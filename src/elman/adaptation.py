@@ -1,0 +1,139 @@
+"""Evaluation of a run by a model that adapts to what it reads: dynamic evaluation, the neural cache, or both."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import torch
+
+from elman.data.corpus import Split
+from elman.data.windows import EvaluationWindows
+from elman.evaluation.cache import CacheRule, NeuralCache
+from elman.evaluation.dynamic import DynamicModel, Reading, Rule, adaptive_stream, read_static
+from elman.evaluation.figures import figures
+from elman.evaluation.gradient_statistics import COLUMNS, SEGMENT, Statistics, gradient_statistics, kept_statistics
+from elman.evaluation.online import AdaptiveStream
+from elman.evaluation.perplexity import Score
+from elman.files import write_atomic
+from elman.learning.checkpoint import digest_of
+from elman.learning.snapshot import model_tensors
+from elman.run import Run
+from elman.state import State
+
+Advance = Callable[[int, int], None]
+"""Told (parts done, parts in all)."""
+
+Saved = tuple[dict[str, torch.Tensor], dict[str, Any]]
+"""Tensors and facts of a state file."""
+
+Reader = Callable[[torch.Tensor, torch.Tensor, State], Reading]
+
+STATIC_LENGTH = 70
+"""Steps read at once where nothing is learnt; the figures do not depend on it."""
+
+
+class Method(msgspec.Struct, frozen=True, kw_only=True):
+    """How a text is evaluated; without a rule the weights stay, without a cache the model is alone."""
+
+    rule: Rule | None = None
+    cache: CacheRule | None = None
+
+    @property
+    def name(self) -> str:
+        """static, dynamic, cache or dynamic+cache."""
+        parts = [name for name, part in (("dynamic", self.rule), ("cache", self.cache)) if part is not None]
+        return "+".join(parts) or "static"
+
+    @property
+    def segment(self) -> int:
+        """How many tokens are read at once."""
+        return STATIC_LENGTH if self.rule is None else self.rule.segment
+
+
+def statistics(run: Run, tokens: int | None = None, advance: Advance | None = None) -> Statistics:
+    """Gradient statistics of a run over its training text, kept in the run folder for the next time.
+
+    Args:
+        run: whose model; its training text must still be where data.json says.
+        tokens: read only so many tokens from the beginning of the text; None: all.
+        advance: told (segments done, segments in all).
+
+    """
+    train = run.corpus().split("train")
+    text = train.tokens[:tokens]
+    facts = {
+        "model": digest_of(model_tensors(run.model)),
+        "text": train.sha256,
+        "tokens": len(text),
+        "columns": COLUMNS,
+        "segment": SEGMENT,
+    }
+    path = run.path / "gradient-statistics.safetensors"
+    return kept_statistics(path, facts, lambda: gradient_statistics(run.model, text, advance), run.device)
+
+
+def reader(run: Run, rule: Rule | None, gradients: Statistics | None = None) -> Reader:
+    """What scores a segment and, where there is a rule, learns from it afterwards; the run's model stays as it is."""
+    if rule is None:
+        return lambda inputs, targets, state: read_static(run.model, inputs, targets, state)
+    return DynamicModel(run.model, rule, gradients).read
+
+
+def adaptive_reading(
+    run: Run, rule: Rule, saved: Saved | None = None, gradients: Statistics | None = None
+) -> AdaptiveStream:
+    """A stream that adapts to what it reads, from its beginning or from where it was saved."""
+    stream = AdaptiveStream(run.model, rule, gradients, run.first)
+    if saved is not None:
+        stream.restore(*saved)
+    return stream
+
+
+def method_figures(
+    run: Run,
+    split: Split,
+    method: Method,
+    gradients: Statistics | None = None,
+    *,
+    skip_first: bool = False,
+    advance: Advance | None = None,
+) -> dict[str, Any]:
+    """The figures of a split as results.json holds them, with the method and its settings.
+
+    Args:
+        run: the trained model.
+        split: the text, read as one stream.
+        method: how.
+        gradients: from `statistics`, for the rule "rms".
+        skip_first: do not count the first token.
+        advance: told (windows done, windows in all).
+
+    """
+    windows = EvaluationWindows(split.tokens, run.first, length=method.segment, skip_first=skip_first)
+    cache = None if method.cache is None else NeuralCache(method.cache)
+    total, count = 0.0, 0
+    parts = adaptive_stream(reader(run, method.rule, gradients), run.model, windows, cache)
+    for done, (log_prob, _) in enumerate(parts, start=1):
+        total -= log_prob.double().sum().item()
+        count += len(log_prob)
+        if advance is not None:
+            advance(done, windows.num_windows)
+    return {
+        **figures(Score(total, count), split),
+        "context": "carried",
+        "streams": 1,
+        "warm_up": 0,
+        "method": method.name,
+        "settings": msgspec.to_builtins(method),
+    }
+
+
+def record(run: Run, row: dict[str, Any]) -> None:
+    """Write a row of the best model to results.json, in place of the one of its split and method; others stay."""
+    path = run.path / "results.json"
+    rows = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    new = {**row, "model": "best"}
+    key = ("split", "method", "model")
+    others = [old for old in rows if [old.get(part) for part in key] != [new[part] for part in key]]
+    write_atomic(path, json.dumps([*others, new], indent=1, ensure_ascii=False) + "\n")

@@ -1,0 +1,88 @@
+"""The neural cache: what followed similar hidden states in the recent past is likely to follow again."""
+
+import math
+
+import msgspec
+import torch
+from torch import Tensor
+
+from elman.errors import UserError
+
+
+class CacheRule(msgspec.Struct, frozen=True, kw_only=True):
+    """The cache of Grave et al. 2017, defaults as AWD-LSTM's on PTB (Merity et al. 2018, section 6).
+
+        p(y) = (1 - weight) p_model(y) + weight p_cache(y)
+        p_cache(y) ~ sum over the window's (h_i, x_{i+1}) of [x_{i+1} = y] exp(theta h_t . h_i)      (eqs 2, 3)
+
+    Attributes:
+        weight: lambda, the cache's share.
+        theta: how much more similar states count.
+        window: how many positions the cache holds.
+
+    """
+
+    weight: float = 0.1
+    theta: float = 1.0
+    window: int = 500
+
+    def check(self) -> None:
+        """Raises UserError where a value is out of range."""
+        if not 0 <= self.weight < 1:
+            raise UserError(f"--cache-weight is {self.weight:g}; it must be 0 or more and below 1")
+        if not 0 <= self.theta < math.inf:
+            raise UserError(f"--cache-theta is {self.theta:g}; it must be 0 or more")
+        if self.window < 1:
+            raise UserError(f"--cache-window is {self.window}; it must be 1 or more")
+
+
+class NeuralCache:
+    """The last `window` pairs of a hidden state and the symbol that followed it, of one stream."""
+
+    def __init__(self, rule: CacheRule) -> None:
+        self.rule = rule
+        self._count = 0
+
+    def read(self, log_prob: Tensor, hidden: Tensor, targets: Tensor) -> Tensor:
+        """Mix the cache into the model's log-probabilities, then store the positions.
+
+        Every position sees the `window` positions before it and neither itself nor a later one, so the result does
+        not depend on how a text is cut.
+
+        Args:
+            log_prob: of the targets under the model (nats), [n].
+            hidden: the last level at these positions, [n, D].
+            targets: the symbols that follow, [n].
+
+        Returns:
+            log-probabilities [n]; the model's own where the cache is still empty.
+
+        """
+        parts = [part.split(self.rule.window) for part in (log_prob, hidden, targets)]
+        return torch.cat([self._read(*part) for part in zip(*parts, strict=True)])
+
+    @torch.no_grad()
+    def _read(self, log_prob: Tensor, hidden: Tensor, targets: Tensor) -> Tensor:
+        window, size = self.rule.window, len(targets)
+        if not self._count:
+            self._states = hidden.new_zeros(window, hidden.shape[1])
+            self._symbols = targets.new_zeros(window)
+        now = torch.arange(self._count, self._count + size, device=targets.device)
+        # What a slot of the ring holds is the last position before now[0] that falls on it.
+        slots = torch.arange(window, device=targets.device)
+        stored = now[0] - 1 - (now[0] - 1 - slots) % window
+        at = torch.cat([stored, now])
+        symbols = torch.cat([self._symbols, targets])
+        similarity = self.rule.theta * (hidden @ torch.cat([self._states, hidden]).t())
+        visible = (at >= 0) & (at < now[:, None]) & (at >= now[:, None] - window)
+        similarity = similarity.masked_fill(~visible, -torch.inf)
+        right = similarity.masked_fill(symbols != targets[:, None], -torch.inf)
+        cached = right.logsumexp(1) - similarity.logsumexp(1)
+        mixed = torch.logaddexp(log_prob + math.log1p(-self.rule.weight), cached + _log(self.rule.weight))
+        self._states[now % window], self._symbols[now % window] = hidden, targets
+        self._count += size
+        return torch.where(now > 0, mixed, log_prob)
+
+
+def _log(weight: float) -> float:
+    return math.log(weight) if weight else -math.inf

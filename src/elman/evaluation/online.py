@@ -1,0 +1,113 @@
+"""A stream that is read piece by piece by a model that adapts to it, and that can be stopped and gone on with."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import torch
+from torch import Tensor
+
+from elman.errors import UserError
+from elman.evaluation.dynamic import DynamicModel, Reading, Rule
+from elman.evaluation.gradient_statistics import Statistics
+from elman.learning import snapshot
+from elman.model import LanguageModel
+from elman.state import rebuild
+
+
+class AdaptiveStream:
+    """One text, scored and learnt from in segments, however it arrives.
+
+    The model learns when a segment is full, so cutting the text elsewhere changes nothing: what is left of a segment
+    waits, already scored, for the next piece.
+
+    Args:
+        model: the trained model; it stays as it is.
+        rule: how to learn.
+        statistics: of the gradients, for the rule "rms".
+        first: the symbol that precedes the text.
+
+    """
+
+    def __init__(self, model: LanguageModel, rule: Rule, statistics: Statistics | None, first: int) -> None:
+        self.dynamic = DynamicModel(model, rule, statistics)
+        self.state = model.begin(1)
+        self.before, self.waiting = first, np.empty(0, dtype=np.int64)
+
+    @property
+    def model(self) -> LanguageModel:
+        """The model as it has become."""
+        return self.dynamic.model
+
+    @property
+    def unread(self) -> list[int]:
+        """The symbols to read from `state` on, to be where the text is: never empty."""
+        return [self.before, *self.waiting.tolist()]
+
+    def score(self, tokens: np.ndarray | Sequence[int]) -> np.ndarray:
+        """The log-probability (nats) of each token, float32 [n], each under a model that has not seen it."""
+        parts = [np.empty(0, dtype=np.float32)]
+        remaining = np.asarray(tokens, dtype=np.int64)
+        while len(remaining):
+            room = self.dynamic.rule.segment - len(self.waiting)
+            new, remaining = remaining[:room], remaining[room:]
+            segment = np.concatenate([self.waiting, new])
+            if len(new) == room:
+                log_prob, _, self.state = self._read(segment)
+                self.before, self.waiting = int(segment[-1]), segment[:0]
+            else:
+                log_prob, _, _ = self._read(segment, learn=False)
+                self.waiting = segment
+            parts.append(log_prob[-len(new) :, 0].float().cpu().numpy())
+        return np.concatenate(parts)
+
+    def score_all(self, sentences: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
+        """As `elman.evaluation.scoring.score_document`; segments run across the ends of sentences."""
+        return map(self.score, sentences)
+
+    def _read(self, segment: np.ndarray, *, learn: bool = True) -> Reading:
+        targets = torch.tensor(segment, device=self.model.device).unsqueeze(1)
+        inputs = torch.tensor([self.before, *segment[:-1]], device=self.model.device).unsqueeze(1)
+        read = self.dynamic.read if learn else self.dynamic.look
+        return read(inputs, targets, self.state)
+
+    def saved(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """What the rest of the text depends on besides `state` and `unread`: the adapted weights and the rule."""
+        weights = snapshot.model_tensors(self.model)
+        rule = msgspec.to_builtins(self.dynamic.rule)
+        return {f"weights/{name}": tensor for name, tensor in weights.items()}, {"rule": rule}
+
+    def restore(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
+        """Go on from the tensors and facts of a state file; without weights in it, from the trained ones."""
+        state = {name: tensor for name, tensor in tensors.items() if "/" not in name}
+        self.state = rebuild(self.state, (state[str(index)].to(self.model.device) for index in range(len(state))))
+        weights = {name.removeprefix("weights/"): tensor for name, tensor in tensors.items() if "/" in name}
+        with torch.no_grad():
+            for name, parameter in self.model.named_parameters() if weights else ():
+                parameter.copy_(weights[name])
+        self.before, *waiting = facts["unread"]
+        self.waiting = self.waiting[:0]
+        self.score(waiting)
+
+
+def saved_rule(facts: dict[str, Any], rule: Rule | None, default: Rule) -> Rule:
+    """The rule to go on with: that of the file, which may not be changed on the way.
+
+    Raises:
+        UserError: another rule is asked for.
+
+    """
+    if "rule" not in facts:
+        return rule or default
+    kept = msgspec.convert(facts["rule"], Rule)
+    if rule is not None and rule != kept:
+        raise UserError(
+            f"--load-state: the stream adapts by {_shown(kept)}, not by {_shown(rule)}; leave the options of the rule"
+            " out, or begin a new stream"
+        )
+    return kept
+
+
+def _shown(rule: Rule) -> str:
+    return " ".join(f"{name}={value}" for name, value in msgspec.to_builtins(rule).items())
