@@ -8,6 +8,7 @@ import torch
 
 from elman import config
 from elman.build import build_model, build_objective
+from elman.data.corpus import TextOptions
 from elman.recipe_book import find, resolve, shipped
 
 RECIPES = {path.relative_to("recipes").with_suffix("").as_posix(): recipe for path, recipe in shipped()}
@@ -22,7 +23,7 @@ WORDS = {
     "music": 93,
     "reproduce": 3_000,
 }
-TEXT = {"one-billion-word": config.TextOptions(min_count=3)}
+TEXT = {"one-billion-word": TextOptions(min_count=3)}
 
 DOC_TABLES = {
     "ptb": [
@@ -96,7 +97,7 @@ def test_paper_scale_says_where_it_comes_from(name):
     assert recipe.citation
     assert recipe.notes
     assert recipe.data.corpus == corpus
-    assert recipe.data.text == TEXT.get(corpus, config.TextOptions(vocabulary_from="all"))
+    assert recipe.data.text == TEXT.get(corpus, TextOptions(vocabulary_from="all"))
     assert recipe.evaluation.skip_first == (corpus not in TEXT)
     if name != "ptb/bengio-window":
         expected = recipe.expected

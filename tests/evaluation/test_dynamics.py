@@ -3,6 +3,7 @@
 import json
 import math
 
+import msgspec
 import pytest
 import torch
 
@@ -26,7 +27,7 @@ def runs(tmp_path_factory):
     kinds = {"constrained": {"constraint": constraint}, "clipped": {"log_spectrum": True}}
     for name, keys in kinds.items():
         made = toy.recipe(optimiser={"kind": "sgd", "lr": 1.0}, log_every=3, **keys)
-        raw = config.msgspec.to_builtins(made, str_keys=True)
+        raw = msgspec.to_builtins(made, str_keys=True)
         raw["model"]["core"]["cell"] = {"kind": "gru", "reset": "before"}
         experiment = Experiment(config.parse_recipe(raw, "toy"), base / name, data=corpus)
         experiment.train()

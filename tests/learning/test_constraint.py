@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import pytest
 import torch
 
@@ -38,8 +39,8 @@ BOUNDS = {"subspace": 0.8, "truncated": 2.0, "svd": 0.8, "orthogonal": 1.0, "spe
 
 def recipe(kind, cell="gru-before", **training):
     made = toy.recipe(constraint=KINDS[kind], optimiser={"kind": "sgd", "lr": 2.0}, **training)
-    raw = json.loads(json.dumps(config.msgspec.to_builtins(made, str_keys=True)))
-    raw["model"]["core"]["cell"] = config.msgspec.to_builtins(CELLS[cell])
+    raw = json.loads(json.dumps(msgspec.to_builtins(made, str_keys=True)))
+    raw["model"]["core"]["cell"] = msgspec.to_builtins(CELLS[cell])
     return parse_recipe(raw, "toy")
 
 
