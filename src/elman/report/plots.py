@@ -126,8 +126,7 @@ def _scale(axes: Axes, plot: Plot) -> None:
     if low > 0 and high / low > _LOG_FROM[plot.quantity]:
         axes.set_yscale("log")
         axes.set_ylim(low / 1.12, high * 1.12)
-        narrow = high / low < 30
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7) if narrow else (1, 2, 5)))
+        axes.yaxis.set_major_locator(_log_ticks(high / low))
         axes.yaxis.set_minor_locator(NullLocator())
         axes.yaxis.set_minor_formatter(NullFormatter())
     elif plot.quantity in _LOSSES:
@@ -135,6 +134,13 @@ def _scale(axes: Axes, plot: Plot) -> None:
     elif low >= 0:
         axes.set_ylim(0, high * 1.08 or 1)
     axes.yaxis.set_major_formatter(FuncFormatter(_tick))
+
+
+def _log_ticks(ratio: float) -> LogLocator:
+    """More within a power of ten the fewer powers there are; of many only some."""
+    if ratio > 1e4:
+        return LogLocator(numticks=7)
+    return LogLocator(subs=(1, 1.5, 2, 3, 5, 7) if ratio < 30 else (1, 2, 5))
 
 
 def _tick(value: float, _: int | None = None) -> str:
