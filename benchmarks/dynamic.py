@@ -5,9 +5,7 @@ import torch
 import whole
 from elman.evaluation.dynamic import DynamicModel, Rule
 
-options = whole.arguments(
-    "Seconds, memory and share of the peak of scoring one segment and learning from it."
-)
+options = whole.arguments("Seconds, memory and share of the peak of scoring one segment and learning from it.")
 _, model = whole.model_of(options)
 statistics = {name: 1e-4 * torch.rand_like(parameter) for name, parameter in model.named_parameters()}
 learner = DynamicModel(model, Rule(segment=options.length), statistics)
