@@ -122,10 +122,14 @@ def test_a_stream_in_two_parts_is_the_stream(capsys, run, tmp_path):
     two = scores("two", "--load-state", files["state"])
     assert one + two == pytest.approx(whole, abs=2e-6)
     assert two != pytest.approx(scores("two"), abs=1e-3)
-    line = complaint(capsys, "score", run, files["two"], "--adapt", "--lr", "1e-3", "--load-state", files["state"])
+    line = complaint(
+        capsys, "score", run, files["two"], "--adapt", *QUICK, "--lr", "1e-3", "--load-state", files["state"]
+    )
     assert line.startswith("--load-state: the stream adapts by kind=rms lr=0.01")
+    assert main(["score", str(run), str(files["two"]), "--adapt", "--load-state", str(files["state"])]) == 2
+    assert "other gradient statistics; give --statistics-tokens 600" in capsys.readouterr().err
     assert "add --adapt to go on" in complaint(capsys, "generate", run, "--state", files["state"])
-    assert main(["generate", str(run), "--adapt", "--load-state", str(files["state"]), "--tokens", "3"]) == 0
+    assert main(["generate", str(run), "--adapt", *QUICK, "--load-state", str(files["state"]), "--tokens", "3"]) == 0
 
 
 def test_generation_adapts_to_its_prompt_and_goes_on(capsys, run, tmp_path):
@@ -188,3 +192,9 @@ def test_damaged_tuning(capsys, run, content):
     (run / "tuning.json").write_text(content)
     line = complaint(capsys, "evaluate", run, "--method", "cache", "--tune")
     assert line == f"{run}/tuning.json: damaged; remove it, and tuning begins anew"
+
+
+def test_damaged_results(capsys, run):
+    (run / "results.json").write_text("[1]")
+    line = complaint(capsys, "evaluate", run, "--method", "cache")
+    assert line == f"{run}/results.json: damaged; restore or remove the file"

@@ -9,6 +9,7 @@ import torch
 
 from elman.data.corpus import Split
 from elman.data.windows import EvaluationWindows
+from elman.errors import UserError
 from elman.evaluation.cache import CacheRule, NeuralCache
 from elman.evaluation.dynamic import DynamicModel, Reading, Rule, adaptive_stream, read_static
 from elman.evaluation.figures import figures
@@ -130,10 +131,18 @@ def method_figures(
 
 
 def record(run: Run, row: dict[str, Any]) -> None:
-    """Write a row of the best model to results.json, in place of the one of its split and method; others stay."""
+    """Write a row of the best model to results.json, in place of the one of its split and method; others stay.
+
+    Raises:
+        UserError: the file is damaged.
+
+    """
     path = run.path / "results.json"
-    rows = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
     new = {**row, "model": "best"}
     key = ("split", "method", "model")
-    others = [old for old in rows if [old.get(part) for part in key] != [new[part] for part in key]]
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+        others = [old for old in rows if [old.get(part) for part in key] != [new[part] for part in key]]
+    except (ValueError, TypeError, AttributeError):
+        raise UserError(f"{path}: damaged; restore or remove the file") from None
     write_atomic(path, json.dumps([*others, new], indent=1, ensure_ascii=False) + "\n")

@@ -56,6 +56,10 @@ def begin(args: argparse.Namespace, loaded: "Run", state_file: Path | None) -> "
     from elman.evaluation.online import saved_rule
 
     saved = None if state_file is None else states.load(state_file, loaded)
+    if saved is not None and saved[1].get("statistics_tokens", args.statistics_tokens) != args.statistics_tokens:
+        before = saved[1]["statistics_tokens"]
+        right = "leave --statistics-tokens out" if before is None else f"give --statistics-tokens {before}"
+        raise UserError(f"{state_file}: the stream adapts by other gradient statistics; {right}")
     given = any(getattr(args, name) is not None for name in RULE[:-1])
     rule = saved_rule({} if saved is None else saved[1], _rule(args) if given else None, _rule(args))
     return adaptive_reading(loaded, rule, saved, _statistics(args, loaded, rule))

@@ -108,7 +108,7 @@ def write_text(args: argparse.Namespace) -> int:
         if printer is not None:
             printer.write(word)
     if args.save_state:
-        states.save(args.save_state, loaded, state, unread, stream)
+        states.save(args.save_state, loaded, state, unread, stream, args.statistics_tokens)
     if printer is None:
         show.print_json({"prompt": prompt, "words": words, "text": detokenise(words, text), "seed": args.seed})
     else:

@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     scored = loaded.score(lines, document=args.document) if stream is None else loaded.score_by(lines, stream.score_all)
     write(rows(scored, lambda word: (word.lower() if fold else word) not in known))
     if stream is not None and args.save_state is not None:
-        states.save(args.save_state, loaded, stream.state, stream.unread, stream)
+        states.save(args.save_state, loaded, stream.state, stream.unread, stream, args.statistics_tokens)
     return 0
 
 

@@ -13,8 +13,15 @@ if TYPE_CHECKING:
     from elman.state import State
 
 
-def save(path: Path, loaded: "Run", state: "State", unread: list[int], stream: "AdaptiveStream | None") -> None:
-    """Write the state, the symbols to be read from it on, and what a stream that adapts has learnt."""
+def save(
+    path: Path,
+    loaded: "Run",
+    state: "State",
+    unread: list[int],
+    stream: "AdaptiveStream | None",
+    statistics_tokens: int | None,
+) -> None:
+    """Write the state, the symbols to be read from it on, and what a stream that adapts has learnt and learns by."""
     from elman.learning import checkpoint
     from elman.state import leaves
 
@@ -28,7 +35,7 @@ def save(path: Path, loaded: "Run", state: "State", unread: list[int], stream: "
     tensors = {str(index): leaf for index, leaf in enumerate(leaves(state))}
     if stream is not None:
         adapted, rule = stream.saved()
-        tensors, facts = tensors | adapted, facts | rule
+        tensors, facts = tensors | adapted, facts | rule | {"statistics_tokens": statistics_tokens}
     checkpoint.save(path, tensors, facts)
 
 
