@@ -16,12 +16,18 @@ The library lays its weights out on every call, which one step does not repay, a
 outgrow the cache. For GRUs there is no choice to make on the CPU: the library's runs at half the speed.
 """
 
+import torch
 from torch import Tensor
 
 from elman.kernels import product
 
 HIDDEN_SIZE = 1100
 """From this width on the hoisted form serves."""
+
+
+def keeps_workspace(xs: Tensor) -> bool:
+    """The library's flag `train`: cuDNN goes back only through what ran with it. No dropout depends on it here."""
+    return xs.device.type == "cuda" and torch.is_grad_enabled()
 
 
 def library_lstm(xs: Tensor, hidden_size: int) -> bool:

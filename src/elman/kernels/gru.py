@@ -12,6 +12,7 @@ from torch import Tensor
 
 from elman.cells.cell import LayerState, Weights
 from elman.kernels import product
+from elman.kernels.dispatch import keeps_workspace
 from elman.kernels.once import differentiable_once
 
 
@@ -57,7 +58,7 @@ def _vendor(weights: Weights, xs: Tensor, h: Tensor) -> Tensor:
     zero = weights.input.new_zeros(len(weights.input))
     biases = [zero if bias is None else bias for bias in (weights.input_bias, weights.hidden_bias)]
     parameters = [weights.input, weights.hidden, *biases]
-    return torch.gru(xs, h[None], parameters, True, 1, 0.0, False, False, False)[0]
+    return torch.gru(xs, h[None], parameters, True, 1, 0.0, keeps_workspace(xs), False, False)[0]
 
 
 def _from_inputs(xs: Tensor, w_x: Tensor, bias: Tensor | None) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from elman.cells.cell import LayerState, Weights
 from elman.kernels import product
-from elman.kernels.dispatch import library_lstm
+from elman.kernels.dispatch import keeps_workspace, library_lstm
 from elman.kernels.once import differentiable_once
 
 
@@ -50,7 +50,7 @@ def _library(weights: Weights, xs: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor
     zero = weights.input.new_zeros(len(weights.input))
     biases = [zero if bias is None else bias for bias in (weights.input_bias, weights.hidden_bias)]
     parameters = [weights.input, weights.hidden, *biases]
-    outputs, _, c = torch.lstm(xs, [h[None], c[None]], parameters, True, 1, 0.0, False, False, False)
+    outputs, _, c = torch.lstm(xs, [h[None], c[None]], parameters, True, 1, 0.0, keeps_workspace(xs), False, False)
     return outputs, c[0]
 
 
