@@ -86,8 +86,8 @@ def _planned(planned: "Plan") -> str:
 
 
 def _minutes(minutes: float) -> str:
-    if minutes < 1:
-        return "less than a minute"
+    if minutes < 1.5:
+        return "about a minute or less"
     if minutes < 120:
         return f"about {minutes:.0f} minutes"
     return f"about {minutes / 60:,.0f} hours" if minutes < 72 * 60 else f"about {minutes / 1440:,.0f} days"
