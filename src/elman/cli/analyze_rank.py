@@ -24,14 +24,8 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         " singular values are also written as JSON beside the page.",
     )
     parser.add_argument("folders", metavar="RUN", nargs="+", type=Path, help="run folders; several share one plot")
-    parser.add_argument(
-        "--data", metavar="TEXT", help="another text, read with the run's vocabulary (default: its own)"
-    )
-    parser.add_argument("--split", default="test", metavar="S", help="train, valid or test (default: test)")
+    options.add_split(parser, "another text, read with the run's vocabulary (default: its own)")
     parser.add_argument("--max-tokens", type=int, metavar="N", help="only the first N tokens of the split")
-    parser.add_argument(
-        "--streams", type=int, default=1, metavar="N", help="columns read side by side: faster (default: 1)"
-    )
     parser.add_argument(
         "--method",
         choices=["gram", "exact", "randomised"],

@@ -17,11 +17,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     )
     parser.add_argument("a", metavar="A", type=Path, help="a run folder")
     parser.add_argument("b", metavar="B", type=Path, help="a run folder with the same vocabulary")
-    parser.add_argument("--data", metavar="TEXT", help="another text (default: that of A)")
-    parser.add_argument("--split", default="test", metavar="S", help="train, valid or test (default: test)")
-    parser.add_argument(
-        "--streams", type=int, default=1, metavar="N", help="columns read side by side: faster (default: 1)"
-    )
+    options.add_split(parser, "another text (default: that of A)")
     options.add_json(parser)
     options.add_machine(parser)
     parser.set_defaults(run=run)

@@ -21,13 +21,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         " several runs are averaged.",
     )
     parser.add_argument("folders", metavar="RUN", nargs="+", type=Path, help="run folders")
-    parser.add_argument(
-        "--data", metavar="DATA", help="another text, read with the run's vocabulary, or other music (default: its own)"
-    )
-    parser.add_argument("--split", default="test", metavar="S", help="train, valid or test (default: test)")
-    parser.add_argument(
-        "--streams", type=int, default=1, metavar="N", help="columns read side by side: faster (default: 1)"
-    )
+    options.add_split(parser, "another text, read with the run's vocabulary, or other music (default: its own)")
     parser.add_argument(
         "--warm-up",
         type=int,

@@ -53,6 +53,15 @@ def add_run(parser: argparse.ArgumentParser, help: str = "a run folder, as `elma
     parser.add_argument("folder", metavar="RUN", type=Path, help=help)
 
 
+def add_split(parser: argparse.ArgumentParser, data: str) -> None:
+    """--data, --split and --streams; `data` says what another text is for."""
+    parser.add_argument("--data", metavar="DATA", help=data)
+    parser.add_argument("--split", default="test", metavar="S", help="train, valid or test (default: test)")
+    parser.add_argument(
+        "--streams", type=int, default=1, metavar="N", help="columns read side by side: faster (default: 1)"
+    )
+
+
 def at_least(minimum: float, name: str, value: float | None) -> None:
     """Raises UserError where a number is too small."""
     if value is not None and value < minimum:

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
-import elman
 from elman.cores.stack import Stack
 from elman.errors import UserError
 from elman.evaluation.dynamics import decay_rate, state_decay
-from elman.files import write_atomic
 from elman.report import plots
+from elman.report.analysis import Figure, Section, Table, require_file_name, write_page
+from elman.report.drawing import SERIES
 from elman.report.folder import RunFolder, read_folder
 from elman.report.metrics import Train
 from elman.report.plots import Curve, Mark, Plot
@@ -64,12 +63,9 @@ def write_dynamics(
         UserError: a folder is not a run, or its model has no recurrent layers.
 
     """
+    page = require_file_name(Path(folders[0]) / "dynamics.html" if out is None else out)
     found = [examine(Path(folder), device, trials=trials, steps=steps, kick=kick) for folder in folders]
-    page = Path(folders[0]) / "dynamics.html" if out is None else out
-    if page.is_dir():
-        raise UserError(f"{page} is a folder; give the name of a file with --out, such as {page / 'dynamics.html'}")
-    write_atomic(page, render(found).encode(errors="replace"))
-    return page, found
+    return write(page, found), found
 
 
 def examine(folder: Path, device: torch.device, *, trials: int, steps: int, kick: float) -> Dynamics:
@@ -110,20 +106,39 @@ def summary(found: Dynamics) -> dict[str, Any]:
     return {"run": found.name, "success": found.success, "verdict": found.verdict, **plain, "norms": found.norms}
 
 
-def render(found: Sequence[Dynamics]) -> str:
-    """The page as text."""
-    environment = Environment(
-        loader=PackageLoader("elman.report", ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    drawn = [(plot, plots.draw(plot)) for plot in figures(found) if not plots.is_empty(plot)]
+def write(out: Path, found: Sequence[Dynamics]) -> Path:
+    """The page of what was found."""
     finished = [one.success for one in found if one.success is not None]
-    return environment.get_template("dynamics.html").render(
-        found=found,
-        plots=drawn,
-        rate=(sum(finished), len(finished)),
-        colours=len(plots.SERIES),
-        version=elman.__version__,
+    verdict = "No run is finished."
+    if finished:
+        verdict = (
+            f"{sum(finished)} of {len(finished)} finished runs succeeded: the validation loss of every epoch stayed"
+            " below that of the untrained model."
+        )
+    header = ["run", "training", "decay a step", "largest radius of J", "largest gradient norm"]
+    rows = [
+        [one.name, one.verdict, *map(_number, (one.decay_rate, one.largest_radius, one.largest_norm))] for one in found
+    ]
+    note = (
+        "In the figures of one run: first colour the spectral radius of J = W/4 + I/2, second the gradient norm before"
+        " clipping. Dots: s with the norm chosen for the step; thin line: with the other norm."
     )
+    legend = [(one.name, index % len(SERIES)) for index, one in enumerate(found)]
+    drawn = [Figure(plot.title, plots.draw(plot)) for plot in figures(found) if not plots.is_empty(plot)]
+    return write_page(
+        out,
+        kind="Dynamics",
+        title=", ".join(one.name for one in found),
+        verdict=verdict,
+        sections=[
+            Section("Training", tables=[Table("", header, rows)]),
+            Section("Figures, after Kanai's thesis, Figs 3.2 to 3.5", [note], legend, drawn),
+        ],
+    )
+
+
+def _number(value: float) -> str:
+    return "\N{EN DASH}" if math.isnan(value) else f"{value:.4g}"
 
 
 def figures(found: Sequence[Dynamics]) -> list[Plot]:
