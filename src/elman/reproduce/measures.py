@@ -11,7 +11,7 @@ from elman.cores.stack import Stack
 from elman.data.windows import Span, TrainingWindows
 from elman.evaluation.bottleneck import find_rank
 from elman.learning.bptt import bptt
-from elman.reproduce.claim import Measure, Measurement
+from elman.reproduce.claim import Axes, Measure, Measurement
 from elman.run import load
 
 RANK_TOKENS = 6_000
@@ -84,7 +84,7 @@ RANK = Measure(
     {"rank": "numerical rank", "d + 2": "bound of log-softmax, d + 2", "words": "words"},
     rank,
     minutes=0.5,
-    curve=("singular values", "index"),
+    curve=Axes("singular values", "index"),
 )
 
 GRADIENTS = Measure(
@@ -92,5 +92,5 @@ GRADIENTS = Measure(
     {"lowest / top": "gradient norm, lowest layer / top", "layer 1": "layer 1", "layer 2": "layer 2"},
     gradients,
     minutes=0.2,
-    curve=("gradient norm", "layer"),
+    curve=Axes("gradient norm", "layer"),
 )
