@@ -276,7 +276,8 @@ def test_computations_are_made_once_and_kept(tmp_path, monkeypatch, capsys):
     """Arms that train nothing: a function of the seed, whose result is kept until its file is removed."""
     calls = []
 
-    def compute(seed):
+    def compute(seed, data):
+        assert data is None
         calls.append(seed)
         return Measurement({"error": 1.0 / seed}, {"curve": [1.0, 0.5]})
 

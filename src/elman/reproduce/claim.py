@@ -29,9 +29,9 @@ class Measurement(NamedTuple):
 
 
 class Computation(NamedTuple):
-    """What needs no trained run: a function of the seed, and about how many minutes it takes."""
+    """What needs no run of a recipe: a function of the seed and of --data, and about how many minutes it takes."""
 
-    function: Callable[[int], Measurement]
+    function: Callable[[int, str | None], Measurement]
     minutes: float
 
 

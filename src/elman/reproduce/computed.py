@@ -15,7 +15,7 @@ class PlannedComputation:
 
     Attributes:
         label: of the arm.
-        seed: what it is computed from.
+        seed, data: what it is computed from; --data, or None.
         computation: the function.
         path: where its result is kept; remove the file, and it is computed anew.
 
@@ -23,6 +23,7 @@ class PlannedComputation:
 
     label: str
     seed: int
+    data: str | None
     computation: Computation
     path: Path
 
@@ -40,7 +41,7 @@ class PlannedComputation:
         """The result, computed if it is not there; one that is not finite is not kept."""
         if self.done:
             return read_measurement(self.path)
-        measurement = self.computation.function(self.seed)
+        measurement = self.computation.function(self.seed, self.data)
         keep_measurement(self.path, measurement)
         return measurement
 

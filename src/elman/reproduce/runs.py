@@ -105,12 +105,19 @@ class Store:
         planned = dict[str, list[Planned]]()
         for label, source in sources.items():
             if isinstance(source, Computation):
-                folder = self.out / "computed" / (claim.name if scale == "lab" else f"{claim.name}-{scale}")
-                places = {seed: folder / f"{_file_name(label)}-{seed}.json" for seed in seeds}
-                planned[label] = [PlannedComputation(label, seed, source, path) for seed, path in places.items()]
+                planned[label] = [self._computation(claim, scale, label, seed, source) for seed in seeds]
             else:
                 planned[label] = [self.place(label, recipe_of(source, seed)) for seed in seeds]
         return planned
+
+    def _computation(
+        self, claim: Claim, scale: Scale, label: str, seed: int, computation: Computation
+    ) -> PlannedComputation:
+        """A computation, and where its result is kept: apart for each scale and --data."""
+        folder = self.out / "computed" / (claim.name if scale == "lab" else f"{claim.name}-{scale}")
+        digest = "" if self.data is None else "-" + hashlib.sha256(self.data.encode()).hexdigest()[:8]
+        path = folder / f"{_file_name(label)}-{seed}{digest}.json"
+        return PlannedComputation(label, seed, self.data, computation, path)
 
     def place(self, label: str, recipe: Recipe) -> PlannedRun:
         """Where the run of a recipe is or will be."""
