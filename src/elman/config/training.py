@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from elman.config.optimisation import SGD, Adam, Constant, Cosine, Decay, Plateau, RMSprop, Steps, Window
+from elman.config.optimisation import SGD, Adam, Constant, Cosine, Decay, Memory, Plateau, RMSprop, Steps, Window
 from elman.config.record import NonNegative, Positive, PositiveFloat, Rate, Record, Tagged
 
 
@@ -77,6 +77,7 @@ class FineTune(Record, frozen=True):
 class Training(Record, frozen=True):
     """How the weights are found.
 
+    `memory`: starting small: stages of a memory that is cut off after a few words; then comes the whole memory.
     `log_spectrum`: sigma_1 of W_hh and the spectral radius of J at each logged step; None: with a constraint.
     """
 
@@ -85,6 +86,7 @@ class Training(Record, frozen=True):
     batch_size: Positive = 20
     slices: Positive = 1
     window: Window = Window()
+    memory: tuple[Memory, ...] = ()
     loss: Literal["mean", "sum"] = "mean"
     schedule: Constant | Decay | Plateau | Steps | Cosine = Constant()
     averaging: NonMonotone | Immediate | Exponential | None = None
