@@ -26,6 +26,7 @@ LAYERS = (
     ("tasks", "adaptation"),
     ("estimate", "ensemble", "experiment", "tuning"),
     ("report",),
+    ("grammatical",),
     ("reproduce",),
     ("cli", "__main__"),
 )
