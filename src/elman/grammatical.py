@@ -99,7 +99,9 @@ def _of_each_depth(drawn: Sequence[Sentence]) -> list[Sentence]:
     """The first sentence of depth 0, 1 and 2 that has a dependency across as many levels."""
     found = []
     for depth in range(3):
-        across = (one for one in drawn if one.depth == max([link.levels for link in one.dependencies], default=0) == depth)
+        across = (
+            one for one in drawn if one.depth == max([link.levels for link in one.dependencies], default=0) == depth
+        )
         found += list(islice(across, 1))
     return found
 

@@ -6,7 +6,21 @@ import sys
 from collections.abc import Sequence
 
 from elman import __version__
-from elman.cli import analyze, compare, data, demo, evaluate, generate, grammar, info, recipes, report, reproduce, score, train
+from elman.cli import (
+    analyze,
+    compare,
+    data,
+    demo,
+    evaluate,
+    generate,
+    grammar,
+    info,
+    recipes,
+    report,
+    reproduce,
+    score,
+    train,
+)
 from elman.errors import UserError
 
 COMMANDS = (demo, train, evaluate, generate, score, compare, analyze, grammar, reproduce, report, info, data, recipes)

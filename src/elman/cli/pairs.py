@@ -29,6 +29,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def evaluate(args: argparse.Namespace, device: "torch.device") -> int:
     """Judge all pairs and print a table by phenomenon for every run."""
     from elman.data.minimal_pairs import read_pairs
+    from elman.evaluation.pairs import by_field
     from elman.run import load
 
     options.require_none(args, ("data", "ensemble", "ngram", "weights", "skip_first", "warm_up"), "--pairs")
@@ -38,7 +39,11 @@ def evaluate(args: argparse.Namespace, device: "torch.device") -> int:
     found: list[dict[str, Any]] = []
     for folder in args.folders:
         rows = _judge(load(folder, device), pairs, folder)
-        found.append({"run": str(folder), "phenomena": [row.facts() for row in rows]})
+        fields = by_field(rows)
+        facts = {"phenomena": [row.facts() for row in rows], "fields": [row.facts() for row in fields]}
+        found.append({"run": str(folder), **facts})
+        if not args.json and fields:
+            show.print_table(f"{folder}: minimal pairs by field", _HEADER, [_cells(row) for row in fields])
         if not args.json:
             show.print_table(f"{folder}: minimal pairs", _HEADER, [_cells(row) for row in rows])
     if args.json:

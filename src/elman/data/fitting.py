@@ -1,4 +1,4 @@
-"""Ordinary text for a vocabulary whose text was tokenised elsewhere: the tokens that its training text would have had."""
+"""Ordinary text for a vocabulary that was made elsewhere: the tokens that its training text would have had."""
 
 import re
 from collections.abc import Iterator

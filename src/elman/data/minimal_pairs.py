@@ -1,6 +1,6 @@
 """Minimal pairs: a grammatical sentence and one that differs from it by what makes it ungrammatical.
 
-Three kinds of files: BLiMP's JSON lines (Warstadt et al. 2020), Linzen's sentences with a `.gold` file beside the `.text`
+Three kinds of files: BLiMP's JSON lines (Warstadt et al. 2020), Linzen's sentences with a `.gold` file beside `.text`
 (Linzen, Dupoux & Goldberg 2016), and tab-separated good, bad and, where it is given, phenomenon.
 """
 
@@ -49,7 +49,9 @@ def _files(name: str) -> list[Path]:
         return [path]
     found = [one for one in sorted(path.iterdir()) if one.suffix in (".jsonl", ".gold", ".tsv")]
     if not found:
-        raise UserError(f"{path}: no file of pairs in this folder; give .jsonl (BLiMP), .text with .gold (Linzen) or .tsv")
+        raise UserError(
+            f"{path}: no file of pairs in this folder; give .jsonl (BLiMP), .text with .gold (Linzen) or .tsv"
+        )
     return found
 
 
@@ -96,14 +98,18 @@ def _linzen(text: Path, gold: Path) -> Iterator[Pair]:
     for number, (sentence, answer) in enumerate(zip(sentences, answers, strict=True), start=1):
         cells, words = answer.split("\t"), sentence.split()
         if len(cells) != 4 or not (cells[0].isdigit() and cells[3].isdigit()):
-            raise UserError(f"{gold}:{number}: found {answer!r}; write: index TAB right form TAB wrong form TAB attractors")
+            raise UserError(
+                f"{gold}:{number}: found {answer!r}; write: index TAB right form TAB wrong form TAB attractors"
+            )
         index, right, wrong, attractors = int(cells[0]), cells[1], cells[2], int(cells[3])
         if index >= len(words) or words[index] != right:
             found = repr(words[index]) if index < len(words) else f"only {len(words)} words"
             raise UserError(f"{gold}:{number}: word {index} of the sentence should be {right!r}, found {found}")
         before = " ".join(words[:index])
         kind = f"{attractors} attractor{'' if attractors == 1 else 's'}"
-        yield Pair(f"{before} {right}", f"{before} {wrong}", kind, "subject-verb agreement", whole=False, tokenised=True)
+        yield Pair(
+            f"{before} {right}", f"{before} {wrong}", kind, "subject-verb agreement", whole=False, tokenised=True
+        )
 
 
 def _table(path: Path) -> Iterator[Pair]:

@@ -58,7 +58,7 @@ class Line(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """What the model says along a sentence: log-probabilities [N+1, V] and hidden states [N+1, H], `<eos>` read first."""
+    """What a model says along a sentence, `<eos>` read first: log-probabilities [N+1, V], hidden states [N+1, H]."""
 
     log_probs: np.ndarray
     states: np.ndarray

@@ -1,4 +1,4 @@
-"""Accuracy on minimal pairs: is the grammatical sentence the more probable one?"""
+"""Accuracy on minimal pairs: how often the grammatical sentence is the more probable one."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -84,14 +84,16 @@ def code(pairs: Sequence[Pair], vocabulary: Vocabulary, options: TextOptions) ->
 
 def _code(pair: Pair, vocabulary: Vocabulary, options: TextOptions) -> Coded:
     end = [EOS] if pair.whole and vocabulary.eos is not None else []
-    sides, unknown = [], set()
+    sides: list[npt.NDArray[np.int32]] = []
+    unknown: set[tuple[int, str]] = set()
     for text in (pair.good, pair.bad):
         words = text.split() if pair.tokenised and options.tokenisation == "words" else fit(text, vocabulary, options)
         if not words:
             raise UserError(f"{pair.phenomenon}: the sentence {text!r} has no token that the model could read")
         unknown |= {(at, word) for at, word in enumerate(words) if word not in vocabulary.ids}
         sides.append(vocabulary.encode([*words, *end]))
-    return Coded(pair.phenomenon, pair.field, *sides, len(unknown), np.array_equal(*sides))
+    good, bad = sides
+    return Coded(pair.phenomenon, pair.field, good, bad, len(unknown), np.array_equal(good, bad))
 
 
 def judge_pairs(coded: Sequence[Coded], score: Scorer) -> list[Row]:
@@ -105,6 +107,23 @@ def judge_pairs(coded: Sequence[Coded], score: Scorer) -> list[Row]:
         groups.setdefault((pair.phenomenon, pair.field), []).append(index)
     rows = [_row(*names, coded, wins, members) for names, members in groups.items()]
     return [*rows, _row("all", "", coded, wins, range(len(coded)))]
+
+
+def by_field(rows: Sequence[Row]) -> list[Row]:
+    """The rows of phenomena added up by their field, where there are several."""
+    fields: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.field:
+            fields.setdefault(row.field, []).append(row)
+    return [_sum(field, found) for field, found in fields.items()] if len(fields) > 1 else []
+
+
+def _sum(field: str, rows: Sequence[Row]) -> Row:
+    accuracy, known = (
+        Proportion(sum(one.successes for one in each), sum(one.count for one in each))
+        for each in ([row.accuracy for row in rows], [row.known for row in rows])
+    )
+    return Row(field, "", sum(row.pairs for row in rows), sum(row.same for row in rows), accuracy, known)
 
 
 def _row(phenomenon: str, field: str, coded: Sequence[Coded], wins: npt.NDArray[np.bool_], of: Sequence[int]) -> Row:

@@ -1,7 +1,7 @@
 """Log-probabilities of many sentences, every beginning that they share computed once.
 
-Sentences in the order of their tokens make a tree of prefixes; its nodes of one depth are the columns of one step, and a
-node takes its state from its parent. Minimal pairs share what comes before they differ, and many pairs of a set begin
+Sentences in the order of their tokens make a tree of prefixes; its nodes of one depth are the columns of one step, and
+a node takes its state from its parent. Minimal pairs share what comes before they differ, and many pairs of a set begin
 alike. There is no padding, and one step has as many columns as there are nodes, which suits matrix products.
 """
 

@@ -1,13 +1,14 @@
 """A share of successes with its confidence interval."""
 
+import dataclasses
 import math
-from typing import NamedTuple
 
 Z = 1.959963984540054
 """Standard normal quantile of a two-sided 95 % interval."""
 
 
-class Proportion(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Proportion:
     """`successes` of `count`."""
 
     successes: int

@@ -10,6 +10,7 @@ from elman.reproduce.claims.functions import (
     SIGSOFTMAX_CHARACTERS,
     SIGSOFTMAX_WORDS,
 )
+from elman.reproduce.claims.grammar import BLIMP, ELMAN_AGREEMENT, STARTING_SMALL
 from elman.reproduce.claims.mixtures import BALANCE_LOSS, DOC_COMPONENTS, GRADIENT_SHORTCUT, MIXTURE_ACTIVATIONS
 from elman.reproduce.claims.music import MUSIC_NLL
 from elman.reproduce.claims.projection import MEMORY_NOISE, PROJECTION_COST, PROJECTION_RANK
@@ -36,6 +37,9 @@ CLAIMS: dict[str, Claim] = {
         GRADIENT_SHORTCUT,
         BALANCE_LOSS,
         ADAPTIVE_SIGSOFTMAX,
+        ELMAN_AGREEMENT,
+        STARTING_SMALL,
+        BLIMP,
     )
 }
 

@@ -64,7 +64,9 @@ class Sentence(NamedTuple):
 def annotate(grammar: Grammar, leaves: Sequence[Leaf]) -> Sentence:
     """The sentence of a parse."""
     nouns = {leaf.bond: at for at, leaf in enumerate(leaves) if leaf.symbol in grammar.nouns}
-    pairs = [(nouns[leaf.bond], at) for at, leaf in enumerate(leaves) if leaf.symbol in grammar.verbs and leaf.bond in nouns]
+    pairs = [
+        (nouns[leaf.bond], at) for at, leaf in enumerate(leaves) if leaf.symbol in grammar.verbs and leaf.bond in nouns
+    ]
     return Sentence(
         words=tuple(leaf.word for leaf in leaves),
         dependencies=tuple(_dependency(grammar, leaves, noun, verb) for noun, verb in pairs),

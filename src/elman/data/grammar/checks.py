@@ -1,5 +1,7 @@
 """What makes lines of rules a grammar: nothing undefined, nothing endless, verbs in pairs."""
 
+from collections.abc import Collection
+
 from elman.data.grammar.rules import Alternative, Grammar
 from elman.errors import UserError
 
@@ -71,7 +73,9 @@ def _start(name: str, heads: dict[str, list[str]], rules: dict[str, list[Alterna
 
 def _require_no_left_recursion(name: str, rules: dict[str, list[Alternative]], lines: dict[str, int]) -> None:
     """Else the first word of a symbol could not be found by writing it out."""
-    firsts = {left: {one.parts[0].symbol for one in found if one.parts[0].symbol in rules} for left, found in rules.items()}
+    firsts = {
+        left: {one.parts[0].symbol for one in found if one.parts[0].symbol in rules} for left, found in rules.items()
+    }
     for left in rules:
         reached, todo = set[str](), list(firsts[left])
         while todo:
@@ -96,14 +100,16 @@ def _require_an_end(
         ends |= grown
     for left in rules:
         if left not in ends:
-            raise UserError(f"{name}:{lines[left]}: {left} never comes to an end; give it an alternative of words alone")
+            raise UserError(
+                f"{name}:{lines[left]}: {left} never comes to an end; give it an alternative of words alone"
+            )
 
 
 def _all_in(alternative: Alternative, symbols: set[str]) -> bool:
     return all(part.symbol in symbols for part in alternative.parts)
 
 
-def _symbols(name: str, kind: str, bases: list[str], defined: dict[str, object]) -> frozenset[str]:
+def _symbols(name: str, kind: str, bases: list[str], defined: Collection[str]) -> frozenset[str]:
     found = {base: [symbol for symbol in defined if symbol.partition("[")[0] == base] for base in bases}
     for base, symbols in found.items():
         if not symbols:
@@ -119,7 +125,7 @@ def _partners(
     words: dict[str, dict[str, float]],
     lines: dict[str, int],
 ) -> dict[tuple[str, str], str]:
-    partners = {}
+    partners: dict[tuple[str, str], str] = {}
     for verb in sorted(verbs):
         base = verb.partition("[")[0]
         other = f"{base}[{values[1] if verb.endswith(f'[{values[0]}]') else values[0]}]"

@@ -1,8 +1,8 @@
 """What a grammar itself says of the next word: exact probabilities, summed over all parses of what was read.
 
 A parse in progress is a stack of symbols that are still to come. All stacks that fit the words so far are kept with
-their probabilities; the next word's probability is the share of stacks that can begin with it. Grammars are free of left
-recursion, so there are finitely many. (Stolcke 1995 does the same with Earley's chart.)
+their probabilities; the next word's probability is the share of stacks that can begin with it. Grammars have no left
+recursion, so the stacks are finitely many. Stolcke 1995 has the same from Earley's chart.
 """
 
 import functools
@@ -118,8 +118,8 @@ class Oracle:
 
     def _simple_shares(self) -> dict[str, float]:
         """The probability of every symbol to come to an end without an embedded clause, at depth 0."""
-        shares = {symbol: 1.0 for symbol in self.grammar.words} | {symbol: 0.0 for symbol in self.grammar.rules}
-        shares |= {symbol: 0.0 for symbol in self.grammar.embedding}
+        shares = dict.fromkeys(self.grammar.words, 1.0) | dict.fromkeys(self.grammar.rules, 0.0)
+        shares |= dict.fromkeys(self.grammar.embedding, 0.0)
         while True:
             change = 0.0
             for symbol in self.grammar.rules.keys() - self.grammar.embedding:

@@ -50,8 +50,8 @@ def _one(grammar: Grammar, wish: Wish, wanted: bool | None, draw: random.Random)
         return annotate(grammar, leaves)
     kind = {None: "", True: "complex ", False: "simple "}[wanted]
     raise UserError(
-        f"{grammar.name}: none of {_TRIES:,} sentences was a {kind}one within max_depth = {wish.max_depth} and max_length"
-        f" = {wish.max_length}; raise them, change the share of complex sentences, or the weights of the rules"
+        f"{grammar.name}: none of {_TRIES:,} sentences was a {kind}one within max_depth = {wish.max_depth} and"
+        f" max_length = {wish.max_length}; raise them, change the share of complex sentences, or the weights of the rules"
     )
 
 
@@ -85,6 +85,6 @@ def _derive(grammar: Grammar, wish: Wish, draw: random.Random) -> list[Leaf] | N
     if wish.max_length is not None:
         return None
     raise UserError(
-        f"{grammar.name}: a sentence did not end within {_SYMBOLS:,} symbols; lower the weights of recursive rules, or set"
-        " max_depth or max_length"
+        f"{grammar.name}: a sentence did not end within {_SYMBOLS:,} symbols; lower the weights of recursive rules, or"
+        " set max_depth or max_length"
     )

@@ -91,5 +91,15 @@ def _table(found: Iterable[Sentence]) -> Iterator[str]:
     yield "\t".join(COLUMNS)
     for number, sentence in enumerate(found, start=1):
         for one in sentence.dependencies:
-            cells = (number, one.noun, one.verb, one.right, one.wrong, one.number, one.depth, one.levels, one.attractors)
+            cells = (
+                number,
+                one.noun,
+                one.verb,
+                one.right,
+                one.wrong,
+                one.number,
+                one.depth,
+                one.levels,
+                one.attractors,
+            )
             yield "\t".join(map(str, cells))
