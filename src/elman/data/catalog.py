@@ -132,7 +132,8 @@ def locate_pairs(name: str) -> Path:
     folder = cache_folder() / "corpora" / name
     if not any(folder.glob("*.jsonl")):
         raise UserError(
-            f"{name}: these pairs are not here yet; run: elman data prepare {name} or put its .jsonl files into {folder}"
+            f"{name}: these pairs are not here yet; run: elman data prepare {name} or put its .jsonl files"
+            f" into {folder}"
         )
     return folder
 

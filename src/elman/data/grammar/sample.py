@@ -51,7 +51,7 @@ def _one(grammar: Grammar, wish: Wish, wanted: bool | None, draw: random.Random)
     kind = {None: "", True: "complex ", False: "simple "}[wanted]
     raise UserError(
         f"{grammar.name}: none of {_TRIES:,} sentences was a {kind}one within max_depth = {wish.max_depth} and"
-        f" max_length = {wish.max_length}; raise them, change the share of complex sentences, or the weights of the rules"
+        f" max_length = {wish.max_length}; raise them, or change the weights of the rules"
     )
 
 
