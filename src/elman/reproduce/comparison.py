@@ -56,7 +56,8 @@ class Comparison(ABC):
 class Ratio(Comparison):
     """The geometric mean over seeds of metric(a) / metric(b) lies between `low` and `high`.
 
-    `b_metric`: the metric of b where it is another, as when two metrics of one arm are compared. Judged by a paired t test on the logarithms; for perplexities these are nats a token.
+    Judged by a paired t test on the logarithms; for perplexities these are nats a token. `b_metric` is the metric of b
+    where it is another, as when two metrics of one arm are compared.
     """
 
     statement: str
