@@ -3,7 +3,7 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from elman.cli import options
 from elman.errors import UserError
@@ -88,7 +88,7 @@ def _write_states(args: argparse.Namespace, loaded: "Run", layers: list[int]) ->
 
     read = list(hidden_states(loaded, options.read_lines(args.file), layers, document=args.document))
     tokens = [token for words, _, _ in read for token in words]
-    arrays = {
+    arrays: dict[str, Any] = {
         "ids": np.concatenate([ids for _, ids, _ in read]).astype(np.int32),
         "sentence": np.repeat(np.arange(1, len(read) + 1, dtype=np.int32), [len(ids) for _, ids, _ in read]),
     }

@@ -64,7 +64,7 @@ def word_vectors(run: Run, side: str) -> Tensor:
         return model.encoder(torch.arange(len(run.vocabulary), device=run.device).unsqueeze(1))[:, 0]
     choice = model.output.choice
     if isinstance(choice, Flat | Tree | Mixtape | Monotone):
-        return choice.weight
+        return choice.weight.detach()
     kind = type(choice).__name__
     raise UserError(
         f"{run.path}: the output layer ({kind}) has no one vector for every word; give --vectors input instead"
