@@ -5,8 +5,6 @@ import pytest
 import torch
 
 import small
-from elman import config
-from elman.build import build_model
 from elman.evaluation import prediction
 from elman.evaluation.dynamic import Rule
 from elman.evaluation.online import AdaptiveStream
@@ -16,27 +14,13 @@ from elman.evaluation.scoring import score_document, score_sentences
 WORDS = 7
 DRAW = np.random.default_rng(0)
 SENTENCES = [DRAW.integers(0, WORDS, length) for length in (5, 1, 9, 3, 3)]
-COUNTS = (40, 30, 20, 10, 5, 2, 1)
-CHOICES = {
-    "adaptive": config.Adaptive(cutoffs=(3,)),
-    "tree": config.Tree(),
-    "rare-class": config.RareClass(threshold=3),
-    "monotone": config.Monotone(),
-}
 
 
 def built(name):
-    if name in small.CONTEXTS:
-        return small.model(name).eval()
-    recipe = config.Model(
-        encoder=config.Lookup(size=4),
-        core=config.Stack(sizes=(5, 4)),
-        output=config.Output(choice=CHOICES[name]),
-    )
-    return build_model(recipe, WORDS, COUNTS).double().eval()
+    return (small.model(name) if name in small.CONTEXTS else small.choice_model(name)).eval()
 
 
-@pytest.mark.parametrize("name", [*small.CONTEXTS, *CHOICES])
+@pytest.mark.parametrize("name", [*small.CONTEXTS, *small.CHOICES])
 def test_it_is_what_the_distribution_says(name, monkeypatch):
     monkeypatch.setattr(prediction, "LARGEST", 20)
     model = built(name)
