@@ -22,5 +22,5 @@ def test_it_is_the_fewest_edits(one, other):
 
 
 def test_rates_are_over_all_words():
-    assert word_error_rate([("a b".split(), "a c".split()), ([], ["d", "e"])]) == 0.75
+    assert word_error_rate([(["a", "b"], ["a", "c"]), ([], ["d", "e"])]) == 0.75
     assert math.isnan(word_error_rate([]))

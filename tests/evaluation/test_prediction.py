@@ -1,5 +1,7 @@
 """Predictions: probability, rank and entropy of every position, whatever the output layer and the batch."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -49,7 +51,7 @@ def test_scores_agree_with_those_without_ranks(name):
 
 def test_in_a_document_the_last_entropy_is_the_next_ones_first():
     predictions = list(predict_document(built("single"), SENTENCES, 0))
-    for one, after in zip(predictions, predictions[1:], strict=False):
+    for one, after in itertools.pairwise(predictions):
         assert one.entropy[-1] == pytest.approx(after.entropy[0], rel=1e-6)
 
 
@@ -60,5 +62,5 @@ def test_a_model_that_adapts_predicts_what_it_scores(name):
     predictions = list(AdaptiveStream(model, rule, None, first=0).predict_all(SENTENCES))
     for one, expected in zip(predictions, plain, strict=True):
         np.testing.assert_allclose(one.log_prob, expected, rtol=1e-5)
-    for one, after in zip(predictions, predictions[1:], strict=False):
+    for one, after in itertools.pairwise(predictions):
         assert one.entropy[-1] == pytest.approx(after.entropy[0], rel=1e-6)
