@@ -73,7 +73,7 @@ def test_every_verb_has_the_number_of_its_noun(name):
 def test_levels_and_depth_of_a_sentence_known_by_hand():
     """dogs who cat who boys see hears walk: the outer verb is two levels from its noun."""
     grammar = parse_grammar(TINY)
-    words = "dogs who cat who cats see hears see".split()
+    words = ["dogs", "who", "cat", "who", "cats", "see", "hears", "see"]
     symbols = ["N[pl]", "Who", "N[sg]", "Who", "N[pl]", "V[pl]", "V[sg]", "V[pl]"]
     bonds = [0, None, 1, None, 2, 2, 1, 0]
     clauses = [(), (0,), (0,), (0, 1), (0, 1), (0, 1), (0,), ()]
