@@ -47,7 +47,7 @@ def cells(options: argparse.Namespace) -> None:
     xs = torch.randn(STEPS, ROWS, SIZE)
     candidates: timing.Candidates = {}
     for name, recipe in CELLS.items():
-        layer = Layer(build_cell(recipe), SIZE, SIZE)
+        layer = Layer(build_cell(recipe), SIZE, SIZE, peepholes=name == "lstm, peepholes")
         for parameter in layer.parameters():
             torch.nn.init.normal_(parameter, 0, 0.05)
         candidates[name] = lambda layer=layer: _train(lambda: layer(xs, layer.begin(ROWS))[0], layer)
