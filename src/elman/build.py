@@ -6,6 +6,7 @@ from typing import assert_never
 
 from elman import config
 from elman.build_choice import build_choice
+from elman.build_encoder import build_encoder
 from elman.cells.cell import Cell
 from elman.cells.elman import elman
 from elman.cells.gru import GRU_RESET_AFTER, GRU_RESET_BEFORE
@@ -13,9 +14,6 @@ from elman.cells.lstm import LSTM, LSTM_1997, PEEPHOLE_LSTM
 from elman.cores.core import RecurrentCore
 from elman.cores.stack import Layer, Stack
 from elman.cores.window import FeedForwardWindow
-from elman.encoders.encoder import TokenEncoder
-from elman.encoders.frames import Frames
-from elman.encoders.lookup import Lookup
 from elman.errors import UserError
 from elman.initialisation import initialise
 from elman.model import LanguageModel
@@ -31,7 +29,9 @@ from elman.output.contexts import ContextLayer, Mixture, Single
 from elman.output.layer import OutputLayer
 
 
-def build_model(recipe: config.Model, num_words: int, counts: Sequence[int] | None = None) -> LanguageModel:
+def build_model(
+    recipe: config.Model, num_words: int, counts: Sequence[int] | None = None, words: Sequence[str] | None = None
+) -> LanguageModel:
     """The network of a recipe, initialised from torch's global random state.
 
     Args:
@@ -39,38 +39,19 @@ def build_model(recipe: config.Model, num_words: int, counts: Sequence[int] | No
         num_words: V, symbols of the vocabulary, or pitches of a frame.
         counts: how often each word was seen, falling, for outputs that treat frequent words otherwise; without them
             the frequencies are taken to follow Zipf's law.
+        words: the vocabulary, for encoders that read spelling; without it words are spelled as their numbers.
 
     Raises:
         UserError: parts that do not fit together.
 
     """
-    encoder = build_encoder(recipe.encoder, num_words, locked=recipe.masks == "locked")
+    encoder = build_encoder(recipe.encoder, num_words, words, locked=recipe.masks == "locked")
     core = build_core(recipe.core, encoder.size, locked=recipe.masks == "locked")
     contexts = build_contexts(recipe.output, core.dims)
     choice = build_choice(recipe.output, contexts.size, encoder, num_words, counts)
     model = LanguageModel(encoder, core, OutputLayer(contexts, choice))
     initialise(model, recipe.initialisation)
     return model
-
-
-def build_encoder(recipe: config.Lookup | config.Frames, num_inputs: int, *, locked: bool) -> TokenEncoder:
-    """From symbols, or frames of notes, to vectors."""
-    match recipe:
-        case config.Lookup():
-            return Lookup(
-                num_inputs,
-                recipe.size,
-                dropout=recipe.dropout,
-                word_dropout=recipe.word_dropout,
-                locked=locked,
-                scale=recipe.scale,
-            )
-        case config.Frames():
-            return Frames(
-                num_inputs, recipe.size, dropout=recipe.dropout, locked=locked, scale=recipe.scale, bias=recipe.bias
-            )
-        case _:
-            assert_never(recipe)
 
 
 def build_core(recipe: config.Stack | config.FeedForward, input_size: int, *, locked: bool) -> RecurrentCore:

@@ -182,8 +182,9 @@ def load_model(
             f" {facts['vocabulary'][:12]}, the file's {vocabulary.digest[:12]}); restore the vocabulary of the run"
         )
     with torch.random.fork_rng(devices=[]):
-        counts = vocabulary.counts if isinstance(vocabulary, Vocabulary) else None
-        model = build_model(recipe.model, len(vocabulary), counts).to(device)
+        known = vocabulary if isinstance(vocabulary, Vocabulary) else None
+        counts, words = (None, None) if known is None else (known.counts, known.words)
+        model = build_model(recipe.model, len(vocabulary), counts, words).to(device)
     expected = {name: tuple(tensor.shape) for name, tensor in snapshot.model_tensors(model).items()}
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     for name in sorted(expected.keys() | found.keys()):

@@ -6,7 +6,7 @@ names the key by its path.
 
 from elman.config.initialisation import Glorot, He, Identity, Init, Initialisation, Normal, Orthogonal, Uniform, Zeros
 from elman.config.model import Model
-from elman.config.network import GRU, LSTM, Elman, FeedForward, Frames, Lookup, Stack
+from elman.config.network import GRU, LSTM, Characters, Elman, FeedForward, Frames, Lookup, Stack
 from elman.config.optimisation import SGD, Adam, Constant, Cosine, Decay, Plateau, RMSprop, Steps, Window
 from elman.config.output import (
     NADE,
@@ -45,6 +45,7 @@ __all__ = [
     "Adam",
     "Adaptive",
     "Bernoulli",
+    "Characters",
     "Constant",
     "Cosine",
     "Data",

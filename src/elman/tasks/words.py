@@ -37,7 +37,7 @@ class Words(Task):
         self.recipe = recipe
         self.corpus = open_corpus(source, recipe.data.text, progress=progress)
         self.inputs, self.digest, self.source = self.corpus.vocabulary, self.corpus.digest, source
-        self.counts = self.corpus.vocabulary.counts
+        self.counts, self.words = self.corpus.vocabulary.counts, self.corpus.vocabulary.words
 
     @property
     def first(self) -> int:
