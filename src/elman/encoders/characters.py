@@ -1,7 +1,7 @@
 """Words by their spelling: character convolutions and highways (Kim, Jernite, Sontag & Rush 2016)."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,23 @@ from elman.kernels.linear import linear
 
 CHUNK = 4096
 """Words whose vectors are computed at once where no gradient is needed."""
+
+
+Version = list[tuple[int, int]]
+"""Where the parameters are and how often they have been changed in place."""
+
+
+class Kept:
+    """A tensor that is computed again when parameters have changed."""
+
+    def __init__(self) -> None:
+        self._of: tuple[Version, Tensor] | None = None
+
+    def get(self, version: Version, compute: Callable[[], Tensor]) -> Tensor:
+        """What was computed for `version`, or is now."""
+        if self._of is None or self._of[0] != version:
+            self._of = version, compute()
+        return self._of[1]
 
 
 class Characters(TokenEncoder):
@@ -63,19 +80,21 @@ class Characters(TokenEncoder):
         )
         self.bias = nn.Parameter(torch.zeros(self.size))
         self.highways = nn.ModuleList(Highway(self.size) for _ in range(highways))
-        self._begin_reading(self.words)
+        self._spellings = self._spell(self.words)
+        self._kept, self._kept_with_more = Kept(), Kept()
 
     def knowing(self, more: Sequence[str]) -> "Characters":
         """The same encoder, its parameters shared, that reads symbol V + i as the i-th of the strings `more`."""
         wider = copy.copy(self)
-        wider._begin_reading([*self.words, *more])
+        wider._spellings = self._spell([*self.words, *more])
+        wider._kept_with_more = Kept()  # the vectors of the vocabulary are kept in common
         return wider
 
     def forward(self, x: Tensor) -> Tensor:
         """Word ids [T, B] to vectors [T, B, E]."""
         if torch.is_grad_enabled():
             distinct, index = x.unique(return_inverse=True)
-            vectors = embedding(index, self._vectors(distinct, self._spelled(x.device)))
+            vectors = embedding(index, self._vectors(distinct, self._spellings_at(x.device)))
         else:
             vectors = embedding(x, self._all())
         drop = dropout.locked if self.locked else dropout.elementwise
@@ -86,30 +105,33 @@ class Characters(TokenEncoder):
 
         A character that no word of the vocabulary has is read as nothing.
         """
-        spellings = Spellings.of(words, self.alphabet, max(self.widths)).to(self.weight.device)
-        return self._chunked(spellings, highway=highway)
+        spellings = self._spell(words).to(self.weight.device)
+        return self._chunked(0, len(words), spellings, highway=highway)
 
-    def _begin_reading(self, words: Sequence[str]) -> None:
-        self._spellings = Spellings.of(words, self.alphabet, max(self.widths))
-        self._kept: tuple[list[tuple[int, int]], Tensor] | None = None
+    def _spell(self, words: Sequence[str]) -> Spellings:
+        return Spellings.of(words, self.alphabet, max(self.widths))
 
-    def _spelled(self, device: torch.device) -> Spellings:
+    def _spellings_at(self, device: torch.device) -> Spellings:
         if self._spellings.starts.device != device:
             self._spellings = self._spellings.to(device)
         return self._spellings
 
     def _all(self) -> Tensor:
-        """The vectors of every symbol, kept until a parameter is changed, in place or for another tensor."""
-        now = [(parameter.data_ptr(), parameter._version) for parameter in self.parameters()]
-        if self._kept is None or self._kept[0] != now:
-            self._kept = now, self._chunked(self._spelled(self.weight.device))
-        return self._kept[1]
+        """The vectors of every symbol."""
+        version = [(parameter.data_ptr(), parameter._version) for parameter in self.parameters()]
+        spellings, size = self._spellings_at(self.weight.device), len(self.words)
+        known = self._kept.get(version, lambda: self._chunked(0, size, spellings))
+        if len(spellings.starts) == size:
+            return known
+        return self._kept_with_more.get(
+            version, lambda: torch.cat([known, self._chunked(size, len(spellings.starts), spellings)])
+        )
 
-    def _chunked(self, spellings: Spellings, *, highway: bool = True) -> Tensor:
-        words = torch.arange(len(spellings.starts), device=self.weight.device)
-        if not len(words):
-            return self.weight.new_zeros(0, self.size)
-        return torch.cat([self._vectors(part, spellings, highway=highway) for part in words.split(CHUNK)])
+    def _chunked(self, start: int, stop: int, spellings: Spellings, *, highway: bool = True) -> Tensor:
+        """Vectors of the words from `start` to `stop`, a part of them at a time."""
+        words = torch.arange(start, stop, device=self.weight.device)
+        parts = [self._vectors(part, spellings, highway=highway) for part in words.split(CHUNK)]
+        return torch.cat(parts) if len(words) else self.weight.new_zeros(0, self.size)
 
     def _vectors(self, words: Tensor, spellings: Spellings, *, highway: bool = True) -> Tensor:
         """Vectors [n, E] of spelled words [n]."""

@@ -87,7 +87,7 @@ class Words(Task):
             {
                 **split_figures(
                     run.model,
-                    self.corpus.split(name),
+                    run.split(self.corpus, name),
                     self.first,
                     skip_first=self.recipe.evaluation.skip_first,
                     advance=advance,
