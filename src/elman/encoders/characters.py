@@ -12,6 +12,7 @@ from elman.encoders.encoder import TokenEncoder
 from elman.encoders.highway import Highway
 from elman.encoders.spelling import Alphabet, Spellings
 from elman.kernels.linear import linear
+from elman.kernels.segment import segment_max
 
 CHUNK = 4096
 """Words whose vectors are computed at once where no gradient is needed."""
@@ -140,7 +141,7 @@ class Characters(TokenEncoder):
         for width, weight in zip(self.widths, self.filters, strict=True):
             characters, count = spellings.windows(words, width)
             scores = linear(embedding(characters, table).flatten(1), weight)
-            found.append(torch.segment_reduce(scores, "max", lengths=count))
+            found.append(segment_max(scores, count))
         y = torch.tanh(torch.cat(found, dim=1) + self.bias)
         for layer in self.highways if highway else ():
             y = layer(y)
