@@ -29,6 +29,9 @@ WORDS = {
     "grammar": 24,
     "reproduce": 3_000,
 }
+PTB_CHARACTERS = 46
+"""Different characters in the words of the Penn Treebank."""
+
 TEXT = {"one-billion-word": TextOptions(min_count=3)}
 
 DOC_TABLES = {
@@ -51,6 +54,8 @@ PUBLISHED_SIZES = {
     "ptb/awd-lstm-doc-15-0-5-0": 22_849_120,
     "ptb/awd-lstm-doc-10-5-0-5": 22_373_120,
     "ptb/awd-lstm-doc-10-5-5-0": 23_325_120,
+    "ptb/char-small": 5_310_100,
+    "ptb/char-large": 19_367_950,
     "ptb/zaremba-medium": 19_775_200,
     "ptb/zaremba-large": 66_022_000,
     "ptb/variational-rhn": 32_082_040,
@@ -62,8 +67,10 @@ PUBLISHED_SIZES = {
 
 
 def num_parameters(name):
+    recipe, size = RECIPES[name].model, WORDS[name.split("/")[0]]
+    words = [chr(ord("a") + index % PTB_CHARACTERS) for index in range(size)]
     with torch.device("meta"):
-        model = build_model(RECIPES[name].model, WORDS[name.split("/")[0]])
+        model = build_model(recipe, size, words=words)
     parameters = list(model.parameters())
     assert all(parameter.is_meta for parameter in parameters)
     return sum(parameter.numel() for parameter in parameters)
@@ -111,7 +118,7 @@ def test_paper_scale_says_where_it_comes_from(name):
         expected = recipe.expected
         assert expected is not None
         assert expected.source
-        if corpus != "one-billion-word":
+        if corpus != "one-billion-word" and not name.startswith("ptb/char-"):
             assert (expected.test or expected.fine_tuned_test) < (expected.valid or expected.fine_tuned_valid)
 
 
@@ -153,6 +160,7 @@ def test_every_row_of_the_tables_is_there():
     rows |= {f"{corpus}/awd-lstm-{name}" for corpus in DOC_TABLES for name in [*FUNCTIONS, *MIXTURES]}
     rows |= {f"one-billion-word/adaptive-{name}" for name in ("softmax", "sigsoftmax")}
     rows |= {f"{corpus}/gru-constrained" for corpus in DOC_TABLES} | {"ptb/gru-clipped"}
+    rows |= {f"ptb/char-{size}{twin}" for size in ("small", "large") for twin in ("", "-word-twin")}
     assert rows | {"ptb/bengio-window", "ptb/variational-rhn-tied", "ptb/mogrifier"} == set(PAPER)
 
 
@@ -275,3 +283,11 @@ def test_a_highway_network_counts_as_zilly_does():
     """The input enters at the first depth only, and every gate has one bias."""
     embedding, size, depth = 10_000 * 830 + 10_000, 830, 10
     assert num_parameters("ptb/variational-rhn-tied") == embedding + 2 * size * size * (1 + depth) + 2 * size * depth
+
+
+def test_the_lab_character_model_has_sixty_per_cent_of_its_twin():
+    """The share that the memo on Kim et al. 2016 states; they differ in what words are read by, and in nothing else."""
+    share = num_parameters("ptb/lab-char") / num_parameters("ptb/lab-char-word-twin")
+    assert share == pytest.approx(0.6, abs=0.01)
+    changed = differences("ptb/lab-char", "ptb/lab-char-word-twin")
+    assert all(key.startswith(("model.encoder", "model.initialisation.embedding")) for key in changed)

@@ -16,6 +16,7 @@ from elman.reproduce.claims.mixtures import BALANCE_LOSS, DOC_COMPONENTS, GRADIE
 from elman.reproduce.claims.music import MUSIC_NLL
 from elman.reproduce.claims.projection import MEMORY_NOISE, PROJECTION_COST, PROJECTION_RANK
 from elman.reproduce.claims.rank import RANK_BOUND
+from elman.reproduce.claims.spelling import CHARACTER_AWARE, CHARACTER_AWARE_TWINS, OPEN_VOCABULARY
 
 CLAIMS: dict[str, Claim] = {
     claim.name: claim
@@ -43,6 +44,9 @@ CLAIMS: dict[str, Claim] = {
         ELMAN_AGREEMENT,
         STARTING_SMALL,
         BLIMP,
+        CHARACTER_AWARE,
+        CHARACTER_AWARE_TWINS,
+        OPEN_VOCABULARY,
     )
 }
 

@@ -38,7 +38,7 @@ class Words(Task):
         self.recipe = recipe
         self.corpus = open_corpus(source, recipe.data.text, progress=progress)
         self.inputs, self.digest, self.source = self.corpus.vocabulary, self.corpus.digest, source
-        self.counts = self.corpus.vocabulary.counts
+        self.counts, self.words = self.corpus.vocabulary.counts, self.corpus.vocabulary.words
 
     @property
     def first(self) -> int:
@@ -78,7 +78,7 @@ class Words(Task):
             {
                 **split_figures(
                     run.model,
-                    self.corpus.split(name),
+                    run.split(self.corpus, name),
                     self.first,
                     skip_first=self.recipe.evaluation.skip_first,
                     advance=advance,
