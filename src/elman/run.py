@@ -1,8 +1,9 @@
 """A run: the folder that training writes, and everything that can be asked of the model in it."""
 
 import functools
+import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from torch import Tensor
 
 from elman.build import build_model
 from elman.config import Recipe, load_recipe
+from elman.data import subwords
 from elman.data.corpus import Corpus, encode_lines, open_corpus
 from elman.data.pitches import Pitches
+from elman.data.tokeniser import Tokeniser
 from elman.data.vocabulary import Vocabulary
 from elman.data.windows import start_symbol
 from elman.errors import UserError
@@ -80,13 +83,28 @@ class Run:
     def corpus(self, data: str | Path | None = None, **options: Any) -> Corpus:
         """The run's corpus, or another one encoded with the run's vocabulary."""
         source = self.facts["source"] if data is None else data
-        return open_corpus(source, self.recipe.data.text, vocabulary=self.vocabulary, **options)
+        text, pieces = self.recipe.data.text, self.tokeniser.subwords
+        return open_corpus(source, text, vocabulary=self.vocabulary, subwords=pieces, **options)
+
+    @functools.cached_property
+    def tokeniser(self) -> Tokeniser:
+        """From lines to tokens and back."""
+        text = self.recipe.data.text
+        return Tokeniser(text, subwords.load(self.path) if text.tokenisation == "subwords" else None)
+
+    def sentences(self, lines: Iterable[str]) -> Iterator[tuple[list[str], np.ndarray]]:
+        """The tokens of every sentence, as they stand in the text, and their ids."""
+        return encode_lines(lines, self.vocabulary, self.recipe.data.text, self.tokeniser.subwords)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a piece of text, without an `<eos>` at its end; unknown words become `<unk>`."""
-        sentences = encode_lines(text.splitlines() or [""], self.vocabulary, self.recipe.data.text)
-        ids = [int(symbol) for _, sentence in sentences for symbol in sentence]
-        return ids[:-1] if ids and ids[-1] == self.vocabulary.eos else ids
+        """The ids of a piece of text, without an `<eos>` at its end; unknown words become `<unk>`.
+
+        With `eos = "exact"` every line feed is an `<eos>`, one at the end too.
+        """
+        exact = self.recipe.data.text.eos == "exact"
+        lines = io.StringIO(text, newline="\n") if exact else text.splitlines() or [""]
+        ids = [int(symbol) for _, sentence in self.sentences(lines) for symbol in sentence]
+        return ids[:-1] if ids and ids[-1] == self.vocabulary.eos and not exact else ids
 
     def score(self, lines: Sequence[str], *, document: bool = False) -> Iterator[tuple[list[str], np.ndarray]]:
         """The tokens of every sentence, and their log-probabilities (nats)."""
@@ -97,7 +115,7 @@ class Run:
         self, lines: Sequence[str], score: Callable[[list[np.ndarray]], Iterator[np.ndarray]]
     ) -> Iterator[tuple[list[str], np.ndarray]]:
         """As `score`, by a function of the sentences' ids, such as `AdaptiveStream.score_all`."""
-        sentences = list(encode_lines(lines, self.vocabulary, self.recipe.data.text))
+        sentences = list(self.sentences(lines))
         yield from zip((words for words, _ in sentences), score([ids for _, ids in sentences]), strict=True)
 
     def begin(self) -> State:

@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+import functools
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -53,10 +54,12 @@ def run(args: argparse.Namespace) -> int:
     device = options.use_machine(args)
     adapting.require_adapt(args, "load_state", "save_state")
     loaded = load(args.folder, device)
-    lines = options.read_lines(args.file)
+    options.write_any_text()
+    tokeniser = loaded.tokeniser
+    lines = options.read_lines(args.file, tokeniser.options)
     known = loaded.vocabulary.ids
-    fold = loaded.recipe.data.text.lowercase
-    rows = by_token if args.by == "token" else by_sentence
+    fold = tokeniser.options.lowercase
+    rows = by_token if args.by == "token" else functools.partial(by_sentence, text=tokeniser.text)
     write = _tsv if args.format == "tsv" else _jsonl
     stream = adapting.begin(args, loaded, args.load_state) if args.adapt else None
     scored = loaded.score(lines, document=args.document) if stream is None else loaded.score_by(lines, stream.score_all)
@@ -83,8 +86,10 @@ def by_token(scored: Scored, unknown: Callable[[str], bool]) -> Iterator[dict[st
             }
 
 
-def by_sentence(scored: Scored, unknown: Callable[[str], bool]) -> Iterator[dict[str, object]]:
-    """A row for every sentence."""
+def by_sentence(
+    scored: Scored, unknown: Callable[[str], bool], text: Callable[[list[str]], str] = " ".join
+) -> Iterator[dict[str, object]]:
+    """A row for every sentence; `text` puts its tokens together."""
     from elman.evaluation.scoring import surprisal
 
     for number, (words, log_probs) in enumerate(scored, start=1):
@@ -96,7 +101,7 @@ def by_sentence(scored: Scored, unknown: Callable[[str], bool]) -> Iterator[dict
             "log_prob": round(total, 6),
             "surprisal": round(float(surprisal([total])[0]), 6),
             "bits_per_token": round(float(surprisal([total / len(words)])[0]), 6),
-            "text": " ".join(words),
+            "text": text(words),
         }
 
 
