@@ -3,13 +3,12 @@
 import argparse
 import csv
 import functools
-import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from elman.cli import adapting, options, states
+from elman.cli import adapting, options, show, states
 
 if TYPE_CHECKING:
     import numpy as np
@@ -116,4 +115,4 @@ def _tsv(rows: Iterable[dict[str, object]]) -> None:
 
 def _jsonl(rows: Iterable[dict[str, object]]) -> None:
     for row in rows:
-        print(json.dumps(row, ensure_ascii=False))
+        show.print_json(row)

@@ -55,7 +55,7 @@ _COLUMNS = {
         "bits_per_token": ("bits/token", ".4f"),
         "bits_per_character": ("bits/char", ".4f"),
         "bits_per_byte": ("bits/byte", ".4f"),
-        "word_perplexity": ("ppl/word", ",.2f"),
+        "word_perplexity": ("ppl/word", ".5g"),
         "tokens": ("tokens", ","),
         "unknown": ("unknown", ","),
     },
