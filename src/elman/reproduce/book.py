@@ -2,22 +2,33 @@
 
 from elman.errors import UserError
 from elman.reproduce.claim import Claim
+from elman.reproduce.claims.constraint import GRADIENT_SPIKES, PERPLEXITY_BY_DELTA, STATE_DECAY, SUCCESS
 from elman.reproduce.claims.functions import (
     ADAPTIVE_SIGSOFTMAX,
+    CHARACTER_BOTTLENECK,
     RELU_FAILS,
     SIGMOID_VOCABULARY,
-    SIGSOFTMAX_CHARACTERS,
     SIGSOFTMAX_WORDS,
 )
 from elman.reproduce.claims.mixtures import BALANCE_LOSS, DOC_COMPONENTS, GRADIENT_SHORTCUT, MIXTURE_ACTIVATIONS
+from elman.reproduce.claims.music import MUSIC_NLL
+from elman.reproduce.claims.projection import MEMORY_NOISE, PROJECTION_COST, PROJECTION_RANK
 from elman.reproduce.claims.rank import RANK_BOUND
 
 CLAIMS: dict[str, Claim] = {
     claim.name: claim
     for claim in (
+        SUCCESS,
+        PERPLEXITY_BY_DELTA,
+        STATE_DECAY,
+        GRADIENT_SPIKES,
+        PROJECTION_RANK,
+        PROJECTION_COST,
+        MEMORY_NOISE,
+        MUSIC_NLL,
         RANK_BOUND,
         SIGSOFTMAX_WORDS,
-        SIGSOFTMAX_CHARACTERS,
+        CHARACTER_BOTTLENECK,
         SIGMOID_VOCABULARY,
         RELU_FAILS,
         MIXTURE_ACTIVATIONS,
@@ -27,6 +38,9 @@ CLAIMS: dict[str, Claim] = {
         ADAPTIVE_SIGSOFTMAX,
     )
 }
+
+RENAMED = {"sigsoftmax-characters": "character-bottleneck"}
+"""Names that claims had before."""
 
 
 def choose(name: str) -> list[Claim]:
@@ -38,6 +52,7 @@ def choose(name: str) -> list[Claim]:
     """
     if name == "all":
         return list(CLAIMS.values())
+    name = RENAMED.get(name, name)
     if name not in CLAIMS:
         raise UserError(
             f"there is no experiment {name}; `elman reproduce list` shows them: {', '.join(CLAIMS)}, or all"
