@@ -1,4 +1,4 @@
-"""Training steps of a character LSTM beside the plain PyTorch one, in turns: `python benchmarks/characters.py [PART ...]`.
+"""A character LSTM beside the plain PyTorch one, in turns: `python benchmarks/characters.py [PART ...]`.
 
 The network of the thesis's text8: characters of 128, one LSTM of 1024, softmax over 100 characters, Adam, batch 100,
 windows of 200. `step` is the whole training step (forward, backward, clipping, update) of both; `lstm` is the sequence
@@ -40,6 +40,7 @@ class Plain(nn.Module):
         self.output = nn.Linear(HIDDEN, CHARACTERS)
 
     def forward(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """The mean NLL."""
         outputs, _ = self.lstm(self.embedding(inputs))
         return cross_entropy(self.output(outputs).flatten(0, 1), targets.flatten())
 

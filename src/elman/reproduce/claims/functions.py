@@ -21,8 +21,8 @@ SIGSOFTMAX_WORDS = Claim(
 
 CHARACTER_BOTTLENECK = Claim(
     name="character-bottleneck",
-    sentence="on characters there are fewer symbols than dimensions, M < d, so softmax has no bottleneck: sigsoftmax and"
-    " softmax do not differ",
+    sentence="on characters, fewer symbols than dimensions (M < d), softmax has no bottleneck: sigsoftmax and softmax"
+    " do not differ",
     source="Kanai's thesis, Table 4.4",
     arms=tuple(
         Arm(name, Source(CHARACTERS, settings), Source(f"text8/lstm-{name}.toml"))
@@ -32,7 +32,7 @@ CHARACTER_BOTTLENECK = Claim(
     comparisons=(no_difference("test bits a character", "sigsoftmax", "softmax", margin=0.01),),
     metric="test bits a character",
     published={"softmax": "1.56 (text8)", "sigsoftmax": "1.56 (text8)"},
-    notes="Equal means within 1 % of the bits a character. At the lab it is Shakespeare in lower case, contexts of 128.",
+    notes="Equal means within 1 % of the bits a character. The lab has Shakespeare in lower case, contexts of 128.",
 )
 
 
