@@ -23,7 +23,7 @@ LAYERS = (
     ("learning",),
     ("evaluation", "generation"),
     ("run", "music"),
-    ("tasks", "adaptation"),
+    ("tasks", "adaptation", "questions"),
     ("tuning_grid",),
     ("estimate", "ensemble", "experiment", "tuning"),
     ("report",),

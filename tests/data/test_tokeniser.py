@@ -2,8 +2,6 @@
 
 # ruff: noqa: RUF001
 
-import itertools
-
 import msgspec
 import pytest
 from hypothesis import example, given, settings
@@ -17,6 +15,7 @@ from elman.data.subwords import Subwords, train
 from elman.data.text import read_passages
 from elman.data.tokeniser import Tokeniser
 from elman.data.vocabulary import EOS, Vocabulary
+from elman.data.word_starts import word_slices
 from elman.errors import UserError
 
 LINES = [
@@ -138,10 +137,8 @@ def test_word_starts(subwords):
         tokeniser = Tokeniser(exact(tokenisation), subwords)
         for line in ("the cat  sat", " the cat"):
             tokens = [*tokeniser.encode(line), EOS, *tokeniser.encode("dog")]
-            starts = tokeniser.word_starts(tokens)
-            cuts = [index for index, start in enumerate(starts) if start] + [len(tokens)]
-            words = [tokeniser.decode(tokens[a:b]) for a, b in itertools.pairwise(cuts)]
-            assert [word.strip() or word for word in words] == [*line.split(), "\n", "dog"]
+            words = [tokeniser.decode(tokens[part]) for part in word_slices(tokeniser.word_starts(tokens))]
+            assert [word.strip() for word in words] == [*line.split(), "dog"]
     assert Tokeniser(TextOptions()).word_starts(["a", "b"]) == [True, True]
 
 

@@ -7,8 +7,8 @@ from elman.data import bytewise
 from elman.data.detokenise import detokenise
 from elman.data.options import TextOptions
 from elman.data.raw import split_raw
-from elman.data.subwords import Subwords, piece_bytes
-from elman.data.vocabulary import EOS
+from elman.data.subwords import Subwords
+from elman.data.word_starts import word_starts
 
 
 @dataclass(frozen=True)
@@ -37,24 +37,8 @@ class Tokeniser:
         return self.decode(tokens) if self.options.spelt else " ".join(tokens)
 
     def word_starts(self, tokens: Sequence[str]) -> list[bool]:
-        """Which tokens begin a word.
-
-        Tokens that are words all do. Else white space belongs to the word after it, `<eos>` is a word of its own, and
-        a word begins at the first token, at and after every `<eos>`, and at a token that begins with white space
-        where the one before it does not end with any. The surprisal of a word is the sum of its tokens'.
-        """
-        if not self.options.spelt:
-            return [True] * len(tokens)
-        starts, before = [], EOS
-        for token in tokens:
-            fresh = before == EOS or (self._text(token)[:1].isspace() and not self._text(before)[-1:].isspace())
-            starts.append(token == EOS or fresh)
-            before = token
-        return starts
-
-    def _text(self, token: str) -> str:
-        spells = self.options.tokenisation == "characters"
-        return token if spells else bytewise.from_bytes(piece_bytes(token))
+        """Which tokens begin a word (`elman.data.word_starts`); a word's surprisal is the sum of its tokens'."""
+        return word_starts(tokens, self.options)
 
 
 def tokenise(text: str, options: TextOptions, subwords: Subwords | None = None) -> list[str]:
