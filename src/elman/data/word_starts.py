@@ -13,7 +13,8 @@ def word_starts(tokens: Sequence[str], options: TextOptions) -> list[bool]:
     """Whether each token of a sentence begins a word, [n]; the first always does.
 
     Where tokens are words, `<eos>` among them, each does. Characters and bytes: a word runs to the next one, so the
-    white space or the `<eos>` that ends it belongs to it, and its surprisal says that the word ends there, too. White space at the
+    white space or the `<eos>` that ends it belongs to it, and its surprisal says that the word ends there,
+    too. White space at the
     beginning of a sentence belongs to the first word. (That the boundary has to be counted for the probabilities of
     words to sum to one: Pimentel & Meister 2024; Oh & Schuler 2024.) Subwords carry their white space in front: there a
     piece that begins with white space, and more than that, begins a word.
