@@ -13,8 +13,8 @@ _CLITICS = re.compile(r"(?i)(n't|'s|'re|'ve|'ll|'d|'m)$")
 def fit(text: str, vocabulary: Vocabulary, tokeniser: Tokeniser) -> list[str]:
     """The tokens of a sentence of ordinary text.
 
-    Where the model was trained on ordinary text, characters or subwords the sentence is read in the same way. Where its text
-    was tokenised already (Penn Treebank, WikiText) the vocabulary tells how: capitals are folded if it has none,
+    Where the model was trained on ordinary text, characters or subwords the sentence is read in the same way. Where its
+    text was tokenised already (Penn Treebank, WikiText) the vocabulary tells how: capitals are folded if it has none,
     n't, 's and the like stand apart if it has them so, and marks that it does not know are left out.
 
     >>> from collections import Counter
