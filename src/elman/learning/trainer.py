@@ -11,7 +11,7 @@ import torch
 from elman import config
 from elman.build import build_objective
 from elman.cores.stack import Stack
-from elman.data.windows import Span, Windows
+from elman.data.windows import Batch, Span, Windows
 from elman.errors import UserError
 from elman.learning import checkpoint, snapshot
 from elman.learning.averaging import Average, non_monotone
@@ -27,6 +27,7 @@ from elman.learning.schedules import rate
 from elman.learning.tally import Tally
 from elman.learning.watching import Outcome, Watcher
 from elman.model import LanguageModel
+from elman.seq2seq import SequenceToSequence
 from elman.state import State, restart
 from elman.units import perplexity
 
@@ -144,12 +145,11 @@ class Trainer:
     def _step(self, span: Span) -> None:
         training, progress = self.training, self.progress
         batch = self.windows.batch(span).to(self.model.device)
-        beginning = self.model.begin(training.batch_size)
-        assert batch.fresh is not None
-        state = beginning if self.state is None else restart(self.state, batch.fresh, beginning)
         self.model.train()
+        state = self._state_before(batch)
         self.optimiser.zero_grad()
-        loss, self.state = bptt(self.model, self.objective, batch, state, training.slices)
+        loss, state = bptt(self.model, self.objective, batch, state, training.slices)
+        self.state = state if batch.source is None else None
         add_l1(self.parameters, training.l1)
         norm = clip_gradients(self.parameters, training.clip, training.clip_by)
         lr = self._rate() * (span.length / training.window.length if training.window.random else 1.0)
@@ -168,6 +168,15 @@ class Trainer:
             progress.average_count = self.average.count
         if progress.step % training.log_every == 0:
             self._log(lr, norm)
+
+    def _state_before(self, batch: Batch) -> State:
+        """Prepared from the batch's source; without one carried on, and begun anew in the columns that are fresh."""
+        if batch.source is not None:
+            assert isinstance(self.model, SequenceToSequence)
+            return self.model.read(batch.source)
+        beginning = self.model.begin(self.training.batch_size)
+        assert batch.fresh is not None
+        return beginning if self.state is None else restart(self.state, batch.fresh, beginning)
 
     def _settle(self) -> None:
         """Take what the last steps came to into the progress.
