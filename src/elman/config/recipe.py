@@ -9,6 +9,7 @@ from elman.config.network import Frames
 from elman.config.record import Positive, Record
 from elman.config.training import Training
 from elman.data.corpus import TextOptions
+from elman.data.pair_options import PairOptions
 from elman.data.pitches import MusicOptions
 
 
@@ -22,11 +23,12 @@ class Evaluation(Record, frozen=True):
 
 
 class Data(Record, frozen=True):
-    """The text or music: where from unless --data says so, and how it is read."""
+    """The text, music or pairs: where from unless --data says so, and how it is read."""
 
     corpus: str | None = None
     text: TextOptions = TextOptions()
     music: MusicOptions = MusicOptions()
+    pairs: PairOptions = PairOptions()
 
 
 class Expected(Record, frozen=True):
