@@ -30,17 +30,15 @@ class Bridge(nn.Module):
 
     def __init__(self, source_size: int, sizes: tuple[int, ...], slots: int) -> None:
         super().__init__()
-        self.maps = nn.ModuleList(nn.ModuleList(nn.Linear(source_size, size) for _ in range(slots)) for size in sizes)
+        self.slots = slots
+        self.maps = nn.ModuleList(nn.Linear(source_size, size) for size in sizes for _ in range(slots))
 
     def forward(self, final: tuple[LayerState, ...]) -> tuple[LayerState, ...]:
         """The state of every layer."""
-        return tuple(
-            tuple(
-                slot_map(slot) if index else slot_map(slot).tanh()
-                for index, (slot_map, slot) in enumerate(zip(maps, final[-1], strict=True))  # type: ignore[arg-type]
-            )
-            for maps in self.maps
-        )
+        mapped = [one(final[-1][place % self.slots]) for place, one in enumerate(self.maps)]
+        for place in range(0, len(mapped), self.slots):
+            mapped[place] = mapped[place].tanh()
+        return tuple(tuple(mapped[at : at + self.slots]) for at in range(0, len(mapped), self.slots))
 
 
 @final

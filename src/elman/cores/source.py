@@ -69,11 +69,14 @@ class SourceReader(nn.Module):
         """Read symbols [S, B]."""
         padding = _Padding(source.mask)
         outputs, final = self.encoder(source.symbols), []
-        for directions, rate in zip(self.layers, self.rates, strict=True):
-            read = [_read(layer, outputs, padding, backward=bool(n)) for n, layer in enumerate(directions)]  # type: ignore[arg-type]
+        for directions, rate in zip(self._directions(), self.rates, strict=True):
+            read = [_read(layer, outputs, padding, backward=bool(n)) for n, layer in enumerate(directions)]
             outputs = self.drop(torch.cat([one for one, _ in read], -1), rate if self.training else 0.0)
             final.append(tuple(torch.cat(slots, -1) for slots in zip(*(state for _, state in read), strict=True)))
         return Reading(outputs, source.mask, tuple(final))
+
+    def _directions(self) -> list[list[Layer]]:
+        return [[layer for layer in both.children() if isinstance(layer, Layer)] for both in self.layers]
 
 
 class _Padding:

@@ -11,12 +11,12 @@ import torch
 from elman import config
 from elman.build import build_objective
 from elman.cores.stack import Stack
-from elman.data.windows import Batch, Span, Windows
+from elman.data.windows import Span, Windows
 from elman.errors import UserError
 from elman.learning import checkpoint, snapshot
 from elman.learning.averaging import Average, non_monotone
 from elman.learning.best import BestModel
-from elman.learning.bptt import bptt
+from elman.learning.bptt import bptt, state_before
 from elman.learning.constraint import build_constraint, journal_spectrum
 from elman.learning.interrupts import StopRequest, listening
 from elman.learning.journal import Journal
@@ -27,8 +27,7 @@ from elman.learning.schedules import rate
 from elman.learning.tally import Tally
 from elman.learning.watching import Outcome, Watcher
 from elman.model import LanguageModel
-from elman.seq2seq import SequenceToSequence
-from elman.state import State, restart
+from elman.state import State
 from elman.units import perplexity
 
 
@@ -146,7 +145,7 @@ class Trainer:
         training, progress = self.training, self.progress
         batch = self.windows.batch(span).to(self.model.device)
         self.model.train()
-        state = self._state_before(batch)
+        state = state_before(self.model, batch, self.state, training.batch_size)
         self.optimiser.zero_grad()
         loss, state = bptt(self.model, self.objective, batch, state, training.slices)
         self.state = state if batch.source is None else None
@@ -168,15 +167,6 @@ class Trainer:
             progress.average_count = self.average.count
         if progress.step % training.log_every == 0:
             self._log(lr, norm)
-
-    def _state_before(self, batch: Batch) -> State:
-        """Prepared from the batch's source; without one carried on, and begun anew in the columns that are fresh."""
-        if batch.source is not None:
-            assert isinstance(self.model, SequenceToSequence)
-            return self.model.read(batch.source)
-        beginning = self.model.begin(self.training.batch_size)
-        assert batch.fresh is not None
-        return beginning if self.state is None else restart(self.state, batch.fresh, beginning)
 
     def _settle(self) -> None:
         """Take what the last steps came to into the progress.
