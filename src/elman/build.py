@@ -1,21 +1,12 @@
 """From a recipe to objects: the only module that knows how the parts are wired."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import assert_never
 
 from elman import config
 from elman.build_choice import build_choice
-from elman.cells.cell import Cell
-from elman.cells.elman import elman
-from elman.cells.gru import GRU_RESET_AFTER, GRU_RESET_BEFORE
-from elman.cells.lstm import LSTM, LSTM_1997, PEEPHOLE_LSTM
-from elman.cores.core import RecurrentCore
-from elman.cores.stack import Layer, Stack
-from elman.cores.window import FeedForwardWindow
-from elman.encoders.encoder import TokenEncoder
-from elman.encoders.frames import Frames
-from elman.encoders.lookup import Lookup
+from elman.build_core import build_core, build_encoder
+from elman.build_seq2seq import build_seq2seq
 from elman.errors import UserError
 from elman.initialisation import initialise
 from elman.model import LanguageModel
@@ -31,7 +22,9 @@ from elman.output.contexts import ContextLayer, Mixture, Single
 from elman.output.layer import OutputLayer
 
 
-def build_model(recipe: config.Model, num_words: int, counts: Sequence[int] | None = None) -> LanguageModel:
+def build_model(
+    recipe: config.Model, num_words: int, counts: Sequence[int] | None = None, num_source: int | None = None
+) -> LanguageModel:
     """The network of a recipe, initialised from torch's global random state.
 
     Args:
@@ -39,95 +32,23 @@ def build_model(recipe: config.Model, num_words: int, counts: Sequence[int] | No
         num_words: V, symbols of the vocabulary, or pitches of a frame.
         counts: how often each word was seen, falling, for outputs that treat frequent words otherwise; without them
             the frequencies are taken to follow Zipf's law.
+        num_source: symbols of the source's vocabulary, where there is a source; else as many as the target's.
 
     Raises:
         UserError: parts that do not fit together.
 
     """
     encoder = build_encoder(recipe.encoder, num_words, locked=recipe.masks == "locked")
-    core = build_core(recipe.core, encoder.size, locked=recipe.masks == "locked")
+    core = build_core(recipe.core, encoder.size, locked=recipe.masks == "locked", source=recipe.source)
     contexts = build_contexts(recipe.output, core.dims)
     choice = build_choice(recipe.output, contexts.size, encoder, num_words, counts)
-    model = LanguageModel(encoder, core, OutputLayer(contexts, choice))
+    output = OutputLayer(contexts, choice)
+    if recipe.source is None:
+        model = LanguageModel(encoder, core, output)
+    else:
+        model = build_seq2seq(recipe, encoder, core, output, num_source or num_words)
     initialise(model, recipe.initialisation)
     return model
-
-
-def build_encoder(recipe: config.Lookup | config.Frames, num_inputs: int, *, locked: bool) -> TokenEncoder:
-    """From symbols, or frames of notes, to vectors."""
-    match recipe:
-        case config.Lookup():
-            return Lookup(
-                num_inputs,
-                recipe.size,
-                dropout=recipe.dropout,
-                word_dropout=recipe.word_dropout,
-                locked=locked,
-                scale=recipe.scale,
-            )
-        case config.Frames():
-            return Frames(
-                num_inputs, recipe.size, dropout=recipe.dropout, locked=locked, scale=recipe.scale, bias=recipe.bias
-            )
-        case _:
-            assert_never(recipe)
-
-
-def build_core(recipe: config.Stack | config.FeedForward, input_size: int, *, locked: bool) -> RecurrentCore:
-    """The recurrent part."""
-    match recipe:
-        case config.FeedForward():
-            return FeedForwardWindow(
-                input_size,
-                recipe.width,
-                recipe.size,
-                direct=recipe.direct,
-                after=recipe.output_dropout,
-                locked=locked,
-            )
-        case config.Stack():
-            return build_stack(recipe, input_size, locked=locked)
-        case _:
-            assert_never(recipe)
-
-
-def build_stack(recipe: config.Stack, input_size: int, *, locked: bool) -> Stack:
-    """Layers of one cell."""
-    if recipe.recurrent_dropout and isinstance(recipe.cell, config.GRU):
-        raise UserError(
-            "model.core.recurrent_dropout masks the output in the products only, which the GRU's h' = z h + (1 - z) n"
-            " does not allow; use model.core.weight_drop, or the cell lstm or elman"
-        )
-    peepholes = isinstance(recipe.cell, config.LSTM) and recipe.cell.peepholes
-    widths = [input_size, *recipe.sizes]
-    layers = [
-        Layer(
-            build_cell(recipe.cell),
-            below,
-            size,
-            biases=recipe.biases,
-            peepholes=peepholes,
-            weight_drop=recipe.weight_drop,
-            recurrent_dropout=recipe.recurrent_dropout,
-        )
-        for below, size in pairwise(widths)
-    ]
-    return Stack(layers, between=recipe.between_dropout, after=recipe.output_dropout, locked=locked)
-
-
-def build_cell(recipe: config.Elman | config.LSTM | config.GRU) -> Cell:
-    """The equations."""
-    match recipe:
-        case config.Elman(nonlinearity=nonlinearity):
-            return elman(nonlinearity)
-        case config.LSTM(forget_gate=False, peepholes=True):
-            raise UserError("model.core.cell: peepholes need the forget gate; set forget_gate = true")
-        case config.LSTM(forget_gate=forget_gate, peepholes=peepholes):
-            return PEEPHOLE_LSTM if peepholes else LSTM if forget_gate else LSTM_1997
-        case config.GRU(reset=reset):
-            return GRU_RESET_BEFORE if reset == "before" else GRU_RESET_AFTER
-        case _:
-            assert_never(recipe)
 
 
 def build_contexts(recipe: config.Output, dims: Sequence[int]) -> ContextLayer:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from elman import config
 from elman.cells.cell import Cell
+from elman.cores.attentive import AttentiveCore
 from elman.cores.blocks import candidate_gate
 from elman.cores.stack import Layer, Stack
 from elman.cores.window import FeedForwardWindow
@@ -15,6 +16,7 @@ from elman.encoders.frames import Frames
 from elman.encoders.lookup import Lookup
 from elman.model import LanguageModel
 from elman.output.contexts import Mixture
+from elman.seq2seq import SequenceToSequence
 
 
 @torch.no_grad()
@@ -53,6 +55,12 @@ def initialise(model: LanguageModel, rules: config.Initialisation) -> None:
         case FeedForwardWindow():
             fill(core.hidden.weight, rules.input, core.hidden.weight.shape[1])
             fill(core.hidden.bias, config.Zeros(), 1)
+        case AttentiveCore():
+            for layer in core.stack.layers:
+                assert isinstance(layer, Layer)
+                _initialise_layer(layer, rules)
+            for parameter in (*core.attention.parameters(), core.combine.weight):
+                fill(parameter, rules.input, parameter.shape[-1])
     if isinstance(output.contexts, Mixture):
         for linear in (*output.contexts.projections.values(), output.contexts.prior):
             for parameter in linear.parameters():
@@ -60,6 +68,21 @@ def initialise(model: LanguageModel, rules: config.Initialisation) -> None:
     for parameter in output.choice.parameters():
         if parameter.ndim > 1 and parameter is not encoder.weight:  # vectors begin as the choice has set them
             fill(parameter, rules.output, parameter.shape[1])
+    if isinstance(model, SequenceToSequence):
+        _initialise_reader(model, rules)
+
+
+def _initialise_reader(model: SequenceToSequence, rules: config.Initialisation) -> None:
+    reader = model.reader
+    assert isinstance(reader.encoder, Lookup)
+    if reader.encoder is not model.encoder:
+        fill(reader.encoder.weight, rules.embedding, reader.encoder.size)
+    for layer in reader.modules():
+        if isinstance(layer, Layer):
+            _initialise_layer(layer, rules)
+    if model.bridge is not None:
+        for parameter in model.bridge.parameters():
+            fill(parameter, rules.input if parameter.ndim > 1 else config.Zeros(), parameter.shape[-1])
 
 
 def _initialise_layer(layer: Layer, rules: config.Initialisation) -> None:

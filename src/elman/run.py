@@ -13,6 +13,7 @@ from torch import Tensor
 from elman.build import build_model
 from elman.config import Recipe, load_recipe
 from elman.data.corpus import Corpus, encode_lines, open_corpus
+from elman.data.pair_symbols import PairSymbols
 from elman.data.pitches import Pitches
 from elman.data.vocabulary import Vocabulary
 from elman.data.windows import start_symbol
@@ -49,6 +50,8 @@ class Run:
         self.recipe = recipe_of(self.path)
         if self.recipe.of_music:
             raise UserError(f"{path} is a run on music; here a run on text is needed")
+        if self.recipe.of_pairs:
+            raise UserError(f"{path} is a run on pairs of a source and a target; here a run on text is needed")
         self.vocabulary = Vocabulary.load(self.path / "vocabulary.tsv")
 
     @property
@@ -171,7 +174,7 @@ def data_facts(folder: Path) -> dict[str, Any]:
 
 
 def load_model(
-    path: Path, recipe: Recipe, vocabulary: Vocabulary | Pitches, device: torch.device
+    path: Path, recipe: Recipe, vocabulary: Vocabulary | Pitches | PairSymbols, device: torch.device
 ) -> tuple[LanguageModel, dict[str, Any]]:
     """The best model of a run folder in evaluation mode, and the facts saved with it; `vocabulary` is what it reads."""
     file = path / "model.safetensors"
@@ -182,8 +185,7 @@ def load_model(
             f" {facts['vocabulary'][:12]}, the file's {vocabulary.digest[:12]}); restore the vocabulary of the run"
         )
     with torch.random.fork_rng(devices=[]):
-        counts = vocabulary.counts if isinstance(vocabulary, Vocabulary) else None
-        model = build_model(recipe.model, len(vocabulary), counts).to(device)
+        model = build_model(recipe.model, len(vocabulary), *_of_words(vocabulary)).to(device)
     expected = {name: tuple(tensor.shape) for name, tensor in snapshot.model_tensors(model).items()}
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     for name in sorted(expected.keys() | found.keys()):
@@ -194,3 +196,10 @@ def load_model(
             )
     snapshot.load_model(model, tensors)
     return model.eval(), facts
+
+
+def _of_words(inputs: Vocabulary | Pitches | PairSymbols) -> tuple[tuple[int, ...] | None, int | None]:
+    """The counts of the words that are chosen from, and how many words sources have."""
+    if isinstance(inputs, PairSymbols):
+        return inputs.target.counts, len(inputs.source)
+    return (inputs.counts if isinstance(inputs, Vocabulary) else None), None

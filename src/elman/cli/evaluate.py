@@ -10,6 +10,8 @@ from elman.errors import UserError
 if TYPE_CHECKING:
     import torch
 
+    from elman.pair_run import PairRun
+
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The command's arguments."""
@@ -67,6 +69,7 @@ def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict
     from elman.evaluation.figures import split_figures
     from elman.evaluation.frames import evaluate_pieces
     from elman.music import MusicRun, open_run
+    from elman.pair_run import PairRun
 
     loaded = open_run(folder, device)
     if isinstance(loaded, MusicRun):
@@ -77,6 +80,8 @@ def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict
             columns = 20 if args.streams == 1 else args.streams
             figures = evaluate_pieces(loaded.model, music.split(args.split), columns=columns, advance=advance)
         return {"run": str(folder), "data": music.source, **figures, "method": "static"}
+    if isinstance(loaded, PairRun):
+        return _of_pairs(loaded, args)
     corpus = loaded.corpus(args.data)
     with show.counting(f"evaluating {folder}") as advance:
         figures = split_figures(
@@ -89,6 +94,19 @@ def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict
             advance=advance,
         )
     return {"run": str(folder), "data": corpus.source, **figures, "method": "static"}
+
+
+def _of_pairs(loaded: "PairRun", args: argparse.Namespace) -> dict[str, Any]:
+    from elman.evaluation.pairs import evaluate_pairs, pair_figures
+
+    if args.warm_up or args.skip_first:
+        raise UserError("--warm-up and --skip-first are for text; targets are evaluated whole, each given its source")
+    corpus = loaded.corpus(args.data)
+    pairs = corpus.split(args.split)
+    with show.counting(f"evaluating {loaded.path}") as advance:
+        size = 64 if args.streams == 1 else args.streams
+        score = evaluate_pairs(loaded.model, corpus, pairs, batch_size=size, advance=advance)
+    return {"run": str(loaded.path), "data": corpus.source, **pair_figures(score, pairs), "method": "static"}
 
 
 def _ensemble(args: argparse.Namespace, device: "torch.device") -> dict[str, Any]:

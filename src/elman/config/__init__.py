@@ -6,7 +6,7 @@ names the key by its path.
 
 from elman.config.initialisation import Glorot, He, Identity, Init, Initialisation, Normal, Orthogonal, Uniform, Zeros
 from elman.config.model import Model
-from elman.config.network import GRU, LSTM, Elman, FeedForward, Frames, Lookup, Stack
+from elman.config.network import GRU, LSTM, Attentive, Elman, FeedForward, Frames, Lookup, Reader, Stack
 from elman.config.optimisation import SGD, Adam, Constant, Cosine, Decay, Plateau, RMSprop, Steps, Window
 from elman.config.output import (
     NADE,
@@ -44,6 +44,7 @@ __all__ = [
     "Activation",
     "Adam",
     "Adaptive",
+    "Attentive",
     "Bernoulli",
     "Constant",
     "Cosine",
@@ -77,6 +78,7 @@ __all__ = [
     "Plateau",
     "RMSprop",
     "RareClass",
+    "Reader",
     "Recipe",
     "Single",
     "Spectral",

@@ -59,3 +59,8 @@ class Recipe(Record, frozen=True):
     def of_music(self) -> bool:
         """Whether it is about frames of notes rather than symbols."""
         return isinstance(self.model.encoder, Frames)
+
+    @property
+    def of_pairs(self) -> bool:
+        """Whether it is about targets given sources."""
+        return self.model.source is not None

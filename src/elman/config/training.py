@@ -77,12 +77,14 @@ class FineTune(Record, frozen=True):
 class Training(Record, frozen=True):
     """How the weights are found.
 
+    `tokens_per_batch`: of pairs, instead of `batch_size`: symbols at most, padding and both sides together.
     `log_spectrum`: sigma_1 of W_hh and the spectral radius of J at each logged step; None: with a constraint.
     """
 
     epochs: Positive
     optimiser: SGD | Adam | RMSprop
     batch_size: Positive = 20
+    tokens_per_batch: Positive | None = None
     slices: Positive = 1
     window: Window = Window()
     loss: Literal["mean", "sum"] = "mean"

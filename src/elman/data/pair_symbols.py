@@ -56,6 +56,10 @@ class PairSymbols:
         source = _choose(ours, options, f"{name}: the sources", add_eos=False)
         return cls(source, _choose(theirs, options, f"{name}: the targets"), options)
 
+    def __len__(self) -> int:
+        """How many symbols the model chooses from: those of the target."""
+        return len(self.target)
+
     def source_words(self, text: str) -> list[str]:
         """The symbols of a source as they are written, unknown ones too, in the order of the text."""
         return _tokens(text, self.options)
