@@ -35,7 +35,7 @@ def said(capsys, *words):
 def test_one_system_and_another(files, capsys):
     told = said(capsys, "metrics", "ref", "bad", "--against", "good", "--kind", "headlines", "--samples", "50")
     assert told["lines"] == 2
-    assert [figure["value"] for figure in told["good"]] == pytest.approx([90, 87.5, 90])
+    assert [figure["value"] for figure in told["systems"]["good"]] == pytest.approx([90, 87.5, 90])
     assert told["differences"][0]["difference"] == pytest.approx(90)
     assert main(["metrics", "ref", "good", "--against", "bad"]) == 0
     out = capsys.readouterr().out
@@ -45,11 +45,11 @@ def test_one_system_and_another(files, capsys):
 
 def test_a_treebank_and_linear_output(files, capsys):
     told = said(capsys, "metrics", "trees", "linear", "--kind", "trees", "--samples", "20")
-    figures = {figure["name"]: figure["value"] for figure in told["linear"]}
+    figures = {figure["name"]: figure["value"] for figure in told["systems"]["linear"]}
     assert figures["well-formed"] == 50
     assert 0 < figures["bracket F1"] < 100
     same = said(capsys, "metrics", "trees", "trees", "--kind", "trees", "--samples", "20")
-    assert same["trees"][0]["value"] == 100
+    assert same["systems"]["trees"][0]["value"] == 100
 
 
 def test_a_treebank_becomes_pairs(files, capsys):

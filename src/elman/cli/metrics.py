@@ -1,9 +1,10 @@
 """elman metrics."""
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from elman.cli import options, show
+from elman.cli.measures import print_differences, print_measures
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -55,40 +56,23 @@ def run(args: argparse.Namespace) -> int:
     options.at_least(0, "--seed", args.seed)
     rules = Rules(args.kind, args.rouge_words, args.bleu_tokens)
     references, sentences = _references(args.references, rules)
-    ours = measures(_output(args.hypotheses, references, args, rules), references, rules, sentences)
-    found = figures(ours, args.samples, args.seed)
-    told: dict[str, Any] = {
-        "references": args.references,
-        "lines": len(references),
-        args.hypotheses: [msgspec.to_builtins(figure) for figure in found],
+    systems = {
+        name: measures(_output(name, references, args, rules), references, rules, sentences)
+        for name in (args.hypotheses, *([] if args.against is None else [args.against]))
     }
-    compared = []
-    if args.against is not None:
-        theirs = measures(_output(args.against, references, args, rules), references, rules, sentences)
-        compared = differences(ours, theirs, args.samples, args.seed)
-        told[args.against] = [msgspec.to_builtins(one) for one in figures(theirs, args.samples, args.seed)]
-        told["differences"] = [msgspec.to_builtins(one) for one in compared]
+    shown = {
+        name: [msgspec.to_builtins(figure) for figure in figures(found, args.samples, args.seed)]
+        for name, found in systems.items()
+    }
+    ours, theirs = systems[args.hypotheses], systems.get(args.against)
+    compared = [] if theirs is None else differences(ours, theirs, args.samples, args.seed)
     if args.json:
-        show.print_json(told)
+        told = {"references": args.references, "lines": len(references), "systems": shown}
+        show.print_json({**told, "differences": [msgspec.to_builtins(one) for one in compared]})
         return 0
-    rows = [[figure.name, f"{figure.value:.2f}", f"{figure.low:.2f} to {figure.high:.2f}"] for figure in found]
-    show.print_table(f"{args.hypotheses}, {len(references):,} lines", ["measure", "value", "95 % interval"], rows)
-    for signature in dict.fromkeys(figure.signature for figure in found):
-        print(signature)
+    print_measures(f"{args.references}, {len(references):,} lines", shown)
     if compared:
-        rows = [
-            [
-                one.name,
-                f"{one.a:.2f}",
-                f"{one.b:.2f}",
-                f"{one.difference:+.2f}",
-                f"{one.low:+.2f} to {one.high:+.2f}",
-                f"{one.p_value:.3g}",
-            ]
-            for one in compared
-        ]
-        header = ["measure", "A", "B", "B - A", "95 % interval", "p-value"]
-        show.print_table(f"A = {args.hypotheses}, B = {args.against}", header, rows)
+        print_differences(f"{args.against} - {args.hypotheses}", compared)
     return 0
 
 

@@ -31,6 +31,12 @@ def rules_of(options: PairOptions) -> Rules:
     return Rules("trees" if options.form == "trees" else options.measures, options.rouge_words)
 
 
+def require_libraries(rules: Rules) -> None:
+    """Raises UserError where what measures need is not installed."""
+    if rules.kind != "trees":
+        measures(["a"], ["a"], rules)
+
+
 def measures(
     hypotheses: Sequence[str], references: Sequence[str], rules: Rules, sources: Sequence[str] = ()
 ) -> list[Measure]:
