@@ -104,7 +104,8 @@ class Transduce(Task):
         shown = [
             place
             for place, ids in enumerate(pairs.source)
-            if len(symbols.source_words(pairs.source_text[place])) <= limit and bool((ids != symbols.source.unk).any())
+            if len(symbols.source_words(pairs.source_text[place])) <= limit
+            and set(ids.tolist()) != {symbols.source.unk}
         ][:SAMPLES]
         found = run.transduce([pairs.source_text[place] for place in shown])
         return [
@@ -125,7 +126,7 @@ def sample(found: Transduction) -> dict[str, Any]:
         "attention": {
             "source": found.source,
             "target": [*found.words, "<eos>"],
-            "weights": found.attention.round(3).tolist(),
+            "weights": found.attention.astype(float).round(3).tolist(),
         },
     }
 
