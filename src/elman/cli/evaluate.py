@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elman.cli import adapting, options, show
+from elman.cli import adapting, measures, options, show
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         metavar="W",
         help="with --ensemble: a weight a member, the n-gram last (default: equal)",
     )
+    parser.add_argument("--beam", type=int, metavar="K", help="of a run on pairs: hypotheses kept; 1 is greedy")
     adapting.add_methods(parser)
     options.add_json(parser)
     options.add_machine(parser)
@@ -62,6 +63,9 @@ def run(args: argparse.Namespace) -> int:
         return 0
     title = f"{rows[0]['data']}, context {rows[0]['context']}, {rows[0]['method']}"
     show.print_figures(title, "run", [{"name": row["run"], **row} for row in rows])
+    for row in rows:
+        if "output" in row:
+            measures.print_worth(row["run"], row["output"])
     return 0
 
 
@@ -97,6 +101,9 @@ def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict
 
 
 def _of_pairs(loaded: "PairRun", args: argparse.Namespace) -> dict[str, Any]:
+    import msgspec
+
+    from elman.evaluation.output import evaluate_output
     from elman.evaluation.pairs import evaluate_pairs, pair_figures
 
     if args.warm_up or args.skip_first:
@@ -106,7 +113,14 @@ def _of_pairs(loaded: "PairRun", args: argparse.Namespace) -> dict[str, Any]:
     with show.counting(f"evaluating {loaded.path}") as advance:
         size = 64 if args.streams == 1 else args.streams
         score = evaluate_pairs(loaded.model, corpus, pairs, batch_size=size, advance=advance)
-    return {"run": str(loaded.path), "data": corpus.source, **pair_figures(score, pairs), "method": "static"}
+    rules = loaded.recipe.evaluation
+    if args.beam is not None:
+        options.at_least(1, "--beam", args.beam)
+        rules = msgspec.structs.replace(rules, beam=args.beam)
+    with show.counting(f"writing targets with {loaded.path}") as advance:
+        _, worth = evaluate_output(loaded.model, corpus, pairs, rules, advance)
+    facts = {"run": str(loaded.path), "data": corpus.source}
+    return {**facts, **pair_figures(score, pairs), "method": "static", "output": worth}
 
 
 def _ensemble(args: argparse.Namespace, device: "torch.device") -> dict[str, Any]:

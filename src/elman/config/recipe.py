@@ -14,12 +14,18 @@ from elman.data.pitches import MusicOptions
 
 
 class Evaluation(Record, frozen=True):
-    """How validation is computed while training; reported figures come from one stream."""
+    """How validation is computed while training; reported figures come from one stream.
+
+    `beam`, `copy_unknown`: how the output of a model of pairs is searched for, and whether the symbol of the source
+    that is looked at most stands for `<unk>` (`evaluation/output.py`).
+    """
 
     streams: Positive = 10
     length: Positive = 70
     warm_up: Annotated[int, Meta(ge=0)] = 0
     skip_first: bool = False
+    beam: Positive = 5
+    copy_unknown: bool = False
 
 
 class Data(Record, frozen=True):

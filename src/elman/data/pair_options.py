@@ -32,6 +32,8 @@ class PairOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         reverse_source: the source is read from its last symbol to its first (Sutskever et al. 2014, section 3.3).
         tags: parts of speech in linear trees: all `XX` (Vinyals et al. 2015, section 2.2), or `keep`.
         functions: keep functions and traces of labels (`NP-SBJ`), else `NP`.
+        measures: what output is judged by: ROUGE (`headlines`), or BLEU and chrF (`translation`); trees by brackets.
+        rouge_words: what a word is for ROUGE (`elman.evaluation.overlap.rouge`).
 
     """
 
@@ -51,6 +53,8 @@ class PairOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     reverse_source: bool = False
     tags: Literal["XX", "keep"] = "XX"
     functions: bool = False
+    measures: Literal["headlines", "translation"] = "translation"
+    rouge_words: Literal["english", "spaces"] = "english"
 
     def __post_init__(self) -> None:
         if self.form == "parallel" and self.languages is None:

@@ -107,6 +107,19 @@ def to_pair(tree: Node, hide_tags: bool, functions: bool) -> tuple[str, str]:
     return words, " ".join(linear(tree, hide_tags=hide_tags, functions=functions))
 
 
+def linear_line(line: str, name: str) -> str:
+    """A linear tree from a line with one, or with a bracketed tree; an empty line stays.
+
+    Raises:
+        UserError: brackets of which none closes with its label, and that are no tree.
+
+    """
+    is_linear = any(symbol.startswith(")") and len(symbol.strip(")")) > 0 for symbol in line.split())
+    if is_linear or ")" not in line:
+        return line
+    return " ".join(linear(read_trees(line, name)[0]))
+
+
 def bracketed(tree: Node | Leaf) -> str:
     """The usual written form, in one line."""
     if isinstance(tree, Leaf):

@@ -10,7 +10,11 @@ from elman import config
 from elman.data.pair_windows import PairWindows
 from elman.data.pairs import open_pairs
 from elman.errors import UserError
+from elman.evaluation.output import evaluate_output
 from elman.evaluation.pairs import evaluate_pairs, pair_figures
+from elman.evaluation.transduction import require_libraries, rules_of
+from elman.evaluation.transduction_baselines import references
+from elman.files import write_atomic
 from elman.model import LanguageModel
 from elman.pair_run import PairRun, Transduction
 from elman.seq2seq import SequenceToSequence
@@ -33,6 +37,7 @@ class Transduce(Task):
     def __init__(self, recipe: config.Recipe, source: str) -> None:
         self.recipe = recipe
         _require_fit(recipe.training)
+        require_libraries(rules_of(recipe.data.pairs))  # better said now than after training
         self.corpus = open_pairs(source, recipe.data.pairs)
         self.inputs, self.digest, self.source = self.corpus.symbols, self.corpus.digest, source
         self.counts = self.corpus.target_vocabulary.counts
@@ -68,13 +73,18 @@ class Transduce(Task):
         model.load_state_dict(theirs)
 
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[dict[str, Any]]:  # noqa: ARG002
-        """results.json over whole pairs; samples.json: test sources, what was found for them and looked at."""
+        """results.json over whole pairs; output-test.txt and its worth; samples.json: test sources with theirs."""
         run = PairRun(out, device)
         results = []
         for name in ("valid", "test"):
             pairs = self.corpus.split(name)
             score = evaluate_pairs(run.model, self.corpus, pairs, advance=advance)
             results.append({**pair_figures(score, pairs), "method": "static", "model": "best"})
+        pairs = self.corpus.split("test")
+        lines, worth = evaluate_output(run.model, self.corpus, pairs, self.recipe.evaluation, advance)
+        results[-1]["output"] = worth
+        write_lines(out / "output-test.txt", lines)
+        write_lines(out / "reference-test.txt", references(pairs, self.corpus.symbols))
         write_json(out / "results.json", results)
         write_json(out / "samples.json", self._samples(run))
         return results
@@ -102,6 +112,11 @@ class Transduce(Task):
             {"prompt": pairs.source_text[place], "reference": pairs.target_text[place], **sample(best[0])}
             for place, best in zip(shown, found, strict=True)
         ]
+
+
+def write_lines(path: Path, lines: Sequence[str]) -> None:
+    """Write texts, a line each."""
+    write_atomic(path, "".join(f"{line}\n" for line in lines))
 
 
 def sample(found: Transduction) -> dict[str, Any]:
