@@ -2,15 +2,19 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+from unicodedata import east_asian_width
 
 import numpy as np
 from markupsafe import Markup, escape
 
-from elman.pair_run import Transduction
 from elman.report.analysis import Section, write_page
 
-_CELL, _LETTER, _GAP, _SLANT = 22, 6.4, 8, 0.72
-"""CSS pixels of a cell's side, a letter's width, between words and cells; how far slanted words rise and lean."""
+if TYPE_CHECKING:
+    from elman.pair_run import Transduction
+
+_CELL, _LETTER, _GAP, _SLANT = 22, 7.0, 8, 0.71
+"""CSS pixels of a cell's side, a letter's width, between words and cells; sine of the angle of the source's words."""
 
 
 def draw_attention(
@@ -25,10 +29,9 @@ def draw_attention(
         name: of the picture, for those who do not see it.
 
     """
-    left = _GAP + _LETTER * max(map(len, target), default=1) * 1.1
-    above = _GAP + _LETTER * max(map(len, source), default=1) * _SLANT + 10
-    width = left + len(source) * _CELL + _LETTER * max(map(len, source), default=1) * _SLANT
-    height = above + len(target) * _CELL + 2
+    leaning = _SLANT * _width(source)
+    left, above = _GAP + _width(target), _GAP + leaning + 10
+    width, height = left + len(source) * _CELL + leaning, above + len(target) * _CELL + 2
     parts = []
     for column, word in enumerate(source):
         x, y = left + (column + 0.5) * _CELL, above - _GAP
@@ -48,11 +51,17 @@ def draw_attention(
     )
 
 
-def write_attention_page(out: Path, title: str, found: Sequence[Transduction], shown: int) -> Path:
+def _width(words: Sequence[str]) -> float:
+    """CSS pixels of the longest word, as those of wide characters (kana, kanji) about."""
+    wide = [sum(1.7 if east_asian_width(letter) in "WF" else 1.0 for letter in word) for word in words]
+    return _LETTER * max(wide, default=1.0)
+
+
+def write_attention_page(out: Path, title: str, found: "Sequence[Transduction]", shown: int) -> Path:
     """Write the page about targets and what was looked at; `shown` of them one by one."""
     part = f"the first {shown:,} of {len(found):,} sources" if shown < len(found) else f"all {len(found):,} sources"
     figures = Markup("\n").join(
-        Markup('<figure class="sample">{}<figcaption>{} <b>{}</b></figcaption></figure>').format(
+        Markup('<figure class="sample">{}<figcaption>{}<br><b>{}</b></figcaption></figure>').format(
             draw_attention(one.source, [*one.words, "<eos>"], one.attention.tolist(), one.text),
             " ".join(one.source),
             one.text,
@@ -77,7 +86,7 @@ def write_attention_page(out: Path, title: str, found: Sequence[Transduction], s
     )
 
 
-def verdict(found: Sequence[Transduction]) -> str:
+def verdict(found: "Sequence[Transduction]") -> str:
     """How narrow the looks are, and how often they go on from left to right."""
     if not found:
         return "There is no source that is not blank."
@@ -88,7 +97,7 @@ def verdict(found: Sequence[Transduction]) -> str:
     return f"A word looks at {2**narrow:.1f} words of its source (2 to the mean entropy){onwards}."
 
 
-def entropy(found: Transduction) -> float:
+def entropy(found: "Transduction") -> float:
     """The mean entropy of the looks, bits."""
     weights = found.attention.astype(np.float64)
     return float(-(weights * np.log2(np.maximum(weights, 1e-30))).sum(1).mean())
