@@ -2,6 +2,7 @@
 
 from elman.errors import UserError
 from elman.reproduce.claim import Claim
+from elman.reproduce.claims.adaptation import DYNAMIC_EVALUATION, NEURAL_CACHE
 from elman.reproduce.claims.constraint import GRADIENT_SPIKES, PERPLEXITY_BY_DELTA, STATE_DECAY, SUCCESS
 from elman.reproduce.claims.functions import (
     ADAPTIVE_SIGSOFTMAX,
@@ -36,6 +37,8 @@ CLAIMS: dict[str, Claim] = {
         GRADIENT_SHORTCUT,
         BALANCE_LOSS,
         ADAPTIVE_SIGSOFTMAX,
+        DYNAMIC_EVALUATION,
+        NEURAL_CACHE,
     )
 }
 

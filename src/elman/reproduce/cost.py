@@ -13,7 +13,8 @@ RATE = 60e9
 _TOKENS = {"shakespeare": 1_200_000, "one-billion-word": 800_000_000, "nottingham": 176_561}
 _CHARACTERS = {"shakespeare": 5_000_000}
 _WORDS = {"shakespeare": 27_000, "nottingham": 93}
-"""Tokens (of music: steps) and characters of training text, and words (of music: pitches) of vocabularies, about, where no count is published."""
+"""Tokens and characters of training text, and words of vocabularies, about, where no count is published; of music its
+steps and pitches."""
 
 
 def nominal_minutes(claim: Claim, scale: Scale, seeds: int) -> float:
