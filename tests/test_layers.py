@@ -24,6 +24,7 @@ LAYERS = (
     ("evaluation", "generation", "decoding"),
     ("run", "music", "pair_run"),
     ("tasks", "adaptation"),
+    ("tuning_grid",),
     ("estimate", "ensemble", "experiment", "tuning"),
     ("report",),
     ("reproduce",),

@@ -21,19 +21,6 @@ class Source(NamedTuple):
     settings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Arm:
-    """One of the things that a claim compares: a label, and a recipe for each scale (None: there is none)."""
-
-    label: str
-    lab: Source | None = None
-    paper: Source | None = None
-
-    def source(self, scale: Scale) -> Source | None:
-        """Its recipe at a scale."""
-        return self.lab if scale == "lab" else self.paper
-
-
 class Measurement(NamedTuple):
     """What was measured on one run: numbers by name, and curves (such as singular values) by name."""
 
@@ -41,25 +28,62 @@ class Measurement(NamedTuple):
     curves: dict[str, list[float]]
 
 
+class Computation(NamedTuple):
+    """What needs no run of a recipe: a function of the seed and of --data, and about how many minutes it takes."""
+
+    function: Callable[[int, str | None], Measurement]
+    minutes: float
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One of the things that a claim compares: a label, and a recipe or a computation for each scale, or neither."""
+
+    label: str
+    lab: Source | Computation | None = None
+    paper: Source | Computation | None = None
+
+    def source(self, scale: Scale) -> Source | Computation | None:
+        """Where its figures come from at a scale."""
+        return self.lab if scale == "lab" else self.paper
+
+
+class Axes(NamedTuple):
+    """How a curve of a measurement is drawn.
+
+    Attributes:
+        name: of the curve.
+        across: label of the horizontal axis.
+        relative: whether each line is divided by its first value.
+        logarithmic: the vertical axis.
+
+    """
+
+    name: str
+    across: str
+    relative: bool = True
+    logarithmic: bool = True
+
+
 @dataclass(frozen=True)
 class Measure:
-    """How a finished run is measured.
+    """What is measured, and how on a finished run.
 
     Attributes:
         name: measurements are kept beside a run under this name.
         metrics: the names of the figures, with what they are in words, in the order of the table.
-        function: from a run folder to its measurement.
+        function: from a run folder to its measurement; None where the arms are computations.
         minutes: about how long it takes at lab scale.
-        curve: the curve to plot, and the label of its axis.
+        curve: the curve to draw.
         diverged: the figures of a training whose loss ceased to be finite; None makes that an error.
 
     """
 
     name: str
     metrics: Mapping[str, str]
-    function: Callable[[Path], Measurement]
+    function: Callable[[Path], Measurement] | None = None
     minutes: float = 0.0
-    curve: tuple[str, str] | None = None
+    curve: Axes | None = None
     diverged: Mapping[str, float] | None = None
 
 
@@ -71,7 +95,7 @@ class Claim:
         name: what it is called on the command line.
         sentence: what is claimed.
         source: the table or figure it stands in.
-        arms: what is trained.
+        arms: what is trained or computed.
         measure: what is measured on every run.
         comparisons: what must hold, all of it.
         published: the published figure of an arm, in words.
@@ -100,18 +124,23 @@ class Claim:
         assert self.metric in self.measure.metrics
 
     def has(self, scale: Scale) -> bool:
-        """Whether there are recipes for a scale."""
+        """Whether all arms can be had at a scale."""
         return all(arm.source(scale) is not None for arm in self.arms)
 
-    def recipe(self, arm: Arm, scale: Scale, seed: int) -> Recipe:
-        """The recipe of an arm.
+    def origin(self, arm: Arm, scale: Scale) -> Source | Computation:
+        """Where the figures of an arm come from.
 
         Raises:
-            UserError: there is none at this scale.
+            UserError: it has nothing at this scale.
 
         """
         source = arm.source(scale)
         if source is None:
             other = next(name for name in SCALES if name != scale)
             raise UserError(f"{self.name} has no recipes at --scale {scale}; use --scale {other}")
-        return load_recipe(find(source.recipe), [*source.settings, f"seed={seed}"])
+        return source
+
+
+def recipe_of(source: Source, seed: int) -> Recipe:
+    """The recipe of a source with a seed."""
+    return load_recipe(find(source.recipe), [*source.settings, f"seed={seed}"])

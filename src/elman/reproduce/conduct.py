@@ -14,9 +14,10 @@ from elman.device import choose_device
 from elman.files import write_atomic
 from elman.reproduce.claim import Claim, Measurement, Scale
 from elman.reproduce.comparison import Verdict, together
+from elman.reproduce.computed import PlannedComputation
 from elman.reproduce.page import write_claim_page
 from elman.reproduce.pool import Machine, train_all
-from elman.reproduce.runs import PlannedRun, Status, Store, measured
+from elman.reproduce.runs import Planned, PlannedRun, Status, Store, measured
 
 Tell = Callable[[str], None]
 
@@ -27,24 +28,23 @@ class Plan:
 
     Attributes:
         claim, scale, seeds: what was asked for.
-        runs: of every arm, in the order of the seeds.
+        runs: or computations, of every arm, in the order of the seeds.
         training: minutes of every run that is not trained, by its folder.
-        measuring: minutes to measure all runs.
+        measuring: minutes to measure all runs and to compute what is not computed.
 
     """
 
     claim: Claim
     scale: Scale
     seeds: tuple[int, ...]
-    runs: dict[str, list[PlannedRun]]
+    runs: dict[str, list[Planned]]
     training: dict[Path, float]
     measuring: float
 
     @property
     def waiting(self) -> list[PlannedRun]:
         """Those that are not trained."""
-        every = [run for each in self.runs.values() for run in each]
-        return [run for run in every if run.status in (Status.MISSING, Status.INTERRUPTED)]
+        return [run for each in self.runs.values() for run in _untrained(each)]
 
     @property
     def name(self) -> str:
@@ -79,10 +79,22 @@ def plan(claim: Claim, store: Store, scale: Scale, num_seeds: int | None, machin
     runs = store.plan(claim, scale, seeds)
     device, training = choose_device(machine.device), dict[Path, float]()
     for each in runs.values():
-        waiting = [run for run in each if run.status in (Status.MISSING, Status.INTERRUPTED)]
+        waiting = _untrained(each)
         if waiting:
             training |= dict.fromkeys((run.folder for run in waiting), store.minutes_of(waiting[0], device))
-    return Plan(claim, scale, seeds, runs, training, claim.measure.minutes * sum(map(len, runs.values())))
+    measuring = sum(_measuring(one, claim) for each in runs.values() for one in each)
+    return Plan(claim, scale, seeds, runs, training, measuring)
+
+
+def _untrained(planned: Sequence[Planned]) -> list[PlannedRun]:
+    runs = [one for one in planned if isinstance(one, PlannedRun)]
+    return [run for run in runs if run.status in (Status.MISSING, Status.INTERRUPTED)]
+
+
+def _measuring(planned: Planned, claim: Claim) -> float:
+    if isinstance(planned, PlannedComputation):
+        return 0.0 if planned.done else planned.computation.minutes
+    return claim.measure.minutes
 
 
 def total_minutes(plans: Sequence[Plan], machine: Machine) -> float:
@@ -101,7 +113,7 @@ def conduct(planned: Plan, store: Store, machine: Machine, tell: Tell) -> Outcom
     """
     claim = planned.claim
     train_all(planned.waiting, store, machine, tell)
-    measurements = {label: [measured(run, claim.measure) for run in each] for label, each in planned.runs.items()}
+    measurements = {label: [_measure(one, claim, tell) for one in each] for label, each in planned.runs.items()}
     figures = {label: [one.figures for one in each] for label, each in measurements.items()}
     verdicts = [comparison.verdict(figures) for comparison in claim.comparisons]
     verdict = together(claim.sentence, verdicts)
@@ -111,13 +123,19 @@ def conduct(planned: Plan, store: Store, machine: Machine, tell: Tell) -> Outcom
     return outcome
 
 
+def _measure(planned: Planned, claim: Claim, tell: Tell) -> Measurement:
+    if isinstance(planned, PlannedComputation) and not planned.done:
+        tell(f"{planned.name}: computing")
+    return measured(planned, claim.measure)
+
+
 def record(outcome: Outcome) -> dict[str, Any]:
     """All there is to say of an experiment, for JSON."""
     planned, claim = outcome.plan, outcome.plan.claim
     arms = {
         label: {
             "published": claim.published.get(label),
-            "runs": [str(run.folder) for run in planned.runs[label]],
+            "runs": [str(one.folder) for one in planned.runs[label] if isinstance(one, PlannedRun)],
             **{metric: _spread([one.figures[metric] for one in each]) for metric in claim.measure.metrics},
         }
         for label, each in outcome.measurements.items()

@@ -5,21 +5,27 @@ import torch
 from elman.build import build_model
 from elman.config import Mixture, Recipe
 from elman.data.catalog import info
-from elman.reproduce.claim import Claim, Scale
+from elman.reproduce.claim import Claim, Computation, Scale, recipe_of
 
 RATE = 60e9
 """Floating-point operations a second of one thread of a processor of 2024, in training these models."""
 
-_TOKENS = {"shakespeare": 1_200_000, "one-billion-word": 800_000_000}
+_TOKENS = {"shakespeare": 1_200_000, "one-billion-word": 800_000_000, "nottingham": 176_561}
 _CHARACTERS = {"shakespeare": 5_000_000}
-_WORDS = {"shakespeare": 27_000}
-"""Tokens and characters of training text, and words of vocabularies, about, where no count is published."""
+_WORDS = {"shakespeare": 27_000, "nottingham": 93}
+"""Tokens and characters of training text, and words of vocabularies, about, where no count is published; of music its
+steps and pitches."""
 
 
 def nominal_minutes(claim: Claim, scale: Scale, seeds: int) -> float:
-    """Minutes on one thread to train all runs of a claim and to measure them, none of them cached."""
-    recipes = [claim.recipe(arm, scale, 1) for arm in claim.arms]
-    return seeds * sum(training_minutes(recipe) + claim.measure.minutes for recipe in recipes)
+    """Minutes on one thread to train all runs of a claim and to measure and compute, nothing of it cached."""
+    sources = [claim.origin(arm, scale) for arm in claim.arms]
+    return seeds * sum(
+        source.minutes
+        if isinstance(source, Computation)
+        else training_minutes(recipe_of(source, 1)) + claim.measure.minutes
+        for source in sources
+    )
 
 
 def training_minutes(recipe: Recipe) -> float:

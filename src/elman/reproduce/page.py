@@ -88,19 +88,23 @@ def _seeds(claim: Claim, measurements: Measurements) -> Section:
 
 def _curves(claim: Claim, measurements: Measurements) -> Section:
     assert claim.measure.curve is not None
-    name, axis = claim.measure.curve
+    drawn = claim.measure.curve
     figure, axes = canvas("wide")
     style(axes)
     for number, each in enumerate(measurements.values()):
         for one in each:
-            values = np.array(one.curves[name])
-            x = np.arange(1, len(values) + 1)
-            axes.plot(x, np.maximum(values / values[0], 1e-17), color=SERIES[number % len(SERIES)], linewidth=1.2)
-    axes.set_yscale("log")
+            values = np.array(one.curves.get(drawn.name, []))
+            if drawn.relative:
+                values = values / values[:1]
+            if drawn.logarithmic:
+                values = np.maximum(values, 1e-17)
+            axes.plot(np.arange(1, len(values) + 1), values, color=SERIES[number % len(SERIES)], linewidth=1.2)
+    if drawn.logarithmic:
+        axes.set_yscale("log")
     axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel(axis, color=MUTED, fontsize=9.5)
-    axes.set_ylabel("relative to the first", color=MUTED, fontsize=9.5)
-    drawing = svg(figure, f"{claim.name}-curves", name, "a line for each seed of each arm, on a logarithmic scale")
+    axes.set_xlabel(drawn.across, color=MUTED, fontsize=9.5)
+    axes.set_ylabel("relative to the first" if drawn.relative else drawn.name, color=MUTED, fontsize=9.5)
+    drawing = svg(figure, f"{claim.name}-curves", drawn.name, "a line for each seed of each arm")
     legend = [(label, number % len(SERIES)) for number, label in enumerate(measurements)]
-    return Section(name[0].upper() + name[1:], legend=legend, figures=[Figure("", drawing)])
+    return Section(drawn.name[0].upper() + drawn.name[1:], legend=legend, figures=[Figure("", drawing)])

@@ -2,8 +2,7 @@
 
 import hashlib
 import json
-import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -17,7 +16,8 @@ from elman.data.corpus import open_corpus
 from elman.errors import UserError
 from elman.estimate import estimate
 from elman.files import write_atomic
-from elman.reproduce.claim import Claim, Measure, Measurement, Scale
+from elman.reproduce.claim import Claim, Computation, Measure, Measurement, Scale, recipe_of
+from elman.reproduce.computed import PlannedComputation, keep_measurement, read_measurement
 
 _SAID = ("title", "notes", "citation", "expected")
 """Keys of a recipe that say something about it and change nothing."""
@@ -67,8 +67,12 @@ class PlannedRun:
         return Status.INTERRUPTED if (self.folder / "recipe.toml").is_file() else Status.MISSING
 
 
+Planned = PlannedRun | PlannedComputation
+"""What an arm needs for one seed."""
+
+
 class Store:
-    """The folder of a reproduction: `runs/`, `recipes/`, `logs/` and the results.
+    """The folder of a reproduction: `runs/`, `recipes/`, `logs/`, `computed/` and the results.
 
     Args:
         out: the folder.
@@ -87,18 +91,33 @@ class Store:
         self._folders: dict[str, Path] = {}
         self._minutes: dict[str, float] = {}
 
-    def plan(self, claim: Claim, scale: Scale, seeds: Iterable[int]) -> dict[str, list[PlannedRun]]:
-        """The runs of every arm, in the order of the seeds.
+    def plan(self, claim: Claim, scale: Scale, seeds: Sequence[int]) -> dict[str, list[Planned]]:
+        """What every arm needs, in the order of the seeds.
 
         Raises:
-            UserError: no recipes at this scale, or the text cannot be used.
+            UserError: nothing at this scale, or the text cannot be used.
 
         """
-        recipes = {arm.label: [claim.recipe(arm, scale, seed) for seed in seeds] for arm in claim.arms}
-        corpora = {recipe.data.corpus for each in recipes.values() for recipe in each}
-        if self.data is not None and len(corpora) > 1:
+        sources = {arm.label: claim.origin(arm, scale) for arm in claim.arms}
+        recipes = [recipe_of(source, 1) for source in sources.values() if not isinstance(source, Computation)]
+        if self.data is not None and len({recipe.data.corpus for recipe in recipes}) > 1:
             raise UserError(f"{claim.name} compares several corpora at --scale {scale}; leave out --data {self.data}")
-        return {label: [self.place(label, recipe) for recipe in each] for label, each in recipes.items()}
+        planned = dict[str, list[Planned]]()
+        for label, source in sources.items():
+            if isinstance(source, Computation):
+                planned[label] = [self._computation(claim, scale, label, seed, source) for seed in seeds]
+            else:
+                planned[label] = [self.place(label, recipe_of(source, seed)) for seed in seeds]
+        return planned
+
+    def _computation(
+        self, claim: Claim, scale: Scale, label: str, seed: int, computation: Computation
+    ) -> PlannedComputation:
+        """A computation, and where its result is kept: apart for each scale and --data."""
+        folder = self.out / "computed" / (claim.name if scale == "lab" else f"{claim.name}-{scale}")
+        digest = "" if self.data is None else "-" + hashlib.sha256(self.data.encode()).hexdigest()[:8]
+        path = folder / f"{_file_name(label)}-{seed}{digest}.json"
+        return PlannedComputation(label, seed, self.data, computation, path)
 
     def place(self, label: str, recipe: Recipe) -> PlannedRun:
         """Where the run of a recipe is or will be."""
@@ -108,7 +127,7 @@ class Store:
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
         if digest not in self._folders:
             existing = sorted((self.out / "runs").glob(f"*-{digest}"))
-            self._folders[digest] = existing[0] if existing else self.out / "runs" / f"{label}-{digest}"
+            self._folders[digest] = existing[0] if existing else self.out / "runs" / f"{_file_name(label)}-{digest}"
         return PlannedRun(label, recipe, self._folders[digest])
 
     def minutes_of(self, run: PlannedRun, device: torch.device) -> float:
@@ -155,23 +174,31 @@ def on_text(recipe: Recipe, data: str | None) -> Recipe:
     return msgspec.structs.replace(recipe, data=msgspec.structs.replace(recipe.data, corpus=data, text=text))
 
 
-def measured(run: PlannedRun, measure: Measure) -> Measurement:
-    """The measurement of a finished run, from the cache if it was made before.
+def measured(planned: Planned, measure: Measure) -> Measurement:
+    """The measurement of a finished run or computation, from what is kept if it was made before.
 
     Raises:
         UserError: the training diverged and the measure has no figures for that.
 
     """
-    if run.status is Status.DIVERGED:
+    if isinstance(planned, PlannedComputation):
+        measurement = planned.result()
+    elif planned.status is Status.DIVERGED:
         if measure.diverged is None:
-            raise UserError(f"{run.name}: the training diverged (see {run.log}), which leaves nothing to measure")
-        return Measurement(dict(measure.diverged), {})
-    path = run.folder / f"measured-{measure.name}.json"
-    if path.is_file():
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return Measurement(found["figures"], found["curves"])
-    measurement = measure.function(run.folder)
+            raise UserError(
+                f"{planned.name}: the training diverged (see {planned.log}), which leaves nothing to measure"
+            )
+        measurement = Measurement(dict(measure.diverged), {})
+    elif (path := planned.folder / f"measured-{measure.name}.json").is_file():
+        measurement = read_measurement(path)
+    else:
+        assert measure.function is not None, "runs are measured by a function"
+        measurement = measure.function(planned.folder)
+        keep_measurement(path, measurement)
     assert set(measurement.figures) >= set(measure.metrics), "a measure gives the figures that it names"
-    if all(map(math.isfinite, measurement.figures.values())):
-        write_atomic(path, json.dumps(measurement._asdict()) + "\n")
     return measurement
+
+
+def _file_name(label: str) -> str:
+    """A label without what a folder's name should not hold."""
+    return label.replace("/", " over ")
