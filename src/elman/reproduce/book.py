@@ -13,6 +13,7 @@ from elman.reproduce.claims.functions import (
 )
 from elman.reproduce.claims.mixtures import BALANCE_LOSS, DOC_COMPONENTS, GRADIENT_SHORTCUT, MIXTURE_ACTIVATIONS
 from elman.reproduce.claims.music import MUSIC_NLL
+from elman.reproduce.claims.pairs import HEADLINES, PARSING, REVERSED_SOURCE
 from elman.reproduce.claims.projection import MEMORY_NOISE, PROJECTION_COST, PROJECTION_RANK
 from elman.reproduce.claims.rank import RANK_BOUND
 
@@ -39,6 +40,9 @@ CLAIMS: dict[str, Claim] = {
         ADAPTIVE_SIGSOFTMAX,
         DYNAMIC_EVALUATION,
         NEURAL_CACHE,
+        HEADLINES,
+        REVERSED_SOURCE,
+        PARSING,
     )
 }
 
