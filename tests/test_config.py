@@ -153,7 +153,7 @@ def test_complaint(path, setting, message):
         ),
         (
             'core = { kind = "stack", sizes = [5, 4], cell = { kind = "lstm" } }\n',
-            'the key model.core is missing; write a table with kind = "stack" or "window"',
+            'the key model.core is missing; write a table with kind = "stack" or "window" or "attentive"',
         ),
         (
             'kind = "adam", ',
