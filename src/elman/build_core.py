@@ -68,17 +68,17 @@ def build_core(
 
 def build_stack(recipe: config.Stack, input_size: int, *, locked: bool) -> Stack:
     """Layers of one cell."""
-    if recipe.recurrent_dropout and isinstance(recipe.cell, config.GRU):
-        raise UserError(
-            "model.core.recurrent_dropout masks the output in the products only, which the GRU's h' = z h + (1 - z) n"
-            " does not allow; use model.core.weight_drop, or the cell lstm or elman"
-        )
     layers = [build_layer(recipe, below, size) for below, size in pairwise([input_size, *recipe.sizes])]
     return Stack(layers, between=recipe.between_dropout, after=recipe.output_dropout, locked=locked)
 
 
 def build_layer(recipe: config.Stack, below: int, size: int) -> Layer:
     """One of its layers, of width `size` upon one of width `below`."""
+    if recipe.recurrent_dropout and isinstance(recipe.cell, config.GRU):
+        raise UserError(
+            "model.core.recurrent_dropout masks the output in the products only, which the GRU's h' = z h + (1 - z) n"
+            " does not allow; use model.core.weight_drop, or the cell lstm or elman"
+        )
     return Layer(
         build_cell(recipe.cell),
         below,
