@@ -7,6 +7,7 @@ from elman import config
 from elman.build_choice import build_choice
 from elman.build_core import build_core
 from elman.build_encoder import build_encoder
+from elman.build_seq2seq import build_seq2seq
 from elman.cores.jordan import Jordan
 from elman.errors import UserError
 from elman.initialisation import initialise
@@ -25,7 +26,11 @@ from elman.output.layer import OutputLayer
 
 
 def build_model(
-    recipe: config.Model, num_words: int, counts: Sequence[int] | None = None, words: Sequence[str] | None = None
+    recipe: config.Model,
+    num_words: int,
+    counts: Sequence[int] | None = None,
+    words: Sequence[str] | None = None,
+    num_source: int | None = None,
 ) -> LanguageModel:
     """The network of a recipe, initialised from torch's global random state.
 
@@ -35,16 +40,21 @@ def build_model(
         counts: how often each word was seen, falling, for outputs that treat frequent words otherwise; without them
             the frequencies are taken to follow Zipf's law.
         words: the vocabulary, for encoders that read spelling; without it words are spelled as their numbers.
+        num_source: symbols of the source's vocabulary, where there is a source; else as many as the target's.
 
     Raises:
         UserError: parts that do not fit together.
 
     """
     encoder = build_encoder(recipe.encoder, num_words, words, locked=recipe.masks == "locked")
-    core = build_core(recipe.core, encoder.size, num_words, locked=recipe.masks == "locked")
+    core = build_core(recipe.core, encoder.size, num_words, locked=recipe.masks == "locked", source=recipe.source)
     contexts = build_contexts(recipe.output, core.dims)
     choice = build_choice(recipe.output, contexts.size, encoder, num_words, counts)
-    model = LanguageModel(encoder, core, OutputLayer(contexts, choice))
+    output = OutputLayer(contexts, choice)
+    if recipe.source is None:
+        model = LanguageModel(encoder, core, output)
+    else:
+        model = build_seq2seq(recipe, encoder, core, output, num_source or num_words)
     if isinstance(core, Jordan):
         _let_listen(core, model.output)
     initialise(model, recipe.initialisation)

@@ -3,6 +3,7 @@
 from typing import assert_never
 
 from elman import config
+from elman.build_attentive import build_attentive, layers_input
 from elman.build_cell import build_cell
 from elman.cores.bidirectional import Bidirectional
 from elman.cores.connected import ConnectedStack, Connections, input_sizes
@@ -14,7 +15,14 @@ from elman.cores.window import FeedForwardWindow
 from elman.errors import UserError
 
 
-def build_core(recipe: config.Core, input_size: int, num_outputs: int = 0, *, locked: bool) -> RecurrentCore:
+def build_core(
+    recipe: config.Core,
+    input_size: int,
+    num_outputs: int = 0,
+    *,
+    locked: bool,
+    source: config.Reader | None = None,
+) -> RecurrentCore:
     """The recurrent part of a model that predicts what follows.
 
     Args:
@@ -22,6 +30,7 @@ def build_core(recipe: config.Core, input_size: int, num_outputs: int = 0, *, lo
         input_size: E.
         num_outputs: V, for a core that reads the model's own output.
         locked: dropout masks held over time.
+        source: what the core attentive looks at.
 
     Raises:
         UserError: parts that do not fit together, or a core that reads the future.
@@ -69,6 +78,9 @@ def build_core(recipe: config.Core, input_size: int, num_outputs: int = 0, *, lo
                 'model.core.kind = "bidirectional" reads the symbols that a language model is to predict; it is for'
                 " encoders and taggers: here use stack, window, jordan or reservoir"
             )
+        case config.Attentive():
+            stack = build_stack(recipe.stack, layers_input(recipe, input_size, source), locked=locked)
+            return build_attentive(recipe, stack, source)
         case _:
             assert_never(recipe)
 

@@ -12,7 +12,7 @@ import torch
 from elman import config
 from elman.build import build_model, build_objective
 from elman.errors import UserError
-from elman.learning.bptt import bptt
+from elman.learning.bptt import bptt, state_before
 from elman.learning.constraint import build_constraint
 from elman.learning.optimisers import build_optimiser, clip_gradients
 from elman.tasks.choose import open_task, source_of
@@ -41,37 +41,43 @@ def estimate(
     training = recipe.training
     task = open_task(recipe, str(source))
     torch.manual_seed(recipe.seed)
-    model = build_model(recipe.model, len(task.inputs), task.counts, task.words).to(device).train()
+    model = build_model(recipe.model, len(task.inputs), task.counts, task.words, task.num_source).to(device).train()
     windows = task.windows(training.window.max_extra)
     spans = windows.spans(0)
     parameters = list(model.parameters())
     optimiser = build_optimiser(training.optimiser, parameters, training.weight_decay)
     objective = build_objective(training)
     constraint = build_constraint(training, model.core)
-    state, seconds = model.begin(training.batch_size), 0.0
+    state, seconds, positions = None, 0.0, 0
+    parts = len(spans) if recipe.of_pairs else sum(span.length for span in spans) / training.window.length
     for index in range(steps + 1):
         started = time.perf_counter()
-        batch = windows.batch(spans[0]._replace(length=training.window.length)).to(device)
+        span = spans[index % len(spans)] if recipe.of_pairs else spans[0]._replace(length=training.window.length)
+        batch = windows.batch(span).to(device)
         optimiser.zero_grad()
+        state = state_before(model, batch, state, training.batch_size)
         _, state = bptt(model, objective, batch, state, training.slices)
         clip_gradients(parameters, training.clip, training.clip_by).item()
         optimiser.step()
         if constraint is not None:
             constraint.project()
-        seconds += time.perf_counter() - started if index else 0.0
+        if index:
+            seconds += time.perf_counter() - started
+            positions += (
+                batch.targets.shape[0] * batch.targets.shape[1] if batch.mask is None else int(batch.mask.sum())
+            )
         if advance is not None:
             advance(index + 1, steps + 1)
     per_step = seconds / steps
-    steps_per_epoch = sum(span.length for span in spans) / training.window.length
     epochs = training.epochs + (training.fine_tune.epochs if training.fine_tune else 0)
     return {
         "title": recipe.title,
         "parameters": sum(parameter.numel() for parameter in parameters),
         "peak_mb": peak_mb(device),
-        "tokens_per_s": training.batch_size * training.window.length / per_step,
-        "minutes_per_epoch": per_step * steps_per_epoch / 60,
+        "tokens_per_s": positions / seconds,
+        "minutes_per_epoch": per_step * parts / 60,
         "epochs": epochs,
-        "minutes": per_step * steps_per_epoch * epochs / 60,
+        "minutes": per_step * parts * epochs / 60,
     }
 
 

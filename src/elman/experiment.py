@@ -66,7 +66,9 @@ class Experiment:
         if resume:
             _require_same_data(out, self.task)
         torch.manual_seed(recipe.seed)
-        self.model: LanguageModel = build_model(recipe.model, len(self.task.inputs), self.task.counts, self.task.words)
+        self.model: LanguageModel = build_model(
+            recipe.model, len(self.task.inputs), self.task.counts, self.task.words, self.task.num_source
+        )
         if init is not None and not resume:
             self.task.start_from(self.model, init)
         if not resume:
@@ -108,7 +110,7 @@ class Experiment:
 
         """
         if not isinstance(self.task, Words):
-            raise UserError("n-gram baselines are of text, not of music; leave out --baselines")
+            raise UserError(f"n-gram baselines are of text, not of {self.task.kind}; leave out --baselines")
         rows = self.task.baselines(order, splits)
         write_json(self.out / "baselines.json", rows)
         return rows

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from elman import config
 from elman.cells.cell import Cell
+from elman.cores.attentive import AttentiveCore
 from elman.cores.blocks import candidate_gate
 from elman.cores.connected import ConnectedStack
 from elman.cores.jordan import Jordan
@@ -20,6 +21,7 @@ from elman.encoders.highway import Highway
 from elman.encoders.lookup import Lookup
 from elman.model import LanguageModel
 from elman.output.contexts import Mixture
+from elman.seq2seq import SequenceToSequence
 
 
 @torch.no_grad()
@@ -68,6 +70,12 @@ def initialise(model: LanguageModel, rules: config.Initialisation) -> None:
         case FeedForwardWindow():
             fill(core.hidden.weight, rules.input, core.hidden.weight.shape[1])
             fill(core.hidden.bias, config.Zeros(), 1)
+        case AttentiveCore():
+            for layer in core.stack.layers:
+                assert isinstance(layer, Layer)
+                initialise_layer(layer, rules)
+            for parameter in (*core.attention.parameters(), core.combine.weight):
+                fill(parameter, rules.input, parameter.shape[-1])
     if isinstance(output.contexts, Mixture):
         for linear in (*output.contexts.projections.values(), output.contexts.prior):
             for parameter in linear.parameters():
@@ -77,6 +85,21 @@ def initialise(model: LanguageModel, rules: config.Initialisation) -> None:
             isinstance(encoder, Lookup) and parameter is encoder.weight
         ):  # vectors begin as the choice has set them
             fill(parameter, rules.output, parameter.shape[1])
+    if isinstance(model, SequenceToSequence):
+        _initialise_reader(model, rules)
+
+
+def _initialise_reader(model: SequenceToSequence, rules: config.Initialisation) -> None:
+    reader = model.reader
+    assert isinstance(reader.encoder, Lookup)
+    if reader.encoder is not model.encoder:
+        fill(reader.encoder.weight, rules.embedding, reader.encoder.size)
+    for layer in reader.modules():
+        if isinstance(layer, Layer):
+            initialise_layer(layer, rules)
+    if model.bridge is not None:
+        for parameter in model.bridge.parameters():
+            fill(parameter, rules.input if parameter.ndim > 1 else config.Zeros(), parameter.shape[-1])
 
 
 def _initialise_characters(encoder: Characters, rules: config.Initialisation) -> None:

@@ -11,6 +11,7 @@ from elman.data.pitches import Pitches, Roll
 from elman.data.rolls import Music, open_music
 from elman.errors import UserError
 from elman.model import LanguageModel
+from elman.pair_run import PairRun
 from elman.run import Run, data_facts, load_model, recipe_of
 
 
@@ -77,6 +78,8 @@ class MusicRun:
         return torch.stack(roll).numpy() if roll else silence[:0]
 
 
-def open_run(path: Path | str, device: torch.device | str = "cpu") -> Run | MusicRun:
-    """Open a run folder, of text or of music."""
+def open_run(path: Path | str, device: torch.device | str = "cpu") -> Run | MusicRun | PairRun:
+    """Open a run folder, of text, of music or of pairs."""
+    if recipe_of(Path(path)).of_pairs:
+        return PairRun(path, device)
     return MusicRun(path, device) if recipe_of(Path(path)).of_music else Run(path, device)

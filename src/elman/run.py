@@ -17,6 +17,7 @@ from elman.data import subwords
 from elman.data.corpus import Corpus, Split, encode_lines, open_corpus
 from elman.data.grammar.text import grammar_folder
 from elman.data.lexicon import spelled_sentences, spelled_split
+from elman.data.pair_symbols import PairSymbols
 from elman.data.pitches import Pitches
 from elman.data.tokeniser import Tokeniser
 from elman.data.vocabulary import Vocabulary
@@ -57,6 +58,8 @@ class Run:
         self.recipe = recipe_of(self.path)
         if self.recipe.of_music:
             raise UserError(f"{path} is a run on music; here a run on text is needed")
+        if self.recipe.of_pairs:
+            raise UserError(f"{path} is a run on pairs of a source and a target; here a run on text is needed")
         self.vocabulary = Vocabulary.load(self.path / "vocabulary.tsv")
 
     @property
@@ -235,7 +238,7 @@ def text_source(folder: Path, recipe: Recipe) -> str:
 
 
 def load_model(
-    path: Path, recipe: Recipe, vocabulary: Vocabulary | Pitches, device: torch.device
+    path: Path, recipe: Recipe, vocabulary: Vocabulary | Pitches | PairSymbols, device: torch.device
 ) -> tuple[LanguageModel, dict[str, Any]]:
     """The best model of a run folder in evaluation mode, and the facts saved with it; `vocabulary` is what it reads."""
     file = path / "model.safetensors"
@@ -246,9 +249,7 @@ def load_model(
             f" {facts['vocabulary'][:12]}, the file's {vocabulary.digest[:12]}); restore the vocabulary of the run"
         )
     with torch.random.fork_rng(devices=[]):
-        known = vocabulary if isinstance(vocabulary, Vocabulary) else None
-        counts, words = (None, None) if known is None else (known.counts, known.words)
-        model = build_model(recipe.model, len(vocabulary), counts, words).to(device)
+        model = build_model(recipe.model, len(vocabulary), *_of_words(vocabulary)).to(device)
     expected = {name: tuple(tensor.shape) for name, tensor in snapshot.model_tensors(model).items()}
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     for name in sorted(expected.keys() | found.keys()):
@@ -259,3 +260,14 @@ def load_model(
             )
     snapshot.load_model(model, tensors)
     return model.eval(), facts
+
+
+def _of_words(
+    inputs: Vocabulary | Pitches | PairSymbols,
+) -> tuple[tuple[int, ...] | None, tuple[str, ...] | None, int | None]:
+    """The counts and the spelling of the words that are chosen from, and how many words sources have."""
+    if isinstance(inputs, Pitches):
+        return None, None, None
+    if isinstance(inputs, PairSymbols):
+        return inputs.target.counts, inputs.target.words, len(inputs.source)
+    return inputs.counts, inputs.words, None

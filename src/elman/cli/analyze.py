@@ -3,6 +3,7 @@
 import argparse
 
 from elman.cli import (
+    analyze_attention,
     analyze_dynamics,
     analyze_frequency,
     analyze_mixture,
@@ -20,6 +21,7 @@ ANALYSES = (
     analyze_dynamics,
     analyze_frequency,
     analyze_neighbours,
+    analyze_attention,
 )
 """The subcommands; each is a module with `add`, like a command."""
 
@@ -29,7 +31,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     parser = commands.add_parser(
         "analyze",
         help="look into a model: rank of its outputs, output functions, mixtures, stability, dynamics, rare words,"
-        " neighbours",
+        " neighbours, attention",
         description="Look into a model. Each analysis prints a table; most write a self-contained HTML page.",
     )
     analyses = parser.add_subparsers(title="analyses", metavar="ANALYSIS", required=True)

@@ -11,7 +11,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     """The command's arguments."""
     parser = commands.add_parser(
         "data",
-        help="known corpora: list, info, prepare",
+        help="known corpora: list, info, prepare; trees of a treebank as pairs",
         description="Known corpora, for --data. Those that need no download are prepared when they are first used.",
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
@@ -28,6 +28,13 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     preparing.add_argument("--base-url", metavar="URL", help="fetch the files, under their own names, from here")
     options.add_json(preparing)
     preparing.set_defaults(run=prepare)
+    planting = actions.add_parser("trees", help="a treebank as pairs: sentence, tab, linear tree")
+    planting.add_argument("file", metavar="FILE", type=Path, help="bracketed trees, as the Penn Treebank has them")
+    planting.add_argument("out", metavar="OUT", type=Path, help="where to write the pairs (.tsv)")
+    planting.add_argument("--keep-tags", action="store_true", help="parts of speech as they are, not all XX")
+    planting.add_argument("--functions", action="store_true", help="labels with their functions, NP-SBJ for NP")
+    options.add_json(planting)
+    planting.set_defaults(run=trees)
 
 
 def list_all(args: argparse.Namespace) -> int:
@@ -76,4 +83,20 @@ def prepare(args: argparse.Namespace) -> int:
         note = "as published" if item["verified"] else "computed; no published digest to check it against"
         print(f"{item['file']}: SHA-256 {item['sha256']} ({note})")
     print(f"{args.name}: ready in {folder}")
+    return 0
+
+
+def trees(args: argparse.Namespace) -> int:
+    """Write a treebank as pairs."""
+    from elman.data.pair_files import read_text
+    from elman.data.trees import read_trees, to_pair
+    from elman.files import write_atomic
+
+    found = read_trees(read_text(args.file), str(args.file))
+    pairs = [to_pair(tree, not args.keep_tags, args.functions) for tree in found]
+    write_atomic(args.out, "".join(f"{words}\t{linear}\n" for words, linear in pairs))
+    if args.json:
+        show.print_json({"file": str(args.file), "out": str(args.out), "trees": len(pairs)})
+        return 0
+    print(f"{args.out}: {len(pairs):,} trees")
     return 0

@@ -4,11 +4,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elman.cli import adapting, options, pairs, show
+from elman.cli import adapting, measures, options, pairs, show
 from elman.errors import UserError
 
 if TYPE_CHECKING:
     import torch
+
+    from elman.pair_run import PairRun
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -44,6 +46,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         metavar="W",
         help="with --ensemble: a weight a member, the n-gram last (default: equal)",
     )
+    parser.add_argument("--beam", type=int, metavar="K", help="of a run on pairs: hypotheses kept; 1 is greedy")
     adapting.add_methods(parser)
     pairs.add(parser)
     options.add_json(parser)
@@ -68,6 +71,9 @@ def run(args: argparse.Namespace) -> int:
         return 0
     title = f"{rows[0]['data']}, context {rows[0]['context']}, {rows[0]['method']}"
     show.print_figures(title, "run", [{"name": row["run"], **row} for row in rows])
+    for row in rows:
+        if "output" in row:
+            measures.print_worth(row["run"], row["output"])
     return 0
 
 
@@ -75,6 +81,7 @@ def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict
     from elman.evaluation.figures import split_figures
     from elman.evaluation.frames import evaluate_pieces
     from elman.music import MusicRun, open_run
+    from elman.pair_run import PairRun
 
     loaded = open_run(folder, device)
     if isinstance(loaded, MusicRun):
@@ -85,6 +92,8 @@ def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict
             columns = 20 if args.streams == 1 else args.streams
             figures = evaluate_pieces(loaded.model, music.split(args.split), columns=columns, advance=advance)
         return {"run": str(folder), "data": music.source, **figures, "method": "static"}
+    if isinstance(loaded, PairRun):
+        return _of_pairs(loaded, args)
     corpus = loaded.corpus(args.data)
     with show.counting(f"evaluating {folder}") as advance:
         figures = split_figures(
@@ -97,6 +106,29 @@ def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict
             advance=advance,
         )
     return {"run": str(folder), "data": corpus.source, **figures, "method": "static"}
+
+
+def _of_pairs(loaded: "PairRun", args: argparse.Namespace) -> dict[str, Any]:
+    import msgspec
+
+    from elman.evaluation.given_source import evaluate_pairs, pair_figures
+    from elman.evaluation.output import evaluate_output
+
+    if args.warm_up or args.skip_first:
+        raise UserError("--warm-up and --skip-first are for text; targets are evaluated whole, each given its source")
+    corpus = loaded.corpus(args.data)
+    pairs = corpus.split(args.split)
+    with show.counting(f"evaluating {loaded.path}") as advance:
+        size = 64 if args.streams == 1 else args.streams
+        score = evaluate_pairs(loaded.model, corpus, pairs, batch_size=size, advance=advance)
+    rules = loaded.recipe.evaluation
+    if args.beam is not None:
+        options.at_least(1, "--beam", args.beam)
+        rules = msgspec.structs.replace(rules, beam=args.beam)
+    with show.counting(f"writing targets with {loaded.path}") as advance:
+        _, worth = evaluate_output(loaded.model, corpus, pairs, rules, advance)
+    facts = {"run": str(loaded.path), "data": corpus.source}
+    return {**facts, **pair_figures(score, pairs), "method": "static", "output": worth}
 
 
 def _ensemble(args: argparse.Namespace, device: "torch.device") -> dict[str, Any]:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elman.cli import adapting, options, states
+from elman.cli import adapting, options, states, transduce
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     """The command's arguments."""
     parser = commands.add_parser(
         "generate",
-        help="write text, word by word, in constant memory, or music as a MIDI file",
+        help="write text, word by word, in constant memory, music as a MIDI file, or targets of sources",
         description="Write text, word by word, in constant memory, however long. --state goes on where --save-state"
-        " left a text. A run on music writes a MIDI file.",
+        " left a text. A run on music writes a MIDI file, a run on pairs a target for every source.",
     )
     options.add_run(parser)
     parser.add_argument("--prompt", default="", metavar="TEXT", help="text to go on from; - reads standard input")
@@ -46,10 +46,11 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     parser.add_argument("--save-state", type=Path, metavar="FILE", help="write the state after the last token")
     parser.add_argument("--raw", action="store_true", help="print tokens as they are, separated by spaces")
     music = parser.add_argument_group("music", "of a run on music; --seed and --temperature hold there too")
-    music.add_argument("--out", type=Path, metavar="FILE", help="the MIDI file to write, such as tune.mid")
+    music.add_argument("--out", type=Path, metavar="FILE", help="the file to write: tune.mid, of pairs a text")
     music.add_argument("--steps", type=int, metavar="N", help="how many steps to draw (default: 128)")
     music.add_argument("--prompt-midi", type=Path, metavar="FILE", help="a MIDI file to go on from; it is repeated")
     music.add_argument("--tempo", type=float, metavar="Q", help="quarter notes a minute in the file (default: 120)")
+    transduce.add(parser)
     adapting.add_online(parser, "the prompt")
     options.add_json(parser)
     options.add_machine(parser)
@@ -60,7 +61,11 @@ def run(args: argparse.Namespace) -> int:
     """Draw and print."""
     from elman.run import recipe_of
 
-    if recipe_of(args.folder).of_music:
+    recipe = recipe_of(args.folder)
+    if recipe.of_pairs:
+        return transduce.run(args)
+    options.require_none(args, transduce.OPTIONS, "a run on music" if recipe.of_music else "a run on text")
+    if recipe.of_music:
         from elman.cli import tune
 
         return tune.run(args)

@@ -56,7 +56,9 @@ def run(args: argparse.Namespace) -> int:
     console, store = show.log(), Store(args.out, args.data)
     machine = Machine(args.jobs, args.device, args.threads)
     if len(claims) > 1:
-        claims = [claim for claim in claims if claim.has(args.scale)]
+        for claim in (claim for claim in claims if claim.data is not None):
+            console.print(f"{claim.name}: left out of `all`; it needs --data of its own: {claim.data}")
+        claims = [claim for claim in claims if claim.has(args.scale) and claim.data is None]
     outcomes = []
     try:
         plans = []
@@ -135,4 +137,6 @@ def _list(as_json: bool) -> int:
         times = ", ".join(f"{scale} {_minutes(minutes)}" for scale, minutes in scales[claim.name].items())
         runs = f"{len(claim.arms)} arms x {claim.seeds} seeds = {len(claim.arms) * claim.seeds} runs"
         print(f"{claim.name}\n  {claim.sentence}\n  {claim.source}\n  {runs}; on one thread, untrained: {times}")
+        if claim.data is not None:
+            print(f"  needs --data: {claim.data}")
     return 0

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elman.cli import options, show
+from elman.cli import measures, options, show
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -120,6 +120,9 @@ def conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
         show.print_json({"run": str(out), "results": results, "baselines": baselines, "report": str(page)})
         return 0
     show.print_figures(recipe.title, "model", [{"name": "this model", **row} for row in [*baselines, *results]])
+    for row in results:
+        if "output" in row:
+            measures.print_worth(f"{row['split']}", row["output"])
     print(f"report: {page}")
     return 0
 

@@ -9,6 +9,7 @@ from elman.config.model import Model
 from elman.config.network import (
     GRU,
     LSTM,
+    Attentive,
     Bidirectional,
     Cell,
     Characters,
@@ -21,6 +22,7 @@ from elman.config.network import (
     Ladder,
     Lookup,
     Mogrifier,
+    Reader,
     Reservoir,
     Stack,
 )
@@ -61,6 +63,7 @@ __all__ = [
     "Activation",
     "Adam",
     "Adaptive",
+    "Attentive",
     "Bernoulli",
     "Bidirectional",
     "Cell",
@@ -103,6 +106,7 @@ __all__ = [
     "Plateau",
     "RMSprop",
     "RareClass",
+    "Reader",
     "Recipe",
     "Reservoir",
     "Single",

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
-from elman.config.record import NonNegative, Positive, PositiveFloat, Rate, Tagged
+from elman.config.record import NonNegative, Positive, PositiveFloat, Rate, Record, Tagged
 
 
 class Lookup(Tagged, frozen=True, tag="lookup"):
@@ -101,6 +101,33 @@ class FeedForward(Tagged, frozen=True, tag="window"):
     output_dropout: Rate = 0.0
 
 
+class Attentive(Tagged, frozen=True, tag="attentive"):
+    """A stack that looks at the source (`cores/attentive.py`).
+
+    `size`: of the attention layer, that of the last layer unless given; `score_size`: of the additive score, the same.
+    """
+
+    stack: Stack
+    score: Literal["dot", "general", "additive"] = "general"
+    size: Positive | None = None
+    score_size: Positive | None = None
+    feed: Literal["nothing", "output", "context"] = "nothing"
+    output_dropout: Rate = 0.0
+
+
+class Reader(Record, frozen=True):
+    """What reads the source (`cores/source.py`); `stack.sizes` are of each direction.
+
+    `encoder`: of the source's symbols; None: the target's vectors, where both have one vocabulary. `start`: the
+    decoder's layers begin with the final states of the reader's, or with maps of the last of them.
+    """
+
+    stack: Stack
+    encoder: Lookup | None = None
+    bidirectional: bool = True
+    start: Literal["copy", "bridge"] = "copy"
+
+
 class Jordan(Tagged, frozen=True, tag="jordan"):
     """Jordan's network (`cores/jordan.py`); `feedback`: the model's own output, or the true target."""
 
@@ -135,4 +162,4 @@ class Bidirectional(Tagged, frozen=True, tag="bidirectional"):
     output_dropout: Rate = 0.0
 
 
-Core: TypeAlias = Stack | FeedForward | Jordan | Reservoir | Bidirectional
+Core: TypeAlias = Stack | FeedForward | Jordan | Reservoir | Bidirectional | Attentive

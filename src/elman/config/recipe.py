@@ -10,20 +10,27 @@ from elman.config.record import Positive, Record
 from elman.config.training import Training
 from elman.data.corpus import TextOptions
 from elman.data.grammar.options import GrammarOptions
+from elman.data.pair_options import PairOptions
 from elman.data.pitches import MusicOptions
 
 
 class Evaluation(Record, frozen=True):
-    """How validation is computed while training; reported figures come from one stream."""
+    """How validation is computed while training; reported figures come from one stream.
+
+    `beam`, `copy_unknown`: how the output of a model of pairs is searched for, and whether the symbol of the source
+    that is looked at most stands for `<unk>` (`evaluation/output.py`).
+    """
 
     streams: Positive = 10
     length: Positive = 70
     warm_up: Annotated[int, Meta(ge=0)] = 0
     skip_first: bool = False
+    beam: Positive = 5
+    copy_unknown: bool = False
 
 
 class Data(Record, frozen=True):
-    """The text or music: where from unless --data says so, and how it is read.
+    """The text, music or pairs: where from unless --data says so, and how it is read.
 
     `grammar`: the text is made by a grammar (`data/grammar/`).
     """
@@ -32,6 +39,7 @@ class Data(Record, frozen=True):
     grammar: GrammarOptions | None = None
     text: TextOptions = TextOptions()
     music: MusicOptions = MusicOptions()
+    pairs: PairOptions = PairOptions()
 
     def __post_init__(self) -> None:
         if self.corpus is not None and self.grammar is not None:
@@ -66,3 +74,8 @@ class Recipe(Record, frozen=True):
     def of_music(self) -> bool:
         """Whether it is about frames of notes rather than symbols."""
         return isinstance(self.model.encoder, Frames)
+
+    @property
+    def of_pairs(self) -> bool:
+        """Whether it is about targets given sources."""
+        return self.model.source is not None

@@ -77,6 +77,7 @@ class FineTune(Record, frozen=True):
 class Training(Record, frozen=True):
     """How the weights are found.
 
+    `tokens_per_batch`: of pairs, instead of `batch_size`: symbols at most, padding and both sides together.
     `memory`: starting small: stages of a memory that is cut off after a few words; then comes the whole memory.
     `log_spectrum`: sigma_1 of W_hh and the spectral radius of J at each logged step; None: with a constraint.
     """
@@ -84,6 +85,7 @@ class Training(Record, frozen=True):
     epochs: Positive
     optimiser: SGD | Adam | RMSprop
     batch_size: Positive = 20
+    tokens_per_batch: Positive | None = None
     slices: Positive = 1
     window: Window = Window()
     memory: tuple[Memory, ...] = ()

@@ -14,11 +14,13 @@ class Trace(NamedTuple):
     Attributes:
         levels: the outputs [T, B, _] of the levels after dropout; contexts and AR read these.
         raw: the same before dropout; TAR reads the last.
+        attention: where there is a source, the weights [T, B, S] of its positions.
 
     """
 
     levels: tuple[Tensor, ...]
     raw: tuple[Tensor, ...]
+    attention: Tensor | None = None
 
     @property
     def top(self) -> Tensor:

@@ -65,11 +65,17 @@ class Layer(nn.Module):
 
     def forward(self, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         """Outputs [T, B, H] over xs [T, B, I], and the state after them."""
-        if self.training and self.recurrent_dropout:
-            return unroll(self._masked_step(state[0]), self.weights(), xs, state)
-        if self.cell.sequence is None:
-            return unroll(self.cell.step, self.weights(), xs, state)
-        return self.cell.sequence(self.weights(), xs, state)
+        return self.run(self.weights(), xs, state)
+
+    def run(self, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+        """The same with weights that were taken before."""
+        if self.cell.sequence is None or (self.training and self.recurrent_dropout):
+            return unroll(self.one_step(state[0]), weights, xs, state)
+        return self.cell.sequence(weights, xs, state)
+
+    def one_step(self, h: Tensor) -> Step:
+        """The step of a window that begins with output h [B, H]; in training with the window's recurrent dropout."""
+        return self._masked_step(h) if self.training and self.recurrent_dropout else self.cell.step
 
     def _masked_step(self, h: Tensor) -> Step:
         mask = dropout.elementwise(torch.ones_like(h), self.recurrent_dropout)
@@ -115,3 +121,16 @@ class Stack(RecurrentCore):
             levels.append(self.drop(outputs, rate if self.training else 0.0))
             after.append(new)
         return Trace(tuple(levels), tuple(raw)), tuple(after)
+
+    def stepwise(self, state: Sequence[LayerState]) -> list[tuple[Step, Weights]]:
+        """The step and the weights of each layer, for those who go through a window themselves."""
+        pairs = zip(self.layers, state, strict=True)
+        return [(layer.one_step(before[0]), layer.weights()) for layer, before in pairs]  # type: ignore[operator]
+
+    def masks(self, x: Tensor) -> list[Tensor | None]:
+        """What each layer's outputs are multiplied with over a window x [T, B, _]; None: dropout does nothing."""
+        return [self.mask(x, size, rate) for size, rate in zip(self.dims[1:], self.rates, strict=True)]
+
+    def mask(self, x: Tensor, size: int, rate: float) -> Tensor | None:
+        """A mask [T, B, size] of the stack's kind."""
+        return self.drop(x.new_ones(*x.shape[:2], size), rate) if rate and self.training else None

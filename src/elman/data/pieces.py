@@ -81,7 +81,7 @@ class PieceWindows:
         known = mask & ~(fresh & (steps == 0))
         inputs = self.frames[np.where(known, at - 1, 0)] * known[..., None]
         targets = self.frames[at] * mask[..., None]
-        batch = Batch(*map(torch.from_numpy, (inputs, targets, mask, fresh)))
+        batch = Batch(*(torch.from_numpy(part) for part in (inputs, targets, mask, fresh)))  # type: ignore[arg-type]
         return batch, torch.from_numpy(np.where(mask, at, -1))
 
     def _layout(self, epoch: int) -> _Layout:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from elman.data.condition import Source
 from elman.data.vocabulary import Vocabulary
 from elman.errors import UserError
 
@@ -20,6 +21,7 @@ class Batch(NamedTuple):
         targets: what follows each, of the same shape.
         mask: which targets count, bool [T, B]; None means all.
         fresh: which columns begin a sequence here, bool [B]; None means none.
+        source: what the columns are conditioned on; each begins here, from its source.
 
     """
 
@@ -27,6 +29,7 @@ class Batch(NamedTuple):
     targets: Tensor
     mask: Tensor | None = None
     fresh: Tensor | None = None
+    source: Source | None = None
 
     def to(self, device: torch.device) -> "Batch":
         """The same window on another device."""
@@ -36,7 +39,8 @@ class Batch(NamedTuple):
         """A slice of the columns."""
         mask = None if self.mask is None else self.mask[:, rows]
         fresh = None if self.fresh is None else self.fresh[rows]
-        return Batch(self.inputs[:, rows], self.targets[:, rows], mask, fresh)
+        source = None if self.source is None else self.source.columns(rows)
+        return Batch(self.inputs[:, rows], self.targets[:, rows], mask, fresh, source)
 
 
 class Span(NamedTuple):

@@ -99,4 +99,5 @@ def _score(model: LanguageModel, levels: Sequence[Level], first: int) -> list[np
 
 
 def _columns(trace: Trace, columns: Tensor) -> Trace:
-    return Trace(*(tuple(level[:, columns] for level in levels) for levels in trace))
+    levels, raw = (tuple(level[:, columns] for level in part) for part in (trace.levels, trace.raw))
+    return Trace(levels, raw)

@@ -16,7 +16,7 @@ from elman.errors import UserError
 from elman.learning import checkpoint, snapshot
 from elman.learning.averaging import Average, non_monotone
 from elman.learning.best import BestModel
-from elman.learning.bptt import bptt
+from elman.learning.bptt import bptt, state_before
 from elman.learning.constraint import build_constraint, journal_spectrum
 from elman.learning.interrupts import StopRequest, listening
 from elman.learning.journal import Journal
@@ -27,7 +27,7 @@ from elman.learning.schedules import rate
 from elman.learning.tally import Tally
 from elman.learning.watching import Outcome, Watcher
 from elman.model import LanguageModel
-from elman.state import State, restart
+from elman.state import State
 from elman.units import perplexity
 
 
@@ -144,12 +144,11 @@ class Trainer:
     def _step(self, span: Span) -> None:
         training, progress = self.training, self.progress
         batch = self.windows.batch(span).to(self.model.device)
-        beginning = self.model.begin(training.batch_size)
-        assert batch.fresh is not None
-        state = beginning if self.state is None else restart(self.state, batch.fresh, beginning)
         self.model.train()
+        state = state_before(self.model, batch, self.state, training.batch_size)
         self.optimiser.zero_grad()
-        loss, self.state = bptt(self.model, self.objective, batch, state, training.slices)
+        loss, state = bptt(self.model, self.objective, batch, state, training.slices)
+        self.state = state if batch.source is None else None
         add_l1(self.parameters, training.l1)
         norm = clip_gradients(self.parameters, training.clip, training.clip_by)
         lr = self._rate() * (span.length / training.window.length if training.window.random else 1.0)

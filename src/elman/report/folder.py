@@ -36,14 +36,27 @@ class Result(msgspec.Struct, frozen=True):
     pieces: int | None = None
 
 
+class Looks(msgspec.Struct, frozen=True):
+    """What a decoder looked at: the weight of each word of the source at each word of the target, [T, S]."""
+
+    source: list[str]
+    target: list[str]
+    weights: list[list[float]]
+
+
 class Sample(msgspec.Struct, frozen=True):
-    """A row of samples.json; `roll` is music, the MIDI pitches that sound at each step, and `text` then its file."""
+    """A row of samples.json; `roll` is music, the MIDI pitches that sound at each step, and `text` then its file.
+
+    Of pairs the prompt is the source, the text what was found, and the reference what the data has.
+    """
 
     text: str
     prompt: str = ""
     temperature: float | None = None
     seed: int | None = None
     roll: list[list[int]] | None = None
+    reference: str | None = None
+    attention: Looks | None = None
 
 
 class Word(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ import elman
 from elman.data.vocabulary import Vocabulary
 from elman.errors import UserError
 from elman.files import write_atomic
-from elman.report import comparison, curves, plots, roll, surprisal, tables
+from elman.report import attention, comparison, curves, plots, roll, surprisal, tables
 from elman.report.folder import RunFolder, read_folder
 
 MISSING, NO_BREAK = "\N{EN DASH}", "\N{NO-BREAK SPACE}"
@@ -150,6 +150,7 @@ def _environment() -> Environment:
         "valid_loss": tables.valid_loss,
         "test_loss": tables.test_loss,
         "draw_roll": roll.draw_roll,
+        "draw_attention": attention.draw_attention,
         "result_rows": tables.result_rows,
         "widest": tables.widest,
         "parts_of": _parts_of,

@@ -125,6 +125,11 @@ def lower(metric: str, a: str, b: str) -> Ratio:
     return Ratio(f"{metric} of {a} is lower than of {b}", metric, a, b, high=1.0)
 
 
+def higher(metric: str, a: str, b: str) -> Ratio:
+    """The metric of `a` is higher than that of `b`."""
+    return Ratio(f"{metric} of {a} is higher than of {b}", metric, a, b, low=1.0)
+
+
 def no_higher(metric: str, a: str, b: str, margin: float) -> Ratio:
     """The metric of `a` is not higher than that of `b` by more than the share `margin`."""
     return Ratio(f"{metric} of {a} is no higher than of {b} (within {margin:.1%})", metric, a, b, high=1 + margin)

@@ -17,6 +17,7 @@ from elman.estimate import estimate
 from elman.files import write_atomic
 from elman.reproduce.claim import Claim, Computation, Measure, Measurement, Scale, recipe_of
 from elman.reproduce.computed import PlannedComputation, keep_measurement, read_measurement
+from elman.reproduce.essence import essence
 from elman.tasks.choose import open_task, source_of
 
 _SAID = ("title", "notes", "citation", "expected")
@@ -98,6 +99,8 @@ class Store:
             UserError: nothing at this scale, or the text cannot be used.
 
         """
+        if claim.data is not None and self.data is None:
+            raise UserError(f"{claim.name} needs --data: {claim.data}")
         sources = {arm.label: claim.origin(arm, scale) for arm in claim.arms}
         recipes = [recipe_of(source, 1) for source in sources.values() if not isinstance(source, Computation)]
         if self.data is not None and len({recipe.data.corpus for recipe in recipes}) > 1:
@@ -123,7 +126,8 @@ class Store:
         """Where the run of a recipe is or will be."""
         recipe = on_text(recipe, self.data)
         facts = {key: value for key, value in essence(recipe).items() if key not in _SAID}
-        facts["data"] = {"text": essence(recipe.data.text), "digest": self._digest_of(recipe)}
+        read = {"pairs": recipe.data.pairs} if recipe.of_pairs else {"text": recipe.data.text}
+        facts["data"] = {**{name: essence(one) for name, one in read.items()}, "digest": self._digest_of(recipe)}
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
         if digest not in self._folders:
             existing = sorted((self.out / "runs").glob(f"*-{digest}"))
@@ -146,23 +150,10 @@ class Store:
     def _digest_of(self, recipe: Recipe) -> str:
         source = source_of(recipe)
         assert source is not None
-        key = source, msgspec.json.encode(recipe.data.text)
+        key = source, msgspec.json.encode(recipe.data)
         if key not in self._digests:
             self._digests[key] = open_task(recipe, source).digest
         return self._digests[key]
-
-
-def essence(value: Any) -> Any:
-    """A record as plain values, without what it leaves at its default: a new key with a default changes no digest."""
-    if not isinstance(value, msgspec.Struct):
-        return msgspec.to_builtins(value, str_keys=True)
-    kept: dict[str, Any] = {"kind": value.__struct_config__.tag}
-    for field in msgspec.structs.fields(value):
-        default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
-        found = getattr(value, field.name)
-        if found != default:
-            kept[field.encode_name] = essence(found)
-    return kept
 
 
 def on_text(recipe: Recipe, data: str | None) -> Recipe:

@@ -4,17 +4,20 @@ from elman import config
 from elman.data.cache import Progress
 from elman.data.grammar.text import grammar_folder
 from elman.tasks.music import Music
+from elman.tasks.pairs import Transduce
 from elman.tasks.task import Task
 from elman.tasks.words import Words
 
 
 def open_task(recipe: config.Recipe, source: str, progress: Progress | None = None) -> Task:
-    """Read the data of a recipe: music if its model reads frames of notes, else text.
+    """Read the data of a recipe: music if its model reads frames of notes, pairs if it reads a source, else text.
 
     Raises:
         UserError: the data cannot be used.
 
     """
+    if recipe.of_pairs:
+        return Transduce(recipe, source)
     return Music(recipe, source) if recipe.of_music else Words(recipe, source, progress)
 
 

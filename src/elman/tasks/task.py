@@ -1,4 +1,4 @@
-"""What an experiment must know of its data: all that differs between words and music."""
+"""What an experiment must know of its data: all that differs between words, music and pairs."""
 
 import json
 from abc import ABC, abstractmethod
@@ -31,6 +31,7 @@ class Task(ABC):
         inputs: the vocabulary or the pitches.
         counts: how often each word was seen, where there are words.
         words: these words.
+        num_source: symbols of the source's vocabulary, where there are sources.
         digest: of the data.
         kind: what the data is, in a word.
         source: where it came from.
@@ -41,6 +42,7 @@ class Task(ABC):
     inputs: Inputs
     counts: Sequence[int] | None = None
     words: Sequence[str] | None = None
+    num_source: int | None = None
     digest: str
     kind: str
     source: str

@@ -1,0 +1,154 @@
+"""Constituency trees: bracketed text, and the linear form that a sequence model writes.
+
+Vinyals et al., Grammar as a Foreign Language, NeurIPS 2015, section 2.2: a tree is written depth first, each closing
+bracket with its label, and every part of speech as `XX`::
+
+    (S (NP (NNP John)) (VP (VBZ sleeps)) (. .))        (S (NP XX )NP (VP XX )VP XX )S
+"""
+
+import dataclasses
+import re
+from collections.abc import Iterator
+
+from elman.errors import UserError
+
+XX = "XX"
+ROOT = "ROOT"
+
+_TOKEN = re.compile(r"\(|\)|[^\s()]+|\n")
+_IDENTIFIER = re.compile(r"^[^\t\n()]*\t(?=\s*\()", re.MULTILINE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaf:
+    """A word with its part of speech."""
+
+    tag: str
+    word: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Node:
+    """A constituent."""
+
+    label: str
+    children: "tuple[Node | Leaf, ...]"
+
+
+def read_trees(text: str, name: str) -> list[Node]:
+    """The trees of a bracketed text, each rooted in `ROOT`.
+
+    A tree may take several lines. What precedes a tab before a tree is an identifier, and is left out. A root without
+    a label, `TOP` or `ROOT` is the root; another root gets one above it. Empty elements (`-NONE-`) are left out, with
+    the constituents that have no word then.
+
+    Raises:
+        UserError: `name` and line: brackets that do not match, a leaf without a word, text between trees.
+
+    """
+    trees: list[Node] = []
+    open_: list[tuple[str, list[Node | Leaf], int]] = []
+    line = 1
+    tokens = list(_TOKEN.findall(_IDENTIFIER.sub("", text)))
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        at += 1
+        if token == "\n":
+            line += 1
+        elif token == "(":
+            has_label = at < len(tokens) and tokens[at] not in ("(", ")", "\n")
+            open_.append((tokens[at] if has_label else "", [], line))
+            at += has_label
+        elif not open_:
+            found = "a closing bracket that nothing opened" if token == ")" else f"the text {token!r} between trees"
+            raise UserError(f"{name}:{line}: {found}; every tree is (LABEL ...) in matching brackets")
+        elif token == ")":
+            closed = _close(open_.pop(), name)
+            if open_:
+                open_[-1][1].append(closed)
+            elif whole := _without_empty(closed):
+                trees.append(_rooted(whole))
+        else:
+            open_[-1][1].append(Leaf("", token))
+    if open_:
+        raise UserError(f"{name}:{open_[0][2]}: a tree begins here and its brackets are not closed; add the missing )")
+    if not trees:
+        raise UserError(f"{name}: no tree is there; give trees such as (ROOT (S (NP (PRP We)) (VP (VBP sleep))))")
+    return trees
+
+
+def leaves(tree: Node | Leaf) -> Iterator[Leaf]:
+    """The words in order."""
+    if isinstance(tree, Leaf):
+        yield tree
+    else:
+        for child in tree.children:
+            yield from leaves(child)
+
+
+def bare(label: str) -> str:
+    """A label without its functions and traces: `NP-SBJ=2` is `NP`; `-LRB-` stays."""
+    return label if label.startswith("-") else re.split("[-=|]", label)[0]
+
+
+def linear(tree: Node | Leaf, *, hide_tags: bool = True, functions: bool = False) -> list[str]:
+    """The symbols of a tree, its root `ROOT` left out."""
+    if isinstance(tree, Leaf):
+        return [XX if hide_tags else tree.tag]
+    inner = [symbol for child in tree.children for symbol in linear(child, hide_tags=hide_tags, functions=functions)]
+    label = tree.label if functions else bare(tree.label)
+    return inner if tree.label == ROOT else [f"({label}", *inner, f"){label}"]
+
+
+def to_pair(tree: Node, hide_tags: bool, functions: bool) -> tuple[str, str]:
+    """The words and the linear form, at single spaces."""
+    words = " ".join(leaf.word for leaf in leaves(tree))
+    return words, " ".join(linear(tree, hide_tags=hide_tags, functions=functions))
+
+
+def linear_line(line: str, name: str) -> str:
+    """A linear tree from a line with one, or with a bracketed tree; an empty line stays.
+
+    Raises:
+        UserError: brackets of which none closes with its label, and that are no tree.
+
+    """
+    is_linear = any(symbol.startswith(")") and len(symbol.strip(")")) > 0 for symbol in line.split())
+    if is_linear or ")" not in line:
+        return line
+    return " ".join(linear(read_trees(line, name)[0]))
+
+
+def bracketed(tree: Node | Leaf) -> str:
+    """The usual written form, in one line."""
+    if isinstance(tree, Leaf):
+        return f"({tree.tag} {tree.word})"
+    return f"({tree.label} {' '.join(bracketed(child) for child in tree.children)})"
+
+
+def _close(opened: tuple[str, list[Node | Leaf], int], name: str) -> Node | Leaf:
+    """What a closing bracket makes: a leaf or a constituent."""
+    label, children, line = opened
+    words = [child for child in children if isinstance(child, Leaf) and not child.tag]
+    if not children:
+        raise UserError(f"{name}:{line}: ({label}) has no word; write (TAG WORD), or (-NONE- *) for an empty element")
+    if not words:
+        return Node(label, tuple(children))
+    if len(children) > 1 or not label:
+        raise UserError(f"{name}:{line}: ({label} {words[0].word} ...: a word stands alone in its brackets, (TAG WORD)")
+    return Leaf(label, words[0].word)
+
+
+def _without_empty(tree: Node | Leaf) -> Node | Leaf | None:
+    """A tree without empty elements and the constituents of nothing else."""
+    if isinstance(tree, Leaf):
+        return None if tree.tag == "-NONE-" else tree
+    children = [child for child in map(_without_empty, tree.children) if child is not None]
+    return Node(tree.label, tuple(children)) if children else None
+
+
+def _rooted(tree: Node | Leaf) -> Node:
+    if isinstance(tree, Node) and tree.label in ("", "TOP", ROOT):
+        return Node(ROOT, tree.children)
+    return Node(ROOT, (tree,))

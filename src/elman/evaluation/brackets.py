@@ -1,0 +1,111 @@
+"""Bracket F1 of constituency trees, after evalb with the parameters of Collins."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from elman.data.linear_trees import to_tree
+from elman.data.trees import ROOT, Leaf, Node, bare
+from elman.errors import UserError
+from elman.evaluation.resampling import Floats, Measure
+
+_DASHES_AND_QUOTES = "\u2013 \u2014 \u2018 \u2019 \u201c \u201d \u2026"
+PUNCTUATION = frozenset(f", . ? ! ; : -- .. ... `` '' \" ' {_DASHES_AND_QUOTES}".split())
+"""Words that brackets do not count: what the Penn Treebank tags as `,`, `.`, `:` and quotation marks."""
+
+Brackets = Counter[tuple[str, int, int]]
+"""Label, first word and word after the last; words of punctuation are not counted."""
+
+SIGNATURE = "brackets without ROOT, over words without punctuation, functions cut off, PRT = ADVP, repaired"
+
+
+def brackets(tree: Node) -> Brackets:
+    """The brackets of a tree as evalb counts them.
+
+    `ROOT` is none; a constituent of punctuation alone is none; functions are cut off (`NP-SBJ` is `NP`), and `PRT` is
+    `ADVP`. The same bracket twice, as unary chains may have it, counts twice.
+    """
+    found: Brackets = Counter()
+    _collect(tree, 0, found)
+    return found
+
+
+def tree_measures(hypotheses: Sequence[str], references: Sequence[str], sentences: Sequence[str]) -> list[Measure]:
+    """Labelled F1, precision and recall, unlabelled F1, whole trees found, and well-formed lines (percent).
+
+    Args:
+        hypotheses: linear trees, repaired by the rule of `elman.data.linear_trees.to_tree` where they need it.
+        references: linear trees.
+        sentences: the words of each, at spaces.
+
+    Raises:
+        UserError: a reference does not fit its sentence.
+
+    """
+    rows: dict[str, list[list[float]]] = {"labelled": [], "unlabelled": [], "whole": [], "well-formed": []}
+    for number, (hypothesis, reference, sentence) in enumerate(
+        zip(hypotheses, references, sentences, strict=True), start=1
+    ):
+        gold = to_tree(reference.split(), sentence.split())
+        if gold.repairs:
+            raise UserError(f"the reference tree of line {number} does not fit its {len(sentence.split())} words")
+        ours = to_tree(hypothesis.split(), sentence.split())
+        true, found = brackets(gold.tree), brackets(ours.tree)
+        rows["labelled"].append(_counts(found, true))
+        rows["unlabelled"].append(_counts(_unlabelled(found), _unlabelled(true)))
+        rows["whole"].append([100.0 * (found == true), 1])
+        rows["well-formed"].append([100.0 * (ours.repairs == 0), 1])
+    statistics = {name: np.array(counted) for name, counted in rows.items()}
+    return [
+        Measure("bracket F1", statistics["labelled"], _f1, SIGNATURE),
+        Measure("precision", statistics["labelled"], _precision, SIGNATURE),
+        Measure("recall", statistics["labelled"], _recall, SIGNATURE),
+        Measure("unlabelled F1", statistics["unlabelled"], _f1, SIGNATURE),
+        Measure("whole trees", statistics["whole"], _share, SIGNATURE),
+        Measure("well-formed", statistics["well-formed"], _share, "lines that needed no repair"),
+    ]
+
+
+def _collect(tree: Node | Leaf, start: int, found: Brackets) -> int:
+    """Count the brackets of a tree that begins at word `start`; the word after it."""
+    if isinstance(tree, Leaf):
+        return start + (tree.word not in PUNCTUATION)
+    end = start
+    for child in tree.children:
+        end = _collect(child, end, found)
+    if end > start and tree.label != ROOT:
+        label = bare(tree.label)
+        found["ADVP" if label == "PRT" else label, start, end] += 1
+    return end
+
+
+def _unlabelled(found: Brackets) -> Brackets:
+    plain: Brackets = Counter()
+    for (_, start, end), count in found.items():
+        plain["", start, end] += count
+    return plain
+
+
+def _counts(found: Brackets, true: Brackets) -> list[float]:
+    return [(found & true).total(), found.total(), true.total()]
+
+
+def _f1(sums: Floats) -> float:
+    return _percent(2 * sums[0], sums[1] + sums[2])
+
+
+def _precision(sums: Floats) -> float:
+    return _percent(sums[0], sums[1])
+
+
+def _recall(sums: Floats) -> float:
+    return _percent(sums[0], sums[2])
+
+
+def _share(sums: Floats) -> float:
+    return float(sums[0] / sums[1])
+
+
+def _percent(part: float, whole: float) -> float:
+    return float(100 * part / whole) if whole else 0.0

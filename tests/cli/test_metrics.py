@@ -1,0 +1,75 @@
+"""elman metrics and elman data trees, as one types them."""
+
+import json
+
+import pytest
+
+from elman.cli import main
+
+TREES = [
+    "(ROOT (S (NP (PRP We)) (VP (VBP sleep)) (. .)))",
+    "(ROOT (S (NP (DT A) (NN cat)) (VP (VBZ sees) (NP (NNS mice))) (. .)))",
+]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def write(name, lines):
+        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    write("ref", ["a b c d e", "f g h i j"])
+    write("good", ["a b c d e", "f g h i k"])
+    write("bad", ["x", "y"])
+    write("trees", TREES)
+    write("linear", ["(S (NP XX )NP (VP XX )VP XX )S", "(S (NP XX )NP"])
+    return tmp_path
+
+
+def said(capsys, *words):
+    assert main([*words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_one_system_and_another(files, capsys):
+    told = said(capsys, "metrics", "ref", "bad", "--against", "good", "--kind", "headlines", "--samples", "50")
+    assert told["lines"] == 2
+    assert [figure["value"] for figure in told["systems"]["good"]] == pytest.approx([90, 87.5, 90])
+    assert told["differences"][0]["difference"] == pytest.approx(90)
+    assert main(["metrics", "ref", "good", "--against", "bad"]) == 0
+    out = capsys.readouterr().out
+    assert "tok:none" in out
+    assert "chrF" in out
+
+
+def test_a_treebank_and_linear_output(files, capsys):
+    told = said(capsys, "metrics", "trees", "linear", "--kind", "trees", "--samples", "20")
+    figures = {figure["name"]: figure["value"] for figure in told["systems"]["linear"]}
+    assert figures["well-formed"] == 50
+    assert 0 < figures["bracket F1"] < 100
+    same = said(capsys, "metrics", "trees", "trees", "--kind", "trees", "--samples", "20")
+    assert same["systems"]["trees"][0]["value"] == 100
+
+
+def test_a_treebank_becomes_pairs(files, capsys):
+    assert said(capsys, "data", "trees", "trees", "pairs.tsv")["trees"] == 2
+    first = (files / "pairs.tsv").read_text().splitlines()[0]
+    assert first == "We sleep .\t(S (NP XX )NP (VP XX )VP XX )S"
+
+
+def test_mistakes_are_one_line(files, capsys):
+    (files / "short").write_text("one\n")
+    (files / "broken").write_text("(S (NP (NN x))\n")
+    for words, says in {
+        ("metrics", "ref", "short"): "short has 1 lines and ref has 2 lines; line n must be",
+        ("metrics", "ref", "nothing"): "nothing: cannot be read",
+        ("metrics", "ref", "bad", "--samples", "1"): "--samples is 1; it must be 10 or more",
+        ("metrics", "broken", "short", "--kind", "trees"): "broken:1: a tree begins here",
+        ("data", "trees", "broken", "out.tsv"): "broken:1: a tree begins here",
+    }.items():
+        assert main(list(words)) == 2
+        error = capsys.readouterr().err
+        assert says in error
+        assert len(error.splitlines()) == 1
+    assert not (files / "out.tsv").exists()

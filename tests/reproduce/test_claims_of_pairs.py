@@ -1,0 +1,53 @@
+"""Claims on headlines, translation and parsing: what they need, what they measure, where their runs are kept."""
+
+import json
+
+import pytest
+
+from elman.errors import UserError
+from elman.reproduce.book import CLAIMS
+from elman.reproduce.cost import nominal_minutes
+from elman.reproduce.output import worth
+from elman.reproduce.runs import Store
+
+OF_PAIRS = [claim for claim in CLAIMS.values() if claim.data is not None]
+
+
+def pairs_file(folder, word="word"):
+    lines = [f"a {word} {n} of the source\tthe {word} {n}" for n in range(4100)]
+    (folder / "pairs.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(folder / "pairs.tsv")
+
+
+def test_there_are_three():
+    assert {claim.name for claim in OF_PAIRS} == {"headlines", "reversed-source", "parsing"}
+
+
+@pytest.mark.parametrize("claim", OF_PAIRS, ids=lambda claim: claim.name)
+def test_a_claim_on_pairs_needs_data_of_its_own(claim, tmp_path):
+    with pytest.raises(UserError, match=f"{claim.name} needs --data: .*docs/pairs.md"):
+        Store(tmp_path / "out", None).plan(claim, "lab", [1])
+    assert 1 < nominal_minutes(claim, "lab", 1) < 120
+
+
+def test_runs_are_kept_by_recipe_seed_and_pairs(tmp_path):
+    claim = CLAIMS["headlines"]
+    planned = Store(tmp_path / "out", pairs_file(tmp_path)).plan(claim, "lab", [1, 2])
+    folders = {run.folder for runs in planned.values() for run in runs}
+    assert len(folders) == 6
+    assert {run.recipe.data.corpus for runs in planned.values() for run in runs} == {str(tmp_path / "pairs.tsv")}
+    other = Store(tmp_path / "out", pairs_file(tmp_path, "thing")).plan(claim, "lab", [1, 2])
+    assert not folders & {run.folder for runs in other.values() for run in runs}
+
+
+def test_output_is_read_from_the_results(tmp_path):
+    rows = [{"split": "valid", "perplexity": 9.0}, {"split": "test", "perplexity": 8.0}]
+    rows[1]["output"] = {
+        "measures": [{"name": name, "value": 30.0} for name in ("ROUGE-1", "ROUGE-2", "ROUGE-L")],
+        "baseline": [{"name": "ROUGE-1", "value": 20.0}],
+    }
+    (tmp_path / "results.json").write_text(json.dumps(rows))
+    figures = worth(tmp_path).figures
+    assert figures["ROUGE-1"] == 30
+    assert figures["ROUGE-1, baseline"] == 20
+    assert set(CLAIMS["headlines"].measure.metrics) <= set(figures)
