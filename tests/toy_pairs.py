@@ -60,4 +60,4 @@ def model_recipe(size=8, layers=1, output=None, source=None, **core):
 
 
 def model(symbols=10, num_source=None, **options):
-    return build_model(model_recipe(**options), symbols, None, num_source or symbols)
+    return build_model(model_recipe(**options), symbols, num_source=num_source or symbols)
