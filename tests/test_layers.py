@@ -19,7 +19,7 @@ LAYERS = (
     ("output", "stability"),
     ("model",),
     ("objective", "initialisation"),
-    ("build", "build_choice"),
+    ("build", "build_choice", "build_core"),
     ("learning",),
     ("evaluation", "generation"),
     ("run", "music"),

@@ -1,18 +1,12 @@
 """From a recipe to objects: the only module that knows how the parts are wired."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import assert_never
 
 from elman import config
 from elman.build_choice import build_choice
-from elman.cells.cell import Cell
-from elman.cells.elman import elman
-from elman.cells.gru import GRU_RESET_AFTER, GRU_RESET_BEFORE
-from elman.cells.lstm import LSTM, LSTM_1997, PEEPHOLE_LSTM
-from elman.cores.core import RecurrentCore
-from elman.cores.stack import Layer, Stack
-from elman.cores.window import FeedForwardWindow
+from elman.build_core import build_core
+from elman.cores.jordan import Jordan
 from elman.encoders.encoder import TokenEncoder
 from elman.encoders.frames import Frames
 from elman.encoders.lookup import Lookup
@@ -27,6 +21,7 @@ from elman.objective.penalties import (
     TemporalActivationPenalty,
 )
 from elman.objective.stability import FixedPointPenalty, IncrementalPenalty, WeightPenalty
+from elman.output.choice import Choice
 from elman.output.contexts import ContextLayer, Mixture, Single
 from elman.output.layer import OutputLayer
 
@@ -45,12 +40,23 @@ def build_model(recipe: config.Model, num_words: int, counts: Sequence[int] | No
 
     """
     encoder = build_encoder(recipe.encoder, num_words, locked=recipe.masks == "locked")
-    core = build_core(recipe.core, encoder.size, locked=recipe.masks == "locked")
+    core = build_core(recipe.core, encoder.size, num_words, locked=recipe.masks == "locked")
     contexts = build_contexts(recipe.output, core.dims)
     choice = build_choice(recipe.output, contexts.size, encoder, num_words, counts)
     model = LanguageModel(encoder, core, OutputLayer(contexts, choice))
+    if isinstance(core, Jordan):
+        _let_listen(core, model.output)
     initialise(model, recipe.initialisation)
     return model
+
+
+def _let_listen(core: Jordan, output: OutputLayer) -> None:
+    if core.feedback == "output" and not isinstance(output.choice, Choice):
+        raise UserError(
+            'model.core.kind = "jordan" feeds the distribution of the next symbol back, and of frames of notes there is'
+            ' none to list; set model.core.feedback = "target"'
+        )
+    core.listen(output.log_probs)
 
 
 def build_encoder(recipe: config.Lookup | config.Frames, num_inputs: int, *, locked: bool) -> TokenEncoder:
@@ -69,63 +75,6 @@ def build_encoder(recipe: config.Lookup | config.Frames, num_inputs: int, *, loc
             return Frames(
                 num_inputs, recipe.size, dropout=recipe.dropout, locked=locked, scale=recipe.scale, bias=recipe.bias
             )
-        case _:
-            assert_never(recipe)
-
-
-def build_core(recipe: config.Stack | config.FeedForward, input_size: int, *, locked: bool) -> RecurrentCore:
-    """The recurrent part."""
-    match recipe:
-        case config.FeedForward():
-            return FeedForwardWindow(
-                input_size,
-                recipe.width,
-                recipe.size,
-                direct=recipe.direct,
-                after=recipe.output_dropout,
-                locked=locked,
-            )
-        case config.Stack():
-            return build_stack(recipe, input_size, locked=locked)
-        case _:
-            assert_never(recipe)
-
-
-def build_stack(recipe: config.Stack, input_size: int, *, locked: bool) -> Stack:
-    """Layers of one cell."""
-    if recipe.recurrent_dropout and isinstance(recipe.cell, config.GRU):
-        raise UserError(
-            "model.core.recurrent_dropout masks the output in the products only, which the GRU's h' = z h + (1 - z) n"
-            " does not allow; use model.core.weight_drop, or the cell lstm or elman"
-        )
-    peepholes = isinstance(recipe.cell, config.LSTM) and recipe.cell.peepholes
-    widths = [input_size, *recipe.sizes]
-    layers = [
-        Layer(
-            build_cell(recipe.cell),
-            below,
-            size,
-            biases=recipe.biases,
-            peepholes=peepholes,
-            weight_drop=recipe.weight_drop,
-            recurrent_dropout=recipe.recurrent_dropout,
-        )
-        for below, size in pairwise(widths)
-    ]
-    return Stack(layers, between=recipe.between_dropout, after=recipe.output_dropout, locked=locked)
-
-
-def build_cell(recipe: config.Elman | config.LSTM | config.GRU) -> Cell:
-    """The equations."""
-    match recipe:
-        case config.Elman(nonlinearity=nonlinearity):
-            return elman(nonlinearity)
-        case config.LSTM(forget_gate=False, peepholes=True):
-            raise UserError("model.core.cell: peepholes need the forget gate; set forget_gate = true")
-        case config.LSTM(forget_gate=forget_gate, peepholes=peepholes):
-            return PEEPHOLE_LSTM if peepholes else LSTM if forget_gate else LSTM_1997
-        case config.GRU(reset=reset):
-            return GRU_RESET_BEFORE if reset == "before" else GRU_RESET_AFTER
         case _:
             assert_never(recipe)
 

@@ -6,7 +6,23 @@ names the key by its path.
 
 from elman.config.initialisation import Glorot, He, Identity, Init, Initialisation, Normal, Orthogonal, Uniform, Zeros
 from elman.config.model import Model
-from elman.config.network import GRU, LSTM, Elman, FeedForward, Frames, Lookup, Stack
+from elman.config.network import (
+    GRU,
+    LSTM,
+    Bidirectional,
+    Cell,
+    Core,
+    Elman,
+    FeedForward,
+    Frames,
+    Highway,
+    Jordan,
+    Ladder,
+    Lookup,
+    Mogrifier,
+    Reservoir,
+    Stack,
+)
 from elman.config.optimisation import SGD, Adam, Constant, Cosine, Decay, Plateau, RMSprop, Steps, Window
 from elman.config.output import (
     NADE,
@@ -45,7 +61,10 @@ __all__ = [
     "Adam",
     "Adaptive",
     "Bernoulli",
+    "Bidirectional",
+    "Cell",
     "Constant",
+    "Core",
     "Cosine",
     "Data",
     "Decay",
@@ -59,14 +78,18 @@ __all__ = [
     "Frames",
     "Glorot",
     "He",
+    "Highway",
     "Identity",
     "Immediate",
     "Init",
     "Initialisation",
+    "Jordan",
+    "Ladder",
     "Lookup",
     "Mixtape",
     "Mixture",
     "Model",
+    "Mogrifier",
     "Monotone",
     "NonMonotone",
     "Normal",
@@ -78,6 +101,7 @@ __all__ = [
     "RMSprop",
     "RareClass",
     "Recipe",
+    "Reservoir",
     "Single",
     "Spectral",
     "SpectralNorm",

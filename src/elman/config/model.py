@@ -3,7 +3,7 @@
 from typing import Literal
 
 from elman.config.initialisation import Initialisation
-from elman.config.network import FeedForward, Frames, Lookup, Stack
+from elman.config.network import Core, Frames, Lookup
 from elman.config.output import Output
 from elman.config.record import Record
 
@@ -12,7 +12,7 @@ class Model(Record, frozen=True):
     """The network. `masks`: dropout masks held over time ("locked", Gal) or drawn anew ("fresh", Zaremba)."""
 
     encoder: Lookup | Frames
-    core: Stack | FeedForward
+    core: Core
     output: Output = Output()
     initialisation: Initialisation = Initialisation()
     masks: Literal["locked", "fresh"] = "locked"
