@@ -20,7 +20,7 @@ LAYERS = (
     ("model",),
     ("objective", "initialisation"),
     ("build", "build_choice", "build_core"),
-    ("learning",),
+    ("learning", "build_learner"),
     ("evaluation", "generation"),
     ("run", "music"),
     ("tasks", "adaptation"),

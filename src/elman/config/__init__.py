@@ -5,6 +5,7 @@ names the key by its path.
 """
 
 from elman.config.initialisation import Glorot, He, Identity, Init, Initialisation, Normal, Orthogonal, Uniform, Zeros
+from elman.config.learning import BPTT, RTRL, Forcing
 from elman.config.model import Model
 from elman.config.network import (
     GRU,
@@ -53,6 +54,9 @@ from elman.config.training import (
 )
 
 __all__ = [
+    "BPTT",
+    "RTRL",
+    "Forcing",
     "GRU",
     "LSTM",
     "NADE",
