@@ -4,12 +4,12 @@ import math
 
 import pytest
 import torch
-from small import CELLS, CORES, randomise, stack
 
 from elman import config
 from elman.build import build_model
 from elman.build_learner import build_learner
 from elman.data.windows import Batch
+from elman.encoders.lookup import Lookup
 from elman.errors import UserError
 from elman.learning.forcing import forcing_probability, listen_to_itself
 from elman.learning.gradient_norm import GradientNorm, errors_back, preservation
@@ -23,8 +23,8 @@ from elman.objective.penalties import ActivationPenalty
 from elman.output.contexts import Single
 from elman.output.flat import Flat
 from elman.output.layer import OutputLayer
-from elman.encoders.lookup import Lookup
 from elman.state import detach, leaves
+from small import CELLS, CORES, randomise, stack
 
 WORDS, STEPS, ROWS = 5, 6, 3
 

@@ -55,11 +55,10 @@ from elman.config.training import (
 
 __all__ = [
     "BPTT",
-    "RTRL",
-    "Forcing",
     "GRU",
     "LSTM",
     "NADE",
+    "RTRL",
     "SGD",
     "Activation",
     "Adam",
@@ -79,6 +78,7 @@ __all__ = [
     "FeedForward",
     "FineTune",
     "Flat",
+    "Forcing",
     "Frames",
     "Glorot",
     "He",

@@ -9,10 +9,10 @@ constant, and only the Jacobian's own dependence on the weights counts.
 import torch
 from torch import Tensor
 
+from elman.cores.core import Trace
 from elman.data.windows import Batch
 from elman.learning.learner import Learner
 from elman.learning.steps import OneStep, add_gradients, flat, in_parallel
-from elman.cores.core import Trace
 from elman.model import LanguageModel
 from elman.objective.loss import Loss, Objective
 from elman.state import State, leaves, map_state

@@ -34,9 +34,7 @@ def cost(model: LanguageModel, batch: int) -> Cost:
     """The cost for `batch` sequences side by side: the influence, its successor and the step's own part."""
     step = OneStep(model)
     units, weights = flat(model.begin(1)).shape[1], sum(parameter.numel() for parameter in step.learnt)
-    return Cost(
-        3 * batch * units * weights * next(model.parameters()).element_size(), batch * units * units * weights
-    )
+    return Cost(3 * batch * units * weights * next(model.parameters()).element_size(), batch * units * units * weights)
 
 
 class RTRL(Learner):
