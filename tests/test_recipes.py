@@ -12,7 +12,11 @@ from elman.data.corpus import TextOptions
 from elman.recipe_book import find, resolve, shipped
 
 RECIPES = {path.relative_to("recipes").with_suffix("").as_posix(): recipe for path, recipe in shipped()}
-LAB = {name for name in RECIPES if name.split("/")[1].startswith("lab-") or name == "shakespeare/demo"}
+LAB = {
+    name
+    for name in RECIPES
+    if name.split("/")[1].startswith("lab-") or name in ("shakespeare/demo", "shakespeare/cells")
+}
 MUSIC = {name for name, recipe in RECIPES.items() if recipe.of_music}
 PAPER = sorted(RECIPES.keys() - LAB - MUSIC)
 WORDS = {
@@ -29,9 +33,9 @@ DOC_TABLES = {
     "ptb": [
         "zaremba-medium", "zaremba-large", "variational-lstm-medium", "variational-lstm-large", "awd-lstm",
         "awd-lstm-mos", "awd-lstm-mos-20", "awd-lstm-doc", "awd-lstm-doc-15-0-0-5", "awd-lstm-doc-15-0-5-0",
-        "awd-lstm-doc-15-5-0-0", "awd-lstm-doc-10-5-0-5", "awd-lstm-doc-10-5-5-0",
+        "awd-lstm-doc-15-5-0-0", "awd-lstm-doc-10-5-0-5", "awd-lstm-doc-10-5-5-0", "variational-rhn", "skip-lstm",
     ],
-    "wikitext-2": ["awd-lstm", "awd-lstm-mos", "awd-lstm-doc"],
+    "wikitext-2": ["awd-lstm", "awd-lstm-mos", "awd-lstm-doc", "skip-lstm"],
 }  # fmt: skip
 FUNCTIONS = ["softmax", "relu", "sigmoid", "softplus", "sigsoftmax"]
 MIXTURES = {"mor": "relu", "mosig": "sigmoid", "mosp": "softplus", "moss": "sigsoftmax"}
@@ -47,6 +51,8 @@ PUBLISHED_SIZES = {
     "ptb/awd-lstm-doc-10-5-5-0": 23_325_120,
     "ptb/zaremba-medium": 19_775_200,
     "ptb/zaremba-large": 66_022_000,
+    "ptb/variational-rhn": 32_082_040,
+    "ptb/variational-rhn-tied": 23_482_400,
     "wikitext-2/awd-lstm": 33_556_078,
     "wikitext-2/awd-lstm-mos": 34_909_528,
     "wikitext-2/awd-lstm-doc": 36_639_278,
@@ -145,7 +151,7 @@ def test_every_row_of_the_tables_is_there():
     rows |= {f"{corpus}/awd-lstm-{name}" for corpus in DOC_TABLES for name in [*FUNCTIONS, *MIXTURES]}
     rows |= {f"one-billion-word/adaptive-{name}" for name in ("softmax", "sigsoftmax")}
     rows |= {f"{corpus}/gru-constrained" for corpus in DOC_TABLES}
-    assert rows | {"ptb/bengio-window"} == set(PAPER)
+    assert rows | {"ptb/bengio-window", "ptb/variational-rhn-tied", "ptb/mogrifier"} == set(PAPER)
 
 
 def test_titles_are_all_different():
@@ -241,3 +247,15 @@ def test_listed_paths_work_from_any_folder(tmp_path, monkeypatch):
     Path("recipes/ptb").mkdir(parents=True)
     Path("recipes/ptb/awd-lstm.toml").write_text("")
     assert resolve(Path("recipes/ptb/awd-lstm.toml")) == Path("recipes/ptb/awd-lstm.toml")
+
+
+@pytest.mark.parametrize("name", ["ptb/skip-lstm", "wikitext-2/skip-lstm", "ptb/mogrifier"])
+def test_models_of_melis_use_their_budget(name):
+    """The papers say 24M; the widths follow from it."""
+    assert 23.9e6 < num_parameters(name) <= 24e6
+
+
+def test_a_highway_network_counts_as_zilly_does():
+    """The input enters at the first depth only, and every gate has one bias."""
+    embedding, size, depth = 10_000 * 830 + 10_000, 830, 10
+    assert num_parameters("ptb/variational-rhn-tied") == embedding + 2 * size * size * (1 + depth) + 2 * size * depth
