@@ -8,8 +8,10 @@ import pytest
 
 import toy
 from elman.cli import main
+from elman.evaluation.dynamic import Rule
 from elman.experiment import Experiment
 from elman.learning import checkpoint
+from elman.tuning_grid import RATES, beyond
 
 QUICK = ("--statistics-tokens", "600")
 
@@ -79,7 +81,7 @@ def test_tuning_goes_on_where_it_was(capsys, run, monkeypatch):
     row = answer(capsys, *command)
     points = json.loads((run / "tuning.json").read_text())
     rules = [point for point in points if point["cache"] is None]
-    assert len(rules) == 12
+    assert len(rules) >= 12
     best = min(rules, key=lambda point: point["nll"])
     assert row["settings"]["rule"] == best["rule"]
     caches = [point for point in points if point["cache"] is not None]
@@ -105,6 +107,19 @@ def test_jobs_find_the_same(capsys, run, tmp_path, monkeypatch):
         for folder in (run, other)
     )
     assert ours == pytest.approx(theirs, rel=1e-6)
+
+
+def test_a_best_point_at_the_border_is_followed_outwards():
+    rates, decays = RATES["rms"]
+    middle = Rule(kind="rms", lr=rates[2], decay=decays[1])
+    assert beyond(middle, rates, decays) == []
+    corner = Rule(kind="rms", lr=rates[-1], decay=decays[-1])
+    assert [(rule.lr, rule.decay) for rule in beyond(corner, rates, decays)] == [
+        (pytest.approx(1.5e-4), decays[-1]),
+        (rates[-1], pytest.approx(7.5e-3)),
+    ]
+    outside = Rule(kind="sgd", lr=2.0, decay=0.0)
+    assert [rule.lr for rule in beyond(outside, *RATES["sgd"])] == [3.0]
 
 
 def test_a_stream_in_two_parts_is_the_stream(capsys, run, tmp_path):

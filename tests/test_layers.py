@@ -24,6 +24,7 @@ LAYERS = (
     ("evaluation", "generation"),
     ("run", "music"),
     ("tasks", "adaptation"),
+    ("tuning_grid",),
     ("estimate", "ensemble", "experiment", "tuning"),
     ("report",),
     ("reproduce",),

@@ -150,7 +150,7 @@ def test_every_row_of_the_tables_is_there():
     rows = {f"{corpus}/{name}" for corpus, names in DOC_TABLES.items() for name in names}
     rows |= {f"{corpus}/awd-lstm-{name}" for corpus in DOC_TABLES for name in [*FUNCTIONS, *MIXTURES]}
     rows |= {f"one-billion-word/adaptive-{name}" for name in ("softmax", "sigsoftmax")}
-    rows |= {f"{corpus}/gru-constrained" for corpus in DOC_TABLES}
+    rows |= {f"{corpus}/gru-constrained" for corpus in DOC_TABLES} | {"ptb/gru-clipped"}
     assert rows | {"ptb/bengio-window", "ptb/variational-rhn-tied", "ptb/mogrifier"} == set(PAPER)
 
 

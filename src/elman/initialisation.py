@@ -16,6 +16,7 @@ from elman.cores.stack import Layer, Stack
 from elman.cores.window import FeedForwardWindow
 from elman.encoders.frames import Frames
 from elman.encoders.lookup import Lookup
+from elman.encoders.values import Values
 from elman.model import LanguageModel
 from elman.output.contexts import Mixture
 
@@ -46,8 +47,9 @@ def fill(tensor: Tensor, rule: config.Init, fan: int) -> None:
 def initialise(model: LanguageModel, rules: config.Initialisation) -> None:
     """Fill every parameter of `model` in a fixed order, from torch's global random state."""
     encoder, core, output = model.encoder, model.core, model.output
-    assert isinstance(encoder, Lookup | Frames)
-    fill(encoder.weight, rules.embedding, encoder.size)
+    if not isinstance(encoder, Values):
+        assert isinstance(encoder, Lookup | Frames)
+        fill(encoder.weight, rules.embedding, encoder.size)
     match core:
         case Stack() | ConnectedStack():
             for layer in core.layers:
@@ -67,8 +69,9 @@ def initialise(model: LanguageModel, rules: config.Initialisation) -> None:
         for linear in (*output.contexts.projections.values(), output.contexts.prior):
             for parameter in linear.parameters():
                 fill(parameter, rules.contexts, linear.in_features)  # type: ignore[arg-type]
+    vectors = {id(parameter) for parameter in encoder.parameters()}
     for parameter in output.choice.parameters():
-        if parameter.ndim > 1 and parameter is not encoder.weight:  # vectors begin as the choice has set them
+        if parameter.ndim > 1 and id(parameter) not in vectors:  # vectors begin as the choice has set them
             fill(parameter, rules.output, parameter.shape[1])
 
 

@@ -25,18 +25,10 @@ from elman.files import write_atomic
 from elman.learning.checkpoint import digest_of
 from elman.learning.snapshot import model_tensors
 from elman.run import Run, load
+from elman.tuning_grid import CACHES, RATES, STRIDES, beyond
 
 TOKENS = 10_000
 """How much of the validation text is read."""
-
-RATES = {
-    "rms": (tuple(rate * 1e-5 for rate in (3, 4, 5, 6, 7, 10)), (1e-3, 2e-3, 3e-3, 5e-3)),
-    "sgd": ((0.03, 0.1, 0.3, 1.0), (0.0, 1e-3, 1e-2)),
-}
-"""Learning rates and decays; those of "rms" are the grid of the thesis, section 4.4.1."""
-
-CACHES = ((0.05, 0.1, 0.15, 0.2, 0.3), (0.05, 0.1, 0.2, 0.4, 0.7, 1.0), (500, 2000))
-"""Weights, thetas and windows of the cache."""
 
 Told = Callable[[int, int, float], None]
 """Told (points done, points in all, best perplexity)."""
@@ -80,13 +72,24 @@ class Tuning:
     def _best_rule(self, rule: Rule) -> Rule:
         rates, decays = RATES[rule.kind]
         grid = [msgspec.structs.replace(rule, lr=lr, decay=decay) for lr, decay in product(rates, decays)]
-        methods = [Method(rule=point) for point in grid]
-        missing = [point for point in methods if self._found(point) is None]
+        best = self._best_of(grid)
+        for _ in range(STRIDES):
+            further = beyond(best, rates, decays)
+            if not further or (found := self._best_of([best, *further])) == best:
+                break
+            best = found
+        return best
+
+    def _best_of(self, rules: Sequence[Rule]) -> Rule:
+        methods = [Method(rule=rule) for rule in rules]
+        missing = [method for method in methods if self._found(method) is None]
         self._tell(methods)
-        for point, nll in self._nlls(missing):
-            self._keep([(point, nll)])
+        for method, nll in self._nlls(missing):
+            self._keep([(method, nll)])
             self._tell(methods)
-        return self._least(methods).rule or rule
+        best = self._least(methods).rule
+        assert best is not None
+        return best
 
     def _nlls(self, methods: Sequence[Method]) -> Iterator[tuple[Method, float]]:
         if not methods:

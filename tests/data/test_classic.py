@@ -148,7 +148,7 @@ def test_plans():
 def test_mackey_glass_obeys_its_equation():
     """Four times finer steps give the same series for a while, and the scale is the known one."""
     coarse, fine = (mackey_glass(60, settle=0, per_step=steps) for steps in (10, 40))
-    assert np.abs(coarse - fine).max() < 1e-5
+    assert np.abs(coarse - fine).max() < 1e-4
     assert 1.1 <= coarse[0] <= 1.3
     series = mackey_glass(3000)
     assert 0.2 < series.min() < 0.5

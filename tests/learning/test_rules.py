@@ -32,8 +32,7 @@ WORDS, STEPS, ROWS = 5, 6, 3
 def model_of(core):
     """A language model of few words around a core that reads vectors of 3."""
     flat = Flat(torch.nn.Parameter(torch.empty(WORDS, core.dims[-1])), "softmax")
-    model = randomise(LanguageModel(Lookup(WORDS, 3), core, OutputLayer(Single(core.dims[-1]), flat)), 0.6)
-    return model
+    return randomise(LanguageModel(Lookup(WORDS, 3), core, OutputLayer(Single(core.dims[-1]), flat)), 0.6)
 
 
 def window(steps=STEPS):
@@ -85,7 +84,7 @@ def test_rtrl_goes_on_over_windows_where_bptt_is_cut():
 def test_the_loss_and_its_penalties_are_those_of_the_window(rule):
     model, batch, objective = model_of(stack("gru-after")), window(), Objective([ActivationPenalty(0.3)])
     ours, _ = rule(model, objective, batch, rule.begin(model, ROWS))
-    wanted, state = objective(model, batch, model.begin(ROWS))
+    wanted, _ = objective(model, batch, model.begin(ROWS))
     assert all(torch.allclose(a, b.detach()) for a, b in zip(ours, wanted, strict=True))
     found = gradients(rule, model, batch, objective=objective)
     assert distance(found, gradients(WholeWindow(), model, batch, objective=objective)) < 1e-10
@@ -168,7 +167,7 @@ def test_rules_of_recipes():
     assert learner_of(rule=config.BPTT(steps=3)).steps == 3
     assert isinstance(learner_of(rule=config.RTRL()), RTRL)
     assert isinstance(learner_of(penalties=config.Penalties(gradient_norm=0.1)).rule, WholeWindow)
-    with pytest.raises(UserError, match="step by step, which model.core.weight_drop does not"):
+    with pytest.raises(UserError, match=r"step by step, which model\.core\.weight_drop does not"):
         learner_of(config.Stack(sizes=(4,), weight_drop=0.5), rule=config.RTRL())
 
 

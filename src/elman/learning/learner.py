@@ -16,7 +16,7 @@ class Learner(ABC):
     are begun, selected and saved in the same way.
     """
 
-    def check(self, model: LanguageModel, batch: int) -> None:
+    def check(self, model: LanguageModel, batch: int) -> None:  # noqa: B027
         """Raises UserError where the rule cannot serve this model with `batch` columns."""
 
     def begin(self, model: LanguageModel, batch: int) -> State:

@@ -4,8 +4,8 @@ With S the state [n] and theta the weights [p] of encoder and core, the influenc
 
     P_t = J_t P_{t-1} + d step(S_{t-1}, x_t; theta) / dtheta,        J_t = dS_t / dS_{t-1}
 
-and dL_t / dtheta is the gradient of one step plus (dL_t / dS_{t-1}) P_{t-1}. Nothing of the past is kept, so weights may
-change at any step; held fixed, the gradients add up to those of BPTT without truncation.
+and dL_t / dtheta is the gradient of one step plus (dL_t / dS_{t-1}) P_{t-1}. Nothing of the past is kept, so the
+weights may change at any step; held fixed, the gradients add up to those of BPTT without truncation.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from elman.state import State, leaves, rebuild, select
 
 
 class Cost(NamedTuple):
-    """What RTRL takes: bytes in all, and multiply-adds of J P at each step, which are O(n^4) for n fully joined units."""
+    """Bytes in all, and multiply-adds of J P at each step, which are O(n^4) for n fully joined units."""
 
     bytes: int
     multiply_adds: int

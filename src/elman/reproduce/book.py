@@ -2,6 +2,8 @@
 
 from elman.errors import UserError
 from elman.reproduce.claim import Claim
+from elman.reproduce.claims.adaptation import DYNAMIC_EVALUATION, NEURAL_CACHE
+from elman.reproduce.claims.constraint import GRADIENT_SPIKES, PERPLEXITY_BY_DELTA, STATE_DECAY, SUCCESS
 from elman.reproduce.claims.functions import (
     ADAPTIVE_SIGSOFTMAX,
     RELU_FAILS,
@@ -10,11 +12,21 @@ from elman.reproduce.claims.functions import (
     SIGSOFTMAX_WORDS,
 )
 from elman.reproduce.claims.mixtures import BALANCE_LOSS, DOC_COMPONENTS, GRADIENT_SHORTCUT, MIXTURE_ACTIVATIONS
+from elman.reproduce.claims.music import MUSIC_NLL
+from elman.reproduce.claims.projection import MEMORY_NOISE, PROJECTION_COST, PROJECTION_RANK
 from elman.reproduce.claims.rank import RANK_BOUND
 
 CLAIMS: dict[str, Claim] = {
     claim.name: claim
     for claim in (
+        SUCCESS,
+        PERPLEXITY_BY_DELTA,
+        STATE_DECAY,
+        GRADIENT_SPIKES,
+        PROJECTION_RANK,
+        PROJECTION_COST,
+        MEMORY_NOISE,
+        MUSIC_NLL,
         RANK_BOUND,
         SIGSOFTMAX_WORDS,
         SIGSOFTMAX_CHARACTERS,
@@ -25,6 +37,8 @@ CLAIMS: dict[str, Claim] = {
         GRADIENT_SHORTCUT,
         BALANCE_LOSS,
         ADAPTIVE_SIGSOFTMAX,
+        DYNAMIC_EVALUATION,
+        NEURAL_CACHE,
     )
 }
 

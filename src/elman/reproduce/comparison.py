@@ -56,7 +56,8 @@ class Comparison(ABC):
 class Ratio(Comparison):
     """The geometric mean over seeds of metric(a) / metric(b) lies between `low` and `high`.
 
-    Judged by a paired t test on the logarithms; for perplexities these are nats a token.
+    Judged by a paired t test on the logarithms; for perplexities these are nats a token. `b_metric` is the metric of b
+    where it is another, as when two metrics of one arm are compared.
     """
 
     statement: str
@@ -65,6 +66,7 @@ class Ratio(Comparison):
     b: str
     low: float = 0.0
     high: float = math.inf
+    b_metric: str | None = None
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -73,10 +75,12 @@ class Ratio(Comparison):
 
     def verdict(self, figures: Figures) -> Verdict:
         """Judge the differences of logarithms, paired by seed."""
-        a, b = ([seed[self.metric] for seed in figures[arm]] for arm in self.arms)
+        a = [seed[self.metric] for seed in figures[self.a]]
+        b = [seed[self.b_metric or self.metric] for seed in figures[self.b]]
         differences = [math.log(x) - math.log(y) for x, y in zip(a, b, strict=True)]
         found = judge(differences, math.log(self.low) if self.low else -math.inf, math.log(self.high))
-        parts = [f"{self.a} {spread(a)}", f"{self.b} {spread(b)}", f"ratio {_exp(found.mean)}"]
+        names = (self.a, self.b) if self.b_metric is None else (f"{self.a} {self.metric}", f"{self.b} {self.b_metric}")
+        parts = [f"{names[0]} {spread(a)}", f"{names[1]} {spread(b)}", f"ratio {_exp(found.mean)}"]
         if math.isfinite(found.low):
             parts.append(f"95 % interval {_exp(found.low)} to {_exp(found.high)}, p = {found.p_value:.2g}")
         return Verdict(self.statement, found.answer, "; ".join(parts), found.needs, found)
@@ -132,9 +136,11 @@ def no_difference(metric: str, a: str, b: str, margin: float) -> Ratio:
     return Ratio(statement, metric, a, b, low=1 / (1 + margin), high=1 + margin)
 
 
-def times(metric: str, a: str, b: str, factor: float) -> Ratio:
-    """The metric of `a` is more than `factor` times that of `b`."""
-    return Ratio(f"{metric} of {a} is more than {factor:g} times that of {b}", metric, a, b, low=factor)
+def times(metric: str, a: str, b: str, factor: float, b_metric: str | None = None) -> Ratio:
+    """The metric of `a` is more than `factor` times that of `b`, or than another metric of `b`."""
+    other = "that" if b_metric is None else b_metric
+    statement = f"{metric} of {a} is more than {factor:g} times {other} of {b}"
+    return Ratio(statement, metric, a, b, low=factor, b_metric=b_metric)
 
 
 def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:

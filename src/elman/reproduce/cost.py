@@ -10,10 +10,11 @@ from elman.reproduce.claim import Claim, Computation, Scale, recipe_of
 RATE = 60e9
 """Floating-point operations a second of one thread of a processor of 2024, in training these models."""
 
-_TOKENS = {"shakespeare": 1_200_000, "one-billion-word": 800_000_000}
+_TOKENS = {"shakespeare": 1_200_000, "one-billion-word": 800_000_000, "nottingham": 176_561}
 _CHARACTERS = {"shakespeare": 5_000_000}
-_WORDS = {"shakespeare": 27_000}
-"""Tokens and characters of training text, and words of vocabularies, about, where no count is published."""
+_WORDS = {"shakespeare": 27_000, "nottingham": 93}
+"""Tokens and characters of training text, and words of vocabularies, about, where no count is published; of music its
+steps and pitches."""
 
 
 def nominal_minutes(claim: Claim, scale: Scale, seeds: int) -> float:

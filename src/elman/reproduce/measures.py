@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from statistics import fmean
 
 import torch
 
@@ -11,6 +12,8 @@ from elman.cores.stack import Stack
 from elman.data.windows import Span, TrainingWindows
 from elman.evaluation.bottleneck import find_rank
 from elman.learning.bptt import bptt
+from elman.report.dynamics import examine
+from elman.report.folder import read_folder
 from elman.reproduce.claim import Axes, Measure, Measurement
 from elman.run import load
 
@@ -65,6 +68,36 @@ def gradients(folder: Path) -> Measurement:
     return Measurement({"lowest / top": norms[0] / norms[-1], **by_layer}, {"gradient norm": norms})
 
 
+def training_dynamics(folder: Path) -> Measurement:
+    """What training did: whether it succeeded, the largest norm and radius, and how the state decays afterwards."""
+    found = examine(folder, torch.device("cpu"), trials=50, steps=200, kick=0.1)
+    figures = {
+        "success": float(bool(found.success)),
+        "largest gradient norm": found.largest_norm,
+        "largest radius": found.largest_radius,
+        "decay": found.decay_rate,
+    }
+    curves = {"state norm": found.norms, "spectral radius": [line.spectral_radius for line in found.lines]}
+    return Measurement(figures, curves)
+
+
+def counts(folder: Path) -> Measurement:
+    """s, how many singular values the truncated projection computes: in the first fifth of training and in the last."""
+    lines = [line for line in read_folder(folder).metrics.train if line.s]
+    by_line = [(sum(line.s), sum(line.s_other)) for line in lines]
+    part = max(1, len(by_line) // 5)
+    early, late = (fmean(s for s, _ in some) for some in (by_line[:part], by_line[-part:]))
+    frobenius, spectral = (fmean(values) for values in zip(*by_line, strict=True))
+    figures = {"first": early, "last": late, "frobenius": frobenius, "spectral": spectral}
+    return Measurement(figures, {"s": [float(s) for s, _ in by_line]})
+
+
+def nats(folder: Path) -> Measurement:
+    """The figures of results.json for music: nats a step."""
+    rows = {row["split"]: row for row in json.loads((folder / "results.json").read_text(encoding="utf-8"))}
+    return Measurement({f"{split} nll": float(row["nll"]) for split, row in rows.items()}, {})
+
+
 PERPLEXITY = Measure(
     "perplexity",
     {"valid perplexity": "perplexity, valid", "test perplexity": "perplexity, test"},
@@ -93,4 +126,36 @@ GRADIENTS = Measure(
     gradients,
     minutes=0.2,
     curve=Axes("gradient norm", "layer"),
+)
+
+NATS = Measure(
+    "nats",
+    {"valid nll": "nats a step, valid", "test nll": "nats a step, test"},
+    nats,
+    diverged={"valid nll": math.inf, "test nll": math.inf},
+)
+
+DYNAMICS = Measure(
+    "dynamics",
+    {
+        "success": "success (1) or failure (0)",
+        "largest gradient norm": "largest gradient norm",
+        "largest radius": "largest spectral radius of J",
+        "decay": "decay of the state a step",
+    },
+    training_dynamics,
+    minutes=0.1,
+    diverged={"success": 0.0, "largest gradient norm": math.inf, "largest radius": math.inf, "decay": math.nan},
+)
+
+COUNTS = Measure(
+    "counts",
+    {
+        "first": "s, first fifth of training",
+        "last": "s, last fifth",
+        "frobenius": "s by the Frobenius norm",
+        "spectral": "s by the spectral norm",
+    },
+    counts,
+    curve=Axes("s", "journal lines", relative=False, logarithmic=False),
 )

@@ -17,20 +17,17 @@ from elman.cores.stack import Stack
 from elman.learning.constraint import build_constraint
 from elman.reproduce.claim import Measurement
 
-UNITS, BATCH, STEPS, TRIALS = 32, 64, 600, 4_000
-DELAYS = (5, 10, 20, 40, 80)
+UNITS, BATCH, STEPS, TRIALS = 32, 64, 500, 4_000
+DELAYS = (5, 20, 40, 80)
 """Steps between the signal and the end for which a network is trained, each from the beginning."""
 
-SHORT = 3
-"""The delay of the task that noise is added to."""
-
 NOISE, NOISE_STEPS = 2.0, 20
-"""Standard deviation of the noise before the signal, and how many steps of it there are."""
+"""Standard deviation of noise, how many steps of it there are, and how many quiet ones after it."""
 
 
 @dataclass(frozen=True)
 class MemoryAndNoise:
-    """The computation for one delta: errors by delay, and under noise that came before the signal."""
+    """The computation for one delta: errors by delay, and what past noise leaves in the state."""
 
     delta: float
 
@@ -92,7 +89,7 @@ class Recaller:
 
     @torch.no_grad()
     def error(self, delay: int) -> float:
-        """Share of wrong signs."""
+        """Share of wrong signs; no sign at all is wrong."""
         signal = self._signs(TRIALS)
         return (signal * self._answer(self._sequence(signal, delay)) <= 0).double().mean().item()
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import mean
+from typing import Literal
 
 import torch
 
@@ -23,7 +24,7 @@ from elman.recipe_book import find
 from elman.reproduce.claim import Measurement
 from elman.state import restart
 
-METHODS = ("subspace", "eigh", "svd", "truncated")
+METHODS: tuple[Literal["subspace", "eigh", "svd", "truncated"], ...] = ("subspace", "eigh", "svd", "truncated")
 OTHERS = 20
 """At how many steps of a comparison the other methods are timed too."""
 
@@ -59,6 +60,7 @@ class Training:
         self.done += 1
         start = time.process_time()
         self.optimiser.zero_grad()
+        assert batch.fresh is not None, "windows of training text say where streams begin"
         before = restart(self.state, batch.fresh, self.model.begin(self.recipe.training.batch_size))
         _, self.state = bptt(self.model, self.objective, batch, before)
         clipping = time.process_time()
