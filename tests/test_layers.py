@@ -25,7 +25,7 @@ LAYERS = (
     ("run", "music"),
     ("tasks", "adaptation"),
     ("tuning_grid",),
-    ("estimate", "ensemble", "experiment", "tuning"),
+    ("estimate", "ensemble", "experiment", "tuning", "laboratory"),
     ("report",),
     ("reproduce",),
     ("cli", "__main__"),

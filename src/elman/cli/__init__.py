@@ -6,10 +6,24 @@ import sys
 from collections.abc import Sequence
 
 from elman import __version__
-from elman.cli import analyze, compare, data, demo, evaluate, generate, info, recipes, report, reproduce, score, train
+from elman.cli import (
+    analyze,
+    compare,
+    data,
+    demo,
+    evaluate,
+    generate,
+    info,
+    lab,
+    recipes,
+    report,
+    reproduce,
+    score,
+    train,
+)
 from elman.errors import UserError
 
-COMMANDS = (demo, train, evaluate, generate, score, compare, analyze, reproduce, report, info, data, recipes)
+COMMANDS = (demo, train, evaluate, generate, score, compare, analyze, lab, reproduce, report, info, data, recipes)
 
 
 def parser() -> argparse.ArgumentParser:
