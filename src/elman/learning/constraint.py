@@ -110,7 +110,10 @@ def build_constraint(recipe: config.Training, core: RecurrentCore) -> Constraine
     if recipe.constraint is None:
         return None
     if not isinstance(core, Stack):
-        raise UserError("training.constraint needs recurrent layers: set model.core.kind to stack, or leave it out")
+        raise UserError(
+            "training.constraint needs recurrent layers in a chain: set model.core.kind to stack and "
+            "model.core.connections to chain, or leave it out"
+        )
     other = {layer.cell.name for layer in layers_of(core)} - CELLS
     if other:
         raise UserError(
@@ -162,8 +165,13 @@ def spectral_projector(recipe: config.Spectral, limit: float) -> Projector:
 
 
 def journal_spectrum(core: Stack) -> dict[str, Any]:
-    """Sigma_1 of each layer's W_hh and the spectral radius of J over all layers (thesis 3.10), for metrics.jsonl."""
+    """Sigma_1 of each layer's W_hh and the spectral radius of J over all layers (thesis 3.10), for metrics.jsonl.
+
+    Nothing of cells that have more to their recurrence than these matrices.
+    """
     layers = layers_of(core)
+    if any(layer.cell.name not in CELLS for layer in layers):
+        return {}
     with torch.no_grad():
         sigmas = [torch.linalg.matrix_norm(candidate_hidden(layer), 2).item() for layer in layers]
         radii = [torch.linalg.eigvals(linearised(layer)).abs().max().item() for layer in layers]

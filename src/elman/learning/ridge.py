@@ -23,8 +23,8 @@ def fit_ridge(states: Tensor, targets: Tensor, penalty: float) -> Tensor:
 class NormalEquations:
     """The same over a stream: X'X and X'Y are added up chunk by chunk, in memory that does not grow with N.
 
-    Rounding counts by the condition of X'X + penalty I, where in `fit_ridge` it counts by its square root: give streams a
-    penalty that is large beside 1e-16 ||X||^2.
+    Rounding counts by the condition of X'X + penalty I, where in `fit_ridge` it counts by its square root: give
+    streams a penalty that is large beside 1e-16 ||X||^2.
 
     Args:
         features: F.
