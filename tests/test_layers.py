@@ -23,7 +23,7 @@ LAYERS = (
     ("learning", "build_learner"),
     ("evaluation", "generation"),
     ("run", "music"),
-    ("tasks", "adaptation"),
+    ("tasks", "adaptation", "questions"),
     ("tuning_grid",),
     ("estimate", "ensemble", "experiment", "tuning", "laboratory"),
     ("report",),

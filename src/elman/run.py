@@ -4,7 +4,7 @@ import functools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -22,6 +22,9 @@ from elman.generation import Sampling, generate, read
 from elman.learning import checkpoint, snapshot
 from elman.model import LanguageModel
 from elman.state import State
+
+Scores = TypeVar("Scores")
+"""What a way of scoring gives for a sentence, such as its log-probabilities."""
 
 
 class Run:
@@ -94,8 +97,8 @@ class Run:
         return self.score_by(lines, lambda sentences: score(self.model, sentences, self.first))
 
     def score_by(
-        self, lines: Sequence[str], score: Callable[[list[np.ndarray]], Iterator[np.ndarray]]
-    ) -> Iterator[tuple[list[str], np.ndarray]]:
+        self, lines: Sequence[str], score: Callable[[list[np.ndarray]], Iterator[Scores]]
+    ) -> Iterator[tuple[list[str], Scores]]:
         """As `score`, by a function of the sentences' ids, such as `AdaptiveStream.score_all`."""
         sentences = list(encode_lines(lines, self.vocabulary, self.recipe.data.text))
         yield from zip((words for words, _ in sentences), score([ids for _, ids in sentences]), strict=True)

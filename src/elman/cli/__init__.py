@@ -11,6 +11,7 @@ from elman.cli import (
     compare,
     data,
     demo,
+    embed,
     evaluate,
     generate,
     info,
@@ -18,12 +19,29 @@ from elman.cli import (
     recipes,
     report,
     reproduce,
+    rescore,
     score,
     train,
 )
 from elman.errors import UserError
 
-COMMANDS = (demo, train, evaluate, generate, score, compare, analyze, lab, reproduce, report, info, data, recipes)
+COMMANDS = (
+    demo,
+    train,
+    evaluate,
+    generate,
+    score,
+    rescore,
+    embed,
+    compare,
+    analyze,
+    lab,
+    reproduce,
+    report,
+    info,
+    data,
+    recipes,
+)
 
 
 def parser() -> argparse.ArgumentParser:

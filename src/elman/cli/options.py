@@ -62,6 +62,27 @@ def add_split(parser: argparse.ArgumentParser, data: str) -> None:
     )
 
 
+def add_unknown(parser: argparse.ArgumentParser) -> None:
+    """--unknown and --unknown-types."""
+    parser.add_argument(
+        "--unknown",
+        choices=["score", "exclude", "spread"],
+        default="score",
+        help="words not in the vocabulary: score: as <unk> (default); exclude: left out of sums; spread: the"
+        " probability of <unk> shared out evenly among the unknown types",
+    )
+    parser.add_argument(
+        "--unknown-types", type=int, metavar="N", help="with --unknown spread: how many (default: those of the text)"
+    )
+
+
+def require_unknown(args: argparse.Namespace) -> None:
+    """Raises UserError where the options of unknown words do not fit."""
+    at_least(1, "--unknown-types", args.unknown_types)
+    if args.unknown_types is not None and args.unknown != "spread":
+        raise UserError("--unknown-types belongs to --unknown spread; add it")
+
+
 def at_least(minimum: float, name: str, value: float | None) -> None:
     """Raises UserError where a number is too small."""
     if value is not None and value < minimum:

@@ -3,15 +3,20 @@
 import argparse
 import csv
 import json
+import math
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from elman.cli import adapting, options, states
+from elman.cli import score_words as words
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from elman.evaluation.online import AdaptiveStream
+    from elman.run import Run
 
 Scored: TypeAlias = Iterable[tuple[list[str], "np.ndarray"]]
 """The tokens of each sentence and their log-probabilities (nats)."""
@@ -29,7 +34,10 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     parser.add_argument("file", metavar="FILE", help="a UTF-8 text, read as the training text was; - is standard input")
     parser.add_argument("--document", action="store_true", help="the sentences are one text: carry the state")
     parser.add_argument(
-        "--by", choices=["token", "sentence"], default="token", help="a row a token (default) or sentence"
+        "--by",
+        choices=["token", "word", "sentence"],
+        default="token",
+        help="a row a token (default), word (with entropy, rank, frequency) or sentence",
     )
     parser.add_argument(
         "--format", choices=["tsv", "jsonl"], default="tsv", help="tab-separated (default) or JSON lines"
@@ -41,6 +49,8 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     parser.add_argument(
         "--save-state", type=Path, metavar="FILE", help="with --adapt: write state and adapted weights at the end"
     )
+    options.add_unknown(parser)
+    parser.add_argument("--html", type=Path, metavar="FILE", help="with --by word: a heat map of the surprisals, too")
     adapting.add_online(parser, "the text, as one document")
     options.add_machine(parser)
     parser.set_defaults(run=run)
@@ -52,52 +62,71 @@ def run(args: argparse.Namespace) -> int:
 
     device = options.use_machine(args)
     adapting.require_adapt(args, "load_state", "save_state")
+    words.require(args)
     loaded = load(args.folder, device)
     lines = options.read_lines(args.file)
-    known = loaded.vocabulary.ids
-    fold = loaded.recipe.data.text.lowercase
-    rows = by_token if args.by == "token" else by_sentence
-    write = _tsv if args.format == "tsv" else _jsonl
     stream = adapting.begin(args, loaded, args.load_state) if args.adapt else None
-    scored = loaded.score(lines, document=args.document) if stream is None else loaded.score_by(lines, stream.score_all)
-    write(rows(scored, lambda word: (word.lower() if fold else word) not in known))
+    write = _tsv if args.format == "tsv" else _jsonl
+    if args.by == "word":
+        write(words.rows(args, loaded, lines, stream))
+    else:
+        rows = by_token if args.by == "token" else by_sentence
+        write(rows(_scored(args, loaded, lines, stream), words.unknown_word(loaded)))
     if stream is not None and args.save_state is not None:
         states.save(args.save_state, loaded, stream.state, stream.unread, stream, args.statistics_tokens)
     return 0
+
+
+def _scored(
+    args: argparse.Namespace, loaded: "Run", lines: Sequence[str], stream: "AdaptiveStream | None"
+) -> Iterator[tuple[list[str], "np.ndarray"]]:
+    treatment, unknown = words.treatment(args, loaded, lines), words.unknown_word(loaded)
+    scored = loaded.score(lines, document=args.document) if stream is None else loaded.score_by(lines, stream.score_all)
+    for tokens, log_probs in scored:
+        yield tokens, treatment.apply(log_probs, [unknown(token) for token in tokens])
 
 
 def by_token(scored: Scored, unknown: Callable[[str], bool]) -> Iterator[dict[str, object]]:
     """A row for every token."""
     from elman.evaluation.scoring import surprisal
 
-    for number, (words, log_probs) in enumerate(scored, start=1):
+    for number, (tokens, log_probs) in enumerate(scored, start=1):
         bits = surprisal(log_probs)
-        for position, word in enumerate(words):
+        for position, token in enumerate(tokens):
             yield {
                 "sentence": number,
                 "position": position + 1,
-                "token": word,
-                "log_prob": round(float(log_probs[position]), 6),
-                "surprisal": round(float(bits[position]), 6),
-                "unknown": int(unknown(word)),
+                "token": token,
+                "log_prob": _rounded(log_probs[position]),
+                "surprisal": _rounded(bits[position]),
+                "unknown": int(unknown(token)),
             }
 
 
 def by_sentence(scored: Scored, unknown: Callable[[str], bool]) -> Iterator[dict[str, object]]:
-    """A row for every sentence."""
+    """A row for every sentence; sums are over the tokens that are scored."""
+    import numpy as np
+
     from elman.evaluation.scoring import surprisal
 
-    for number, (words, log_probs) in enumerate(scored, start=1):
-        total = float(log_probs.sum(dtype="float64"))
+    for number, (tokens, log_probs) in enumerate(scored, start=1):
+        counted = log_probs[~np.isnan(log_probs)]
+        total = float(counted.sum(dtype="float64"))
+        mean = total / len(counted) if len(counted) else math.nan
         yield {
             "sentence": number,
-            "tokens": len(words),
-            "unknown": sum(map(unknown, words)),
-            "log_prob": round(total, 6),
-            "surprisal": round(float(surprisal([total])[0]), 6),
-            "bits_per_token": round(float(surprisal([total / len(words)])[0]), 6),
-            "text": " ".join(words),
+            "tokens": len(tokens),
+            "unknown": sum(map(unknown, tokens)),
+            "log_prob": _rounded(total),
+            "surprisal": _rounded(surprisal([total])[0]),
+            "bits_per_token": _rounded(surprisal([mean])[0]),
+            "text": " ".join(tokens),
         }
+
+
+def _rounded(value: float) -> float | None:
+    """None, an empty cell, for a token that is left out."""
+    return None if math.isnan(value) else round(float(value), 6)
 
 
 def _tsv(rows: Iterable[dict[str, object]]) -> None:

@@ -1,6 +1,6 @@
 """A stream that is read piece by piece by a model that adapts to it, and that can be stopped and gone on with."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from elman.errors import UserError
-from elman.evaluation.dynamic import DynamicModel, Reading, Rule
+from elman.evaluation.dynamic import DynamicModel, Rule
 from elman.evaluation.gradient_statistics import Statistics
+from elman.evaluation.prediction import Prediction, predict
 from elman.learning import snapshot
 from elman.model import LanguageModel
 from elman.state import rebuild
@@ -47,30 +48,53 @@ class AdaptiveStream:
 
     def score(self, tokens: np.ndarray | Sequence[int]) -> np.ndarray:
         """The log-probability (nats) of each token, float32 [n], each under a model that has not seen it."""
+        return self._advance(tokens, lambda *_: None)
+
+    def predict(self, tokens: np.ndarray | Sequence[int]) -> Prediction:
+        """As `score`, with ranks and entropies; the last entropy is that of the model as it has become."""
+        parts: list[tuple[Tensor, ...]] = []
+
+        def look(inputs: Tensor, targets: Tensor, new: int) -> None:
+            parts.append(tuple(part[-new:, 0] for part in predict(self.model, inputs, targets, self.state)))
+
+        self._advance(tokens, look)
+        unread = torch.tensor(self.unread, device=self.model.device).unsqueeze(1)
+        entropy = predict(self.model, unread, unread, self.state)[2][-1]
+        log_prob, rank, before = (torch.cat(part) for part in zip(*parts, strict=True))
+        return Prediction(
+            log_prob.float().cpu().numpy(), rank.cpu().numpy(), torch.cat([before, entropy]).float().cpu().numpy()
+        )
+
+    def score_all(self, sentences: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
+        """As `elman.evaluation.scoring.score_document`; segments run across the ends of sentences."""
+        return map(self.score, sentences)
+
+    def predict_all(self, sentences: Sequence[np.ndarray]) -> Iterator[Prediction]:
+        """As `elman.evaluation.prediction.predict_document`, adapting."""
+        return map(self.predict, sentences)
+
+    def _advance(self, tokens: np.ndarray | Sequence[int], look: Callable[[Tensor, Tensor, int], None]) -> np.ndarray:
+        """Score and learn; `look` is shown inputs, targets and how many are new before each part is learnt from."""
         parts = [np.empty(0, dtype=np.float32)]
         remaining = np.asarray(tokens, dtype=np.int64)
         while len(remaining):
             room = self.dynamic.rule.segment - len(self.waiting)
             new, remaining = remaining[:room], remaining[room:]
             segment = np.concatenate([self.waiting, new])
+            inputs, targets = self._columns(segment)
+            look(inputs, targets, len(new))
             if len(new) == room:
-                log_prob, _, self.state = self._read(segment)
+                log_prob, _, self.state = self.dynamic.read(inputs, targets, self.state)
                 self.before, self.waiting = int(segment[-1]), segment[:0]
             else:
-                log_prob, _, _ = self._read(segment, learn=False)
+                log_prob, _, _ = self.dynamic.look(inputs, targets, self.state)
                 self.waiting = segment
             parts.append(log_prob[-len(new) :, 0].float().cpu().numpy())
         return np.concatenate(parts)
 
-    def score_all(self, sentences: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-        """As `elman.evaluation.scoring.score_document`; segments run across the ends of sentences."""
-        return map(self.score, sentences)
-
-    def _read(self, segment: np.ndarray, *, learn: bool = True) -> Reading:
+    def _columns(self, segment: np.ndarray) -> tuple[Tensor, Tensor]:
         targets = torch.tensor(segment, device=self.model.device).unsqueeze(1)
-        inputs = torch.tensor([self.before, *segment[:-1]], device=self.model.device).unsqueeze(1)
-        read = self.dynamic.read if learn else self.dynamic.look
-        return read(inputs, targets, self.state)
+        return torch.tensor([self.before, *segment[:-1]], device=self.model.device).unsqueeze(1), targets
 
     def saved(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """What the rest of the text depends on besides `state` and `unread`: the adapted weights and the rule."""

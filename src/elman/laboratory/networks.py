@@ -54,8 +54,8 @@ _IDENTITY = config.Initialisation(
 
 NETWORKS: dict[str, Network] = {
     "elman": Network("Elman 1990: tanh", _layer(config.Elman())),
-    "irnn": Network("Le et al. 2015: ReLU, beginning at the identity", _layer(config.Elman(nonlinearity="relu")), _IDENTITY),
-    "jordan": Network("Jordan 1986: hears its own output; symbols only", lambda size: config.Jordan(size=size, decay=0.5)),
+    "irnn": Network("Le et al. 2015: ReLU, from the identity on", _layer(config.Elman(nonlinearity="relu")), _IDENTITY),
+    "jordan": Network("Jordan 1986: hears its own output; for symbols", lambda n: config.Jordan(size=n, decay=0.5)),
     "rung-forget": Network("Elman with a forget gate", _layer(config.Ladder(rung="forget"))),
     "rung-input": Network("and an input gate", _layer(config.Ladder(rung="input"))),
     "lstm": Network("and an output gate: LSTM (Gers et al. 2000)", _layer(config.LSTM())),
@@ -65,7 +65,7 @@ NETWORKS: dict[str, Network] = {
     "gru-before": Network("Cho et al. 2014, reset before the product", _layer(config.GRU(reset="before"))),
     "highway": Network("Zilly et al. 2017, depth 3", _layer(config.Highway(depth=3))),
     "mogrifier": Network("Melis et al. 2020, 5 rounds", _layer(config.Mogrifier())),
-    "echo-state": Network("Jaeger 2001: only the readout learns", lambda size: config.Reservoir(size=size)),
+    "echo-state": Network("Jaeger 2001: only the readout learns", lambda n: config.Reservoir(size=n)),
 }  # fmt: skip
 
 

@@ -1,0 +1,73 @@
+"""elman score --by word, and how unknown words are treated."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from elman.cli import options
+from elman.errors import UserError
+
+if TYPE_CHECKING:
+    from elman.evaluation.online import AdaptiveStream
+    from elman.evaluation.unknown import Unknown
+    from elman.questions.by_word import WordRow
+    from elman.run import Run
+
+
+def require(args: argparse.Namespace) -> None:
+    """Raises UserError where options do not fit."""
+    options.require_unknown(args)
+    if args.html is not None:
+        from elman.report.analysis import require_file_name
+
+        if args.by != "word":
+            raise UserError("--html shows words; add --by word")
+        require_file_name(args.html)
+
+
+def unknown_word(loaded: "Run") -> Callable[[str], bool]:
+    """Whether a token as written is not in the vocabulary."""
+    fold, known = loaded.recipe.data.text.lowercase, loaded.vocabulary.ids
+    return lambda word: (word.lower() if fold else word) not in known
+
+
+def treatment(args: argparse.Namespace, loaded: "Run", lines: Sequence[str]) -> "Unknown":
+    """What --unknown and --unknown-types say; by default the types are counted in the text."""
+    from elman.evaluation.unknown import Unknown
+
+    types = args.unknown_types
+    if types is None and args.unknown == "spread":
+        unknown, fold = unknown_word(loaded), loaded.recipe.data.text.lowercase
+        tokens = (token for sentence, _ in loaded.score_by(lines, iter) for token in sentence if unknown(token))
+        types = len({token.lower() if fold else token for token in tokens})
+        print(f"unknown types in the text: {types}", file=sys.stderr)
+    return Unknown(treatment=args.unknown, types=types or 1)
+
+
+def rows(
+    args: argparse.Namespace, loaded: "Run", lines: Sequence[str], stream: "AdaptiveStream | None"
+) -> Iterator[dict[str, object]]:
+    """A row for every word; with --html the page is written after the last."""
+    import msgspec
+
+    from elman.questions.by_word import predict_lines, word_rows
+
+    if stream is None:
+        predicted = predict_lines(loaded, lines, document=args.document)
+    else:
+        predicted = loaded.score_by(lines, stream.predict_all)
+    kept = []
+    for row in word_rows(loaded, predicted, treatment(args, loaded, lines)):
+        yield msgspec.to_builtins(row)
+        if args.html is not None:
+            kept.append(row)
+    if args.html is not None:
+        _write(args, loaded, kept)
+
+
+def _write(args: argparse.Namespace, loaded: "Run", kept: "Iterable[WordRow]") -> None:
+    from elman.report.reading import write_reading_page
+
+    write_reading_page(args.html, list(kept), loaded.recipe.title, "standard input" if args.file == "-" else args.file)
+    print(args.html, file=sys.stderr)

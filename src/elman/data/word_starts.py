@@ -1,0 +1,42 @@
+"""Which symbols begin a word: what sums of sub-word scores need to know."""
+
+import itertools
+from collections.abc import Sequence
+
+from elman.data.options import TextOptions
+from elman.data.vocabulary import EOS
+
+
+def word_starts(tokens: Sequence[str], options: TextOptions) -> list[bool]:
+    """Whether each token of a sentence begins a word, [n]; the first always does.
+
+    Where tokens are words, `<eos>` among them, each does. Characters: a word runs to the next one, so the white space
+    or the `<eos>` that ends it belongs to it, and its surprisal says that the word ends there, too. White space at the
+    beginning of a sentence belongs to the first word. (That the boundary has to be counted for the probabilities of
+    words to sum to one: Pimentel & Meister 2024; Oh & Schuler 2024.)
+
+    Example:
+        >>> word_starts([*"to be", "<eos>"], TextOptions(tokenisation="characters"))
+        [True, False, False, True, False, False]
+
+    """
+    if options.tokenisation != "characters":
+        return [True] * len(tokens)
+    starts, between, found = [], True, False
+    for index, token in enumerate(tokens):
+        boundary = token == EOS or token.isspace()
+        starts.append(index == 0 or (found and between and not boundary))
+        found, between = found or not boundary, boundary
+    return starts
+
+
+def word_slices(starts: Sequence[bool]) -> list[slice]:
+    """The tokens of each word: together all of them, in order."""
+    edges = [index for index, begins in enumerate(starts) if begins] + [len(starts)]
+    return [slice(begin, end) for begin, end in itertools.pairwise(edges)]
+
+
+def spelt(tokens: Sequence[str]) -> str:
+    """The word that tokens spell, without its boundary; a boundary alone is itself, as `<eos>` is."""
+    word = "".join(token for token in tokens if token != EOS).strip()
+    return word or (EOS if EOS in tokens else " ")

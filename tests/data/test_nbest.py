@@ -1,0 +1,38 @@
+import pytest
+
+from elman.data.nbest import Hypothesis, by_utterance, read_kaldi, read_references, read_tsv
+from elman.errors import UserError
+
+
+def test_rows_with_tabs():
+    found = read_tsv(["u1\t-1\t2e1\tto be\n", "\n", "u1\t0\t1\t\r\n", "u2\t0\t0\tor"], "n")
+    assert found[0] == Hypothesis("u1", (-1.0, 20.0), "to be")
+    assert found[1].text == ""
+    assert by_utterance(found) == {"u1": [0, 1], "u2": [2]}
+    assert read_tsv(["u1\tto be"], "n") == [Hypothesis("u1", (), "to be")]
+
+
+def test_kaldi():
+    found = read_kaldi(["u-1-1 to be", "u-1-2 "], [("ac", ["u-1-1 3.5", "u-1-2 4"])], "text")
+    assert found == [Hypothesis("u-1", (-3.5,), "to be"), Hypothesis("u-1", (-4.0,), "")]
+
+
+def test_references():
+    assert read_references(["u1\tto be\n", "u2 or not\n", "u3\n"], "r") == {"u1": "to be", "u2": "or not", "u3": ""}
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (lambda: read_tsv(["u1\tone\tto be"], "n"), "n:1: expected an id, numbers and a text"),
+        (lambda: read_tsv(["u1\tnan\tto be"], "n"), "n:1: expected an id, numbers and a text"),
+        (lambda: read_tsv(["u1\t1\ta", "u1\ta"], "n"), "n:2: 0 scores, but the first row has 1"),
+        (lambda: read_kaldi(["u1 to be"], [], "n"), "n:1: expected a key such as utterance-1"),
+        (lambda: read_kaldi(["u1-1 to"], [("ac", ["u1-2 1"])], "n"), "ac: no cost of u1-1, which n:1 has"),
+        (lambda: read_kaldi(["u1-1 to"], [("ac", ["u1-2"])], "n"), "ac:1: expected a key and a number"),
+        (lambda: read_references(["u1 a", "u1 b"], "r"), "r:2: u1 is there twice"),
+    ],
+)
+def test_mistakes(read, message):
+    with pytest.raises(UserError, match=message):
+        read()

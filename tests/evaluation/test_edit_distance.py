@@ -1,0 +1,26 @@
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elman.evaluation.edit_distance import edit_distance, word_error_rate
+
+words = st.lists(st.sampled_from("abc"), max_size=6)
+
+
+def recursive(one, other):
+    """The definition."""
+    if not one or not other:
+        return len(one) + len(other)
+    replaced = recursive(one[1:], other[1:]) + (one[0] != other[0])
+    return min(recursive(one[1:], other) + 1, recursive(one, other[1:]) + 1, replaced)
+
+
+@given(words, words)
+def test_it_is_the_fewest_edits(one, other):
+    assert edit_distance(one, other) == recursive(one, other)
+
+
+def test_rates_are_over_all_words():
+    assert word_error_rate([(["a", "b"], ["a", "c"]), ([], ["d", "e"])]) == 0.75
+    assert math.isnan(word_error_rate([]))
