@@ -32,10 +32,8 @@ def build_learner(training: config.Training, model: config.Model) -> Learner:
 
 def _rule(training: config.Training) -> Learner:
     match training.rule:
-        case config.BPTT(steps=None):
-            return WholeWindow(training.slices)
         case config.BPTT(steps=steps):
-            return Lookback(steps)
+            return WholeWindow(training.slices) if steps is None else Lookback(steps)
         case config.RTRL(max_gb=max_gb):
             return RTRL(max_gb)
         case _:
