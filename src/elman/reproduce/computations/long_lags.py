@@ -43,7 +43,7 @@ class ErrorFlow:
                     layer.weight_hh.mul_(self.gain)
         batch = RECALL.draw(np.random.default_rng(seed), COLUMNS, LAG).batch
         flow = error_flow(model, batch)
-        bound = math.inf if self.gain is None else self.gain**LAG
+        bound = (self.gain or 1.0) ** LAG
         return Measurement({"left": flow[LAG] / flow[0], "bound": bound}, {"error": [norm / flow[0] for norm in flow]})
 
 
