@@ -11,8 +11,8 @@ import torch
 
 from elman import config
 from elman.build import build_model, build_objective
+from elman.build_learner import build_learner
 from elman.errors import UserError
-from elman.learning.bptt import bptt
 from elman.learning.constraint import build_constraint
 from elman.learning.optimisers import build_optimiser, clip_gradients
 from elman.tasks.choose import open_task
@@ -48,12 +48,14 @@ def estimate(
     optimiser = build_optimiser(training.optimiser, parameters, training.weight_decay)
     objective = build_objective(training)
     constraint = build_constraint(training, model.core)
-    state, seconds = model.begin(training.batch_size), 0.0
+    learner = build_learner(training, recipe.model)
+    learner.check(model, training.batch_size)
+    state, seconds = learner.begin(model, training.batch_size), 0.0
     for index in range(steps + 1):
         started = time.perf_counter()
         batch = windows.batch(spans[0]._replace(length=training.window.length)).to(device)
         optimiser.zero_grad()
-        _, state = bptt(model, objective, batch, state, training.slices)
+        _, state = learner(model, objective, batch, state)
         clip_gradients(parameters, training.clip, training.clip_by).item()
         optimiser.step()
         if constraint is not None:
