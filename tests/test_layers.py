@@ -19,7 +19,7 @@ LAYERS = (
     ("output", "stability"),
     ("model",),
     ("objective", "initialisation"),
-    ("build", "build_choice", "build_core"),
+    ("build", "build_choice", "build_cell", "build_core"),
     ("learning", "build_learner"),
     ("evaluation", "generation"),
     ("run", "music"),
@@ -27,6 +27,7 @@ LAYERS = (
     ("tuning_grid",),
     ("estimate", "ensemble", "experiment", "tuning", "laboratory"),
     ("report",),
+    ("grammatical",),
     ("reproduce",),
     ("cli", "__main__"),
 )

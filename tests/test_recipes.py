@@ -18,13 +18,15 @@ LAB = {
     if name.split("/")[1].startswith("lab-") or name in ("shakespeare/demo", "shakespeare/cells")
 }
 MUSIC = {name for name, recipe in RECIPES.items() if recipe.of_music}
-PAPER = sorted(RECIPES.keys() - LAB - MUSIC)
+GRAMMAR = {name for name in RECIPES if name.startswith("grammar/")}
+PAPER = sorted(RECIPES.keys() - LAB - MUSIC - GRAMMAR)
 WORDS = {
     "ptb": 10_000,
     "wikitext-2": 33_278,
     "shakespeare": 15_000,
     "one-billion-word": 793_471,
     "music": 93,
+    "grammar": 24,
     "reproduce": 3_000,
 }
 TEXT = {"one-billion-word": TextOptions(min_count=3)}
@@ -152,6 +154,20 @@ def test_every_row_of_the_tables_is_there():
     rows |= {f"one-billion-word/adaptive-{name}" for name in ("softmax", "sigsoftmax")}
     rows |= {f"{corpus}/gru-constrained" for corpus in DOC_TABLES} | {"ptb/gru-clipped"}
     assert rows | {"ptb/bengio-window", "ptb/variational-rhn-tied", "ptb/mogrifier"} == set(PAPER)
+
+
+@pytest.mark.parametrize("cell", ["srn", "gru", "lstm"])
+def test_starting_small_differs_in_its_stages_alone(cell):
+    every = f"grammar/{cell}"
+    text, memory = differences(f"{every}-by-complexity", every), differences(f"{every}-by-memory", every)
+    assert text == {"data.grammar.complex", "data.grammar.stages"}
+    assert memory == {"training.memory"}
+    assert RECIPES[f"{every}-by-complexity"].data.grammar.stages[-1].complex == RECIPES[every].data.grammar.complex
+    for name in (every, f"{every}-by-complexity", f"{every}-by-memory"):
+        assert RECIPES[name].citation
+        assert RECIPES[name].notes
+    alike = differences(every, "grammar/lstm")
+    assert alike <= {"model.core.cell.kind", "model.core.sizes"} | {key for key in alike if "model.core.cell." in key}
 
 
 def test_titles_are_all_different():

@@ -15,7 +15,7 @@ from elman.build_learner import build_learner
 from elman.errors import UserError
 from elman.learning.constraint import build_constraint
 from elman.learning.optimisers import build_optimiser, clip_gradients
-from elman.tasks.choose import open_task
+from elman.tasks.choose import open_task, source_of
 
 
 def estimate(
@@ -35,9 +35,9 @@ def estimate(
         UserError: no data, or the recipe does not fit it.
 
     """
-    source = data if data is not None else recipe.data.corpus
+    source = data if data is not None else source_of(recipe)
     if source is None:
-        raise UserError("no data to measure on: give --data, or a recipe with data.corpus")
+        raise UserError("no data to measure on: give --data, or a recipe with data.corpus or data.grammar")
     training = recipe.training
     task = open_task(recipe, str(source))
     torch.manual_seed(recipe.seed)

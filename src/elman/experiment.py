@@ -23,8 +23,8 @@ from elman.learning.watching import Outcome, Watcher
 from elman.model import LanguageModel
 from elman.output.clusters import by_similarity
 from elman.output.tree import Tree
-from elman.run import data_facts
-from elman.tasks.choose import open_task
+from elman.run import data_facts, text_source
+from elman.tasks.choose import open_task, source_of
 from elman.tasks.task import Task, write_json
 from elman.tasks.words import Words
 
@@ -58,9 +58,9 @@ class Experiment:
     ) -> None:
         self.recipe, self.out, self.device, self.resume = recipe, out, torch.device(device), resume
         _require_place(out, recipe, resume)
-        source = data if data is not None else data_facts(out)["source"] if resume else recipe.data.corpus
+        source = data if data is not None else text_source(out, recipe) if resume else source_of(recipe)
         if source is None:
-            raise UserError("no data to train on: give --data, or a recipe with data.corpus")
+            raise UserError("no data to train on: give --data, or a recipe with data.corpus or data.grammar")
         self.task: Task = open_task(recipe, _from_anywhere(str(source)), progress)
         if resume:
             _require_same_data(out, self.task)

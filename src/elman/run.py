@@ -13,6 +13,7 @@ from torch import Tensor
 from elman.build import build_model
 from elman.config import Recipe, load_recipe
 from elman.data.corpus import Corpus, encode_lines, open_corpus
+from elman.data.grammar.text import grammar_folder
 from elman.data.pitches import Pitches
 from elman.data.vocabulary import Vocabulary
 from elman.data.windows import start_symbol
@@ -82,7 +83,7 @@ class Run:
 
     def corpus(self, data: str | Path | None = None, **options: Any) -> Corpus:
         """The run's corpus, or another one encoded with the run's vocabulary."""
-        source = self.facts["source"] if data is None else data
+        source = text_source(self.path, self.recipe) if data is None else data
         return open_corpus(source, self.recipe.data.text, vocabulary=self.vocabulary, **options)
 
     def encode(self, text: str) -> list[int]:
@@ -171,6 +172,19 @@ def data_facts(folder: Path) -> dict[str, Any]:
     if not isinstance(facts, dict) or not {"source", "digest"} <= facts.keys():
         raise UserError(f"{path}: missing or damaged; restore the file of the run, or train again")
     return facts
+
+
+def text_source(folder: Path, recipe: Recipe) -> str:
+    """Where a run's data is; the text of a grammar that is no longer in the cache is made again.
+
+    Raises:
+        UserError: data.json is missing or damaged, or the grammar cannot be read.
+
+    """
+    source = str(data_facts(folder)["source"])
+    if recipe.data.grammar is not None and not Path(source).exists():
+        return str(grammar_folder(recipe.data.grammar))
+    return source
 
 
 def load_model(

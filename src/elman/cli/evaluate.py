@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elman.cli import adapting, options, show
+from elman.cli import adapting, options, pairs, show
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         help="with --ensemble: a weight a member, the n-gram last (default: equal)",
     )
     adapting.add_methods(parser)
+    pairs.add(parser)
     options.add_json(parser)
     options.add_machine(parser)
     parser.set_defaults(run=run)
@@ -53,6 +54,8 @@ def run(args: argparse.Namespace) -> int:
     if not args.ensemble and (args.ngram or args.weights):
         raise UserError("--ngram and --weights belong to --ensemble; add it")
     adapting.require_method(args)
+    if args.pairs:
+        return pairs.evaluate(args, device)
     one = _one if args.method == "static" else adapting.evaluate
     rows = [_ensemble(args, device)] if args.ensemble else [one(folder, args, device) for folder in args.folders]
     if args.json:

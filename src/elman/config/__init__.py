@@ -24,7 +24,7 @@ from elman.config.network import (
     Reservoir,
     Stack,
 )
-from elman.config.optimisation import SGD, Adam, Constant, Cosine, Decay, Plateau, RMSprop, Steps, Window
+from elman.config.optimisation import SGD, Adam, Constant, Cosine, Decay, Memory, Plateau, RMSprop, Steps, Window
 from elman.config.output import (
     NADE,
     Adaptive,
@@ -90,6 +90,7 @@ __all__ = [
     "Jordan",
     "Ladder",
     "Lookup",
+    "Memory",
     "Mixtape",
     "Mixture",
     "Model",

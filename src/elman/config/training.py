@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from elman.config.learning import BPTT, RTRL, Forcing
-from elman.config.optimisation import SGD, Adam, Constant, Cosine, Decay, Plateau, RMSprop, Steps, Window
+from elman.config.optimisation import SGD, Adam, Constant, Cosine, Decay, Memory, Plateau, RMSprop, Steps, Window
 from elman.config.record import NonNegative, Positive, PositiveFloat, Rate, Record, Tagged
 
 
@@ -83,6 +83,7 @@ class Training(Record, frozen=True):
     """How the weights are found.
 
     `rule`: how gradients are found; `forcing`: how likely the truth is read, None: always.
+    `memory`: starting small: stages of a memory that is cut off after a few words; then comes the whole memory.
     `log_spectrum`: sigma_1 of W_hh and the spectral radius of J at each logged step; None: with a constraint.
     """
 
@@ -93,6 +94,7 @@ class Training(Record, frozen=True):
     window: Window = Window()
     rule: BPTT | RTRL = BPTT()
     forcing: Forcing | None = None
+    memory: tuple[Memory, ...] = ()
     loss: Literal["mean", "sum"] = "mean"
     schedule: Constant | Decay | Plateau | Steps | Cosine = Constant()
     averaging: NonMonotone | Immediate | Exponential | None = None

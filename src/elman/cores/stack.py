@@ -66,18 +66,17 @@ class Layer(nn.Module):
     def forward(self, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         """Outputs [T, B, H] over xs [T, B, I], and the state after them."""
         if self.training and self.recurrent_dropout:
-            mask = dropout.elementwise(torch.ones_like(state[0]), self.recurrent_dropout)
-            if self.cell.masks == "state":
-                return unroll(self._masked_step(mask), self.weights(), xs, state)
-            weights = self.weights()._replace(mask=mask)
-        else:
-            weights = self.weights()
+            return unroll(self._masked_step(state[0]), self.weights(), xs, state)
         if self.cell.sequence is None:
-            return unroll(self.cell.step, weights, xs, state)
-        return self.cell.sequence(weights, xs, state)
+            return unroll(self.cell.step, self.weights(), xs, state)
+        return self.cell.sequence(self.weights(), xs, state)
 
-    def _masked_step(self, mask: Tensor) -> Step:
+    def _masked_step(self, h: Tensor) -> Step:
+        mask = dropout.elementwise(torch.ones_like(h), self.recurrent_dropout)
+
         def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
+            if self.cell.masks == "products":
+                return self.cell.step(weights._replace(mask=mask), x, state)
             return self.cell.step(weights, x, (mask * state[0], *state[1:]))
 
         return step

@@ -11,6 +11,7 @@ from elman.reproduce.claims.functions import (
     SIGSOFTMAX_CHARACTERS,
     SIGSOFTMAX_WORDS,
 )
+from elman.reproduce.claims.grammar import BLIMP, ELMAN_AGREEMENT, STARTING_SMALL
 from elman.reproduce.claims.learning import (
     ECHO_STATE,
     GRADIENT_REGULARISER,
@@ -51,6 +52,9 @@ CLAIMS: dict[str, Claim] = {
         LSTM_LONG_LAG,
         GRADIENT_REGULARISER,
         ECHO_STATE,
+        ELMAN_AGREEMENT,
+        STARTING_SMALL,
+        BLIMP,
     )
 }
 

@@ -102,6 +102,7 @@ class Claim:
         metric: the metric that the published figures are of.
         seeds: how many seeds are trained unless --seeds says.
         notes: how the lab scale differs from the paper's, and other things to know.
+        needs: known sets of minimal pairs that have to be there.
 
     """
 
@@ -115,6 +116,7 @@ class Claim:
     published: Mapping[str, str] = field(default_factory=dict)
     seeds: int = 3
     notes: str = ""
+    needs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         labels = [arm.label for arm in self.arms]
