@@ -9,7 +9,7 @@ from elman.reproduce.computations.learning_rules import seconds_a_step, symbol_m
 from timing import arguments
 
 CELLS = {"elman": config.Elman(), "lstm": config.LSTM(), "gru": config.GRU()}
-SIZES = {"elman": (16, 32, 64, 128, 256), "lstm": (16, 32, 64, 96), "gru": (16, 32, 64, 128)}
+SIZES = {"elman": (16, 32, 64, 128, 256), "lstm": (16, 32, 64, 96, 128), "gru": (16, 32, 64, 128)}
 
 
 def main() -> None:

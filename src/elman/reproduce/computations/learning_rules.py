@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,13 +11,13 @@ from elman import config
 from elman.build import build_model
 from elman.data.windows import Batch
 from elman.learning.learner import Learner, WholeWindow
-from elman.learning.rtrl import RTRL
+from elman.learning.rtrl import RTRL, cost
 from elman.model import LanguageModel
 from elman.objective.loss import Objective
 from elman.reproduce.claim import Measurement
 
 SYMBOLS, STEPS, ROWS, UNITS = 5, 12, 3, 12
-SIZES = (16, 32, 64, 96)
+SIZES = (32, 64, 128, 192)
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,18 @@ class RtrlAndBptt:
         """Measure."""
         torch.manual_seed(seed)
         milliseconds = [1e3 * seconds_a_step(self.cell, size) for size in SIZES]
-        exponent = math.log(milliseconds[-1] / milliseconds[-2]) / math.log(SIZES[-1] / SIZES[-2])
-        return Measurement(
-            {"difference": gradient_difference(self.cell), "exponent": exponent}, {"milliseconds": milliseconds}
-        )
+        products = [cost(symbol_model(self.cell, size), 1).multiply_adds for size in SIZES]
+        figures = {
+            "difference": gradient_difference(self.cell),
+            "exponent": _last_exponent(milliseconds),
+            "theory": _last_exponent(products),
+        }
+        return Measurement(figures, {"milliseconds": milliseconds})
+
+
+def _last_exponent(costs: Sequence[float]) -> float:
+    """K of costs that grow as n^k between the last two sizes."""
+    return math.log(costs[-1] / costs[-2]) / math.log(SIZES[-1] / SIZES[-2])
 
 
 def gradient_difference(cell: config.Cell) -> float:
