@@ -19,7 +19,7 @@ LAYERS = (
     ("output", "stability"),
     ("model",),
     ("objective", "initialisation"),
-    ("build", "build_choice", "build_cell", "build_core"),
+    ("build", "build_choice", "build_cell", "build_core", "build_encoder"),
     ("learning", "build_learner"),
     ("evaluation", "generation"),
     ("run", "music"),

@@ -6,10 +6,8 @@ from typing import assert_never
 from elman import config
 from elman.build_choice import build_choice
 from elman.build_core import build_core
+from elman.build_encoder import build_encoder
 from elman.cores.jordan import Jordan
-from elman.encoders.encoder import TokenEncoder
-from elman.encoders.frames import Frames
-from elman.encoders.lookup import Lookup
 from elman.errors import UserError
 from elman.initialisation import initialise
 from elman.model import LanguageModel
@@ -26,7 +24,9 @@ from elman.output.contexts import ContextLayer, Mixture, Single
 from elman.output.layer import OutputLayer
 
 
-def build_model(recipe: config.Model, num_words: int, counts: Sequence[int] | None = None) -> LanguageModel:
+def build_model(
+    recipe: config.Model, num_words: int, counts: Sequence[int] | None = None, words: Sequence[str] | None = None
+) -> LanguageModel:
     """The network of a recipe, initialised from torch's global random state.
 
     Args:
@@ -34,12 +34,13 @@ def build_model(recipe: config.Model, num_words: int, counts: Sequence[int] | No
         num_words: V, symbols of the vocabulary, or pitches of a frame.
         counts: how often each word was seen, falling, for outputs that treat frequent words otherwise; without them
             the frequencies are taken to follow Zipf's law.
+        words: the vocabulary, for encoders that read spelling; without it words are spelled as their numbers.
 
     Raises:
         UserError: parts that do not fit together.
 
     """
-    encoder = build_encoder(recipe.encoder, num_words, locked=recipe.masks == "locked")
+    encoder = build_encoder(recipe.encoder, num_words, words, locked=recipe.masks == "locked")
     core = build_core(recipe.core, encoder.size, num_words, locked=recipe.masks == "locked")
     contexts = build_contexts(recipe.output, core.dims)
     choice = build_choice(recipe.output, contexts.size, encoder, num_words, counts)
@@ -57,26 +58,6 @@ def _let_listen(core: Jordan, output: OutputLayer) -> None:
             ' none to list; set model.core.feedback = "target"'
         )
     core.listen(output.log_probs)
-
-
-def build_encoder(recipe: config.Lookup | config.Frames, num_inputs: int, *, locked: bool) -> TokenEncoder:
-    """From symbols, or frames of notes, to vectors."""
-    match recipe:
-        case config.Lookup():
-            return Lookup(
-                num_inputs,
-                recipe.size,
-                dropout=recipe.dropout,
-                word_dropout=recipe.word_dropout,
-                locked=locked,
-                scale=recipe.scale,
-            )
-        case config.Frames():
-            return Frames(
-                num_inputs, recipe.size, dropout=recipe.dropout, locked=locked, scale=recipe.scale, bias=recipe.bias
-            )
-        case _:
-            assert_never(recipe)
 
 
 def build_contexts(recipe: config.Output, dims: Sequence[int]) -> ContextLayer:

@@ -41,7 +41,7 @@ def estimate(
     training = recipe.training
     task = open_task(recipe, str(source))
     torch.manual_seed(recipe.seed)
-    model = build_model(recipe.model, len(task.inputs), task.counts).to(device).train()
+    model = build_model(recipe.model, len(task.inputs), task.counts, task.words).to(device).train()
     windows = task.windows(training.window.max_extra)
     spans = windows.spans(0)
     parameters = list(model.parameters())

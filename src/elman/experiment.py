@@ -15,6 +15,7 @@ from elman.build import build_model
 from elman.data.catalog import is_known
 from elman.data.corpus import Corpus
 from elman.device import processor_name
+from elman.encoders.characters import Characters
 from elman.encoders.lookup import Lookup
 from elman.errors import UserError
 from elman.files import write_atomic
@@ -65,7 +66,7 @@ class Experiment:
         if resume:
             _require_same_data(out, self.task)
         torch.manual_seed(recipe.seed)
-        self.model: LanguageModel = build_model(recipe.model, len(self.task.inputs), self.task.counts)
+        self.model: LanguageModel = build_model(recipe.model, len(self.task.inputs), self.task.counts, self.task.words)
         if init is not None and not resume:
             self.task.start_from(self.model, init)
         if not resume:
@@ -130,8 +131,9 @@ def _cluster_by_similarity(recipe: object, model: LanguageModel, init: Path | No
         )
     tree, encoder = model.output.choice, model.encoder
     assert isinstance(tree, Tree)
-    assert isinstance(encoder, Lookup)
-    tree.arrange(by_similarity(encoder.weight.detach().numpy(), len(tree.cluster_weight)))
+    assert isinstance(encoder, Lookup | Characters)
+    vectors = encoder.weight if isinstance(encoder, Lookup) else encoder.encode_words(encoder.words)
+    tree.arrange(by_similarity(vectors.detach().numpy(), len(tree.cluster_weight)))
 
 
 def environment(device: torch.device) -> dict[str, Any]:

@@ -14,9 +14,10 @@ from elman.cores.jordan import Jordan
 from elman.cores.reservoir import Reservoir
 from elman.cores.stack import Layer, Stack
 from elman.cores.window import FeedForwardWindow
+from elman.encoders.characters import Characters
 from elman.encoders.frames import Frames
+from elman.encoders.highway import Highway
 from elman.encoders.lookup import Lookup
-from elman.encoders.values import Values
 from elman.model import LanguageModel
 from elman.output.contexts import Mixture
 
@@ -47,9 +48,11 @@ def fill(tensor: Tensor, rule: config.Init, fan: int) -> None:
 def initialise(model: LanguageModel, rules: config.Initialisation) -> None:
     """Fill every parameter of `model` in a fixed order, from torch's global random state."""
     encoder, core, output = model.encoder, model.core, model.output
-    if not isinstance(encoder, Values):
-        assert isinstance(encoder, Lookup | Frames)
-        fill(encoder.weight, rules.embedding, encoder.size)
+    match encoder:
+        case Lookup() | Frames():
+            fill(encoder.weight, rules.embedding, encoder.size)
+        case Characters():
+            _initialise_characters(encoder, rules)
     match core:
         case Stack() | ConnectedStack():
             for layer in core.layers:
@@ -69,10 +72,22 @@ def initialise(model: LanguageModel, rules: config.Initialisation) -> None:
         for linear in (*output.contexts.projections.values(), output.contexts.prior):
             for parameter in linear.parameters():
                 fill(parameter, rules.contexts, linear.in_features)  # type: ignore[arg-type]
-    vectors = {id(parameter) for parameter in encoder.parameters()}
     for parameter in output.choice.parameters():
-        if parameter.ndim > 1 and id(parameter) not in vectors:  # vectors begin as the choice has set them
+        if parameter.ndim > 1 and not (
+            isinstance(encoder, Lookup) and parameter is encoder.weight
+        ):  # vectors begin as the choice has set them
             fill(parameter, rules.output, parameter.shape[1])
+
+
+def _initialise_characters(encoder: Characters, rules: config.Initialisation) -> None:
+    """Filters and highways as inputs of a layer; biases stay as they are made, the gate's at -2."""
+    fill(encoder.weight, rules.embedding, encoder.weight.shape[1])
+    for weight in encoder.filters:
+        fill(weight, rules.input, weight.shape[1])
+    for highway in encoder.highways:
+        assert isinstance(highway, Highway)
+        for half in highway.weight.chunk(2):
+            fill(half, rules.input, encoder.size)
 
 
 def initialise_layer(layer: Layer, rules: config.Initialisation) -> None:

@@ -1,8 +1,9 @@
 """A run: the folder that training writes, and everything that can be asked of the model in it."""
 
 import functools
+import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,10 +12,13 @@ import torch
 from torch import Tensor
 
 from elman.build import build_model
-from elman.config import Recipe, load_recipe
-from elman.data.corpus import Corpus, encode_lines, open_corpus
+from elman.config import Characters, Recipe, load_recipe
+from elman.data import subwords
+from elman.data.corpus import Corpus, Split, encode_lines, open_corpus
 from elman.data.grammar.text import grammar_folder
+from elman.data.lexicon import spelled_sentences, spelled_split
 from elman.data.pitches import Pitches
+from elman.data.tokeniser import Tokeniser
 from elman.data.vocabulary import Vocabulary
 from elman.data.windows import start_symbol
 from elman.errors import UserError
@@ -84,24 +88,62 @@ class Run:
     def corpus(self, data: str | Path | None = None, **options: Any) -> Corpus:
         """The run's corpus, or another one encoded with the run's vocabulary."""
         source = text_source(self.path, self.recipe) if data is None else data
-        return open_corpus(source, self.recipe.data.text, vocabulary=self.vocabulary, **options)
+        text, pieces = self.recipe.data.text, self.tokeniser.subwords
+        return open_corpus(source, text, vocabulary=self.vocabulary, subwords=pieces, **options)
+
+    @functools.cached_property
+    def tokeniser(self) -> Tokeniser:
+        """From lines to tokens and back."""
+        text = self.recipe.data.text
+        return Tokeniser(text, subwords.load(self.path) if text.tokenisation == "subwords" else None)
+
+    def sentences(self, lines: Iterable[str]) -> Iterator[tuple[list[str], np.ndarray]]:
+        """The tokens of every sentence, as they stand in the text, and their ids."""
+        return encode_lines(lines, self.vocabulary, self.recipe.data.text, self.tokeniser.subwords)
+
+    @property
+    def reads_spelling(self) -> bool:
+        """Whether words beyond the vocabulary have vectors of their own."""
+        return isinstance(self.recipe.model.encoder, Characters)
+
+    def split(self, corpus: Corpus, name: str) -> Split:
+        """A split to evaluate: where the model reads spelling, with its unknown words told apart."""
+        return spelled_split(corpus, name) if self.reads_spelling else corpus.split(name)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a piece of text, without an `<eos>` at its end; unknown words become `<unk>`."""
-        sentences = encode_lines(text.splitlines() or [""], self.vocabulary, self.recipe.data.text)
-        ids = [int(symbol) for _, sentence in sentences for symbol in sentence]
-        return ids[:-1] if ids and ids[-1] == self.vocabulary.eos else ids
+        """The ids of a piece of text, without an `<eos>` at its end; unknown words become `<unk>`.
+
+        With `eos = "exact"` every line feed is an `<eos>`, one at the end too.
+        """
+        return self.read(text, known_only=True)[1]
+
+    def read(self, text: str, *, known_only: bool = False) -> tuple[LanguageModel, list[int]]:
+        """As `encode`, but where the model reads spelling unknown words have ids of their own, which it knows."""
+        exact = self.recipe.data.text.eos == "exact"
+        sentences = list(self.sentences(io.StringIO(text, newline="\n") if exact else text.splitlines() or [""]))
+        parts, unknown = [ids.astype(np.int64) for _, ids in sentences], list[str]()
+        if self.reads_spelling and not known_only:
+            words = (words for words, _ in sentences)
+            parts, unknown = spelled_sentences(words, self.vocabulary, self.recipe.data.text)
+        ids = [int(symbol) for part in parts for symbol in part]
+        ids = ids[:-1] if ids and ids[-1] == self.vocabulary.eos and not exact else ids
+        return (self.model.knowing(unknown) if unknown else self.model), ids
 
     def score(self, lines: Sequence[str], *, document: bool = False) -> Iterator[tuple[list[str], np.ndarray]]:
         """The tokens of every sentence, and their log-probabilities (nats)."""
         score = score_document if document else score_sentences
-        return self.score_by(lines, lambda sentences: score(self.model, sentences, self.first))
+        if not self.reads_spelling:
+            return self.score_by(lines, lambda sentences: score(self.model, sentences, self.first))
+        words = [words for words, _ in encode_lines(lines, self.vocabulary, self.recipe.data.text)]
+        inputs, unknown = spelled_sentences(words, self.vocabulary, self.recipe.data.text)
+        model = self.model.knowing(unknown)
+        return self.score_by(lines, lambda sentences: score(model, sentences, self.first, inputs=inputs))
 
     def score_by(
         self, lines: Sequence[str], score: Callable[[list[np.ndarray]], Iterator[Scores]]
     ) -> Iterator[tuple[list[str], Scores]]:
         """As `score`, by a function of the sentences' ids, such as `AdaptiveStream.score_all`."""
-        sentences = list(encode_lines(lines, self.vocabulary, self.recipe.data.text))
+        sentences = list(self.sentences(lines))
         yield from zip((words for words, _ in sentences), score([ids for _, ids in sentences]), strict=True)
 
     def begin(self) -> State:
@@ -110,12 +152,16 @@ class Run:
 
     def step(self, word: str, state: State) -> tuple[Tensor, State]:
         """Read one word; the log-probabilities [V] of the next and the state after it."""
-        log_probs, state = read(self.model, [int(self.vocabulary.encode([word])[0])], state)
+        model, ids = self.model, [int(self.vocabulary.encode([word])[0])]
+        if self.reads_spelling and word not in self.vocabulary.ids:
+            model, ids = self.model.knowing([word]), [len(self.vocabulary)]
+        log_probs, state = read(model, ids, state)
         return log_probs.squeeze(0), state
 
     def next_words(self, prompt: str, k: int = 10) -> list[tuple[str, float]]:
         """The k most probable words to follow `prompt`, with their probabilities."""
-        log_probs, _ = read(self.model, [self.first, *self.encode(prompt)], self.begin())
+        model, ids = self.read(prompt)
+        log_probs, _ = read(model, [self.first, *ids], self.begin())
         best = log_probs.squeeze(0).topk(min(k, len(self.vocabulary)))
         words = self.vocabulary.decode(best.indices.tolist())
         return list(zip(words, best.values.exp().tolist(), strict=True))
@@ -123,9 +169,10 @@ class Run:
     def words(self, prompt: str = "", *, count: int, seed: int = 0, sampling: Sampling | None = None) -> list[str]:
         """Draw `count` words to follow `prompt`."""
         generator = torch.Generator(self.device).manual_seed(seed)
+        model, ids = self.read(prompt)
         stream = generate(
-            self.model,
-            [self.first, *self.encode(prompt)],
+            model,
+            [self.first, *ids],
             self.begin(),
             sampling or Sampling(forbidden=self.unspeakable),
             generator,
@@ -199,8 +246,9 @@ def load_model(
             f" {facts['vocabulary'][:12]}, the file's {vocabulary.digest[:12]}); restore the vocabulary of the run"
         )
     with torch.random.fork_rng(devices=[]):
-        counts = vocabulary.counts if isinstance(vocabulary, Vocabulary) else None
-        model = build_model(recipe.model, len(vocabulary), counts).to(device)
+        known = vocabulary if isinstance(vocabulary, Vocabulary) else None
+        counts, words = (None, None) if known is None else (known.counts, known.words)
+        model = build_model(recipe.model, len(vocabulary), counts, words).to(device)
     expected = {name: tuple(tensor.shape) for name, tensor in snapshot.model_tensors(model).items()}
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     for name in sorted(expected.keys() | found.keys()):

@@ -2,9 +2,25 @@
 
 import argparse
 
-from elman.cli import analyze_dynamics, analyze_mixture, analyze_outputs, analyze_rank, analyze_stability
+from elman.cli import (
+    analyze_dynamics,
+    analyze_frequency,
+    analyze_mixture,
+    analyze_neighbours,
+    analyze_outputs,
+    analyze_rank,
+    analyze_stability,
+)
 
-ANALYSES = (analyze_rank, analyze_outputs, analyze_mixture, analyze_stability, analyze_dynamics)
+ANALYSES = (
+    analyze_rank,
+    analyze_outputs,
+    analyze_mixture,
+    analyze_stability,
+    analyze_dynamics,
+    analyze_frequency,
+    analyze_neighbours,
+)
 """The subcommands; each is a module with `add`, like a command."""
 
 
@@ -12,8 +28,9 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     """The command's arguments."""
     parser = commands.add_parser(
         "analyze",
-        help="look into a model: rank of its outputs, output functions, mixtures, stability, dynamics",
-        description="Look into a model. Each analysis prints a table and writes one self-contained HTML page.",
+        help="look into a model: rank of its outputs, output functions, mixtures, stability, dynamics, rare words,"
+        " neighbours",
+        description="Look into a model. Each analysis prints a table; most write a self-contained HTML page.",
     )
     analyses = parser.add_subparsers(title="analyses", metavar="ANALYSIS", required=True)
     for module in ANALYSES:

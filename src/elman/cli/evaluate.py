@@ -30,6 +30,11 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         help="tokens that each column reads, uncounted, before its part (default: 0)",
     )
     parser.add_argument("--skip-first", action="store_true", help="leave out the first token, as published figures do")
+    parser.add_argument(
+        "--unknown-as-unk",
+        action="store_true",
+        help="read unknown words as <unk>, also by a model that reads spelling (--method dynamic and cache do always)",
+    )
     parser.add_argument("--ensemble", action="store_true", help="average the probabilities of the runs")
     parser.add_argument("--ngram", type=int, metavar="N", help="with --ensemble: add a Kneser-Ney model of order N")
     parser.add_argument(
@@ -84,7 +89,7 @@ def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict
     with show.counting(f"evaluating {folder}") as advance:
         figures = split_figures(
             loaded.model,
-            corpus.split(args.split),
+            corpus.split(args.split) if args.unknown_as_unk else loaded.split(corpus, args.split),
             loaded.first,
             streams=args.streams,
             warm_up=args.warm_up,
@@ -104,7 +109,7 @@ def _ensemble(args: argparse.Namespace, device: "torch.device") -> dict[str, Any
     if args.weights and len(args.weights) != members:
         raise UserError(f"--weights has {len(args.weights)} numbers, but the ensemble has {members} members")
     corpus = runs[0].corpus(args.data)
-    split = corpus.split(args.split)
+    split = next((one for one in runs if one.reads_spelling), runs[0]).split(corpus, args.split)
     log_probs = ensemble_log_probs(runs, split, args.ngram, args.weights, args.streams, args.skip_first)
     names = [str(folder) for folder in args.folders] + ([f"Kneser-Ney {args.ngram}-gram"] if args.ngram else [])
     return {

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from elman.config.initialisation import Initialisation
-from elman.config.network import Core, Frames, Lookup
+from elman.config.network import Characters, Core, Frames, Lookup
 from elman.config.output import Output
 from elman.config.record import Record
 
@@ -11,7 +11,7 @@ from elman.config.record import Record
 class Model(Record, frozen=True):
     """The network. `masks`: dropout masks held over time ("locked", Gal) or drawn anew ("fresh", Zaremba)."""
 
-    encoder: Lookup | Frames
+    encoder: Lookup | Characters | Frames
     core: Core
     output: Output = Output()
     initialisation: Initialisation = Initialisation()

@@ -16,6 +16,16 @@ class Lookup(Tagged, frozen=True, tag="lookup"):
     scale: PositiveFloat = 1.0
 
 
+class Characters(Tagged, frozen=True, tag="characters"):
+    """Words by their spelling (`encoders/characters.py`): `filters` says how many there are of each of `widths`."""
+
+    size: Positive = 15
+    widths: Annotated[tuple[Positive, ...], Meta(min_length=1)] = (1, 2, 3, 4, 5, 6)
+    filters: Annotated[tuple[Positive, ...], Meta(min_length=1)] = (25, 50, 75, 100, 125, 150)
+    highways: Annotated[int, Meta(ge=0)] = 1
+    dropout: Rate = 0.0
+
+
 class Frames(Tagged, frozen=True, tag="frames"):
     """A linear map of frames of notes (`encoders/frames.py`)."""
 

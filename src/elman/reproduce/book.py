@@ -6,9 +6,9 @@ from elman.reproduce.claims.adaptation import DYNAMIC_EVALUATION, NEURAL_CACHE
 from elman.reproduce.claims.constraint import GRADIENT_SPIKES, PERPLEXITY_BY_DELTA, STATE_DECAY, SUCCESS
 from elman.reproduce.claims.functions import (
     ADAPTIVE_SIGSOFTMAX,
+    CHARACTER_BOTTLENECK,
     RELU_FAILS,
     SIGMOID_VOCABULARY,
-    SIGSOFTMAX_CHARACTERS,
     SIGSOFTMAX_WORDS,
 )
 from elman.reproduce.claims.grammar import BLIMP, ELMAN_AGREEMENT, STARTING_SMALL
@@ -23,6 +23,7 @@ from elman.reproduce.claims.mixtures import BALANCE_LOSS, DOC_COMPONENTS, GRADIE
 from elman.reproduce.claims.music import MUSIC_NLL
 from elman.reproduce.claims.projection import MEMORY_NOISE, PROJECTION_COST, PROJECTION_RANK
 from elman.reproduce.claims.rank import RANK_BOUND
+from elman.reproduce.claims.spelling import CHARACTER_AWARE, CHARACTER_AWARE_TWINS, OPEN_VOCABULARY
 
 CLAIMS: dict[str, Claim] = {
     claim.name: claim
@@ -37,7 +38,7 @@ CLAIMS: dict[str, Claim] = {
         MUSIC_NLL,
         RANK_BOUND,
         SIGSOFTMAX_WORDS,
-        SIGSOFTMAX_CHARACTERS,
+        CHARACTER_BOTTLENECK,
         SIGMOID_VOCABULARY,
         RELU_FAILS,
         MIXTURE_ACTIVATIONS,
@@ -55,8 +56,14 @@ CLAIMS: dict[str, Claim] = {
         ELMAN_AGREEMENT,
         STARTING_SMALL,
         BLIMP,
+        CHARACTER_AWARE,
+        CHARACTER_AWARE_TWINS,
+        OPEN_VOCABULARY,
     )
 }
+
+RENAMED = {"sigsoftmax-characters": "character-bottleneck"}
+"""Names that claims had before."""
 
 
 def choose(name: str) -> list[Claim]:
@@ -68,6 +75,7 @@ def choose(name: str) -> list[Claim]:
     """
     if name == "all":
         return list(CLAIMS.values())
+    name = RENAMED.get(name, name)
     if name not in CLAIMS:
         raise UserError(
             f"there is no experiment {name}; `elman reproduce list` shows them: {', '.join(CLAIMS)}, or all"

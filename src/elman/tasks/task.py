@@ -30,6 +30,7 @@ class Task(ABC):
     Attributes:
         inputs: the vocabulary or the pitches.
         counts: how often each word was seen, where there are words.
+        words: these words.
         digest: of the data.
         kind: what the data is, in a word.
         source: where it came from.
@@ -39,6 +40,7 @@ class Task(ABC):
 
     inputs: Inputs
     counts: Sequence[int] | None = None
+    words: Sequence[str] | None = None
     digest: str
     kind: str
     source: str
