@@ -11,8 +11,8 @@ import torch
 
 from elman import config
 from elman.build import build_model, build_objective
+from elman.build_learner import build_learner
 from elman.errors import UserError
-from elman.learning.bptt import bptt, state_before
 from elman.learning.constraint import build_constraint
 from elman.learning.optimisers import build_optimiser, clip_gradients
 from elman.tasks.choose import open_task, source_of
@@ -48,6 +48,8 @@ def estimate(
     optimiser = build_optimiser(training.optimiser, parameters, training.weight_decay)
     objective = build_objective(training)
     constraint = build_constraint(training, model.core)
+    learner = build_learner(training, recipe.model)
+    learner.check(model, training.batch_size)
     state, seconds, positions = None, 0.0, 0
     parts = len(spans) if recipe.of_pairs else sum(span.length for span in spans) / training.window.length
     for index in range(steps + 1):
@@ -55,8 +57,8 @@ def estimate(
         span = spans[index % len(spans)] if recipe.of_pairs else spans[0]._replace(length=training.window.length)
         batch = windows.batch(span).to(device)
         optimiser.zero_grad()
-        state = state_before(model, batch, state, training.batch_size)
-        _, state = bptt(model, objective, batch, state, training.slices)
+        before = learner.state_before(model, batch, state, training.batch_size)
+        _, state = learner(model, objective, batch, before)
         clip_gradients(parameters, training.clip, training.clip_by).item()
         optimiser.step()
         if constraint is not None:

@@ -5,6 +5,7 @@ names the key by its path.
 """
 
 from elman.config.initialisation import Glorot, He, Identity, Init, Initialisation, Normal, Orthogonal, Uniform, Zeros
+from elman.config.learning import BPTT, RTRL, Forcing
 from elman.config.model import Model
 from elman.config.network import (
     GRU,
@@ -56,9 +57,11 @@ from elman.config.training import (
 )
 
 __all__ = [
+    "BPTT",
     "GRU",
     "LSTM",
     "NADE",
+    "RTRL",
     "SGD",
     "Activation",
     "Adam",
@@ -80,6 +83,7 @@ __all__ = [
     "FeedForward",
     "FineTune",
     "Flat",
+    "Forcing",
     "Frames",
     "Glorot",
     "He",

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from elman.config.learning import BPTT, RTRL, Forcing
 from elman.config.optimisation import SGD, Adam, Constant, Cosine, Decay, Memory, Plateau, RMSprop, Steps, Window
 from elman.config.record import NonNegative, Positive, PositiveFloat, Rate, Record, Tagged
 
@@ -25,7 +26,10 @@ class Exponential(Tagged, frozen=True, tag="exponential"):
 
 
 class Penalties(Record, frozen=True):
-    """Weights of the penalties (`objective/penalties.py`, and of the weights alone `objective/stability.py`)."""
+    """Weights of the penalties (`objective/penalties.py`, and of the weights alone `objective/stability.py`).
+
+    `gradient_norm`: of Pascanu's regulariser (`learning/gradient_norm.py`).
+    """
 
     ar: NonNegative = 0.0
     tar: NonNegative = 0.0
@@ -34,6 +38,7 @@ class Penalties(Record, frozen=True):
     stability: NonNegative = 0.0
     stability_tier: Literal[1, 2] = 2
     stability_margin: Rate = 0.05
+    gradient_norm: NonNegative = 0.0
 
 
 class Spectral(Tagged, frozen=True, tag="spectral"):
@@ -78,6 +83,7 @@ class Training(Record, frozen=True):
     """How the weights are found.
 
     `tokens_per_batch`: of pairs, instead of `batch_size`: symbols at most, padding and both sides together.
+    `rule`: how gradients are found; `forcing`: how likely the truth is read, None: always.
     `memory`: starting small: stages of a memory that is cut off after a few words; then comes the whole memory.
     `log_spectrum`: sigma_1 of W_hh and the spectral radius of J at each logged step; None: with a constraint.
     """
@@ -88,6 +94,8 @@ class Training(Record, frozen=True):
     tokens_per_batch: Positive | None = None
     slices: Positive = 1
     window: Window = Window()
+    rule: BPTT | RTRL = BPTT()
+    forcing: Forcing | None = None
     memory: tuple[Memory, ...] = ()
     loss: Literal["mean", "sum"] = "mean"
     schedule: Constant | Decay | Plateau | Steps | Cosine = Constant()

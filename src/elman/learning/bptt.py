@@ -3,26 +3,7 @@
 from elman.data.windows import Batch
 from elman.model import LanguageModel
 from elman.objective.loss import Loss, Objective
-from elman.seq2seq import SequenceToSequence
-from elman.state import State, concatenate, detach, restart, select
-
-
-def state_before(model: LanguageModel, batch: Batch, state: State | None, columns: int) -> State:
-    """The state that a window is read from.
-
-    Args:
-        model: the network.
-        batch: the window. Where it has a source, its targets begin here, and the gradient goes on into the source.
-        state: after the window before; columns that are fresh begin anew. None: all begin.
-        columns: of a text or of music.
-
-    """
-    if batch.source is not None:
-        assert isinstance(model, SequenceToSequence)
-        return model.read(batch.source)
-    beginning = model.begin(columns)
-    assert batch.fresh is not None
-    return beginning if state is None else restart(state, batch.fresh, beginning)
+from elman.state import State, concatenate, detach, select
 
 
 def bptt(model: LanguageModel, objective: Objective, batch: Batch, state: State, slices: int = 1) -> tuple[Loss, State]:

@@ -10,14 +10,15 @@ import torch
 
 from elman import config
 from elman.build import build_objective
+from elman.build_learner import build_learner
 from elman.cores.stack import Stack
 from elman.data.windows import Span, Windows
 from elman.errors import UserError
 from elman.learning import checkpoint, snapshot
 from elman.learning.averaging import Average, non_monotone
 from elman.learning.best import BestModel
-from elman.learning.bptt import bptt, state_before
 from elman.learning.constraint import build_constraint, journal_spectrum
+from elman.learning.forcing import forcing_probability, listen_to_itself
 from elman.learning.interrupts import StopRequest, listening
 from elman.learning.journal import Journal
 from elman.learning.optimisers import add_l1, build_optimiser, clip_gradients
@@ -46,7 +47,7 @@ class Trainer:
         watchers: told what happens; none at first.
 
     Raises:
-        UserError: the text is too short, or the constraint does not fit the model.
+        UserError: the text is too short, or the constraint or the learning rule does not fit the model.
 
     """
 
@@ -65,6 +66,8 @@ class Trainer:
         self.read, self.validate, self.folder, self.facts = windows, validate, folder, facts
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self.objective = build_objective(recipe.training)
+        self.learner = build_learner(recipe.training, recipe.model)
+        self.learner.check(model, recipe.training.batch_size)
         self.phases = phases_of(recipe.training)
         self.progress = Progress()
         self.average: Average | None = None
@@ -96,7 +99,7 @@ class Trainer:
             snapshot.restore_average(self.average, tensors, self.progress.average_count)
         if self.constraint is not None:
             self.constraint.restore(snapshot.of_constraint(tensors))
-        self.state = snapshot.restore_state(self.model.begin(self.training.batch_size), tensors)
+        self.state = snapshot.restore_state(self.learner.begin(self.model, self.training.batch_size), tensors)
         snapshot.restore_random(tensors)
         self.best.forget_for_now()
         if not self.progress.finished:
@@ -145,10 +148,13 @@ class Trainer:
         training, progress = self.training, self.progress
         batch = self.windows.batch(span).to(self.model.device)
         self.model.train()
-        state = state_before(self.model, batch, self.state, training.batch_size)
+        before = self.learner.state_before(self.model, batch, self.state, training.batch_size)
+        if training.forcing is not None:
+            truth = forcing_probability(training.forcing, self._epoch())
+            batch = listen_to_itself(self.model, batch, self.learner.model_state(before), truth)
         self.optimiser.zero_grad()
-        loss, state = bptt(self.model, self.objective, batch, state, training.slices)
-        self.state = state if batch.source is None else None
+        loss, after = self.learner(self.model, self.objective, batch, before)
+        self.state = after if batch.source is None else None
         add_l1(self.parameters, training.l1)
         norm = clip_gradients(self.parameters, training.clip, training.clip_by)
         lr = self._rate() * (span.length / training.window.length if training.window.random else 1.0)

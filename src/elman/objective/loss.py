@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 from torch import Tensor
 
+from elman.cores.core import Trace
 from elman.data.windows import Batch
 from elman.model import LanguageModel
 from elman.objective.penalties import Penalty
@@ -53,6 +54,10 @@ class Objective:
     def __call__(self, model: LanguageModel, batch: Batch, state: State) -> tuple[Loss, State]:
         """The loss of `model` over `batch` from `state`, and the state after it."""
         trace, state = model.trace(batch.inputs, state)
+        return self.of_trace(model, trace, batch), state
+
+    def of_trace(self, model: LanguageModel, trace: Trace, batch: Batch) -> Loss:
+        """The loss of what the core of `model` has made of the inputs of `batch`."""
         contexts = model.output.contexts(trace)
         counted = trace.top.new_ones(trace.top.shape[:2]) if batch.mask is None else batch.mask.to(trace.top.dtype)
         count = counted.sum()
@@ -64,4 +69,4 @@ class Objective:
             penalty = penalty + penalise(trace, contexts)
         for penalise_weights in self.of_weights:
             penalty = penalty + penalise_weights(model)
-        return Loss(objective + penalty, nll_sum, count, penalty.detach()), state
+        return Loss(objective + penalty, nll_sum, count, penalty.detach())

@@ -12,6 +12,13 @@ from elman.reproduce.claims.functions import (
     SIGSOFTMAX_WORDS,
 )
 from elman.reproduce.claims.grammar import BLIMP, ELMAN_AGREEMENT, STARTING_SMALL
+from elman.reproduce.claims.learning import (
+    ECHO_STATE,
+    GRADIENT_REGULARISER,
+    LSTM_LONG_LAG,
+    RTRL_EQUALS_BPTT,
+    VANISHING_GRADIENT,
+)
 from elman.reproduce.claims.mixtures import BALANCE_LOSS, DOC_COMPONENTS, GRADIENT_SHORTCUT, MIXTURE_ACTIVATIONS
 from elman.reproduce.claims.music import MUSIC_NLL
 from elman.reproduce.claims.pairs import HEADLINES, PARSING, REVERSED_SOURCE
@@ -42,6 +49,11 @@ CLAIMS: dict[str, Claim] = {
         ADAPTIVE_SIGSOFTMAX,
         DYNAMIC_EVALUATION,
         NEURAL_CACHE,
+        RTRL_EQUALS_BPTT,
+        VANISHING_GRADIENT,
+        LSTM_LONG_LAG,
+        GRADIENT_REGULARISER,
+        ECHO_STATE,
         HEADLINES,
         REVERSED_SOURCE,
         PARSING,

@@ -61,7 +61,9 @@ class Recaller:
     def __init__(self, delta: float, seed: int) -> None:
         self.generator = torch.Generator().manual_seed(seed)
         recipe = config.Stack(sizes=(UNITS,), cell=config.GRU(reset="before"), biases=0)
-        self.core: Stack = build_stack(recipe, 1, locked=True)
+        core = build_stack(recipe, 1, locked=True)
+        assert isinstance(core, Stack)
+        self.core = core
         with torch.no_grad():
             for layer in layers_of(self.core):
                 layer.weight_ih.normal_(0, 1, generator=self.generator)

@@ -1,0 +1,139 @@
+"""Languages of automata and counters: Reber's grammar, embedded, a^n b^n and a^n b^n c^n."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import torch
+
+from elman.data.classic.task import ClassicTask, Sample
+from elman.data.windows import Batch
+
+LETTERS = "BTPSXVE"
+GRAMMAR: tuple[tuple[tuple[str, int], ...], ...] = (
+    (("B", 1),),
+    (("T", 2), ("P", 3)),
+    (("S", 2), ("X", 4)),
+    (("T", 3), ("V", 5)),
+    (("X", 3), ("S", 6)),
+    (("P", 4), ("V", 6)),
+    (("E", 7),),
+)
+"""Reber's automaton (Reber 1967; Cleeremans, Servan-Schreiber & McClelland 1989): for each state letters and next."""
+
+Step = tuple[str, str]
+"""A letter, and those that could have stood there."""
+
+
+def reber_string(rng: np.random.Generator) -> list[Step]:
+    """One string, each way out of a state taken with equal chance."""
+    state, steps = 0, list[Step]()
+    while state < len(GRAMMAR):
+        ways = GRAMMAR[state]
+        letter, state = ways[int(rng.integers(len(ways)))]
+        steps.append((letter, "".join(way for way, _ in ways)))
+    return steps
+
+
+def embedded_string(rng: np.random.Generator, span: int) -> list[Step]:
+    """B T (strings) T E or B P (strings) P E: the second letter returns as the last but one.
+
+    Within are as many whole strings as give `span` letters or more; the classic form has one.
+    """
+    key, inner = "TP"[int(rng.integers(2))], list[Step]()
+    while len(inner) < max(1, span):
+        inner += reber_string(rng)
+    return [("B", "B"), (key, "TP"), *inner, (key, key), ("E", "E")]
+
+
+def reber(rng: np.random.Generator, columns: int, span: int) -> Sample:
+    """Whole strings one after another, of `span` letters or more; wrong is a letter that the grammar does not allow."""
+    strings = list[list[Step]]()
+    for _ in range(columns):
+        steps = list[Step]()
+        while len(steps) < span:
+            steps += reber_string(rng)
+        strings.append(steps)
+    return predict(strings, LETTERS, [range(1, len(steps)) for steps in strings])
+
+
+def embedded_reber(rng: np.random.Generator, columns: int, span: int) -> Sample:
+    """Embedded strings, judged where the second letter returns."""
+    strings = [embedded_string(rng, span) for _ in range(columns)]
+    return predict(strings, LETTERS, [[len(steps) - 2] for steps in strings])
+
+
+def counting(rng: np.random.Generator, columns: int, span: int, *, letters: str) -> Sample:
+    """`[a^n b^n]`, n from 1 to `span`; judged from the second letter's first place on, where all is determined.
+
+    That place itself cannot be foreseen (Gers & Schmidhuber 2001).
+    """
+    first = letters[0]
+    strings, judged = [], []
+    for n in rng.integers(1, span + 1, columns):
+        body = [(letter, letter) for letter in letters[1:] for _ in range(n)]
+        heads = [("[", "["), (first, first), *[(first, letters[:2])] * (n - 1)]
+        strings.append([*heads, (letters[1], letters[:2]), *body[1:], ("]", "]")])
+        judged.append(range(n + 2, len(letters) * n + 2))
+    return predict(strings, letters + "[]", judged)
+
+
+def predict(strings: Sequence[Sequence[Step]], alphabet: str, judged: Sequence[Sequence[int]]) -> Sample:
+    """The next letter of each string, padded to one length; `judged` are places in the strings, from 1 on."""
+    steps, columns = max(map(len, strings)) - 1, len(strings)
+    inputs = np.zeros((steps, columns), dtype=np.int64)
+    targets, mask = inputs.copy(), np.zeros((steps, columns), dtype=bool)
+    allowed = np.zeros((steps, columns, len(alphabet)), dtype=bool)
+    for column, (string, places) in enumerate(zip(strings, judged, strict=True)):
+        ids = [alphabet.index(letter) for letter, _ in string]
+        inputs[: len(ids) - 1, column], targets[: len(ids) - 1, column] = ids[:-1], ids[1:]
+        mask[: len(ids) - 1, column] = True
+        for place in places:
+            allowed[place - 1, column, [alphabet.index(letter) for letter in string[place][1]]] = True
+    batch = Batch(torch.from_numpy(inputs), torch.from_numpy(targets), torch.from_numpy(mask))
+    return Sample(batch, torch.from_numpy(allowed))
+
+
+REBER = ClassicTask(
+    "reber",
+    "what may follow in strings of Reber's grammar; the span is their length together",
+    "Reber 1967; Cleeremans et al. 1989",
+    "symbols",
+    len(LETTERS),
+    len(LETTERS),
+    reber,
+    0.001,
+    "about 0.3, knowing the last letter alone",
+    16,
+)
+EMBEDDED_REBER = ClassicTask(
+    "embedded-reber",
+    "the letter that returns after a string of Reber's grammar, or several, of at least the span",
+    "Hochreiter & Schmidhuber 1997, experiment 1",
+    "symbols",
+    len(LETTERS),
+    len(LETTERS),
+    embedded_reber,
+    0.01,
+    "0.5",
+    8,
+)
+COUNTING_2 = ClassicTask(
+    "anbn",
+    "a^n b^n with n up to the span: how many b are due, and then the end",
+    "Gers & Schmidhuber 2001",
+    "symbols",
+    4,
+    4,
+    partial(counting, letters="ab"),
+    0.01,
+    "1 / n at best",
+    4,
+)
+COUNTING_3 = COUNTING_2._replace(
+    name="anbncn",
+    sentence="a^n b^n c^n with n up to the span: how many b and c are due, and then the end",
+    inputs=5,
+    outputs=5,
+    draw=partial(counting, letters="abc"),
+)

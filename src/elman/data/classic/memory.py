@@ -1,0 +1,91 @@
+"""Tasks of keeping symbols: copying, delayed recall, temporal XOR."""
+
+import numpy as np
+
+from elman.data.classic.task import ClassicTask, Sample, determined
+
+ITEMS, LETTERS = 5, 4
+"""Of the copying task here; the paper's has 10 items of 8 letters."""
+
+
+def copying(rng: np.random.Generator, columns: int, span: int, items: int = ITEMS, letters: int = LETTERS) -> Sample:
+    """`items` letters, `span` blanks, a sign, and the letters are due, in order (Arjovsky, Shah & Bengio 2016).
+
+    Symbols: the letters, the blank (`letters`), the sign (`letters` + 1). Everywhere else the blank is due.
+    """
+    blank, sign = letters, letters + 1
+    told = rng.integers(0, letters, (items, columns))
+    inputs = np.full((span + 2 * items, columns), blank)
+    inputs[:items], inputs[items + span - 1] = told, sign
+    targets = np.full_like(inputs, blank)
+    targets[items + span :] = told
+    sample = determined(inputs, targets, np.ones(inputs.shape, dtype=bool), letters + 2)
+    assert sample.allowed is not None
+    sample.allowed[: items + span] = False
+    return sample
+
+
+def recall(rng: np.random.Generator, columns: int, span: int, letters: int = LETTERS) -> Sample:
+    """One letter, `span` random distractors, a sign, and the letter is due.
+
+    Symbols: the letters, as many distractors, the sign.
+    """
+    told = rng.integers(0, letters, columns)
+    inputs = rng.integers(letters, 2 * letters, (span + 2, columns))
+    inputs[0], inputs[-1] = told, 2 * letters
+    targets = np.broadcast_to(told, inputs.shape).copy()
+    judged = np.zeros(inputs.shape, dtype=bool)
+    judged[-1] = True
+    return determined(inputs, targets, judged, 2 * letters + 1)
+
+
+def temporal_xor(rng: np.random.Generator, columns: int, span: int) -> Sample:
+    """A stream of bits, every third of them the exclusive or of the two before; learnt everywhere, judged there.
+
+    The stream has 3 * `span` bits and the next bit is due at each; the first two of three cannot be known.
+    """
+    bits = rng.integers(0, 2, (span + 1, 3, columns))
+    bits[:, 2] = bits[:, 0] ^ bits[:, 1]
+    stream = bits.reshape(-1, columns)[: 3 * span + 1]
+    sample = determined(stream[:-1], stream[1:], np.ones((3 * span, columns), dtype=bool), 2)
+    assert sample.allowed is not None
+    sample.allowed[np.arange(3 * span) % 3 != 1] = False
+    return sample
+
+
+COPYING = ClassicTask(
+    "copying",
+    f"{ITEMS} letters of {LETTERS}, repeated after a span of blanks",
+    "Hochreiter & Schmidhuber 1997; Arjovsky et al. 2016",
+    "symbols",
+    LETTERS + 2,
+    LETTERS + 2,
+    copying,
+    0.01,
+    f"{1 - 1 / LETTERS:g}",
+    8,
+)
+RECALL = ClassicTask(
+    "recall",
+    f"one letter of {LETTERS}, recalled at a sign after a span of random distractors",
+    "Bengio, Simard & Frasconi 1994 (latching); Hochreiter & Schmidhuber 1997, experiment 2",
+    "symbols",
+    2 * LETTERS + 1,
+    2 * LETTERS + 1,
+    recall,
+    0.01,
+    f"{1 - 1 / LETTERS:g}",
+    8,
+)
+XOR = ClassicTask(
+    "xor",
+    "every third bit of a stream, the exclusive or of the two before; the span is the number of triples",
+    "Elman 1990",
+    "symbols",
+    2,
+    2,
+    temporal_xor,
+    0.01,
+    "0.5",
+    8,
+)

@@ -1,0 +1,105 @@
+"""The networks of the laboratory by name: one recurrent layer of a cell between a task's inputs and its answers."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from elman import config
+from elman.build import build_model
+from elman.build_core import build_core
+from elman.cores.jordan import Jordan
+from elman.data.classic.task import ClassicTask
+from elman.encoders.values import Values
+from elman.errors import UserError
+from elman.initialisation import initialise
+from elman.model import LanguageModel
+from elman.output.contexts import Single
+from elman.output.gaussian import Gaussian
+from elman.output.layer import OutputLayer
+
+VECTOR = 16
+"""The widest vector of a symbol."""
+
+INITIALISATION = config.Initialisation(
+    embedding=config.Normal(std=1.0),
+    input=config.Glorot(),
+    hidden=config.Orthogonal(),
+    bias=config.Zeros(),
+    forget_bias=1.0,
+)
+"""Orthogonal recurrent weights, so that Elman's network begins as well as it can; forget gates begin open."""
+
+
+class Network(NamedTuple):
+    """A kind of network.
+
+    Attributes:
+        sentence: what it is.
+        core: from the number of units to its recurrent core.
+        initialisation: of its weights.
+
+    """
+
+    sentence: str
+    core: Callable[[int], config.Core]
+    initialisation: config.Initialisation = INITIALISATION
+
+
+def _layer(cell: config.Cell) -> Callable[[int], config.Core]:
+    return lambda size: config.Stack(sizes=(size,), cell=cell, biases=1)
+
+
+_IDENTITY = config.Initialisation(
+    embedding=config.Normal(std=1.0), input=config.Normal(std=0.001), hidden=config.Identity(), bias=config.Zeros()
+)
+
+NETWORKS: dict[str, Network] = {
+    "elman": Network("Elman 1990: tanh", _layer(config.Elman())),
+    "irnn": Network("Le et al. 2015: ReLU, from the identity on", _layer(config.Elman(nonlinearity="relu")), _IDENTITY),
+    "jordan": Network("Jordan 1986: hears its own output; for symbols", lambda n: config.Jordan(size=n, decay=0.5)),
+    "rung-forget": Network("Elman with a forget gate", _layer(config.Ladder(rung="forget"))),
+    "rung-input": Network("and an input gate", _layer(config.Ladder(rung="input"))),
+    "lstm": Network("and an output gate: LSTM (Gers et al. 2000)", _layer(config.LSTM())),
+    "lstm-1997": Network("LSTM without a forget gate", _layer(config.LSTM(forget_gate=False))),
+    "lstm-peephole": Network("LSTM whose gates see the cell (Graves 2013)", _layer(config.LSTM(peepholes=True))),
+    "gru": Network("Cho et al. 2014, reset after the product", _layer(config.GRU())),
+    "gru-before": Network("Cho et al. 2014, reset before the product", _layer(config.GRU(reset="before"))),
+    "highway": Network("Zilly et al. 2017, depth 3", _layer(config.Highway(depth=3))),
+    "mogrifier": Network("Melis et al. 2020, 5 rounds", _layer(config.Mogrifier())),
+    "echo-state": Network("Jaeger 2001: only the readout learns", lambda n: config.Reservoir(size=n)),
+}  # fmt: skip
+
+
+def network(name: str) -> Network:
+    """The network of a name.
+
+    Raises:
+        UserError: there is none.
+
+    """
+    if name not in NETWORKS:
+        raise UserError(f"there is no cell {name}; `elman lab cells` shows them: {', '.join(NETWORKS)}")
+    return NETWORKS[name]
+
+
+def build_network(task: ClassicTask, name: str, size: int) -> LanguageModel:
+    """A network of `size` units for a task, initialised from torch's global random state.
+
+    Symbols have vectors and a softmax; real values are read as they are and answered linearly.
+
+    Raises:
+        UserError: there is none of that name, or it does not fit the task.
+
+    """
+    chosen = network(name)
+    core, rules = chosen.core(size), chosen.initialisation
+    if task.kind == "symbols":
+        recipe = config.Model(encoder=config.Lookup(size=min(task.inputs, VECTOR)), core=core, initialisation=rules)
+        return build_model(recipe, task.inputs)
+    if isinstance(core, config.Jordan):
+        raise UserError(f"the cell {name} hears its own symbols, and the task {task.name} is of real values")
+    built = build_core(core, task.inputs, locked=True)
+    assert not isinstance(built, Jordan)
+    width = built.dims[-1]
+    model = LanguageModel(Values(task.inputs), built, OutputLayer(Single(width), Gaussian(task.outputs, width)))
+    initialise(model, rules)
+    return model

@@ -1,0 +1,149 @@
+"""One trial: a network learns a task at one span until it can, or until its time is over."""
+
+import math
+import time
+
+import msgspec
+import numpy as np
+import torch
+from torch import Tensor
+
+from elman import config
+from elman.data.classic.book import classic_task
+from elman.data.classic.task import ClassicTask, Sample
+from elman.laboratory.flow import error_flow
+from elman.laboratory.networks import build_network
+from elman.laboratory.rules import learning_rule
+from elman.learning.optimisers import build_optimiser, clip_gradients
+from elman.model import LanguageModel
+from elman.objective.loss import Objective
+from elman.output.gaussian import Gaussian
+
+CHECKED = 200
+"""Sequences that the error is measured on, the same throughout."""
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """What is tried.
+
+    Attributes:
+        task, cell, rule: by name.
+        span, seed: of the task.
+        size: units.
+        budget: seconds of processor time.
+        columns: sequences a step.
+        lr: of Adam.
+        clip: the gradient's norm.
+        check_every: steps.
+
+    """
+
+    task: str
+    cell: str
+    rule: str = "bptt"
+    span: int
+    seed: int = 0
+    size: int = 64
+    budget: float = 60.0
+    columns: int = 32
+    lr: float = 3e-3
+    clip: float = 1.0
+    check_every: int = 25
+
+    @property
+    def name(self) -> str:
+        """A file name."""
+        return f"{self.task}-{self.cell}-{self.rule}-span-{self.span}-seed-{self.seed}"
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of it.
+
+    Attributes:
+        trial: what was tried.
+        solved: whether the error fell below the task's threshold in time.
+        error: the last one.
+        steps: of learning.
+        seconds: of processor time.
+        parameters: that learn.
+        curve: (step, error) at every check.
+        flow_before, flow_after: the error's norm k steps back, untrained and at the end (`error_flow`).
+
+    """
+
+    trial: Trial
+    solved: bool
+    error: float
+    steps: int
+    seconds: float
+    parameters: int
+    curve: list[tuple[int, float]]
+    flow_before: list[float]
+    flow_after: list[float]
+
+
+def run_trial(trial: Trial) -> Outcome:
+    """Learn on fresh sequences at every step, on one thread, and stop at the first check that is good enough.
+
+    A loss that is not finite ends the trial unsolved.
+
+    Raises:
+        UserError: an unknown name, or parts that do not fit together.
+
+    """
+    torch.set_num_threads(1)
+    torch.manual_seed(trial.seed)
+    task, learner = classic_task(trial.task), learning_rule(trial.rule)
+    draw = np.random.default_rng([trial.seed, trial.span])
+    checked = task.draw(np.random.default_rng([trial.seed, trial.span, 1]), CHECKED, trial.span)
+    model, objective = build_network(task, trial.cell, trial.size), Objective()
+    learner.check(model, trial.columns)
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimiser = build_optimiser(config.Adam(lr=trial.lr), parameters, 0.0)
+    before = error_flow(model, checked.batch)
+    began, steps, curve = time.process_time(), 0, list[tuple[int, float]]()
+    model.train()
+    while True:
+        if steps % trial.check_every == 0:
+            curve.append((steps, error_of(model, task, checked)))
+            late = time.process_time() - began > trial.budget
+            if curve[-1][1] < task.solved or late or not math.isfinite(curve[-1][1]):
+                break
+        batch = task.draw(draw, trial.columns, trial.span).batch
+        optimiser.zero_grad()
+        learner(model, objective, batch, learner.begin(model, trial.columns))
+        clip_gradients(parameters, trial.clip, "global")
+        optimiser.step()
+        steps += 1
+    return Outcome(
+        trial=trial,
+        solved=curve[-1][1] < task.solved,
+        error=curve[-1][1],
+        steps=steps,
+        seconds=round(time.process_time() - began, 2),
+        parameters=sum(parameter.numel() for parameter in parameters),
+        curve=curve,
+        flow_before=before,
+        flow_after=error_flow(model, checked.batch),
+    )
+
+
+@torch.no_grad()
+def error_of(model: LanguageModel, task: ClassicTask, sample: Sample) -> float:
+    """The mean square error of values, or the share of judged symbols that are wrong."""
+    batch, allowed = sample
+    if task.kind == "values":
+        choice = model.output.choice
+        assert isinstance(choice, Gaussian)
+        assert batch.mask is not None
+        trace, _ = model.trace(batch.inputs, model.begin(batch.inputs.shape[1]))
+        return (choice.mean(trace.top) - batch.targets)[batch.mask].square().mean().item()
+    assert allowed is not None
+    log_probs, _ = model.log_probs(batch.inputs, model.begin(batch.inputs.shape[1]))
+    return 1 - _right(log_probs, allowed).float().mean().item()
+
+
+def _right(log_probs: Tensor, allowed: Tensor) -> Tensor:
+    judged = allowed.any(-1)
+    said = log_probs.argmax(-1, keepdim=True)
+    return allowed.gather(-1, said).squeeze(-1)[judged]

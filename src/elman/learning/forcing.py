@@ -1,0 +1,63 @@
+"""Teacher forcing and its removal: what a model reads is the truth, or what it said itself.
+
+Scheduled sampling (Bengio, Vinyals, Jaitly & Shazeer 2015): each true symbol is read with probability epsilon_i, else
+one drawn from the model's own distribution; epsilon falls as training goes on. No gradient passes the draw.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from elman import config
+from elman.data.windows import Batch
+from elman.model import LanguageModel
+from elman.output.choice import Chord
+from elman.state import State
+
+
+def forcing_probability(forcing: config.Forcing, epoch: float) -> float:
+    """Epsilon at a time i in epochs, never below the floor (section 2.4 of the paper).
+
+    "linear": 1 - k i; "exponential": k^i, k < 1; "sigmoid", the inverse one: k / (k + exp(i / k)); "constant": k.
+    """
+    k = forcing.scale
+    match forcing.schedule:
+        case "constant":
+            epsilon = k
+        case "linear":
+            epsilon = 1 - k * epoch
+        case "exponential":
+            epsilon = k**epoch
+        case "sigmoid":
+            epsilon = k / (k + math.exp(min(epoch / k, 700.0)))
+    return min(1.0, max(forcing.floor, epsilon))
+
+
+@torch.no_grad()
+def listen_to_itself(model: LanguageModel, batch: Batch, state: State, probability: float) -> Batch:
+    """The window with each input but the first kept with `probability`, else drawn by the model.
+
+    Args:
+        model: says what comes next; what it reads at a step must be the target of the step before.
+        batch: the true window.
+        state: the model's before it.
+        probability: of the truth; drawn for each column and step from torch's global random state.
+
+    """
+    if probability >= 1:
+        return batch
+    read = [batch.inputs[0]]
+    for truth in batch.inputs[1:]:
+        own, state = _draw(model, read[-1], state)
+        kept = torch.rand(truth.shape[:1], device=truth.device) < probability
+        read.append(torch.where(kept.view(-1, *[1] * (truth.ndim - 1)), truth, own.to(truth.dtype)))
+    return batch._replace(inputs=torch.stack(read))
+
+
+def _draw(model: LanguageModel, symbols: Tensor, state: State) -> tuple[Tensor, State]:
+    if isinstance(model.output.choice, Chord):
+        frames, state = model.sample(symbols.unsqueeze(0), state)
+        return frames.squeeze(0), state
+    log_probs, state = model.step(symbols, state)
+    return torch.multinomial(log_probs.exp(), 1).squeeze(1), state

@@ -1,0 +1,86 @@
+"""Pascanu's regulariser: errors that go back in time should neither vanish nor explode (Pascanu et al. 2013, eq. 9).
+
+    Omega = sum_k ( ||dE/dx_{k+1} dx_{k+1}/dx_k|| / ||dE/dx_{k+1}|| - 1 )^2
+
+with x the state. As in the paper the gradient of Omega is the immediate one: the states and dE/dx_{k+1} are held
+constant, and only the Jacobian's own dependence on the weights counts.
+"""
+
+import torch
+from torch import Tensor
+
+from elman.cores.core import Trace
+from elman.data.windows import Batch
+from elman.learning.learner import Learner
+from elman.learning.steps import OneStep, add_gradients, flat, in_parallel
+from elman.model import LanguageModel
+from elman.objective.loss import Loss, Objective
+from elman.state import State, leaves, map_state
+
+
+class GradientNorm(Learner):
+    """Another rule, and weight * Omega (the sum over steps, the mean over the batch) beside its loss.
+
+    The window is run a second time step by step, and the gradient of a gradient is taken: about four times the work.
+
+    Args:
+        rule: what learns from the loss itself.
+        weight: of Omega.
+
+    """
+
+    def __init__(self, rule: Learner, weight: float) -> None:
+        self.rule, self.weight = rule, weight
+
+    def check(self, model: LanguageModel, batch: int) -> None:
+        """As the rule."""
+        self.rule.check(model, batch)
+
+    def begin(self, model: LanguageModel, batch: int) -> State:
+        """As the rule."""
+        return self.rule.begin(model, batch)
+
+    def model_state(self, state: State) -> State:
+        """As the rule."""
+        return self.rule.model_state(state)
+
+    def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
+        """Learn from one window."""
+        step = OneStep(model)
+        states, errors = errors_back(model, step, objective, batch, self.rule.model_state(state))
+        omega = self.weight * preservation(step, batch.inputs, states[:-1], errors[1:])
+        parameters = step.learnt
+        add_gradients(parameters, torch.autograd.grad(omega, parameters, allow_unused=True))
+        loss, state = self.rule(model, objective, batch, state)
+        omega = omega.detach()
+        return loss._replace(objective=loss.objective + omega, penalty=loss.penalty + omega), state
+
+
+def errors_back(
+    model: LanguageModel, step: OneStep, objective: Objective, batch: Batch, state: State
+) -> tuple[list[State], list[State]]:
+    """The T + 1 states of a window, the one before it included, and dE/dx for each, E the window's loss."""
+    states, levels = [map_state(lambda leaf: leaf.detach().requires_grad_(), state)], []
+    for symbols in batch.inputs:
+        seen, after = step(symbols, states[-1])
+        levels.append(seen)
+        states.append(after)
+    stacked = tuple(torch.stack(level) for level in zip(*levels, strict=True))
+    loss = objective.of_trace(model, Trace(stacked, stacked), batch)
+    every = [leaf for one in states for leaf in leaves(one)]
+    found = torch.autograd.grad(loss.objective, every, allow_unused=True)
+    gradients = iter(torch.zeros_like(leaf) if g is None else g for leaf, g in zip(every, found, strict=True))
+    errors = [map_state(lambda _: next(gradients), one) for one in states]
+    return [map_state(Tensor.detach, one) for one in states], errors
+
+
+def preservation(step: OneStep, symbols: Tensor, before: list[State], errors: list[State]) -> Tensor:
+    """Omega, given the states before each of the steps that read symbols [T, B], and dE/dx after each."""
+    graph = in_parallel(step, symbols, before)
+    above = [torch.cat(parts) for parts in zip(*map(leaves, errors), strict=True)]
+    outputs, inputs = list(leaves(graph.after)), list(leaves(graph.before))
+    below = torch.autograd.grad(outputs, inputs, above, create_graph=True, allow_unused=True, materialize_grads=True)
+    size = flat(tuple(above)).norm(dim=1)
+    reached = size > 0
+    ratio = flat(below)[reached].norm(dim=1) / size[reached]
+    return (ratio - 1).square().sum() / symbols.shape[1]

@@ -1,0 +1,120 @@
+"""Real-time recurrent learning (Williams & Zipser 1989): the gradient carried forward with the state.
+
+With S the state [n] and theta the weights [p] of encoder and core, the influence P_t = dS_t / dtheta obeys
+
+    P_t = J_t P_{t-1} + d step(S_{t-1}, x_t; theta) / dtheta,        J_t = dS_t / dS_{t-1}
+
+and dL_t / dtheta is the gradient of one step plus (dL_t / dS_{t-1}) P_{t-1}. Nothing of the past is kept, so the
+weights may change at any step; held fixed, the gradients add up to those of BPTT without truncation.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.func import functional_call, jacrev, vmap
+
+from elman.data.windows import Batch
+from elman.errors import UserError
+from elman.learning.learner import Learner
+from elman.learning.steps import OneStep, add_gradients, error_at_levels, flat, walk
+from elman.model import LanguageModel
+from elman.objective.loss import Loss, Objective
+from elman.state import State, leaves, rebuild, select
+
+
+class Cost(NamedTuple):
+    """Bytes in all, and multiply-adds of J P at each step, which are O(n^4) for n fully joined units."""
+
+    bytes: int
+    multiply_adds: int
+
+
+def cost(model: LanguageModel, batch: int) -> Cost:
+    """The cost for `batch` sequences side by side: the influence, its successor and the step's own part."""
+    step = OneStep(model)
+    units, weights = flat(model.begin(1)).shape[1], sum(parameter.numel() for parameter in step.learnt)
+    return Cost(3 * batch * units * weights * next(model.parameters()).element_size(), batch * units * units * weights)
+
+
+class RTRL(Learner):
+    """Exact gradients forward in time, for small networks of any core without dropout.
+
+    The window is only how often the weights change: k steps. The influence is carried over windows, never truncated;
+    since it was made with the weights of its time, it is exact when these stand still, as the paper says.
+
+    Args:
+        max_gb: how much memory the influence may take.
+
+    """
+
+    def __init__(self, max_gb: float = 2.0) -> None:
+        self.max_gb = max_gb
+
+    def check(self, model: LanguageModel, batch: int) -> None:
+        """Raises UserError where the influence does not fit."""
+        needed = cost(model, batch)
+        if needed.bytes > 1e9 * self.max_gb:
+            raise UserError(
+                f'training.rule.kind = "rtrl" would need {needed.bytes / 1e9:.3g} GB and'
+                f" {needed.multiply_adds:.2g} multiply-adds a step for this model and {batch} columns, more than the"
+                f" {self.max_gb:g} GB of training.rule.max_gb; make the network smaller, lower training.batch_size, or"
+                ' use kind = "bptt"'
+            )
+
+    def begin(self, model: LanguageModel, batch: int) -> State:
+        """The model's state, and the influence [B, n, p] of zeros."""
+        state = model.begin(batch)
+        units = flat(state).shape[1]
+        weights = sum(parameter.numel() for parameter in OneStep(model).learnt)
+        return state, next(leaves(state)).new_zeros(batch, units, weights)
+
+    def model_state(self, state: State) -> State:
+        """The first part."""
+        return state[0]
+
+    def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
+        """Learn from one window."""
+        before, influence = state
+        step = OneStep(model)
+        seen = walk(step, batch.inputs, before)
+        loss, errors = error_at_levels(model, objective, batch, seen.levels)
+        parameters = step.learnt
+        total = influence.new_zeros(influence.shape[2])
+        for t, (symbols, now) in enumerate(zip(batch.inputs, seen.states, strict=True)):
+            direct, to_state = _one_step_back(step, symbols, now, [error[t] for error in errors])
+            total += direct + torch.einsum("bn,bnp->p", to_state, influence)
+            jacobian, own = _jacobians(step, symbols, now)
+            influence = torch.baddbmm(own, jacobian, influence)
+        sizes = [parameter.numel() for parameter in parameters]
+        parts = zip(total.split(sizes), parameters, strict=True)
+        add_gradients(parameters, [part.view_as(parameter) for part, parameter in parts])
+        return loss, (seen.last, influence)
+
+
+def _one_step_back(step: OneStep, symbols: Tensor, state: State, errors: list[Tensor]) -> tuple[Tensor, Tensor]:
+    """The gradient of the levels' errors, one step deep: with respect to the weights [p], and to the state [B, n]."""
+    tensors = [leaf.detach().requires_grad_() for leaf in leaves(state)]
+    levels, _ = step(symbols, rebuild(state, iter(tensors)))
+    kept = [(level, error) for level, error in zip(levels, errors, strict=True) if level.requires_grad]
+    sources = [*step.learnt, *tensors]
+    found = torch.autograd.grad([k[0] for k in kept], sources, [k[1] for k in kept], allow_unused=True)
+    filled = [torch.zeros_like(source) if g is None else g for source, g in zip(sources, found, strict=True)]
+    count = len(sources) - len(tensors)
+    return torch.cat([g.flatten() for g in filled[:count]]), torch.cat([g.flatten(1) for g in filled[count:]], dim=1)
+
+
+def _jacobians(step: OneStep, symbols: Tensor, state: State) -> tuple[Tensor, Tensor]:
+    """dS_t / dS_{t-1}, [B, n, n], and the step's own dS_t / dtheta, [B, n, p]."""
+    weights = {name: value.detach() for name, value in step.named_parameters() if value.requires_grad}
+
+    def after(weights: dict[str, Tensor], row: State, symbol: Tensor) -> Tensor:
+        one = rebuild(row, (leaf.unsqueeze(0) for leaf in leaves(row)))
+        _, new = functional_call(step, weights, (symbol.unsqueeze(0), one))
+        return flat(new).squeeze(0)
+
+    of_weights, of_state = vmap(jacrev(after, argnums=(0, 1)), in_dims=(None, 0, 0))(weights, state, symbols)
+    units = len(flat(select(state, slice(0, 1)))[0])
+    shape = (len(symbols), units, -1)
+    own = torch.cat([value.reshape(shape) for value in of_weights.values()], dim=2)
+    return torch.cat([leaf.reshape(shape) for leaf in leaves(of_state)], dim=2), own

@@ -1,0 +1,46 @@
+"""elman lab, on outcomes that are there already."""
+
+import json
+
+import msgspec
+
+from elman.cli import main
+from elman.laboratory.trial import Outcome, Trial
+
+
+def test_listings(capsys):
+    assert main(["lab", "tasks", "--json"]) == 0
+    assert "adding" in [task["name"] for task in json.loads(capsys.readouterr().out)]
+    assert main(["lab", "cells"]) == 0
+    assert "rung-forget" in capsys.readouterr().out
+
+
+def test_a_comparison_of_what_is_there(tmp_path, capsys):
+    for cell in ("elman", "gru"):
+        trial = Trial(task="recall", cell=cell, span=8, budget=5.0)
+        found = Outcome(
+            trial=trial, solved=True, error=0.0, steps=25, seconds=1.0, parameters=9, curve=[(0, 0.8), (25, 0.0)],
+            flow_before=[1.0, 0.1], flow_after=[1.0, 0.9],
+        )  # fmt: skip
+        (tmp_path / "trials").mkdir(exist_ok=True)
+        (tmp_path / "trials" / f"{trial.name}.json").write_bytes(msgspec.json.encode(found))
+    words = ["lab", "compare", "--tasks", "recall", "--cells", "elman,gru", "--seeds", "1", "--budget", "5"]
+    assert main([*words, "--longest", "8", "--out", str(tmp_path)]) == 0
+    assert "recall: elman, gru to span 8" in capsys.readouterr().out
+    assert main([*words, "--longest", "8", "--out", str(tmp_path), "--json"]) == 0
+    assert [row["spans"] for row in json.loads(capsys.readouterr().out)["rows"]] == [[8], [8]]
+    assert (tmp_path / "report.html").exists()
+
+
+def test_mistakes(tmp_path, capsys):
+    for words, message in (
+        (["--tasks", "sorting"], "there is no task sorting"),
+        (["--cells", "perceptron"], "there is no cell perceptron"),
+        (["--rules", "hebb"], "there is no rule hebb"),
+        (["--seeds", "0"], "--seeds is 0; it must be 1 or more"),
+        (["--longest", "2"], "--longest is 2; it must be 16 or more"),
+        (["--size", "512", "--rules", "rtrl"], "training.rule.max_gb"),
+    ):
+        assert main(["lab", "compare", *words, "--out", str(tmp_path / "new")]) == 2
+        assert message in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()

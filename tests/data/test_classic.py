@@ -1,0 +1,180 @@
+"""Classic tasks, by brute force: every answer is found again from the inputs alone."""
+
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from scipy.integrate import solve_ivp
+
+from elman.data.classic.adding import adding
+from elman.data.classic.book import TASKS, classic_task
+from elman.data.classic.grammars import LETTERS, embedded_reber, reber
+from elman.data.classic.mackey_glass import foresee, mackey_glass
+from elman.data.classic.memory import copying, recall, temporal_xor
+from elman.data.classic.plans import PLANS, plan_sequences
+from elman.errors import UserError
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def strings(sample, alphabet):
+    """Each column as it was before it was cut into inputs and targets."""
+    inputs, targets, mask, _ = sample.batch
+    for column in range(inputs.shape[1]):
+        length = int(mask[:, column].sum())
+        ids = [*inputs[:length, column].tolist(), targets[length - 1, column].item()]
+        yield "".join(alphabet[index] for index in ids)
+
+
+@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("span", [4, 9])
+def test_every_task(name, span):
+    task = classic_task(name)
+    batch, allowed = task.draw(rng(), 7, span)
+    again, _ = task.draw(rng(), 7, span)
+    other, _ = task.draw(rng(1), 7, span)
+    assert torch.equal(batch.inputs, again.inputs)
+    assert batch.inputs.shape != other.inputs.shape or not torch.equal(batch.inputs, other.inputs)
+    assert batch.mask.any(0).all()
+    if task.kind == "values":
+        assert allowed is None
+        assert batch.inputs.shape[2:] == (task.inputs,)
+        assert batch.targets.shape[2:] == (task.outputs,)
+        return
+    assert max(batch.inputs.max(), batch.targets.max()) < task.inputs == allowed.shape[-1]
+    judged = allowed.any(-1)
+    assert judged.any()
+    assert (judged <= batch.mask).all(), "what is judged is learnt"
+    assert allowed.gather(-1, batch.targets.unsqueeze(-1)).squeeze(-1)[judged].all(), "the truth is right"
+
+
+@pytest.mark.parametrize("span", [2, 3, 16, 51])
+def test_adding(span):
+    batch, _ = adding(rng(), 50, span)
+    values, marks = batch.inputs.unbind(-1)
+    assert (marks.sum(0) == 2).all()
+    assert (marks[: span // 2].sum(0) == 1).all()
+    assert torch.allclose((values * marks).sum(0), batch.targets[-1, :, 0])
+    assert batch.mask.sum() == batch.mask[-1].sum() == 50
+
+
+def test_the_guess_without_memory():
+    batch, _ = adding(rng(), 20_000, 4)
+    assert (batch.targets[-1] - 1).square().mean().item() == pytest.approx(1 / 6, rel=0.03)
+
+
+@pytest.mark.parametrize("span", [1, 8])
+def test_copying(span):
+    batch, allowed = copying(rng(), 6, span, items=3, letters=4)
+    assert len(batch.inputs) == span + 6
+    for read, said in zip(batch.inputs.t().tolist(), batch.targets.t().tolist(), strict=True):
+        assert read == [*read[:3], *[4] * (span - 1), 5, 4, 4, 4]
+        assert said == [4] * (span + 3) + read[:3]
+    assert allowed.any(-1).sum() == 3 * 6
+
+
+def test_recall():
+    batch, allowed = recall(rng(), 30, 5)
+    assert batch.inputs.shape == (7, 30)
+    assert torch.equal(batch.targets[-1], batch.inputs[0])
+    assert (batch.inputs[-1] == 8).all()
+    assert batch.inputs[1:-1].min() >= 4 > batch.inputs[0].max()
+    assert allowed[:-1].sum() == 0
+
+
+def test_xor():
+    batch, allowed = temporal_xor(rng(), 5, 20)
+    judged = allowed.any(-1)
+    for t, column in ((t, c) for t in range(1, 60) for c in range(5)):
+        if judged[t, column]:
+            assert batch.targets[t, column] == batch.inputs[t, column] ^ batch.inputs[t - 1, column]
+    assert judged.sum() == 20 * 5
+    assert torch.equal(batch.inputs[1:], batch.targets[:-1])
+
+
+WHOLE = r"B(?:TS*X(?:S|XT*V(?:PXT*V)*(?:PS|V))|PT*V(?:PXT*V)*(?:PS|V))E"
+
+
+def test_reber_strings_are_those_of_the_grammar():
+    for text in strings(reber(rng(), 40, 12), LETTERS):
+        assert re.fullmatch(f"(?:{WHOLE})+", text), text
+        assert len(text) >= 12
+
+
+def test_what_may_follow_is_all_that_ever_does():
+    """Two letters tell the state of Reber's automaton; every allowed letter is seen, and no other."""
+    seen, allowed_after = {}, {}
+    for text, column in zip(strings(sample := reber(rng(), 60, 60), LETTERS), range(60), strict=True):
+        for place, (first, second) in enumerate(pairwise(text[:-1]), start=1):
+            seen.setdefault((first, second), set()).add(text[place + 1])
+            letters = {LETTERS[index] for index in sample.allowed[place, column].nonzero().flatten().tolist()}
+            allowed_after.setdefault((first, second), set()).update(letters)
+    assert seen == allowed_after
+
+
+@pytest.mark.parametrize("span", [1, 30])
+def test_embedded_reber(span):
+    sample = embedded_reber(rng(), 40, span)
+    for text in strings(sample, LETTERS):
+        assert re.fullmatch(f"B([TP])(?:{WHOLE})+\\1E", text), text
+        assert len(text) >= span + 4
+    assert sample.allowed.any(-1).sum() == 40
+
+
+@pytest.mark.parametrize(("name", "letters"), [("anbn", "ab"), ("anbncn", "abc")])
+def test_counting(name, letters):
+    sample = TASKS[name].draw(rng(), 50, 6)
+    judged = sample.allowed.any(-1)
+    for column, text in enumerate(strings(sample, letters + "[]")):
+        n = text.count("a")
+        assert text == "[" + "".join(letter * n for letter in letters) + "]"
+        assert judged[:, column].nonzero().flatten().tolist() == list(range(n + 1, len(letters) * n + 1))
+    assert {text.count("a") for text in strings(sample, letters + "[]")} == set(range(1, 7))
+
+
+def test_plans():
+    for name, first in (("generation", False), ("forced-generation", True)):
+        batch, _ = TASKS[name].draw(rng(), 30, 9)
+        plan = batch.inputs[0] - 4
+        assert np.array_equal(batch.targets.numpy(), plan_sequences(9)[:, plan.numpy()])
+        assert torch.equal(batch.inputs[1:], batch.targets[:-1] if first else batch.inputs[:1].expand(8, -1))
+    assert plan_sequences(9).shape == (9, PLANS)
+
+
+def test_mackey_glass_obeys_its_equation():
+    """Four times finer steps give the same series for a while, and the scale is the known one."""
+    coarse, fine = (mackey_glass(60, settle=0, per_step=steps) for steps in (10, 40))
+    assert np.abs(coarse - fine).max() < 1e-4
+    assert 1.1 <= coarse[0] <= 1.3
+    series = mackey_glass(3000)
+    assert 0.2 < series.min() < 0.5
+    assert 1.2 < series.max() < 1.45
+    assert 0.2 < series.std() < 0.26
+
+
+def test_mackey_glass_against_another_integrator():
+    """One delay long the equation is an ordinary one, whose past is known."""
+    series = mackey_glass(40, settle=0, per_step=20)
+    fine = mackey_glass(40 * 20, settle=0, per_step=20)[:40]
+    assert np.allclose(series, fine)
+    whole = mackey_glass(60, per_step=20, settle=100)
+    # The sampled series, smooth by now, stands for the past of the next 17 units.
+    past = np.polynomial.Chebyshev.fit(np.arange(18), whole[:18], 14)
+    found = solve_ivp(
+        lambda t, x: 0.2 * past(t) / (1 + past(t) ** 10) - 0.1 * x, (0, 17), [whole[17]], rtol=1e-9, t_eval=range(1, 18)
+    )
+    assert np.abs(found.y[0] - whole[18:35]).max() < 1e-3
+
+
+def test_foreseeing():
+    batch, _ = foresee(rng(), 4, 6)
+    assert torch.equal(batch.targets[:-6], batch.inputs[6:])
+
+
+def test_an_unknown_task():
+    with pytest.raises(UserError, match="there is no task sorting; `elman lab tasks` shows them: xor, adding"):
+        classic_task("sorting")

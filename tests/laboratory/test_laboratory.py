@@ -1,0 +1,148 @@
+"""The laboratory: networks, trials, chains of spans, errors on their way back."""
+
+import math
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+import pytest
+import torch
+
+from elman.data.classic.book import TASKS
+from elman.data.classic.memory import RECALL
+from elman.errors import UserError
+from elman.laboratory.conduct import Chain, conduct, reach
+from elman.laboratory.flow import error_flow
+from elman.laboratory.lesson import LADDER, chains
+from elman.laboratory.networks import NETWORKS, build_network
+from elman.laboratory.rules import learning_rule
+from elman.laboratory.summary import summarise, table, to_builtins
+from elman.laboratory.trial import Outcome, Trial, error_of, run_trial
+from elman.output.gaussian import Gaussian
+from elman.report.laboratory import verdict, write_laboratory
+
+
+def outcome(trial, solved, flow=(1.0, 0.5, 0.25)):
+    curve = [(0, 0.5), (25, 0.001 if solved else 0.4)]
+    return Outcome(
+        trial=trial, solved=solved, error=curve[-1][1], steps=25, seconds=1.0, parameters=10, curve=curve,
+        flow_before=list(flow), flow_after=list(flow),
+    )  # fmt: skip
+
+
+def keep(folder, *outcomes):
+    (folder / "trials").mkdir(parents=True, exist_ok=True)
+    for one in outcomes:
+        (folder / "trials" / f"{one.trial.name}.json").write_bytes(msgspec.json.encode(one))
+
+
+@pytest.mark.parametrize("cell", NETWORKS)
+def test_every_network_reads_every_kind(cell):
+    for name in ("adding", "recall"):
+        if (cell, name) == ("jordan", "adding"):
+            with pytest.raises(UserError, match="the cell jordan hears its own symbols, and the task adding"):
+                build_network(TASKS[name], cell, 4)
+            continue
+        model = build_network(TASKS[name], cell, 4)
+        error = error_of(model, TASKS[name], TASKS[name].draw(np.random.default_rng(0), 5, 8))
+        assert 0 <= error < math.inf
+
+
+def test_a_trial_learns():
+    found = run_trial(Trial(task="recall", cell="gru", span=2, size=16, budget=20.0, lr=0.01))
+    assert found.solved
+    assert found.error < RECALL.solved <= found.curve[0][1]
+    assert found.curve[-1] == (found.steps, found.error)
+    assert len(found.flow_before) == len(found.flow_after) == 5
+    again = run_trial(found.trial)
+    assert (again.steps, again.error) == (found.steps, found.error)
+
+
+def test_the_error_of_values_and_of_symbols():
+    adding, draw = TASKS["adding"], np.random.default_rng(0)
+    model, sample = build_network(adding, "elman", 4), adding.draw(draw, 50, 6)
+    with torch.no_grad():
+        model.output.choice.readout.weight.zero_()
+        model.output.choice.readout.bias.fill_(1.0)
+    wanted = (sample.batch.targets[-1] - 1).square().mean().item()
+    assert error_of(model, adding, sample) == pytest.approx(wanted)
+    model, sample = build_network(RECALL, "elman", 4), RECALL.draw(draw, 50, 6)
+    log_probs, _ = model.log_probs(sample.batch.inputs, model.begin(50))
+    wrong = (log_probs[-1].argmax(-1) != sample.batch.inputs[0]).float().mean().item()
+    assert error_of(model, RECALL, sample) == pytest.approx(wrong)
+
+
+def test_a_normal_distribution():
+    choice = Gaussian(3, 4).double()
+    context, target = torch.randn(5, 2, 4, dtype=torch.float64), torch.randn(5, 3, dtype=torch.float64)
+    normal = torch.distributions.Normal(choice.mean(context), 1.0)
+    torch.testing.assert_close(choice.log_prob(context, target), normal.log_prob(target.unsqueeze(1)).sum(-1))
+
+
+def test_errors_on_their_way_back():
+    """Against the product of Jacobians, for Elman's network; its norm falls as sigma_1 of W says."""
+    model = build_network(RECALL, "elman", 8)
+    with torch.no_grad():
+        model.core.layers[0].weight_hh.mul_(0.5)
+    batch = RECALL.draw(np.random.default_rng(0), 6, 4).batch
+    flow = error_flow(model, batch)
+    trace, _ = model.trace(batch.inputs, model.begin(6))
+    log_probs = model.output.log_probs(trace._replace(levels=tuple(level[-1:] for level in trace.levels)))
+    error = torch.autograd.grad(-log_probs[0].gather(-1, batch.targets[-1:].t()).sum(), trace.top, retain_graph=True)[
+        0
+    ][-1]
+    for k, top in enumerate(reversed(trace.top.unbind())):
+        assert flow[k] == pytest.approx(error.norm(dim=1).mean().item(), rel=1e-4)
+        error = (error * (1 - top.square())) @ model.core.layers[0].weight_hh
+    assert all(after <= 0.5 * before for before, after in pairwise(flow))
+    assert len(error_flow(model, batch, farthest=3)) == 4
+    assert error_flow(model, batch, farthest=3) == pytest.approx(flow[:4])
+
+
+def test_spans_double_until_one_is_not_learnt(tmp_path):
+    first = Trial(task="recall", cell="lstm", span=8)
+    spans = [msgspec.structs.replace(first, span=span) for span in (8, 16, 32)]
+    keep(tmp_path, outcome(spans[0], True), outcome(spans[1], True), outcome(spans[2], False))
+    chain, short = Chain(first, 1024), Chain(first, 16)
+    told = []
+    found = conduct([chain, short], tmp_path, 1, told.append)
+    assert [one.trial.span for one in found[chain]] == [8, 16, 32]
+    assert [one.trial.span for one in found[short]] == [8, 16]
+    assert reach(found[chain]) == 16
+    assert told == []
+    assert chain.after([outcome(msgspec.structs.replace(first, budget=1.0), False)]) is None
+
+
+def test_a_comparison_as_table_and_page(tmp_path):
+    results = {}
+    for cell, learnt in (("elman", (False, False)), ("lstm", (True, True))):
+        for seed, solved in enumerate(learnt):
+            trial = Trial(task="adding", cell=cell, span=16, seed=seed)
+            results[Chain(trial, 16)] = [outcome(trial, solved, () if cell == "elman" else (1.0, 0.5))]
+    rows = summarise(results)
+    assert [(row.cell, row.spans, row.median, row.steps) for row in rows] == [
+        ("elman", [0, 0], 0, None),
+        ("lstm", [16, 16], 16, 25),
+    ]
+    assert table(rows)[1][0][:5] == ["adding", "elman", "bptt", "none", "none, none"]
+    assert verdict(rows) == "adding: lstm to span 16 (median over seeds)."
+    assert len(to_builtins(results)["trials"]) == 4
+    page = write_laboratory(tmp_path / "page.html", results, title="A comparison")
+    assert page.read_text().count("<svg") == 4
+
+
+def test_names_that_do_not_exist():
+    for find, name, message in (
+        (learning_rule, "bptt-0", "there is no rule bptt-0; there are bptt, bptt-H"),
+        (learning_rule, "bptt+0", "there is no rule"),
+        (lambda name: build_network(RECALL, name, 4), "perceptron", "there is no cell perceptron; `elman lab cells`"),
+    ):
+        with pytest.raises(UserError, match=message.replace("+", r"\+")):
+            find(name)
+    assert learning_rule("bptt-7").steps == 7
+    assert learning_rule("bptt+0.5").weight == 0.5
+
+
+def test_the_lesson_climbs_to_the_lstm():
+    assert [rung.cell for rung in LADDER] == ["elman", "rung-forget", "rung-input", "lstm"]
+    assert {chain.first.cell for chain in chains(1, 1.0, 32)} <= set(NETWORKS)

@@ -1,0 +1,198 @@
+"""Learning rules against each other, in float64: every gradient is found in at least two ways."""
+
+import math
+
+import pytest
+import torch
+
+from elman import config
+from elman.build import build_model
+from elman.build_learner import build_learner
+from elman.data.windows import Batch
+from elman.encoders.lookup import Lookup
+from elman.errors import UserError
+from elman.learning.forcing import forcing_probability, listen_to_itself
+from elman.learning.gradient_norm import GradientNorm, errors_back, preservation
+from elman.learning.learner import WholeWindow
+from elman.learning.lookback import Lookback
+from elman.learning.rtrl import RTRL, cost
+from elman.learning.steps import OneStep
+from elman.model import LanguageModel
+from elman.objective.loss import Objective
+from elman.objective.penalties import ActivationPenalty
+from elman.output.contexts import Single
+from elman.output.flat import Flat
+from elman.output.layer import OutputLayer
+from elman.state import detach, leaves
+from small import CELLS, CORES, randomise, stack
+
+WORDS, STEPS, ROWS = 5, 6, 3
+
+
+def model_of(core):
+    """A language model of few words around a core that reads vectors of 3."""
+    flat = Flat(torch.nn.Parameter(torch.empty(WORDS, core.dims[-1])), "softmax")
+    return randomise(LanguageModel(Lookup(WORDS, 3), core, OutputLayer(Single(core.dims[-1]), flat)), 0.6)
+
+
+def window(steps=STEPS):
+    tokens = torch.randint(WORDS, (steps + 1, ROWS))
+    return Batch(tokens[:-1], tokens[1:])
+
+
+def gradients(learner, model, *batches, objective=None):
+    """The gradients of one or more windows in a row, added up, each weighed by its length."""
+    model.zero_grad()
+    state = learner.begin(model, ROWS)
+    for batch in batches:
+        _, state = learner(model, objective or Objective(reduction="sum"), batch, state)
+    return [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in model.parameters()]
+
+
+def distance(found, wanted):
+    whole = math.sqrt(sum(g.square().sum().item() for g in wanted))
+    return math.sqrt(sum((a - b).square().sum().item() for a, b in zip(found, wanted, strict=True))) / whole
+
+
+RECURRENT = {name: make for name, make in CORES.items() if "reservoir" not in name and name != "window-1"}
+
+
+@pytest.mark.parametrize("name", [*RECURRENT])
+def test_rtrl_is_bptt(name):
+    model, batch = model_of(CORES[name]()), window()
+    wanted = gradients(WholeWindow(), model, batch)
+    assert distance(gradients(RTRL(), model, batch), wanted) < 1e-10
+
+
+def test_jordans_network_listens_to_an_output_layer_that_learns():
+    recipe = config.Model(encoder=config.Lookup(size=3), core=config.Jordan(size=4, decay=0.3))
+    model, batch = randomise(build_model(recipe, WORDS)), window()
+    wanted = gradients(WholeWindow(), model, batch)
+    assert distance(gradients(RTRL(), model, batch), wanted) < 1e-10
+    assert distance(gradients(Lookback(STEPS), model, batch), wanted) < 1e-10
+
+
+def test_rtrl_goes_on_over_windows_where_bptt_is_cut():
+    model, batch = model_of(stack("lstm")), window(6)
+    parts = [Batch(batch.inputs[a:b], batch.targets[a:b]) for a, b in ((0, 1), (1, 4), (4, 6))]
+    wanted = gradients(WholeWindow(), model, batch)
+    assert distance(gradients(RTRL(), model, *parts), wanted) < 1e-10
+    assert distance(gradients(WholeWindow(), model, *parts), wanted) > 1e-3
+
+
+@pytest.mark.parametrize("rule", [RTRL(), Lookback(STEPS)])
+def test_the_loss_and_its_penalties_are_those_of_the_window(rule):
+    model, batch, objective = model_of(stack("gru-after")), window(), Objective([ActivationPenalty(0.3)])
+    ours, _ = rule(model, objective, batch, rule.begin(model, ROWS))
+    wanted, _ = objective(model, batch, model.begin(ROWS))
+    assert all(torch.allclose(a, b.detach()) for a, b in zip(ours, wanted, strict=True))
+    found = gradients(rule, model, batch, objective=objective)
+    assert distance(found, gradients(WholeWindow(), model, batch, objective=objective)) < 1e-10
+    assert not any(leaf.requires_grad for leaf in leaves(rule.begin(model, ROWS)))
+
+
+@pytest.mark.parametrize("name", ["elman-tanh", "lstm", "gru-before", "window-3"])
+@pytest.mark.parametrize("steps", [1, 2, 4, STEPS, STEPS + 3])
+def test_a_look_back_of_h_steps(name, steps):
+    """Against the definition: the loss of each step alone, its state cut h steps before."""
+    model, batch = model_of(CORES[name]()), window()
+    model.zero_grad()
+    objective, state, states = Objective(reduction="sum"), model.begin(ROWS), []
+    for symbols in batch.inputs:
+        states.append(state)
+        _, state = model.trace(symbols[None], state)
+    for t in range(STEPS):
+        start = max(0, t + 1 - steps)
+        trace, _ = model.trace(batch.inputs[start : t + 1], detach(states[start]))
+        last = trace._replace(levels=tuple(level[-1:] for level in trace.levels))
+        objective.of_trace(model, last, Batch(batch.inputs[t : t + 1], batch.targets[t : t + 1])).objective.backward()
+    wanted = [p.grad.clone() for p in model.parameters()]
+    assert distance(gradients(Lookback(steps), model, batch), wanted) < 1e-12
+    if steps >= STEPS:
+        assert distance(wanted, gradients(WholeWindow(), model, batch)) < 1e-12
+
+
+@pytest.mark.parametrize("name", ["elman-tanh", "lstm", "gru-after"])
+def test_pascanu_regulariser_by_its_definition(name):
+    """Omega by explicit Jacobians, and its immediate gradient by differences."""
+    model, batch, weight = model_of(stack(name, sizes=(3,))), window(4), 0.7
+    step = OneStep(model)
+    states, errors = errors_back(model, step, Objective(reduction="sum"), batch, model.begin(ROWS))
+    omega = preservation(step, batch.inputs, states[:-1], errors[1:])
+
+    def by_definition():
+        total = 0.0
+        for t, row in ((t, row) for t in range(4) for row in range(ROWS)):
+            one = tuple(leaf[row : row + 1] for leaf in states[t][0])
+
+            def after(*leaves, t=t, row=row):
+                return torch.cat(step(batch.inputs[t, row : row + 1], (leaves,))[1][0], dim=1)
+
+            jacobian = torch.cat(torch.autograd.functional.jacobian(after, one), dim=-1)[0].flatten(1)
+            error = torch.cat([leaf[row] for leaf in errors[t + 1][0]])
+            total += ((error @ jacobian).norm() / error.norm() - 1).square()
+        return total / ROWS
+
+    assert torch.allclose(omega, by_definition(), rtol=1e-10)
+    plain, learner = gradients(WholeWindow(), model, batch), GradientNorm(WholeWindow(), weight)
+    found = [a - b for a, b in zip(gradients(learner, model, batch), plain, strict=True)]
+    matrix, position, tiny = model.core.layers[0].weight_hh, (1, 2), 1e-6
+    index = next(i for i, p in enumerate(model.parameters()) if p is matrix)
+    values = []
+    for sign in (1, -1):
+        with torch.no_grad():
+            matrix[position] += sign * tiny
+            values.append(by_definition())
+            matrix[position] -= sign * tiny
+    slope = weight * (values[0] - values[1]) / (2 * tiny)
+    assert torch.allclose(found[index][position], slope, rtol=1e-5)
+
+
+def test_costs_of_rtrl_and_a_network_too_big_for_it():
+    model = model_of(stack("elman-tanh", sizes=(4,)))
+    weights = 4 * 3 + 4 * 4 + 8 + WORDS * 3
+    assert cost(model, 2) == (3 * 2 * 4 * weights * 8, 2 * 4 * 4 * weights)
+    with pytest.raises(UserError, match=r"rtrl\" would need .* GB .* training\.rule\.max_gb; make the network smaller"):
+        RTRL(max_gb=1e-6).check(model, 2)
+
+
+def learner_of(core=None, **training):
+    recipe = config.Training(epochs=1, optimiser=config.SGD(lr=1.0), **training)
+    core = core or config.Stack(sizes=(4,))
+    return build_learner(recipe, config.Model(encoder=config.Lookup(size=4), core=core))
+
+
+def test_rules_of_recipes():
+    assert isinstance(learner_of(), WholeWindow)
+    assert learner_of(rule=config.BPTT(steps=3)).steps == 3
+    assert isinstance(learner_of(rule=config.RTRL()), RTRL)
+    assert isinstance(learner_of(penalties=config.Penalties(gradient_norm=0.1)).rule, WholeWindow)
+    with pytest.raises(UserError, match=r"step by step, which model\.core\.weight_drop does not"):
+        learner_of(config.Stack(sizes=(4,), weight_drop=0.5), rule=config.RTRL())
+
+
+def test_schedules_of_forcing():
+    def at(schedule, epoch, scale, floor=0.0):
+        return forcing_probability(config.Forcing(schedule=schedule, scale=scale, floor=floor), epoch)
+
+    assert [at("linear", epoch, 0.25, 0.3) for epoch in (0, 1, 2, 9)] == [1, 0.75, 0.5, 0.3]
+    assert at("exponential", 3, 0.5) == 0.125
+    assert at("sigmoid", 2.0, 2.0) == pytest.approx(2 / (2 + math.e))
+    assert at("constant", 7, 0.0) == 0
+
+
+def test_without_a_teacher_the_model_reads_what_it_said():
+    model, batch = model_of(stack("gru-after")), window(8)
+    assert listen_to_itself(model, batch, model.begin(ROWS), 1.0) is batch
+    with torch.no_grad():
+        model.output.choice.weight.mul_(200)  # so sure of itself that drawing is choosing
+    own = listen_to_itself(model, batch, model.begin(ROWS), 0.0)
+    log_probs, _ = model.log_probs(own.inputs, model.begin(ROWS))
+    assert torch.equal(own.inputs[0], batch.inputs[0])
+    assert torch.equal(own.inputs[1:], log_probs[:-1].argmax(-1))
+    half = listen_to_itself(model, batch, model.begin(ROWS), 0.5).inputs
+    assert 0 < (half == batch.inputs).float().mean() < 1
+
+
+def test_every_cell_is_covered():
+    assert set(CELLS) <= set(RECURRENT)

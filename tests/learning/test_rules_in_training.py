@@ -1,0 +1,71 @@
+"""Recipes whose rule goes step by step: trained, interrupted and resumed like any other."""
+
+import os
+import signal
+
+import msgspec
+import pytest
+
+import toy
+from elman import config
+from elman.errors import UserError
+from elman.experiment import Experiment
+from elman.learning import checkpoint
+from elman.learning.watching import Outcome
+
+RULES = {
+    "rtrl": {"rule": {"kind": "rtrl"}},
+    "bptt-3-forced": {"rule": {"kind": "bptt", "steps": 3}, "forcing": {"schedule": "linear", "scale": 0.5}},
+    "gradient-norm": {"penalties": {"gradient_norm": 0.1}},
+}
+
+
+class StopAt:
+    """Asks for a stop by a signal at a step."""
+
+    def __init__(self, step):
+        self.at = step
+
+    def begin(self, epochs, windows, progress): ...
+
+    def record(self, record): ...
+
+    def end(self): ...
+
+    def step(self, progress, tokens, loss):
+        if progress.step == self.at:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path / "cache"))
+    return toy.write_corpus(tmp_path / "corpus", {"train": 30, "valid": 5, "test": 5})
+
+
+def recipe(**training):
+    plain = config.Model(encoder=config.Lookup(size=4), core=config.Stack(sizes=(4,), cell=config.Elman(), biases=1))
+    base = toy.recipe(epochs=1, batch_size=2, window={"length": 6}, penalties={}, **training)
+    return msgspec.structs.replace(base, model=plain)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_resumed_is_the_same_run_bit_for_bit(rule, corpus, tmp_path):
+    settings = dict(RULES[rule])
+    penalties = settings.pop("penalties", {})
+    made = recipe(**settings)
+    training = msgspec.structs.replace(made.training, penalties=config.Penalties(**penalties))
+    made = msgspec.structs.replace(made, training=training)
+    whole = Experiment(made, tmp_path / "whole", data=corpus)
+    assert whole.train() is Outcome.FINISHED
+    assert Experiment(made, tmp_path / "broken", data=corpus).train([StopAt(7)]) is Outcome.INTERRUPTED
+    assert Experiment(made, tmp_path / "broken", data=corpus, resume=True).train() is Outcome.FINISHED
+    places = [tmp_path / name / "checkpoint.safetensors" for name in ("whole", "broken")]
+    assert len({checkpoint.digest_of(checkpoint.load(place)[0]) for place in places}) == 1
+
+
+def test_a_network_too_big_for_rtrl_leaves_nothing_behind(corpus, tmp_path):
+    big = recipe(rule={"kind": "rtrl", "max_gb": 1e-6})
+    with pytest.raises(UserError, match=r"would need .* more than the 1e-06 GB of training\.rule\.max_gb"):
+        Experiment(big, tmp_path / "run", data=corpus)
+    assert not (tmp_path / "run").exists()
