@@ -25,5 +25,6 @@ MUSIC_NLL = Claim(
     metric="test nll",
     published={GRU: "3.53 ± 0.04", NADE: "2.31 (RNN-NADE)"},
     notes="Nats a step over whole pieces, 93 pitches. The thesis trains until its rate is below 1e-4, the lab for 42"
-    " epochs, and 12 of the 30 of LSTM-NADE. The twin with clipping is music/nottingham-gru.toml (published: 3.64 ± 0.04).",
+    " epochs, and 12 of the 30 of LSTM-NADE. The twin with clipping is music/nottingham-gru.toml (published: 3.64 ±"
+    " 0.04).",
 )
