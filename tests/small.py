@@ -5,9 +5,16 @@ import torch
 from elman import config
 from elman.build import build_model
 from elman.cells.cell import Weights
+from elman.cells.coupled import CAPPED_LSTM, COUPLED_LSTM
 from elman.cells.elman import elman
 from elman.cells.gru import GRU_RESET_AFTER, GRU_RESET_BEFORE
-from elman.cells.lstm import LSTM, LSTM_1997, PEEPHOLE_LSTM
+from elman.cells.highway import highway
+from elman.cells.ladder import FORGET_RUNG, INPUT_RUNG
+from elman.cells.lstm import LSTM, LSTM_1997, PEEPHOLE_LSTM, step
+from elman.cells.mogrifier import mogrifier
+from elman.cores.connected import ConnectedStack, input_sizes
+from elman.cores.jordan import Jordan
+from elman.cores.reservoir import Reservoir
 from elman.cores.stack import Layer, Stack
 from elman.cores.window import FeedForwardWindow
 
@@ -20,6 +27,15 @@ CELLS = {
     "lstm-peephole": PEEPHOLE_LSTM,
     "gru-before": GRU_RESET_BEFORE,
     "gru-after": GRU_RESET_AFTER,
+    "lstm-coupled": COUPLED_LSTM,
+    "lstm-capped": CAPPED_LSTM,
+    "rung-forget": FORGET_RUNG,
+    "rung-input": INPUT_RUNG,
+    "highway-1": highway(1),
+    "highway-3": highway(3),
+    "highway-2-carry": highway(2, coupled=False),
+    "mogrifier-5": mogrifier(5, None, step),
+    "mogrifier-4-low-rank": mogrifier(4, 2, CAPPED_LSTM.step),
 }
 
 CONTEXTS = {
@@ -54,13 +70,14 @@ def weights(cell, inputs=3, size=4, biases=2, peepholes=False):
     def leaf(*shape):
         return (0.7 * torch.randn(*shape, dtype=torch.float64)).requires_grad_()
 
-    rows = cell.gates * size
+    rows, input_rows = cell.gates * size, (cell.input_gates or cell.gates) * size
     return Weights(
-        leaf(rows, inputs),
+        leaf(input_rows, inputs),
         leaf(rows, size),
-        leaf(rows) if biases >= 1 else None,
+        leaf(input_rows) if biases >= 1 else None,
         leaf(rows) if biases == 2 else None,
         leaf(3, size) if peepholes else None,
+        None if cell.extra is None else tuple(leaf(*shape) for shape in cell.extra(inputs, size)),
     )
 
 
@@ -77,7 +94,29 @@ def stack(name, sizes=(5, 4), inputs=3, **rates):
     return randomise(Stack(layers, **rates))
 
 
+def connected(name, connections, sizes=(4, 4), inputs=3, **rates):
+    widths = input_sizes(connections, inputs, sizes)
+    layers = [Layer(CELLS[name], below, size) for below, size in zip(widths, sizes, strict=True)]
+    return randomise(ConnectedStack(layers, connections, **rates))
+
+
+def jordan(**options):
+    """Jordan's network; the free-running form listens to five outputs of weights that stay as they are."""
+    core = randomise(Jordan(3, 4, 5, **options))
+    outputs = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    core.listen(lambda trace: (trace.top @ outputs.t()).log_softmax(-1))
+    return core
+
+
 CORES = {name: lambda name=name: stack(name) for name in CELLS} | {
+    "graves": lambda: connected("lstm", "graves", (4, 5)),
+    "melis": lambda: connected("lstm-capped", "melis"),
+    "jordan": jordan,
+    "jordan-decay": lambda: jordan(decay=0.5, nonlinearity="sigmoid"),
+    "jordan-target": lambda: jordan(feedback="target"),
+    "jordan-target-decay": lambda: jordan(feedback="target", decay=0.7),
+    "reservoir": lambda: Reservoir(3, 30, bias_scale=0.2).double().draw(),
+    "reservoir-leaky": lambda: Reservoir(3, 30, leak=0.3, density=0.5).double().draw(),
     "window-1": lambda: randomise(FeedForwardWindow(3, 1, 4)),
     "window-3": lambda: randomise(FeedForwardWindow(3, 3, 4)),
     "window-4-direct": lambda: randomise(FeedForwardWindow(3, 4, 4, direct=True)),

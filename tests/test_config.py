@@ -40,6 +40,9 @@ def complaint(path, *settings):
     return line
 
 
+CELLS = '"elman", "lstm", "gru", "highway", "mogrifier", "ladder"'
+CORES = '"stack" or "window" or "jordan" or "reservoir" or "bidirectional" or "attentive"'
+
 SETTINGS = [
     (
         "foo=1",
@@ -47,7 +50,7 @@ SETTINGS = [
     ),
     (
         "model.core.cell.size=1",
-        "unknown key model.core.cell.size; here one may write kind, forget_gate, peepholes",
+        "unknown key model.core.cell.size; here one may write kind, forget_gate, peepholes, input_gate",
     ),
     (
         "training.optimiser.momentum=0.9",
@@ -91,10 +94,10 @@ SETTINGS = [
         "the key training.fine_tune.epochs is missing; write a whole number of 1 or more",
     ),
     ("training.penalties.ar=nan", "training.penalties.ar = nan; write a number of 0 or more"),
-    ("model.encoder.kind=cnn", 'model.encoder.kind = "cnn"; write one of "lookup", "frames"'),
+    ("model.encoder.kind=cnn", 'model.encoder.kind = "cnn"; write one of "lookup", "characters", "frames"'),
     ("model.encoder.dropout=1", "model.encoder.dropout = 1; write a number of 0 or more and below 1"),
-    ("model.core.cell.kind=rnn", 'model.core.cell.kind = "rnn"; write one of "elman", "lstm", "gru"'),
-    ("model.core.cell={}", 'the key model.core.cell.kind is missing; write one of "elman", "lstm", "gru"'),
+    ("model.core.cell.kind=rnn", f'model.core.cell.kind = "rnn"; write one of {CELLS}'),
+    ("model.core.cell={}", f"the key model.core.cell.kind is missing; write one of {CELLS}"),
     (
         "model.core.sizes=[]",
         "model.core.sizes = []; write a list [...] with 1 or more, each a whole number of 1 or more",
@@ -153,7 +156,7 @@ def test_complaint(path, setting, message):
         ),
         (
             'core = { kind = "stack", sizes = [5, 4], cell = { kind = "lstm" } }\n',
-            'the key model.core is missing; write a table with kind = "stack" or "window"',
+            f"the key model.core is missing; write a table with kind = {CORES}",
         ),
         (
             'kind = "adam", ',
@@ -286,6 +289,21 @@ def test_changed_keys_of_another_kind(path):
         (
             ["model.core.cell.forget_gate=false", "model.core.cell.peepholes=true"],
             "model.core.cell: peepholes need the forget gate; set forget_gate = true",
+        ),
+        (
+            ["model.core.cell.forget_gate=false", "model.core.cell.input_gate=coupled"],
+            'model.core.cell: input_gate = "coupled" is for the LSTM with a forget gate and no peepholes; set'
+            ' input_gate = "free", or forget_gate = true and peepholes = false',
+        ),
+        (
+            ["model.core.connections=melis"],
+            'model.core.connections = "melis" adds the layers up, so model.core.sizes must be equal, but they are'
+            " [5, 4]",
+        ),
+        (
+            ["model.core={kind = 'bidirectional', sizes = [4]}"],
+            'model.core.kind = "bidirectional" reads the symbols that a language model is to predict; it is for'
+            " encoders and taggers: here use stack, window, jordan or reservoir",
         ),
         (
             ["model.core.cell.kind=gru", "model.core.recurrent_dropout=0.1"],

@@ -93,7 +93,10 @@ def test_drop_connect_draws_one_mask_a_call():
     assert torch.equal(layer.weight_hh, torch.eye(64))
 
 
-@pytest.mark.parametrize("name", ["elman-relu", "lstm", "lstm-1997", "lstm-peephole"])
+@pytest.mark.parametrize(
+    "name",
+    ["elman-relu", "lstm", "lstm-1997", "lstm-peephole", "lstm-coupled", "rung-input", "highway-3", "highway-2-carry"],
+)
 def test_recurrent_dropout_holds_its_mask_over_time(name):
     """Silencing the units of the mask in U's columns, scaled by what the rest gain, is the same."""
     cell = small.CELLS[name]
@@ -155,11 +158,25 @@ RATES = {
     "stack": config.Stack(sizes=(5, 4), weight_drop=0.5, between_dropout=0.5, output_dropout=0.5),
     "masked": config.Stack(sizes=(5, 4), recurrent_dropout=0.5, between_dropout=0.5),
     "window": config.FeedForward(width=3, size=4, output_dropout=0.5),
+    "graves": config.Stack(sizes=(3, 4), connections="graves", between_dropout=0.5, output_dropout=0.5),
+    "melis": config.Stack(sizes=(4, 4), connections="melis", recurrent_dropout=0.5, output_dropout=0.5),
+    "highway": config.Stack(sizes=(5, 4), cell=config.Highway(depth=2), weight_drop=0.5, recurrent_dropout=0.5),
+    "mogrifier": config.Stack(sizes=(5, 4), cell=config.Mogrifier(), weight_drop=0.5, recurrent_dropout=0.5),
+    "jordan": config.Jordan(size=4, output_dropout=0.5),
+    "jordan-target": config.Jordan(size=4, feedback="target", output_dropout=0.5),
+    "reservoir": config.Reservoir(size=8, density=0.5, output_dropout=0.5),
 }
 PLAIN = {
     "stack": config.Stack(sizes=(5, 4)),
     "masked": config.Stack(sizes=(5, 4)),
     "window": config.FeedForward(width=3, size=4),
+    "graves": config.Stack(sizes=(3, 4), connections="graves"),
+    "melis": config.Stack(sizes=(4, 4), connections="melis"),
+    "highway": config.Stack(sizes=(5, 4), cell=config.Highway(depth=2)),
+    "mogrifier": config.Stack(sizes=(5, 4), cell=config.Mogrifier()),
+    "jordan": config.Jordan(size=4),
+    "jordan-target": config.Jordan(size=4, feedback="target"),
+    "reservoir": config.Reservoir(size=8, density=0.5),
 }
 
 

@@ -78,6 +78,31 @@ def test_forget_bias_is_the_sum_of_the_biases_of_one_gate(biases):
         assert all(gate.std() > 0 for gate in (i, g, o))
 
 
+@pytest.mark.parametrize("biases", [1, 2])
+@pytest.mark.parametrize(
+    ("cell", "blocks", "value"),
+    [
+        (config.LSTM(input_gate="coupled"), (0,), 2.0),
+        (config.LSTM(input_gate="capped"), (1,), 2.0),
+        (config.Ladder(rung="forget"), (0,), 2.0),
+        (config.Ladder(rung="input"), (1,), 2.0),
+        (config.Mogrifier(), (1,), 2.0),
+        (config.Highway(depth=3), (1, 3, 5), -2.0),
+        (config.Highway(depth=2, coupled=False), (2, 5), 2.0),
+    ],
+)
+def test_forget_bias_is_of_the_gate_that_keeps_the_old_state(cell, blocks, value, biases):
+    """Shut transform gates keep, which is Zilly's bias of -2."""
+    core = config.Stack(sizes=(SIZE,), cell=cell, biases=biases)
+    (layer,) = model(core=core, forget_bias=2.0, bias=config.Zeros()).core.layers
+    total = torch.zeros(len(layer.weight_hh))
+    for bias in (layer.bias_ih, layer.bias_hh):
+        if bias is not None:
+            total[: len(bias)] += bias
+    for block, gate in enumerate(total.split(SIZE)):
+        assert torch.equal(gate, torch.full((SIZE,), value if block in blocks else 0.0))
+
+
 def test_forget_bias_needs_a_forget_gate():
     for cell in (config.LSTM(forget_gate=False), config.GRU(), config.Elman()):
         for layer in model(cell, forget_bias=1.0, bias=config.Zeros()).core.layers:
@@ -126,7 +151,26 @@ def test_a_window_model_is_initialised():
     assert not made.core.hidden.bias.any()
 
 
-@pytest.mark.parametrize("core", [config.Stack(sizes=(40, SIZE)), config.FeedForward(width=3, size=SIZE)])
+def test_the_network_of_le_jaitly_and_hinton():
+    """IRNN: ReLU units that begin by copying themselves; without input nothing changes, without end."""
+    made = model(config.Elman(nonlinearity="relu"), hidden=config.Identity(), bias=config.Zeros())
+    (_, layer) = made.core.layers
+    h = torch.rand(2, SIZE)
+    torch.testing.assert_close(layer(torch.zeros(50, 2, 40), (h,))[0][-1], h)
+
+
+CORES = [
+    config.Stack(sizes=(40, SIZE)),
+    config.FeedForward(width=3, size=SIZE),
+    config.Stack(sizes=(40, SIZE), cell=config.Mogrifier(rank=3)),
+    config.Stack(sizes=(40, SIZE), cell=config.Highway()),
+    config.Stack(sizes=(40, SIZE), connections="graves"),
+    config.Jordan(size=SIZE),
+    config.Jordan(size=SIZE, feedback="target"),
+]
+
+
+@pytest.mark.parametrize("core", CORES)
 def test_nothing_is_left_unfilled_and_the_seed_decides(core):
     mixture = config.Mixture(heads={0: 1, 1: 2}, size=SIZE)
 

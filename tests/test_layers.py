@@ -19,7 +19,7 @@ LAYERS = (
     ("output", "stability"),
     ("model", "seq2seq"),
     ("objective", "initialisation"),
-    ("build", "build_choice", "build_core", "build_seq2seq"),
+    ("build", "build_attentive", "build_choice", "build_cell", "build_core", "build_encoder", "build_seq2seq"),
     ("learning",),
     ("evaluation", "generation", "decoding"),
     ("run", "music", "pair_run"),
@@ -27,6 +27,7 @@ LAYERS = (
     ("tuning_grid",),
     ("estimate", "ensemble", "experiment", "tuning"),
     ("report",),
+    ("grammatical",),
     ("reproduce",),
     ("cli", "__main__"),
 )

@@ -12,30 +12,39 @@ from elman.data.corpus import TextOptions
 from elman.recipe_book import find, resolve, shipped
 
 RECIPES = {path.relative_to("recipes").with_suffix("").as_posix(): recipe for path, recipe in shipped()}
-LAB = {name for name in RECIPES if name.split("/")[1].startswith("lab-") or name == "shakespeare/demo"}
+LAB = {
+    name
+    for name in RECIPES
+    if name.split("/")[1].startswith("lab-") or name in ("shakespeare/demo", "shakespeare/cells")
+}
 MUSIC = {name for name, recipe in RECIPES.items() if recipe.of_music}
 PAIRS = {name for name, recipe in RECIPES.items() if recipe.of_pairs}
-PAPER = sorted(RECIPES.keys() - LAB - MUSIC - PAIRS)
+GRAMMAR = {name for name in RECIPES if name.startswith("grammar/")}
+PAPER = sorted(RECIPES.keys() - LAB - MUSIC - PAIRS - GRAMMAR)
 WORDS = {
     "ptb": 10_000,
     "wikitext-2": 33_278,
     "shakespeare": 15_000,
     "one-billion-word": 793_471,
     "music": 93,
+    "grammar": 24,
     "reproduce": 3_000,
     "headlines": 6_000,
     "translation": 8_000,
     "parsing": 100,
 }
+PTB_CHARACTERS = 46
+"""Different characters in the words of the Penn Treebank."""
+
 TEXT = {"one-billion-word": TextOptions(min_count=3)}
 
 DOC_TABLES = {
     "ptb": [
         "zaremba-medium", "zaremba-large", "variational-lstm-medium", "variational-lstm-large", "awd-lstm",
         "awd-lstm-mos", "awd-lstm-mos-20", "awd-lstm-doc", "awd-lstm-doc-15-0-0-5", "awd-lstm-doc-15-0-5-0",
-        "awd-lstm-doc-15-5-0-0", "awd-lstm-doc-10-5-0-5", "awd-lstm-doc-10-5-5-0",
+        "awd-lstm-doc-15-5-0-0", "awd-lstm-doc-10-5-0-5", "awd-lstm-doc-10-5-5-0", "variational-rhn", "skip-lstm",
     ],
-    "wikitext-2": ["awd-lstm", "awd-lstm-mos", "awd-lstm-doc"],
+    "wikitext-2": ["awd-lstm", "awd-lstm-mos", "awd-lstm-doc", "skip-lstm"],
 }  # fmt: skip
 FUNCTIONS = ["softmax", "relu", "sigmoid", "softplus", "sigsoftmax"]
 MIXTURES = {"mor": "relu", "mosig": "sigmoid", "mosp": "softplus", "moss": "sigsoftmax"}
@@ -49,8 +58,12 @@ PUBLISHED_SIZES = {
     "ptb/awd-lstm-doc-15-0-5-0": 22_849_120,
     "ptb/awd-lstm-doc-10-5-0-5": 22_373_120,
     "ptb/awd-lstm-doc-10-5-5-0": 23_325_120,
+    "ptb/char-small": 5_310_100,
+    "ptb/char-large": 19_367_950,
     "ptb/zaremba-medium": 19_775_200,
     "ptb/zaremba-large": 66_022_000,
+    "ptb/variational-rhn": 32_082_040,
+    "ptb/variational-rhn-tied": 23_482_400,
     "wikitext-2/awd-lstm": 33_556_078,
     "wikitext-2/awd-lstm-mos": 34_909_528,
     "wikitext-2/awd-lstm-doc": 36_639_278,
@@ -58,8 +71,10 @@ PUBLISHED_SIZES = {
 
 
 def num_parameters(name):
+    recipe, size = RECIPES[name].model, WORDS[name.split("/")[0]]
+    words = [chr(ord("a") + index % PTB_CHARACTERS) for index in range(size)]
     with torch.device("meta"):
-        model = build_model(RECIPES[name].model, WORDS[name.split("/")[0]])
+        model = build_model(recipe, size, words=words)
     parameters = list(model.parameters())
     assert all(parameter.is_meta for parameter in parameters)
     return sum(parameter.numel() for parameter in parameters)
@@ -107,7 +122,7 @@ def test_paper_scale_says_where_it_comes_from(name):
         expected = recipe.expected
         assert expected is not None
         assert expected.source
-        if corpus != "one-billion-word":
+        if corpus != "one-billion-word" and not name.startswith("ptb/char-"):
             assert (expected.test or expected.fine_tuned_test) < (expected.valid or expected.fine_tuned_valid)
 
 
@@ -172,7 +187,22 @@ def test_every_row_of_the_tables_is_there():
     rows |= {f"{corpus}/awd-lstm-{name}" for corpus in DOC_TABLES for name in [*FUNCTIONS, *MIXTURES]}
     rows |= {f"one-billion-word/adaptive-{name}" for name in ("softmax", "sigsoftmax")}
     rows |= {f"{corpus}/gru-constrained" for corpus in DOC_TABLES} | {"ptb/gru-clipped"}
-    assert rows | {"ptb/bengio-window"} == set(PAPER)
+    rows |= {f"ptb/char-{size}{twin}" for size in ("small", "large") for twin in ("", "-word-twin")}
+    assert rows | {"ptb/bengio-window", "ptb/variational-rhn-tied", "ptb/mogrifier"} == set(PAPER)
+
+
+@pytest.mark.parametrize("cell", ["srn", "gru", "lstm"])
+def test_starting_small_differs_in_its_stages_alone(cell):
+    every = f"grammar/{cell}"
+    text, memory = differences(f"{every}-by-complexity", every), differences(f"{every}-by-memory", every)
+    assert text == {"data.grammar.complex", "data.grammar.stages"}
+    assert memory == {"training.memory"}
+    assert RECIPES[f"{every}-by-complexity"].data.grammar.stages[-1].complex == RECIPES[every].data.grammar.complex
+    for name in (every, f"{every}-by-complexity", f"{every}-by-memory"):
+        assert RECIPES[name].citation
+        assert RECIPES[name].notes
+    alike = differences(every, "grammar/lstm")
+    assert alike <= {"model.core.cell.kind", "model.core.sizes"} | {key for key in alike if "model.core.cell." in key}
 
 
 def test_titles_are_all_different():
@@ -268,3 +298,23 @@ def test_listed_paths_work_from_any_folder(tmp_path, monkeypatch):
     Path("recipes/ptb").mkdir(parents=True)
     Path("recipes/ptb/awd-lstm.toml").write_text("")
     assert resolve(Path("recipes/ptb/awd-lstm.toml")) == Path("recipes/ptb/awd-lstm.toml")
+
+
+@pytest.mark.parametrize("name", ["ptb/skip-lstm", "wikitext-2/skip-lstm", "ptb/mogrifier"])
+def test_models_of_melis_use_their_budget(name):
+    """The papers say 24M; the widths follow from it."""
+    assert 23.9e6 < num_parameters(name) <= 24e6
+
+
+def test_a_highway_network_counts_as_zilly_does():
+    """The input enters at the first depth only, and every gate has one bias."""
+    embedding, size, depth = 10_000 * 830 + 10_000, 830, 10
+    assert num_parameters("ptb/variational-rhn-tied") == embedding + 2 * size * size * (1 + depth) + 2 * size * depth
+
+
+def test_the_lab_character_model_has_sixty_per_cent_of_its_twin():
+    """The share that the memo on Kim et al. 2016 states; they differ in what words are read by, and in nothing else."""
+    share = num_parameters("ptb/lab-char") / num_parameters("ptb/lab-char-word-twin")
+    assert share == pytest.approx(0.6, abs=0.01)
+    changed = differences("ptb/lab-char", "ptb/lab-char-word-twin")
+    assert all(key.startswith(("model.encoder", "model.initialisation.embedding")) for key in changed)

@@ -153,6 +153,8 @@ def test_a_bridge_lets_widths_differ():
         ({"score": "dot", "source": {"stack": {"sizes": [3]}, "start": "bridge"}}, r'score = "dot" needs .* 8 and'),
         ({"source": {"stack": {"sizes": [4], "cell": {"kind": "gru"}}}}, "are of two kinds"),
         ({"source": {"encoder": None}}, "vocabularies of their own"),
+        ({"cell": {"kind": "highway"}}, r"model.source.stack.cell: .* by the cells elman, gru and lstm"),
+        ({"stack": {"sizes": [8], "connections": "graves"}}, r'model.core.stack.connections = "graves"'),
     ],
 )
 def test_parts_that_do_not_fit(change, message):

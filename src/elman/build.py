@@ -5,8 +5,10 @@ from typing import assert_never
 
 from elman import config
 from elman.build_choice import build_choice
-from elman.build_core import build_core, build_encoder
+from elman.build_core import build_core
+from elman.build_encoder import build_encoder
 from elman.build_seq2seq import build_seq2seq
+from elman.cores.jordan import Jordan
 from elman.errors import UserError
 from elman.initialisation import initialise
 from elman.model import LanguageModel
@@ -18,12 +20,17 @@ from elman.objective.penalties import (
     TemporalActivationPenalty,
 )
 from elman.objective.stability import FixedPointPenalty, IncrementalPenalty, WeightPenalty
+from elman.output.choice import Choice
 from elman.output.contexts import ContextLayer, Mixture, Single
 from elman.output.layer import OutputLayer
 
 
 def build_model(
-    recipe: config.Model, num_words: int, counts: Sequence[int] | None = None, num_source: int | None = None
+    recipe: config.Model,
+    num_words: int,
+    counts: Sequence[int] | None = None,
+    words: Sequence[str] | None = None,
+    num_source: int | None = None,
 ) -> LanguageModel:
     """The network of a recipe, initialised from torch's global random state.
 
@@ -32,14 +39,15 @@ def build_model(
         num_words: V, symbols of the vocabulary, or pitches of a frame.
         counts: how often each word was seen, falling, for outputs that treat frequent words otherwise; without them
             the frequencies are taken to follow Zipf's law.
+        words: the vocabulary, for encoders that read spelling; without it words are spelled as their numbers.
         num_source: symbols of the source's vocabulary, where there is a source; else as many as the target's.
 
     Raises:
         UserError: parts that do not fit together.
 
     """
-    encoder = build_encoder(recipe.encoder, num_words, locked=recipe.masks == "locked")
-    core = build_core(recipe.core, encoder.size, locked=recipe.masks == "locked", source=recipe.source)
+    encoder = build_encoder(recipe.encoder, num_words, words, locked=recipe.masks == "locked")
+    core = build_core(recipe.core, encoder.size, num_words, locked=recipe.masks == "locked", source=recipe.source)
     contexts = build_contexts(recipe.output, core.dims)
     choice = build_choice(recipe.output, contexts.size, encoder, num_words, counts)
     output = OutputLayer(contexts, choice)
@@ -47,8 +55,19 @@ def build_model(
         model = LanguageModel(encoder, core, output)
     else:
         model = build_seq2seq(recipe, encoder, core, output, num_source or num_words)
+    if isinstance(core, Jordan):
+        _let_listen(core, model.output)
     initialise(model, recipe.initialisation)
     return model
+
+
+def _let_listen(core: Jordan, output: OutputLayer) -> None:
+    if core.feedback == "output" and not isinstance(output.choice, Choice):
+        raise UserError(
+            'model.core.kind = "jordan" feeds the distribution of the next symbol back, and of frames of notes there is'
+            ' none to list; set model.core.feedback = "target"'
+        )
+    core.listen(output.log_probs)
 
 
 def build_contexts(recipe: config.Output, dims: Sequence[int]) -> ContextLayer:

@@ -51,8 +51,8 @@ def build_choice(
             if isinstance(encoder, Frames):
                 return _choice_of_notes(recipe.choice, size, num_outputs)
         case _:
-            if isinstance(encoder, Lookup):
-                return _choice_of_words(recipe, size, encoder, counts)
+            if not isinstance(encoder, Frames):
+                return _choice_of_words(recipe, size, encoder, num_outputs, counts)
     raise UserError(
         "model.encoder and model.output.choice do not fit together: frames of notes need a choice of notes"
         ' (kind = "bernoulli" or "nade"), words one of words (such as kind = "flat")'
@@ -69,12 +69,14 @@ def _choice_of_notes(recipe: config.Bernoulli | config.NADE, size: int, num_pitc
             assert_never(recipe)
 
 
-def _choice_of_words(recipe: config.Output, size: int, encoder: Lookup, counts: Sequence[int] | None) -> Conditional:
-    num_words, activation = len(encoder.weight), recipe.activation
+def _choice_of_words(
+    recipe: config.Output, size: int, encoder: TokenEncoder, num_words: int, counts: Sequence[int] | None
+) -> Conditional:
+    activation = recipe.activation
     assert not isinstance(recipe.choice, config.Bernoulli | config.NADE)
     match recipe.choice:
         case config.Flat() as flat:
-            weight = _word_matrix(flat.tied, size, encoder)
+            weight = _word_matrix(flat.tied, num_words, size, encoder)
             return Flat(weight, activation, bias=flat.bias, shift=flat.shift)
         case config.Adaptive() as adaptive:
             _check_cutoffs(adaptive.cutoffs, num_words)
@@ -82,18 +84,18 @@ def _choice_of_words(recipe: config.Output, size: int, encoder: Lookup, counts: 
                 num_words, size, adaptive.cutoffs, activation, div_value=adaptive.div_value, bias=adaptive.bias
             )
         case config.Tree() as tree:
-            weight = _word_matrix(tree.tied, size, encoder)
+            weight = _word_matrix(tree.tied, num_words, size, encoder)
             return Tree(weight, _clusters(tree, num_words, counts), activation, bias=tree.bias)
         case config.RareClass() as rare:
             kept = _num_kept(rare.threshold, num_words, counts)
             return RareClass(num_words, kept, size, activation, bias=rare.bias)
         case config.Monotone() as monotone:
-            weight = _word_matrix(monotone.tied, size, encoder)
+            weight = _word_matrix(monotone.tied, num_words, size, encoder)
             return Monotone(weight, activation, pieces=monotone.pieces, reach=monotone.range, bias=monotone.bias)
         case config.Mixtape() as mixtape:
             width = mixtape.size or (encoder.size if mixtape.tied else size)
             return Mixtape(
-                _word_matrix(mixtape.tied, width, encoder, "model.output.choice.size is"),
+                _word_matrix(mixtape.tied, num_words, width, encoder, "model.output.choice.size is"),
                 size,
                 activation,
                 components=mixtape.components,
@@ -105,9 +107,16 @@ def _choice_of_words(recipe: config.Output, size: int, encoder: Lookup, counts: 
             assert_never(recipe.choice)
 
 
-def _word_matrix(tied: bool, width: int, encoder: Lookup, whose: str = "contexts have") -> nn.Parameter:
+def _word_matrix(
+    tied: bool, num_words: int, width: int, encoder: TokenEncoder, whose: str = "contexts have"
+) -> nn.Parameter:
     if not tied:
-        return nn.Parameter(torch.empty(len(encoder.weight), width))
+        return nn.Parameter(torch.empty(num_words, width))
+    if not isinstance(encoder, Lookup):
+        raise UserError(
+            'model.output.choice.tied needs a matrix of word vectors, and model.encoder.kind = "characters" has none;'
+            ' set tied = false, or take kind = "lookup"'
+        )
     if width != encoder.size:
         raise UserError(
             f"model.output.choice.tied needs contexts as wide as the word vectors, but {whose} {width} and"

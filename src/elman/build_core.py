@@ -1,53 +1,41 @@
-"""From a recipe to what reads symbols and what remembers them: encoders, cells, cores."""
+"""From a recipe to a recurrent core: its layers and connections."""
 
-from collections.abc import Callable
-from itertools import pairwise
 from typing import assert_never
 
 from elman import config
-from elman.cells.cell import Cell
-from elman.cells.elman import elman
-from elman.cells.gru import GRU_RESET_AFTER, GRU_RESET_BEFORE
-from elman.cells.lstm import LSTM, LSTM_1997, PEEPHOLE_LSTM
-from elman.cores.attention import Additive, Attention, Dot, General
-from elman.cores.attentive import AttentiveCore, fed_size
+from elman.build_attentive import build_attentive, layers_input
+from elman.build_cell import build_cell
+from elman.cores.bidirectional import Bidirectional
+from elman.cores.connected import ConnectedStack, Connections, input_sizes
 from elman.cores.core import RecurrentCore
+from elman.cores.jordan import Jordan
+from elman.cores.reservoir import Reservoir
 from elman.cores.stack import Layer, Stack
 from elman.cores.window import FeedForwardWindow
-from elman.encoders.encoder import TokenEncoder
-from elman.encoders.frames import Frames
-from elman.encoders.lookup import Lookup
 from elman.errors import UserError
 
 
-def build_encoder(recipe: config.Lookup | config.Frames, num_inputs: int, *, locked: bool) -> TokenEncoder:
-    """From symbols, or frames of notes, to vectors."""
-    match recipe:
-        case config.Lookup():
-            return Lookup(
-                num_inputs,
-                recipe.size,
-                dropout=recipe.dropout,
-                word_dropout=recipe.word_dropout,
-                locked=locked,
-                scale=recipe.scale,
-            )
-        case config.Frames():
-            return Frames(
-                num_inputs, recipe.size, dropout=recipe.dropout, locked=locked, scale=recipe.scale, bias=recipe.bias
-            )
-        case _:
-            assert_never(recipe)
-
-
 def build_core(
-    recipe: config.Stack | config.FeedForward | config.Attentive,
+    recipe: config.Core,
     input_size: int,
+    num_outputs: int = 0,
     *,
     locked: bool,
     source: config.Reader | None = None,
 ) -> RecurrentCore:
-    """The recurrent part; with the core attentive `source` says what it looks at."""
+    """The recurrent part of a model that predicts what follows.
+
+    Args:
+        recipe: the core.
+        input_size: E.
+        num_outputs: V, for a core that reads the model's own output.
+        locked: dropout masks held over time.
+        source: what the core attentive looks at.
+
+    Raises:
+        UserError: parts that do not fit together, or a core that reads the future.
+
+    """
     match recipe:
         case config.FeedForward():
             return FeedForwardWindow(
@@ -59,28 +47,89 @@ def build_core(
                 locked=locked,
             )
         case config.Stack():
-            return build_stack(recipe, input_size, locked=locked)
+            if recipe.connections == "chain":
+                return build_stack(recipe, input_size, locked=locked)
+            return build_connected(recipe, recipe.connections, input_size, locked=locked)
+        case config.Jordan():
+            return Jordan(
+                input_size,
+                recipe.size,
+                num_outputs,
+                feedback=recipe.feedback,
+                nonlinearity=recipe.nonlinearity,
+                decay=recipe.decay,
+                after=recipe.output_dropout,
+                locked=locked,
+            )
+        case config.Reservoir():
+            return Reservoir(
+                input_size,
+                recipe.size,
+                radius=recipe.radius,
+                leak=recipe.leak,
+                density=recipe.density,
+                input_scale=recipe.input_scale,
+                bias_scale=recipe.bias_scale,
+                after=recipe.output_dropout,
+                locked=locked,
+            )
+        case config.Bidirectional():
+            raise UserError(
+                'model.core.kind = "bidirectional" reads the symbols that a language model is to predict; it is for'
+                " encoders and taggers: here use stack, window, jordan or reservoir"
+            )
         case config.Attentive():
-            return build_attentive(recipe, input_size, source, locked=locked)
+            stack = build_stack(recipe.stack, layers_input(recipe, input_size, source), locked=locked)
+            return build_attentive(recipe, stack, source)
         case _:
             assert_never(recipe)
 
 
 def build_stack(recipe: config.Stack, input_size: int, *, locked: bool) -> Stack:
-    """Layers of one cell."""
-    if recipe.recurrent_dropout and isinstance(recipe.cell, config.GRU):
+    """Layers of one cell in a chain, whatever `recipe.connections` says."""
+    layers = _layers(recipe, [input_size, *recipe.sizes[:-1]])
+    return Stack(layers, between=recipe.between_dropout, after=recipe.output_dropout, locked=locked)
+
+
+def build_connected(recipe: config.Stack, connections: Connections, input_size: int, *, locked: bool) -> ConnectedStack:
+    """Layers of one cell with connections that skip some."""
+    if connections == "melis" and len(set(recipe.sizes)) > 1:
+        raise UserError(
+            f'model.core.connections = "melis" adds the layers up, so model.core.sizes must be equal, but they are'
+            f" {list(recipe.sizes)}"
+        )
+    layers = _layers(recipe, input_sizes(connections, input_size, recipe.sizes))
+    return ConnectedStack(
+        layers, connections, between=recipe.between_dropout, after=recipe.output_dropout, locked=locked
+    )
+
+
+def build_bidirectional(recipe: config.Bidirectional, input_size: int, *, locked: bool) -> Bidirectional:
+    """Layers of one cell in both directions; each direction has the sizes of the recipe."""
+    inputs = [input_size, *(2 * size for size in recipe.sizes[:-1])]
+    return Bidirectional(
+        _layers(recipe, inputs),
+        _layers(recipe, inputs),
+        between=recipe.between_dropout,
+        after=recipe.output_dropout,
+        locked=locked,
+    )
+
+
+def _layers(recipe: config.Stack | config.Bidirectional, inputs: list[int]) -> list[Layer]:
+    return [build_layer(recipe, below, size) for below, size in zip(inputs, recipe.sizes, strict=True)]
+
+
+def build_layer(recipe: config.Stack | config.Bidirectional, below: int, size: int) -> Layer:
+    """One layer of width `size` that reads vectors of width `below`."""
+    cell = build_cell(recipe.cell)
+    if recipe.recurrent_dropout and cell.masks is None:
         raise UserError(
             "model.core.recurrent_dropout masks the output in the products only, which the GRU's h' = z h + (1 - z) n"
             " does not allow; use model.core.weight_drop, or the cell lstm or elman"
         )
-    layers = [build_layer(recipe, below, size) for below, size in pairwise([input_size, *recipe.sizes])]
-    return Stack(layers, between=recipe.between_dropout, after=recipe.output_dropout, locked=locked)
-
-
-def build_layer(recipe: config.Stack, below: int, size: int) -> Layer:
-    """One of its layers, of width `size` upon one of width `below`."""
     return Layer(
-        build_cell(recipe.cell),
+        cell,
         below,
         size,
         biases=recipe.biases,
@@ -88,50 +137,3 @@ def build_layer(recipe: config.Stack, below: int, size: int) -> Layer:
         weight_drop=recipe.weight_drop,
         recurrent_dropout=recipe.recurrent_dropout,
     )
-
-
-def build_attentive(
-    recipe: config.Attentive, input_size: int, source: config.Reader | None, *, locked: bool
-) -> AttentiveCore:
-    """A stack that looks at what `source` reads."""
-    if source is None:
-        raise UserError(
-            'model.core.kind = "attentive" looks at a source, but there is no model.source; describe what reads it,'
-            " such as source = { stack = { sizes = [200] } }"
-        )
-    memory = memory_size(source)
-    size = recipe.size or recipe.stack.sizes[-1]
-    stack = build_stack(recipe.stack, input_size + fed_size(recipe.feed, memory, size), locked=locked)
-    query = recipe.stack.sizes[-1]
-    if recipe.score == "dot" and query != memory:
-        raise UserError(
-            f'model.core.score = "dot" needs a decoder as wide as the memory, but the last of model.core.stack.sizes is'
-            f" {query} and the source is read into {memory} (both directions together); make them equal, or use"
-            ' "general"'
-        )
-    attention: dict[str, Callable[[], Attention]] = {
-        "dot": Dot,
-        "general": lambda: General(query, memory),
-        "additive": lambda: Additive(query, memory, recipe.score_size or size),
-    }
-    return AttentiveCore(stack, attention[recipe.score](), memory, size, feed=recipe.feed, after=recipe.output_dropout)
-
-
-def memory_size(source: config.Reader) -> int:
-    """How wide the memory of a source is."""
-    return (2 if source.bidirectional else 1) * source.stack.sizes[-1]
-
-
-def build_cell(recipe: config.Elman | config.LSTM | config.GRU) -> Cell:
-    """The equations."""
-    match recipe:
-        case config.Elman(nonlinearity=nonlinearity):
-            return elman(nonlinearity)
-        case config.LSTM(forget_gate=False, peepholes=True):
-            raise UserError("model.core.cell: peepholes need the forget gate; set forget_gate = true")
-        case config.LSTM(forget_gate=forget_gate, peepholes=peepholes):
-            return PEEPHOLE_LSTM if peepholes else LSTM if forget_gate else LSTM_1997
-        case config.GRU(reset=reset):
-            return GRU_RESET_BEFORE if reset == "before" else GRU_RESET_AFTER
-        case _:
-            assert_never(recipe)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from elman.data.corpus import Split
-from elman.data.windows import EvaluationWindows
 from elman.errors import UserError
 from elman.evaluation.figures import average_probabilities
 from elman.evaluation.ngram import KneserNey
+from elman.evaluation.open_vocabulary import reading
 from elman.evaluation.perplexity import token_log_probs
 from elman.run import Run
 
@@ -25,7 +25,7 @@ def ensemble_log_probs(
 
     Args:
         runs: models with one vocabulary.
-        split: the text.
+        split: the text (`Run.split`).
         ngram: the order of a Kneser-Ney model of the first run's training text that joins them; None: none.
         weights: one for each member, the n-gram last; None: equal.
         streams: columns read side by side.
@@ -47,8 +47,7 @@ def ensemble_log_probs(
 
 def run_log_probs(run: Run, split: Split, streams: int = 1, skip_first: bool = False) -> np.ndarray:
     """The log-probability (nats) of every token of a split under a run, [n] float32."""
-    windows = EvaluationWindows(split.tokens, run.first, streams=streams, skip_first=skip_first)
-    return token_log_probs(run.model, windows)
+    return token_log_probs(*reading(run.model, split, run.first, streams=streams, skip_first=skip_first))
 
 
 def require_one_vocabulary(runs: Sequence[Run]) -> None:

@@ -15,7 +15,7 @@ from elman.errors import UserError
 from elman.learning.bptt import bptt, state_before
 from elman.learning.constraint import build_constraint
 from elman.learning.optimisers import build_optimiser, clip_gradients
-from elman.tasks.choose import open_task
+from elman.tasks.choose import open_task, source_of
 
 
 def estimate(
@@ -35,13 +35,13 @@ def estimate(
         UserError: no data, or the recipe does not fit it.
 
     """
-    source = data if data is not None else recipe.data.corpus
+    source = data if data is not None else source_of(recipe)
     if source is None:
-        raise UserError("no data to measure on: give --data, or a recipe with data.corpus")
+        raise UserError("no data to measure on: give --data, or a recipe with data.corpus or data.grammar")
     training = recipe.training
     task = open_task(recipe, str(source))
     torch.manual_seed(recipe.seed)
-    model = build_model(recipe.model, len(task.inputs), task.counts, task.num_source).to(device).train()
+    model = build_model(recipe.model, len(task.inputs), task.counts, task.words, task.num_source).to(device).train()
     windows = task.windows(training.window.max_extra)
     spans = windows.spans(0)
     parameters = list(model.parameters())

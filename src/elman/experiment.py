@@ -15,6 +15,7 @@ from elman.build import build_model
 from elman.data.catalog import is_known
 from elman.data.corpus import Corpus
 from elman.device import processor_name
+from elman.encoders.characters import Characters
 from elman.encoders.lookup import Lookup
 from elman.errors import UserError
 from elman.files import write_atomic
@@ -23,8 +24,8 @@ from elman.learning.watching import Outcome, Watcher
 from elman.model import LanguageModel
 from elman.output.clusters import by_similarity
 from elman.output.tree import Tree
-from elman.run import data_facts
-from elman.tasks.choose import open_task
+from elman.run import data_facts, text_source
+from elman.tasks.choose import open_task, source_of
 from elman.tasks.task import Task, write_json
 from elman.tasks.words import Words
 
@@ -58,15 +59,15 @@ class Experiment:
     ) -> None:
         self.recipe, self.out, self.device, self.resume = recipe, out, torch.device(device), resume
         _require_place(out, recipe, resume)
-        source = data if data is not None else data_facts(out)["source"] if resume else recipe.data.corpus
+        source = data if data is not None else text_source(out, recipe) if resume else source_of(recipe)
         if source is None:
-            raise UserError("no data to train on: give --data, or a recipe with data.corpus")
+            raise UserError("no data to train on: give --data, or a recipe with data.corpus or data.grammar")
         self.task: Task = open_task(recipe, _from_anywhere(str(source)), progress)
         if resume:
             _require_same_data(out, self.task)
         torch.manual_seed(recipe.seed)
         self.model: LanguageModel = build_model(
-            recipe.model, len(self.task.inputs), self.task.counts, self.task.num_source
+            recipe.model, len(self.task.inputs), self.task.counts, self.task.words, self.task.num_source
         )
         if init is not None and not resume:
             self.task.start_from(self.model, init)
@@ -132,8 +133,9 @@ def _cluster_by_similarity(recipe: object, model: LanguageModel, init: Path | No
         )
     tree, encoder = model.output.choice, model.encoder
     assert isinstance(tree, Tree)
-    assert isinstance(encoder, Lookup)
-    tree.arrange(by_similarity(encoder.weight.detach().numpy(), len(tree.cluster_weight)))
+    assert isinstance(encoder, Lookup | Characters)
+    vectors = encoder.weight if isinstance(encoder, Lookup) else encoder.encode_words(encoder.words)
+    tree.arrange(by_similarity(vectors.detach().numpy(), len(tree.cluster_weight)))
 
 
 def environment(device: torch.device) -> dict[str, Any]:

@@ -10,9 +10,14 @@ from elman import config
 from elman.cells.cell import Cell
 from elman.cores.attentive import AttentiveCore
 from elman.cores.blocks import candidate_gate
+from elman.cores.connected import ConnectedStack
+from elman.cores.jordan import Jordan
+from elman.cores.reservoir import Reservoir
 from elman.cores.stack import Layer, Stack
 from elman.cores.window import FeedForwardWindow
+from elman.encoders.characters import Characters
 from elman.encoders.frames import Frames
+from elman.encoders.highway import Highway
 from elman.encoders.lookup import Lookup
 from elman.model import LanguageModel
 from elman.output.contexts import Mixture
@@ -45,20 +50,30 @@ def fill(tensor: Tensor, rule: config.Init, fan: int) -> None:
 def initialise(model: LanguageModel, rules: config.Initialisation) -> None:
     """Fill every parameter of `model` in a fixed order, from torch's global random state."""
     encoder, core, output = model.encoder, model.core, model.output
-    assert isinstance(encoder, Lookup | Frames)
-    fill(encoder.weight, rules.embedding, encoder.size)
+    match encoder:
+        case Lookup() | Frames():
+            fill(encoder.weight, rules.embedding, encoder.size)
+        case Characters():
+            _initialise_characters(encoder, rules)
     match core:
-        case Stack():
+        case Stack() | ConnectedStack():
             for layer in core.layers:
                 assert isinstance(layer, Layer)
-                _initialise_layer(layer, rules)
+                initialise_layer(layer, rules)
+        case Jordan():
+            size = len(core.bias)
+            fill(core.weight_ih, rules.input, size)
+            fill(core.weight_ch, rules.input, size)
+            fill(core.bias, rules.bias, size)
+        case Reservoir():
+            core.draw()
         case FeedForwardWindow():
             fill(core.hidden.weight, rules.input, core.hidden.weight.shape[1])
             fill(core.hidden.bias, config.Zeros(), 1)
         case AttentiveCore():
             for layer in core.stack.layers:
                 assert isinstance(layer, Layer)
-                _initialise_layer(layer, rules)
+                initialise_layer(layer, rules)
             for parameter in (*core.attention.parameters(), core.combine.weight):
                 fill(parameter, rules.input, parameter.shape[-1])
     if isinstance(output.contexts, Mixture):
@@ -66,7 +81,9 @@ def initialise(model: LanguageModel, rules: config.Initialisation) -> None:
             for parameter in linear.parameters():
                 fill(parameter, rules.contexts, linear.in_features)  # type: ignore[arg-type]
     for parameter in output.choice.parameters():
-        if parameter.ndim > 1 and parameter is not encoder.weight:  # vectors begin as the choice has set them
+        if parameter.ndim > 1 and not (
+            isinstance(encoder, Lookup) and parameter is encoder.weight
+        ):  # vectors begin as the choice has set them
             fill(parameter, rules.output, parameter.shape[1])
     if isinstance(model, SequenceToSequence):
         _initialise_reader(model, rules)
@@ -79,13 +96,25 @@ def _initialise_reader(model: SequenceToSequence, rules: config.Initialisation) 
         fill(reader.encoder.weight, rules.embedding, reader.encoder.size)
     for layer in reader.modules():
         if isinstance(layer, Layer):
-            _initialise_layer(layer, rules)
+            initialise_layer(layer, rules)
     if model.bridge is not None:
         for parameter in model.bridge.parameters():
             fill(parameter, rules.input if parameter.ndim > 1 else config.Zeros(), parameter.shape[-1])
 
 
-def _initialise_layer(layer: Layer, rules: config.Initialisation) -> None:
+def _initialise_characters(encoder: Characters, rules: config.Initialisation) -> None:
+    """Filters and highways as inputs of a layer; biases stay as they are made, the gate's at -2."""
+    fill(encoder.weight, rules.embedding, encoder.weight.shape[1])
+    for weight in encoder.filters:
+        fill(weight, rules.input, weight.shape[1])
+    for highway in encoder.highways:
+        assert isinstance(highway, Highway)
+        for half in highway.weight.chunk(2):
+            fill(half, rules.input, encoder.size)
+
+
+def initialise_layer(layer: Layer, rules: config.Initialisation) -> None:
+    """Fill the parameters of one layer."""
     size = layer.hidden_size
     for gate in torch.split(layer.weight_ih, size):
         fill(gate, rules.input, size)
@@ -95,13 +124,23 @@ def _initialise_layer(layer: Layer, rules: config.Initialisation) -> None:
     for vector in (layer.bias_ih, layer.bias_hh, layer.peephole):
         if vector is not None:
             fill(vector, rules.bias, size)
-    if rules.forget_bias is not None and layer.bias_ih is not None and has_forget_gate(layer.cell):
-        with torch.no_grad():
-            layer.bias_ih[size : 2 * size] = rules.forget_bias
-            if layer.bias_hh is not None:
-                layer.bias_hh[size : 2 * size] = 0.0
+    for matrix in layer.extra or ():
+        fill(matrix, rules.input, matrix.shape[1])
+    if rules.forget_bias is not None:
+        _open_for_the_past(layer, rules.forget_bias)
+
+
+@torch.no_grad()
+def _open_for_the_past(layer: Layer, bias: float) -> None:
+    """Let the biases of each gate that keeps the old state add up to `bias`, or minus it where shut means keep."""
+    for block, sign in layer.cell.keeps:
+        rows = slice(block * layer.hidden_size, (block + 1) * layer.hidden_size)
+        left = sign * bias
+        for vector in (layer.bias_ih, layer.bias_hh):
+            if vector is not None and rows.start < len(vector):
+                vector[rows], left = left, 0.0
 
 
 def has_forget_gate(cell: Cell) -> bool:
-    """Whether block 1 of the gates is an LSTM's forget gate."""
-    return cell.gates == 4
+    """Whether a gate decides what stays of the old state, and may be told so by `forget_bias`; a GRU's is not."""
+    return bool(cell.keeps)

@@ -1,9 +1,12 @@
 """A model of sequences of symbols or of frames of notes: encoder, recurrent core, output layer."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
 from elman.cores.core import RecurrentCore, Trace
+from elman.encoders.characters import Characters
 from elman.encoders.encoder import TokenEncoder
 from elman.output.layer import OutputLayer
 from elman.state import State
@@ -29,6 +32,16 @@ class LanguageModel(nn.Module):
     def __init__(self, encoder: TokenEncoder, core: RecurrentCore, output: OutputLayer) -> None:
         super().__init__()
         self.encoder, self.core, self.output = encoder, core, output
+
+    def knowing(self, words: Sequence[str]) -> "LanguageModel":
+        """The same model, its parameters shared, that reads symbol V + i as the i-th of `words`.
+
+        It goes on predicting the V symbols of its vocabulary. Its encoder must read spelling.
+        """
+        assert isinstance(self.encoder, Characters), "only an encoder of spelling knows other words"
+        wider = LanguageModel(self.encoder.knowing(words), self.core, self.output)
+        wider.training = self.training
+        return wider
 
     def begin(self, batch: int) -> State:
         """The state of `batch` sequences that have not begun."""

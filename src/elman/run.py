@@ -11,8 +11,10 @@ import torch
 from torch import Tensor
 
 from elman.build import build_model
-from elman.config import Recipe, load_recipe
-from elman.data.corpus import Corpus, encode_lines, open_corpus
+from elman.config import Characters, Recipe, load_recipe
+from elman.data.corpus import Corpus, Split, encode_lines, open_corpus
+from elman.data.grammar.text import grammar_folder
+from elman.data.lexicon import spelled_sentences, spelled_split
 from elman.data.pair_symbols import PairSymbols
 from elman.data.pitches import Pitches
 from elman.data.vocabulary import Vocabulary
@@ -85,19 +87,42 @@ class Run:
 
     def corpus(self, data: str | Path | None = None, **options: Any) -> Corpus:
         """The run's corpus, or another one encoded with the run's vocabulary."""
-        source = self.facts["source"] if data is None else data
+        source = text_source(self.path, self.recipe) if data is None else data
         return open_corpus(source, self.recipe.data.text, vocabulary=self.vocabulary, **options)
+
+    @property
+    def reads_spelling(self) -> bool:
+        """Whether words beyond the vocabulary have vectors of their own."""
+        return isinstance(self.recipe.model.encoder, Characters)
+
+    def split(self, corpus: Corpus, name: str) -> Split:
+        """A split to evaluate: where the model reads spelling, with its unknown words told apart."""
+        return spelled_split(corpus, name) if self.reads_spelling else corpus.split(name)
 
     def encode(self, text: str) -> list[int]:
         """The ids of a piece of text, without an `<eos>` at its end; unknown words become `<unk>`."""
-        sentences = encode_lines(text.splitlines() or [""], self.vocabulary, self.recipe.data.text)
-        ids = [int(symbol) for _, sentence in sentences for symbol in sentence]
-        return ids[:-1] if ids and ids[-1] == self.vocabulary.eos else ids
+        return self.read(text, known_only=True)[1]
+
+    def read(self, text: str, *, known_only: bool = False) -> tuple[LanguageModel, list[int]]:
+        """As `encode`, but where the model reads spelling unknown words have ids of their own, which it knows."""
+        options = self.recipe.data.text
+        sentences = list(encode_lines(text.splitlines() or [""], self.vocabulary, options))
+        parts, unknown = [ids.astype(np.int64) for _, ids in sentences], list[str]()
+        if self.reads_spelling and not known_only:
+            parts, unknown = spelled_sentences((words for words, _ in sentences), self.vocabulary, options)
+        ids = [int(symbol) for part in parts for symbol in part]
+        ids = ids[:-1] if ids and ids[-1] == self.vocabulary.eos else ids
+        return (self.model.knowing(unknown) if unknown else self.model), ids
 
     def score(self, lines: Sequence[str], *, document: bool = False) -> Iterator[tuple[list[str], np.ndarray]]:
         """The tokens of every sentence, and their log-probabilities (nats)."""
         score = score_document if document else score_sentences
-        return self.score_by(lines, lambda sentences: score(self.model, sentences, self.first))
+        if not self.reads_spelling:
+            return self.score_by(lines, lambda sentences: score(self.model, sentences, self.first))
+        words = [words for words, _ in encode_lines(lines, self.vocabulary, self.recipe.data.text)]
+        inputs, unknown = spelled_sentences(words, self.vocabulary, self.recipe.data.text)
+        model = self.model.knowing(unknown)
+        return self.score_by(lines, lambda sentences: score(model, sentences, self.first, inputs=inputs))
 
     def score_by(
         self, lines: Sequence[str], score: Callable[[list[np.ndarray]], Iterator[Scores]]
@@ -112,12 +137,16 @@ class Run:
 
     def step(self, word: str, state: State) -> tuple[Tensor, State]:
         """Read one word; the log-probabilities [V] of the next and the state after it."""
-        log_probs, state = read(self.model, [int(self.vocabulary.encode([word])[0])], state)
+        model, ids = self.model, [int(self.vocabulary.encode([word])[0])]
+        if self.reads_spelling and word not in self.vocabulary.ids:
+            model, ids = self.model.knowing([word]), [len(self.vocabulary)]
+        log_probs, state = read(model, ids, state)
         return log_probs.squeeze(0), state
 
     def next_words(self, prompt: str, k: int = 10) -> list[tuple[str, float]]:
         """The k most probable words to follow `prompt`, with their probabilities."""
-        log_probs, _ = read(self.model, [self.first, *self.encode(prompt)], self.begin())
+        model, ids = self.read(prompt)
+        log_probs, _ = read(model, [self.first, *ids], self.begin())
         best = log_probs.squeeze(0).topk(min(k, len(self.vocabulary)))
         words = self.vocabulary.decode(best.indices.tolist())
         return list(zip(words, best.values.exp().tolist(), strict=True))
@@ -125,9 +154,10 @@ class Run:
     def words(self, prompt: str = "", *, count: int, seed: int = 0, sampling: Sampling | None = None) -> list[str]:
         """Draw `count` words to follow `prompt`."""
         generator = torch.Generator(self.device).manual_seed(seed)
+        model, ids = self.read(prompt)
         stream = generate(
-            self.model,
-            [self.first, *self.encode(prompt)],
+            model,
+            [self.first, *ids],
             self.begin(),
             sampling or Sampling(forbidden=self.unspeakable),
             generator,
@@ -176,6 +206,19 @@ def data_facts(folder: Path) -> dict[str, Any]:
     return facts
 
 
+def text_source(folder: Path, recipe: Recipe) -> str:
+    """Where a run's data is; the text of a grammar that is no longer in the cache is made again.
+
+    Raises:
+        UserError: data.json is missing or damaged, or the grammar cannot be read.
+
+    """
+    source = str(data_facts(folder)["source"])
+    if recipe.data.grammar is not None and not Path(source).exists():
+        return str(grammar_folder(recipe.data.grammar))
+    return source
+
+
 def load_model(
     path: Path, recipe: Recipe, vocabulary: Vocabulary | Pitches | PairSymbols, device: torch.device
 ) -> tuple[LanguageModel, dict[str, Any]]:
@@ -201,8 +244,12 @@ def load_model(
     return model.eval(), facts
 
 
-def _of_words(inputs: Vocabulary | Pitches | PairSymbols) -> tuple[tuple[int, ...] | None, int | None]:
-    """The counts of the words that are chosen from, and how many words sources have."""
+def _of_words(
+    inputs: Vocabulary | Pitches | PairSymbols,
+) -> tuple[tuple[int, ...] | None, tuple[str, ...] | None, int | None]:
+    """The counts and the spelling of the words that are chosen from, and how many words sources have."""
+    if isinstance(inputs, Pitches):
+        return None, None, None
     if isinstance(inputs, PairSymbols):
-        return inputs.target.counts, len(inputs.source)
-    return (inputs.counts if isinstance(inputs, Vocabulary) else None), None
+        return inputs.target.counts, inputs.target.words, len(inputs.source)
+    return inputs.counts, inputs.words, None

@@ -8,6 +8,7 @@ import small
 from elman.cells.cell import Weights, unroll
 from elman.cells.gru import step_reset_after, step_reset_before
 from elman.cells.lstm import step, step_peephole, step_without_forget_gate
+from elman.cells.mogrifier import mogrifier as mogrifier_cell
 from reference import cells as reference
 
 
@@ -23,6 +24,28 @@ def peephole(weights):
     return weights.peephole.detach().numpy()
 
 
+def array(part):
+    return part.detach().numpy()
+
+
+def highway(weights, depth, blocks, x, s):
+    """`reference.highway` of stacked arrays."""
+    bias, d = (
+        (0 * array(weights.input[:, 0]) if weights.input_bias is None else array(weights.input_bias)),
+        (0 * array(weights.hidden[:, 0]) if weights.hidden_bias is None else array(weights.hidden_bias)),
+    )
+    recurrent = list(zip(np.split(array(weights.hidden), depth * blocks), np.split(d, depth * blocks), strict=True))
+    levels = [recurrent[level * blocks : (level + 1) * blocks] for level in range(depth)]
+    return (reference.highway(np.split(array(weights.input), blocks), np.split(bias, blocks), levels, x, s),)
+
+
+def mogrifier(weights, rank, lstm, x, h, c):
+    matrices = [array(matrix) for matrix in weights.extra]
+    if rank:
+        matrices = [left @ right for left, right in zip(matrices[::2], matrices[1::2], strict=True)]
+    return lstm(*gates(weights), *reference.mogrify(matrices, x, h), c)
+
+
 TRANSCRIPTIONS = {
     "elman-tanh": lambda w, x, h: (reference.elman(*gates(w), x, h),),
     "elman-sigmoid": lambda w, x, h: (reference.elman(*gates(w), x, h, reference.sigm),),
@@ -32,6 +55,15 @@ TRANSCRIPTIONS = {
     "lstm-peephole": lambda w, x, h, c: reference.peephole_lstm(*gates(w), *peephole(w), x, h, c),
     "gru-before": lambda w, x, h: (reference.gru_reset_before(*gates(w), x, h),),
     "gru-after": lambda w, x, h: (reference.gru_reset_after(*gates(w), x, h),),
+    "lstm-coupled": lambda w, x, h, c: reference.coupled_lstm(*gates(w), x, h, c),
+    "lstm-capped": lambda w, x, h, c: reference.capped_lstm(*gates(w), x, h, c),
+    "rung-forget": lambda w, x, y, c: reference.rung_forget(*gates(w), x, y, c),
+    "rung-input": lambda w, x, y, c: reference.rung_input(*gates(w), x, y, c),
+    "highway-1": lambda w, x, s: highway(w, 1, 2, x, s),
+    "highway-3": lambda w, x, s: highway(w, 3, 2, x, s),
+    "highway-2-carry": lambda w, x, s: highway(w, 2, 3, x, s),
+    "mogrifier-5": lambda w, x, h, c: mogrifier(w, None, reference.lstm, x, h, c),
+    "mogrifier-4-low-rank": lambda w, x, h, c: mogrifier(w, 2, reference.capped_lstm, x, h, c),
 }
 
 
@@ -113,6 +145,47 @@ def test_gru_variants_agree(agreement):
             w.hidden[8:] = w.hidden[8:].diag().diag()
             w.hidden_bias[8:] = 0.0
     torch.testing.assert_close(step_reset_before(w, x, state), step_reset_after(w, x, state))
+
+
+@pytest.mark.parametrize("name", small.CELLS)
+def test_the_gradients_are_those_of_the_equations(name):
+    """By finite differences, through three steps, to the weights, the inputs and the state."""
+    cell = small.CELLS[name]
+    w = small.weights(cell, inputs=2, size=3, peepholes=name == "lstm-peephole")
+    xs, state = torch.randn(3, 2, 2, dtype=torch.float64, requires_grad=True), small.state(cell, size=3)
+    flat = [part for part in (*w[:5], *(w.extra or ())) if part is not None]
+    run = cell.sequence or (lambda *given: unroll(cell.step, *given))
+
+    def through(xs, *given):
+        parts = iter(given)
+        arrays = [None if part is None else next(parts) for part in w[:5]]
+        extra = None if w.extra is None else tuple(next(parts) for _ in w.extra)
+        outputs, after = run(Weights(*arrays, extra), xs, tuple(parts))
+        return outputs, *after
+
+    assert torch.autograd.gradcheck(through, (xs, *flat, *state), fast_mode=True)
+
+
+def test_rungs_lead_to_the_lstm():
+    """An output gate that is open, and an input gate that is open, make a rung of the one below."""
+    w, x = small.weights(small.CELLS["lstm"]), torch.randn(2, 3, dtype=torch.float64)
+    state = small.state(small.CELLS["lstm"])
+    with torch.no_grad():
+        w.input_bias[12:] = 100.0
+    without = Weights(*(part[:12] for part in w[:4]))
+    torch.testing.assert_close(small.CELLS["rung-input"].step(without, x, state), step(w, x, state))
+    with torch.no_grad():
+        without.input_bias[:4] = 100.0
+    least = Weights(*(part[4:] for part in without[:4]))
+    torch.testing.assert_close(
+        small.CELLS["rung-forget"].step(least, x, state), small.CELLS["rung-input"].step(without, x, state)
+    )
+
+
+def test_a_mogrifier_of_no_rounds_is_the_lstm():
+    w, x = small.weights(small.CELLS["lstm"]), torch.randn(2, 3, dtype=torch.float64)
+    state = small.state(small.CELLS["lstm"])
+    torch.testing.assert_close(mogrifier_cell(0, None, step).step(w, x, state), step(w, x, state))
 
 
 def test_lstm_forms_agree_where_they_must():

@@ -16,7 +16,7 @@ from elman.errors import UserError
 from elman.experiment import Experiment
 from elman.learning import checkpoint
 from elman.learning.averaging import Average
-from elman.learning.constraint import ConstrainedCore, Constraint, build_constraint
+from elman.learning.constraint import ConstrainedCore, Constraint, build_constraint, journal_spectrum
 from elman.learning.projections.subspace import BySubspace
 from elman.learning.watching import Outcome
 from elman.run import load
@@ -205,6 +205,15 @@ def test_what_does_not_fit_is_said_in_one_line():
     core = build_core(config.Stack(sizes=(4,), cell=config.Elman()), 3, locked=True)
     with pytest.raises(UserError, match=r"give training\.constraint\.bound, below 1"):
         build_constraint(training, core)
+    for cell, name in (
+        (config.Highway(), "highway"),
+        (config.Ladder(), "rung-forget"),
+        (config.Mogrifier(), "mogrifier"),
+    ):
+        other = build_core(config.Stack(sizes=(4,), cell=cell), 3, locked=True)
+        with pytest.raises(UserError, match=f"all that drives the cell {name}; use elman, lstm or gru"):
+            build_constraint(training, other)
+        assert journal_spectrum(other) == {}
     with pytest.raises(UserError, match=r"training\.constraint\.delta"):
         toy.recipe(constraint={"kind": "spectral", "delta": 2.0})
     bounded = config.Training(epochs=1, optimiser=config.SGD(lr=1.0), constraint=config.Spectral(bound=0.9))

@@ -69,5 +69,5 @@ def test_a_window_model_is_told():
     model = build_model(config.Model(encoder=config.Lookup(size=3), core=config.FeedForward(width=2, size=4)), 5)
     with pytest.raises(UserError, match=r"training\.penalties\.stability needs recurrent layers"):
         IncrementalPenalty(1.0, 0.1)(model)
-    with pytest.raises(UserError, match="feed-forward window"):
+    with pytest.raises(UserError, match=r"layers in a chain: it needs a model of model\.core\.kind"):
         certify(model, 5)

@@ -72,3 +72,61 @@ def gru_survey(r, z, n, x, h):
 def window(W, d, words):
     """Bengio et al. 2003, eq. 1: tanh(d + H x), x the concatenated word vectors, oldest first."""
     return np.tanh(d + np.concatenate(words, axis=-1) @ W.T)
+
+
+def coupled_lstm(f, g, o, x, h, c):
+    """Greff et al. 2017, CIFG: the input gate is what the forget gate leaves."""
+    forget = sigm(f(x, h))
+    c_t = forget * c + (1 - forget) * np.tanh(g(x, h))
+    return sigm(o(x, h)) * np.tanh(c_t), c_t
+
+
+def capped_lstm(i, f, g, o, x, h, c):
+    """Melis, Dyer & Blunsom 2018: no more is let in than was forgotten."""
+    forget = sigm(f(x, h))
+    c_t = forget * c + np.minimum(sigm(i(x, h)), 1 - forget) * np.tanh(g(x, h))
+    return sigm(o(x, h)) * np.tanh(c_t), c_t
+
+
+def rung_forget(f, g, x, y, c):
+    """The survey's first gate on what is remembered, Elman's candidate added; y is what the network shows."""
+    c_t = c * sigm(f(x, y)) + np.tanh(g(x, y))
+    return np.tanh(c_t), c_t
+
+
+def rung_input(i, f, g, x, y, c):
+    """And a gate on what is let in."""
+    c_t = c * sigm(f(x, y)) + sigm(i(x, y)) * np.tanh(g(x, y))
+    return np.tanh(c_t), c_t
+
+
+def highway(W, b, levels, x, s):
+    """Zilly et al. 2017, eqs 6-9. W, b: of the input, one for each of h, t (and c); levels: the same of R, a level."""
+    for number, level in enumerate(levels):
+        z = [s @ R.T + d for R, d in level]
+        if number == 0:
+            z = [from_s + x @ W_x.T + b_x for from_s, W_x, b_x in zip(z, W, b, strict=True)]
+        h, t = np.tanh(z[0]), sigm(z[1])
+        carry = sigm(z[2]) if len(z) == 3 else 1 - t
+        s = h * t + s * carry
+    return s
+
+
+def mogrify(matrices, x, h):
+    """Melis, Kocisky & Blunsom 2020, eqs 1-2: Q_1, R_2, Q_3, ..."""
+    for number, matrix in enumerate(matrices, start=1):
+        if number % 2 == 1:
+            x = 2 * sigm(h @ matrix.T) * x
+        else:
+            h = 2 * sigm(x @ matrix.T) * h
+    return x, h
+
+
+def jordan(W, W_c, b, x, context, f=np.tanh):
+    """Jordan 1986: the context enters the hidden layer."""
+    return f(x @ W.T + context @ W_c.T + b)
+
+
+def reservoir(W_in, W, b, leak, x, s):
+    """Jaeger et al. 2007: leaky integrator units."""
+    return (1 - leak) * s + leak * np.tanh(x @ W_in.T + s @ W.T + b)

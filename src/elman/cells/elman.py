@@ -24,4 +24,4 @@ def elman(nonlinearity: str = "tanh") -> Cell:
         w = weights
         return (f(linear(x, w.input, w.input_bias) + linear(h, w.hidden, w.hidden_bias)),)
 
-    return Cell(gates=1, slots=1, step=step)
+    return Cell(gates=1, slots=1, step=step, name="elman")

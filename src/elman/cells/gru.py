@@ -34,5 +34,21 @@ def step_reset_after(weights: Weights, x: Tensor, state: LayerState) -> LayerSta
     return (z * h + (1 - z) * n,)
 
 
-GRU_RESET_BEFORE = Cell(gates=3, slots=1, step=step_reset_before, sequence=kernel.gru_reset_before)
-GRU_RESET_AFTER = Cell(gates=3, slots=1, step=step_reset_after, sequence=kernel.gru_reset_after)
+GRU_RESET_BEFORE = Cell(
+    gates=3,
+    slots=1,
+    step=step_reset_before,
+    sequence=kernel.gru_reset_before,
+    name="gru-before",
+    candidate=2,
+    masks=None,
+)
+GRU_RESET_AFTER = Cell(
+    gates=3,
+    slots=1,
+    step=step_reset_after,
+    sequence=kernel.gru_reset_after,
+    name="gru-after",
+    candidate=2,
+    masks=None,
+)

@@ -39,6 +39,6 @@ def step_without_forget_gate(weights: Weights, x: Tensor, state: LayerState) -> 
     return o.sigmoid() * c.tanh(), c
 
 
-LSTM = Cell(gates=4, slots=2, step=step, sequence=kernel.lstm)
-PEEPHOLE_LSTM = Cell(gates=4, slots=2, step=step_peephole)
-LSTM_1997 = Cell(gates=3, slots=2, step=step_without_forget_gate)
+LSTM = Cell(gates=4, slots=2, step=step, sequence=kernel.lstm, name="lstm", candidate=2, keeps=((1, 1),))
+PEEPHOLE_LSTM = Cell(gates=4, slots=2, step=step_peephole, name="lstm-peephole", candidate=2, keeps=((1, 1),))
+LSTM_1997 = Cell(gates=3, slots=2, step=step_without_forget_gate, name="lstm-1997", candidate=1)

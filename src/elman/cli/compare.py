@@ -35,7 +35,8 @@ def run(args: argparse.Namespace) -> int:
     options.at_least(1, "--streams", args.streams)
     runs = [load(folder, device) for folder in (args.a, args.b)]
     require_one_vocabulary(runs)
-    split = runs[0].corpus(args.data).split(args.split)
+    corpus = runs[0].corpus(args.data)
+    split = next((one for one in runs if one.reads_spelling), runs[0]).split(corpus, args.split)
     a, b = (run_log_probs(loaded, split, args.streams) for loaded in runs)
     found = compare(a, b)
     if found.tokens < 20:

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elman.cli import adapting, measures, options, show
+from elman.cli import adapting, measures, options, pairs, show
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -32,6 +32,11 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         help="tokens that each column reads, uncounted, before its part (default: 0)",
     )
     parser.add_argument("--skip-first", action="store_true", help="leave out the first token, as published figures do")
+    parser.add_argument(
+        "--unknown-as-unk",
+        action="store_true",
+        help="read unknown words as <unk>, also by a model that reads spelling (--method dynamic and cache do always)",
+    )
     parser.add_argument("--ensemble", action="store_true", help="average the probabilities of the runs")
     parser.add_argument("--ngram", type=int, metavar="N", help="with --ensemble: add a Kneser-Ney model of order N")
     parser.add_argument(
@@ -43,6 +48,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     )
     parser.add_argument("--beam", type=int, metavar="K", help="of a run on pairs: hypotheses kept; 1 is greedy")
     adapting.add_methods(parser)
+    pairs.add(parser)
     options.add_json(parser)
     options.add_machine(parser)
     parser.set_defaults(run=run)
@@ -56,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
     if not args.ensemble and (args.ngram or args.weights):
         raise UserError("--ngram and --weights belong to --ensemble; add it")
     adapting.require_method(args)
+    if args.pairs:
+        return pairs.evaluate(args, device)
     one = _one if args.method == "static" else adapting.evaluate
     rows = [_ensemble(args, device)] if args.ensemble else [one(folder, args, device) for folder in args.folders]
     if args.json:
@@ -90,7 +98,7 @@ def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict
     with show.counting(f"evaluating {folder}") as advance:
         figures = split_figures(
             loaded.model,
-            corpus.split(args.split),
+            corpus.split(args.split) if args.unknown_as_unk else loaded.split(corpus, args.split),
             loaded.first,
             streams=args.streams,
             warm_up=args.warm_up,
@@ -103,8 +111,8 @@ def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict
 def _of_pairs(loaded: "PairRun", args: argparse.Namespace) -> dict[str, Any]:
     import msgspec
 
+    from elman.evaluation.given_source import evaluate_pairs, pair_figures
     from elman.evaluation.output import evaluate_output
-    from elman.evaluation.pairs import evaluate_pairs, pair_figures
 
     if args.warm_up or args.skip_first:
         raise UserError("--warm-up and --skip-first are for text; targets are evaluated whole, each given its source")
@@ -133,7 +141,7 @@ def _ensemble(args: argparse.Namespace, device: "torch.device") -> dict[str, Any
     if args.weights and len(args.weights) != members:
         raise UserError(f"--weights has {len(args.weights)} numbers, but the ensemble has {members} members")
     corpus = runs[0].corpus(args.data)
-    split = corpus.split(args.split)
+    split = next((one for one in runs if one.reads_spelling), runs[0]).split(corpus, args.split)
     log_probs = ensemble_log_probs(runs, split, args.ngram, args.weights, args.streams, args.skip_first)
     names = [str(folder) for folder in args.folders] + ([f"Kneser-Ney {args.ngram}-gram"] if args.ngram else [])
     return {

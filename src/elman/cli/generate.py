@@ -11,6 +11,7 @@ from elman.errors import UserError
 
 if TYPE_CHECKING:
     from elman.data.options import TextOptions
+    from elman.model import LanguageModel
     from elman.run import Run
     from elman.state import State
 
@@ -99,7 +100,7 @@ def write_text(args: argparse.Namespace) -> int:
         stream.score(loaded.encode(prompt))
         model, unread, state = stream.model, stream.unread, stream.state
     else:
-        model, (unread, state) = loaded.model, _beginning(loaded, prompt, args.state)
+        model, unread, state = _beginning(loaded, prompt, args.state, known_only=not tokens)
     generator = torch.Generator(device).manual_seed(args.seed)
     text = loaded.recipe.data.text
     printer = None if args.json else _Printer(text, prompt, raw=args.raw)
@@ -145,13 +146,16 @@ class _Printer:
         sys.stdout.write("\n")
 
 
-def _beginning(loaded: "Run", prompt: str, state_file: Path | None) -> "tuple[list[int], State]":
+def _beginning(
+    loaded: "Run", prompt: str, state_file: Path | None, *, known_only: bool
+) -> "tuple[LanguageModel, list[int], State]":
+    model, ids = loaded.read(prompt, known_only=known_only)  # a state file that keeps them has no spellings
     if state_file is None:
-        return [loaded.first, *loaded.encode(prompt)], loaded.begin()
+        return model, [loaded.first, *ids], loaded.begin()
     from elman.state import rebuild
 
     tensors, facts = states.load(state_file, loaded)
     if "rule" in facts:
         raise UserError(f"{state_file}: saved by a stream that adapts; add --adapt to go on with it")
     leaves = (tensors[str(index)].to(loaded.device) for index in range(len(tensors)))
-    return [*facts["unread"], *loaded.encode(prompt)], rebuild(loaded.begin(), leaves)
+    return model, [*facts["unread"], *ids], rebuild(loaded.begin(), leaves)

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from elman.config.initialisation import Initialisation
-from elman.config.network import Attentive, FeedForward, Frames, Lookup, Reader, Stack
+from elman.config.network import Characters, Core, Frames, Lookup, Reader
 from elman.config.output import Output
 from elman.config.record import Record
 
@@ -14,8 +14,8 @@ class Model(Record, frozen=True):
     `source`: what reads the source of each target, with the core attentive.
     """
 
-    encoder: Lookup | Frames
-    core: Stack | FeedForward | Attentive
+    encoder: Lookup | Characters | Frames
+    core: Core
     output: Output = Output()
     source: Reader | None = None
     initialisation: Initialisation = Initialisation()

@@ -1,10 +1,10 @@
 """What reads symbols and what remembers them: encoders, cells and cores."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
-from elman.config.record import Positive, PositiveFloat, Rate, Record, Tagged
+from elman.config.record import NonNegative, Positive, PositiveFloat, Rate, Record, Tagged
 
 
 class Lookup(Tagged, frozen=True, tag="lookup"):
@@ -14,6 +14,16 @@ class Lookup(Tagged, frozen=True, tag="lookup"):
     dropout: Rate = 0.0
     word_dropout: Rate = 0.0
     scale: PositiveFloat = 1.0
+
+
+class Characters(Tagged, frozen=True, tag="characters"):
+    """Words by their spelling (`encoders/characters.py`): `filters` says how many there are of each of `widths`."""
+
+    size: Positive = 15
+    widths: Annotated[tuple[Positive, ...], Meta(min_length=1)] = (1, 2, 3, 4, 5, 6)
+    filters: Annotated[tuple[Positive, ...], Meta(min_length=1)] = (25, 50, 75, 100, 125, 150)
+    highways: Annotated[int, Meta(ge=0)] = 1
+    dropout: Rate = 0.0
 
 
 class Frames(Tagged, frozen=True, tag="frames"):
@@ -32,10 +42,11 @@ class Elman(Tagged, frozen=True, tag="elman"):
 
 
 class LSTM(Tagged, frozen=True, tag="lstm"):
-    """Long short-term memory (`cells/lstm.py`)."""
+    """Long short-term memory (`cells/lstm.py`); `input_gate` is free, 1 - f, or at most 1 - f (`cells/coupled.py`)."""
 
     forget_gate: bool = True
     peepholes: bool = False
+    input_gate: Literal["free", "coupled", "capped"] = "free"
 
 
 class GRU(Tagged, frozen=True, tag="gru"):
@@ -44,11 +55,36 @@ class GRU(Tagged, frozen=True, tag="gru"):
     reset: Literal["before", "after"] = "after"
 
 
+class Highway(Tagged, frozen=True, tag="highway"):
+    """Recurrent highway network (`cells/highway.py`); `coupled`: the carry gate is 1 minus the transform gate."""
+
+    depth: Positive = 5
+    coupled: bool = True
+
+
+class Mogrifier(Tagged, frozen=True, tag="mogrifier"):
+    """An LSTM whose x and h gate each other first (`cells/mogrifier.py`); without `rank` by full matrices."""
+
+    rounds: Annotated[int, Meta(ge=0)] = 5
+    rank: Positive | None = None
+    input_gate: Literal["free", "capped"] = "free"
+
+
+class Ladder(Tagged, frozen=True, tag="ladder"):
+    """A rung between Elman's network and the LSTM (`cells/ladder.py`); the rung of the output gate is the LSTM."""
+
+    rung: Literal["forget", "input", "output"] = "forget"
+
+
+Cell: TypeAlias = Elman | LSTM | GRU | Highway | Mogrifier | Ladder
+
+
 class Stack(Tagged, frozen=True, tag="stack"):
-    """Layers of one cell (`cores/stack.py`)."""
+    """Layers of one cell (`cores/stack.py`), in a chain or with connections that skip layers (`cores/connected.py`)."""
 
     sizes: Annotated[tuple[Positive, ...], Meta(min_length=1)]
-    cell: Elman | LSTM | GRU = LSTM()
+    cell: Cell = LSTM()
+    connections: Literal["chain", "graves", "melis"] = "chain"
     biases: Literal[0, 1, 2] = 2
     weight_drop: Rate = 0.0
     recurrent_dropout: Rate = 0.0
@@ -90,3 +126,40 @@ class Reader(Record, frozen=True):
     encoder: Lookup | None = None
     bidirectional: bool = True
     start: Literal["copy", "bridge"] = "copy"
+
+
+class Jordan(Tagged, frozen=True, tag="jordan"):
+    """Jordan's network (`cores/jordan.py`); `feedback`: the model's own output, or the true target."""
+
+    size: Positive
+    feedback: Literal["output", "target"] = "output"
+    nonlinearity: Literal["tanh", "sigmoid", "relu"] = "tanh"
+    decay: Rate = 0.0
+    output_dropout: Rate = 0.0
+
+
+class Reservoir(Tagged, frozen=True, tag="reservoir"):
+    """Echo state network (`cores/reservoir.py`): random, fixed; the output layer alone is trained."""
+
+    size: Positive
+    radius: PositiveFloat = 0.9
+    leak: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    density: Annotated[float, Meta(gt=0, le=1)] = 0.1
+    input_scale: PositiveFloat = 1.0
+    bias_scale: NonNegative = 0.0
+    output_dropout: Rate = 0.0
+
+
+class Bidirectional(Tagged, frozen=True, tag="bidirectional"):
+    """Layers of one cell in both directions (`cores/bidirectional.py`): for encoders and taggers."""
+
+    sizes: Annotated[tuple[Positive, ...], Meta(min_length=1)]
+    cell: Cell = LSTM()
+    biases: Literal[0, 1, 2] = 2
+    weight_drop: Rate = 0.0
+    recurrent_dropout: Rate = 0.0
+    between_dropout: Rate = 0.0
+    output_dropout: Rate = 0.0
+
+
+Core: TypeAlias = Stack | FeedForward | Jordan | Reservoir | Bidirectional | Attentive

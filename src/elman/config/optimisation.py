@@ -17,6 +17,20 @@ class Window(Record, frozen=True):
     max_extra: int | None = None
 
 
+class Memory(Record, frozen=True):
+    """A stage of a growing memory: for so many epochs the state is set back after every few words (Elman 1993).
+
+    `words`: the least and the greatest number of words between two resets (`data/staged.py`).
+    """
+
+    words: tuple[Positive, Positive]
+    epochs: Positive = 1
+
+    def __post_init__(self) -> None:
+        if self.words[0] > self.words[1]:
+            raise ValueError(f"words = {list(self.words)}; the lesser number stands first")
+
+
 class SGD(Tagged, frozen=True, tag="sgd"):
     """Stochastic gradient descent."""
 

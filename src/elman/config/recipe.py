@@ -9,6 +9,7 @@ from elman.config.network import Frames
 from elman.config.record import Positive, Record
 from elman.config.training import Training
 from elman.data.corpus import TextOptions
+from elman.data.grammar.options import GrammarOptions
 from elman.data.pair_options import PairOptions
 from elman.data.pitches import MusicOptions
 
@@ -29,12 +30,20 @@ class Evaluation(Record, frozen=True):
 
 
 class Data(Record, frozen=True):
-    """The text, music or pairs: where from unless --data says so, and how it is read."""
+    """The text, music or pairs: where from unless --data says so, and how it is read.
+
+    `grammar`: the text is made by a grammar (`data/grammar/`).
+    """
 
     corpus: str | None = None
+    grammar: GrammarOptions | None = None
     text: TextOptions = TextOptions()
     music: MusicOptions = MusicOptions()
     pairs: PairOptions = PairOptions()
+
+    def __post_init__(self) -> None:
+        if self.corpus is not None and self.grammar is not None:
+            raise ValueError("both corpus and grammar say where the text is from; keep one of them")
 
 
 class Expected(Record, frozen=True):

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from elman.config.optimisation import SGD, Adam, Constant, Cosine, Decay, Plateau, RMSprop, Steps, Window
+from elman.config.optimisation import SGD, Adam, Constant, Cosine, Decay, Memory, Plateau, RMSprop, Steps, Window
 from elman.config.record import NonNegative, Positive, PositiveFloat, Rate, Record, Tagged
 
 
@@ -78,6 +78,7 @@ class Training(Record, frozen=True):
     """How the weights are found.
 
     `tokens_per_batch`: of pairs, instead of `batch_size`: symbols at most, padding and both sides together.
+    `memory`: starting small: stages of a memory that is cut off after a few words; then comes the whole memory.
     `log_spectrum`: sigma_1 of W_hh and the spectral radius of J at each logged step; None: with a constraint.
     """
 
@@ -87,6 +88,7 @@ class Training(Record, frozen=True):
     tokens_per_batch: Positive | None = None
     slices: Positive = 1
     window: Window = Window()
+    memory: tuple[Memory, ...] = ()
     loss: Literal["mean", "sum"] = "mean"
     schedule: Constant | Decay | Plateau | Steps | Cosine = Constant()
     averaging: NonMonotone | Immediate | Exponential | None = None

@@ -11,9 +11,8 @@ def layers_of(core: Stack) -> list[Layer]:
 
 
 def candidate_gate(layer: Layer) -> int:
-    """Its place among the gates: n of a GRU (r, z, n), g of an LSTM (i, f, g, o or i, g, o), all of Elman's."""
-    gates, slots = layer.cell.gates, layer.cell.slots
-    return {(1, 1): 0, (3, 1): 2, (4, 2): 2, (3, 2): 1}[gates, slots]
+    """Its place among the gates, such as n of a GRU (r, z, n), g of an LSTM (i, f, g, o), all of Elman's."""
+    return layer.cell.candidate
 
 
 def gate(stacked: Tensor, index: int, size: int) -> Tensor:

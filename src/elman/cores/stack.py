@@ -37,19 +37,27 @@ class Layer(nn.Module):
         recurrent_dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        rows = cell.gates * hidden_size
+        rows, input_rows = cell.gates * hidden_size, (cell.input_gates or cell.gates) * hidden_size
         self.cell, self.hidden_size = cell, hidden_size
         self.weight_drop, self.recurrent_dropout = weight_drop, recurrent_dropout
-        self.weight_ih = nn.Parameter(torch.empty(rows, input_size))
+        self.weight_ih = nn.Parameter(torch.empty(input_rows, input_size))
         self.weight_hh = nn.Parameter(torch.empty(rows, hidden_size))
-        self.bias_ih = nn.Parameter(torch.empty(rows)) if biases >= 1 else None
-        self.bias_hh = nn.Parameter(torch.empty(rows)) if biases == 2 else None
+        # The one bias of a gate stands where every gate has a product.
+        with_input, with_hidden = (biases >= 1, biases == 2) if input_rows == rows else (biases == 2, biases >= 1)
+        self.bias_ih = nn.Parameter(torch.empty(input_rows)) if with_input else None
+        self.bias_hh = nn.Parameter(torch.empty(rows)) if with_hidden else None
         self.peephole = nn.Parameter(torch.empty(3, hidden_size)) if peepholes else None
+        self.extra: nn.ParameterList | None = None
+        if cell.extra is not None:
+            self.extra = nn.ParameterList(
+                nn.Parameter(torch.empty(shape)) for shape in cell.extra(input_size, hidden_size)
+            )
 
     def weights(self) -> Weights:
         """The arrays to compute with: DropConnect is applied here, so weights are values and nothing is patched."""
         hidden = dropout.connections(self.weight_hh, self.weight_drop if self.training else 0.0)
-        return Weights(self.weight_ih, hidden, self.bias_ih, self.bias_hh, self.peephole)
+        extra = None if self.extra is None else tuple(self.extra)
+        return Weights(self.weight_ih, hidden, self.bias_ih, self.bias_hh, self.peephole, extra)
 
     def begin(self, batch: int) -> LayerState:
         """Zeros."""
@@ -73,6 +81,8 @@ class Layer(nn.Module):
         mask = dropout.elementwise(torch.ones_like(h), self.recurrent_dropout)
 
         def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
+            if self.cell.masks == "products":
+                return self.cell.step(weights._replace(mask=mask), x, state)
             return self.cell.step(weights, x, (mask * state[0], *state[1:]))
 
         return step

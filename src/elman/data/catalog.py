@@ -89,6 +89,8 @@ def locate(name: str, cache: Path) -> Path:
     entry = info(name)
     if entry.kind == "music":
         raise UserError(f"{name}: these are piano rolls, not text; give a corpus of words or characters")
+    if entry.kind == "pairs":
+        raise UserError(f"{name}: these are minimal pairs, not text; they are for: elman evaluate RUN --pairs {name}")
     folder = cache / "corpora" / name
     if not entry.downloads:
         return prepare(name, folder)
@@ -120,6 +122,22 @@ def locate_music(name: str) -> Path:
     return path
 
 
+def locate_pairs(name: str) -> Path:
+    """The folder of a known set of minimal pairs.
+
+    Raises:
+        UserError: it has to be prepared first.
+
+    """
+    folder = cache_folder() / "corpora" / name
+    if not any(folder.glob("*.jsonl")):
+        raise UserError(
+            f"{name}: these pairs are not here yet; run: elman data prepare {name} or put its .jsonl files"
+            f" into {folder}"
+        )
+    return folder
+
+
 def _digest_of(path: Path, item: Download, urls: tuple[str, ...], progress: Progress | None) -> str:
     if not path.is_file():
         return download(urls, path, sha256=item.sha256, progress=progress)
@@ -143,6 +161,8 @@ def _unpack(name: str, files: list[Path], folder: Path) -> None:
             unpack.text8(files[0], folder)
         case "one-billion-word":
             unpack.one_billion_word(files[0], folder)
+        case "blimp":
+            unpack.members(files[0], ".jsonl", folder)
         case "bach-chorales":
             chorales.write_chorales(folder / "rolls.npz")
         case "nottingham":

@@ -39,6 +39,9 @@ class Split:
         characters: how many characters of text the tokens stand for, one for each `<eos>` included.
         lines: how many lines were read (one longer than 64 KiB counts as several).
         sha256: digest of the source file.
+        inputs: what a model that reads spelling reads instead of `tokens`, where that was asked for: unknown words
+            have numbers from V on ([N] int32; `elman.data.lexicon.spelled_split`).
+        unknown_words: the words of these numbers.
 
     """
 
@@ -48,6 +51,8 @@ class Split:
     characters: int
     lines: int
     sha256: str
+    inputs: npt.NDArray[np.int32] | None = None
+    unknown_words: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,6 +109,7 @@ def open_corpus(
     options: TextOptions,
     *,
     vocabulary: Vocabulary | None = None,
+    partial: bool = False,
     cache: Path | None = None,
     progress: Progress | None = None,
 ) -> Corpus:
@@ -117,6 +123,7 @@ def open_corpus(
         vocabulary: the vocabulary to use, as for evaluation with the one of a run; then splits may be
             missing, and `min_count`, `max_vocabulary` and `vocabulary_from` do nothing. Without it the
             vocabulary is counted and all three splits must be there.
+        partial: count a vocabulary even where splits are missing.
         cache: where encoded texts are kept; by default `elman.data.cache.cache_folder()`.
         progress: told what is being done, the bytes done and all bytes.
 
@@ -128,7 +135,7 @@ def open_corpus(
     known = isinstance(source, str) and catalog.is_known(source)
     path = catalog.locate(str(source), cache) if known else Path(source)
     try:
-        parts = _find_parts(path, options, all_three=vocabulary is None)
+        parts = _find_parts(path, options, all_three=vocabulary is None and not partial)
     except OSError as error:
         raise UserError(f"{error.filename}: cannot be read ({error.strerror}); give a text file") from None
     if vocabulary is None:

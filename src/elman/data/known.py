@@ -34,7 +34,7 @@ class Entry:
 
     name: str
     title: str
-    kind: Literal["words", "characters", "music"]
+    kind: Literal["words", "characters", "music", "pairs"]
     licence: str
     homepage: str
     split: str
@@ -170,5 +170,16 @@ KNOWN = (
                 ),
             ),
         ),
+    ),
+    Entry(
+        name="blimp",
+        title="BLiMP, 67 sets of 1,000 minimal pairs of English sentences (Warstadt et al., 2020)",
+        kind="pairs",
+        licence="CC BY 4.0",
+        homepage="https://github.com/alexwarstadt/blimp",
+        split="none; every set is for the test",
+        options=TextOptions(),
+        published={"pairs": 67_000},
+        downloads=(Download("blimp.zip", ("https://github.com/alexwarstadt/blimp/archive/refs/heads/master.zip",)),),
     ),
 )

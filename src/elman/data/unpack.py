@@ -1,4 +1,4 @@
-"""Downloaded archives to train.txt, valid.txt and test.txt.
+"""Downloaded archives to train.txt, valid.txt and test.txt, and pairs to the files of their sets.
 
 Members are found by name and copied to names of our own, so that no path inside an archive is ever followed.
 """
@@ -41,6 +41,17 @@ def text8(archive: Path, folder: Path, sizes: tuple[int, int, int] = (90_000_000
         for split, size in zip(SPLITS, sizes, strict=True):
             if _write(folder / f"{split}.txt", file, size) < size:
                 raise UserError(f"{archive}: text8 has fewer than {sum(sizes):,} characters; download it again")
+
+
+def members(archive: Path, ending: str, folder: Path) -> None:
+    """All members of a zip file whose names have an ending, side by side, by their last names."""
+    with _opened_zip(archive) as opened:
+        names = sorted({name.rsplit("/", 1)[-1] for name in opened.namelist() if name.endswith(ending)})
+        if not names:
+            raise UserError(f"{archive}: no file *{ending} inside; download it again")
+        for name in names:
+            with _member(opened, name, archive) as file:
+                _write(folder / name, file)
 
 
 def one_billion_word(archive: Path, folder: Path) -> None:

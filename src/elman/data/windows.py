@@ -161,6 +161,7 @@ class EvaluationWindows:
         length: steps a window.
         warm_up: tokens read before a column's part.
         skip_first: do not count the first token, as the published figures do (DOC eq. 1).
+        inputs: what is read in place of `tokens`, [n], where unknown words have numbers of their own; None: `tokens`.
 
     """
 
@@ -173,10 +174,13 @@ class EvaluationWindows:
         length: int = 70,
         warm_up: int = 0,
         skip_first: bool = False,
+        inputs: np.ndarray | None = None,
     ) -> None:
+        assert inputs is None or len(inputs) == len(tokens)
         size = math.ceil(len(tokens) / max(1, streams))
         parts = range(0, len(tokens), max(1, size))
         self.tokens, self.first, self.length, self.skip_first = tokens, first, length, skip_first
+        self.read = tokens if inputs is None else inputs
         self.counted = [(at, min(at + size, len(tokens))) for at in parts]
         self.begin = [max(0, at - warm_up) for at, _ in self.counted]
 
@@ -219,19 +223,24 @@ class EvaluationWindows:
 
     def _before(self, low: int, high: int) -> np.ndarray:
         if low:
-            return self.tokens[low - 1 : high - 1]
-        return np.concatenate([[self.first], self.tokens[: high - 1]])
+            return self.read[low - 1 : high - 1]
+        return np.concatenate([[self.first], self.read[: high - 1]])
 
 
-def stack_sequences(sequences: Sequence[np.ndarray], first: int) -> tuple[Batch, list[int]]:
-    """Independent sequences side by side, each preceded by `first`; the padding does not count."""
+def stack_sequences(
+    sequences: Sequence[np.ndarray], first: int, read: Sequence[np.ndarray] | None = None
+) -> tuple[Batch, list[int]]:
+    """Independent sequences side by side, each preceded by `first`; the padding does not count.
+
+    `read` are the inputs where they differ from the sequences, of the same lengths.
+    """
     lengths = [len(sequence) for sequence in sequences]
     longest = max(lengths)
     inputs = np.full((longest, len(sequences)), first, dtype=np.int64)
     targets = inputs.copy()
-    for column, sequence in enumerate(sequences):
+    for column, (sequence, before) in enumerate(zip(sequences, read or sequences, strict=True)):
         targets[: len(sequence), column] = sequence
-        inputs[1 : len(sequence), column] = sequence[:-1]
+        inputs[1 : len(sequence), column] = before[:-1]
     mask = torch.arange(longest).unsqueeze(1) < torch.tensor(lengths)
     return Batch(torch.from_numpy(inputs), torch.from_numpy(targets), mask), lengths
 

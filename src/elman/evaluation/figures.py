@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from elman.data.corpus import Split
-from elman.data.windows import EvaluationWindows
+from elman.evaluation.open_vocabulary import reading
 from elman.evaluation.perplexity import Score, evaluate
 from elman.model import LanguageModel
 
@@ -24,8 +24,8 @@ def split_figures(
     advance: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """Evaluate a split; arguments as for `EvaluationWindows`."""
-    windows = EvaluationWindows(
-        split.tokens, first, streams=streams, length=length, warm_up=warm_up, skip_first=skip_first
+    model, windows = reading(
+        model, split, first, streams=streams, length=length, warm_up=warm_up, skip_first=skip_first
     )
     score = evaluate(model, windows, advance)
     return {**figures(score, split), "context": "carried", "streams": windows.streams, "warm_up": warm_up}

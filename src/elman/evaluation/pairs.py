@@ -1,67 +1,133 @@
-"""Figures of a model of targets given sources: NLL a target token, every pair whole."""
+"""Accuracy on minimal pairs: how often the grammatical sentence is the more probable one."""
 
-import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
-import torch
+import numpy as np
+import numpy.typing as npt
 
-from elman.data.pair_windows import as_batch
-from elman.data.pairs import PairCorpus, Pairs
-from elman.evaluation.perplexity import Score
-from elman.seq2seq import SequenceToSequence
+from elman.data.fitting import fit
+from elman.data.minimal_pairs import Pair
+from elman.data.options import TextOptions
+from elman.data.vocabulary import EOS, Vocabulary
+from elman.errors import UserError
+from elman.evaluation.proportion import Proportion
+
+Scorer = Callable[[Sequence[npt.NDArray[np.int32]]], npt.NDArray[np.float64]]
+"""Log-probabilities [n] of sentences' ids."""
 
 
-@torch.inference_mode()
-def evaluate_pairs(
-    model: SequenceToSequence,
-    corpus: PairCorpus,
-    pairs: Pairs,
-    *,
-    batch_size: int = 64,
-    advance: Callable[[int, int], None] | None = None,
-) -> Score:
-    """The score of all targets of a split, end symbols included; summed in float64.
+class Coded(NamedTuple):
+    """A pair as a model reads it.
 
-    Args:
-        model: the network.
-        corpus: of the pairs.
-        pairs: the split.
-        batch_size: pairs side by side; it changes nothing but the speed.
-        advance: told (batches done, batches in all).
+    Attributes:
+        phenomenon, field: as in `Pair`.
+        good, bad: ids.
+        unknown: words outside the vocabulary in either sentence, each position once.
+        same: whether the two are the same to the model, since they differ in unknown words only.
 
     """
-    training = model.training
-    model.eval()
-    total, count = 0.0, 0
-    batches = corpus.buckets(pairs, batch_size=batch_size)
-    try:
-        for done, indices in enumerate(batches, start=1):
-            batch = as_batch(corpus.gather(pairs, indices)).to(model.device)
-            assert batch.source is not None
-            assert batch.mask is not None
-            log_prob = model.log_prob_given(batch.source, batch.inputs, batch.targets)[batch.mask]
-            total -= log_prob.double().sum().item()
-            count += len(log_prob)
-            if advance is not None:
-                advance(done, len(batches))
-    finally:
-        model.train(training)
-    return Score(total, count)
+
+    phenomenon: str
+    field: str
+    good: npt.NDArray[np.int32]
+    bad: npt.NDArray[np.int32]
+    unknown: int
+    same: bool
 
 
-def pair_figures(score: Score, pairs: Pairs) -> dict[str, Any]:
-    """Nats and bits a token, perplexity, bits a character, and what was counted."""
-    characters = pairs.facts["characters"]
-    return {
-        "split": pairs.name,
-        "nll": score.nll,
-        "perplexity": score.perplexity,
-        "bits_per_token": score.bits,
-        "bits_per_character": score.nll_sum / math.log(2) / max(1, characters),
-        "tokens": score.count,
-        "unknown": pairs.facts["unknown"],
-        "characters": characters,
-        "pairs": len(pairs),
-        "context": "every target given its source",
-    }
+class Row(NamedTuple):
+    """The pairs of a phenomenon.
+
+    Attributes:
+        phenomenon, field: which.
+        pairs: how many there are.
+        same: of them, those that differ in unknown words only; they are not judged.
+        accuracy: pairs judged for the grammatical sentence.
+        known: the same of pairs without unknown words.
+
+    """
+
+    phenomenon: str
+    field: str
+    pairs: int
+    same: int
+    accuracy: Proportion
+    known: Proportion
+
+    def facts(self) -> dict[str, Any]:
+        """As JSON."""
+        low, high = self.accuracy.interval
+        return {
+            "phenomenon": self.phenomenon,
+            "field": self.field,
+            "pairs": self.pairs,
+            "differ_in_unknown_words_only": self.same,
+            "judged": self.accuracy.count,
+            "accuracy": self.accuracy.share if self.accuracy.count else None,
+            "low": low,
+            "high": high,
+            "without_unknown_words": self.known.count,
+            "accuracy_without_unknown_words": self.known.share if self.known.count else None,
+        }
+
+
+def code(pairs: Sequence[Pair], vocabulary: Vocabulary, options: TextOptions) -> list[Coded]:
+    """The pairs as ids.
+
+    Raises:
+        UserError: a sentence has no token, or an unknown word and the vocabulary no `<unk>`.
+
+    """
+    return [_code(pair, vocabulary, options) for pair in pairs]
+
+
+def _code(pair: Pair, vocabulary: Vocabulary, options: TextOptions) -> Coded:
+    end = [EOS] if pair.whole and vocabulary.eos is not None else []
+    sides: list[npt.NDArray[np.int32]] = []
+    unknown: set[tuple[int, str]] = set()
+    for text in (pair.good, pair.bad):
+        words = text.split() if pair.tokenised and options.tokenisation == "words" else fit(text, vocabulary, options)
+        if not words:
+            raise UserError(f"{pair.phenomenon}: the sentence {text!r} has no token that the model could read")
+        unknown |= {(at, word) for at, word in enumerate(words) if word not in vocabulary.ids}
+        sides.append(vocabulary.encode([*words, *end]))
+    good, bad = sides
+    return Coded(pair.phenomenon, pair.field, good, bad, len(unknown), np.array_equal(good, bad))
+
+
+def judge_pairs(coded: Sequence[Coded], score: Scorer) -> list[Row]:
+    """A row a phenomenon, in the order of their first pairs, and one for all at the end."""
+    wins = np.zeros(len(coded), dtype=bool)
+    judged = [index for index, pair in enumerate(coded) if not pair.same]
+    log_probs = score([side for index in judged for side in (coded[index].good, coded[index].bad)])
+    wins[judged] = log_probs[::2] > log_probs[1::2]
+    groups: dict[tuple[str, str], list[int]] = {}
+    for index, pair in enumerate(coded):
+        groups.setdefault((pair.phenomenon, pair.field), []).append(index)
+    rows = [_row(*names, coded, wins, members) for names, members in groups.items()]
+    return [*rows, _row("all", "", coded, wins, range(len(coded)))]
+
+
+def by_field(rows: Sequence[Row]) -> list[Row]:
+    """The rows of phenomena added up by their field, where there are several."""
+    fields: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.field:
+            fields.setdefault(row.field, []).append(row)
+    return [_sum(field, found) for field, found in fields.items()] if len(fields) > 1 else []
+
+
+def _sum(field: str, rows: Sequence[Row]) -> Row:
+    accuracy, known = (
+        Proportion(sum(one.successes for one in each), sum(one.count for one in each))
+        for each in ([row.accuracy for row in rows], [row.known for row in rows])
+    )
+    return Row(field, "", sum(row.pairs for row in rows), sum(row.same for row in rows), accuracy, known)
+
+
+def _row(phenomenon: str, field: str, coded: Sequence[Coded], wins: npt.NDArray[np.bool_], of: Sequence[int]) -> Row:
+    judged = [index for index in of if not coded[index].same]
+    known = [index for index in judged if not coded[index].unknown]
+    accuracy, without = (Proportion(int(wins[some].sum()), len(some)) for some in (judged, known))
+    return Row(phenomenon, field, len(of), len(of) - len(judged), accuracy, without)

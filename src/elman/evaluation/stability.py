@@ -35,7 +35,10 @@ def certify(model: LanguageModel, num_words: int, text: Tensor | None = None) ->
     """
     core = model.core
     if not isinstance(core, Stack):
-        raise UserError("stability is a question to recurrent layers, and this model's core is a feed-forward window")
+        raise UserError(
+            'stability is a question to layers in a chain: it needs a model of model.core.kind = "stack" with'
+            ' model.core.connections = "chain"'
+        )
     words = encoded_words(model, num_words)
     found = [*origin(core), *fixed_point_certificates(core), *incremental(core, words)]
     return found if text is None else [*found, lyapunov(core, words[text])]

@@ -96,6 +96,10 @@ class ConstrainedCore:
                 self._calls, *self._sums[name.removeprefix("count/")] = counts.tolist()
 
 
+CELLS = {"elman", "lstm", "lstm-peephole", "lstm-1997", "gru-before", "gru-after"}
+"""The cells that a constraint is known to serve."""
+
+
 def build_constraint(recipe: config.Training, core: RecurrentCore) -> ConstrainedCore | None:
     """The constraint of a recipe upon a core, or None.
 
@@ -106,9 +110,18 @@ def build_constraint(recipe: config.Training, core: RecurrentCore) -> Constraine
     if recipe.constraint is None:
         return None
     if not isinstance(core, Stack):
-        raise UserError("training.constraint needs recurrent layers: set model.core.kind to stack, or leave it out")
+        raise UserError(
+            "training.constraint needs recurrent layers in a chain: set model.core.kind to stack and "
+            "model.core.connections to chain, or leave it out"
+        )
+    other = {layer.cell.name for layer in layers_of(core)} - CELLS
+    if other:
+        raise UserError(
+            f"training.constraint bounds the recurrent matrix of the candidate state, which is not all that drives the"
+            f" cell {other.pop()}; use elman, lstm or gru, or leave training.constraint out"
+        )
     by_delta = isinstance(recipe.constraint, config.Spectral) and recipe.constraint.bound is None
-    if by_delta and any(layer.cell.gates == 1 for layer in layers_of(core)):
+    if by_delta and any(layer.cell.name == "elman" for layer in layers_of(core)):
         raise UserError(
             "training.constraint.delta bounds sigma_1 by 2 - delta, which is a limit of gated cells; for the cell"
             " elman give training.constraint.bound, below 1 to keep h = 0 stable with tanh or relu"
@@ -152,8 +165,13 @@ def spectral_projector(recipe: config.Spectral, limit: float) -> Projector:
 
 
 def journal_spectrum(core: Stack) -> dict[str, Any]:
-    """Sigma_1 of each layer's W_hh and the spectral radius of J over all layers (thesis 3.10), for metrics.jsonl."""
+    """Sigma_1 of each layer's W_hh and the spectral radius of J over all layers (thesis 3.10), for metrics.jsonl.
+
+    Nothing of cells that have more to their recurrence than these matrices.
+    """
     layers = layers_of(core)
+    if any(layer.cell.name not in CELLS for layer in layers):
+        return {}
     with torch.no_grad():
         sigmas = [torch.linalg.matrix_norm(candidate_hidden(layer), 2).item() for layer in layers]
         radii = [torch.linalg.eigvals(linearised(layer)).abs().max().item() for layer in layers]

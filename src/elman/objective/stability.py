@@ -86,7 +86,10 @@ def stack_of(model: LanguageModel) -> Stack:
 
     """
     if not isinstance(model.core, Stack):
-        raise UserError("training.penalties.stability needs recurrent layers: set model.core.kind to stack")
+        raise UserError(
+            "training.penalties.stability needs recurrent layers in a chain: set model.core.kind to stack and"
+            " model.core.connections to chain"
+        )
     return model.core
 
 

@@ -11,11 +11,13 @@ from elman.reproduce.claims.functions import (
     SIGSOFTMAX_CHARACTERS,
     SIGSOFTMAX_WORDS,
 )
+from elman.reproduce.claims.grammar import BLIMP, ELMAN_AGREEMENT, STARTING_SMALL
 from elman.reproduce.claims.mixtures import BALANCE_LOSS, DOC_COMPONENTS, GRADIENT_SHORTCUT, MIXTURE_ACTIVATIONS
 from elman.reproduce.claims.music import MUSIC_NLL
 from elman.reproduce.claims.pairs import HEADLINES, PARSING, REVERSED_SOURCE
 from elman.reproduce.claims.projection import MEMORY_NOISE, PROJECTION_COST, PROJECTION_RANK
 from elman.reproduce.claims.rank import RANK_BOUND
+from elman.reproduce.claims.spelling import CHARACTER_AWARE, CHARACTER_AWARE_TWINS, OPEN_VOCABULARY
 
 CLAIMS: dict[str, Claim] = {
     claim.name: claim
@@ -43,6 +45,12 @@ CLAIMS: dict[str, Claim] = {
         HEADLINES,
         REVERSED_SOURCE,
         PARSING,
+        ELMAN_AGREEMENT,
+        STARTING_SMALL,
+        BLIMP,
+        CHARACTER_AWARE,
+        CHARACTER_AWARE_TWINS,
+        OPEN_VOCABULARY,
     )
 }
 

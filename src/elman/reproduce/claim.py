@@ -103,6 +103,7 @@ class Claim:
         seeds: how many seeds are trained unless --seeds says.
         notes: how the lab scale differs from the paper's, and other things to know.
         data: what --data must be, in words, where the recipes name no corpus; None where they do.
+        needs: known sets of minimal pairs that have to be there.
 
     """
 
@@ -117,6 +118,7 @@ class Claim:
     seeds: int = 3
     notes: str = ""
     data: str | None = None
+    needs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         labels = [arm.label for arm in self.arms]

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from elman.data.catalog import locate_pairs
 from elman.device import choose_device
 from elman.files import write_atomic
 from elman.reproduce.claim import Claim, Measurement, Scale
@@ -72,9 +73,11 @@ def plan(claim: Claim, store: Store, scale: Scale, num_seeds: int | None, machin
     """Plan an experiment; a few steps of every arm that is not trained are timed.
 
     Raises:
-        UserError: no recipes at this scale, or the data cannot be used.
+        UserError: no recipes at this scale, the data cannot be used, or pairs that the claim needs are not there.
 
     """
+    for pairs in claim.needs:
+        locate_pairs(pairs)
     seeds = tuple(range(1, (num_seeds or claim.seeds) + 1))
     runs = store.plan(claim, scale, seeds)
     device, training = choose_device(machine.device), dict[Path, float]()

@@ -59,6 +59,8 @@ def training_minutes(recipe: Recipe) -> float:
 def text_size(recipe: Recipe) -> tuple[int, int]:
     """Training tokens and words of the recipe's own corpus, as published or about."""
     name, text = recipe.data.corpus, recipe.data.text
+    if recipe.data.grammar is not None:
+        return 7 * recipe.data.grammar.sentences, 50
     assert name is not None, "recipes of claims name their corpus"
     published = info(name).published
     if text.tokenisation == "characters":

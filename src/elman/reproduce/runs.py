@@ -12,14 +12,13 @@ import msgspec
 import torch
 
 from elman.config import Recipe, dump_recipe
-from elman.data.corpus import open_corpus
-from elman.data.pairs import open_pairs
 from elman.errors import UserError
 from elman.estimate import estimate
 from elman.files import write_atomic
 from elman.reproduce.claim import Claim, Computation, Measure, Measurement, Scale, recipe_of
 from elman.reproduce.computed import PlannedComputation, keep_measurement, read_measurement
 from elman.reproduce.essence import essence
+from elman.tasks.choose import open_task, source_of
 
 _SAID = ("title", "notes", "citation", "expected")
 """Keys of a recipe that say something about it and change nothing."""
@@ -149,19 +148,20 @@ class Store:
         return path
 
     def _digest_of(self, recipe: Recipe) -> str:
-        assert recipe.data.corpus is not None
-        key = recipe.data.corpus, msgspec.json.encode(recipe.data)
+        source = source_of(recipe)
+        assert source is not None
+        key = source, msgspec.json.encode(recipe.data)
         if key not in self._digests:
-            if recipe.of_pairs:
-                self._digests[key] = open_pairs(recipe.data.corpus, recipe.data.pairs).digest
-            else:
-                self._digests[key] = open_corpus(recipe.data.corpus, recipe.data.text).digest
+            self._digests[key] = open_task(recipe, source).digest
         return self._digests[key]
 
 
 def on_text(recipe: Recipe, data: str | None) -> Recipe:
-    """The recipe on the text of --data, which is read as tokenised already where the recipe reads raw text."""
-    if data is None or data == recipe.data.corpus:
+    """The recipe on the text of --data, which is read as tokenised already where the recipe reads raw text.
+
+    What a grammar makes stays what it is.
+    """
+    if data is None or data == recipe.data.corpus or recipe.data.grammar is not None:
         return recipe
     text = recipe.data.text
     if text.tokenisation == "raw":

@@ -50,7 +50,9 @@ def fixed_point_certificates(core: Stack, steps: int = 2000) -> list[Certificate
 def double_weights(layer: Layer) -> Weights:
     """The layer's arrays in float64, without DropConnect."""
     arrays = (layer.weight_ih, layer.weight_hh, layer.bias_ih, layer.bias_hh, layer.peephole)
-    return Weights(*(None if array is None else array.detach().double() for array in arrays))  # type: ignore[arg-type]
+    extra = None if layer.extra is None else tuple(matrix.detach().double() for matrix in layer.extra)
+    double = Weights(*(None if array is None else array.detach().double() for array in arrays))  # type: ignore[arg-type]
+    return double._replace(extra=extra)
 
 
 @torch.no_grad()

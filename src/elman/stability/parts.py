@@ -5,7 +5,6 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from elman.cells.gru import GRU_RESET_BEFORE
 from elman.cores.stack import Layer
 from elman.errors import UserError
 
@@ -63,12 +62,8 @@ def kind_of(layer: Layer) -> Kind:
         UserError: see `gates_of`.
 
     """
-    if layer.cell.gates == 1:
-        return "elman"
-    if layer.cell.gates == 3 and layer.cell.slots == 1:
-        return "gru-before" if layer.cell is GRU_RESET_BEFORE else "gru-after"
-    if layer.cell.gates == 4 and layer.peephole is None:
-        return "lstm"
+    if layer.cell.name in LETTERS:
+        return layer.cell.name
     raise UserError("stability certificates are for the cells elman, gru and lstm with a forget gate and no peepholes")
 
 

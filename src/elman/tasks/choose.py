@@ -2,6 +2,7 @@
 
 from elman import config
 from elman.data.cache import Progress
+from elman.data.grammar.text import grammar_folder
 from elman.tasks.music import Music
 from elman.tasks.pairs import Transduce
 from elman.tasks.task import Task
@@ -18,3 +19,13 @@ def open_task(recipe: config.Recipe, source: str, progress: Progress | None = No
     if recipe.of_pairs:
         return Transduce(recipe, source)
     return Music(recipe, source) if recipe.of_music else Words(recipe, source, progress)
+
+
+def source_of(recipe: config.Recipe) -> str | None:
+    """Where the recipe's own data is: a known corpus, or the folder of the text its grammar makes; None: nowhere.
+
+    Raises:
+        UserError: the grammar cannot be read.
+
+    """
+    return recipe.data.corpus if recipe.data.grammar is None else str(grammar_folder(recipe.data.grammar))

@@ -10,8 +10,8 @@ from elman import config
 from elman.data.pair_windows import PairWindows
 from elman.data.pairs import open_pairs
 from elman.errors import UserError
+from elman.evaluation.given_source import evaluate_pairs, pair_figures
 from elman.evaluation.output import evaluate_output
-from elman.evaluation.pairs import evaluate_pairs, pair_figures
 from elman.evaluation.transduction import require_libraries, rules_of
 from elman.evaluation.transduction_baselines import references
 from elman.files import write_atomic

@@ -30,6 +30,7 @@ class Task(ABC):
     Attributes:
         inputs: the vocabulary or the pitches.
         counts: how often each word was seen, where there are words.
+        words: these words.
         num_source: symbols of the source's vocabulary, where there are sources.
         digest: of the data.
         kind: what the data is, in a word.
@@ -40,6 +41,7 @@ class Task(ABC):
 
     inputs: Inputs
     counts: Sequence[int] | None = None
+    words: Sequence[str] | None = None
     num_source: int | None = None
     digest: str
     kind: str

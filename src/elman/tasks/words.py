@@ -11,7 +11,7 @@ from elman import config
 from elman.data.cache import Progress
 from elman.data.corpus import open_corpus
 from elman.data.detokenise import detokenise
-from elman.data.windows import EvaluationWindows, TrainingWindows, start_symbol
+from elman.data.windows import EvaluationWindows, Windows, start_symbol
 from elman.errors import UserError
 from elman.evaluation.figures import figures, score_of, split_figures
 from elman.evaluation.ngram import CountModel, KneserNey, Unigram
@@ -20,6 +20,7 @@ from elman.evaluation.scoring import score_document, surprisal
 from elman.generation import Sampling
 from elman.model import LanguageModel
 from elman.run import Run, load
+from elman.tasks.small import training_windows
 from elman.tasks.task import Advance, Task, write_json
 
 
@@ -37,26 +38,16 @@ class Words(Task):
         self.recipe = recipe
         self.corpus = open_corpus(source, recipe.data.text, progress=progress)
         self.inputs, self.digest, self.source = self.corpus.vocabulary, self.corpus.digest, source
-        self.counts = self.corpus.vocabulary.counts
+        self.counts, self.words = self.corpus.vocabulary.counts, self.corpus.vocabulary.words
 
     @property
     def first(self) -> int:
         """The symbol that precedes a text."""
         return start_symbol(self.corpus.vocabulary)
 
-    def windows(self, max_extra: int | None) -> TrainingWindows:
-        """The training text in columns."""
-        training, window = self.recipe.training, self.recipe.training.window
-        return TrainingWindows(
-            self.corpus.split("train").tokens,
-            training.batch_size,
-            window.length,
-            random=window.random,
-            short_probability=window.short_probability,
-            spread=window.spread,
-            max_extra=max_extra,
-            seed=self.recipe.seed,
-        )
+    def windows(self, max_extra: int | None) -> Windows:
+        """The training text in columns; with starting small, those of each epoch."""
+        return training_windows(self.recipe, self.corpus.split("train").tokens, Path(self.source), max_extra)
 
     def validate(self, model: LanguageModel) -> float:
         """Nats a token of the validation text."""
@@ -87,7 +78,7 @@ class Words(Task):
             {
                 **split_figures(
                     run.model,
-                    self.corpus.split(name),
+                    run.split(self.corpus, name),
                     self.first,
                     skip_first=self.recipe.evaluation.skip_first,
                     advance=advance,

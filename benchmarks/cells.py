@@ -1,0 +1,93 @@
+"""A training window of one layer by every cell, and of other cores: `python benchmarks/cells.py [PART ...]`.
+
+The parts: `cells`, each beside the LSTM, and its plain loop where it has a faster form; `cores`, a whole core.
+"""
+
+import argparse
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+import timing
+from elman import config
+from elman.build_cell import build_cell
+from elman.build_core import build_core
+from elman.cells.cell import unroll
+from elman.cores.core import RecurrentCore
+from elman.cores.reservoir import Reservoir
+from elman.cores.stack import Layer
+
+STEPS, ROWS, SIZE = 35, 20, 200
+
+CELLS: dict[str, config.Cell] = {
+    "lstm": config.LSTM(),
+    "elman": config.Elman(),
+    "lstm, no forget gate": config.LSTM(forget_gate=False),
+    "lstm, peepholes": config.LSTM(peepholes=True),
+    "lstm, coupled": config.LSTM(input_gate="coupled"),
+    "lstm, capped": config.LSTM(input_gate="capped"),
+    "gru, reset after": config.GRU(),
+    "gru, reset before": config.GRU(reset="before"),
+    "ladder, forget": config.Ladder(),
+    "ladder, input": config.Ladder(rung="input"),
+    "highway, depth 5": config.Highway(),
+    "mogrifier, 5 rounds": config.Mogrifier(),
+    "mogrifier, 5 rounds of rank 20": config.Mogrifier(rank=20),
+}
+CORES: dict[str, config.Core] = {
+    "two layers": config.Stack(sizes=(SIZE, SIZE)),
+    "graves": config.Stack(sizes=(SIZE, SIZE), connections="graves"),
+    "melis": config.Stack(sizes=(SIZE, SIZE), connections="melis"),
+    "jordan, target": config.Jordan(size=SIZE, feedback="target", decay=0.5),
+    "reservoir, 1000": config.Reservoir(size=1000),
+}
+
+
+def cells(options: argparse.Namespace) -> None:
+    xs = torch.randn(STEPS, ROWS, SIZE)
+    candidates: timing.Candidates = {}
+    for name, recipe in CELLS.items():
+        layer = Layer(build_cell(recipe), SIZE, SIZE, peepholes=name == "lstm, peepholes")
+        for parameter in layer.parameters():
+            torch.nn.init.normal_(parameter, 0, 0.05)
+        candidates[name] = lambda layer=layer: _train(lambda: layer(xs, layer.begin(ROWS))[0], layer)
+        if layer.cell.sequence is not None:
+            candidates[f"{name}: loop"] = lambda layer=layer: _train(
+                lambda: unroll(layer.cell.step, layer.weights(), xs, layer.begin(ROWS))[0], layer
+            )
+    timing.report({"part": "cells", "T": STEPS, "B": ROWS, "I": SIZE, "H": SIZE}, 0.0, candidates, options)
+
+
+def cores(options: argparse.Namespace) -> None:
+    xs = torch.randn(STEPS, ROWS, SIZE)
+    candidates: timing.Candidates = {}
+    for name, recipe in CORES.items():
+        core = build_core(recipe, SIZE, locked=True)
+        for parameter in core.parameters():
+            torch.nn.init.normal_(parameter, 0, 0.05)
+        if isinstance(core, Reservoir):
+            core.draw()
+        candidates[name] = lambda core=core: _window(core, xs)
+    timing.report({"part": "cores", "T": STEPS, "B": ROWS, "I": SIZE}, 0.0, candidates, options)
+
+
+def _window(core: RecurrentCore, xs: Tensor) -> None:
+    if isinstance(core, Reservoir):
+        core(xs, core.begin(ROWS))
+    else:
+        _train(lambda: core(xs, core.begin(ROWS))[0].top, core)
+
+
+def _train(outputs: Callable[[], Tensor], module: torch.nn.Module) -> None:
+    torch.autograd.grad(outputs().sum(), list(module.parameters()))
+
+
+def main() -> None:
+    options = timing.arguments(__doc__ or "", ("cells", "cores"))
+    for part in options.parts:
+        cells(options) if part == "cells" else cores(options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Layers that read a sequence in both directions (Schuster & Paliwal 1997): for encoders and taggers."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from elman import dropout
+from elman.cores.core import Trace
+from elman.cores.stack import Layer
+
+
+class Bidirectional(nn.Module):
+    """Every level is [forward; backward], each direction by layers of its own; a level reads both of the one below.
+
+    It sees what comes after a position, so it is no `RecurrentCore`: it cannot be streamed, and a language model built
+    upon it would read the symbols that it is asked for.
+
+    Args:
+        forwards: the layers that read from the beginning, bottom first.
+        backwards: those that read from the end, with the same inputs.
+        between: dropout rate between levels.
+        after: dropout rate on the last level.
+        locked: masks held over time.
+
+    Attributes:
+        dims: the width of every level of its trace, the input's first.
+
+    """
+
+    def __init__(
+        self,
+        forwards: Sequence[Layer],
+        backwards: Sequence[Layer],
+        *,
+        between: float = 0.0,
+        after: float = 0.0,
+        locked: bool = True,
+    ) -> None:
+        super().__init__()
+        assert len(forwards) == len(backwards)
+        self.forwards, self.backwards = nn.ModuleList(forwards), nn.ModuleList(backwards)
+        widths = (a.hidden_size + b.hidden_size for a, b in zip(forwards, backwards, strict=True))
+        self.dims = (forwards[0].weight_ih.shape[1], *widths)
+        self.rates = (*[between] * (len(forwards) - 1), after)
+        self.drop = dropout.locked if locked else dropout.elementwise
+
+    def forward(self, x: Tensor, lengths: Tensor | None = None) -> Trace:
+        """Run over x [T, B, E], sequences that begin at step 0.
+
+        Args:
+            x: the inputs.
+            lengths: the steps of each sequence [B], T where it is None. What stands after a sequence's end changes
+                nothing before it; the outputs there are zero.
+
+        """
+        steps = torch.arange(len(x), device=x.device).unsqueeze(1)
+        ends = torch.full_like(steps[0], len(x)).expand(x.shape[1]) if lengths is None else lengths.to(x.device)
+        inside = (steps < ends).unsqueeze(-1)
+        # A position's place when its sequence is read from its end; padding stays where it is.
+        mirror = torch.where(inside.squeeze(-1), ends - 1 - steps, steps).unsqueeze(-1)
+        levels, raw = [x], [x]
+        for rate, ahead, back in zip(self.rates, self.forwards, self.backwards, strict=True):
+            below, batch = levels[-1], x.shape[1]
+            one, _ = ahead(below, ahead.begin(batch))  # type: ignore[operator]
+            other, _ = back(below.take_along_dim(mirror, 0), back.begin(batch))  # type: ignore[operator]
+            outputs = torch.cat([one, other.take_along_dim(mirror, 0)], dim=-1) * inside
+            raw.append(outputs)
+            levels.append(self.drop(outputs, rate if self.training else 0.0))
+        return Trace(tuple(levels), tuple(raw))

@@ -1,0 +1,136 @@
+"""What a grammar itself says of the next word: exact probabilities, summed over all parses of what was read.
+
+A parse in progress is a stack of symbols that are still to come. All stacks that fit the words so far are kept with
+their probabilities; the next word's probability is the share of stacks that can begin with it. Grammars have no left
+recursion, so the stacks are finitely many. Stolcke 1995 has the same from Earley's chart.
+"""
+
+import functools
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from elman.data.grammar.rules import Grammar
+from elman.data.grammar.sample import Wish
+
+
+class _Item(NamedTuple):
+    symbol: str
+    depth: int
+
+
+class Parses(NamedTuple):
+    """Stacks that fit the words so far, top first, with whether a clause has opened, and their probabilities."""
+
+    weights: dict[tuple[tuple[_Item, ...], bool], float]
+
+
+class Oracle:
+    """The true distribution of sentences of a grammar, with the share of complex ones that is wished.
+
+    `wish.max_length` is left out of account: sentences that were drawn again for their length are thought to be there.
+
+    Args:
+        grammar: the rules.
+        wish: as the sentences were drawn.
+        words: the order of the distributions; `<eos>` is one of them. Words that the grammar lacks get 0.
+
+    """
+
+    def __init__(self, grammar: Grammar, wish: Wish, words: Sequence[str]) -> None:
+        self.grammar, self.wish = grammar, wish
+        self.index = {word: at for at, word in enumerate(words)}
+        self.simple = self._simple_shares()
+        self._openings = functools.lru_cache(maxsize=None)(self._find_openings)
+        whole = self.simple[grammar.start]
+        share = wish.complex
+        # A share of sentences that the rules cannot give would divide by zero; the sampler says so to the user.
+        self.factors = (1.0, 1.0) if share is None else (_ratio(1 - share, whole), _ratio(share, 1 - whole))
+
+    def begin(self) -> Parses:
+        """Before the first word."""
+        return Parses({((_Item(self.grammar.start, 0),), False): 1.0})
+
+    def next_words(self, parses: Parses) -> npt.NDArray[np.float64]:
+        """Probabilities [V] of what follows; they sum to one where `words` has all words of the grammar."""
+        found = np.zeros(len(self.index))
+        for (stack, opened), weight in self._tops(parses):
+            for word, probability in self.grammar.words[stack[0].symbol].items() if stack else (("<eos>", 1.0),):
+                if word in self.index:
+                    found[self.index[word]] += weight * probability * self._factor(stack[1:], opened)
+        return found / found.sum()
+
+    def read(self, parses: Parses, word: str) -> Parses:
+        """After one more word; empty where the grammar does not allow it."""
+        after: dict[tuple[tuple[_Item, ...], bool], float] = defaultdict(float)
+        for (stack, opened), weight in self._tops(parses):
+            probability = self.grammar.words[stack[0].symbol].get(word, 0.0) if stack else 0.0
+            if probability:
+                after[stack[1:], opened] += weight * probability
+        total = sum(after.values())
+        return Parses({key: weight / total for key, weight in after.items()})
+
+    def log_prob(self, words: Sequence[str]) -> float:
+        """Log-probability (nats) of a sentence and its end."""
+        parses, total = self.begin(), 0.0
+        for word in [*words, "<eos>"]:
+            total += math.log(self.next_words(parses)[self.index[word]])
+            parses = self.read(parses, word) if word != "<eos>" else parses
+        return total
+
+    def _tops(self, parses: Parses) -> Iterator[tuple[tuple[tuple[_Item, ...], bool], float]]:
+        """The stacks with a category of words on top, or empty."""
+        for (stack, opened), weight in parses.weights.items():
+            if not stack:
+                yield (stack, opened), weight
+            else:
+                for probability, above, opens in self._openings(stack[0]):
+                    yield (above + stack[1:], opened or opens), weight * probability
+
+    def _find_openings(self, top: _Item) -> tuple[tuple[float, tuple[_Item, ...], bool], ...]:
+        """Every way to write a symbol until a category of words is on top: probability, stack, whether one opened."""
+        opens = top.symbol in self.grammar.embedding
+        depth = top.depth + opens
+        if top.symbol in self.grammar.words:
+            return ((1.0, (top,), opens),)
+        found = []
+        for parts, probability in self.grammar.alternatives(top.symbol, depth, self.wish.max_depth):
+            first, *rest = (_Item(part.symbol, self._seen(depth)) for part in parts)
+            for inner, above, opened in self._openings(first):
+                found.append((probability * inner, above + tuple(rest), opens or opened))
+        return tuple(found)
+
+    def _seen(self, depth: int) -> int:
+        """Without a limit all depths are alike, which keeps the stacks few."""
+        return 0 if self.wish.max_depth is None else depth
+
+    def _factor(self, rest: tuple[_Item, ...], opened: bool) -> float:
+        """By how much the wished share raises the probability of what may follow a stack."""
+        simple, complex_ = self.factors
+        if opened:
+            return complex_
+        still = math.prod(self.simple[item.symbol] for item in rest)
+        return simple * still + complex_ * (1 - still)
+
+    def _simple_shares(self) -> dict[str, float]:
+        """The probability of every symbol to come to an end without an embedded clause, at depth 0."""
+        shares = dict.fromkeys(self.grammar.words, 1.0) | dict.fromkeys(self.grammar.rules, 0.0)
+        shares |= dict.fromkeys(self.grammar.embedding, 0.0)
+        while True:
+            change = 0.0
+            for symbol in self.grammar.rules.keys() - self.grammar.embedding:
+                new = sum(
+                    probability * math.prod(shares[part.symbol] for part in parts)
+                    for parts, probability in self.grammar.alternatives(symbol, 0, self.wish.max_depth)
+                )
+                change, shares[symbol] = max(change, abs(new - shares[symbol])), new
+            if change < 1e-14:
+                return shares
+
+
+def _ratio(share: float, of: float) -> float:
+    return share / of if share else 0.0

@@ -1,0 +1,181 @@
+"""From a file of rules to a `Grammar`, with one line for every mistake."""
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from elman.data.grammar.checks import check
+from elman.data.grammar.rules import Alternative, Grammar, Part
+from elman.errors import UserError
+
+FOLDER = Path(__file__).parent
+
+_SYMBOL = re.compile(r"([A-Za-z][\w-]*)(?:\[(\w+)\])?")
+_WEIGHT = re.compile(r"\((\d+(?:\.\d*)?|\.\d+)\)")
+_HEADS = ("start", "number", "nouns", "verbs", "embedding")
+
+
+def shipped() -> list[str]:
+    """The names of the grammars that come with elman."""
+    return sorted(path.stem for path in FOLDER.glob("*.grammar"))
+
+
+def read_grammar(name: str) -> Grammar:
+    """A grammar that comes with elman, or the one of a file.
+
+    Raises:
+        UserError: there is none, or a line of it is wrong.
+
+    """
+    path = FOLDER / f"{name}.grammar" if name in shipped() else Path(name)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(
+            f"{name}: no readable grammar ({error.strerror}); give a file of rules, or one of {', '.join(shipped())}"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{name}: not UTF-8 at byte {error.start}; save the rules as UTF-8") from None
+    return parse_grammar(text, name)
+
+
+def parse_grammar(text: str, name: str = "grammar") -> Grammar:
+    """A grammar from the text of its file; `name` is said in messages.
+
+    Raises:
+        UserError: names the line, what is wrong there and what may stand.
+
+    """
+    reader = _Reader(name)
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.partition("#")[0].strip():
+            reader.read(number, line.partition("#")[0].strip())
+    return reader.grammar(text)
+
+
+class _Name(NamedTuple):
+    base: str
+    bracket: str | None
+
+
+class _Choice(NamedTuple):
+    names: list[_Name]
+    weight: float
+
+
+@dataclasses.dataclass
+class _Reader:
+    name: str
+    heads: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    rules: list[tuple[int, _Name, list[_Choice]]] = dataclasses.field(default_factory=list)
+    lexicon: list[tuple[int, _Name, dict[str, float]]] = dataclasses.field(default_factory=list)
+
+    def read(self, line: int, text: str) -> None:
+        tokens = text.split()
+        if tokens[0] in _HEADS and "->" not in tokens and ":" not in tokens:
+            if tokens[0] in self.heads:
+                raise self.wrong(line, f"{tokens[0]} stands twice; write it once")
+            if len(tokens) < 2:
+                raise self.wrong(line, f"{tokens[0]} names nothing; write for example: {tokens[0]} S")
+            self.heads[tokens[0]] = tokens[1:]
+        elif len(tokens) > 2 and tokens[1] == "->":
+            choices = [self._choice(line, part.split()) for part in " ".join(tokens[2:]).split("|")]
+            self.rules.append((line, self._symbol(line, tokens[0]), choices))
+        elif len(tokens) > 2 and tokens[1] == ":":
+            self.lexicon.append((line, self._symbol(line, tokens[0]), self._words(line, tokens[2:])))
+        else:
+            allowed = f"LEFT -> SYMBOLS | SYMBOLS, LEFT : WORDS, or one of {', '.join(_HEADS)}"
+            raise self.wrong(line, f"cannot read {text!r}; write {allowed}")
+
+    def grammar(self, text: str) -> Grammar:
+        """All lines together, every variable replaced by every value."""
+        values = self.heads.get("number", ["sg", "pl"])
+        if len(values) != 2 or values[0] == values[1]:
+            raise UserError(f"{self.name}: number has {' '.join(values)}; write two different values: number sg pl")
+        words: dict[str, dict[str, float]] = {}
+        lines: dict[str, int] = {}
+        for line, left, found in self.lexicon:
+            for value in self._values(left, values):
+                symbol = _spell(left, {left.bracket: value})
+                if symbol in words:
+                    raise self.wrong(line, f"the words of {symbol} stand in line {lines[symbol]} already")
+                words[symbol], lines[symbol] = _scaled(found), line
+        rules: dict[str, list[Alternative]] = {}
+        for line, left, choices in self.rules:
+            for value in self._values(left, values):
+                symbol = _spell(left, {left.bracket: value})
+                lines.setdefault(symbol, line)
+                if symbol in words:
+                    raise self.wrong(line, f"{symbol} has words in line {lines[symbol]}; it cannot have rules as well")
+                for choice in choices:
+                    rules.setdefault(symbol, []).extend(_expand(choice, left.bracket, value, values))
+        return check(self.name, text, self.heads, values, rules, words, lines)
+
+    def wrong(self, line: int, message: str) -> UserError:
+        return UserError(f"{self.name}:{line}: {message}")
+
+    def _values(self, name: _Name, values: list[str]) -> list[str]:
+        """What the number of a left side may be; one empty value where it has none."""
+        if name.bracket is None:
+            return [""]
+        return [name.bracket] if name.bracket in values else values
+
+    def _symbol(self, line: int, token: str) -> _Name:
+        found = _SYMBOL.fullmatch(token)
+        if not found:
+            raise self.wrong(line, f"{token!r} is not a symbol; write a name, or a name and its number such as NP[n]")
+        return _Name(found[1], found[2])
+
+    def _choice(self, line: int, tokens: list[str]) -> _Choice:
+        weight = 1.0
+        if tokens and _WEIGHT.fullmatch(tokens[-1]):
+            weight = self._weight(line, tokens.pop())
+        if not tokens:
+            raise self.wrong(line, "an alternative is empty; write at least one symbol on each side of |")
+        return _Choice([self._symbol(line, token) for token in tokens], weight)
+
+    def _words(self, line: int, tokens: list[str]) -> dict[str, float]:
+        words: dict[str, float] = {}
+        for token in tokens:
+            if token.startswith("(") and words:
+                words[next(reversed(words))] = self._weight(line, token)
+            elif token in words or token in ("<eos>", "<unk>"):
+                raise self.wrong(line, f"the word {token!r} stands twice or is reserved; write each word once")
+            else:
+                words[token] = 1.0
+        return words
+
+    def _weight(self, line: int, token: str) -> float:
+        found = _WEIGHT.fullmatch(token)
+        if not found or float(found[1]) <= 0:
+            raise self.wrong(line, f"{token!r} is not a weight; write a positive number in parentheses such as (0.25)")
+        return float(found[1])
+
+
+def _spell(name: _Name, values: dict[str | None, str]) -> str:
+    return name.base if name.bracket is None else f"{name.base}[{values[name.bracket]}]"
+
+
+def _expand(choice: _Choice, bracket: str | None, value: str, values: list[str]) -> list[Alternative]:
+    """A choice for one value of the left side; a variable of its own is every value, with equal shares."""
+    bonds: dict[str | None, int] = {} if bracket is None else {bracket: 0}
+    free = [name.bracket for name in choice.names if name.bracket is not None and name.bracket != bracket]
+    for variable in dict.fromkeys(free):
+        bonds[variable] = len(bonds) + (bracket is None)
+    bindings: list[dict[str | None, str]] = [{bracket: value}]
+    for variable in dict.fromkeys(free):
+        options = [variable] if variable in values else values
+        bindings = [{**binding, variable: option} for binding in bindings for option in options]
+    return [
+        Alternative(
+            tuple(Part(_spell(name, binding), bonds.get(name.bracket)) for name in choice.names),
+            choice.weight / len(bindings),
+        )
+        for binding in bindings
+    ]
+
+
+def _scaled(weights: dict[str, float]) -> dict[str, float]:
+    total = sum(weights.values())
+    return {word: weight / total for word, weight in weights.items()}

@@ -1,0 +1,28 @@
+"""Reading a split with its unknown words spelled, where the model reads spelling and the split tells them apart."""
+
+from elman.data.corpus import Split
+from elman.data.windows import EvaluationWindows
+from elman.encoders.characters import Characters
+from elman.model import LanguageModel
+
+
+def reading(
+    model: LanguageModel,
+    split: Split,
+    first: int,
+    *,
+    streams: int = 1,
+    length: int = 70,
+    warm_up: int = 0,
+    skip_first: bool = False,
+) -> tuple[LanguageModel, EvaluationWindows]:
+    """The model that knows the split's words, and its windows; arguments as for `EvaluationWindows`.
+
+    Unknown words are read by their spelling if `split.inputs` has numbers for them and the encoder reads spelling, else
+    as `<unk>`. As targets they are `<unk>` always.
+    """
+    inputs = split.inputs if isinstance(model.encoder, Characters) else None
+    windows = EvaluationWindows(
+        split.tokens, first, streams=streams, length=length, warm_up=warm_up, skip_first=skip_first, inputs=inputs
+    )
+    return (model if inputs is None else model.knowing(split.unknown_words)), windows

@@ -1,0 +1,93 @@
+"""elman grammar and elman evaluate --pairs, from rules to a page."""
+
+import json
+
+import pytest
+
+from elman.cli import main
+from elman.run import load
+
+RECIPE = """
+title = "toy"
+[data.grammar]
+sentences = 60
+valid = 10
+test = 10
+stages = [{ epochs = 1, complex = 0.0 }, { complex = 0.5 }]
+[model]
+encoder = { kind = "lookup", size = 6 }
+core = { kind = "stack", cell = { kind = "elman" }, sizes = [8] }
+[training]
+epochs = 2
+batch_size = 4
+optimiser = { kind = "adam", lr = 0.01 }
+window = { length = 10 }
+memory = [{ epochs = 1, words = [3, 4] }]
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("grammar")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ELMAN_CACHE", str(folder / "cache"))
+        (folder / "toy.toml").write_text(RECIPE)
+        assert main(["train", str(folder / "toy.toml"), "--out", str(folder / "run"), "--threads", "1"]) == 0
+        yield folder / "run"
+
+
+def test_generate_writes_a_folder_once(tmp_path, capsys):
+    out = tmp_path / "text"
+    arguments = ["grammar", "generate", "prepositions", "--sentences", "20", "--valid", "5", "--test", "5"]
+    assert main([*arguments, "--complex", "0.5", "--max-depth", "1", "--out", str(out), "--json"]) == 0
+    splits = json.loads(capsys.readouterr().out)["splits"]
+    assert [row["split"] for row in splits] == ["train", "valid", "test"]
+    assert len((out / "train.txt").read_text().splitlines()) == 20
+    assert main([*arguments, "--out", str(out)]) == 2
+    assert "holds a text already; choose another --out" in capsys.readouterr().err
+    assert main(["grammar", "generate", "elman-1991", "--sentences", "3"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert main(["grammar", "generate", "elman-1991", "--complex", "1.5"]) == 2
+    assert "--complex is 1.5; it is a share from 0 to 1" in capsys.readouterr().err
+
+
+def test_a_model_is_tested_on_fresh_sentences(run, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    arguments = ["grammar", "test", str(run), "--sentences", "120", "--out", str(page)]
+    assert main([*arguments, "--json", "--walk", "boys who Mary chases feed cats"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["sentences"] == 120
+    assert [line["label"] for line in found["by_levels"]][:2] == ["0 levels", "1 level"]
+    assert found["cross_entropy"]["model"] > found["cross_entropy"]["grammar"]
+    text = page.read_text()
+    assert "boys who Mary chases feed cats" in text
+    assert text.count("<svg") == 2
+    assert main(arguments) == 0
+    assert "Agreement by attractors" in capsys.readouterr().out
+
+
+def test_the_text_of_a_run_is_made_again(run):
+    source = load(run).corpus().source
+    for path in sorted(load(run).path.parent.rglob("cache/grammars/*/*")):
+        path.unlink()
+    for folder in load(run).path.parent.rglob("cache/grammars/*"):
+        folder.rmdir()
+    assert load(run).corpus().source == source
+
+
+def test_another_grammar_has_other_words(run, capsys):
+    assert main(["grammar", "test", str(run), "--grammar", "prepositions"]) == 2
+    assert "does not know" in capsys.readouterr().err
+
+
+def test_pairs_are_judged(run, tmp_path, capsys):
+    path = tmp_path / "verbs.tsv"
+    path.write_text("boys walk\tboys walks\tverb\ndog lives\tdog live\tverb\nboys run\tboys runs\tverb\n")
+    assert main(["evaluate", str(run), "--pairs", str(path), "--json"]) == 2
+    assert "'run' is not in the vocabulary" in capsys.readouterr().err
+    path.write_text("boys walk\tboys walks\tverb\ndog lives\tdog live\tverb\n")
+    assert main(["evaluate", str(run), "--pairs", str(path), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["phenomena"]
+    assert [(row["phenomenon"], row["judged"]) for row in rows] == [("verb", 2), ("all", 2)]
+    assert main(["evaluate", str(run), "--pairs", str(path), "--method", "dynamic"]) == 2
+    assert "leave out --method" in capsys.readouterr().err

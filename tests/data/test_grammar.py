@@ -1,0 +1,200 @@
+"""Grammars: what a file says, sentences with their parse, and the exact distribution of the next word."""
+
+import itertools
+import math
+from collections import Counter
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from elman.data.grammar.agreement import Leaf, annotate
+from elman.data.grammar.exact import Oracle
+from elman.data.grammar.options import GrammarOptions, Stage
+from elman.data.grammar.reading import parse_grammar, read_grammar, shipped
+from elman.data.grammar.sample import Wish, sentences
+from elman.data.grammar.text import grammar_folder, stage_tokens
+from elman.errors import UserError
+
+TINY = """
+start S
+number sg pl
+nouns N
+verbs V
+embedding RC
+S -> NP[n] VP[n]
+NP[n] -> N[n] (3) | N[n] RC[n] (1)
+RC[n] -> Who NP[m] V[m]
+VP[n] -> V[n]
+N[sg] : dog (2) cat
+N[pl] : dogs cats
+V[sg] : sees hears
+V[pl] : see hear
+Who : who
+"""
+
+
+def draw(grammar, count, wish=None, seed="s"):
+    return list(islice(sentences(grammar, wish or Wish(), seed), count))
+
+
+def all_sentences(grammar, symbol, depth, max_depth):
+    """Every word sequence of a symbol with its probability, by writing the grammar out."""
+    if symbol in grammar.words:
+        return [((word,), p) for word, p in grammar.words[symbol].items()]
+    found = Counter()
+    inner = depth + (symbol in grammar.embedding)
+    for parts, probability in grammar.alternatives(symbol, inner, max_depth):
+        for choice in itertools.product(*(all_sentences(grammar, one.symbol, inner, max_depth) for one in parts)):
+            words = tuple(word for part, _ in choice for word in part)
+            found[words] += probability * math.prod(p for _, p in choice)
+    return list(found.items())
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_every_verb_has_the_number_of_its_noun(name):
+    grammar = read_grammar(name)
+    number = {
+        word: grammar.number[symbol] for symbol in grammar.nouns | grammar.verbs for word in grammar.words[symbol]
+    }
+    found = draw(grammar, 300)
+    links = [(sentence, one) for sentence in found for one in sentence.dependencies]
+    for sentence, one in links:
+        assert sentence.words[one.verb] == one.right
+        assert number[sentence.words[one.noun]] == number[one.right] == one.number != number[one.wrong]
+        between = sentence.words[one.noun + 1 : one.verb]
+        nouns = {word for symbol in grammar.nouns for word in grammar.words[symbol]}
+        assert one.attractors == sum(word in nouns and number[word] != one.number for word in between)
+    verbs = {word for symbol in grammar.verbs for word in grammar.words[symbol]}
+    assert len(links) == sum(word in verbs for sentence in found for word in sentence.words)
+    assert {one.levels for _, one in links} >= {0, 1, 2}
+
+
+def test_levels_and_depth_of_a_sentence_known_by_hand():
+    """dogs who cat who boys see hears walk: the outer verb is two levels from its noun."""
+    grammar = parse_grammar(TINY)
+    words = ["dogs", "who", "cat", "who", "cats", "see", "hears", "see"]
+    symbols = ["N[pl]", "Who", "N[sg]", "Who", "N[pl]", "V[pl]", "V[sg]", "V[pl]"]
+    bonds = [0, None, 1, None, 2, 2, 1, 0]
+    clauses = [(), (0,), (0,), (0, 1), (0, 1), (0, 1), (0,), ()]
+    found = annotate(grammar, [Leaf(*leaf) for leaf in zip(words, symbols, bonds, clauses, strict=True)])
+    assert [(one.noun, one.verb, one.levels, one.depth, one.attractors) for one in found.dependencies] == [
+        (4, 5, 0, 2, 0),
+        (2, 6, 1, 1, 1),
+        (0, 7, 2, 0, 1),
+    ]
+    assert [one.wrong for one in found.dependencies] == ["sees", "hear", "sees"]
+    assert found.depth == 2
+
+
+def test_wishes_are_kept():
+    grammar = read_grammar("elman-1991")
+    assert max(one.depth for one in draw(grammar, 300, Wish(max_depth=1))) == 1
+    assert max(len(one.words) for one in draw(grammar, 300, Wish(max_length=5))) <= 5
+    assert all(one.depth == 0 for one in draw(grammar, 100, Wish(complex=0.0)))
+    assert all(one.depth > 0 for one in draw(grammar, 100, Wish(complex=1.0)))
+    assert draw(grammar, 20) == draw(grammar, 20) != draw(grammar, 20, seed="t")
+    with pytest.raises(UserError, match="none of 10,000 sentences was a complex one within max_depth = 0"):
+        draw(parse_grammar(TINY), 1, Wish(complex=1.0, max_depth=0))
+
+
+@pytest.mark.parametrize("share", [None, 0.3, 1.0])
+def test_the_oracle_is_the_grammar_written_out(share):
+    """Sentence probabilities, and every next-word distribution by summing over all sentences."""
+    grammar = parse_grammar(TINY)
+    whole = dict(all_sentences(grammar, "S", 0, 1))
+    assert sum(whole.values()) == pytest.approx(1)
+    if share is not None:
+        simple = sum(p for words, p in whole.items() if "who" not in words)
+        scale = {True: share / (1 - simple), False: (1 - share) / simple}
+        whole = {words: p * scale["who" in words] for words, p in whole.items()}
+    names = [*grammar.vocabulary, "<eos>"]
+    oracle = Oracle(grammar, Wish(share, max_depth=1), names)
+    for words in (("dogs", "who", "cat", "sees", "hear"), ("cat", "hears")):
+        if whole[words]:
+            assert oracle.log_prob(words) == pytest.approx(math.log(whole[words]))
+        parses = oracle.begin()
+        for at, word in enumerate(words):
+            ahead = Counter()
+            for other, probability in whole.items():
+                if other[:at] == words[:at]:
+                    ahead[(*other, "<eos>")[at]] += probability
+            expected = np.array([ahead[name] for name in names]) / ahead.total() if ahead.total() else None
+            if expected is not None:
+                np.testing.assert_allclose(oracle.next_words(parses), expected, atol=1e-12)
+            parses = oracle.read(parses, word)
+
+
+def test_samples_have_the_oracles_entropy():
+    """Mean -log p of drawn sentences is near the mean entropy along them."""
+    grammar = read_grammar("prepositions")
+    wish = Wish(complex=0.5, max_depth=2)
+    oracle = Oracle(grammar, wish, [*grammar.vocabulary, "<eos>"])
+    surprise = entropy = 0.0
+    for sentence in draw(grammar, 250, wish):
+        parses = oracle.begin()
+        for word in [*sentence.words, "<eos>"]:
+            p = oracle.next_words(parses)
+            assert p.sum() == pytest.approx(1)
+            surprise -= math.log(p[oracle.index[word]])
+            entropy -= float((p[p > 0] * np.log(p[p > 0])).sum())
+            parses = oracle.read(parses, word) if word != "<eos>" else parses
+    assert surprise == pytest.approx(entropy, rel=0.05)
+
+
+MISTAKES = {
+    "S -> NP VP extra": ("7", "S needs NP, which is not defined"),
+    "S -> NP[n] VP[n] | ": ("7", "an alternative is empty"),
+    "S => NP[n]": ("7", "cannot read 'S => NP[n]'"),
+    "S -> N[n] (0)": ("7", "'(0)' is not a weight"),
+    "S -> NP[n VP": ("7", "'NP[n' is not a symbol"),
+    "S -> S VP[n]": ("7", "S can begin with itself"),
+    "S -> N[n] S": ("7", "S never comes to an end"),
+    "S -> RC[n]": ("7", "every alternative of S opens a clause"),
+    "N[sg] : dog\nS -> N[n]": ("12", "the words of N[sg] stand in line 7 already"),
+    "start T\nS -> N[n]": ("7", "start stands twice"),
+}
+
+
+@pytest.mark.parametrize("line", MISTAKES)
+def test_a_mistake_names_its_line(line):
+    where, message = MISTAKES[line]
+    with pytest.raises(UserError) as error:
+        parse_grammar(TINY.replace("S -> NP[n] VP[n]", line), "my.grammar")
+    assert str(error.value).startswith(f"my.grammar:{where}: {message}")
+    assert "\n" not in str(error.value)
+
+
+def test_mistakes_of_the_whole():
+    for old, new, message in (
+        ("V[pl] : see hear", "V[pl] : see", "V[pl] has 1 words and V[sg] 2; write the two forms"),
+        ("nouns N", "nouns Noun", "my.grammar: nouns names Noun, which has no words"),
+        ("start S", "start T", "my.grammar: the start symbol T has no rules"),
+        ("number sg pl", "number sg", "my.grammar: number has sg; write two different values"),
+        ("nouns N", "nouns Who", "Who has no number; write Who[sg] : WORDS"),
+        ("sees hears", "sees sees", "the word 'sees' stands twice or is reserved"),
+    ):
+        with pytest.raises(UserError) as error:
+            parse_grammar(TINY.replace(old, new), "my.grammar")
+        assert message in str(error.value)
+    with pytest.raises(UserError, match=r"no readable grammar .*; give a file of rules, or one of elman-1991"):
+        read_grammar("no-such-grammar")
+
+
+def test_a_folder_is_written_once_and_knows_its_stages(tmp_path):
+    options = GrammarOptions(
+        sentences=30, valid=5, test=5, stages=(Stage(epochs=2, complex=0.0, sentences=10), Stage(complex=1.0))
+    )
+    folder = grammar_folder(options, tmp_path)
+    lines = (folder / "train.txt").read_text().splitlines()
+    assert len(lines) == 40
+    assert not any("who" in line.split() for line in lines[:10])
+    assert all("who" in line.split() for line in lines[10:])
+    assert stage_tokens(folder) == [sum(len(line.split()) + 1 for line in part) for part in (lines[:10], lines[10:])]
+    header, row, *_ = (folder / "test.agreement.tsv").read_text().splitlines()
+    cells = dict(zip(header.split("\t"), row.split("\t"), strict=True))
+    words = (folder / "test.txt").read_text().splitlines()[int(cells["sentence"]) - 1].split()
+    assert words[int(cells["verb"])] == cells["right"]
+    before = (folder / "train.txt").stat().st_mtime_ns
+    assert grammar_folder(options, tmp_path) == folder
+    assert (folder / "train.txt").stat().st_mtime_ns == before

@@ -1,0 +1,63 @@
+"""Agreement: a model that is the grammar is right everywhere; components are those of a decomposition."""
+
+from collections import Counter
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from elman.data.grammar.exact import Oracle
+from elman.data.grammar.reading import read_grammar
+from elman.data.grammar.sample import Wish, sentences
+from elman.data.vocabulary import Vocabulary
+from elman.errors import UserError
+from elman.evaluation.agreement import Distance, judge, line, require_words, table
+from elman.evaluation.trajectory import principal_components
+
+GRAMMAR = read_grammar("elman-1991")
+WORDS = Vocabulary.from_counts(Counter(GRAMMAR.vocabulary))
+
+
+def test_the_grammar_itself_makes_no_mistake():
+    wish = Wish(complex=0.8)
+    oracle = Oracle(GRAMMAR, wish, WORDS.words)
+    distance, judged = Distance(oracle, WORDS), []
+    for sentence in islice(sentences(GRAMMAR, wish, "0"), 60):
+        rows, parses = [], oracle.begin()
+        for word in [*sentence.words, "<eos>"]:
+            rows.append(oracle.next_words(parses))
+            parses = oracle.read(parses, word) if word != "<eos>" else parses
+        with np.errstate(divide="ignore"):
+            log_probs = np.log(np.array(rows))
+        judged += judge(GRAMMAR, WORDS, sentence, log_probs)
+        distance.add(sentence, log_probs)
+    found = distance.closeness
+    assert found.divergence == pytest.approx(0, abs=1e-9)
+    assert found.model == pytest.approx(found.grammar)
+    assert line("all", judged).accuracy.share == 1.0
+    assert line("all", judged).share == pytest.approx(1.0)
+    lines = table(judged, lambda one: one.levels, str)
+    assert [one.label for one in lines[:3]] == ["0", "1", "2"]
+    assert sum(one.accuracy.count for one in lines) == len(judged)
+
+
+def test_a_coin_is_right_half_the_time():
+    (sentence,) = islice(sentences(GRAMMAR, Wish(), "0"), 1)
+    even = np.log(np.full((len(sentence.words) + 1, len(WORDS)), 1 / len(WORDS)))
+    assert all(one.share == pytest.approx(0.5) and not one.correct for one in judge(GRAMMAR, WORDS, sentence, even))
+
+
+def test_unknown_words_are_named():
+    with pytest.raises(UserError, match=r"does not know 22 of the 23 words of elman-1991 \(girl, cat, dog, boys"):
+        require_words(GRAMMAR, Vocabulary.from_counts(Counter(["boy", "x"])))
+
+
+def test_components_are_those_of_the_singular_value_decomposition():
+    draw = np.random.default_rng(0)
+    states = [draw.normal(size=(30, 6)) @ np.diag([3, 2, 1, 0.5, 0.2, 0.1]) + 5 for _ in range(3)]
+    found = principal_components(states, 3)
+    together = np.concatenate(states)
+    _, values, axes = np.linalg.svd(together - together.mean(axis=0), full_matrices=False)
+    np.testing.assert_allclose(np.abs(found.axes @ axes[:3].T), np.eye(3), atol=1e-8)
+    np.testing.assert_allclose(found.shares, values[:3] ** 2 / (values**2).sum())
+    np.testing.assert_allclose(found.project(together).mean(axis=0), 0, atol=1e-10)

@@ -1,0 +1,115 @@
+"""Minimal pairs: files, tokens, scores of shared beginnings, tables."""
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+
+import small
+from elman.data.catalog import locate_pairs
+from elman.data.fitting import fit
+from elman.data.minimal_pairs import Pair, read_pairs
+from elman.data.options import TextOptions
+from elman.data.vocabulary import Vocabulary
+from elman.errors import UserError
+from elman.evaluation.pairs import by_field, code, judge_pairs
+from elman.evaluation.prefixes import levels_of, sentence_log_probs
+from elman.evaluation.proportion import Proportion
+from elman.evaluation.scoring import score_sentences
+
+WORDS = Vocabulary.from_counts(Counter(["the", "the", "cat", "cats", "sees", "see", "n't", "do", "dog"]), add_unk=True)
+
+
+@pytest.mark.parametrize("contexts", ["single", "doc"])
+def test_the_tree_of_prefixes_scores_as_sentence_by_sentence(contexts):
+    torch.manual_seed(0)
+    model = small.model(contexts).eval()
+    draw = np.random.default_rng(1)
+    sentences = [draw.integers(0, 3, length).astype(np.int32) for length in (5, 1, 7, 3, 3, 7, 1, 4) * 6]
+    expected = [scores.sum() for scores in score_sentences(model, sentences, 0)]
+    np.testing.assert_allclose(sentence_log_probs(model, sentences, 0), expected, rtol=1e-5)
+
+
+def test_shared_beginnings_are_one_node():
+    levels, paths = levels_of([np.array(ids) for ids in ([1, 2, 3], [1, 2, 4], [5])])
+    assert [len(level.symbols) for level in levels] == [2, 1, 2]
+    assert paths == [[0, 0, 0], [0, 0, 1], [1]]
+    assert levels[2].parents.tolist() == [0, 0]
+
+
+def test_files_of_all_three_kinds(tmp_path):
+    record = {"sentence_good": "A b.", "sentence_bad": "B a.", "UID": "order", "linguistics_term": "syntax"}
+    (tmp_path / "order.jsonl").write_text(json.dumps(record) + "\n")
+    (tmp_path / "agr.text").write_text("the cat of the dogs sees it . <eos>\n")
+    (tmp_path / "agr.gold").write_text("5\tsees\tsee\t1\n")
+    (tmp_path / "own.tsv").write_text("a b\tb a\tword order\nc d\td c\n")
+    found = read_pairs([str(tmp_path)])
+    assert found == read_pairs([str(tmp_path / name) for name in ("agr.text", "order.jsonl", "own.tsv")])
+    assert found[0].good == "the cat of the dogs sees"
+    assert not found[0].whole
+    assert [pair.phenomenon for pair in found] == ["1 attractor", "order", "word order", "own"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.jsonl", '{"sentence_good": "x"}\n', "a.jsonl:1: not a record with sentence_good and sentence_bad"),
+        ("a.tsv", "one sentence\n", "a.tsv:1: found 'one sentence'; write good TAB bad"),
+        ("a.tsv", "\n", "a.tsv: the file is empty"),
+        ("a.gold", "1\tsees\tsee\t0\n", "word 1 of the sentence should be 'sees', found 'cat'"),
+        ("a.gold", "1 sees see 0\n", "a.gold:1: found '1 sees see 0'; write: index TAB right form"),
+        ("a.gold", "1\tsees\tsee\t0\n2\tsees\tsee\t0\n", "a.gold: 2 lines, but"),
+    ],
+)
+def test_mistakes_in_files(tmp_path, name, text, message):
+    (tmp_path / "a.text").write_text("the cat sees\n")
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UserError) as error:
+        read_pairs([str(tmp_path / name)])
+    assert message in str(error.value)
+
+
+def test_places_without_pairs(tmp_path, monkeypatch):
+    with pytest.raises(UserError, match="no file of pairs in this folder"):
+        read_pairs([str(tmp_path)])
+    with pytest.raises(UserError, match="cannot be read"):
+        read_pairs([str(tmp_path / "no.tsv")])
+    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path))
+    with pytest.raises(UserError, match=r"run: elman data prepare blimp or put its .jsonl files into .*corpora.blimp"):
+        locate_pairs("blimp")
+
+
+def test_ordinary_text_is_read_as_the_vocabulary_is():
+    options = TextOptions()
+    assert fit("The cat's dogs don't see!", WORDS, options) == ["the", "cat's", "dogs", "do", "n't", "see"]
+    assert fit("ab c", WORDS, TextOptions(tokenisation="characters")) == list("ab c")
+    assert fit("The dog.", WORDS, TextOptions(tokenisation="raw")) == ["The", "dog", "."]
+
+
+def test_pairs_that_differ_in_unknown_words_only_are_counted_apart():
+    pairs = [
+        Pair("The cat sees.", "The cat see.", "verb", "agreement"),
+        Pair("The zebra sees.", "The zebra see.", "verb", "agreement"),
+        Pair("The cat walks.", "The cat walk.", "verb", "agreement"),
+        Pair("The dog sees.", "Sees the dog.", "order", "syntax"),
+    ]
+    coded = code(pairs, WORDS, TextOptions())
+    assert [(pair.unknown, pair.same) for pair in coded] == [(0, False), (1, False), (2, True), (0, False)]
+    assert coded[0].good[-1] == WORDS.eos
+    sees = WORDS.ids["sees"]
+    rows = judge_pairs(coded, lambda sentences: np.array([float(ids[2] == sees) for ids in sentences]))
+    assert [(row.phenomenon, row.pairs, row.same) for row in rows] == [("verb", 3, 1), ("order", 1, 0), ("all", 4, 1)]
+    assert rows[0].accuracy == Proportion(2, 2)
+    assert rows[0].known == Proportion(1, 1)
+    assert rows[-1].accuracy == Proportion(3, 3)
+    assert [row.phenomenon for row in by_field(rows)] == ["agreement", "syntax"]
+
+
+def test_wilsons_interval():
+    """The bounds solve (p - bound)^2 = z^2 bound (1 - bound) / n."""
+    one = Proportion(7, 20)
+    for bound in one.interval:
+        assert (one.share - bound) ** 2 == pytest.approx(1.959964**2 * bound * (1 - bound) / 20, rel=1e-5)
+    assert Proportion(0, 0).interval == (0.0, 1.0)
