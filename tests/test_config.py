@@ -152,7 +152,7 @@ def test_complaint(path, setting, message):
         ("epochs = 2\n", "the key training.epochs is missing; write a whole number of 1 or more"),
         (
             'encoder = { kind = "lookup", size = 4 }\n',
-            'the key model.encoder is missing; write a table with kind = "lookup" or "frames"',
+            'the key model.encoder is missing; write a table with kind = "lookup" or "characters" or "frames"',
         ),
         (
             'core = { kind = "stack", sizes = [5, 4], cell = { kind = "lstm" } }\n',

@@ -1,8 +1,9 @@
 """A run: the folder that training writes, and everything that can be asked of the model in it."""
 
 import functools
+import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,11 +13,13 @@ from torch import Tensor
 
 from elman.build import build_model
 from elman.config import Characters, Recipe, load_recipe
+from elman.data import subwords
 from elman.data.corpus import Corpus, Split, encode_lines, open_corpus
 from elman.data.grammar.text import grammar_folder
 from elman.data.lexicon import spelled_sentences, spelled_split
 from elman.data.pair_symbols import PairSymbols
 from elman.data.pitches import Pitches
+from elman.data.tokeniser import Tokeniser
 from elman.data.vocabulary import Vocabulary
 from elman.data.windows import start_symbol
 from elman.errors import UserError
@@ -88,7 +91,18 @@ class Run:
     def corpus(self, data: str | Path | None = None, **options: Any) -> Corpus:
         """The run's corpus, or another one encoded with the run's vocabulary."""
         source = text_source(self.path, self.recipe) if data is None else data
-        return open_corpus(source, self.recipe.data.text, vocabulary=self.vocabulary, **options)
+        text, pieces = self.recipe.data.text, self.tokeniser.subwords
+        return open_corpus(source, text, vocabulary=self.vocabulary, subwords=pieces, **options)
+
+    @functools.cached_property
+    def tokeniser(self) -> Tokeniser:
+        """From lines to tokens and back."""
+        text = self.recipe.data.text
+        return Tokeniser(text, subwords.load(self.path) if text.tokenisation == "subwords" else None)
+
+    def sentences(self, lines: Iterable[str]) -> Iterator[tuple[list[str], np.ndarray]]:
+        """The tokens of every sentence, as they stand in the text, and their ids."""
+        return encode_lines(lines, self.vocabulary, self.recipe.data.text, self.tokeniser.subwords)
 
     @property
     def reads_spelling(self) -> bool:
@@ -100,18 +114,22 @@ class Run:
         return spelled_split(corpus, name) if self.reads_spelling else corpus.split(name)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a piece of text, without an `<eos>` at its end; unknown words become `<unk>`."""
+        """The ids of a piece of text, without an `<eos>` at its end; unknown words become `<unk>`.
+
+        With `eos = "exact"` every line feed is an `<eos>`, one at the end too.
+        """
         return self.read(text, known_only=True)[1]
 
     def read(self, text: str, *, known_only: bool = False) -> tuple[LanguageModel, list[int]]:
         """As `encode`, but where the model reads spelling unknown words have ids of their own, which it knows."""
-        options = self.recipe.data.text
-        sentences = list(encode_lines(text.splitlines() or [""], self.vocabulary, options))
+        exact = self.recipe.data.text.eos == "exact"
+        sentences = list(self.sentences(io.StringIO(text, newline="\n") if exact else text.splitlines() or [""]))
         parts, unknown = [ids.astype(np.int64) for _, ids in sentences], list[str]()
         if self.reads_spelling and not known_only:
-            parts, unknown = spelled_sentences((words for words, _ in sentences), self.vocabulary, options)
+            words = (words for words, _ in sentences)
+            parts, unknown = spelled_sentences(words, self.vocabulary, self.recipe.data.text)
         ids = [int(symbol) for part in parts for symbol in part]
-        ids = ids[:-1] if ids and ids[-1] == self.vocabulary.eos else ids
+        ids = ids[:-1] if ids and ids[-1] == self.vocabulary.eos and not exact else ids
         return (self.model.knowing(unknown) if unknown else self.model), ids
 
     def score(self, lines: Sequence[str], *, document: bool = False) -> Iterator[tuple[list[str], np.ndarray]]:
@@ -128,7 +146,7 @@ class Run:
         self, lines: Sequence[str], score: Callable[[list[np.ndarray]], Iterator[Scores]]
     ) -> Iterator[tuple[list[str], Scores]]:
         """As `score`, by a function of the sentences' ids, such as `AdaptiveStream.score_all`."""
-        sentences = list(encode_lines(lines, self.vocabulary, self.recipe.data.text))
+        sentences = list(self.sentences(lines))
         yield from zip((words for words, _ in sentences), score([ids for _, ids in sentences]), strict=True)
 
     def begin(self) -> State:

@@ -251,6 +251,8 @@ def test_describe_is_json(corpus_folder):
         "tokens": 13,
         "unknown": 3,
         "characters": 35,
+        "num_bytes": 35,
+        "num_words": 13,
         "lines": 4,
         "sha256": sha256_file(corpus_folder / "train.txt"),
     }

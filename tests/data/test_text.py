@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from elman.data.detokenise import detokenise
 from elman.data.options import TextOptions
-from elman.data.text import Line, passages, read_lines, read_passages, read_tokens, split_raw
+from elman.data.raw import split_raw
+from elman.data.text import Line, passages, read_lines, read_passages, read_tokens
 from elman.data.vocabulary import EOS
 from elman.errors import UserError
 

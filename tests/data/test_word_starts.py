@@ -36,5 +36,5 @@ def test_words_are_words():
 
 
 def test_what_is_spelt():
-    assert spelt([*" to ", "<eos>"]) == "to"
-    assert spelt(["<eos>"]) == "<eos>"
+    assert spelt([*" to ", "<eos>"], CHARACTERS) == "to"
+    assert spelt(["<eos>"], CHARACTERS) == "<eos>"

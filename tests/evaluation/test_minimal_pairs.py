@@ -12,6 +12,7 @@ from elman.data.catalog import locate_pairs
 from elman.data.fitting import fit
 from elman.data.minimal_pairs import Pair, read_pairs
 from elman.data.options import TextOptions
+from elman.data.tokeniser import Tokeniser
 from elman.data.vocabulary import Vocabulary
 from elman.errors import UserError
 from elman.evaluation.pairs import by_field, code, judge_pairs
@@ -82,10 +83,10 @@ def test_places_without_pairs(tmp_path, monkeypatch):
 
 
 def test_ordinary_text_is_read_as_the_vocabulary_is():
-    options = TextOptions()
+    options = Tokeniser(TextOptions())
     assert fit("The cat's dogs don't see!", WORDS, options) == ["the", "cat's", "dogs", "do", "n't", "see"]
-    assert fit("ab c", WORDS, TextOptions(tokenisation="characters")) == list("ab c")
-    assert fit("The dog.", WORDS, TextOptions(tokenisation="raw")) == ["The", "dog", "."]
+    assert fit("ab c", WORDS, Tokeniser(TextOptions(tokenisation="characters"))) == list("ab c")
+    assert fit("The dog.", WORDS, Tokeniser(TextOptions(tokenisation="raw"))) == ["The", "dog", "."]
 
 
 def test_pairs_that_differ_in_unknown_words_only_are_counted_apart():
@@ -95,7 +96,7 @@ def test_pairs_that_differ_in_unknown_words_only_are_counted_apart():
         Pair("The cat walks.", "The cat walk.", "verb", "agreement"),
         Pair("The dog sees.", "Sees the dog.", "order", "syntax"),
     ]
-    coded = code(pairs, WORDS, TextOptions())
+    coded = code(pairs, WORDS, Tokeniser(TextOptions()))
     assert [(pair.unknown, pair.same) for pair in coded] == [(0, False), (1, False), (2, True), (0, False)]
     assert coded[0].good[-1] == WORDS.eos
     sees = WORDS.ids["sees"]

@@ -259,7 +259,7 @@ def test_one_run_serves_every_label(experiment, corpus, tmp_path):
         (["rank-bound", "--jobs", "0"], "--jobs is 0"),
         (["rank-bound", "--data", "nowhere.txt"], "nowhere.txt"),
         (["rank-bound", "--resume", "--out", "nowhere"], "there is no folder nowhere"),
-        (["sigsoftmax-characters", "--scale", "paper"], "has no recipes at --scale paper; use --scale lab"),
+        (["delta-memory-noise", "--scale", "paper"], "has no recipes at --scale paper; use --scale lab"),
     ],
 )
 def test_mistakes_are_told_in_one_line(arguments, message, tmp_path, monkeypatch, capsys):

@@ -35,7 +35,6 @@ def run(args: argparse.Namespace) -> int:
     """Read the text, write the page, print."""
     import numpy as np
 
-    from elman.data.corpus import encode_lines
     from elman.evaluation.mixture import read_mixture
     from elman.report import mixtures
     from elman.report.analysis import require_file_name
@@ -47,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     out = require_file_name(args.out or args.folder / "mixture.html")
     loaded = load(args.folder, device)
     lines = options.read_lines(args.file)
-    sentences = list(encode_lines(lines, loaded.vocabulary, loaded.recipe.data.text))
+    sentences = list(loaded.sentences(lines))
     words = [word for sentence, _ in sentences for word in sentence]
     reading = read_mixture(loaded.model, np.concatenate([ids for _, ids in sentences]), loaded.first, args.top)
     shown = min(args.shown, len(words))

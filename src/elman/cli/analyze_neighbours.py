@@ -27,7 +27,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 def run(args: argparse.Namespace) -> int:
     """Find and print."""
-    from elman.data.text import fold
+    from elman.data.tokeniser import fold
     from elman.evaluation.neighbours import neighbourhoods
     from elman.run import load
 

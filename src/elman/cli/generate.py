@@ -10,7 +10,7 @@ from elman.cli import adapting, options, states, transduce
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.data.options import TextOptions
+    from elman.data.tokeniser import Tokeniser
     from elman.model import LanguageModel
     from elman.run import Run
     from elman.state import State
@@ -78,7 +78,6 @@ def write_text(args: argparse.Namespace) -> int:
     import torch
 
     from elman.cli import show
-    from elman.data.detokenise import detokenise
     from elman.generation import Sampling, generate
     from elman.run import load
 
@@ -102,8 +101,8 @@ def write_text(args: argparse.Namespace) -> int:
     else:
         model, unread, state = _beginning(loaded, prompt, args.state, known_only=not tokens)
     generator = torch.Generator(device).manual_seed(args.seed)
-    text = loaded.recipe.data.text
-    printer = None if args.json else _Printer(text, prompt, raw=args.raw)
+    options.write_any_text()
+    printer = None if args.json else _Printer(loaded.tokeniser, prompt, raw=args.raw)
     words: list[str] = []
     drawn = generate(model, unread, state, sampling, generator)
     for symbol, before in itertools.islice(drawn, tokens):
@@ -116,7 +115,8 @@ def write_text(args: argparse.Namespace) -> int:
     if args.save_state:
         states.save(args.save_state, loaded, state, unread, stream, args.statistics_tokens)
     if printer is None:
-        show.print_json({"prompt": prompt, "words": words, "text": detokenise(words, text), "seed": args.seed})
+        text = loaded.tokeniser.decode(words)
+        show.print_json({"prompt": prompt, "words": words, "text": text, "seed": args.seed})
     else:
         printer.end()
     return 0
@@ -125,25 +125,24 @@ def write_text(args: argparse.Namespace) -> int:
 class _Printer:
     """Prints words as they come, as readable text or, where asked, as they are."""
 
-    def __init__(self, options: "TextOptions", prompt: str, *, raw: bool) -> None:
+    def __init__(self, tokeniser: "Tokeniser", prompt: str, *, raw: bool) -> None:
         import msgspec
 
         from elman.data.detokenise import Detokeniser
-        from elman.data.text import tokenise
 
-        undo = Detokeniser(msgspec.structs.replace(options, tokenisation="words") if raw else options)
-        self.text_of = undo.add
+        options = tokeniser.options
+        self.undo = Detokeniser(msgspec.structs.replace(options, tokenisation="words", eos="line") if raw else options)
         if prompt:
             sys.stdout.write(prompt)
-            for word in tokenise(prompt, options):
-                undo.add(word)
+            for word in tokeniser.encode(prompt):
+                self.undo.add(word)
 
     def write(self, word: str) -> None:
-        sys.stdout.write(self.text_of(word))
+        sys.stdout.write(self.undo.add(word))
         sys.stdout.flush()
 
     def end(self) -> None:
-        sys.stdout.write("\n")
+        sys.stdout.write(self.undo.end() + "\n")
 
 
 def _beginning(

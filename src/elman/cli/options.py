@@ -11,6 +11,8 @@ from elman.errors import UserError
 if TYPE_CHECKING:
     import torch
 
+    from elman.data.options import TextOptions
+
 
 SETTING = "change a key of the recipe, such as training.epochs=3; may be given again"
 
@@ -89,13 +91,21 @@ def at_least(minimum: float, name: str, value: float | None) -> None:
         raise UserError(f"{name} is {value:g}; it must be {minimum:g} or more")
 
 
-def read_lines(name: str) -> list[str]:
-    """The lines of a text, `-` being standard input.
+def write_any_text() -> None:
+    """Let stdout take text of any bytes: lone surrogates leave as the bytes that they stand for (PEP 383)."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="surrogateescape")
+
+
+def read_lines(name: str, text: "TextOptions | None" = None) -> list[str]:
+    """The lines of a text, `-` being standard input; `text` is how it is read.
 
     Raises:
-        UserError: it cannot be read, is not UTF-8, or is empty.
+        UserError: it cannot be read, is empty, or is not UTF-8 and not read as bytes.
 
     """
+    exact = text is not None and text.eos == "exact"
+    errors = "surrogateescape" if text is not None and text.tokenisation == "bytes" else "strict"
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
@@ -104,15 +114,15 @@ def read_lines(name: str) -> list[str]:
         ) from None
     shown = "standard input" if name == "-" else name
     try:
-        text = data.decode("utf-8-sig")
+        found = data.decode("utf-8" if exact else "utf-8-sig", errors)
     except UnicodeDecodeError as error:
         raise UserError(
             f"{shown}: not UTF-8 at byte {error.start} (0x{data[error.start]:02x}); convert it first, for example with:"
             " iconv -f LATIN1 -t UTF-8"
         ) from None
-    if not text.strip():
-        raise UserError(f"{shown}: {'only blank lines' if text else 'the file is empty'}; give a text to score")
-    return list(io.StringIO(text))
+    if not found.strip():
+        raise UserError(f"{shown}: {'only blank lines' if found else 'the file is empty'}; give a text to score")
+    return list(io.StringIO(found, newline="\n"))
 
 
 def require_none(args: argparse.Namespace, names: tuple[str, ...], kind: str) -> None:

@@ -55,7 +55,7 @@ def _judge(run: Any, pairs: list[Any], folder: Path) -> "list[Row]":
     from elman.evaluation.pairs import code, judge_pairs
     from elman.evaluation.prefixes import sentence_log_probs
 
-    coded = code(pairs, run.vocabulary, run.recipe.data.text)
+    coded = code(pairs, run.vocabulary, run.tokeniser)
     with show.counting(f"scoring pairs by {folder}") as advance:
         return judge_pairs(coded, lambda ids: sentence_log_probs(run.model, ids, run.first, advance))
 

@@ -2,14 +2,14 @@
 
 import argparse
 import csv
-import json
+import functools
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from elman.cli import adapting, options, states
+from elman.cli import adapting, options, show, states
 from elman.cli import score_words as words
 
 if TYPE_CHECKING:
@@ -64,13 +64,14 @@ def run(args: argparse.Namespace) -> int:
     adapting.require_adapt(args, "load_state", "save_state")
     words.require(args)
     loaded = load(args.folder, device)
-    lines = options.read_lines(args.file)
+    options.write_any_text()
+    lines = options.read_lines(args.file, loaded.tokeniser.options)
     stream = adapting.begin(args, loaded, args.load_state) if args.adapt else None
     write = _tsv if args.format == "tsv" else _jsonl
     if args.by == "word":
         write(words.rows(args, loaded, lines, stream))
     else:
-        rows = by_token if args.by == "token" else by_sentence
+        rows = by_token if args.by == "token" else functools.partial(by_sentence, text=loaded.tokeniser.text)
         write(rows(_scored(args, loaded, lines, stream), words.unknown_word(loaded)))
     if stream is not None and args.save_state is not None:
         states.save(args.save_state, loaded, stream.state, stream.unread, stream, args.statistics_tokens)
@@ -103,8 +104,10 @@ def by_token(scored: Scored, unknown: Callable[[str], bool]) -> Iterator[dict[st
             }
 
 
-def by_sentence(scored: Scored, unknown: Callable[[str], bool]) -> Iterator[dict[str, object]]:
-    """A row for every sentence; sums are over the tokens that are scored."""
+def by_sentence(
+    scored: Scored, unknown: Callable[[str], bool], text: Callable[[list[str]], str] = " ".join
+) -> Iterator[dict[str, object]]:
+    """A row for every sentence; sums are over the tokens that are scored, and `text` puts the tokens together."""
     import numpy as np
 
     from elman.evaluation.scoring import surprisal
@@ -120,7 +123,7 @@ def by_sentence(scored: Scored, unknown: Callable[[str], bool]) -> Iterator[dict
             "log_prob": _rounded(total),
             "surprisal": _rounded(surprisal([total])[0]),
             "bits_per_token": _rounded(surprisal([mean])[0]),
-            "text": " ".join(tokens),
+            "text": text(tokens),
         }
 
 
@@ -140,4 +143,4 @@ def _tsv(rows: Iterable[dict[str, object]]) -> None:
 
 def _jsonl(rows: Iterable[dict[str, object]]) -> None:
     for row in rows:
-        print(json.dumps(row, ensure_ascii=False))
+        show.print_json(row)

@@ -28,7 +28,8 @@ def require(args: argparse.Namespace) -> None:
 
 def unknown_word(loaded: "Run") -> Callable[[str], bool]:
     """Whether a token as written is not in the vocabulary."""
-    fold, known = loaded.recipe.data.text.lowercase, loaded.vocabulary.ids
+    rules, known = loaded.recipe.data.text, loaded.vocabulary.ids
+    fold = rules.lowercase and not rules.open_vocabulary
     return lambda word: (word.lower() if fold else word) not in known
 
 

@@ -25,8 +25,17 @@ def log() -> Console:
 
 
 def print_json(value: Any) -> None:
-    """One JSON value on stdout."""
-    print(json.dumps(value, ensure_ascii=False))
+    """One JSON value on stdout; text that is not UTF-8 is told in escapes."""
+    text = json.dumps(value, ensure_ascii=False)
+    print(text if _is_utf8(text) else json.dumps(value))
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
@@ -45,6 +54,8 @@ _COLUMNS = {
         "nll": ("nats/token", ".4f"),
         "bits_per_token": ("bits/token", ".4f"),
         "bits_per_character": ("bits/char", ".4f"),
+        "bits_per_byte": ("bits/byte", ".4f"),
+        "word_perplexity": ("ppl/word", ".5g"),
         "tokens": ("tokens", ","),
         "unknown": ("unknown", ","),
     },
@@ -57,9 +68,15 @@ _COLUMNS = {
 }
 
 
+_OF_PARTS = ("bits_per_byte", "word_perplexity")
+"""Columns that say something where tokens are parts of words."""
+
+
 def print_figures(title: str, first: str, rows: list[dict[str, Any]]) -> None:
     """The figures of models on splits, of text or of music; each row has a `name`, headed `first`."""
-    columns = _COLUMNS["music" if "pieces" in rows[0] else "words"]
+    columns = dict(_COLUMNS["music" if "pieces" in rows[0] else "words"])
+    if all(row.get("words", row["tokens"]) == row["tokens"] for row in rows):
+        columns = {key: column for key, column in columns.items() if key not in _OF_PARTS}
     table = [
         [
             row["name"],

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from elman.data.options import TextOptions
 from elman.data.sources import Section
+from elman.data.subwords import Subwords
 from elman.data.text import Passage, read_passages
 from elman.data.vocabulary import Vocabulary
 from elman.files import replacing, write_atomic
@@ -27,6 +28,8 @@ class SplitRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     tokens: int
     unknown: int
     characters: int
+    num_bytes: int
+    num_words: int
     lines: int
     sha256: str
 
@@ -39,11 +42,13 @@ def cache_folder() -> Path:
     return (Path(shared) if shared else Path.home() / ".cache") / "elman"
 
 
-def count_words(sections: list[Section], options: TextOptions, progress: Progress | None) -> Counter[str]:
+def count_words(
+    sections: list[Section], options: TextOptions, progress: Progress | None, subwords: Subwords | None = None
+) -> Counter[str]:
     """How often each token occurs in the sections, in order of first appearance."""
     counts: Counter[str] = Counter()
     for section in sections:
-        for passage in _read(section, options, "counting words", progress):
+        for passage in _read(section, options, "counting words", progress, subwords):
             counts.update(passage.words)
     return counts
 
@@ -55,6 +60,7 @@ def encode_section(
     options: TextOptions,
     path: Path,
     progress: Progress | None,
+    subwords: Subwords | None = None,
 ) -> SplitRecord:
     """Write the ids of a section to `path` as little-endian int32, wholly or not at all.
 
@@ -63,17 +69,27 @@ def encode_section(
             `<unk>`.
 
     """
-    tokens = unknown = characters = lines = 0
+    tokens = unknown = characters = num_bytes = num_words = lines = 0
     with replacing(path) as temporary, temporary.open("wb") as file:
-        source = _read(section, options, "encoding", progress)
+        source = _read(section, options, "encoding", progress, subwords)
         for passage in source:
             ids = vocabulary.encode(passage.words)
             file.write(ids.astype("<i4").tobytes())
             tokens += len(ids)
             unknown += 0 if vocabulary.unk is None else int(np.count_nonzero(ids == vocabulary.unk))
             characters += passage.characters
+            num_bytes += passage.num_bytes
+            num_words += passage.num_words
             lines += 1
-    return SplitRecord(tokens=tokens, unknown=unknown, characters=characters, lines=lines, sha256=sha256)
+    return SplitRecord(
+        tokens=tokens,
+        unknown=unknown,
+        characters=characters,
+        num_bytes=num_bytes,
+        num_words=num_words,
+        lines=lines,
+        sha256=sha256,
+    )
 
 
 def map_tokens(path: Path, tokens: int) -> npt.NDArray[np.int32]:
@@ -96,12 +112,15 @@ def load_record(folder: Path) -> dict[str, SplitRecord] | None:
     return record if whole else None
 
 
-def _read(section: Section, options: TextOptions, what: str, progress: Progress | None) -> Iterator[Passage]:
+def _read(
+    section: Section, options: TextOptions, what: str, progress: Progress | None, subwords: Subwords | None
+) -> Iterator[Passage]:
     stop = section.path.stat().st_size if section.stop is None else section.stop
     total, done = stop - section.start, 0
-    for number, passage in enumerate(read_passages(section.path, options, section.start, section.stop)):
+    source = read_passages(section.path, options, section.start, section.stop, subwords)
+    for number, passage in enumerate(source):
         yield passage
-        done += passage.characters
+        done += passage.num_bytes
         if progress is not None and number % _EVERY == 0:
             progress(f"{what}: {section.path.name}", min(done, total), total)
     if progress is not None:

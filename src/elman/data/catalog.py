@@ -159,6 +159,10 @@ def _unpack(name: str, files: list[Path], folder: Path) -> None:
             unpack.wikitext(files[0], folder)
         case "text8":
             unpack.text8(files[0], folder)
+        case "ptb-characters":
+            unpack.ptb_characters(files, folder)
+        case "enwik8":
+            unpack.enwik8(files[0], folder)
         case "one-billion-word":
             unpack.one_billion_word(files[0], folder)
         case "blimp":

@@ -13,9 +13,12 @@ import numpy.typing as npt
 from elman.data import cache as store
 from elman.data import catalog
 from elman.data.cache import Progress
-from elman.data.options import TextOptions
+from elman.data.options import TextOptions, identity
 from elman.data.sources import Section, demand, find_sections
-from elman.data.text import Line, fold, passages
+from elman.data.subwords import Subwords
+from elman.data.text import Line, passages
+from elman.data.tokeniser import Tokeniser, fold
+from elman.data.vocabularies import counted
 from elman.data.vocabulary import Vocabulary
 from elman.errors import UserError
 from elman.files import sha256_file
@@ -25,7 +28,7 @@ __all__ = ["Corpus", "Split", "TextOptions", "encode_lines", "open_corpus"]
 Parts = dict[str, tuple[Section, str]]
 """Where each split is, and the digest of its file."""
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +45,8 @@ class Split:
         inputs: what a model that reads spelling reads instead of `tokens`, where that was asked for: unknown words
             have numbers from V on ([N] int32; `elman.data.lexicon.spelled_split`).
         unknown_words: the words of these numbers.
+        num_bytes: the bytes of these characters in UTF-8.
+        num_words: words and line ends, as `elman.data.text.Passage` counts them.
 
     """
 
@@ -53,6 +58,8 @@ class Split:
     sha256: str
     inputs: npt.NDArray[np.int32] | None = None
     unknown_words: tuple[str, ...] = ()
+    num_bytes: int = 0
+    num_words: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +71,12 @@ class Corpus:
     options: TextOptions
     vocabulary: Vocabulary
     splits: dict[str, Split]
+    subwords: Subwords | None = None
+
+    @property
+    def tokeniser(self) -> Tokeniser:
+        """From lines to tokens and back."""
+        return Tokeniser(self.options, self.subwords)
 
     def split(self, name: str) -> Split:
         """The split of this name.
@@ -79,7 +92,8 @@ class Corpus:
     @property
     def digest(self) -> str:
         """SHA-256 over the vocabulary, the source files and the options."""
-        parts = [self.vocabulary.digest, msgspec.json.encode(self.options, order="sorted").decode()]
+        parts = [self.vocabulary.digest, identity(self.options)]
+        parts += [] if self.subwords is None else [self.subwords.digest]
         parts += [f"{name} {split.sha256}" for name, split in self.splits.items()]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
@@ -95,6 +109,8 @@ class Corpus:
                     "tokens": len(split.tokens),
                     "unknown": split.unknown,
                     "characters": split.characters,
+                    "num_bytes": split.num_bytes,
+                    "num_words": split.num_words,
                     "lines": split.lines,
                     "sha256": split.sha256,
                 }
@@ -110,6 +126,7 @@ def open_corpus(
     *,
     vocabulary: Vocabulary | None = None,
     partial: bool = False,
+    subwords: Subwords | None = None,
     cache: Path | None = None,
     progress: Progress | None = None,
 ) -> Corpus:
@@ -124,6 +141,7 @@ def open_corpus(
             missing, and `min_count`, `max_vocabulary` and `vocabulary_from` do nothing. Without it the
             vocabulary is counted and all three splits must be there.
         partial: count a vocabulary even where splits are missing.
+        subwords: with `vocabulary`, the model of subwords that belongs to it.
         cache: where encoded texts are kept; by default `elman.data.cache.cache_folder()`.
         progress: told what is being done, the bytes done and all bytes.
 
@@ -139,15 +157,18 @@ def open_corpus(
     except OSError as error:
         raise UserError(f"{error.filename}: cannot be read ({error.strerror}); give a text file") from None
     if vocabulary is None:
-        vocabulary = _counted_vocabulary(path, parts, options, cache, progress)
-    reading = [options.tokenisation, str(options.lowercase), options.eos, vocabulary.digest]
+        kept = cache / "vocabularies" / _key(parts, [identity(options)])
+        sections = {name: section for name, (section, _) in parts.items()}
+        vocabulary, subwords = counted(path, sections, options, kept, progress)
+    reading = [options.tokenisation, str(options.lowercase), options.eos, options.normalisation, options.ruby]
+    reading += [vocabulary.digest, "" if subwords is None else subwords.digest]
     folder = cache / "encoded" / _key(parts, reading)
     records = store.load_record(folder)
     if records is None:
         records = {}
         for name, (section, sha256) in parts.items():
             target = folder / f"{name}.int32"
-            records[name] = store.encode_section(section, sha256, vocabulary, options, target, progress)
+            records[name] = store.encode_section(section, sha256, vocabulary, options, target, progress, subwords)
         store.save_record(folder, records)
     return Corpus(
         name=path.stem if path.is_file() else path.resolve().name,
@@ -155,27 +176,32 @@ def open_corpus(
         options=options,
         vocabulary=vocabulary,
         splits={name: _open_split(name, record, folder) for name, record in records.items()},
+        subwords=subwords,
     )
 
 
 def encode_lines(
-    lines: Iterable[str], vocabulary: Vocabulary, options: TextOptions
+    lines: Iterable[str], vocabulary: Vocabulary, options: TextOptions, subwords: Subwords | None = None
 ) -> Iterator[tuple[list[str], npt.NDArray[np.int32]]]:
     """Encode text as it comes, a sentence at a time: what `<eos>` ends, or without `<eos>` a line.
 
+    With `eos = "exact"` a line has its `<eos>` only where it has its line feed.
+
     Yields:
-        The tokens as they stand in the text (capitals kept, unknown words shown) and their ids, [N] int32.
+        The tokens as they stand in the text (capitals kept but in subwords, unknown words shown) and their ids,
+        [N] int32.
 
     Raises:
         UserError: a word is not known and the vocabulary has no `<unk>`.
 
     """
-    as_written = msgspec.structs.replace(options, lowercase=False)
+    folds = options.lowercase and not options.open_vocabulary
+    as_written = msgspec.structs.replace(options, lowercase=False) if folds else options
     sentence: list[str] = []
-    for passage in passages((Line(line, True) for line in lines), as_written):
+    for passage in passages((Line(line, True) for line in lines), as_written, subwords):
         sentence += passage.words
-        if (passage.closed or options.eos == "none") and sentence:
-            yield sentence, vocabulary.encode(fold(sentence) if options.lowercase else sentence)
+        if (passage.closed or options.eos in ("none", "exact")) and sentence:
+            yield sentence, vocabulary.encode(fold(sentence) if folds else sentence)
             sentence = []
 
 
@@ -197,29 +223,9 @@ def _open_split(name: str, record: store.SplitRecord, folder: Path) -> Split:
         characters=record.characters,
         lines=record.lines,
         sha256=record.sha256,
+        num_bytes=record.num_bytes,
+        num_words=record.num_words,
     )
-
-
-def _counted_vocabulary(
-    source: Path, parts: Parts, options: TextOptions, cache: Path, progress: Progress | None
-) -> Vocabulary:
-    path = cache / "vocabularies" / f"{_key(parts, [msgspec.json.encode(options, order='sorted').decode()])}.tsv"
-    if path.is_file():
-        return Vocabulary.load(path)
-    names = parts if options.vocabulary_from == "all" else ["train"]
-    counts = store.count_words([parts[name][0] for name in names], options, progress)
-    try:
-        vocabulary = Vocabulary.from_counts(
-            counts,
-            options.min_count,
-            options.max_vocabulary,
-            add_eos=options.eos != "none",
-            add_unk=options.tokenisation == "raw",
-        )
-    except UserError as error:
-        raise UserError(f"{source}: {error}") from None
-    vocabulary.save(path)
-    return vocabulary
 
 
 def _key(parts: Parts, more: list[str]) -> str:

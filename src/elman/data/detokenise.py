@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 
+from elman.data.bytewise import Decoder, readable
 from elman.data.options import TextOptions
-from elman.data.text import split_raw
+from elman.data.raw import split_raw
+from elman.data.subwords import piece_bytes
 from elman.data.vocabulary import EOS
 
 APOSTROPHE, LEFT_QUOTE = "\u2019", "\u2018"
@@ -31,6 +33,7 @@ class Detokeniser:
     def __init__(self, options: TextOptions) -> None:
         self._options = options
         self._break = "\n\n" if options.eos == "paragraph" else "\n"
+        self._bytes = Decoder()
         self._run: list[str] = []
         self._open: set[str] = set()
         self._tight = True
@@ -40,17 +43,23 @@ class Detokeniser:
     def add(self, word: str) -> str:
         """The text that `word` adds, with the space or line break that belongs before it."""
         if word == EOS:
-            return self._end_line()
+            return self._end_line() if not self._options.spelt else self.end() + self._break
         self._line_start = False
         match self._options.tokenisation:
             case "characters":
                 return word
+            case "bytes" | "subwords":
+                return self._bytes.add(piece_bytes(word))
             case "words":
                 space = "" if self._tight else " "
                 self._tight = False
                 return space + word
             case "raw":
                 return self._add_raw(word)
+
+    def end(self) -> str:
+        """The text of bytes that never became a character."""
+        return self._bytes.end()
 
     def _end_line(self) -> str:
         if self._line_start:
@@ -100,4 +109,10 @@ def detokenise(words: Iterable[str], options: TextOptions) -> str:
     "To be, or not to be:\n'Tis I!"
     """
     detokeniser = Detokeniser(options)
-    return "".join(detokeniser.add(word) for word in words)
+    text = "".join(detokeniser.add(word) for word in words)
+    return text + detokeniser.end()
+
+
+def shown(words: Iterable[str], options: TextOptions) -> str:
+    """As `detokenise`, for reading: bytes that are not UTF-8 are U+FFFD."""
+    return readable(detokenise(words, options))

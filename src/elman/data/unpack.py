@@ -35,12 +35,34 @@ def wikitext(archive: Path, folder: Path) -> None:
                 _write(folder / f"{split}.txt", file)
 
 
-def text8(archive: Path, folder: Path, sizes: tuple[int, int, int] = (90_000_000, 5_000_000, 5_000_000)) -> None:
+def ptb_characters(sources: list[Path], folder: Path) -> None:
+    """Three files, in the order train, valid, test, of lines without the spaces around them.
+
+    A space between words stays a space; published files write it `_`, which changes no figure.
+    """
+    for source, split in zip(sources, SPLITS, strict=True):
+        with source.open("rb") as file, replacing(folder / f"{split}.txt") as temporary, temporary.open("wb") as out:
+            out.writelines(line.strip() + b"\n" for line in file)
+
+
+_MILLIONS = (90_000_000, 5_000_000, 5_000_000)
+
+
+def text8(archive: Path, folder: Path, sizes: tuple[int, int, int] = _MILLIONS) -> None:
     """The member text8 of a zip file: the first 90 M, next 5 M and last 5 M characters."""
-    with _opened_zip(archive) as members, _member(members, "text8", archive) as file:
+    _in_three(archive, "text8", "characters", folder, sizes)
+
+
+def enwik8(archive: Path, folder: Path, sizes: tuple[int, int, int] = _MILLIONS) -> None:
+    """The member enwik8 of a zip file: the first 90 M, next 5 M and last 5 M bytes."""
+    _in_three(archive, "enwik8", "bytes", folder, sizes)
+
+
+def _in_three(archive: Path, name: str, units: str, folder: Path, sizes: tuple[int, int, int]) -> None:
+    with _opened_zip(archive) as members, _member(members, name, archive) as file:
         for split, size in zip(SPLITS, sizes, strict=True):
             if _write(folder / f"{split}.txt", file, size) < size:
-                raise UserError(f"{archive}: text8 has fewer than {sum(sizes):,} characters; download it again")
+                raise UserError(f"{archive}: {name} has fewer than {sum(sizes):,} {units}; download it again")
 
 
 def members(archive: Path, ending: str, folder: Path) -> None:

@@ -10,6 +10,7 @@ from elman.data.corpus import Split
 from elman.evaluation.open_vocabulary import reading
 from elman.evaluation.perplexity import Score, evaluate
 from elman.model import LanguageModel
+from elman.units import perplexity
 
 
 def split_figures(
@@ -32,16 +33,26 @@ def split_figures(
 
 
 def figures(score: Score, split: Split) -> dict[str, Any]:
-    """Nats and bits a token, perplexity, bits per character, and what was counted."""
+    """Nats and bits a token, perplexity, bits per character, per byte and per word, and what was counted.
+
+    Whatever the tokens are, a word's perplexity is exp of all nats over the words of the split and its line ends
+    (`elman.data.text.Passage`), so that models of words, subwords, characters and bytes of one text compare.
+    """
+    total = score.nll_sum / math.log(2)
     return {
         "split": split.name,
         "nll": score.nll,
         "perplexity": score.perplexity,
         "bits_per_token": score.bits,
-        "bits_per_character": score.nll_sum / math.log(2) / max(1, split.characters),
+        "bits_per_character": total / max(1, split.characters),
+        "bits_per_byte": total / max(1, split.num_bytes),
+        "bits_per_word": total / max(1, split.num_words),
+        "word_perplexity": perplexity(score.nll_sum / max(1, split.num_words)),
         "tokens": score.count,
         "unknown": split.unknown,
         "characters": split.characters,
+        "bytes": split.num_bytes,
+        "words": split.num_words,
     }
 
 

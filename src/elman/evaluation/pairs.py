@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from elman.data.fitting import fit
 from elman.data.minimal_pairs import Pair
-from elman.data.options import TextOptions
+from elman.data.tokeniser import Tokeniser
 from elman.data.vocabulary import EOS, Vocabulary
 from elman.errors import UserError
 from elman.evaluation.proportion import Proportion
@@ -72,22 +72,23 @@ class Row(NamedTuple):
         }
 
 
-def code(pairs: Sequence[Pair], vocabulary: Vocabulary, options: TextOptions) -> list[Coded]:
+def code(pairs: Sequence[Pair], vocabulary: Vocabulary, tokeniser: Tokeniser) -> list[Coded]:
     """The pairs as ids.
 
     Raises:
         UserError: a sentence has no token, or an unknown word and the vocabulary no `<unk>`.
 
     """
-    return [_code(pair, vocabulary, options) for pair in pairs]
+    return [_code(pair, vocabulary, tokeniser) for pair in pairs]
 
 
-def _code(pair: Pair, vocabulary: Vocabulary, options: TextOptions) -> Coded:
+def _code(pair: Pair, vocabulary: Vocabulary, tokeniser: Tokeniser) -> Coded:
     end = [EOS] if pair.whole and vocabulary.eos is not None else []
     sides: list[npt.NDArray[np.int32]] = []
     unknown: set[tuple[int, str]] = set()
     for text in (pair.good, pair.bad):
-        words = text.split() if pair.tokenised and options.tokenisation == "words" else fit(text, vocabulary, options)
+        as_it_is = pair.tokenised and tokeniser.options.tokenisation == "words"
+        words = text.split() if as_it_is else fit(text, vocabulary, tokeniser)
         if not words:
             raise UserError(f"{pair.phenomenon}: the sentence {text!r} has no token that the model could read")
         unknown |= {(at, word) for at, word in enumerate(words) if word not in vocabulary.ids}

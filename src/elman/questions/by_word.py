@@ -7,7 +7,7 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 
-from elman.data.text import fold
+from elman.data.tokeniser import fold
 from elman.data.vocabulary import Vocabulary
 from elman.data.word_starts import spelt, word_slices, word_starts
 from elman.evaluation.prediction import Prediction, predict_document, predict_sentences
@@ -66,15 +66,15 @@ def word_rows(run: Run, predicted: Predicted, treatment: Unknown | None = None) 
 
     """
     rules = run.recipe.data.text
-    counts = _counts(run.vocabulary) if rules.tokenisation != "characters" else None
+    counts = None if rules.spelt else _counts(run.vocabulary)
     treatment = treatment or Unknown()
     for number, (tokens, prediction) in enumerate(predicted, start=1):
-        read = fold(tokens) if rules.lowercase else tokens
+        read = fold(tokens) if rules.lowercase and not rules.open_vocabulary else tokens
         unknown = [token not in run.vocabulary.ids for token in read]
         bits = surprisal(treatment.apply(prediction.log_prob, unknown))
         entropy = surprisal(-prediction.entropy)
         for position, part in enumerate(word_slices(word_starts(tokens, rules)), start=1):
-            word = spelt(tokens[part]) if counts is None else tokens[part.start]
+            word = spelt(tokens[part], rules) if counts is None else tokens[part.start]
             yield WordRow(
                 sentence=number,
                 position=position,

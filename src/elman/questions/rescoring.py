@@ -7,9 +7,8 @@ import msgspec
 import numpy as np
 import torch
 
-from elman.data.corpus import encode_lines
 from elman.data.nbest import Hypothesis, by_utterance
-from elman.data.text import fold
+from elman.data.tokeniser import fold
 from elman.data.windows import stack_sequences
 from elman.evaluation.edit_distance import word_error_rate
 from elman.evaluation.scoring import score_sentences
@@ -48,10 +47,10 @@ class Encoded(msgspec.Struct, frozen=True):
 
 def encode_hypotheses(run: Run, hypotheses: Sequence[Hypothesis]) -> list[Encoded]:
     """Each text read as the training text was, on its own; an empty one is `<eos>` alone."""
-    rules, eos = run.recipe.data.text, run.vocabulary.eos
+    eos = run.vocabulary.eos
     encoded = []
     for hypothesis in hypotheses:
-        sentences = list(encode_lines([hypothesis.text], run.vocabulary, rules))
+        sentences = list(run.sentences([hypothesis.text]))
         tokens = [token for words, _ in sentences for token in words]
         if not tokens and eos is not None:
             tokens = [run.vocabulary.words[eos]]

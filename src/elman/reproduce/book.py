@@ -6,9 +6,9 @@ from elman.reproduce.claims.adaptation import DYNAMIC_EVALUATION, NEURAL_CACHE
 from elman.reproduce.claims.constraint import GRADIENT_SPIKES, PERPLEXITY_BY_DELTA, STATE_DECAY, SUCCESS
 from elman.reproduce.claims.functions import (
     ADAPTIVE_SIGSOFTMAX,
+    CHARACTER_BOTTLENECK,
     RELU_FAILS,
     SIGMOID_VOCABULARY,
-    SIGSOFTMAX_CHARACTERS,
     SIGSOFTMAX_WORDS,
 )
 from elman.reproduce.claims.grammar import BLIMP, ELMAN_AGREEMENT, STARTING_SMALL
@@ -32,7 +32,7 @@ CLAIMS: dict[str, Claim] = {
         MUSIC_NLL,
         RANK_BOUND,
         SIGSOFTMAX_WORDS,
-        SIGSOFTMAX_CHARACTERS,
+        CHARACTER_BOTTLENECK,
         SIGMOID_VOCABULARY,
         RELU_FAILS,
         MIXTURE_ACTIVATIONS,
@@ -54,6 +54,9 @@ CLAIMS: dict[str, Claim] = {
     )
 }
 
+RENAMED = {"sigsoftmax-characters": "character-bottleneck"}
+"""Names that claims had before."""
+
 
 def choose(name: str) -> list[Claim]:
     """The claim of a name, or every claim for `all`.
@@ -64,6 +67,7 @@ def choose(name: str) -> list[Claim]:
     """
     if name == "all":
         return list(CLAIMS.values())
+    name = RENAMED.get(name, name)
     if name not in CLAIMS:
         raise UserError(
             f"there is no experiment {name}; `elman reproduce list` shows them: {', '.join(CLAIMS)}, or all"

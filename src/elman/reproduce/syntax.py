@@ -35,7 +35,7 @@ def agreement(folder: Path) -> Measurement:
 def minimal_pairs(folder: Path) -> Measurement:
     """Accuracy on BLiMP, and that of a Kneser-Ney 5-gram of the same training text on the same pairs."""
     run = load(folder)
-    coded = code(read_pairs([PAIRS]), run.vocabulary, run.recipe.data.text)
+    coded = code(read_pairs([PAIRS]), run.vocabulary, run.tokeniser)
     counts = KneserNey.train(run.corpus().split("train").tokens, len(run.vocabulary), 5)
 
     def by_counts(sentences: Sequence[npt.NDArray[np.int32]]) -> npt.NDArray[np.float64]:

@@ -8,15 +8,17 @@ import numpy as np
 import torch
 
 from elman import config
+from elman.data import subwords
 from elman.data.cache import Progress
 from elman.data.corpus import open_corpus
-from elman.data.detokenise import detokenise
+from elman.data.detokenise import shown
 from elman.data.windows import EvaluationWindows, Windows, start_symbol
 from elman.errors import UserError
 from elman.evaluation.figures import figures, score_of, split_figures
 from elman.evaluation.ngram import CountModel, KneserNey, Unigram
 from elman.evaluation.perplexity import evaluate
 from elman.evaluation.scoring import score_document, surprisal
+from elman.files import write_atomic
 from elman.generation import Sampling
 from elman.model import LanguageModel
 from elman.run import Run, load
@@ -63,7 +65,9 @@ class Words(Task):
         return evaluate(model, windows).nll
 
     def write(self, folder: Path) -> None:
-        """vocabulary.tsv and data.json."""
+        """vocabulary.tsv, data.json and, of subwords, subwords.model."""
+        if self.corpus.subwords is not None:
+            write_atomic(folder / subwords.FILE, self.corpus.subwords.model)
         self.corpus.vocabulary.save(folder / "vocabulary.tsv")
         write_json(folder / "data.json", self.corpus.describe())
 
@@ -161,5 +165,5 @@ def sample(run: Run, prompt: str, seed: int, count: int = 120, temperature: floa
     """A sample as samples.json holds it."""
     sampling = Sampling(temperature=temperature, forbidden=run.unspeakable)
     words = run.words(prompt, count=count, seed=seed, sampling=sampling)
-    text = detokenise(words, run.recipe.data.text)
+    text = shown(words, run.recipe.data.text)
     return {"prompt": prompt, "text": text, "temperature": temperature, "seed": seed}

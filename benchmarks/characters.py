@@ -1,0 +1,110 @@
+"""A character LSTM beside the plain PyTorch one, in turns: `python benchmarks/characters.py [PART ...]`.
+
+The network of the thesis's text8: characters of 128, one LSTM of 1024, softmax over 100 characters, Adam, batch 100,
+windows of 200. `step` is the whole training step (forward, backward, clipping, update) of both; `lstm` is the sequence
+alone, forward and backward, as the library has it and with elman's own hoisted products; `profile` prints what elman's
+step goes to on stderr.
+"""
+
+import argparse
+from collections.abc import Callable
+
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+import timing
+import whole
+from elman.build import build_model, build_objective
+from elman.cells.cell import Weights
+from elman.config import load_recipe
+from elman.data.windows import Batch
+from elman.kernels import lstm
+from elman.kernels.allocator import use_large_pages
+from elman.learning.bptt import bptt
+from elman.learning.optimisers import build_optimiser, clip_gradients
+from elman.recipe_book import find
+
+CHARACTERS, EMBEDDING, HIDDEN, BATCH, LENGTH = 100, 128, 1024, 100, 200
+WEIGHTS = 4 * HIDDEN * (EMBEDDING + HIDDEN)
+GFLOP = 6e-9 * BATCH * LENGTH * (WEIGHTS + CHARACTERS * HIDDEN)
+
+
+class Plain(nn.Module):
+    """What anyone would write: embedding, nn.LSTM, linear."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(CHARACTERS, EMBEDDING)
+        self.lstm = nn.LSTM(EMBEDDING, HIDDEN)
+        self.output = nn.Linear(HIDDEN, CHARACTERS)
+
+    def forward(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """The mean NLL."""
+        outputs, _ = self.lstm(self.embedding(inputs))
+        return cross_entropy(self.output(outputs).flatten(0, 1), targets.flatten())
+
+
+def plain_step(batch: Batch) -> Callable[[], None]:
+    model = Plain()
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
+
+    def step() -> None:
+        optimiser.zero_grad()
+        model(batch.inputs, batch.targets).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+
+    return step
+
+
+def elman_step(batch: Batch) -> Callable[[], None]:
+    recipe = load_recipe(find("text8/lstm-softmax.toml"))
+    training = recipe.training
+    model = build_model(recipe.model, CHARACTERS).train()
+    parameters = list(model.parameters())
+    optimiser = build_optimiser(training.optimiser, parameters, training.weight_decay)
+    objective, state = build_objective(training), model.begin(BATCH)
+
+    def step() -> None:
+        optimiser.zero_grad()
+        bptt(model, objective, batch, state, training.slices)
+        clip_gradients(parameters, training.clip)
+        optimiser.step()
+
+    return step
+
+
+def sequences(options: argparse.Namespace) -> None:
+    shapes = (4 * HIDDEN, EMBEDDING), (4 * HIDDEN, HIDDEN), (4 * HIDDEN,), (4 * HIDDEN,)
+    weights = Weights(*((0.03 * torch.randn(shape)).requires_grad_() for shape in shapes))
+    leaves = [tensor for tensor in weights if tensor is not None]
+    xs, zero = torch.randn(LENGTH, BATCH, EMBEDDING), torch.zeros(BATCH, HIDDEN)
+    gradient = torch.randn(LENGTH, BATCH, HIDDEN)
+    functions = {"library": lstm._library, "hoisted": lstm.hoisted}
+    candidates: timing.Candidates = {
+        name: lambda f=f: torch.autograd.grad(f(weights, xs, zero, zero)[0], leaves, gradient)
+        for name, f in functions.items()
+    }
+    timing.report({"part": "lstm"}, 6e-9 * BATCH * LENGTH * WEIGHTS, candidates, options)
+
+
+def main() -> None:
+    use_large_pages()
+    options = timing.arguments(__doc__ or "", ("step", "lstm", "profile"))
+    timing.peak(options)
+    characters = torch.randint(CHARACTERS, (LENGTH + 1, BATCH))
+    batch = Batch(characters[:-1], characters[1:])
+    for part in options.parts:
+        match part:
+            case "step":
+                candidates: timing.Candidates = {"elman": elman_step(batch), "plain": plain_step(batch)}
+                timing.report({"part": part, "tokens": BATCH * LENGTH}, GFLOP, candidates, options)
+            case "lstm":
+                sequences(options)
+            case "profile":
+                whole.profile(elman_step(batch), times=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Runs on bytes, characters and subwords: figures that compare, samples and scores that give the text exactly."""
+
+import json
+import math
+
+import msgspec
+import pytest
+
+import toy
+from elman import config
+from elman.cli import main
+from elman.experiment import Experiment
+from elman.run import load
+
+TEXT = "吾輩《わがはい》は猫である。\nthe cat sat , the dog ran\r\n" * 60
+
+
+@pytest.fixture(scope="module", params=["characters", "bytes", "subwords"])
+def run(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    (folder / "text.txt").write_bytes(TEXT.encode())
+    raw = msgspec.to_builtins(toy.recipe(epochs=1, window={"length": 10}), str_keys=True)
+    raw["data"] = {
+        "text": {
+            "tokenisation": request.param,
+            "eos": "exact",
+            "ruby": "remove",
+            "subwords": {"size": 300, "coverage": 1.0},
+            "test_fraction": 0.2,
+        }
+    }
+    experiment = Experiment(config.parse_recipe(raw, "toy"), folder / "run", data=folder / "text.txt")
+    experiment.train()
+    experiment.finish()
+    return folder / "run"
+
+
+def test_figures_are_of_the_same_text(run):
+    (row,) = [row for row in json.loads((run / "results.json").read_text()) if row["split"] == "test"]
+    split = load(run).corpus().split("test")
+    text = load(run).tokeniser.decode(load(run).vocabulary.decode(split.tokens))
+    assert "《" not in text
+    assert (row["characters"], row["bytes"]) == (len(text), len(text.encode()))
+    assert row["words"] == len(text.split()) + text.count("\n")
+    total = row["nll"] * row["tokens"]
+    for unit in ("character", "byte", "word"):
+        assert row[f"bits_per_{unit}"] == pytest.approx(total / math.log(2) / row[f"{unit}s"])
+    assert row["word_perplexity"] == pytest.approx(math.exp(total / row["words"]))
+
+
+def test_score_gives_the_text_back(run, tmp_path, capsysbinary):
+    text = "the cat\r\n\n猫ran 吾輩"
+    (tmp_path / "a.txt").write_bytes(text.encode())
+    assert main(["score", str(run), str(tmp_path / "a.txt"), "--by", "sentence", "--json"]) == 0
+    rows = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
+    assert "".join(row["text"] for row in rows) == text
+
+
+def test_samples_are_exact(run, capsys):
+    call = ["generate", str(run), "--prompt", "吾輩は\n", "--tokens", "60", "--seed", "3"]
+    assert main([*call, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert load(run).tokeniser.decode(told["words"]) == told["text"]
+    assert len(told["words"]) == 60
+    assert json.loads((run / "samples.json").read_text())
+
+
+def test_a_prompt_is_read_exactly(run):
+    loaded = load(run)
+    ids = loaded.encode("the cat\r\n\n吾輩")
+    assert loaded.tokeniser.decode(loaded.vocabulary.decode(ids)) == "the cat\r\n\n吾輩"
