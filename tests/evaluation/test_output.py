@@ -15,7 +15,7 @@ from elman.evaluation.transduction_baselines import references
 
 RECIPE = {
     "title": "backwards",
-    "data": {"pairs": {"valid": 6, "test": 6, "measures": "headlines", "max_source": 6}},
+    "data": {"pairs": {"valid": 6, "test": 6, "measures": "headlines", "max_source": 6, "max_target": 12}},
     "model": {
         "encoder": {"kind": "lookup", "size": 6},
         "source": {"stack": {"kind": "stack", "sizes": [3]}, "encoder": {"kind": "lookup", "size": 6}},
