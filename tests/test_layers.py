@@ -22,6 +22,7 @@ LAYERS = (
     ("build", "build_attentive", "build_choice", "build_cell", "build_core", "build_encoder", "build_seq2seq"),
     ("learning", "build_learner"),
     ("evaluation", "generation", "decoding"),
+    ("run_folder",),
     ("run", "music", "pair_run"),
     ("tasks", "adaptation", "questions"),
     ("tuning_grid",),

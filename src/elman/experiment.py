@@ -24,7 +24,7 @@ from elman.learning.watching import Outcome, Watcher
 from elman.model import LanguageModel
 from elman.output.clusters import by_similarity
 from elman.output.tree import Tree
-from elman.run import data_facts, text_source
+from elman.run_folder import data_facts, text_source
 from elman.tasks.choose import open_task, source_of
 from elman.tasks.task import Task, write_json
 from elman.tasks.words import Words

@@ -12,7 +12,8 @@ from elman.data.rolls import Music, open_music
 from elman.errors import UserError
 from elman.model import LanguageModel
 from elman.pair_run import PairRun
-from elman.run import Run, data_facts, load_model, recipe_of
+from elman.run import Run
+from elman.run_folder import data_facts, load_model, recipe_of
 
 
 class MusicRun:

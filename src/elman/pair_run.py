@@ -15,7 +15,7 @@ from elman.data.pair_symbols import PairSymbols
 from elman.data.pairs import PairCorpus, open_pairs
 from elman.decoding import Beam, Hypothesis, beam_search
 from elman.errors import UserError
-from elman.run import data_facts, load_model, recipe_of
+from elman.run_folder import data_facts, load_model, recipe_of
 from elman.seq2seq import SequenceToSequence
 
 

@@ -59,7 +59,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 def run(args: argparse.Namespace) -> int:
     """Draw and print."""
-    from elman.run import recipe_of
+    from elman.run_folder import recipe_of
 
     recipe = recipe_of(args.folder)
     if recipe.of_pairs:

@@ -24,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
     from elman.learning import snapshot
     from elman.learning.checkpoint import digest_of, load
     from elman.music import open_run
-    from elman.run import load_model
+    from elman.run_folder import load_model
 
     loaded = open_run(args.folder)
     model, facts = load_model(loaded.path, loaded.recipe, loaded.inputs, loaded.device)

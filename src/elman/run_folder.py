@@ -1,0 +1,97 @@
+"""What lies in a run folder: the recipe, where the data came from, the best model."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from elman.build import build_model
+from elman.config import Recipe, load_recipe
+from elman.data.grammar.text import grammar_folder
+from elman.data.pair_symbols import PairSymbols
+from elman.data.pitches import Pitches
+from elman.data.vocabulary import Vocabulary
+from elman.errors import UserError
+from elman.learning import checkpoint, snapshot
+from elman.model import LanguageModel
+
+
+def recipe_of(folder: Path) -> Recipe:
+    """The recipe of a run folder.
+
+    Raises:
+        UserError: the folder is not a run.
+
+    """
+    if not (folder / "recipe.toml").is_file():
+        raise UserError(
+            f"{folder} is not a run folder: it has no recipe.toml; give the folder that `elman train --out` wrote"
+        )
+    return load_recipe(folder / "recipe.toml")
+
+
+def data_facts(folder: Path) -> dict[str, Any]:
+    """data.json of a run folder: where its text came from, its counts and digest.
+
+    Raises:
+        UserError: it is missing or damaged.
+
+    """
+    path = folder / "data.json"
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        facts = None
+    if not isinstance(facts, dict) or not {"source", "digest"} <= facts.keys():
+        raise UserError(f"{path}: missing or damaged; restore the file of the run, or train again")
+    return facts
+
+
+def text_source(folder: Path, recipe: Recipe) -> str:
+    """Where a run's data is; the text of a grammar that is no longer in the cache is made again.
+
+    Raises:
+        UserError: data.json is missing or damaged, or the grammar cannot be read.
+
+    """
+    source = str(data_facts(folder)["source"])
+    if recipe.data.grammar is not None and not Path(source).exists():
+        return str(grammar_folder(recipe.data.grammar))
+    return source
+
+
+def load_model(
+    path: Path, recipe: Recipe, vocabulary: Vocabulary | Pitches | PairSymbols, device: torch.device
+) -> tuple[LanguageModel, dict[str, Any]]:
+    """The best model of a run folder in evaluation mode, and the facts saved with it; `vocabulary` is what it reads."""
+    file = path / "model.safetensors"
+    tensors, facts = checkpoint.load(file)
+    if facts["vocabulary"] != vocabulary.digest:
+        raise UserError(
+            f"{file}: trained with another vocabulary than {path / 'vocabulary.tsv'} (its digest is"
+            f" {facts['vocabulary'][:12]}, the file's {vocabulary.digest[:12]}); restore the vocabulary of the run"
+        )
+    with torch.random.fork_rng(devices=[]):
+        model = build_model(recipe.model, len(vocabulary), *_of_words(vocabulary)).to(device)
+    expected = {name: tuple(tensor.shape) for name, tensor in snapshot.model_tensors(model).items()}
+    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    for name in sorted(expected.keys() | found.keys()):
+        if expected.get(name) != found.get(name):
+            raise UserError(
+                f"{file}: does not fit {path / 'recipe.toml'}: {name} is {found.get(name, 'missing')}, the recipe needs"
+                f" {expected.get(name, 'nothing of that name')}; restore the recipe of the run"
+            )
+    snapshot.load_model(model, tensors)
+    return model.eval(), facts
+
+
+def _of_words(
+    inputs: Vocabulary | Pitches | PairSymbols,
+) -> tuple[tuple[int, ...] | None, tuple[str, ...] | None, int | None]:
+    """The counts and the spelling of the words that are chosen from, and how many words sources have."""
+    if isinstance(inputs, Pitches):
+        return None, None, None
+    if isinstance(inputs, PairSymbols):
+        return inputs.target.counts, inputs.target.words, len(inputs.source)
+    return inputs.counts, inputs.words, None
