@@ -91,7 +91,7 @@ class Experiment:
 
     def train(self, watchers: Sequence[Watcher] = (), max_minutes: float | None = None) -> Outcome:
         """Train; see `Trainer.run`."""
-        self.trainer.watchers = tuple(watchers)
+        self.trainer.recorder.watchers = tuple(watchers)
         if self.resume and (self.out / "checkpoint.safetensors").exists():
             self.trainer.resume()
         else:

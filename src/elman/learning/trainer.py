@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,12 @@ from elman.learning.best import BestModel
 from elman.learning.constraint import build_constraint, journal_spectrum
 from elman.learning.forcing import forcing_probability, listen_to_itself
 from elman.learning.interrupts import StopRequest, listening
-from elman.learning.journal import Journal
 from elman.learning.optimisers import add_l1, build_optimiser, clip_gradients
 from elman.learning.phases import Phase, phases_of
 from elman.learning.progress import Progress
+from elman.learning.recorder import Recorder
 from elman.learning.schedules import rate
-from elman.learning.tally import Tally
-from elman.learning.watching import Outcome, Watcher
+from elman.learning.watching import Outcome
 from elman.model import LanguageModel
 from elman.state import State
 from elman.units import perplexity
@@ -44,14 +44,12 @@ class Trainer:
         facts: what checkpoints say beside progress (digests of data and vocabulary).
 
     Attributes:
-        watchers: told what happens; none at first.
+        recorder: what writes metrics.jsonl and tells the watchers.
 
     Raises:
         UserError: the text is too short, or the constraint or the learning rule does not fit the model.
 
     """
-
-    watchers: Sequence[Watcher] = ()
 
     def __init__(
         self,
@@ -71,10 +69,8 @@ class Trainer:
         self.phases = phases_of(recipe.training)
         self.progress = Progress()
         self.average: Average | None = None
-        self.journal = Journal(folder / "metrics.jsonl")
+        self.recorder = Recorder(folder / "metrics.jsonl", model.device)
         self.best = BestModel(folder)
-        self.tally = Tally(model.device)
-        self._told_at = self._saved_at = self._begun_at = time.monotonic()
         self.state: State | None = None
         self.constraint = build_constraint(recipe.training, model.core)
         if self.constraint is not None:
@@ -91,7 +87,7 @@ class Trainer:
         """Go on from `checkpoint.safetensors`, bit for bit."""
         tensors, facts = checkpoint.load(self.folder / "checkpoint.safetensors")
         self.progress = Progress.from_facts(facts["progress"])
-        self.journal = Journal(self.folder / "metrics.jsonl", keep_until=self.progress.step)
+        self.recorder.resume(self.progress.step)
         snapshot.load_model(self.model, snapshot.of_model(tensors))
         self._enter_phase()
         snapshot.restore_optimiser(self.optimiser, tensors)
@@ -103,7 +99,7 @@ class Trainer:
         snapshot.restore_random(tensors)
         self.best.forget_for_now()
         if not self.progress.finished:
-            self._write({"kind": "event", "event": "resume", "message": f"resumed at step {self.progress.step}"})
+            self._event("resume", f"resumed at step {self.progress.step}")
 
     def run(self, max_minutes: float | None = None) -> Outcome:
         """Train until the recipe is done, the time is over or a signal asks to stop.
@@ -112,19 +108,16 @@ class Trainer:
             UserError: the loss is not finite.
 
         """
-        self._told_at = self._saved_at = self._begun_at = time.monotonic()
-        deadline = math.inf if max_minutes is None else self._begun_at + 60 * max_minutes
-        for watcher in self.watchers:
-            watcher.begin(sum(phase.epochs for phase in self.phases), len(self._spans()), self.progress)
+        deadline = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
+        self.recorder.begin(sum(phase.epochs for phase in self.phases), len(self._spans()), self.progress)
         if self.progress.step == 0 and self._wants_spectrum():
             nll = self._validate()
-            self._write({"kind": "event", "event": "untrained", "message": f"{nll:.3f} nats a token", "nll": nll})
+            self._event("untrained", f"{nll:.3f} nats a token", nll=nll)
         try:
             with listening() as stop:
                 return self._run(deadline, stop)
         finally:
-            for watcher in self.watchers:
-                watcher.end()
+            self.recorder.end()
 
     def _run(self, deadline: float, stop: StopRequest) -> Outcome:
         while not self.progress.finished:
@@ -137,7 +130,7 @@ class Trainer:
                         break
                 if stop or time.monotonic() > deadline:
                     return self._stop_early(stop)
-                if time.monotonic() - self._saved_at > 60 * self.training.checkpoint_minutes:
+                if self.recorder.due_to_save(self.training.checkpoint_minutes):
                     self.save()
             else:
                 self._end_epoch()
@@ -161,8 +154,7 @@ class Trainer:
         progress.step += 1
         progress.window += 1
         progress.windows_logged += 1
-        self.tally.add(loss, norm)
-        if self.tally.due:
+        if self.recorder.add(loss, norm):
             self._settle()
         self.optimiser.lr = lr
         self.optimiser.step()
@@ -181,42 +173,19 @@ class Trainer:
             UserError: a loss or a gradient was not finite.
 
         """
-        if not self.tally.steps:
-            return
-        progress, sums = self.progress, self.tally.take()
-        if not sums.finite:
+        sums = self.recorder.settle(self.progress)
+        if sums is not None and not sums.finite:
             weight = torch.stack([parameter.detach().norm() for parameter in self.parameters]).norm().item()
             raise UserError(
-                f"the loss is not finite at step {progress.step} (loss {sums.loss:.3g}, gradient norm {sums.norm:.3g},"
-                f" weight norm {weight:.3g}); the last good checkpoint is kept in {self.folder}; try a lower"
-                " training.optimiser.lr or a smaller training.clip"
+                f"the loss is not finite at step {self.progress.step} (loss {sums.loss:.3g}, gradient norm"
+                f" {sums.norm:.3g}, weight norm {weight:.3g}); the last good checkpoint is kept in {self.folder}; try a"
+                " lower training.optimiser.lr or a smaller training.clip"
             )
-        progress.nll_sum += sums.nll
-        progress.count += sums.positions
-        progress.penalty_sum += sums.penalty
-        for watcher in self.watchers:
-            watcher.step(progress, sums.positions, sums.nll / max(1, sums.positions))
 
     def _log(self, lr: float, norm: torch.Tensor) -> None:
         self._settle()
-        progress = self.progress
-        now = time.monotonic()
-        nll = progress.nll_sum / progress.count
-        self._write(
-            {
-                "kind": "train",
-                "loss": nll,
-                "penalty": progress.penalty_sum / progress.windows_logged,
-                "perplexity": perplexity(nll),
-                "lr": lr,
-                "grad_norm": norm.item(),
-                "tokens_per_s": progress.count / max(1e-9, now - self._told_at),
-                **self._spectrum(),
-            }
-        )
-        self._told_at = now
-        progress.nll_sum = progress.penalty_sum = 0.0
-        progress.count = progress.windows_logged = 0
+        facts = {"lr": lr, "grad_norm": norm.item(), **self._spectrum()}
+        self.recorder.stretch(self.progress, self._epoch(), facts)
 
     def _wants_spectrum(self) -> bool:
         wanted = self.training.log_spectrum
@@ -245,15 +214,8 @@ class Trainer:
         progress, phase = self.progress, self.phase
         nll = self._validate()
         best = progress.best is None or nll < progress.best
-        self._write(
-            {
-                "kind": "valid",
-                "nll": nll,
-                "perplexity": perplexity(nll),
-                "best": best,
-                "averaged": self.average is not None,
-            }
-        )
+        facts = {"nll": nll, "perplexity": perplexity(nll), "best": best, "averaged": self.average is not None}
+        self.recorder.write("valid", progress, self._epoch(), facts)
         if best:
             progress.best, progress.best_step, progress.best_epoch = nll, progress.step, self._epoch()
             progress.waited = 0
@@ -263,7 +225,7 @@ class Trainer:
         if self.average is None and self._should_average(nll):
             progress.averaging = True
             self.average = Average(self.parameters)
-            self._write({"kind": "event", "event": "averaging", "message": "validation stopped falling"})
+            self._event("averaging", "validation stopped falling")
         if phase.stop_interval and non_monotone(progress.checks, nll, phase.stop_interval):
             progress.finished = True
         if phase.patience and progress.waited >= phase.patience:
@@ -278,14 +240,8 @@ class Trainer:
         return non_monotone(self.progress.checks, nll, averaging.interval)
 
     def _validate(self) -> float:
-        started = time.monotonic()
-        if self.average is None:
-            nll = self.validate(self.model)
-        else:
-            with self.average.applied():
-                nll = self.validate(self.model)
-        self._told_at += time.monotonic() - started
-        return nll
+        with self.recorder.aside(), nullcontext() if self.average is None else self.average.applied():
+            return self.validate(self.model)
 
     def _end_phase_if_due(self) -> bool:
         """When a phase is over begin the next, or leave `finished` set after the last; whether it was over."""
@@ -302,7 +258,7 @@ class Trainer:
         self.progress.finished = False
         self.state = None
         self._enter_phase()
-        self._write({"kind": "event", "event": "fine-tune", "message": f"from step {self.progress.best_step}"})
+        self._event("fine-tune", f"from step {self.progress.best_step}")
 
     def _enter_phase(self) -> None:
         training, phase = self.training, self.phase
@@ -335,15 +291,13 @@ class Trainer:
         if self.progress.best is None or nll < self.progress.best:
             self.best.keep_for_now(self.model, self.average, self._facts(nll))
         message = f"the time is over at validation NLL {nll:.3f}, perplexity {perplexity(nll):.2f}"
-        self._write({"kind": "event", "event": "stop", "message": message})
+        self._event("stop", message)
         return Outcome.OUT_OF_TIME
 
     def save(self) -> str:
         """Write the checkpoint and return its digest."""
         self._settle()
-        now = time.monotonic()
-        self.progress.seconds += now - self._begun_at
-        self._begun_at = self._saved_at = now
+        self.recorder.saving(self.progress)
         constraint = None if self.constraint is None else self.constraint.tensors()
         tensors = snapshot.gather(self.model, self.optimiser, self.average, self.state, constraint)
         path = self.folder / "checkpoint.safetensors"
@@ -352,11 +306,5 @@ class Trainer:
     def _facts(self, nll: float) -> dict[str, Any]:
         return {**self.facts, "step": self.progress.step, "epoch": self._epoch(), "valid_nll": nll}
 
-    def _write(self, record: dict[str, Any]) -> None:
-        progress = self.progress
-        seconds = progress.seconds + time.monotonic() - self._begun_at
-        place = {"step": progress.step, "epoch": round(self._epoch(), 4), "phase": progress.phase}
-        record = {"kind": record["kind"], **place, **record, "seconds": round(seconds, 2)}
-        self.journal.append(record)
-        for watcher in self.watchers:
-            watcher.record(record)
+    def _event(self, name: str, message: str, **facts: float) -> None:
+        self.recorder.write("event", self.progress, self._epoch(), {"event": name, "message": message, **facts})
