@@ -23,7 +23,7 @@ def rng(seed=0):
 
 def strings(sample, alphabet):
     """Each column as it was before it was cut into inputs and targets."""
-    inputs, targets, mask, _ = sample.batch
+    inputs, targets, mask, *_ = sample.batch
     for column in range(inputs.shape[1]):
         length = int(mask[:, column].sum())
         ids = [*inputs[:length, column].tolist(), targets[length - 1, column].item()]
