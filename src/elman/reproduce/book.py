@@ -20,7 +20,7 @@ from elman.reproduce.claims.learning import (
     VANISHING_GRADIENT,
 )
 from elman.reproduce.claims.mixtures import BALANCE_LOSS, DOC_COMPONENTS, GRADIENT_SHORTCUT, MIXTURE_ACTIVATIONS
-from elman.reproduce.claims.music import MUSIC_NLL
+from elman.reproduce.claims.music import MUSIC_CONSTRAINT, MUSIC_NLL
 from elman.reproduce.claims.pairs import HEADLINES, PARSING, REVERSED_SOURCE
 from elman.reproduce.claims.projection import MEMORY_NOISE, PROJECTION_COST, PROJECTION_RANK
 from elman.reproduce.claims.rank import RANK_BOUND
@@ -37,6 +37,7 @@ CLAIMS: dict[str, Claim] = {
         PROJECTION_COST,
         MEMORY_NOISE,
         MUSIC_NLL,
+        MUSIC_CONSTRAINT,
         RANK_BOUND,
         SIGSOFTMAX_WORDS,
         CHARACTER_BOTTLENECK,
