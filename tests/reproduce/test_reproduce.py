@@ -75,7 +75,7 @@ def test_every_arm_of_every_claim_is_a_recipe_that_builds(name, scale):
 
 
 WHOLE_SYSTEMS = {"music-nll", "elman-agreement"}
-"""Claims that compare systems, each as it is trained best."""
+"""Claims that compare systems, each as it is trained best, or data."""
 
 
 def test_lab_arms_differ_in_what_the_claim_is_about_alone():
