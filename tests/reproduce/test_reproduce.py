@@ -74,7 +74,7 @@ def test_every_arm_of_every_claim_is_a_recipe_that_builds(name, scale):
             build_model(recipe.model, 10_000 if scale == "lab" else 800_000)
 
 
-WHOLE_SYSTEMS = {"music-nll", "elman-agreement"}
+WHOLE_SYSTEMS = {"music-nll", "elman-agreement", "reversed-source"}
 """Claims that compare systems, each as it is trained best, or data."""
 
 
