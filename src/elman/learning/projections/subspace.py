@@ -13,8 +13,8 @@ r is carried over from the last matrix W_0 for which it was found, by the step r
     ||W (I - P)||_2 <= ||W_0 (I - P)||_2 + ||D (I - P)||_F,
     ||W_0 (I - P)||_2^2 <= ||S_0 V_0'(I - P)||_F^2 + 2 ||E_0|| + r_0^2,
 
-found anew by products alone (`kernels.spectral.norm_bound`) when that is not enough, and when no certificate is to be
-had, all singular values are computed: whatever the optimiser does, the result is feasible.
+found anew by a Cholesky factor (`kernels.spectral.proved_norm`) when that is not enough, and when no certificate is to
+be had, all singular values are computed: whatever the optimiser does, the result is feasible.
 """
 
 import math
@@ -47,9 +47,6 @@ class BySubspace(Projector):
         spare: vectors tracked beyond those near the limit.
         near: the share of the limit from which on a value is tracked.
         crowd: the share of all columns from which on so many are near that all are computed at once.
-        enough: the share of the limit below which the bound on what is not tracked is not tightened further: the
-            lower it is, the longer it can be carried.
-        squarings: those that the bound on what is not tracked may take.
         rounds: of the iteration before all values are computed; most steps need one.
 
     """
@@ -62,13 +59,11 @@ class BySubspace(Projector):
         spare: int = 12,
         near: float = 0.85,
         crowd: float = 0.25,
-        enough: float = 0.75,
-        squarings: int = 4,
         rounds: int = 8,
     ) -> None:
         self.limit, self.accepted = limit, limit * (1 + tolerance)
         self.spare, self.near, self.crowd = spare, near, crowd
-        self.enough, self.squarings, self.rounds = enough, squarings, rounds
+        self.rounds = rounds
         self.reference: Reference | None = None
         self.basis: Tensor | None = None
 
@@ -100,7 +95,7 @@ class BySubspace(Projector):
             settled = tail >= self.near * self.limit and self._proves(top, coupling, self.near * self.limit)
             if not proved and not renewed and settled:
                 rest = matrix - (top.left * top.values) @ top.right.t()
-                tail = spectral.norm_bound(rest, self.enough * self.limit, squarings=self.squarings)
+                tail = spectral.proved_norm(rest, self.limit)
                 if tail >= self.limit:
                     return False
                 reference = _reference(matrix, top.right, top.values, math.inf, tail, coupling)

@@ -57,7 +57,8 @@ class ByTruncation(Projector):
             step = matrix - self.previous
             sizes = {"frobenius": step.norm().item()}
             if self.compare or self.norm == "spectral":
-                sizes["spectral"] = spectral.norm_bound(step, squarings=4)
+                whole = sizes["frobenius"]
+                sizes["spectral"] = min(whole, spectral.proved_norm(step, whole))
             counts = {norm: int((self.bounds + size >= self.level).sum()) for norm, size in sizes.items()}
             self.other = next((counts[norm] for norm in counts if norm != self.norm), None) if self.compare else None
             bounds = self.bounds + sizes[self.norm]
