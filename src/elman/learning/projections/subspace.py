@@ -94,12 +94,13 @@ class BySubspace(Projector):
             proved = self._proves(top, coupling, tail)
             settled = tail >= self.near * self.limit and self._proves(top, coupling, self.near * self.limit)
             if not proved and not renewed and settled:
-                rest = matrix - (top.left * top.values) @ top.right.t()
+                few = self._near(top.values)
+                rest = matrix - (top.left[:, :few] * top.values[:few]) @ top.right[:, :few].t()
                 tail = spectral.proved_norm(rest, self.limit)
                 if tail >= self.limit:
                     return False
-                reference = _reference(matrix, top.right, top.values, math.inf, tail, coupling)
-                drift, renewed = torch.zeros_like(drift[:1]), True
+                known = (top.right[:, :few], top.values[:few], math.inf, tail, coupling[:, :few])
+                reference, drift, renewed = _reference(matrix, *known), torch.zeros_like(drift[:1]), True
                 proved = self._proves(top, coupling, tail)
             if proved:
                 self._accept(matrix, found, tail, renew=renewed)
@@ -119,28 +120,33 @@ class BySubspace(Projector):
         self._track(found.forward, values)
         if renew:
             norm = (max(values[0].item(), tail) ** 2 + coupling.norm().item()) ** 0.5
-            self.reference = _reference(matrix, top.right, values, min(norm, self.accepted), tail, coupling)
+            few = self._near(top.values)
+            known = (top.right[:, :few], values[:few], min(norm, self.accepted), tail, coupling[:, :few])
+            self.reference = _reference(matrix, *known)
 
     def _project_exactly(self, matrix: Tensor) -> None:
         top = spectral.exact_triplets(matrix)
         spectral.take_down_(matrix, top, self.limit)
         values = top.values.clamp(max=self.limit)
         self.computed = len(values)
-        shown = self._track(top.right, values)
-        tail = values[shown].item() * spectral.ROUNDING if shown < len(values) else 0.0
+        self._track(top.right, values)
+        few = self._near(values)
+        norm, *rest = (values[place].item() * spectral.ROUNDING for place in (0, few) if place < len(values))
         none = matrix.new_zeros(1)
-        self.reference = _reference(
-            matrix, top.right[:, :shown], values[:shown], values[0].item() * spectral.ROUNDING, tail, none
-        )
+        self.reference = _reference(matrix, top.right[:, :few], values[:few], norm, rest[0] if rest else 0.0, none)
 
-    def _track(self, right: Tensor, values: Tensor) -> int:
-        """Choose the vectors, of any length, to follow from here on, or none when they are too many; how many."""
-        wanted = int((values > self.near * self.limit).sum()) + self.spare
-        if wanted > self.crowd * len(right):
-            self.basis = None
-            return 0
-        self.basis = _own(right[:, :wanted])
-        return wanted
+    def _near(self, values: Tensor) -> int:
+        """How many values are near the limit.
+
+        A reference holds their vectors alone: those of the many values that lie close together below turn into each
+        other with every step, and would be lost to it at once.
+        """
+        return int((values > self.near * self.limit).sum())
+
+    def _track(self, right: Tensor, values: Tensor) -> None:
+        """Choose the vectors, of any length, to follow from here on, or none when they are too many."""
+        wanted = self._near(values) + self.spare
+        self.basis = None if wanted > self.crowd * len(right) else _own(right[:, :wanted])
 
     def tensors(self) -> dict[str, Tensor]:
         """The reference and the tracked vectors."""
