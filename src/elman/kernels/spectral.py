@@ -63,6 +63,11 @@ def exact_triplets(matrix: Tensor) -> Triplets:
     return Triplets(values, (matrix @ right) / values.clamp(min=torch.finfo(values.dtype).tiny), right)
 
 
+def thin_product(matrix: Tensor, columns: Tensor) -> Tensor:
+    """Return matrix [n, m] @ columns [m, k], k small, by the faster kernel for such a shape."""
+    return multiply(columns.t(), matrix).t()
+
+
 class Ritz(NamedTuple):
     """Approximate triplets, and W'W times their right vectors [m, k]: where the iteration goes on from."""
 
@@ -87,12 +92,12 @@ def ritz(matrix: Tensor, start: Tensor) -> Ritz:
 
     """
     basis = torch.linalg.qr(start).Q
-    image = matrix @ basis
+    image = thin_product(matrix, basis)
     squares, rotation = torch.linalg.eigh(image.t() @ image)
     rotation = rotation.flip(1)
     values = squares.flip(0).clamp(min=0).sqrt()
     left = (image @ rotation) / values.clamp(min=torch.finfo(values.dtype).tiny)
-    return Ritz(Triplets(values, left, basis @ rotation), (matrix.t() @ image) @ rotation)
+    return Ritz(Triplets(values, left, basis @ rotation), thin_product(matrix.t(), image) @ rotation)
 
 
 def take_down_(matrix: Tensor, triplets: Triplets, limit: float) -> int:

@@ -85,7 +85,8 @@ class BySubspace(Projector):
         """Whether a certificate was found; if not, the matrix is as it was."""
         assert self.reference is not None
         reference, renewed = self.reference, False
-        new = drift.t() @ (drift @ spectral.sketch(matrix.shape[1], self.spare // 2, matrix))
+        moved = spectral.thin_product(drift, spectral.sketch(matrix.shape[1], self.spare // 2, matrix))
+        new = spectral.thin_product(drift.t(), moved)
         start = torch.cat([basis, new / new.norm().clamp(min=1e-30)], dim=1)
         for _ in range(self.rounds):
             found = spectral.ritz(matrix, start)
@@ -179,7 +180,7 @@ def _carried(reference: Reference, drift: Tensor, right: Tensor) -> float:
     lost = reference.basis - right @ (right.t() @ reference.basis)
     before = (lost * reference.values).norm().item() ** 2 + 2 * coupling + rest**2
     moved = drift.norm().item() ** 2
-    outside = max(moved - (drift @ right).norm().item() ** 2, 0.0) + 1e-6 * moved
+    outside = max(moved - spectral.thin_product(drift, right).norm().item() ** 2, 0.0) + 1e-6 * moved
     return (before**0.5 + outside**0.5) * spectral.ROUNDING
 
 
