@@ -24,7 +24,7 @@ LAYERS = (
     ("evaluation", "generation", "decoding"),
     ("run_folder",),
     ("run", "music", "pair_run"),
-    ("tasks", "adaptation", "questions"),
+    ("tasks", "material", "adaptation", "questions"),
     ("tuning_grid",),
     ("estimate", "ensemble", "experiment", "tuning", "laboratory"),
     ("report",),

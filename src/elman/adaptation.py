@@ -7,18 +7,17 @@ from typing import Any
 import msgspec
 import torch
 
-from elman.data.corpus import Split
-from elman.data.windows import EvaluationWindows
+from elman import material
 from elman.errors import UserError
 from elman.evaluation.cache import CacheRule, NeuralCache
 from elman.evaluation.dynamic import DynamicModel, Reading, Rule, adaptive_stream, read_static
-from elman.evaluation.figures import figures
 from elman.evaluation.gradient_statistics import COLUMNS, SEGMENT, Statistics, gradient_statistics, kept_statistics
 from elman.evaluation.online import AdaptiveStream
 from elman.evaluation.perplexity import Score
 from elman.files import write_atomic
 from elman.learning.checkpoint import digest_of
 from elman.learning.snapshot import model_tensors
+from elman.material import AnyRun, Material
 from elman.run import Run
 from elman.state import State
 
@@ -52,7 +51,7 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
         return STATIC_LENGTH if self.rule is None else self.rule.segment
 
 
-def statistics(run: Run, tokens: int | None = None, advance: Advance | None = None) -> Statistics:
+def statistics(run: AnyRun, tokens: int | None = None, advance: Advance | None = None) -> Statistics:
     """Gradient statistics of a run over its training text, kept in the run folder for the next time.
 
     Args:
@@ -61,20 +60,24 @@ def statistics(run: Run, tokens: int | None = None, advance: Advance | None = No
         advance: told (segments done, segments in all).
 
     """
-    train = run.corpus().split("train")
-    text = train.tokens[:tokens]
+    train = material.of_run(run, "train")
+    text = material.beginning_of(train, tokens)
     facts = {
         "model": digest_of(model_tensors(run.model)),
         "text": train.sha256,
-        "tokens": len(text),
+        "tokens": material.size_of(text),
         "columns": COLUMNS,
         "segment": SEGMENT,
     }
     path = run.path / "gradient-statistics.safetensors"
-    return kept_statistics(path, facts, lambda: gradient_statistics(run.model, text, advance), run.device)
+
+    def compute() -> Statistics:
+        return gradient_statistics(run.model, material.for_statistics(text), advance)
+
+    return kept_statistics(path, facts, compute, run.device)
 
 
-def reader(run: Run, rule: Rule | None, gradients: Statistics | None = None) -> Reader:
+def reader(run: AnyRun, rule: Rule | None, gradients: Statistics | None = None) -> Reader:
     """What scores a segment and, where there is a rule, learns from it afterwards; the run's model stays as it is."""
     if rule is None:
         return lambda inputs, targets, state: read_static(run.model, inputs, targets, state)
@@ -92,8 +95,8 @@ def adaptive_reading(
 
 
 def method_figures(
-    run: Run,
-    split: Split,
+    run: AnyRun,
+    split: Material,
     method: Method,
     gradients: Statistics | None = None,
     *,
@@ -104,14 +107,14 @@ def method_figures(
 
     Args:
         run: the trained model.
-        split: the text, read as one stream.
+        split: the text, read as one stream, or the pieces, one after another.
         method: how.
         gradients: from `statistics`, for the rule "rms".
-        skip_first: do not count the first token.
+        skip_first: do not count the first token; of texts alone.
         advance: told (windows done, windows in all).
 
     """
-    windows = EvaluationWindows(split.tokens, run.first, length=method.segment, skip_first=skip_first)
+    windows = material.column_of(run, split, method.segment, skip_first=skip_first)
     cache = None if method.cache is None else NeuralCache(method.cache)
     total, count = 0.0, 0
     parts = adaptive_stream(reader(run, method.rule, gradients), run.model, windows, cache)
@@ -121,16 +124,13 @@ def method_figures(
         if advance is not None:
             advance(done, windows.num_windows)
     return {
-        **figures(Score(total, count), split),
-        "context": "carried",
-        "streams": 1,
-        "warm_up": 0,
+        **material.figures_of(Score(total, count), split),
         "method": method.name,
         "settings": msgspec.to_builtins(method),
     }
 
 
-def record(run: Run, row: dict[str, Any]) -> None:
+def record(run: AnyRun, row: dict[str, Any]) -> None:
     """Write a row of the best model to results.json, in place of the one of its split and method; others stay.
 
     Raises:

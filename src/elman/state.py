@@ -4,7 +4,7 @@ The data says where a sequence begins (`fresh`), the model says what a beginning
 where gradients stop (`detach`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import torch
@@ -34,6 +34,11 @@ def leaves(state: State) -> Iterator[Tensor]:
 def rebuild(template: State, tensors: Iterator[Tensor]) -> State:
     """The inverse of `leaves`: a state of the structure of `template` holding `tensors`."""
     return map_state(lambda _: next(tensors), template)
+
+
+def numbered(tensors: Mapping[str, Tensor]) -> Iterator[Tensor]:
+    """The `leaves` of a state among the tensors of a file, where their names are 0, 1, ..."""
+    return (tensors[str(index)] for index in range(sum(name.isdigit() for name in tensors)))
 
 
 def detach(state: State) -> State:

@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 import torch
 
+from elman import material
 from elman.adaptation import Method, method_figures, reader, statistics
-from elman.data.windows import EvaluationWindows
 from elman.errors import UserError
 from elman.evaluation.cache import CacheRule, NeuralCache
 from elman.evaluation.dynamic import Rule
@@ -24,7 +24,9 @@ from elman.evaluation.gradient_statistics import Statistics
 from elman.files import write_atomic
 from elman.learning.checkpoint import digest_of
 from elman.learning.snapshot import model_tensors
-from elman.run import Run, load
+from elman.material import AnyRun
+from elman.music import open_run
+from elman.pair_run import PairRun
 from elman.tuning_grid import CACHES, RATES, STRIDES, beyond
 
 TOKENS = 10_000
@@ -40,28 +42,27 @@ class Tuning:
 
     Args:
         run: the trained model.
-        tokens: how many tokens of the validation text to read.
+        tokens: how many tokens of the validation text, or steps of its first pieces, to read.
         statistics_tokens: as for `elman.adaptation.statistics`.
         jobs: processes side by side; 1 stays in this one.
         told: progress.
 
     """
 
-    run: Run
+    run: AnyRun
     tokens: int = TOKENS
     statistics_tokens: int | None = None
     jobs: int = 1
     told: Told | None = None
 
     def __post_init__(self) -> None:
-        self.split = self.run.corpus().split("valid")
-        self.split = dataclasses.replace(self.split, tokens=self.split.tokens[: self.tokens])
+        self.split = material.beginning_of(material.of_run(self.run, "valid"), self.tokens)
         self.path = self.run.path / "tuning.json"
         self.kept = _kept(self.path)
         self.facts = {
             "model": digest_of(model_tensors(self.run.model)),
             "text": self.split.sha256,
-            "tokens": len(self.split.tokens),
+            "tokens": material.size_of(self.split),
         }
 
     def best(self, method: Method) -> Method:
@@ -127,7 +128,7 @@ class Tuning:
     def _traced(self, rule: Rule | None) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Log-probabilities [n], last levels [n, D] and symbols [n] of the text."""
         read, state = reader(self.run, rule, self._statistics(rule)), self.run.model.begin(1)
-        windows = EvaluationWindows(self.split.tokens, self.run.first, length=Method(rule=rule).segment)
+        windows = material.column_of(self.run, self.split, Method(rule=rule).segment)
         pieces = []
         for batch, _ in windows:
             batch = batch.to(self.run.device)
@@ -169,7 +170,9 @@ def _nll_elsewhere(
     path: Path, device: str, tokens: int, statistics_tokens: int | None, threads: int, method: Method
 ) -> float:
     torch.set_num_threads(threads)
-    return next(Tuning(load(path, device), tokens, statistics_tokens)._nlls([method]))[1]
+    run = open_run(path, device)
+    assert not isinstance(run, PairRun)
+    return next(Tuning(run, tokens, statistics_tokens)._nlls([method]))[1]
 
 
 def _kept(path: Path) -> dict[str, float]:

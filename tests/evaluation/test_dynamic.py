@@ -9,7 +9,7 @@ from elman.data.windows import EvaluationWindows, TrainingWindows
 from elman.errors import UserError
 from elman.evaluation.cache import CacheRule, NeuralCache
 from elman.evaluation.dynamic import DynamicModel, Rule, adaptive_stream, read_static
-from elman.evaluation.gradient_statistics import gradient_statistics, kept_statistics
+from elman.evaluation.gradient_statistics import gradient_statistics, kept_statistics, statistics_windows
 from elman.evaluation.perplexity import token_log_probs
 from reference import adaptation
 
@@ -20,7 +20,7 @@ SGD = Rule(kind="sgd", lr=0.3, decay=0.2, segment=4)
 
 
 def statistics_of(model):
-    return gradient_statistics(model, np.random.default_rng(1).integers(WORDS, size=120))
+    return gradient_statistics(model, statistics_windows(np.random.default_rng(1).integers(WORDS, size=120)))
 
 
 def dynamic(model, rule):
@@ -72,7 +72,7 @@ def test_statistics_are_the_mean_squares_of_the_segments_gradients():
             [(gradient**2).sum() for gradient in gradients_of(model, batch.inputs, batch.targets, state)]
         )
         state = model.log_prob(batch.inputs, batch.targets, state)[1]
-    found = [value.square().sum().item() for value in gradient_statistics(model, text).values()]
+    found = [value.square().sum().item() for value in gradient_statistics(model, statistics_windows(text)).values()]
     np.testing.assert_allclose(found, squares / len(windows.spans(0)), rtol=1e-9)
 
 

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elman.cli import options, show
+from elman.cli import options, show, states
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from elman.evaluation.dynamic import Rule
     from elman.evaluation.gradient_statistics import Statistics
     from elman.evaluation.online import AdaptiveStream
+    from elman.material import AnyRun
     from elman.run import Run
 
 METHODS = ("static", "dynamic", "cache", "dynamic+cache")
@@ -49,20 +50,20 @@ def require_adapt(args: argparse.Namespace, *others: str) -> None:
         _refuse(args, (*RULE, *others), "--adapt; add it")
 
 
-def begin(args: argparse.Namespace, loaded: "Run", state_file: Path | None) -> "AdaptiveStream":
+def begin(args: argparse.Namespace, loaded: "Run", saved: "states.Saved | None") -> "AdaptiveStream":
     """The stream of --adapt, from its beginning or from a state file."""
     from elman.adaptation import adaptive_reading
-    from elman.cli import states
     from elman.evaluation.online import saved_rule
 
-    saved = None if state_file is None else states.load(state_file, loaded)
-    if saved is not None and saved[1].get("statistics_tokens", args.statistics_tokens) != args.statistics_tokens:
-        before = saved[1]["statistics_tokens"]
+    facts = {} if saved is None else saved.facts
+    if saved is not None and facts.get("statistics_tokens", args.statistics_tokens) != args.statistics_tokens:
+        before = facts["statistics_tokens"]
         right = "leave --statistics-tokens out" if before is None else f"give --statistics-tokens {before}"
-        raise UserError(f"{state_file}: the stream adapts by other gradient statistics; {right}")
+        raise UserError(f"{saved.path}: the stream adapts by other gradient statistics; {right}")
     given = any(getattr(args, name) is not None for name in RULE[:-1])
-    rule = saved_rule({} if saved is None else saved[1], _rule(args) if given else None, _rule(args))
-    return adaptive_reading(loaded, rule, saved, _statistics(args, loaded, rule))
+    rule = saved_rule(facts, _rule(args) if given else None, _rule(args))
+    kept = None if saved is None else (saved.tensors, facts)
+    return adaptive_reading(loaded, rule, kept, _statistics(args, loaded, rule))
 
 
 def require_method(args: argparse.Namespace) -> None:
@@ -90,14 +91,14 @@ def require_method(args: argparse.Namespace) -> None:
 def evaluate(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict[str, Any]:
     """The row of a run under a method; on the run's own text it is kept in results.json."""
     from elman.adaptation import Method, method_figures, record
-    from elman.run import load
+    from elman.run import Run
 
     method = Method(
         rule=_rule(args) if "dynamic" in args.method else None,
         cache=_cache(args) if "cache" in args.method else None,
     )
-    loaded = load(folder, device)
-    corpus = loaded.corpus(args.data)
+    loaded = _open(folder, args, device)
+    corpus = loaded.corpus(args.data) if isinstance(loaded, Run) else loaded.music(args.data)
     split = corpus.split(args.split)
     gradients = _statistics(args, loaded, method.rule)
     if args.tune:
@@ -109,7 +110,24 @@ def evaluate(folder: Path, args: argparse.Namespace, device: "torch.device") -> 
     return {"run": str(folder), "data": corpus.source, **row}
 
 
-def _tuned(args: argparse.Namespace, loaded: "Run", method: "Method") -> "Method":
+def _open(folder: Path, args: argparse.Namespace, device: "torch.device") -> "AnyRun":
+    """A run on text, or on music where that has a meaning."""
+    from elman.music import open_run
+    from elman.pair_run import PairRun
+    from elman.run import Run
+
+    loaded = open_run(folder, device)
+    if isinstance(loaded, PairRun):
+        raise UserError(f"{folder} is a run on pairs of a source and a target; --method {args.method} reads one text")
+    if not isinstance(loaded, Run):
+        if "cache" in args.method:
+            raise UserError(f"{folder} is a run on music: a frame of notes hardly ever returns; give --method dynamic")
+        if args.skip_first:
+            raise UserError("--skip-first is for text; music is evaluated over whole pieces")
+    return loaded
+
+
+def _tuned(args: argparse.Namespace, loaded: "AnyRun", method: "Method") -> "Method":
     from elman.tuning import TOKENS, Tuning
 
     with show.bar("valid ppl {task.fields[best]:.2f}") as shown:
@@ -122,7 +140,7 @@ def _tuned(args: argparse.Namespace, loaded: "Run", method: "Method") -> "Method
         return Tuning(loaded, tokens, args.statistics_tokens, jobs=args.jobs or 1, told=told).best(method)
 
 
-def _statistics(args: argparse.Namespace, loaded: "Run", rule: "Rule | None") -> "Statistics | None":
+def _statistics(args: argparse.Namespace, loaded: "AnyRun", rule: "Rule | None") -> "Statistics | None":
     from elman.adaptation import statistics
 
     options.at_least(1, "--statistics-tokens", args.statistics_tokens)
@@ -135,6 +153,8 @@ def _statistics(args: argparse.Namespace, loaded: "Run", rule: "Rule | None") ->
 def _rule(args: argparse.Namespace) -> "Rule":
     from elman.evaluation.dynamic import DEFAULTS
 
+    if args.rule == "sgd":
+        _refuse(args, ("eps", "statistics_tokens"), "--rule rms")
     rule = DEFAULTS[args.rule or "rms"]
     given = {name: getattr(args, name) for name in ("segment", "lr", "decay", "eps")}
     return _with(rule, given)

@@ -38,7 +38,9 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     parser.add_argument(
         "--top-p", type=float, metavar="P", help="draw from the most probable words that reach P together"
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the draws (default: 0)")
+    parser.add_argument(
+        "--seed", type=int, metavar="S", help="seed of the draws (default: 0; with --state go on where they were left)"
+    )
     parser.add_argument("--unk", action="store_true", help="allow <unk> to be drawn")
     parser.add_argument(
         "--state", "--load-state", type=Path, metavar="FILE", help="begin from a state that --save-state wrote"
@@ -75,8 +77,6 @@ def run(args: argparse.Namespace) -> int:
 
 def write_text(args: argparse.Namespace) -> int:
     """Draw words and print them."""
-    import torch
-
     from elman.cli import show
     from elman.generation import Sampling, generate
     from elman.run import load
@@ -94,13 +94,14 @@ def write_text(args: argparse.Namespace) -> int:
     sampling.check()
     prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
     adapting.require_adapt(args)
-    stream = adapting.begin(args, loaded, args.state) if args.adapt else None
+    saved = None if args.state is None else states.load(args.state, loaded)
+    stream = adapting.begin(args, loaded, saved) if args.adapt else None
     if stream is not None:
         stream.score(loaded.encode(prompt))
         model, unread, state = stream.model, stream.unread, stream.state
     else:
-        model, unread, state = _beginning(loaded, prompt, args.state, known_only=not tokens)
-    generator = torch.Generator(device).manual_seed(args.seed)
+        model, unread, state = _beginning(loaded, prompt, saved, known_only=not tokens)
+    generator = states.draws(saved, args.seed, device)
     options.write_any_text()
     printer = None if args.json else _Printer(loaded.tokeniser, prompt, raw=args.raw)
     words: list[str] = []
@@ -113,10 +114,10 @@ def write_text(args: argparse.Namespace) -> int:
         if printer is not None:
             printer.write(word)
     if args.save_state:
-        states.save(args.save_state, loaded, state, unread, stream, args.statistics_tokens)
+        states.save(args.save_state, loaded, state, unread, stream, args.statistics_tokens, generator)
     if printer is None:
         text = loaded.tokeniser.decode(words)
-        show.print_json({"prompt": prompt, "words": words, "text": text, "seed": args.seed})
+        show.print_json({"prompt": prompt, "words": words, "text": text, "seed": generator.initial_seed()})
     else:
         printer.end()
     return 0
@@ -146,15 +147,14 @@ class _Printer:
 
 
 def _beginning(
-    loaded: "Run", prompt: str, state_file: Path | None, *, known_only: bool
+    loaded: "Run", prompt: str, saved: states.Saved | None, *, known_only: bool
 ) -> "tuple[LanguageModel, list[int], State]":
     model, ids = loaded.read(prompt, known_only=known_only)  # a state file that keeps them has no spellings
-    if state_file is None:
+    if saved is None:
         return model, [loaded.first, *ids], loaded.begin()
-    from elman.state import rebuild
+    from elman.state import numbered, rebuild
 
-    tensors, facts = states.load(state_file, loaded)
-    if "rule" in facts:
-        raise UserError(f"{state_file}: saved by a stream that adapts; add --adapt to go on with it")
-    leaves = (tensors[str(index)].to(loaded.device) for index in range(len(tensors)))
-    return model, [*facts["unread"], *ids], rebuild(loaded.begin(), leaves)
+    if "rule" in saved.facts:
+        raise UserError(f"{saved.path}: saved by a stream that adapts; add --adapt to go on with it")
+    leaves = (leaf.to(loaded.device) for leaf in numbered(saved.tensors))
+    return model, [*saved.facts["unread"], *ids], rebuild(loaded.begin(), leaves)

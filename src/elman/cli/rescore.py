@@ -10,10 +10,7 @@ from elman.errors import UserError
 
 if TYPE_CHECKING:
     from elman.data.nbest import Hypothesis
-    from elman.questions.rescoring import Mix
-
-WEIGHTS = tuple(step / 20 for step in range(41))
-PENALTIES = (0.0, -1.0, -0.5, 0.5, 1.0)
+    from elman.questions.mixing import Mix
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -26,7 +23,11 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     )
     options.add_run(parser)
     parser.add_argument("file", metavar="NBEST", help="rows of id, scores and text with tabs between; - is stdin")
-    parser.add_argument("--kaldi", action="store_true", help="NBEST and references are Kaldi's: utterance-N words")
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--kaldi", action="store_true", help="NBEST and references are Kaldi's: utterance-N words")
+    forms.add_argument(
+        "--srilm", action="store_true", help="NBEST is a folder, or a list, of SRILM's n-best files, one an utterance"
+    )
     parser.add_argument(
         "--costs",
         metavar="FILE",
@@ -43,7 +44,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     parser.add_argument(
         "--tune",
         action="store_true",
-        help="choose weight and penalty by the word error rate on --references; one that is given stays",
+        help="choose weight, penalty and given weights by the word error rate on --references; one that is given stays",
     )
     parser.add_argument("--carry", action="store_true", help="read each utterance after the texts chosen before it")
     parser.add_argument("--all", action="store_true", help="print all hypotheses with their scores, the best first")
@@ -94,8 +95,13 @@ def _require(args: argparse.Namespace) -> None:
 
 
 def _read(args: argparse.Namespace) -> "list[Hypothesis]":
-    from elman.data.nbest import read_kaldi, read_tsv
+    from pathlib import Path
 
+    from elman.data.nbest import read_kaldi, read_tsv
+    from elman.data.srilm import read_srilm
+
+    if args.srilm:
+        return read_srilm(Path(args.file))
     lines = options.read_lines(args.file)
     if args.kaldi:
         return read_kaldi(lines, [(file, options.read_lines(file)) for file in args.costs], args.file)
@@ -103,7 +109,7 @@ def _read(args: argparse.Namespace) -> "list[Hypothesis]":
 
 
 def _mix(args: argparse.Namespace, num_scores: int) -> "Mix":
-    from elman.questions.rescoring import Mix
+    from elman.questions.mixing import Mix
 
     given = args.given_weights
     if given is not None and len(given) != num_scores:
@@ -124,25 +130,27 @@ def _held_against(
 ) -> "Mix":
     import msgspec
 
-    from elman.questions.rescoring import chosen_error_rate, tune
+    from elman.questions.mixing import Grid, Trial
 
     missing = sorted({one.utterance for one in hypotheses} - references.keys())
     if missing:
         raise UserError(f"{args.references}: no reference of {missing[0]}, one of {len(missing)} that are missing")
-    alone = chosen_error_rate(hypotheses, log_probs, msgspec.structs.replace(mix, weight=0.0), references)
+    trial = Trial(hypotheses, log_probs, references)
+    alone = trial.error_rate(msgspec.structs.replace(mix, weight=0.0))
     if args.tune:
-        weights = WEIGHTS if args.weight is None else (args.weight,)
-        penalties = PENALTIES if args.word_penalty is None else (args.word_penalty,)
-        mix, rate = tune(hypotheses, log_probs, mix, references, weights, penalties)
-        print(f"tuned: --weight {mix.weight:g} --word-penalty {mix.word_penalty:g}", file=sys.stderr)
+        stay = {"weights": args.weight, "penalties": args.word_penalty}
+        grid = Grid(**{name: (value,) for name, value in stay.items() if value is not None})
+        mix, rate = trial.tuned(mix, grid if args.given_weights is None else msgspec.structs.replace(grid, given=()))
+        given = "" if mix.given_weights is None else f" --given-weights {' '.join(f'{w:g}' for w in mix.given_weights)}"
+        print(f"tuned: --weight {mix.weight:g} --word-penalty {mix.word_penalty:g}{given}", file=sys.stderr)
     else:
-        rate = chosen_error_rate(hypotheses, log_probs, mix, references)
+        rate = trial.error_rate(mix)
     print(f"word error rate {100 * rate:.2f} %; without the model {100 * alone:.2f} %", file=sys.stderr)
     return mix
 
 
 def _print(args: argparse.Namespace, hypotheses: "list[Hypothesis]", log_probs: list[float], mix: "Mix") -> None:
-    from elman.questions.rescoring import ranked
+    from elman.questions.mixing import ranked
 
     if args.all and not args.json:
         given = [f"given_{number + 1}" for number in range(len(hypotheses[0].scores))]

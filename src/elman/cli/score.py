@@ -66,7 +66,8 @@ def run(args: argparse.Namespace) -> int:
     loaded = load(args.folder, device)
     options.write_any_text()
     lines = options.read_lines(args.file, loaded.tokeniser.options)
-    stream = adapting.begin(args, loaded, args.load_state) if args.adapt else None
+    saved = None if args.load_state is None else states.load(args.load_state, loaded)
+    stream = adapting.begin(args, loaded, saved) if args.adapt else None
     write = _tsv if args.format == "tsv" else _jsonl
     if args.by == "word":
         write(words.rows(args, loaded, lines, stream))

@@ -1,16 +1,25 @@
 """State files: where a text was left, so that a later command goes on with it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    import torch
+    from torch import Generator, Tensor
 
     from elman.evaluation.online import AdaptiveStream
     from elman.run import Run
     from elman.state import State
+
+
+class Saved(NamedTuple):
+    """A state file that was read."""
+
+    path: Path
+    tensors: "dict[str, Tensor]"
+    facts: dict[str, Any]
 
 
 def save(
@@ -20,8 +29,12 @@ def save(
     unread: list[int],
     stream: "AdaptiveStream | None",
     statistics_tokens: int | None,
+    draws: "Generator | None" = None,
 ) -> None:
-    """Write the state, the symbols to be read from it on, and what a stream that adapts has learnt and learns by."""
+    """Write the state, the symbols to be read from it on, and what a stream that adapts has learnt and learns by.
+
+    `draws` are the random numbers, which go on where they were left.
+    """
     from elman.learning import checkpoint
     from elman.state import leaves
 
@@ -36,11 +49,24 @@ def save(
     if stream is not None:
         adapted, rule = stream.saved()
         tensors, facts = tensors | adapted, facts | rule | {"statistics_tokens": statistics_tokens}
+    if draws is not None:
+        tensors, facts = tensors | {"draws": draws.get_state()}, facts | {"drawn_on": draws.device.type}
     checkpoint.save(path, tensors, facts)
 
 
-def load(path: Path, loaded: "Run") -> "tuple[dict[str, Tensor], dict[str, Any]]":
-    """The tensors and facts of a state file.
+def draws(saved: Saved | None, seed: int | None, device: "torch.device") -> "Generator":
+    """Random numbers: from a seed where one is given, else from where a text was left on such a device, else from 0."""
+    import torch
+
+    generator = torch.Generator(device)
+    if seed is None and saved is not None and saved.facts.get("drawn_on") == device.type:
+        generator.set_state(saved.tensors["draws"])
+        return generator
+    return generator.manual_seed(seed or 0)
+
+
+def load(path: Path, loaded: "Run") -> Saved:
+    """Read a state file.
 
     Raises:
         UserError: it is not there, damaged, or of another model.
@@ -48,11 +74,13 @@ def load(path: Path, loaded: "Run") -> "tuple[dict[str, Tensor], dict[str, Any]]
     """
     from elman.learning import checkpoint
 
+    if not path.is_file():
+        raise UserError(f"{path}: no such state file; give one that --save-state wrote")
     tensors, facts = checkpoint.load(path)
     known = {"vocabulary": loaded.vocabulary.digest, "recipe": loaded.recipe.title, "model": _digest(loaded)}
     if "unread" not in facts or any(facts.get(name) != value for name, value in known.items()):
         raise UserError(f"{path}: the state of another model; it was saved from {facts.get('run', 'elsewhere')}")
-    return tensors, facts
+    return Saved(path, tensors, facts)
 
 
 def _digest(loaded: "Run") -> str:

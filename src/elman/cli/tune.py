@@ -29,12 +29,12 @@ def run(args: argparse.Namespace) -> int:
     loaded = MusicRun(args.folder, options.use_machine(args))
     music = loaded.recipe.data.music
     prompt = None if args.prompt_midi is None else read_midi(args.prompt_midi, music)
-    roll = loaded.tune(steps=steps, seed=args.seed, prompt=prompt, temperature=args.temperature)
+    roll = loaded.tune(steps=steps, seed=args.seed or 0, prompt=prompt, temperature=args.temperature)
     if prompt is not None:
         roll = np.concatenate([prompt, roll])
     write_midi(args.out, roll, music, tempo)
     if args.json:
-        show.print_json({"file": str(args.out), "steps": len(roll), "notes": int(roll.sum()), "seed": args.seed})
+        show.print_json({"file": str(args.out), "steps": len(roll), "notes": int(roll.sum()), "seed": args.seed or 0})
     else:
         print(f"{args.out}: {len(roll):,} steps, {roll.sum() / len(roll):.1f} notes sounding at once on average")
     return 0

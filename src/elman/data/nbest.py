@@ -63,14 +63,14 @@ def read_kaldi(lines: Sequence[str], costs: Sequence[tuple[str, Sequence[str]]],
     tables = [(file, _costs(file, rows)) for file, rows in costs]
     found = []
     for number, line in _rows(lines):
-        key, _, text = line.partition(" ")
+        key, *text = line.split(maxsplit=1)
         match = re.fullmatch(r"(.+)-\d+", key)
         if match is None:
             raise UserError(f"{name}:{number}: expected a key such as utterance-1 and words, found {line!r}")
         for file, table in tables:
             if key not in table:
                 raise UserError(f"{file}: no cost of {key}, which {name}:{number} has")
-        found.append(Hypothesis(match[1], tuple(-table[key] for _, table in tables), text.strip()))
+        found.append(Hypothesis(match[1], tuple(-table[key] for _, table in tables), "".join(text).strip()))
     return found
 
 

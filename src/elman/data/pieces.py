@@ -37,7 +37,8 @@ class PieceWindows:
         lengths: steps of each, all 1 or more.
         columns: B at most; never more than pieces.
         length: steps a window at most.
-        seed: of the order of pieces, drawn anew for every epoch; None: the longest first, which pads least.
+        seed: of the order of pieces, drawn anew for every epoch; None: the longest first, which pads least, or in one
+            column, which needs no padding, as they stand.
 
     Raises:
         UserError: there are fewer pieces than columns, where a seed is given (training).
@@ -88,7 +89,7 @@ class PieceWindows:
         """Each piece goes to the column that is done first; a function of the seed and the epoch's number alone."""
         if self._laid is not None and self._laid[0] == epoch:
             return self._laid[1]
-        order = np.argsort(-self.lengths, kind="stable")
+        order = np.arange(len(self.lengths)) if self.streams == 1 else np.argsort(-self.lengths, kind="stable")
         if self.seed is not None:
             order = np.random.default_rng([self.seed, epoch]).permutation(len(self.lengths))
         done = [(0, column) for column in range(self.streams)]

@@ -8,12 +8,12 @@ import msgspec
 import torch
 from torch import Tensor
 
-from elman.data.windows import EvaluationWindows
+from elman.data.windows import Reading as Windows
 from elman.errors import UserError
 from elman.evaluation.cache import NeuralCache
 from elman.evaluation.gradient_statistics import Statistics, handing_over
 from elman.model import LanguageModel
-from elman.state import State, detach
+from elman.state import State, detach, restart
 
 REFERENCE = 5
 """Rates are quoted for a segment of so many tokens, and grow in proportion to a segment's tokens."""
@@ -93,12 +93,13 @@ class DynamicModel:
             self._mean = sum(tensor.mean(dtype=torch.float64).item() for tensor in rms) / len(rms)
 
     def read(self, inputs: Tensor, targets: Tensor, state: State) -> Reading:
-        """Score targets [T, B] after inputs [T, B], then learn from them."""
+        """Score targets [T, B], or frames [T, B, P], after inputs of the same shape, then learn from them."""
         self._share = len(inputs) / REFERENCE
         learn = self._learn_rms if self.rule.kind == "rms" else self._learn_sgd
         with torch.enable_grad(), handing_over(self.model, learn):
             trace, state = self.model.trace(inputs, state)
-            weight = torch.full_like(trace.top[..., 0], 1 / targets.numel(), requires_grad=False)
+            positions = trace.top[..., 0]
+            weight = torch.full_like(positions, 1 / positions.numel(), requires_grad=False)
             loss, nll = self.model.output.nll(self.model.output.contexts(trace), targets, weight)
             loss.backward()
         return Reading(-nll.detach(), trace.raw[-1].detach(), detach(state))
@@ -131,7 +132,7 @@ def read_static(model: LanguageModel, inputs: Tensor, targets: Tensor, state: St
 def adaptive_stream(
     read: Callable[[Tensor, Tensor, State], Reading],
     model: LanguageModel,
-    windows: EvaluationWindows,
+    windows: Windows,
     cache: NeuralCache | None = None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """As `perplexity.stream`, with one column, by a model that learns (`DynamicModel.read`), a cache, or both.
@@ -139,15 +140,17 @@ def adaptive_stream(
     Args:
         read: scores a window, and may learn from it afterwards.
         model: gives the beginning state and the device.
-        windows: of the segment's length.
+        windows: of the segment's length; of music, where each piece begins with a state of its own.
         cache: mixed in; it sees the last level of whatever read the text.
 
     """
     assert windows.streams <= 1, "adaptation is defined for one stream"
-    state = model.begin(1)
+    state = beginning = model.begin(1)
     for batch, positions in windows:
         batch = batch.to(model.device)
         assert batch.mask is not None
+        assert batch.fresh is not None
+        state = restart(state, batch.fresh, beginning)
         log_prob, hidden, state = read(batch.inputs, batch.targets, state)
         if cache is not None:
             log_prob = cache.read(log_prob[:, 0], hidden[:, 0], batch.targets[:, 0]).unsqueeze(1)

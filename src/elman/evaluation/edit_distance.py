@@ -1,6 +1,6 @@
-"""Word error rate: the fewest words to insert, delete or replace."""
+"""The errors of a hypothesis: the fewest words to insert, delete or replace."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 
 def edit_distance(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
@@ -18,11 +18,3 @@ def edit_distance(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
             now.append(min(before[column] + 1, now[-1] + 1, before[column - 1] + (word != wanted)))
         before = now
     return before[-1]
-
-
-def word_error_rate(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> float:
-    """Errors in all over words of the references in all; pairs are (hypothesis, reference). NaN without words."""
-    errors = words = 0
-    for hypothesis, reference in pairs:
-        errors, words = errors + edit_distance(hypothesis, reference), words + len(reference)
-    return errors / words if words else float("nan")

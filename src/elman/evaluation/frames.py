@@ -1,6 +1,5 @@
 """Figures of a model of music: NLL a step over whole pieces, and frame-level accuracy."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -49,14 +48,17 @@ def evaluate_pieces(
         union += int((drawn | true).sum())
         if advance is not None:
             advance(done, windows.num_windows)
-    score = Score(total, count)
+    return {**piece_figures(Score(total, count), pieces), "accuracy": hits / max(1, union)}
+
+
+def piece_figures(score: Score, pieces: Pieces) -> dict[str, Any]:
+    """The figures of a score over whole pieces, as results.json holds them; tokens are steps."""
     return {
         "split": pieces.name,
         "nll": score.nll,
         "perplexity": score.perplexity,
-        "bits_per_token": score.nll / math.log(2),
-        "accuracy": hits / max(1, union),
-        "tokens": count,
+        "bits_per_token": score.bits,
+        "tokens": score.count,
         "pieces": len(pieces.lengths),
         "context": "whole pieces",
     }

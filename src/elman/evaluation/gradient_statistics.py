@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from elman.data.windows import TrainingWindows
+from elman.data.windows import TrainingWindows, Windows
 from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.learning.bptt import bptt
@@ -51,25 +51,27 @@ def _handed(index: int, take: Callable[[int, Tensor], object]) -> Callable[[Tens
     return hook
 
 
-def gradient_statistics(
-    model: LanguageModel, tokens: np.ndarray, advance: Callable[[int, int], None] | None = None
-) -> Statistics:
-    """Root of the mean squared gradient over a text (Krause et al. 2018, eq. 5), in evaluation mode.
+def statistics_windows(tokens: np.ndarray) -> TrainingWindows:
+    """`COLUMNS` x `SEGMENT` positions of a text [n] at a time; a short text is read in as many columns as it fills."""
+    return TrainingWindows(tokens, max(1, min(COLUMNS, len(tokens) // (SEGMENT + 1))), SEGMENT)
 
-    g is the gradient of the mean NLL over one segment of `COLUMNS` x `SEGMENT` positions; a text that is too short for
-    that many columns is read in as many as it fills.
+
+def gradient_statistics(
+    model: LanguageModel, windows: Windows, advance: Callable[[int, int], None] | None = None
+) -> Statistics:
+    """Root of the mean squared gradient over a text or music (Krause et al. 2018, eq. 5), in evaluation mode.
+
+    g is the gradient of the mean NLL over the positions of one window.
 
     Args:
         model: the trained model; its weights are not changed.
-        tokens: the training text, [n].
-        advance: told (segments done, segments in all).
+        windows: the training text; the first epoch's are read.
+        advance: told (windows done, windows in all).
 
     """
-    columns = max(1, min(COLUMNS, len(tokens) // (SEGMENT + 1)))
-    windows = TrainingWindows(tokens, columns, SEGMENT)
     squares = [torch.zeros_like(parameter) for parameter in model.parameters()]
     spans, training = windows.spans(0), model.training
-    state = beginning = model.eval().begin(columns)
+    state = beginning = model.eval().begin(windows.batch(spans[0]).inputs.shape[1])
     try:
         with handing_over(model, lambda index, gradient: squares[index].addcmul_(gradient, gradient)):
             for done, span in enumerate(spans, start=1):

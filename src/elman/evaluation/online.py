@@ -14,7 +14,7 @@ from elman.evaluation.gradient_statistics import Statistics
 from elman.evaluation.prediction import Prediction, predict
 from elman.learning import snapshot
 from elman.model import LanguageModel
-from elman.state import rebuild
+from elman.state import numbered, rebuild
 
 
 class AdaptiveStream:
@@ -104,8 +104,7 @@ class AdaptiveStream:
 
     def restore(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
         """Go on from the tensors and facts of a state file; without weights in it, from the trained ones."""
-        state = {name: tensor for name, tensor in tensors.items() if "/" not in name}
-        self.state = rebuild(self.state, (state[str(index)].to(self.model.device) for index in range(len(state))))
+        self.state = rebuild(self.state, (leaf.to(self.model.device) for leaf in numbered(tensors)))
         weights = {name.removeprefix("weights/"): tensor for name, tensor in tensors.items() if "/" in name}
         with torch.no_grad():
             for name, parameter in self.model.named_parameters() if weights else ():

@@ -1,7 +1,6 @@
-"""Choosing among the n best hypotheses of a recogniser by a language model."""
+"""What a language model gives the n best hypotheses of a recogniser."""
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -10,32 +9,11 @@ import torch
 from elman.data.nbest import Hypothesis, by_utterance
 from elman.data.tokeniser import fold
 from elman.data.windows import stack_sequences
-from elman.evaluation.edit_distance import word_error_rate
 from elman.evaluation.scoring import score_sentences
 from elman.evaluation.unknown import Unknown
+from elman.questions.mixing import Mix
 from elman.run import Run
 from elman.state import select
-
-
-class Mix(msgspec.Struct, frozen=True, kw_only=True):
-    """score = sum_j given_weights[j] given_j + weight log p(text) - word_penalty words.
-
-    Attributes:
-        weight: of the language model's log-probability (nats), the "language model scale".
-        word_penalty: taken off for every word.
-        given_weights: one for each given score; None: all 1.
-
-    """
-
-    weight: float = 1.0
-    word_penalty: float = 0.0
-    given_weights: tuple[float, ...] | None = None
-
-    def score(self, hypothesis: Hypothesis, log_prob: float) -> float:
-        """The score of a hypothesis, given its log-probability."""
-        weights = self.given_weights or (1.0,) * len(hypothesis.scores)
-        given = sum(weight * score for weight, score in zip(weights, hypothesis.scores, strict=True))
-        return given + self.weight * log_prob - self.word_penalty * len(hypothesis.text.split())
 
 
 class Encoded(msgspec.Struct, frozen=True):
@@ -94,40 +72,6 @@ def log_probs_carried(
             _, state = run.model.trace(read, state)
             before = int(ids[-1])
     return totals
-
-
-def ranked(hypotheses: Sequence[Hypothesis], log_probs: Sequence[float], mix: Mix) -> Iterator[tuple[str, list[int]]]:
-    """The numbers of each utterance's hypotheses, the best first; equals keep their order."""
-    scores = [mix.score(one, log_prob) for one, log_prob in zip(hypotheses, log_probs, strict=True)]
-    for utterance, group in by_utterance(hypotheses).items():
-        yield utterance, sorted(group, key=lambda index: -scores[index])
-
-
-def chosen_error_rate(
-    hypotheses: Sequence[Hypothesis], log_probs: Sequence[float], mix: Mix, references: dict[str, str]
-) -> float:
-    """The word error rate of what is chosen, over the utterances that have a reference."""
-    best = ((name, hypotheses[order[0]].text) for name, order in ranked(hypotheses, log_probs, mix))
-    return word_error_rate((text.split(), references[name].split()) for name, text in best if name in references)
-
-
-def tune(
-    hypotheses: Sequence[Hypothesis],
-    log_probs: Sequence[float],
-    mix: Mix,
-    references: dict[str, str],
-    weights: Sequence[float],
-    penalties: Sequence[float],
-) -> tuple[Mix, float]:
-    """The mix of lowest word error rate on a grid, and that rate; of equals the one nearest the given scores alone."""
-    best, lowest = mix, math.inf
-    for weight in weights:
-        for penalty in sorted(penalties, key=abs):
-            candidate = msgspec.structs.replace(mix, weight=weight, word_penalty=penalty)
-            rate = chosen_error_rate(hypotheses, log_probs, candidate, references)
-            if rate < lowest:
-                best, lowest = candidate, rate
-    return best, lowest
 
 
 def _total(run: Run, one: Encoded, log_probs: np.ndarray, treatment: Unknown) -> float:

@@ -1,0 +1,68 @@
+"""What a model adapts to: a split of a text or of music, read in one column from its beginning to its end.
+
+The state of a text is carried all the way; in music it begins anew with every piece.
+"""
+
+import dataclasses
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from elman.data.corpus import Split
+from elman.data.pieces import PieceWindows
+from elman.data.rolls import Pieces
+from elman.data.windows import EvaluationWindows, Reading, TrainingWindows
+from elman.evaluation.figures import figures
+from elman.evaluation.frames import piece_figures
+from elman.evaluation.gradient_statistics import COLUMNS, SEGMENT, statistics_windows
+from elman.evaluation.perplexity import Score
+from elman.music import MusicRun
+from elman.run import Run
+
+AnyRun: TypeAlias = Run | MusicRun
+Material: TypeAlias = Split | Pieces
+"""Tokens of a text, or the frames of whole pieces of music."""
+
+
+def of_run(run: AnyRun, name: str) -> Material:
+    """A split of what the run was trained on."""
+    return run.music().split(name) if isinstance(run, MusicRun) else run.corpus().split(name)
+
+
+def size_of(material: Material) -> int:
+    """Tokens, or steps."""
+    return len(material.frames if isinstance(material, Pieces) else material.tokens)
+
+
+def beginning_of(material: Material, size: int | None) -> Material:
+    """Its first `size` tokens (None: all); of music the pieces that end within so many steps, and the first always."""
+    if size is None:
+        return material
+    if isinstance(material, Split):
+        return dataclasses.replace(material, tokens=material.tokens[:size])
+    pieces = max(1, int(np.searchsorted(np.cumsum(material.lengths), size, side="right")))
+    lengths = material.lengths[:pieces]
+    return dataclasses.replace(material, lengths=lengths, frames=material.frames[: lengths.sum()])
+
+
+def column_of(run: AnyRun, material: Material, length: int, *, skip_first: bool = False) -> Reading:
+    """Windows of `length` steps at most; `skip_first` is of texts alone."""
+    if isinstance(run, Run):
+        assert isinstance(material, Split)
+        return EvaluationWindows(material.tokens, run.first, length=length, skip_first=skip_first)
+    assert isinstance(material, Pieces)
+    return PieceWindows(material.frames, material.lengths, 1, length)
+
+
+def for_statistics(material: Material) -> TrainingWindows | PieceWindows:
+    """The windows over which gradient statistics are taken."""
+    if isinstance(material, Split):
+        return statistics_windows(material.tokens)
+    return PieceWindows(material.frames, material.lengths, COLUMNS, SEGMENT)
+
+
+def figures_of(score: Score, material: Material) -> dict[str, Any]:
+    """What results.json keeps of a score."""
+    if isinstance(material, Pieces):
+        return piece_figures(score, material)
+    return {**figures(score, material), "context": "carried", "streams": 1, "warm_up": 0}
