@@ -57,6 +57,8 @@ def test_files_of_all_three_kinds(tmp_path):
     ("name", "text", "message"),
     [
         ("a.jsonl", '{"sentence_good": "x"}\n', "a.jsonl:1: not a record with sentence_good and sentence_bad"),
+        ("a.jsonl", '{"sentence_good": "x", "sentence_bad": null}\n', "a.jsonl:1: not a record with sentence_good"),
+        ("a.jsonl", '["x", "y"]\n', "a.jsonl:1: not a record with sentence_good"),
         ("a.tsv", "one sentence\n", "a.tsv:1: found 'one sentence'; write good TAB bad"),
         ("a.tsv", "\n", "a.tsv: the file is empty"),
         ("a.gold", "1\tsees\tsee\t0\n", "word 1 of the sentence should be 'sees', found 'cat'"),

@@ -54,6 +54,17 @@ def test_a_stream_goes_on_exactly_where_it_was_saved(cut):
         assert torch.equal(mine, theirs)
 
 
+def test_where_sentences_end_the_scores_too_go_on_bit_by_bit():
+    model, sentences = small.model(), np.split(TEXT, [3, 9, 20, 31])
+    whole, before, after = stream(model), stream(model), stream(model)
+    expected = list(whole.score_all(sentences))
+    found = list(before.score_all(sentences[:2]))
+    after.restore(*facts_of(before))
+    found += list(after.score_all(sentences[2:]))
+    for mine, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
 def test_a_plain_state_is_a_beginning_too():
     model = small.model().eval()
     _, state = model.trace(torch.tensor(TEXT[:9])[:, None], model.begin(1))

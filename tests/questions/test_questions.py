@@ -87,6 +87,15 @@ def test_words_sum_to_their_sentence(capsys, run, text, how):
     assert min(after) >= 0 < min(before)
 
 
+@pytest.mark.parametrize("how", [(), ("--method", "dynamic", "--rule", "sgd")])
+def test_words_of_a_document_sum_to_the_evaluation(capsys, run, how):
+    file = run.parent / "corpus" / "test.txt"
+    row = json.loads(output(capsys, "evaluate", run, "--json", *how))
+    reading = ("--adapt", "--rule", "sgd") if how else ("--document",)
+    words = table(output(capsys, "score", run, file, "--by", "word", *reading))
+    assert sum(column(words, "surprisal")) * np.log(2) == pytest.approx(row["nll"] * row["tokens"], rel=1e-5)
+
+
 def test_frequency_and_length(capsys, words_run, text):
     counts = Vocabulary.load(words_run / "vocabulary.tsv")
     for line in output(capsys, "score", words_run, text, "--by", "word", "--json").splitlines():
@@ -226,6 +235,16 @@ def test_kaldi(capsys, run, tmp_path):
     (tmp_path / "ac").write_text("u-1 100\nu-2 0\n")
     got = output(capsys, "rescore", run, tmp_path / "text", "--kaldi", "--costs", tmp_path / "ac")
     assert got == "u w3\n"
+
+
+def test_srilm(capsys, run, tmp_path):
+    (tmp_path / "lists").mkdir()
+    (tmp_path / "lists" / "u.nbest").write_text("-10 -2 2 w1 w2\n-1 -3 1 w3\n")
+    got = output(capsys, "rescore", run, tmp_path / "lists", "--srilm", "--given-weights", 1, 0, "--all")
+    (first, second) = table(got)
+    assert first["text"] == "w3"
+    assert float(second["given_1"]) == pytest.approx(-10 * np.log(10))
+    assert float(first["score"]) == pytest.approx(float(first["given_1"]) + float(first["log_prob"]), abs=1e-5)
 
 
 def test_a_damaged_run_stays_one_line(capsys, run, text, tmp_path):

@@ -4,10 +4,11 @@ Three kinds of files: BLiMP's JSON lines (Warstadt et al. 2020), Linzen's senten
 (Linzen, Dupoux & Goldberg 2016), and tab-separated good, bad and, where it is given, phenomenon.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 from elman.data.catalog import info, is_known, locate_pairs
 from elman.errors import UserError
@@ -31,6 +32,15 @@ class Pair(NamedTuple):
     field: str = ""
     whole: bool = True
     tokenised: bool = False
+
+
+class _Blimp(msgspec.Struct):
+    """What is read of a line of BLiMP, by its names."""
+
+    sentence_good: str
+    sentence_bad: str
+    UID: str = ""
+    linguistics_term: str = ""
 
 
 def read_pairs(names: Iterable[str]) -> list[Pair]:
@@ -80,13 +90,12 @@ def _blimp(path: Path) -> Iterator[Pair]:
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
-            good, bad = record["sentence_good"], record["sentence_bad"]
-        except (ValueError, KeyError, TypeError):
+            record = msgspec.json.decode(line, type=_Blimp)
+        except msgspec.DecodeError:
             raise UserError(
                 f"{path}:{number}: not a record with sentence_good and sentence_bad; write one JSON object a line"
             ) from None
-        yield Pair(str(good), str(bad), str(record.get("UID", path.stem)), str(record.get("linguistics_term", "")))
+        yield Pair(record.sentence_good, record.sentence_bad, record.UID or path.stem, record.linguistics_term)
 
 
 def _linzen(text: Path, gold: Path) -> Iterator[Pair]:
