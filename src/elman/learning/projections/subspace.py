@@ -14,7 +14,8 @@ r is carried over from the last matrix W_0 for which it was found, by the step r
     ||W_0 (I - P)||_2^2 <= ||S_0 V_0'(I - P)||_F^2 + 2 ||E_0|| + r_0^2,
 
 found anew by a Cholesky factor (`kernels.spectral.proved_norm`) when that is not enough, and when no certificate is to
-be had, all singular values are computed: whatever the optimiser does, the result is feasible.
+be had, or a value is so far above the limit that rounding hides the others, all singular values are computed: whatever
+the optimiser does, the result is feasible. docs/stability.md says what rounding has to do with it.
 """
 
 import math
@@ -76,9 +77,10 @@ class BySubspace(Projector):
             self._project_exactly(matrix)
             return
         drift = matrix - self.reference.matrix
-        if self.reference.bounds[0].item() + drift.norm().item() <= self.accepted:
+        moved = drift.norm().item()
+        if self.reference.bounds[0].item() + moved <= self.accepted:
             return
-        if self.basis is None or not self._project_by_subspace(matrix, drift, self.basis):
+        if self.basis is None or moved == math.inf or not self._project_by_subspace(matrix, drift, self.basis):
             self._project_exactly(matrix)
 
     def _project_by_subspace(self, matrix: Tensor, drift: Tensor, basis: Tensor) -> bool:
@@ -91,6 +93,8 @@ class BySubspace(Projector):
         for _ in range(self.rounds):
             found = spectral.ritz(matrix, start)
             top, coupling = found.top, found.coupling
+            if not top.values[0].item() <= spectral.FAR * self.limit:
+                return False
             tail = _carried(reference, drift, top.right)
             proved = self._proves(top, coupling, tail)
             settled = tail >= self.near * self.limit and self._proves(top, coupling, self.near * self.limit)
@@ -126,8 +130,7 @@ class BySubspace(Projector):
             self.reference = _reference(matrix, *known)
 
     def _project_exactly(self, matrix: Tensor) -> None:
-        top = spectral.exact_triplets(matrix)
-        spectral.take_down_(matrix, top, self.limit)
+        top = spectral.bring_down_(matrix, self.limit, spectral.exact_triplets)
         values = top.values.clamp(max=self.limit)
         self.computed = len(values)
         self._track(top.right, values)
