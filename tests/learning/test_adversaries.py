@@ -1,6 +1,7 @@
 """Updates made to defeat a projection by one who knows all that it knows."""
 
 import math
+from itertools import islice
 
 import pytest
 import torch
@@ -40,40 +41,46 @@ def watched(projector):
     return torch.cat(columns if projector.basis is None else [*columns, projector.basis], dim=1)[:, : SIZE - 4]
 
 
-def wander(matrix, projector, number):
-    return noise()
+def wander(matrix, projector):
+    while True:
+        yield noise()
 
 
-def spikes(matrix, projector, number):
+def spikes(matrix, projector):
     """Now and then a new direction that is orthogonal to all that is watched."""
-    sudden = number % 11 == 0
-    return noise() + (1.5 * torch.outer(unit(), outside(watched(projector))) if sudden else 0)
+    while True:
+        yield 1.5 * torch.outer(unit(), outside(watched(projector)))
+        for _ in range(10):
+            yield noise()
 
 
-def creep(matrix, projector, number, hidden={}):  # noqa: B006 - one direction for a hundred steps
-    """Steps too small to be seen, for ever in one direction outside what is watched when it begins."""
-    if number % 100 == 0:
-        hidden["step"] = 0.02 * torch.outer(unit(), outside(watched(projector)))
-    return hidden["step"]
+def creep(matrix, projector):
+    """Steps too small to be seen, a hundred in one direction outside what is watched when they begin."""
+    while True:
+        step = 0.02 * torch.outer(unit(), outside(watched(projector)))
+        yield from (step for _ in range(100))
 
 
-def climb(matrix, projector, number):
+def climb(matrix, projector):
     """Outwards along the largest singular vectors, as a gradient would."""
-    u, _, vh = torch.linalg.svd(matrix)
-    return 0.1 * u[:, :5] @ vh[:5] + noise(0.01)
+    while True:
+        u, _, vh = torch.linalg.svd(matrix)
+        yield 0.1 * u[:, :5] @ vh[:5] + noise(0.01)
 
 
-def turn(matrix, projector, number):
-    """The vectors at the limit turn into those that are not tracked, whose values grow meanwhile."""
-    u, values, vh = torch.linalg.svd(matrix)
-    other = torch.roll(vh, SIZE // 2, dims=0)
-    return (u * values) @ (0.2 * other - 0.02 * vh) + noise(0.02)
+def turn(matrix, projector):
+    """All vectors turn into each other, those at the limit into those that are not tracked."""
+    while True:
+        u, values, vh = torch.linalg.svd(matrix)
+        yield (u * values) @ (0.2 * torch.roll(vh, SIZE // 2, dims=0) - 0.02 * vh) + noise(0.02)
 
 
-def huge(matrix, projector, number):
+def huge(matrix, projector):
     """Steps of any size: what an unclipped gradient does."""
-    sudden = number % 3 == 0
-    return noise() + (10 ** (6 * torch.rand(())) * torch.outer(unit(), unit()) if sudden else 0)
+    while True:
+        yield 10 ** (6 * torch.rand(())) * torch.outer(unit(), unit())
+        yield noise()
+        yield noise()
 
 
 ADVERSARIES = (wander, spikes, creep, climb, turn, huge)
@@ -88,8 +95,8 @@ def test_ten_thousand_steps_never_leave_the_set(adversary, delta):
     projector = BySubspace(2 - delta)
     projector.project_(matrix)
     visited = []
-    for number in range(556):
-        matrix += adversary(matrix, projector, number)
+    for step in islice(adversary(matrix, projector), 556):
+        matrix += step
         projector.project_(matrix)
         visited.append(matrix.clone())
     assert torch.linalg.svdvals(torch.stack(visited)).max() <= 2 - delta + 1e-4

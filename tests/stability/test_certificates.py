@@ -122,6 +122,16 @@ def test_the_exact_range_is_exact_and_within_the_box():
     assert (box.high >= reach.high).all()
 
 
+def test_the_range_over_frames_is_that_over_every_set_of_notes():
+    torch.manual_seed(4)
+    layer = random_layer("gru-after", 0.5)
+    silence, notes = torch.randn(INPUTS, dtype=torch.float64), torch.randn(4, INPUTS, dtype=torch.float64)
+    frames = silence + torch.cartesian_prod(*[torch.tensor([0.0, 1.0], dtype=torch.float64)] * 4) @ notes
+    found = incremental.frames_range(silence, notes, layer.weight_ih, layer.bias_ih)
+    for one, other in zip(found, incremental.exact_range(frames, layer.weight_ih, layer.bias_ih), strict=True):
+        torch.testing.assert_close(one, other)
+
+
 @pytest.mark.parametrize("name", ["elman-tanh", "elman-sigmoid", "gru-before", "gru-after"])
 def test_tier_2_bounds_every_step(name):
     """No pair of states moves apart by more than the rate, whatever the word: on 1000 random layers."""
