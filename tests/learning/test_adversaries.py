@@ -102,7 +102,12 @@ def test_ten_thousand_steps_never_leave_the_set(adversary, delta):
     assert torch.linalg.svdvals(torch.stack(visited)).max() <= 2 - delta + 1e-4
 
 
-PROJECTORS = {"svd": BySVD, "eigh": ByEigh, "subspace": BySubspace, "truncated": lambda limit: ByTruncation(limit, limit)}
+PROJECTORS = {
+    "svd": BySVD,
+    "eigh": ByEigh,
+    "subspace": BySubspace,
+    "truncated": lambda limit: ByTruncation(limit, limit),
+}
 
 
 @pytest.mark.parametrize("name", PROJECTORS)

@@ -71,8 +71,6 @@ def _layers(model: LanguageModel) -> Stack:
     return model.core
 
 
-def _all_tiers(
-    core: Stack, lowest: Callable[[Tensor, Tensor], Range], vectors: Tensor | None
-) -> list[Certificate]:
+def _all_tiers(core: Stack, lowest: Callable[[Tensor, Tensor], Range], vectors: Tensor | None) -> list[Certificate]:
     found = [*origin(core), *fixed_point_certificates(core), *incremental(core, lowest)]
     return found if vectors is None else [*found, lyapunov(core, vectors)]

@@ -123,7 +123,9 @@ def take_down_(matrix: Tensor, triplets: Triplets, limit: float) -> int:
     return count
 
 
-def bring_down_(matrix: Tensor, limit: float, find: Callable[[Tensor], Triplets], level: float | None = None) -> Triplets:
+def bring_down_(
+    matrix: Tensor, limit: float, find: Callable[[Tensor], Triplets], level: float | None = None
+) -> Triplets:
     """Take down the values above `limit` among those that `find` finds, and anew after one that hid the others.
 
     Args:
