@@ -12,7 +12,6 @@ from elman.data.known_music import MUSIC, PIANO_ROLLS
 from elman.errors import UserError
 from elman.files import sha256_file, write_atomic
 
-
 KNOWN = (*TEXTS, *MUSIC)
 
 
