@@ -122,7 +122,7 @@ def write_findings(out: Path, found: Findings) -> Path:
             Section(
                 "Trajectories",
                 ["The hidden state of the last layer along sentences, after Elman 1991: each point is the state after a"
-                 " word. Components are of the states of all test sentences."],
+                 " word, with its place in the sentence. Components are of the states of all test sentences."],
                 figures=[figure for index, walk in enumerate(found.walks) for figure in _figures(found, walk, index)],
             ),
         ],
@@ -142,8 +142,8 @@ def _figures(found: Findings, walk: Walk, index: int) -> list[Figure]:
 def _plane(points: np.ndarray, words: Sequence[str], name: str, sentence: str, labels: tuple[str, str]) -> Markup:
     figure, axes = canvas("square")
     axes.plot(points[:, 0], points[:, 1], "-o", color=SERIES[0], linewidth=1.0, markersize=3.5)
-    for word, (x, y, *_) in zip(words, points, strict=True):
-        axes.annotate(word, (x, y), xytext=(3, 3), textcoords="offset points", fontsize=8, color=MUTED)
+    for place, (word, (x, y, *_)) in enumerate(zip(words, points, strict=True), start=1):
+        axes.annotate(f"{place} {word}", (x, y), xytext=(3, 3), textcoords="offset points", fontsize=8, color=MUTED)
     axes.margins(0.15)
     _label(axes, *labels)
     return svg(figure, name, "State along a sentence", sentence)
