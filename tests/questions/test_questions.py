@@ -172,6 +172,16 @@ def test_a_state_predicts_what_comes_next(capsys, words_run, text, tmp_path):
     assert float(second["log_prob"]) == pytest.approx(expected, abs=1e-3)
 
 
+def test_srilm(capsys, run, tmp_path):
+    (tmp_path / "lists").mkdir()
+    (tmp_path / "lists" / "u.nbest").write_text("-10 -2 2 w1 w2\n-1 -3 1 w3\n")
+    got = output(capsys, "rescore", run, tmp_path / "lists", "--srilm", "--given-weights", 1, 0, "--all")
+    (first, second) = table(got)
+    assert first["text"] == "w3"
+    assert float(second["given_1"]) == pytest.approx(-10 * np.log(10))
+    assert float(first["score"]) == pytest.approx(float(first["given_1"]) + float(first["log_prob"]), abs=1e-5)
+
+
 def test_mistakes_of_embed(capsys, run, text, tmp_path):
     assert "layers 0 to 2" in complaint(capsys, "embed", run, text, "--layers", 3, "--out", tmp_path / "a.npz")
     assert "must end in .npz" in complaint(capsys, "embed", run, text, "--out", tmp_path / "a.txt")
@@ -235,16 +245,6 @@ def test_kaldi(capsys, run, tmp_path):
     (tmp_path / "ac").write_text("u-1 100\nu-2 0\n")
     got = output(capsys, "rescore", run, tmp_path / "text", "--kaldi", "--costs", tmp_path / "ac")
     assert got == "u w3\n"
-
-
-def test_srilm(capsys, run, tmp_path):
-    (tmp_path / "lists").mkdir()
-    (tmp_path / "lists" / "u.nbest").write_text("-10 -2 2 w1 w2\n-1 -3 1 w3\n")
-    got = output(capsys, "rescore", run, tmp_path / "lists", "--srilm", "--given-weights", 1, 0, "--all")
-    (first, second) = table(got)
-    assert first["text"] == "w3"
-    assert float(second["given_1"]) == pytest.approx(-10 * np.log(10))
-    assert float(first["score"]) == pytest.approx(float(first["given_1"]) + float(first["log_prob"]), abs=1e-5)
 
 
 def test_a_damaged_run_stays_one_line(capsys, run, text, tmp_path):
