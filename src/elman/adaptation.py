@@ -60,7 +60,7 @@ def statistics(run: AnyRun, tokens: int | None = None, advance: Advance | None =
         advance: told (segments done, segments in all).
 
     """
-    train = material.of_run(run, "train")
+    train = material.corpus_of(run).split("train")
     text = material.beginning_of(train, tokens)
     facts = {
         "model": digest_of(model_tensors(run.model)),

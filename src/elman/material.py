@@ -4,13 +4,14 @@ The state of a text is carried all the way; in music it begins anew with every p
 """
 
 import dataclasses
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from elman.data.corpus import Split
+from elman.data.corpus import Corpus, Split
 from elman.data.pieces import PieceWindows
-from elman.data.rolls import Pieces
+from elman.data.rolls import Music, Pieces
 from elman.data.windows import EvaluationWindows, Reading, TrainingWindows
 from elman.evaluation.figures import figures
 from elman.evaluation.frames import piece_figures
@@ -24,14 +25,18 @@ Material: TypeAlias = Split | Pieces
 """Tokens of a text, or the frames of whole pieces of music."""
 
 
-def of_run(run: AnyRun, name: str) -> Material:
-    """A split of what the run was trained on."""
-    return run.music().split(name) if isinstance(run, MusicRun) else run.corpus().split(name)
+def corpus_of(run: AnyRun, data: Path | None = None) -> Corpus | Music:
+    """What the run was trained on, or another text or other music read as that was."""
+    if isinstance(run, MusicRun):
+        return run.music(data)
+    return run.corpus(data)
 
 
 def size_of(material: Material) -> int:
     """Tokens, or steps."""
-    return len(material.frames if isinstance(material, Pieces) else material.tokens)
+    if isinstance(material, Pieces):
+        return len(material.frames)
+    return len(material.tokens)
 
 
 def beginning_of(material: Material, size: int | None) -> Material:

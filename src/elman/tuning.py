@@ -58,7 +58,7 @@ class Tuning:
     told: Told | None = None
 
     def __post_init__(self) -> None:
-        self.split = material.beginning_of(material.of_run(self.run, "valid"), self.tokens)
+        self.split = material.beginning_of(material.corpus_of(self.run).split("valid"), self.tokens)
         self.path = self.run.path / "tuning.json"
         self.kept = _kept(self.path)
         self.facts = {

@@ -91,14 +91,14 @@ def require_method(args: argparse.Namespace) -> None:
 def evaluate(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict[str, Any]:
     """The row of a run under a method; on the run's own text it is kept in results.json."""
     from elman.adaptation import Method, method_figures, record
-    from elman.run import Run
+    from elman.material import corpus_of
 
     method = Method(
         rule=_rule(args) if "dynamic" in args.method else None,
         cache=_cache(args) if "cache" in args.method else None,
     )
     loaded = _open(folder, args, device)
-    corpus = loaded.corpus(args.data) if isinstance(loaded, Run) else loaded.music(args.data)
+    corpus = corpus_of(loaded, args.data)
     split = corpus.split(args.split)
     gradients = _statistics(args, loaded, method.rule)
     if args.tune:

@@ -103,7 +103,7 @@ class Trial:
             mixes = [msgspec.structs.replace(best, weight=weight, word_penalty=penalty) for weight, penalty in pairs]
             best, lowest = self._better(best, lowest, mixes)
             given = best.weights_of(self._features.shape[1] - 2)
-            for index in range(1, len(given)) if grid.given else ():
+            for index in range(1, len(given) if grid.given else 1):
                 given = best.weights_of(len(given))
                 mixes = [
                     msgspec.structs.replace(best, given_weights=(*given[:index], weight, *given[index + 1 :]))
