@@ -25,7 +25,7 @@ Material: TypeAlias = Split | Pieces
 """Tokens of a text, or the frames of whole pieces of music."""
 
 
-def corpus_of(run: AnyRun, data: Path | None = None) -> Corpus | Music:
+def corpus_of(run: AnyRun, data: str | Path | None = None) -> Corpus | Music:
     """What the run was trained on, or another text or other music read as that was."""
     if isinstance(run, MusicRun):
         return run.music(data)
