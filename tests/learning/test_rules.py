@@ -7,7 +7,7 @@ import torch
 
 from elman import config
 from elman.build import build_model
-from elman.build_learner import build_learner
+from elman.builders.learner import build_learner
 from elman.data.windows import Batch
 from elman.encoders.lookup import Lookup
 from elman.errors import UserError

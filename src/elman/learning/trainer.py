@@ -11,7 +11,7 @@ import torch
 
 from elman import config
 from elman.build import build_objective
-from elman.build_learner import build_learner
+from elman.builders.learner import build_learner
 from elman.cores.stack import Stack
 from elman.data.windows import Span, Windows
 from elman.errors import UserError
