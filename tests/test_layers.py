@@ -10,7 +10,7 @@ import elman
 ROOT = Path(elman.__file__).parent
 
 LAYERS = (
-    ("errors", "files", "device", "units"),
+    ("errors", "files", "lock", "device", "units"),
     ("data",),
     ("config", "recipe_book", "state", "dropout", "cells.cell", "output.activation"),
     ("kernels",),

@@ -89,7 +89,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
-    """Train an experiment, evaluate it, print what came out and write the report."""
+    """Train an experiment, evaluate it, print what came out and write the report, alone in the run folder."""
+    with experiment.lock:
+        return _conduct(experiment, args)
+
+
+def _conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
     from elman.learning.watching import Outcome, Watcher
     from elman.report.page import write_report
 
