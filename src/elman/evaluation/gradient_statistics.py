@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from elman.data.windows import TrainingWindows
+from elman.data.training_windows import TrainingWindows
 from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.learning.bptt import bptt

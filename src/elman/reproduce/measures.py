@@ -9,7 +9,8 @@ import torch
 
 from elman.build import build_objective
 from elman.cores.stack import Stack
-from elman.data.windows import Span, TrainingWindows
+from elman.data.training_windows import TrainingWindows
+from elman.data.windows import Span
 from elman.evaluation.bottleneck import find_rank
 from elman.learning.bptt import bptt
 from elman.report.dynamics import examine
