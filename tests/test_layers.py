@@ -20,7 +20,7 @@ LAYERS = (
     ("model", "seq2seq"),
     ("objective", "initialisation"),
     ("build", "builders"),
-    ("learning", "builders.learner"),
+    ("learning",),
     ("evaluation", "generation", "decoding"),
     ("run_folder",),
     ("run", "music", "pair_run"),

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from elman import config
 from elman.build import build_objective
-from elman.builders.learner import build_learner
 from elman.cores.stack import Stack
 from elman.data.windows import Batch
 from elman.learning import snapshot
@@ -18,6 +17,7 @@ from elman.learning.constraint import build_constraint, journal_spectrum
 from elman.learning.forcing import forcing_probability, listen_to_itself
 from elman.learning.optimisers import add_l1, build_optimiser, clip_gradients
 from elman.learning.phases import Phase
+from elman.learning.rules import build_learner
 from elman.model import LanguageModel
 from elman.objective.loss import Loss
 from elman.state import State

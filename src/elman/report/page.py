@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 import elman
 from elman.data.vocabulary import Vocabulary
@@ -14,6 +14,7 @@ from elman.errors import UserError
 from elman.files import write_atomic
 from elman.report import attention, comparison, curves, plots, roll, surprisal, tables
 from elman.report.folder import RunFolder, read_folder
+from elman.report.templates import templates
 
 MISSING, NO_BREAK = "\N{EN DASH}", "\N{NO-BREAK SPACE}"
 
@@ -126,13 +127,7 @@ def share(part: int | None, whole: int) -> str:
 
 
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("elman.report", ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates()
     environment.filters |= {
         "number": number,
         "ppl": partial(number, digits=2),
