@@ -78,9 +78,11 @@ def test_a_page(capsys, run, text, tmp_path):
 def test_hidden_states(capsys, run, text, tmp_path, document):
     how = ["--document"] if document else []
     output(capsys, "embed", run, text, "--layers", "all", "--out", tmp_path / "a.npz", *how)
-    output(capsys, "embed", run, text, "--out", tmp_path / "a.safetensors", *how)
+    told = json.loads(output(capsys, "embed", run, text, "--out", tmp_path / "a.safetensors", "--json", *how))
+    assert told["layers"] == [2]
     whole = np.load(tmp_path / "a.npz")
     count = len(whole["tokens"])
+    assert told["tokens"] == count
     assert [whole[f"layer{level}"].shape for level in range(3)] == [(count, 8)] * 3
     assert whole["sentence"].tolist() == sorted(whole["sentence"])
     with safe_open(tmp_path / "a.safetensors", "np") as file:
