@@ -7,8 +7,28 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from asking import column, complaint, output, table
+from asking import TEXTS, column, complaint, output, table, trained
 from elman.data.vocabulary import Vocabulary
+
+
+@pytest.fixture(scope="module", params=TEXTS)
+def run(request, tmp_path_factory):
+    with trained(request.param, tmp_path_factory) as folder:
+        yield folder
+
+
+@pytest.fixture
+def words_run(run):
+    if "characters" in (run / "recipe.toml").read_text():
+        pytest.skip("of words")
+    return run
+
+
+@pytest.fixture
+def text(tmp_path):
+    file = tmp_path / "text.txt"
+    file.write_text("w1 w12 w3\nw3 w1\n")
+    return file
 
 
 @pytest.fixture

@@ -2,8 +2,21 @@
 
 import pytest
 
-from asking import column, complaint, output, table
+from asking import TEXTS, column, complaint, output, table, trained
 from elman.cli import main
+
+
+@pytest.fixture(scope="module", params=TEXTS)
+def run(request, tmp_path_factory):
+    with trained(request.param, tmp_path_factory) as folder:
+        yield folder
+
+
+@pytest.fixture
+def nbest(tmp_path):
+    file = tmp_path / "nbest.tsv"
+    file.write_text("b\t-1\tw1 w2 w3\nb\t0\tw3 w3\na\t-2\tw5 w6\na\t-2\tw6\na\t-3\t\n")
+    return file
 
 
 def test_the_order_of_rescoring(capsys, run, nbest, tmp_path):

@@ -103,7 +103,11 @@ class BySubspace(Projector):
             basis = spectral.extended(basis, new)
             found = spectral.ritz(matrix, basis)
             proved = self._proves(found, tail)
-            if not tried and not (proved and basis.shape[1] <= self.widest * columns) and self._proves(found, self.renewed):
+            if (
+                not tried
+                and not (proved and basis.shape[1] <= self.widest * columns)
+                and self._proves(found, self.renewed)
+            ):
                 few, tried = self._near(found.top.values), True
                 anew = spectral.proved_norm(_without(matrix, found.top, few), self.limit)
                 if self._proves(found, anew):
