@@ -69,17 +69,22 @@ def _take(folder: Path) -> BinaryIO:
         file = path.open("a+b")
     except OSError as error:
         raise UserError(explain(folder, error)) from error
-    # Who only asks whether it is taken holds it for a moment: hence the second attempt.
-    if not _locked(file, alone=True) and not (time.sleep(0.2) or _locked(file, alone=True)):
-        file.seek(0)
-        holder = file.read(20).decode(errors="replace").strip()
-        file.close()
-        who = f"process {holder}" if holder.isdigit() else "another process"
-        raise UserError(f"{folder} is in use: {who} is training there; wait until it ends, or choose another --out")
+    if not _locked(file, alone=True):
+        time.sleep(0.2)  # who only asks whether it is taken holds it for a moment
+        if not _locked(file, alone=True):
+            raise _in_use(folder, file)
     file.truncate(0)
     file.write(f"{os.getpid()}\n".encode())
     file.flush()
     return file
+
+
+def _in_use(folder: Path, file: BinaryIO) -> UserError:
+    file.seek(0)
+    holder = file.read(20).decode(errors="replace").strip()
+    file.close()
+    who = f"process {holder}" if holder.isdigit() else "another process"
+    return UserError(f"{folder} is in use: {who} is training there; wait until it ends, or choose another --out")
 
 
 def _locked(file: BinaryIO, *, alone: bool) -> bool:
