@@ -1,11 +1,13 @@
 """A folder for one process at a time, by a lock that the operating system takes back when its holder dies."""
 
+import contextlib
 import os
 import sys
 import time
+from io import BufferedReader, FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import Self
 
 from elman.errors import UserError
 from elman.files import explain
@@ -29,7 +31,7 @@ class FolderLock:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.blocks = folder, 0
-        self._file: BinaryIO | None = None
+        self._file: FileIO | None = None
 
     def __enter__(self) -> Self:
         """Take the lock.
@@ -62,24 +64,24 @@ def is_taken(folder: Path) -> bool:
         return False
 
 
-def _take(folder: Path) -> BinaryIO:
+def _take(folder: Path) -> FileIO:
     path = folder / _NAME
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+b")
+        file = path.open("a+b", buffering=0)
     except OSError as error:
         raise UserError(explain(folder, error)) from error
     if not _locked(file, alone=True):
         time.sleep(0.2)  # who only asks whether it is taken holds it for a moment
         if not _locked(file, alone=True):
             raise _in_use(folder, file)
-    file.truncate(0)
-    file.write(f"{os.getpid()}\n".encode())
-    file.flush()
+    with contextlib.suppress(OSError):  # the number is for people; a full disk is told of by what must be written
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n".encode())
     return file
 
 
-def _in_use(folder: Path, file: BinaryIO) -> UserError:
+def _in_use(folder: Path, file: FileIO) -> UserError:
     file.seek(0)
     holder = file.read(20).decode(errors="replace").strip()
     file.close()
@@ -87,7 +89,7 @@ def _in_use(folder: Path, file: BinaryIO) -> UserError:
     return UserError(f"{folder} is in use: {who} is training there; wait until it ends, or choose another --out")
 
 
-def _locked(file: BinaryIO, *, alone: bool) -> bool:
+def _locked(file: FileIO | BufferedReader, *, alone: bool) -> bool:
     """Lock an open file, alone or beside others who do not ask for it alone; whether that was possible."""
     if sys.platform == "win32":
         return True
