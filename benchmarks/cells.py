@@ -11,8 +11,8 @@ from torch import Tensor
 
 import timing
 from elman import config
-from elman.build_cell import build_cell
-from elman.build_core import build_core
+from elman.builders.cell import build_cell
+from elman.builders.core import build_core
 from elman.cells.cell import unroll
 from elman.cores.core import RecurrentCore
 from elman.cores.reservoir import Reservoir

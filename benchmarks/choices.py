@@ -15,7 +15,7 @@ import torch
 
 import timing
 from elman import config
-from elman.build_choice import build_choice
+from elman.builders.choice import build_choice
 from elman.encoders.lookup import Lookup
 from elman.output.choice import Choice, zipf
 from mixture import high_water

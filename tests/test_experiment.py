@@ -17,6 +17,7 @@ from elman.errors import UserError
 from elman.experiment import Experiment
 from elman.learning import checkpoint
 from elman.learning.watching import Outcome
+from elman.lock import FolderLock
 from elman.run import load
 
 NT_ASGD = {
@@ -73,6 +74,16 @@ def trained(recipe, out, corpus, stops=()):
         outcome = experiment.train([] if stop is None else [StopAt(stop)])
         assert outcome is (Outcome.FINISHED if stop is None else Outcome.INTERRUPTED)
     return out
+
+
+def test_a_second_training_in_one_folder_is_refused(tmp_path, corpus):
+    first, second = (Experiment(toy.recipe(epochs=1), tmp_path / "run", data=corpus) for _ in range(2))
+    with FolderLock(tmp_path / "run"), pytest.raises(UserError, match="is in use"):
+        first.train()
+    assert [path.name for path in (tmp_path / "run").iterdir()] == [".lock"]
+    first.train()
+    with pytest.raises(UserError, match="already holds a run; add --resume"):
+        second.train()
 
 
 def metrics(out):

@@ -10,7 +10,7 @@ import elman
 ROOT = Path(elman.__file__).parent
 
 LAYERS = (
-    ("errors", "files", "device", "units"),
+    ("errors", "files", "lock", "device", "units"),
     ("data",),
     ("config", "recipe_book", "state", "dropout", "cells.cell", "output.activation"),
     ("kernels",),
@@ -19,8 +19,8 @@ LAYERS = (
     ("output", "stability"),
     ("model", "seq2seq"),
     ("objective", "initialisation"),
-    ("build", "build_attentive", "build_choice", "build_cell", "build_core", "build_encoder", "build_seq2seq"),
-    ("learning", "build_learner"),
+    ("build", "builders"),
+    ("learning",),
     ("evaluation", "generation", "decoding"),
     ("run_folder",),
     ("run", "music", "pair_run"),

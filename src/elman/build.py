@@ -1,13 +1,13 @@
-"""From a recipe to objects: the only module that knows how the parts are wired."""
+"""From a recipe to objects: the only module that knows how the parts are wired; `builders` makes each of them."""
 
 from collections.abc import Sequence
 from typing import assert_never
 
 from elman import config
-from elman.build_choice import build_choice
-from elman.build_core import build_core
-from elman.build_encoder import build_encoder
-from elman.build_seq2seq import build_seq2seq
+from elman.builders.choice import build_choice
+from elman.builders.core import build_core
+from elman.builders.encoder import build_encoder
+from elman.builders.seq2seq import build_seq2seq
 from elman.cores.jordan import Jordan
 from elman.errors import UserError
 from elman.initialisation import initialise

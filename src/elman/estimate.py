@@ -11,10 +11,10 @@ import torch
 
 from elman import config
 from elman.build import build_model, build_objective
-from elman.build_learner import build_learner
 from elman.errors import UserError
 from elman.learning.constraint import build_constraint
 from elman.learning.optimisers import build_optimiser, clip_gradients
+from elman.learning.rules import build_learner
 from elman.tasks.choose import open_task, source_of
 
 

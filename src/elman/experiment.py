@@ -15,17 +15,15 @@ from elman.build import build_model
 from elman.data.catalog import is_known
 from elman.data.corpus import Corpus
 from elman.device import processor_name
-from elman.encoders.characters import Characters
-from elman.encoders.lookup import Lookup
 from elman.errors import UserError
 from elman.files import write_atomic
 from elman.learning.trainer import Trainer
 from elman.learning.watching import Outcome, Watcher
+from elman.lock import FolderLock
 from elman.model import LanguageModel
-from elman.output.clusters import by_similarity
-from elman.output.tree import Tree
 from elman.run_folder import data_facts, text_source
 from elman.tasks.choose import open_task, source_of
+from elman.tasks.start import arrange_clusters
 from elman.tasks.task import Task, write_json
 from elman.tasks.words import Words
 
@@ -40,6 +38,9 @@ class Experiment:
         device: where to train.
         resume: go on with the run in `out`.
         init: a run folder whose weights to start from, words mapped by their spelling.
+
+    Attributes:
+        lock: held while it trains and while it writes results, so that one process at a time works in the folder.
 
     Raises:
         UserError: before anything is written, whenever something does not fit.
@@ -58,6 +59,7 @@ class Experiment:
         progress: Any = None,
     ) -> None:
         self.recipe, self.out, self.device, self.resume = recipe, out, torch.device(device), resume
+        self.lock = FolderLock(out)
         _require_place(out, recipe, resume)
         source = data if data is not None else text_source(out, recipe) if resume else source_of(recipe)
         if source is None:
@@ -72,7 +74,7 @@ class Experiment:
         if init is not None and not resume:
             self.task.start_from(self.model, init)
         if not resume:
-            _cluster_by_similarity(recipe.model.output.choice, self.model, init)
+            arrange_clusters(recipe.model.output, self.model, init)
         self.model.to(self.device)
         self.trainer = Trainer(
             recipe,
@@ -90,17 +92,25 @@ class Experiment:
         return self.task.corpus
 
     def train(self, watchers: Sequence[Watcher] = (), max_minutes: float | None = None) -> Outcome:
-        """Train; see `Trainer.run`."""
+        """Train; see `Trainer.run`.
+
+        Raises:
+            UserError: another process trains in the folder, or has meanwhile begun a run there; the loss is not finite.
+
+        """
         self.trainer.recorder.watchers = tuple(watchers)
-        if self.resume and (self.out / "checkpoint.safetensors").exists():
-            self.trainer.resume()
-        else:
-            self._write_folder()
-        return self.trainer.run(max_minutes)
+        with self.lock:
+            if self.resume and (self.out / "checkpoint.safetensors").exists():
+                self.trainer.resume()
+            elif self.trainer.progress.step == 0:
+                _require_place(self.out, self.recipe, self.resume)
+                self._write_folder()
+            return self.trainer.run(max_minutes)
 
     def finish(self, prompts: Sequence[str] = ("", ""), progress: Any = None) -> list[dict[str, Any]]:
         """Evaluate the best model on the valid and test splits, draw samples, write the results."""
-        return self.task.finish(self.out, self.device, prompts, progress)
+        with self.lock:
+            return self.task.finish(self.out, self.device, prompts, progress)
 
     def baselines(self, order: int = 5, splits: Sequence[str] = ("valid", "test")) -> list[dict[str, Any]]:
         """Unigram and Kneser-Ney n-gram figures on the same splits; also written to baselines.json.
@@ -120,22 +130,6 @@ class Experiment:
         write_json(self.out / "environment.json", environment(self.device))
         # Last, since a folder with a recipe is a run: killed before this, the folder is still free.
         write_atomic(self.out / "recipe.toml", config.dump_recipe(self.recipe))
-
-
-def _cluster_by_similarity(recipe: object, model: LanguageModel, init: Path | None) -> None:
-    """Where the recipe asks for it, put the words of a tree together by the vectors that training starts from."""
-    if not (isinstance(recipe, config.Tree) and recipe.assignment == "similarity"):
-        return
-    if init is None:
-        raise UserError(
-            'model.output.choice.assignment = "similarity" needs word vectors that have learnt something: train with'
-            ' "frequency" first and give that run with --init, or keep "frequency"'
-        )
-    tree, encoder = model.output.choice, model.encoder
-    assert isinstance(tree, Tree)
-    assert isinstance(encoder, Lookup | Characters)
-    vectors = encoder.weight if isinstance(encoder, Lookup) else encoder.encode_words(encoder.words)
-    tree.arrange(by_similarity(vectors.detach().numpy(), len(tree.cluster_weight)))
 
 
 def environment(device: torch.device) -> dict[str, Any]:

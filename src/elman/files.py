@@ -32,7 +32,7 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.chmod(0o644)
         temporary.replace(path)
     except OSError as error:
-        raise UserError(_explain(path, error)) from error
+        raise UserError(explain(path, error)) from error
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
@@ -60,7 +60,8 @@ def _flush(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _explain(path: Path, error: OSError) -> str:
+def explain(path: Path, error: OSError) -> str:
+    """What to tell a user whose file could not be written."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"{path}: the disk is full; the previous file, if any, is untouched; free some space and resume"
     return f"{path}: cannot be written ({error.strerror}); choose another folder with --out"

@@ -12,7 +12,8 @@ import numpy as np
 from elman.data.corpus import Corpus, Split
 from elman.data.pieces import PieceWindows
 from elman.data.rolls import Music, Pieces
-from elman.data.windows import EvaluationWindows, Reading, TrainingWindows
+from elman.data.training_windows import TrainingWindows
+from elman.data.windows import EvaluationWindows, Reading
 from elman.evaluation.figures import figures
 from elman.evaluation.frames import piece_figures
 from elman.evaluation.gradient_statistics import COLUMNS, SEGMENT, statistics_windows

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from elman.config import Characters
 from elman.data import subwords
-from elman.data.corpus import Corpus, Split, encode_lines, open_corpus
+from elman.data.corpus import Corpus, Split, open_corpus
 from elman.data.lexicon import spelled_sentences, spelled_split
+from elman.data.sentences import encode_lines
 from elman.data.tokeniser import Tokeniser
 from elman.data.vocabulary import Vocabulary
 from elman.data.windows import start_symbol

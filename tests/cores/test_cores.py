@@ -9,7 +9,7 @@ import torch
 import small
 from elman import config
 from elman.build import build_model
-from elman.build_core import build_bidirectional, build_core
+from elman.builders.core import build_bidirectional, build_core
 from elman.cells.cell import unroll
 from elman.cores.reservoir import Reservoir
 from elman.errors import UserError

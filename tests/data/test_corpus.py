@@ -8,7 +8,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from elman.data.corpus import TextOptions, encode_lines, open_corpus
+from elman.data.corpus import TextOptions, open_corpus
+from elman.data.sentences import encode_lines
 from elman.data.vocabulary import EOS, UNK, Vocabulary
 from elman.errors import UserError
 from elman.files import sha256_file

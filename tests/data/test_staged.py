@@ -5,7 +5,7 @@ import pytest
 
 from elman import config
 from elman.data.staged import ForgetfulWindows, StagedWindows, stage_of
-from elman.data.windows import TrainingWindows
+from elman.data.training_windows import TrainingWindows
 from elman.errors import UserError
 from elman.tasks.small import training_windows
 from toy import recipe

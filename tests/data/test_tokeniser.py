@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from elman.data.bytewise import from_bytes, to_bytes
 from elman.data.cleaning import clean, remove_ruby
-from elman.data.corpus import encode_lines, open_corpus
+from elman.data.corpus import open_corpus
 from elman.data.options import SubwordOptions, TextOptions, identity
+from elman.data.sentences import encode_lines
 from elman.data.subwords import Subwords, train
 from elman.data.text import read_passages
 from elman.data.tokeniser import Tokeniser

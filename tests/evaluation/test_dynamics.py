@@ -10,7 +10,7 @@ import torch
 import small
 import toy
 from elman import config
-from elman.build_core import build_core
+from elman.builders.core import build_core
 from elman.cli import main
 from elman.evaluation.dynamics import decay_rate, state_decay
 from elman.experiment import Experiment

@@ -7,7 +7,7 @@ from torch.nn.functional import linear
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from elman import config
-from elman.build_choice import build_choice
+from elman.builders.choice import build_choice
 from elman.encoders.lookup import Lookup
 from elman.kernels import grouped
 from elman.output.activation import LOG_G

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from elman import config
-from elman.build_core import build_core
+from elman.builders.core import build_core
 from elman.kernels import spectral
 from elman.learning.constraint import ConstrainedCore
 from elman.learning.projections.exact import ByEigh, BySVD

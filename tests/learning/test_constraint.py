@@ -9,7 +9,8 @@ import torch
 import small
 import toy
 from elman import config
-from elman.build import build_core, build_model
+from elman.build import build_model
+from elman.builders.core import build_core
 from elman.config import parse_recipe
 from elman.cores.blocks import candidate_hidden, candidate_input, linearised
 from elman.errors import UserError

@@ -5,7 +5,8 @@ import torch
 
 from elman import config
 from elman.build import build_model
-from elman.data.windows import EvaluationWindows, TrainingWindows
+from elman.data.training_windows import TrainingWindows
+from elman.data.windows import EvaluationWindows
 from elman.evaluation.perplexity import token_log_probs
 from elman.learning.bptt import bptt
 from elman.learning.optimisers import build_optimiser, clip_gradients

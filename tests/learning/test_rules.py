@@ -7,7 +7,6 @@ import torch
 
 from elman import config
 from elman.build import build_model
-from elman.build_learner import build_learner
 from elman.data.windows import Batch
 from elman.encoders.lookup import Lookup
 from elman.errors import UserError
@@ -16,6 +15,7 @@ from elman.learning.gradient_norm import GradientNorm, errors_back, preservation
 from elman.learning.learner import WholeWindow
 from elman.learning.lookback import Lookback
 from elman.learning.rtrl import RTRL, cost
+from elman.learning.rules import build_learner
 from elman.learning.steps import OneStep
 from elman.model import LanguageModel
 from elman.objective.loss import Objective

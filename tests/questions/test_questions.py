@@ -1,36 +1,20 @@
 """Questions by command, of a small trained model of words and one of characters."""
 
-import csv
-import io
 import json
 import shutil
 
-import msgspec
 import numpy as np
 import pytest
 from safetensors import safe_open
 
-import toy
-from elman.cli import main
-from elman.data.options import TextOptions
+from asking import TEXTS, column, complaint, output, table, trained
 from elman.data.vocabulary import Vocabulary
-from elman.experiment import Experiment
-
-RAW = TextOptions(tokenisation="raw", min_count=2)
-CHARACTERS = TextOptions(tokenisation="characters")
 
 
-@pytest.fixture(scope="module", params=[RAW, CHARACTERS], ids=["words", "characters"])
+@pytest.fixture(scope="module", params=TEXTS)
 def run(request, tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-        out = tmp_path_factory.mktemp("runs") / "run"
-        recipe = toy.recipe(epochs=1)
-        recipe = msgspec.structs.replace(recipe, data=msgspec.structs.replace(recipe.data, text=request.param))
-        experiment = Experiment(recipe, out, data=toy.write_corpus(out.parent / "corpus"))
-        experiment.train()
-        experiment.finish()
-        yield out
+    with trained(request.param, tmp_path_factory) as folder:
+        yield folder
 
 
 @pytest.fixture
@@ -52,26 +36,6 @@ def strange(tmp_path):
     file = tmp_path / "strange.txt"
     file.write_text("w1 q7 w3\nq8 q7 w2\n")
     return file
-
-
-def output(capsys, *arguments):
-    assert main([str(argument) for argument in arguments]) == 0
-    return capsys.readouterr().out
-
-
-def complaint(capsys, *arguments):
-    assert main([str(argument) for argument in arguments]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    return captured.err
-
-
-def table(text):
-    return list(csv.DictReader(io.StringIO(text), delimiter="\t"))
-
-
-def column(rows, name):
-    return [float(row[name]) for row in rows if row[name]]
 
 
 @pytest.mark.parametrize("how", [(), ("--document",), ("--adapt", "--rule", "sgd")])
@@ -143,9 +107,11 @@ def test_a_page(capsys, run, text, tmp_path):
 def test_hidden_states(capsys, run, text, tmp_path, document):
     how = ["--document"] if document else []
     output(capsys, "embed", run, text, "--layers", "all", "--out", tmp_path / "a.npz", *how)
-    output(capsys, "embed", run, text, "--out", tmp_path / "a.safetensors", *how)
+    told = json.loads(output(capsys, "embed", run, text, "--out", tmp_path / "a.safetensors", "--json", *how))
+    assert told["layers"] == [2]
     whole = np.load(tmp_path / "a.npz")
     count = len(whole["tokens"])
+    assert told["tokens"] == count
     assert [whole[f"layer{level}"].shape for level in range(3)] == [(count, 8)] * 3
     assert whole["sentence"].tolist() == sorted(whole["sentence"])
     with safe_open(tmp_path / "a.safetensors", "np") as file:
@@ -187,64 +153,6 @@ def test_mistakes_of_embed(capsys, run, text, tmp_path):
     assert "must end in .npz" in complaint(capsys, "embed", run, text, "--out", tmp_path / "a.txt")
     assert "give FILE" in complaint(capsys, "embed", run, "--out", tmp_path / "a.npz")
     assert "leave FILE" in complaint(capsys, "embed", run, text, "--vectors", "input", "--out", tmp_path / "a.txt")
-
-
-@pytest.fixture
-def nbest(tmp_path):
-    file = tmp_path / "nbest.tsv"
-    file.write_text("b\t-1\tw1 w2 w3\nb\t0\tw3 w3\na\t-2\tw5 w6\na\t-2\tw6\na\t-3\t\n")
-    return file
-
-
-def test_the_order_of_rescoring(capsys, run, nbest, tmp_path):
-    rows = table(output(capsys, "rescore", run, nbest, "--all", "--weight", "0.5", "--word-penalty", "0.25"))
-    scored = tmp_path / "one.txt"
-    for row in rows:
-        words = len(row["text"].split())
-        expected = float(row["given_1"]) + 0.5 * float(row["log_prob"]) - 0.25 * words
-        assert float(row["score"]) == pytest.approx(expected, abs=1e-5)
-        if row["text"]:
-            scored.write_text(row["text"] + "\n")
-            (alone,) = table(output(capsys, "score", run, scored, "--by", "sentence"))
-            assert float(row["log_prob"]) == pytest.approx(float(alone["log_prob"]), abs=1e-4)
-    assert [row["id"] for row in rows] == ["b"] * 2 + ["a"] * 3
-    for name in "ba":
-        scores = column([row for row in rows if row["id"] == name], "score")
-        assert scores == sorted(scores, reverse=True)
-    best = [f"{row['id']}\t{row['text']}" for row in rows if row["rank"] == "1"]
-    again = ("--weight", "0.5", "--word-penalty", "0.25", "--batch-size", "1")
-    assert output(capsys, "rescore", run, nbest, *again).splitlines() == best
-
-
-def test_carried_states_follow_what_was_chosen(capsys, run, nbest, tmp_path):
-    """As the chosen texts in one document, where nothing but the given scores choose."""
-    rows = table(output(capsys, "rescore", run, nbest, "--carry", "--all", "--weight", "0"))
-    best = [row for row in rows if row["rank"] == "1"]
-    document = tmp_path / "document.txt"
-    document.write_text("".join(row["text"] + "\n" for row in best))
-    sentences = table(output(capsys, "score", run, document, "--by", "sentence", "--document"))
-    assert column(best, "log_prob") == pytest.approx(column(sentences, "log_prob"), abs=1e-4)
-
-
-def test_tuning(capsys, run, nbest, tmp_path):
-    references = tmp_path / "references.txt"
-    references.write_text("a\tw5 w6\nb\tw3 w3\n")
-    arguments = ["rescore", str(run), str(nbest), "--references", str(references)]
-    assert main([*arguments, "--tune"]) == 0
-    captured = capsys.readouterr()
-    assert captured.out.splitlines() == ["b\tw3 w3", "a\tw5 w6"]
-    assert "word error rate 0.00 %; without the model 0.00 %" in captured.err
-    assert "tuned: --weight 0 " in captured.err
-    references.write_text("a\tw5 w6\n")
-    assert "no reference of b" in complaint(capsys, *arguments)
-    assert "--tune needs --references" in complaint(capsys, "rescore", run, nbest, "--tune")
-
-
-def test_kaldi(capsys, run, tmp_path):
-    (tmp_path / "text").write_text("u-1 w1 w2\nu-2 w3\n")
-    (tmp_path / "ac").write_text("u-1 100\nu-2 0\n")
-    got = output(capsys, "rescore", run, tmp_path / "text", "--kaldi", "--costs", tmp_path / "ac")
-    assert got == "u w3\n"
 
 
 def test_a_damaged_run_stays_one_line(capsys, run, text, tmp_path):

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from elman.report.folder import Word
+from elman.report.records import Word
 from elman.report.surprisal import HOTTEST, heat, heat_map, mean_bits, most_surprising
 
 

@@ -16,6 +16,7 @@ from elman import config
 from elman.build import build_model
 from elman.cli import main
 from elman.errors import UserError
+from elman.lock import FolderLock
 from elman.reproduce import book, claim, conduct, cost, pool
 from elman.reproduce.claim import Arm, Axes, Claim, Computation, Measure, Measurement, Source, recipe_of
 from elman.reproduce.comparison import Bound, lower, no_difference, no_higher, times, together
@@ -243,6 +244,40 @@ def test_what_is_left_at_its_default_is_not_in_a_digest():
     assert plain["model"]["core"] == {
         "kind": "stack", "sizes": (8, 8), "weight_drop": 0.2, "between_dropout": 0.1, "output_dropout": 0.1,
     }  # fmt: skip
+
+
+def test_a_changed_measure_is_measured_again(experiment, corpus, tmp_path):
+    run = Store(tmp_path / "out", str(corpus)).place("one", recipe_of(experiment.arms[0].lab, 1))
+    run.folder.mkdir(parents=True)
+    (run.folder / "results.json").write_text("[]")
+    calls = []
+
+    def tokens(folder, count):
+        calls.append(count)
+        return Measurement({"tokens": float(count)}, {})
+
+    measure = Measure("tokens", {"tokens": "tokens"}, tokens, {"count": 3})
+    for _ in range(2):
+        assert conduct.measured(run, measure).figures == {"tokens": 3.0}
+    assert conduct.measured(run, dataclasses.replace(measure, constants={"count": 4})).figures == {"tokens": 4.0}
+    assert calls == [3, 4]
+
+
+def test_a_run_that_another_process_trains_is_waited_for(experiment, corpus, tmp_path):
+    run = Store(tmp_path / "out", str(corpus)).place("one", recipe_of(experiment.arms[0].lab, 1))
+    lines, lock = [], FolderLock(run.folder)
+    lock.__enter__()
+
+    def hear(line):
+        lines.append(line)
+        if "waiting" in line:
+            (run.folder / "results.json").write_text("[]")
+            lock.__exit__(None, None, None)
+
+    pool.train_all([run], Store(tmp_path / "out", str(corpus)), pool.Machine(threads=1), hear)
+    assert [line.split(": ")[1].split(" in ")[0] for line in lines] == [
+        "another process trains it", "done by another process",
+    ]  # fmt: skip
 
 
 def test_one_run_serves_every_label(experiment, corpus, tmp_path):

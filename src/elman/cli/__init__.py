@@ -52,7 +52,7 @@ def parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
     top = argparse.ArgumentParser(
         prog="elman",
-        description="Recurrent models of words and characters: train, evaluate, sample, score.",
+        description="Recurrent models of words, characters, pairs of texts and music: train, evaluate, sample, score.",
         epilog="Begin with `elman demo`, or with a text of your own:"
         " elman train recipes/shakespeare/demo.toml --data TEXT --out runs/first. `elman COMMAND --help` says more.",
     )

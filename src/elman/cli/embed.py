@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elman.cli import options
+from elman.cli import options, show
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     )
     parser.add_argument("--document", action="store_true", help="the sentences are one text: carry the state")
     parser.add_argument("--vectors", choices=["input", "output"], help="the vectors of words instead of states")
+    options.add_json(parser)
     options.add_machine(parser)
     parser.set_defaults(run=run)
 
@@ -46,7 +47,10 @@ def run(args: argparse.Namespace) -> int:
     if args.vectors is not None:
         vectors = word_vectors(loaded, args.vectors)
         write_atomic(args.out, word2vec_text(loaded.vocabulary.words, vectors))
-        print(f"{args.out}: {len(vectors):,} vectors of {vectors.shape[1]}", file=sys.stderr)
+        if args.json:
+            show.print_json({"file": str(args.out), "vectors": len(vectors), "size": vectors.shape[1]})
+        else:
+            print(f"{args.out}: {len(vectors):,} vectors of {vectors.shape[1]}", file=sys.stderr)
         return 0
     layers = _layers(args.layers or "top", loaded)
     _write_states(args, loaded, layers)
@@ -100,4 +104,7 @@ def _write_states(args: argparse.Namespace, loaded: "Run", layers: list[int]) ->
                 np.savez(file, tokens=np.array(tokens), **arrays)
         else:
             save_file(arrays, temporary, metadata={"tokens": json.dumps(tokens, ensure_ascii=False)})
-    print(f"{args.out}: {len(tokens):,} tokens, layers {', '.join(map(str, layers))}", file=sys.stderr)
+    if args.json:
+        show.print_json({"file": str(args.out), "tokens": len(tokens), "sentences": len(read), "layers": layers})
+    else:
+        print(f"{args.out}: {len(tokens):,} tokens, layers {', '.join(map(str, layers))}", file=sys.stderr)

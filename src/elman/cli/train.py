@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elman.cli import measures, options, show
+from elman.cli import measures, options, show, watchers
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -89,7 +89,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
-    """Train an experiment, evaluate it, print what came out and write the report."""
+    """Train an experiment, evaluate it, print what came out and write the report, alone in the run folder."""
+    with experiment.lock:
+        return _conduct(experiment, args)
+
+
+def _conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
     from elman.learning.watching import Outcome, Watcher
     from elman.report.page import write_report
 
@@ -99,11 +104,11 @@ def conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
     console.print(f"[bold]{recipe.title}[/]: {parameters:,} parameters on {experiment.device}, into {out}")
     for line in experiment.task.summary():
         console.print(f"  {line}")
-    bar = show.TrainingBar(in_perplexity=in_perplexity)
-    watchers: list[Watcher] = [bar]
+    bar = watchers.TrainingBar(in_perplexity=in_perplexity)
+    watching: list[Watcher] = [bar]
     if args.tensorboard:
-        watchers.append(show.TensorBoard(out))
-    outcome = experiment.train(watchers, args.max_minutes)
+        watching.append(watchers.TensorBoard(out))
+    outcome = experiment.train(watching, args.max_minutes)
     if outcome is Outcome.INTERRUPTED:
         console.print(f"stopped and saved; go on with: elman train --resume --out {out}")
         return 130

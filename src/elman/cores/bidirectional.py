@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from elman import dropout
 from elman.cores.core import Trace
+from elman.cores.mirror import mirror
 from elman.cores.stack import Layer
 
 
@@ -56,15 +57,14 @@ class Bidirectional(nn.Module):
         """
         steps = torch.arange(len(x), device=x.device).unsqueeze(1)
         ends = torch.full_like(steps[0], len(x)).expand(x.shape[1]) if lengths is None else lengths.to(x.device)
-        inside = (steps < ends).unsqueeze(-1)
-        # A position's place when its sequence is read from its end; padding stays where it is.
-        mirror = torch.where(inside.squeeze(-1), ends - 1 - steps, steps).unsqueeze(-1)
+        inside = steps < ends
+        turned = mirror(inside)
         levels, raw = [x], [x]
         for rate, ahead, back in zip(self.rates, self.forwards, self.backwards, strict=True):
             below, batch = levels[-1], x.shape[1]
             one, _ = ahead(below, ahead.begin(batch))  # type: ignore[operator]
-            other, _ = back(below.take_along_dim(mirror, 0), back.begin(batch))  # type: ignore[operator]
-            outputs = torch.cat([one, other.take_along_dim(mirror, 0)], dim=-1) * inside
+            other, _ = back(below.take_along_dim(turned, 0), back.begin(batch))  # type: ignore[operator]
+            outputs = torch.cat([one, other.take_along_dim(turned, 0)], dim=-1) * inside.unsqueeze(-1)
             raw.append(outputs)
             levels.append(self.drop(outputs, rate if self.training else 0.0))
         return Trace(tuple(levels), tuple(raw))

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from elman import dropout
 from elman.cells.cell import LayerState, Weights
+from elman.cores.mirror import mirror
 from elman.cores.stack import Layer
 from elman.data.condition import Source
 from elman.encoders.encoder import TokenEncoder
@@ -88,12 +89,10 @@ class _Padding:
     """
 
     def __init__(self, mask: Tensor) -> None:
-        steps = torch.arange(len(mask), device=mask.device).unsqueeze(1)
-        lengths = mask.sum(0)
         self.there = not bool(mask.all())
         self.flags = (~mask).unsqueeze(-1)
-        self.last = (lengths - 1).clamp_min(0).view(1, -1, 1)
-        self.mirrored = torch.where(mask, lengths - 1 - steps, steps).unsqueeze(-1)
+        self.last = (mask.sum(0) - 1).clamp_min(0).view(1, -1, 1)
+        self.mirrored = mirror(mask)
 
     def reverse(self, xs: Tensor) -> Tensor:
         """Each sequence of xs [S, B, _] from its end to its beginning; padding stays where it is."""

@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,13 @@ from elman.data.cache import Progress
 from elman.data.options import TextOptions, identity
 from elman.data.sources import Section, demand, find_sections
 from elman.data.subwords import Subwords
-from elman.data.text import Line, passages
-from elman.data.tokeniser import Tokeniser, fold
+from elman.data.tokeniser import Tokeniser
 from elman.data.vocabularies import counted
 from elman.data.vocabulary import Vocabulary
 from elman.errors import UserError
 from elman.files import sha256_file
 
-__all__ = ["Corpus", "Split", "TextOptions", "encode_lines", "open_corpus"]
+__all__ = ["Corpus", "Split", "TextOptions", "open_corpus"]
 
 Parts = dict[str, tuple[Section, str]]
 """Where each split is, and the digest of its file."""
@@ -178,31 +176,6 @@ def open_corpus(
         splits={name: _open_split(name, record, folder) for name, record in records.items()},
         subwords=subwords,
     )
-
-
-def encode_lines(
-    lines: Iterable[str], vocabulary: Vocabulary, options: TextOptions, subwords: Subwords | None = None
-) -> Iterator[tuple[list[str], npt.NDArray[np.int32]]]:
-    """Encode text as it comes, a sentence at a time: what `<eos>` ends, or without `<eos>` a line.
-
-    With `eos = "exact"` a line has its `<eos>` only where it has its line feed.
-
-    Yields:
-        The tokens as they stand in the text (capitals kept but in subwords, unknown words shown) and their ids,
-        [N] int32.
-
-    Raises:
-        UserError: a word is not known and the vocabulary has no `<unk>`.
-
-    """
-    folds = options.lowercase and not options.open_vocabulary
-    as_written = msgspec.structs.replace(options, lowercase=False) if folds else options
-    sentence: list[str] = []
-    for passage in passages((Line(line, True) for line in lines), as_written, subwords):
-        sentence += passage.words
-        if (passage.closed or options.eos in ("none", "exact")) and sentence:
-            yield sentence, vocabulary.encode(fold(sentence) if folds else sentence)
-            sentence = []
 
 
 def _find_parts(source: Path, options: TextOptions, *, all_three: bool) -> Parts:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
-from elman.data.windows import Batch, Span, TrainingWindows, Windows
+from elman.data.training_windows import TrainingWindows
+from elman.data.windows import Batch, Span, Windows
 
 
 class StagedWindows:

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from elman.data.windows import TrainingWindows, Windows
+from elman.data.training_windows import TrainingWindows
+from elman.data.windows import Windows
 from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.learning.bptt import bptt

@@ -11,7 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from elman.data.windows import EvaluationWindows
 from elman.errors import UserError
+from elman.evaluation.perplexity import traces
 from elman.evaluation.rank import num_words
 from elman.model import LanguageModel
 from elman.objective.penalties import squared_variation
@@ -109,14 +111,11 @@ def read_mixture(model: LanguageModel, tokens: np.ndarray, first: int, top: int 
 def _read(
     model: LanguageModel, tokens: np.ndarray, first: int, num_components: int, top: int
 ) -> Iterator[tuple[Tensor, ...]]:
-    choice, state, before = model.output.choice, model.begin(1), first
+    choice = model.output.choice
     assert isinstance(choice, Choice), "words, not frames of notes"
     length = max(1, min(256, _ELEMENTS // (num_components * num_words(model))))
-    for at in range(0, len(tokens), length):
-        targets = torch.from_numpy(tokens[at : at + length].astype(np.int64)).to(model.device)
-        inputs = torch.cat([targets.new_tensor([before]), targets[:-1]]).unsqueeze(1)
-        before = int(targets[-1])
-        trace, state = model.trace(inputs, state)
+    for batch, _, trace in traces(model, EvaluationWindows(tokens, first, length=length)):
+        targets = batch.targets.flatten()
         vectors, log_prior = model.output.contexts(trace)
         each = choice.log_probs(vectors.flatten(0, 1)).double()
         probs = each.exp()

@@ -9,22 +9,14 @@ An n-gram is numbered by its place among the sorted keys (number of its first n 
 looking up a word in its context is one binary search, and every level needs only the numbers of the level below.
 """
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as to_bytes
 
-from elman.errors import UserError
-from elman.files import write_atomic
-
-Ids = npt.NDArray[Any]
-Int64s = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from elman.evaluation.ngram_file import load_counts, save_counts
+from elman.evaluation.ngram_levels import Floats, Ids, Int64s, Level, NGrams, interpolate, level_of
 
 
 class CountModel(Protocol):
@@ -35,36 +27,6 @@ class CountModel(Protocol):
 
     def distribution(self, history: Ids | Sequence[int] = ()) -> Floats:
         """The probability of every word after `history`, [V]; it sums to one."""
-
-
-class NGrams(NamedTuple):
-    """The n-grams of one length that were seen.
-
-    Attributes:
-        keys: their keys, in order, [U].
-        counts: occurrences at the highest order, distinct words in front of them at the others, [U].
-
-    """
-
-    keys: Int64s
-    counts: Int64s
-
-
-class Level(NamedTuple):
-    """The probabilities of one length of n-grams.
-
-    Attributes:
-        keys: sorted keys of the n-grams that were seen, [U].
-        discounted: their counts less the discount, [U].
-        total: the sum of counts in each context, [contexts].
-        backoff: the probability that a context leaves to the level below, [contexts].
-
-    """
-
-    keys: Int64s
-    discounted: Floats
-    total: Floats
-    backoff: Floats
 
 
 class KneserNey:
@@ -83,7 +45,7 @@ class KneserNey:
     def __init__(self, grams: Sequence[NGrams], vocabulary_size: int) -> None:
         self.grams, self.vocabulary_size = tuple(grams), vocabulary_size
         contexts = [1, *(len(level.keys) for level in grams)]
-        self.levels = [_level(level, size, vocabulary_size) for level, size in zip(grams, contexts, strict=False)]
+        self.levels = [level_of(level, size, vocabulary_size) for level, size in zip(grams, contexts, strict=False)]
 
     @classmethod
     def train(cls, tokens: Ids, vocabulary_size: int, order: int = 5) -> "KneserNey":
@@ -128,7 +90,7 @@ class KneserNey:
         context = np.zeros(len(stream), dtype=np.int64)
         for level in self.levels:
             found = self._find(level, context, stream)
-            probability = _interpolate(level, context, found, probability)
+            probability = interpolate(level, context, found, probability)
             context = np.concatenate([[-1], found])[: len(stream)]
         return np.log(probability[len(before) :])
 
@@ -142,7 +104,7 @@ class KneserNey:
             for lower, word in zip(self.levels, known[len(known) - length :], strict=False):
                 number = self._find(lower, number, np.array([word]))
             context = np.full(self.vocabulary_size, number[0])
-            probability = _interpolate(level, context, self._find(level, context, words), probability)
+            probability = interpolate(level, context, self._find(level, context, words), probability)
         return probability
 
     def save(self, path: Path) -> None:
@@ -153,7 +115,7 @@ class KneserNey:
 
         """
         tensors = {f"{name}.{n}": ids for n, level in enumerate(self.grams, 1) for name, ids in level._asdict().items()}
-        _save(path, {"model": "kneser-ney", "vocabulary_size": str(self.vocabulary_size)}, tensors)
+        save_counts(path, {"model": "kneser-ney", "vocabulary_size": str(self.vocabulary_size)}, tensors)
 
     @classmethod
     def load(cls, path: Path) -> "KneserNey":
@@ -163,7 +125,7 @@ class KneserNey:
             UserError: no such file, truncated, altered, or not a Kneser-Ney model.
 
         """
-        size, tensors = _load(path, "kneser-ney")
+        size, tensors = load_counts(path, "kneser-ney")
         orders = range(1, len(tensors) // len(NGrams._fields) + 1)
         return cls([NGrams(tensors[f"keys.{n}"], tensors[f"counts.{n}"]) for n in orders], size)
 
@@ -201,12 +163,12 @@ class Unigram:
 
     def save(self, path: Path) -> None:
         """See `KneserNey.save`."""
-        _save(path, {"model": "unigram", "vocabulary_size": str(len(self.counts))}, {"counts": self.counts})
+        save_counts(path, {"model": "unigram", "vocabulary_size": str(len(self.counts))}, {"counts": self.counts})
 
     @classmethod
     def load(cls, path: Path) -> Self:
         """See `KneserNey.load`."""
-        return cls(_load(path, "unigram")[1]["counts"])
+        return cls(load_counts(path, "unigram")[1]["counts"])
 
 
 def _words(tokens: Ids, vocabulary_size: int) -> Int64s:
@@ -214,68 +176,3 @@ def _words(tokens: Ids, vocabulary_size: int) -> Int64s:
     words = np.asarray(tokens, dtype=np.int64)
     assert words.size == 0 or (words.min() >= 0 and words.max() < vocabulary_size), "a word outside the vocabulary"
     return words
-
-
-def _level(grams: NGrams, contexts: int, vocabulary_size: int) -> Level:
-    keys, counts = grams
-    context = keys // vocabulary_size
-    taken: Floats = np.minimum(_discounts(counts)[np.minimum(counts, 3)], counts)
-    total: Floats = np.bincount(context, weights=counts, minlength=contexts).astype(np.float64)
-    left: Floats = np.bincount(context, weights=taken, minlength=contexts).astype(np.float64)
-    backoff = np.divide(left, total, out=np.ones_like(total), where=total > 0)
-    discounted: Floats = counts - taken
-    return Level(keys, discounted, total, backoff)
-
-
-def _interpolate(level: Level, context: Int64s, found: Int64s, below: Floats) -> Floats:
-    known = (context >= 0) & (level.total[context] > 0)
-    here = np.where(found >= 0, level.discounted[found], 0.0) / np.where(known, level.total[context], 1.0)
-    return np.where(known, here + level.backoff[context] * below, below)
-
-
-def _discounts(counts: Int64s) -> Floats:
-    """D by count (0, 1, 2, 3 and more), from how many n-grams have counts 1 to 4 (Chen & Goodman 1999).
-
-    A discount is half the count (1.5 for three and more) where it would not be positive, and at every count of a
-    level that has no n-gram of one of these counts, as in a small text.
-    """
-    of = np.bincount(np.minimum(counts, 5), minlength=6).astype(np.float64)
-    discounts = np.array([0.0, 0.5, 1.0, 1.5])
-    if not of[1:5].all():
-        return discounts
-    ratio = of[1] / (of[1] + 2 * of[2])
-    for count in (1, 2, 3):
-        value = count - (count + 1) * ratio * of[count + 1] / of[count]
-        if value > 0:
-            discounts[count] = value
-    return discounts
-
-
-def _save(path: Path, header: dict[str, str], tensors: Mapping[str, Int64s]) -> None:
-    write_atomic(path, to_bytes(dict(tensors), {**header, "digest": _digest(header, tensors)}))
-
-
-def _load(path: Path, model: str) -> tuple[int, dict[str, Int64s]]:
-    """The vocabulary size and the counts of a file that `_save` wrote."""
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; give the file of a saved {model} model")
-    try:
-        with safe_open(path, framework="numpy") as file:
-            header = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise UserError(f"{path}: truncated or not a model file ({error}); train the {model} model again") from None
-    digest = header.pop("digest", None)
-    if header.get("model") != model:
-        raise UserError(f"{path}: found {header.get('model', 'something else')}; give the file of a {model} model")
-    if digest != _digest(header, tensors):
-        raise UserError(f"{path}: altered since it was written (its digest does not match); train the model again")
-    return int(header["vocabulary_size"]), tensors
-
-
-def _digest(header: Mapping[str, str], tensors: Mapping[str, Int64s]) -> str:
-    digest = hashlib.sha256(repr(sorted(header.items())).encode())
-    for name in sorted(tensors):
-        digest.update(f"{name} {tensors[name].dtype} {tensors[name].shape}".encode())
-        digest.update(np.ascontiguousarray(tensors[name]).data)
-    return digest.hexdigest()

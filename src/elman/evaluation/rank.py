@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from elman.data.windows import EvaluationWindows
+from elman.evaluation.perplexity import traces
 from elman.evaluation.singular_values import Blocks, Values, exact, gram, randomised
 from elman.model import LanguageModel
 from elman.output.contexts import Mixture
 from elman.output.flat import Flat
-from elman.state import restart
 
 Method: TypeAlias = Literal["gram", "randomised", "exact"]
 
@@ -136,22 +136,11 @@ def rank_bound(model: LanguageModel) -> int | None:
 @torch.inference_mode()
 def log_prob_rows(model: LanguageModel, tokens: np.ndarray, first: int, *, streams: int = 1) -> Iterator[Tensor]:
     """Log-probabilities [n, V] of every word to follow each position of a stream, window by window, T rows in all."""
-    training = model.training
-    model.eval()
-    try:
-        columns = EvaluationWindows(tokens, first, streams=streams).streams
-        wide = num_words(model) * _num_components(model) * columns
-        windows = EvaluationWindows(tokens, first, streams=streams, length=min(512, max(1, _ELEMENTS // wide)))
-        beginning = state = model.begin(columns)
-        for batch, _ in windows:
-            batch = batch.to(model.device)
-            assert batch.fresh is not None
-            assert batch.mask is not None
-            state = restart(state, batch.fresh, beginning)
-            log_probs, state = model.log_probs(batch.inputs, state)
-            yield log_probs[batch.mask]
-    finally:
-        model.train(training)
+    columns = EvaluationWindows(tokens, first, streams=streams).streams
+    wide = num_words(model) * _num_components(model) * columns
+    windows = EvaluationWindows(tokens, first, streams=streams, length=min(512, max(1, _ELEMENTS // wide)))
+    for batch, _, trace in traces(model, windows):
+        yield model.output.log_probs(trace)[batch.mask]
 
 
 @torch.inference_mode()

@@ -19,6 +19,7 @@ outgrow the cache. For GRUs there is no choice to make on the CPU: the library's
 import torch
 from torch import Tensor
 
+from elman.cells.cell import Weights
 from elman.kernels import product
 
 HIDDEN_SIZE = 1100
@@ -28,6 +29,13 @@ HIDDEN_SIZE = 1100
 def keeps_workspace(xs: Tensor) -> bool:
     """The library's flag `train`: cuDNN goes back only through what ran with it. No dropout depends on it here."""
     return xs.device.type == "cuda" and torch.is_grad_enabled()
+
+
+def library_parameters(weights: Weights) -> list[Tensor]:
+    """What the library's functions take of a layer: both matrices, and two biases, zeros where it has none."""
+    zero = weights.input.new_zeros(len(weights.input))
+    biases = [zero if bias is None else bias for bias in (weights.input_bias, weights.hidden_bias)]
+    return [weights.input, weights.hidden, *biases]
 
 
 def library_lstm(xs: Tensor, hidden_size: int) -> bool:

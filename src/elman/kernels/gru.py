@@ -12,7 +12,7 @@ from torch import Tensor
 
 from elman.cells.cell import LayerState, Weights
 from elman.kernels import product
-from elman.kernels.dispatch import keeps_workspace
+from elman.kernels.dispatch import keeps_workspace, library_parameters
 from elman.kernels.once import differentiable_once
 
 
@@ -55,9 +55,7 @@ def gru_reset_before(weights: Weights, xs: Tensor, state: LayerState) -> tuple[T
 
 
 def _vendor(weights: Weights, xs: Tensor, h: Tensor) -> Tensor:
-    zero = weights.input.new_zeros(len(weights.input))
-    biases = [zero if bias is None else bias for bias in (weights.input_bias, weights.hidden_bias)]
-    parameters = [weights.input, weights.hidden, *biases]
+    parameters = library_parameters(weights)
     return torch.gru(xs, h[None], parameters, True, 1, 0.0, keeps_workspace(xs), False, False)[0]
 
 

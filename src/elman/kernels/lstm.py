@@ -13,7 +13,7 @@ from torch import Tensor
 
 from elman.cells.cell import LayerState, Weights
 from elman.kernels import product
-from elman.kernels.dispatch import keeps_workspace, library_lstm
+from elman.kernels.dispatch import keeps_workspace, library_lstm, library_parameters
 from elman.kernels.once import differentiable_once
 
 
@@ -47,9 +47,7 @@ def hoisted(weights: Weights, xs: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor,
 
 
 def _library(weights: Weights, xs: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-    zero = weights.input.new_zeros(len(weights.input))
-    biases = [zero if bias is None else bias for bias in (weights.input_bias, weights.hidden_bias)]
-    parameters = [weights.input, weights.hidden, *biases]
+    parameters = library_parameters(weights)
     outputs, _, c = torch.lstm(xs, [h[None], c[None]], parameters, True, 1, 0.0, keeps_workspace(xs), False, False)
     return outputs, c[0]
 

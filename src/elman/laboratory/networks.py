@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from elman import config
 from elman.build import build_model
-from elman.build_core import build_core
+from elman.builders.core import build_core
 from elman.cores.jordan import Jordan
 from elman.data.classic.task import ClassicTask
 from elman.encoders.values import Values

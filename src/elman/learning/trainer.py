@@ -3,32 +3,25 @@
 import math
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from elman import config
-from elman.build import build_objective
-from elman.build_learner import build_learner
-from elman.cores.stack import Stack
 from elman.data.windows import Span, Windows
 from elman.errors import UserError
-from elman.learning import checkpoint, snapshot
-from elman.learning.averaging import Average, non_monotone
+from elman.learning import checkpoint
 from elman.learning.best import BestModel
-from elman.learning.constraint import build_constraint, journal_spectrum
-from elman.learning.forcing import forcing_probability, listen_to_itself
+from elman.learning.descent import Descent
 from elman.learning.interrupts import StopRequest, listening
-from elman.learning.optimisers import add_l1, build_optimiser, clip_gradients
 from elman.learning.phases import Phase, phases_of
 from elman.learning.progress import Progress
 from elman.learning.recorder import Recorder
 from elman.learning.schedules import rate
+from elman.learning.verdict import judge
 from elman.learning.watching import Outcome
 from elman.model import LanguageModel
-from elman.state import State
 from elman.units import perplexity
 
 
@@ -60,22 +53,13 @@ class Trainer:
         folder: Path,
         facts: dict[str, Any],
     ) -> None:
-        self.recipe, self.training, self.model = recipe, recipe.training, model
+        self.training, self.model = recipe.training, model
         self.read, self.validate, self.folder, self.facts = windows, validate, folder, facts
-        self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        self.objective = build_objective(recipe.training)
-        self.learner = build_learner(recipe.training, recipe.model)
-        self.learner.check(model, recipe.training.batch_size)
+        self.descent = Descent(recipe, model)
         self.phases = phases_of(recipe.training)
         self.progress = Progress()
-        self.average: Average | None = None
         self.recorder = Recorder(folder / "metrics.jsonl", model.device)
         self.best = BestModel(folder)
-        self.state: State | None = None
-        self.constraint = build_constraint(recipe.training, model.core)
-        if self.constraint is not None:
-            self.constraint.project()
-            self.constraint.counted()
         self._enter_phase()
 
     @property
@@ -88,15 +72,8 @@ class Trainer:
         tensors, facts = checkpoint.load(self.folder / "checkpoint.safetensors")
         self.progress = Progress.from_facts(facts["progress"])
         self.recorder.resume(self.progress.step)
-        snapshot.load_model(self.model, snapshot.of_model(tensors))
         self._enter_phase()
-        snapshot.restore_optimiser(self.optimiser, tensors)
-        if self.average is not None:
-            snapshot.restore_average(self.average, tensors, self.progress.average_count)
-        if self.constraint is not None:
-            self.constraint.restore(snapshot.of_constraint(tensors))
-        self.state = snapshot.restore_state(self.learner.begin(self.model, self.training.batch_size), tensors)
-        snapshot.restore_random(tensors)
+        self.descent.restore(tensors, self.progress.average_count)
         self.best.forget_for_now()
         if not self.progress.finished:
             self._event("resume", f"resumed at step {self.progress.step}")
@@ -110,7 +87,7 @@ class Trainer:
         """
         deadline = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
         self.recorder.begin(sum(phase.epochs for phase in self.phases), len(self._spans()), self.progress)
-        if self.progress.step == 0 and self._wants_spectrum():
+        if self.progress.step == 0 and self.descent.tells_spectrum:
             nll = self._validate()
             self._event("untrained", f"{nll:.3f} nats a token", nll=nll)
         try:
@@ -140,29 +117,16 @@ class Trainer:
     def _step(self, span: Span) -> None:
         training, progress = self.training, self.progress
         batch = self.windows.batch(span).to(self.model.device)
-        self.model.train()
-        before = self.learner.state_before(self.model, batch, self.state, training.batch_size)
-        if training.forcing is not None:
-            truth = forcing_probability(training.forcing, self._epoch())
-            batch = listen_to_itself(self.model, batch, self.learner.model_state(before), truth)
-        self.optimiser.zero_grad()
-        loss, after = self.learner(self.model, self.objective, batch, before)
-        self.state = after if batch.source is None else None
-        add_l1(self.parameters, training.l1)
-        norm = clip_gradients(self.parameters, training.clip, training.clip_by)
+        loss, norm = self.descent.gradient(batch, self._epoch())
         lr = self._rate() * (span.length / training.window.length if training.window.random else 1.0)
         progress.step += 1
         progress.window += 1
         progress.windows_logged += 1
         if self.recorder.add(loss, norm):
             self._settle()
-        self.optimiser.lr = lr
-        self.optimiser.step()
-        if self.constraint is not None:
-            self.constraint.project()
-        if self.average is not None:
-            self.average.update()
-            progress.average_count = self.average.count
+        self.descent.step(lr)
+        if self.descent.average is not None:
+            progress.average_count = self.descent.average.count
         if progress.step % training.log_every == 0:
             self._log(lr, norm)
 
@@ -175,27 +139,16 @@ class Trainer:
         """
         sums = self.recorder.settle(self.progress)
         if sums is not None and not sums.finite:
-            weight = torch.stack([parameter.detach().norm() for parameter in self.parameters]).norm().item()
             raise UserError(
                 f"the loss is not finite at step {self.progress.step} (loss {sums.loss:.3g}, gradient norm"
-                f" {sums.norm:.3g}, weight norm {weight:.3g}); the last good checkpoint is kept in {self.folder}; try a"
-                " lower training.optimiser.lr or a smaller training.clip"
+                f" {sums.norm:.3g}, weight norm {self.descent.weight_norm():.3g}); the last good checkpoint is kept in"
+                f" {self.folder}; try a lower training.optimiser.lr or a smaller training.clip"
             )
 
     def _log(self, lr: float, norm: torch.Tensor) -> None:
         self._settle()
-        facts = {"lr": lr, "grad_norm": norm.item(), **self._spectrum()}
+        facts = {"lr": lr, "grad_norm": norm.item(), **self.descent.spectrum()}
         self.recorder.stretch(self.progress, self._epoch(), facts)
-
-    def _wants_spectrum(self) -> bool:
-        wanted = self.training.log_spectrum
-        return self.constraint is not None if wanted is None else wanted
-
-    def _spectrum(self) -> dict[str, Any]:
-        """What thesis Figs 3.3 to 3.5 need, when it is wanted and there are recurrent layers."""
-        core = self.model.core
-        counted = {} if self.constraint is None else self.constraint.counted()
-        return counted | (journal_spectrum(core) if isinstance(core, Stack) and self._wants_spectrum() else {})
 
     def _end_epoch(self) -> None:
         progress = self.progress
@@ -211,36 +164,19 @@ class Trainer:
     def _check(self) -> float:
         """Validate, keep the best model, and see whether averaging should begin or the phase should end."""
         self._settle()
-        progress, phase = self.progress, self.phase
-        nll = self._validate()
-        best = progress.best is None or nll < progress.best
-        facts = {"nll": nll, "perplexity": perplexity(nll), "best": best, "averaged": self.average is not None}
-        self.recorder.write("valid", progress, self._epoch(), facts)
-        if best:
-            progress.best, progress.best_step, progress.best_epoch = nll, progress.step, self._epoch()
-            progress.waited = 0
-            self.best.keep(self.model, self.average, self._facts(nll))
-        else:
-            progress.waited += 1
-        if self.average is None and self._should_average(nll):
-            progress.averaging = True
-            self.average = Average(self.parameters)
+        nll, averaged = self._validate(), self.descent.average is not None
+        verdict = judge(self.progress, self.phase, nll, self._epoch())
+        facts = {"nll": nll, "perplexity": perplexity(nll), "best": verdict.best, "averaged": averaged}
+        self.recorder.write("valid", self.progress, self._epoch(), facts)
+        if verdict.best:
+            self.best.keep(self.model, self.descent.average, self._facts(nll))
+        if verdict.averages:
+            self.descent.begin_averaging()
             self._event("averaging", "validation stopped falling")
-        if phase.stop_interval and non_monotone(progress.checks, nll, phase.stop_interval):
-            progress.finished = True
-        if phase.patience and progress.waited >= phase.patience:
-            progress.finished = True
-        progress.checks.append(nll)
         return nll
 
-    def _should_average(self, nll: float) -> bool:
-        averaging = self.phase.averaging
-        if not isinstance(averaging, config.NonMonotone):
-            return False
-        return non_monotone(self.progress.checks, nll, averaging.interval)
-
     def _validate(self) -> float:
-        with self.recorder.aside(), nullcontext() if self.average is None else self.average.applied():
+        with self.recorder.aside(), self.descent.averaged():
             return self.validate(self.model)
 
     def _end_phase_if_due(self) -> bool:
@@ -256,19 +192,15 @@ class Trainer:
         self.best.load_into(self.model)
         self.progress.next_phase()
         self.progress.finished = False
-        self.state = None
         self._enter_phase()
         self._event("fine-tune", f"from step {self.progress.best_step}")
 
     def _enter_phase(self) -> None:
-        training, phase = self.training, self.phase
-        self.optimiser = build_optimiser(phase.optimiser, self.parameters, training.weight_decay)
-        self.windows = self.read(phase.max_extra)
-        self._plan: tuple[int, list[Span]] = (-1, [])
-        starts = not isinstance(phase.averaging, config.NonMonotone | None)
+        starts = not isinstance(self.phase.averaging, config.NonMonotone | None)
         self.progress.averaging = self.progress.averaging or starts
-        decay = phase.averaging.decay if isinstance(phase.averaging, config.Exponential) else None
-        self.average = Average(self.parameters, decay) if self.progress.averaging else None
+        self.descent.enter(self.phase, averaging=self.progress.averaging)
+        self.windows = self.read(self.phase.max_extra)
+        self._plan: tuple[int, list[Span]] = (-1, [])
 
     def _spans(self) -> list[Span]:
         number = self.progress.phase * 1_000_000 + self.progress.epoch
@@ -289,7 +221,7 @@ class Trainer:
             return Outcome.INTERRUPTED
         nll = self._validate()
         if self.progress.best is None or nll < self.progress.best:
-            self.best.keep_for_now(self.model, self.average, self._facts(nll))
+            self.best.keep_for_now(self.model, self.descent.average, self._facts(nll))
         message = f"the time is over at validation NLL {nll:.3f}, perplexity {perplexity(nll):.2f}"
         self._event("stop", message)
         return Outcome.OUT_OF_TIME
@@ -298,10 +230,8 @@ class Trainer:
         """Write the checkpoint and return its digest."""
         self._settle()
         self.recorder.saving(self.progress)
-        constraint = None if self.constraint is None else self.constraint.tensors()
-        tensors = snapshot.gather(self.model, self.optimiser, self.average, self.state, constraint)
         path = self.folder / "checkpoint.safetensors"
-        return checkpoint.save(path, tensors, {**self.facts, "progress": self.progress.to_facts()})
+        return checkpoint.save(path, self.descent.tensors(), {**self.facts, "progress": self.progress.to_facts()})
 
     def _facts(self, nll: float) -> dict[str, Any]:
         return {**self.facts, "step": self.progress.step, "epoch": self._epoch(), "valid_nll": nll}

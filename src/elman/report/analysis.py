@@ -4,12 +4,12 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 import elman
 from elman.errors import UserError
 from elman.files import write_atomic
+from elman.report.templates import templates
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,15 +84,10 @@ def write_page(
 
     """
     require_file_name(out)
-    environment = Environment(
-        loader=PackageLoader("elman.report", ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.get_template("analysis.html").render(
-        kind=kind, title=title, verdict=verdict, sections=sections, text=text, version=elman.__version__
+    page = (
+        templates()
+        .get_template("analysis.html")
+        .render(kind=kind, title=title, verdict=verdict, sections=sections, text=text, version=elman.__version__)
     )
     write_atomic(out, page.encode(errors="replace"))
     return out

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from elman.report.folder import Expected, RunFolder
+from elman.report.folder import RunFolder
+from elman.report.records import Expected
 
 _PROSE = ("seed", "title", "notes", "citation", "expected.source")
 

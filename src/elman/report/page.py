@@ -1,21 +1,18 @@
 """The report: one HTML file about one run or several, which needs nothing but a browser."""
 
-import math
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 import elman
 from elman.data.vocabulary import Vocabulary
 from elman.errors import UserError
 from elman.files import write_atomic
-from elman.report import attention, comparison, curves, plots, roll, surprisal, tables
+from elman.report import attention, comparison, curves, plots, roll, surprisal, tables, wording
 from elman.report.folder import RunFolder, read_folder
-
-MISSING, NO_BREAK = "\N{EN DASH}", "\N{NO-BREAK SPACE}"
+from elman.report.templates import templates
 
 
 def write_report(runs: Sequence[Path], out: Path | None = None) -> Path:
@@ -72,77 +69,18 @@ def render(runs: Sequence[RunFolder]) -> str:
     )
 
 
-def number(value: float | None, digits: int = 0) -> str:
-    """A number with separators, or a dash.
-
-    Example:
-        >>> number(21500620), number(73.045, 2), number(None), number(float("nan"))
-        ('21,500,620', '73.05', '–', '–')
-
-    """
-    return MISSING if value is None or math.isnan(value) else f"{value:,.{digits}f}"
-
-
-def brief(value: float | None) -> str:
-    """A large number in a few characters.
-
-    Example:
-        >>> brief(21500620), brief(3647905), brief(9000), brief(None)
-        ('21.5 M', '3.65 M', '9,000', '–')
-
-    """
-    if value is None or value < 1e5:
-        return number(value)
-    scaled, unit = (value / 1e9, "G") if value >= 1e9 else (value / 1e6, "M")
-    return f"{scaled:.3g} {unit}"
-
-
-def duration(seconds: float | None) -> str:
-    """A time in its two largest units.
-
-    Example:
-        >>> duration(0.42), duration(38.2), duration(754), duration(7980), duration(200000)
-        ('0.4 s', '38 s', '12 min 34 s', '2 h 13 min', '2 d 7 h')
-
-    """
-    if seconds is None or math.isnan(seconds):
-        return MISSING
-    whole = round(seconds)
-    for unit, size, smaller, part in (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
-        if whole >= size:
-            return f"{whole // size} {unit} {whole % size // part} {smaller}"
-    return f"{whole} s" if seconds >= 10 else f"{seconds:.1f} s"
-
-
-def share(part: int | None, whole: int) -> str:
-    """A part of a whole in per cent.
-
-    Example:
-        >>> share(4794, 82430), share(None, 5)
-        ('5.8 %', '–')
-
-    """
-    return MISSING if part is None or not whole else f"{100 * part / whole:.1f} %"
-
-
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("elman.report", ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates()
     environment.filters |= {
-        "number": number,
-        "ppl": partial(number, digits=2),
-        "spread": _spread,
-        "trim_zeros": _trim_zeros,
-        "tied": _tied,
-        "brief": brief,
-        "duration": duration,
-        "share": share,
-        "moment": _moment,
+        "number": wording.number,
+        "ppl": partial(wording.number, digits=2),
+        "spread": wording.spread,
+        "trim_zeros": wording.trim_zeros,
+        "tied": wording.tied,
+        "brief": wording.brief,
+        "duration": wording.duration,
+        "share": wording.share,
+        "moment": wording.moment,
     }
     environment.globals |= {
         "verdict_of": comparison.verdict,
@@ -199,27 +137,3 @@ def _parts_of(run: RunFolder) -> list[tuple[str, str]]:
 def _common_words(vocabulary: Vocabulary, count: int = 24) -> list[tuple[str, int]]:
     pairs = sorted(zip(vocabulary.words, vocabulary.counts, strict=True), key=lambda pair: -pair[1])
     return pairs[:count]
-
-
-def _spread(value: comparison.Spread | None) -> str:
-    if value is None:
-        return MISSING
-    return f"{value.mean:,.2f}" if value.deviation is None else f"{value.mean:,.2f} ± {value.deviation:.2f}"
-
-
-def _trim_zeros(text: str) -> str:
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def _tied(text: str) -> str:
-    """Per cent and ± signs that no line break parts from their numbers."""
-    return text.replace(" %", f"{NO_BREAK}%").replace(" ± ", f"{NO_BREAK}±{NO_BREAK}")
-
-
-def _moment(text: object) -> str:
-    """An ISO time as a person writes it; anything else as it is."""
-    try:
-        moment = datetime.fromisoformat(str(text)).astimezone(UTC)
-    except ValueError:
-        return str(text)
-    return f"{moment.day} {moment:%B %Y, %H:%M} UTC"

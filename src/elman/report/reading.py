@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from elman.questions.by_word import WordRow
 from elman.report.analysis import Section, Table, write_page
-from elman.report.folder import Word
+from elman.report.records import Word
 from elman.report.surprisal import HOTTEST, heat_map, mean_bits
 
 HARDEST = 20

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
-from elman.report.folder import Word
+from elman.report.records import Word
 
 HOTTEST = 16.0
 """Bits at which the scale ends: a uniform guess among 65,536 words. It is the same on every page, so that

@@ -5,7 +5,8 @@ import math
 from collections.abc import Sequence
 
 from elman.report.comparison import Group, Spread, against, published, spread
-from elman.report.folder import Result, RunFolder
+from elman.report.folder import RunFolder
+from elman.report.records import Result
 
 
 @dataclasses.dataclass(frozen=True)

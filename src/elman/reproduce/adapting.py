@@ -1,7 +1,7 @@
 """How much a run gains by adapting to the test text, with settings tuned on the validation text."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,6 @@ from elman.reproduce.claim import Measure, Measurement
 from elman.run import load
 from elman.tuning import Tuning
 
-STATISTICS_TOKENS = 200_000
-"""Of the training text, for the mean squared gradients."""
-
 WANTED = {
     "dynamic": Method(rule=DEFAULTS["rms"]),
     "cache": Method(cache=CacheRule()),
@@ -22,32 +19,28 @@ WANTED = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Adaptation:
-    """Perplexity of the first test tokens, static and by some methods.
+def adapted(
+    folder: Path, methods: Sequence[str], tuning_tokens: int, tokens: int, statistics_tokens: int
+) -> Measurement:
+    """Perplexity of the first test tokens, static and by some methods, each with its settings tuned.
 
-    Attributes:
+    Args:
+        folder: of the run.
         methods: names in `WANTED`.
-        tuning: validation tokens that settings are tuned on.
-        tokens: test tokens that are read.
+        tuning_tokens: of the validation text, which settings are tuned on.
+        tokens: of the test text, which are read once for each method.
+        statistics_tokens: of the training text, for the mean squared gradients.
 
     """
-
-    methods: tuple[str, ...]
-    tuning: int
-    tokens: int
-
-    def __call__(self, folder: Path) -> Measurement:
-        """Tune, then read the test text once for each method."""
-        run = load(folder)
-        test = run.corpus().split("test")
-        test = dataclasses.replace(test, tokens=test.tokens[: self.tokens])
-        found = {"static": method_figures(run, test, Method())}
-        for name in self.methods:
-            tuned = Tuning(run, tokens=self.tuning, statistics_tokens=STATISTICS_TOKENS).best(WANTED[name])
-            gradients = statistics(run, STATISTICS_TOKENS) if tuned.rule is not None else None
-            found[name] = method_figures(run, test, tuned, gradients)
-        return Measurement({name: float(row["perplexity"]) for name, row in found.items()} | _settings(found), {})
+    run = load(folder)
+    test = run.corpus().split("test")
+    test = dataclasses.replace(test, tokens=test.tokens[:tokens])
+    found = {"static": method_figures(run, test, Method())}
+    for name in methods:
+        tuned = Tuning(run, tokens=tuning_tokens, statistics_tokens=statistics_tokens).best(WANTED[name])
+        gradients = statistics(run, statistics_tokens) if tuned.rule is not None else None
+        found[name] = method_figures(run, test, tuned, gradients)
+    return Measurement({name: float(row["perplexity"]) for name, row in found.items()} | _settings(found), {})
 
 
 def _settings(found: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
@@ -65,4 +58,5 @@ def _settings(found: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
 def adaptation(name: str, *methods: str, tuning: int = 2_000, tokens: int = 10_000, minutes: float = 3.0) -> Measure:
     """The measure by some methods."""
     words = {"static": "static perplexity"} | {method: f"perplexity, {method}" for method in methods}
-    return Measure(name, words, Adaptation(methods, tuning, tokens), minutes=minutes)
+    constants = {"methods": methods, "tuning_tokens": tuning, "tokens": tokens, "statistics_tokens": 200_000}
+    return Measure(name, words, adapted, constants, minutes=minutes)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from elman.config import Recipe, load_recipe
 from elman.errors import UserError
@@ -72,7 +72,9 @@ class Measure:
     Attributes:
         name: measurements are kept beside a run under this name.
         metrics: the names of the figures, with what they are in words, in the order of the table.
-        function: from a run folder to its measurement; None where the arms are computations.
+        function: from a run folder, and the constants by name, to its measurement; None where the arms are
+            computations.
+        constants: what `function` is called with; a measurement that was made with others is not used.
         minutes: about how long it takes at lab scale.
         curve: the curve to draw.
         diverged: the figures of a training whose loss ceased to be finite; None makes that an error.
@@ -81,10 +83,16 @@ class Measure:
 
     name: str
     metrics: Mapping[str, str]
-    function: Callable[[Path], Measurement] | None = None
+    function: Callable[..., Measurement] | None = None
+    constants: Mapping[str, Any] = field(default_factory=dict)
     minutes: float = 0.0
     curve: Axes | None = None
     diverged: Mapping[str, float] | None = None
+
+    def of(self, folder: Path) -> Measurement:
+        """The measurement of a finished run."""
+        assert self.function is not None, "runs are measured by a function"
+        return self.function(folder, **self.constants)
 
 
 @dataclass(frozen=True)

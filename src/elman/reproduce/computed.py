@@ -2,8 +2,10 @@
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from elman.files import write_atomic
 from elman.reproduce.claim import Computation, Measurement
@@ -39,20 +41,25 @@ class PlannedComputation:
 
     def result(self) -> Measurement:
         """The result, computed if it is not there; one that is not finite is not kept."""
-        if self.done:
-            return read_measurement(self.path)
+        kept = read_measurement(self.path, {})
+        if kept is not None:
+            return kept
         measurement = self.computation.function(self.seed, self.data)
-        keep_measurement(self.path, measurement)
+        keep_measurement(self.path, measurement, {})
         return measurement
 
 
-def read_measurement(path: Path) -> Measurement:
-    """What `keep_measurement` wrote."""
+def read_measurement(path: Path, constants: Mapping[str, Any]) -> Measurement | None:
+    """What `keep_measurement` wrote with the same constants; None: nothing, or with others."""
+    if not path.is_file():
+        return None
     found = json.loads(path.read_text(encoding="utf-8"))
+    if found.get("constants", {}) != json.loads(json.dumps(constants)):
+        return None
     return Measurement(found["figures"], found["curves"])
 
 
-def keep_measurement(path: Path, measurement: Measurement) -> None:
-    """Write a measurement, unless a figure of it is not finite."""
+def keep_measurement(path: Path, measurement: Measurement, constants: Mapping[str, Any]) -> None:
+    """Write a measurement and the constants it was made with, unless a figure of it is not finite."""
     if all(map(math.isfinite, measurement.figures.values())):
-        write_atomic(path, json.dumps(measurement._asdict()) + "\n")
+        write_atomic(path, json.dumps({"constants": constants, **measurement._asdict()}) + "\n")

@@ -9,18 +9,14 @@ import torch
 
 from elman.build import build_objective
 from elman.cores.stack import Stack
-from elman.data.windows import Span, TrainingWindows
+from elman.data.training_windows import TrainingWindows
+from elman.data.windows import Span
 from elman.evaluation.bottleneck import find_rank
 from elman.learning.bptt import bptt
 from elman.report.dynamics import examine
 from elman.report.folder import read_folder
 from elman.reproduce.claim import Axes, Measure, Measurement
 from elman.run import load
-
-RANK_TOKENS = 6_000
-"""Test tokens whose distributions are ranked: twice the lab scale's vocabulary."""
-
-GRADIENT_WINDOWS = 20
 
 
 def perplexities(folder: Path) -> Measurement:
@@ -31,20 +27,20 @@ def perplexities(folder: Path) -> Measurement:
     return Measurement(figures | bits, {})
 
 
-def rank(folder: Path) -> Measurement:
-    """Numerical rank of the log-output matrix of the test split, its singular values, and d + 2.
+def rank(folder: Path, tokens: int) -> Measurement:
+    """Numerical rank of the log-output matrix of the first test tokens, its singular values, and d + 2.
 
     d + 2 bounds log-softmax: d from the contexts, one from the bias, one from the normaliser (thesis, section 4.1).
     In float64: by the threshold of float32 the outputs of a model that has not converged lose nearly all their rank.
     """
     run = load(folder)
-    found = find_rank(run.model.double(), run.corpus().split("test").tokens, run.first, max_tokens=RANK_TOKENS)
+    found = find_rank(run.model.double(), run.corpus().split("test").tokens, run.first, max_tokens=tokens)
     figures = {"rank": float(found.rank), "d + 2": float(found.size + 2), "words": float(found.spectrum.num_words)}
     return Measurement(figures, {"singular values": found.spectrum.singular_values.tolist()})
 
 
-def gradients(folder: Path) -> Measurement:
-    """Norm of the loss's gradient by layer, on validation text without dropout, in the mean over windows.
+def gradients(folder: Path, num_windows: int) -> Measurement:
+    """Norm of the loss's gradient by layer, on validation text without dropout, in the mean over the first windows.
 
     The lowest layer's norm divided by the top's says how much of the signal arrives below.
     """
@@ -56,21 +52,21 @@ def gradients(folder: Path) -> Measurement:
     layers = [list(layer.parameters()) for layer in core.layers]
     sums, state = [0.0] * len(layers), run.model.begin(training.batch_size)
     objective = build_objective(training)
-    for start in list(starts)[:GRADIENT_WINDOWS]:
+    for start in list(starts)[:num_windows]:
         run.model.zero_grad()
         _, state = bptt(run.model, objective, windows.batch(Span(start, training.window.length)), state)
         for index, parameters in enumerate(layers):
             parts = [parameter.grad.norm() for parameter in parameters if parameter.grad is not None]
             sums[index] += torch.stack(parts).norm().item()
-    count = len(list(starts)[:GRADIENT_WINDOWS])
+    count = len(list(starts)[:num_windows])
     norms = [total / count for total in sums]
     by_layer = {f"layer {index}": norm for index, norm in enumerate(norms, start=1)}
     return Measurement({"lowest / top": norms[0] / norms[-1], **by_layer}, {"gradient norm": norms})
 
 
-def training_dynamics(folder: Path) -> Measurement:
+def training_dynamics(folder: Path, trials: int, steps: int, kick: float) -> Measurement:
     """What training did: whether it succeeded, the largest norm and radius, and how the state decays afterwards."""
-    found = examine(folder, torch.device("cpu"), trials=50, steps=200, kick=0.1)
+    found = examine(folder, torch.device("cpu"), trials=trials, steps=steps, kick=kick)
     figures = {
         "success": float(bool(found.success)),
         "largest gradient norm": found.largest_norm,
@@ -116,6 +112,7 @@ RANK = Measure(
     "rank",
     {"rank": "numerical rank", "d + 2": "bound of log-softmax, d + 2", "words": "words"},
     rank,
+    {"tokens": 6_000},  # twice the lab scale's vocabulary
     minutes=0.5,
     curve=Axes("singular values", "index"),
 )
@@ -124,6 +121,7 @@ GRADIENTS = Measure(
     "gradients",
     {"lowest / top": "gradient norm, lowest layer / top", "layer 1": "layer 1", "layer 2": "layer 2"},
     gradients,
+    {"num_windows": 20},
     minutes=0.2,
     curve=Axes("gradient norm", "layer"),
 )
@@ -144,6 +142,7 @@ DYNAMICS = Measure(
         "decay": "decay of the state a step",
     },
     training_dynamics,
+    {"trials": 50, "steps": 200, "kick": 0.1},
     minutes=0.1,
     diverged={"success": 0.0, "largest gradient norm": math.inf, "largest radius": math.inf, "decay": math.nan},
 )

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +11,10 @@ from pathlib import Path
 from elman.errors import UserError
 from elman.files import write_atomic
 from elman.learning.interrupts import listening
+from elman.lock import is_taken
 from elman.reproduce.runs import PlannedRun, Status, Store
 
+_UNTRAINED = Status.MISSING, Status.INTERRUPTED
 _NOT_FINITE = "the loss is not finite"
 
 
@@ -32,6 +33,11 @@ class _Child:
     process: subprocess.Popen[bytes]
     started: float = field(default_factory=time.monotonic)
 
+    @property
+    def came_second(self) -> bool:
+        """Whether it was refused since another process had just begun the same run."""
+        return self.process.returncode == 2 and (is_taken(self.run.folder) or self.run.status not in _UNTRAINED)
+
 
 class Stopped(Exception):  # noqa: N818
     """A signal asked to stop; every run is saved."""
@@ -46,7 +52,8 @@ def train_all(
 ) -> None:
     """Train what is not trained yet, `machine.jobs` at a time.
 
-    A training whose loss ceases to be finite leaves `diverged.json` and does not stop the others.
+    A training whose loss ceases to be finite leaves `diverged.json` and does not stop the others. A run that another
+    process trains, of the same folder by another command, is waited for.
 
     Args:
         runs: any; those that are done are left out, those that were interrupted go on.
@@ -60,18 +67,24 @@ def train_all(
         UserError: a training failed for another reason.
 
     """
-    waiting = deque({run.folder: run for run in runs if run.status in (Status.MISSING, Status.INTERRUPTED)}.values())
-    total, children, told = len(waiting), list[_Child](), time.monotonic()
+    waiting = list({run.folder: run for run in runs if run.status in _UNTRAINED}.values())
+    total, children, elsewhere, told = len(waiting), list[_Child](), set[Path](), time.monotonic()
     with listening() as stop:
         try:
             while waiting or children:
-                while waiting and len(children) < machine.jobs:
-                    children.append(_start(waiting.popleft(), store, machine))
-                    tell(f"{children[-1].run.name}: training into {children[-1].run.folder}")
+                while len(children) < machine.jobs and (run := _first_free(waiting, elsewhere, tell)) is not None:
+                    if run.status in _UNTRAINED:
+                        children.append(_start(run, store, machine))
+                        tell(f"{run.name}: training into {run.folder}")
+                    else:
+                        tell(f"{run.name}: done by another process")
                 time.sleep(0.1)
                 for child in [child for child in children if child.process.poll() is not None]:
                     children.remove(child)
-                    tell(_finish(child))
+                    if child.came_second:
+                        waiting.append(child.run)
+                    else:
+                        tell(_finish(child))
                 if stop:
                     raise Stopped
                 if time.monotonic() - told > every:
@@ -83,6 +96,18 @@ def train_all(
                 child.process.terminate()
             for child in children:
                 child.process.wait()
+
+
+def _first_free(waiting: list[PlannedRun], elsewhere: set[Path], tell: Callable[[str], None]) -> PlannedRun | None:
+    """Take the first run that no other process trains; those that are trained `elsewhere` are told of once."""
+    for run in waiting:
+        if not is_taken(run.folder):
+            waiting.remove(run)
+            return run
+        if run.folder not in elsewhere:
+            elsewhere.add(run.folder)
+            tell(f"{run.name}: another process trains it in {run.folder}; waiting for that")
+    return None
 
 
 def _start(run: PlannedRun, store: Store, machine: Machine) -> _Child:

@@ -184,12 +184,13 @@ def measured(planned: Planned, measure: Measure) -> Measurement:
                 f"{planned.name}: the training diverged (see {planned.log}), which leaves nothing to measure"
             )
         measurement = Measurement(dict(measure.diverged), {})
-    elif (path := planned.folder / f"measured-{measure.name}.json").is_file():
-        measurement = read_measurement(path)
     else:
-        assert measure.function is not None, "runs are measured by a function"
-        measurement = measure.function(planned.folder)
-        keep_measurement(path, measurement)
+        path = planned.folder / f"measured-{measure.name}.json"
+        kept = read_measurement(path, measure.constants)
+        if kept is not None and kept.figures.keys() >= measure.metrics.keys():
+            return kept
+        measurement = measure.of(planned.folder)
+        keep_measurement(path, measurement, measure.constants)
     assert set(measurement.figures) >= set(measure.metrics), "a measure gives the figures that it names"
     return measurement
 

@@ -14,16 +14,14 @@ from elman.units import perplexity
 RARE = 25
 """Words seen fewer times in training are rare."""
 
-STREAMS = 10
 
-
-def parameters_and_rare_words(folder: Path) -> Measurement:
-    """Perplexity of the test split, of its rare words and of what follows them, and the number of parameters."""
+def parameters_and_rare_words(folder: Path, below: int) -> Measurement:
+    """Perplexity of the test split, of its words seen fewer than `below` times and after them; number of parameters."""
     run = load(folder)
     corpus = run.corpus()
     split, train = run.split(corpus, "test"), corpus.split("train").tokens
     log_probs = run_log_probs(run, split)
-    rare = by_frequency(log_probs, split.tokens, train, len(run.vocabulary), run.vocabulary.unk, (RARE,))[0]
+    rare = by_frequency(log_probs, split.tokens, train, len(run.vocabulary), run.vocabulary.unk, (below,))[0]
     assert rare.perplexity is not None
     assert rare.following_perplexity is not None
     figures = {
@@ -35,13 +33,13 @@ def parameters_and_rare_words(folder: Path) -> Measurement:
     return Measurement(figures, {})
 
 
-def unknown_words(folder: Path) -> Measurement:
+def unknown_words(folder: Path, streams: int) -> Measurement:
     """Perplexity of what follows an unknown word of the test split, read by its spelling and read as `<unk>`."""
     run = load(folder)
     corpus = run.corpus()
     figures = {}
     for name, split in (("spelled", run.split(corpus, "test")), ("as <unk>", corpus.split("test"))):
-        log_probs = run_log_probs(run, split, STREAMS)
+        log_probs = run_log_probs(run, split, streams)
         after = log_probs[1:][np.asarray(split.tokens[:-1]) == run.vocabulary.unk]
         figures[f"after unknown words, {name}"] = perplexity(score_of(after).nll)
         figures[f"test perplexity, {name}"] = score_of(log_probs).perplexity
@@ -57,6 +55,7 @@ RARE_WORDS = Measure(
         "after rare words": "perplexity after such words",
     },
     parameters_and_rare_words,
+    {"below": RARE},
     minutes=0.5,
 )
 
@@ -69,5 +68,6 @@ UNKNOWN_WORDS = Measure(
         "test perplexity, as <unk>": "read as <unk>",
     },
     unknown_words,
+    {"streams": 10},
     minutes=0.5,
 )

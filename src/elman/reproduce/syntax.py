@@ -18,13 +18,11 @@ PAIRS = "blimp"
 AGREEMENT_TERMS = ("anaphor_agreement", "determiner_noun_agreement", "subject_verb_agreement")
 """BLiMP's linguistics terms that are about agreement."""
 
-_SENTENCES = 5_000
 
-
-def agreement(folder: Path) -> Measurement:
+def agreement(folder: Path, sentences: int) -> Measurement:
     """Accuracy by levels of embedding on fresh sentences, and the distance from the grammar."""
     run = load(folder)
-    found = examine(run, options_of(run, None), count=_SENTENCES)
+    found = examine(run, options_of(run, None), count=sentences)
     by_levels = {line.label: line for line in found.by_levels}
     figures = {f"accuracy, {label}": by_levels[label].accuracy.share for label in ("0 levels", "1 level", "2 levels")}
     figures["right number, 2 levels"] = by_levels["2 levels"].share
@@ -32,11 +30,11 @@ def agreement(folder: Path) -> Measurement:
     return Measurement(figures, {"accuracy": [line.accuracy.share for line in found.by_levels[:4]]})
 
 
-def minimal_pairs(folder: Path) -> Measurement:
-    """Accuracy on BLiMP, and that of a Kneser-Ney 5-gram of the same training text on the same pairs."""
+def minimal_pairs(folder: Path, pairs: str, order: int) -> Measurement:
+    """Accuracy on minimal pairs, and that of a Kneser-Ney model of the same training text on the same pairs."""
     run = load(folder)
-    coded = code(read_pairs([PAIRS]), run.vocabulary, run.tokeniser)
-    counts = KneserNey.train(run.corpus().split("train").tokens, len(run.vocabulary), 5)
+    coded = code(read_pairs([pairs]), run.vocabulary, run.tokeniser)
+    counts = KneserNey.train(run.corpus().split("train").tokens, len(run.vocabulary), order)
 
     def by_counts(sentences: Sequence[npt.NDArray[np.int32]]) -> npt.NDArray[np.float64]:
         return np.array([counts.log_prob(sentence, [run.first]).sum() for sentence in sentences])
@@ -69,6 +67,7 @@ AGREEMENT = Measure(
         "KL divergence": "KL divergence from the grammar, nats a word",
     },
     agreement,
+    {"sentences": 5_000},
     minutes=0.1,
     curve=Axes("accuracy", "levels of embedding", relative=False, logarithmic=False),
 )
@@ -82,5 +81,6 @@ MINIMAL_PAIRS = Measure(
         "5-gram, agreement": "5-gram, agreement",
     },
     minimal_pairs,
+    {"pairs": PAIRS, "order": 5},
     minutes=6.0,
 )

@@ -8,7 +8,8 @@ import numpy as np
 from elman import config
 from elman.data.grammar.text import stage_tokens
 from elman.data.staged import ForgetfulWindows, StagedWindows, stage_of
-from elman.data.windows import TrainingWindows, Windows
+from elman.data.training_windows import TrainingWindows
+from elman.data.windows import Windows
 from elman.errors import UserError
 
 

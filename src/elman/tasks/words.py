@@ -13,7 +13,6 @@ from elman.data.cache import Progress
 from elman.data.corpus import open_corpus
 from elman.data.detokenise import shown
 from elman.data.windows import EvaluationWindows, Windows, start_symbol
-from elman.errors import UserError
 from elman.evaluation.figures import figures, score_of, split_figures
 from elman.evaluation.ngram import CountModel, KneserNey, Unigram
 from elman.evaluation.perplexity import evaluate
@@ -23,6 +22,7 @@ from elman.generation import Sampling
 from elman.model import LanguageModel
 from elman.run import Run, load
 from elman.tasks.small import training_windows
+from elman.tasks.start import start_from
 from elman.tasks.task import Advance, Task, write_json
 
 
@@ -126,39 +126,6 @@ class Words(Task):
         words = self.corpus.vocabulary.decode(ids)
         bits = surprisal(log_probs).round(3).tolist()
         return {"sentence": [{"word": w, "surprisal": b} for w, b in zip(words, bits, strict=True)]}
-
-
-def start_from(model: LanguageModel, words: Sequence[str], run: Run) -> int:
-    """Copy the weights of a run into a model; rows that stand for words are mapped by the words' spelling.
-
-    Returns:
-        how many words were found in the other vocabulary.
-
-    Raises:
-        UserError: the two networks have parameters of other names or sizes.
-
-    """
-    theirs = dict(run.model.named_parameters())
-    known = run.vocabulary.ids
-    here = [index for index, word in enumerate(words) if word in known]
-    there = [known[words[index]] for index in here]
-    for name, parameter in model.named_parameters():
-        other = theirs.get(name)
-        by_word = len(parameter.shape) > 0 and parameter.shape[0] == len(words)
-        same_rest = other is not None and parameter.shape[1:] == other.shape[1:]
-        if other is not None and by_word and same_rest and other.shape[0] == len(run.vocabulary):
-            with torch.no_grad():
-                parameter[here] = other[there]
-        elif other is not None and parameter.shape == other.shape:
-            with torch.no_grad():
-                parameter.copy_(other)
-        else:
-            found = "missing" if other is None else tuple(other.shape)
-            raise UserError(
-                f"--init {run.path}: its network differs: {name} is {found} there and {tuple(parameter.shape)} here;"
-                " use the same model section in both recipes"
-            )
-    return len(here)
 
 
 def sample(run: Run, prompt: str, seed: int, count: int = 120, temperature: float = 0.9) -> dict[str, Any]:

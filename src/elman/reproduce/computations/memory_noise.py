@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from elman import config
-from elman.build_core import build_stack
+from elman.builders.core import build_stack
 from elman.cores.blocks import candidate_hidden, layers_of
 from elman.cores.stack import Stack
 from elman.learning.constraint import build_constraint

@@ -14,7 +14,7 @@ from elman.config import load_recipe
 from elman.cores.blocks import candidate_hidden
 from elman.cores.stack import Stack
 from elman.data.corpus import open_corpus
-from elman.data.windows import TrainingWindows
+from elman.data.training_windows import TrainingWindows
 from elman.learning.bptt import bptt
 from elman.learning.constraint import spectral_projector
 from elman.learning.optimisers import build_optimiser, clip_gradients

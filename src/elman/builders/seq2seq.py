@@ -3,8 +3,8 @@
 from itertools import pairwise
 
 from elman import config
-from elman.build_core import build_layer
-from elman.build_encoder import build_encoder
+from elman.builders.core import build_layer
+from elman.builders.encoder import build_encoder
 from elman.cores.attentive import AttentiveCore
 from elman.cores.core import RecurrentCore
 from elman.cores.source import SourceReader

@@ -3,8 +3,8 @@
 from typing import assert_never
 
 from elman import config
-from elman.build_attentive import build_attentive, layers_input
-from elman.build_cell import build_cell
+from elman.builders.attentive import build_attentive, layers_input
+from elman.builders.cell import build_cell
 from elman.cores.bidirectional import Bidirectional
 from elman.cores.connected import ConnectedStack, Connections, input_sizes
 from elman.cores.core import RecurrentCore
