@@ -92,7 +92,7 @@ def write_text(args: argparse.Namespace) -> int:
         forbidden=() if args.unk else loaded.unspeakable,
     )
     sampling.check()
-    prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
+    prompt = options.read_text("-", loaded.tokeniser.options) if args.prompt == "-" else args.prompt
     adapting.require_adapt(args)
     stream = adapting.begin(args, loaded, args.state) if args.adapt else None
     if stream is not None:

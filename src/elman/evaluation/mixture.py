@@ -81,7 +81,9 @@ def effective_number(weights: np.ndarray) -> np.ndarray:
     return np.exp(-(weights * logs).sum(-1))
 
 
-def read_mixture(model: LanguageModel, tokens: np.ndarray, first: int, top: int = 5) -> Reading:
+def read_mixture(
+    model: LanguageModel, tokens: np.ndarray, first: int, top: int = 5, *, inputs: np.ndarray | None = None
+) -> Reading:
     """Read a stream, the state carried, and keep what every component says.
 
     Args:
@@ -89,6 +91,7 @@ def read_mixture(model: LanguageModel, tokens: np.ndarray, first: int, top: int 
         tokens: the stream, [T], T > 0.
         first: the symbol before it.
         top: how many words to keep of each component.
+        inputs: what is read in place of the stream, [T]; see `scoring.score_sentences`.
 
     Raises:
         UserError: its output is no mixture.
@@ -101,22 +104,24 @@ def read_mixture(model: LanguageModel, tokens: np.ndarray, first: int, top: int 
             ' model.output.contexts.kind = "mixture"'
         )
     levels = [level for level, count in contexts.heads.items() for _ in range(count)]
-    windows = list(_read(model, tokens, first, len(levels), top))
+    before = np.append(first, (tokens if inputs is None else inputs)[:-1])
+    windows = list(_read(model, tokens, before, len(levels), top))
     return Reading(levels, *(torch.cat(parts).cpu().numpy() for parts in zip(*windows, strict=True)))
 
 
 @torch.inference_mode()
 def _read(
-    model: LanguageModel, tokens: np.ndarray, first: int, num_components: int, top: int
+    model: LanguageModel, tokens: np.ndarray, before: np.ndarray, num_components: int, top: int
 ) -> Iterator[tuple[Tensor, ...]]:
-    choice, state, before = model.output.choice, model.begin(1), first
+    choice, state = model.output.choice, model.begin(1)
     assert isinstance(choice, Choice), "words, not frames of notes"
     length = max(1, min(256, _ELEMENTS // (num_components * num_words(model))))
     for at in range(0, len(tokens), length):
-        targets = torch.from_numpy(tokens[at : at + length].astype(np.int64)).to(model.device)
-        inputs = torch.cat([targets.new_tensor([before]), targets[:-1]]).unsqueeze(1)
-        before = int(targets[-1])
-        trace, state = model.trace(inputs, state)
+        window = slice(at, at + length)
+        targets, inputs = (
+            torch.from_numpy(part[window].astype(np.int64)).to(model.device) for part in (tokens, before)
+        )
+        trace, state = model.trace(inputs.unsqueeze(1), state)
         vectors, log_prior = model.output.contexts(trace)
         each = choice.log_probs(vectors.flatten(0, 1)).double()
         probs = each.exp()
