@@ -63,7 +63,7 @@ def log_probs_fresh(run: Run, read: Sentences, treatment: Unknown, batch_size: i
     """The log-probability (nats) of each hypothesis as a text of its own, in batches of similar length."""
     order = sorted((index for index, ids in enumerate(read.ids) if len(ids)), key=lambda index: len(read.ids[index]))
     totals = [0.0] * len(read.ids)
-    ids, inputs = ((part[index] for index in order) for part in (read.ids, read.inputs))
+    ids, inputs = ([part[index] for index in order] for part in (read.ids, read.inputs))
     scored = score_sentences(read.model, ids, run.first, batch_size, inputs)
     for index, log_probs in zip(order, scored, strict=True):
         totals[index] = _total(run, read.words[index], log_probs, treatment)
