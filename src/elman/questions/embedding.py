@@ -34,10 +34,10 @@ def hidden_states(
         Level 0 is what the encoder gives the first layer.
 
     """
-    model, *sentences = run.reading(lines)
-    _, state = model.trace(_column([run.first], run), run.begin())
-    for tokens, ids, inputs in zip(*sentences, strict=True):
-        trace, after = model.trace(_column(inputs, run), state)
+    text = run.reading(lines)
+    _, state = text.model.trace(_column([run.first], run), run.begin())
+    for tokens, ids, inputs in zip(text.words, text.ids, text.inputs, strict=True):
+        trace, after = text.model.trace(_column(inputs, run), state)
         state = after if document else state
         yield tokens, ids, [trace.raw[layer][:, 0].float().cpu().numpy() for layer in layers]
 
