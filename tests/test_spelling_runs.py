@@ -113,6 +113,9 @@ def test_evaluation_reads_spelling_unless_told(ask):
     assert spelled["unknown"] == as_unk["unknown"] >= 4
     assert spelled["tokens"] == as_unk["tokens"]
     assert spelled["nll"] != as_unk["nll"]
+    for alone, option in ((spelled, []), (as_unk, ["--unknown-as-unk"])):
+        (ensemble,) = ask("evaluate", "--ensemble", *option)
+        assert ensemble["nll"] == pytest.approx(alone["nll"], abs=1e-5)
 
 
 def test_neighbours_in_and_out_of_the_vocabulary(run, ask, capsys):
