@@ -71,7 +71,8 @@ class Run:
             UserError: there is none yet, it is damaged, or it belongs to another vocabulary.
 
         """
-        model, _ = load_model(self.path, self.recipe, self.vocabulary, self.device)
+        with torch.inference_mode(False):  # parameters that count their changes, whoever asks first
+            model, _ = load_model(self.path, self.recipe, self.vocabulary, self.device)
         return model
 
     @property
