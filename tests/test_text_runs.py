@@ -1,14 +1,19 @@
 """Runs on bytes, characters and subwords: figures that compare, samples and scores that give the text exactly."""
 
+import csv
+import io
 import json
 import math
 
 import msgspec
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 import toy
 from elman import config
 from elman.cli import main
+from elman.data.bytewise import to_bytes
 from elman.experiment import Experiment
 from elman.run import load
 
@@ -63,6 +68,42 @@ def test_samples_are_exact(run, capsys):
     assert load(run).tokeniser.decode(told["words"]) == told["text"]
     assert len(told["words"]) == 60
     assert json.loads((run / "samples.json").read_text())
+
+
+@settings(max_examples=25, deadline=None)
+@example("e\u0301 👩‍👩‍👧 \ufeff\u2028\x0b\x00\t  ▁ <unk> <eos> <0x41> \r\n\n\r")
+@given(st.text(st.characters(codec="utf-8", exclude_characters="《》｜［］"), min_size=1))  # noqa: RUF001
+def test_any_text_is_read_and_scored_exactly(run, text):
+    loaded = load(run)
+    if not loaded.tokeniser.options.open_vocabulary:
+        pytest.skip("characters that were not counted are an error")
+    scored = list(loaded.score(list(io.StringIO(text, newline="\n"))))
+    assert loaded.tokeniser.decode([token for tokens, _ in scored for token in tokens]) == text
+    assert all((log_probs < 0).all() for _, log_probs in scored)
+    assert loaded.tokeniser.decode(loaded.vocabulary.decode(loaded.encode(text))) == text
+
+
+def test_any_bytes_are_scored_and_prompted_exactly(run, tmp_path, capsysbinary, monkeypatch):
+    data = b"\xef\xbb\xbfthe \xff\xfe\r\n\xe7\x8c\r\n\n\xed\xa0\x80 cat"
+    (tmp_path / "a.txt").write_bytes(data)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
+    loaded = load(run)
+    if loaded.tokeniser.options.tokenisation != "bytes":
+        for command in (["score", str(run), str(tmp_path / "a.txt")], ["generate", str(run), "--prompt", "-"]):
+            assert main(command) == 2
+            assert b"not UTF-8 at byte 7 (0xff)" in capsysbinary.readouterr().err
+        return
+    assert main(["generate", str(run), "--prompt", "-", "--tokens", "0"]) == 0
+    assert capsysbinary.readouterr().out == data + b"\n"
+    for form in ("tsv", "jsonl"):
+        assert main(["score", str(run), str(tmp_path / "a.txt"), "--format", form]) == 0
+        out = capsysbinary.readouterr().out.decode()
+        rows = csv.DictReader(io.StringIO(out, newline=""), delimiter="\t")
+        tokens = [row["token"] for row in (rows if form == "tsv" else map(json.loads, out.splitlines()))]
+        assert to_bytes(loaded.tokeniser.decode(tokens)) == data
+    assert main(["score", str(run), str(tmp_path / "a.txt"), "--by", "sentence", "--json"]) == 0
+    rows = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
+    assert to_bytes("".join(row["text"] for row in rows)) == data
 
 
 def test_a_prompt_is_read_exactly(run):

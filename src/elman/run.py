@@ -19,6 +19,7 @@ from elman.data.tokeniser import Tokeniser
 from elman.data.vocabulary import Vocabulary
 from elman.data.windows import start_symbol
 from elman.errors import UserError
+from elman.evaluation.open_vocabulary import Sentences
 from elman.evaluation.scoring import score_document, score_sentences
 from elman.generation import Sampling, generate, read
 from elman.model import LanguageModel
@@ -71,7 +72,8 @@ class Run:
             UserError: there is none yet, it is damaged, or it belongs to another vocabulary.
 
         """
-        model, _ = load_model(self.path, self.recipe, self.vocabulary, self.device)
+        with torch.inference_mode(False):  # parameters that count their changes, whoever asks first
+            model, _ = load_model(self.path, self.recipe, self.vocabulary, self.device)
         return model
 
     @property
@@ -118,25 +120,27 @@ class Run:
 
     def read(self, text: str, *, known_only: bool = False) -> tuple[LanguageModel, list[int]]:
         """As `encode`, but where the model reads spelling unknown words have ids of their own, which it knows."""
-        exact = self.recipe.data.text.eos == "exact"
-        sentences = list(self.sentences(io.StringIO(text, newline="\n") if exact else text.splitlines() or [""]))
-        parts, unknown = [ids.astype(np.int64) for _, ids in sentences], list[str]()
-        if self.reads_spelling and not known_only:
-            words = (words for words, _ in sentences)
-            parts, unknown = spelled_sentences(words, self.vocabulary, self.recipe.data.text)
-        ids = [int(symbol) for part in parts for symbol in part]
-        ids = ids[:-1] if ids and ids[-1] == self.vocabulary.eos and not exact else ids
-        return (self.model.knowing(unknown) if unknown else self.model), ids
+        found = self.reading(io.StringIO(text, newline="\n"), known_only=known_only)
+        ids = [int(symbol) for part in found.inputs for symbol in part]
+        ends = bool(ids) and ids[-1] == self.vocabulary.eos and self.recipe.data.text.eos != "exact"
+        return found.model, ids[:-1] if ends else ids
+
+    def reading(self, lines: Iterable[str], *, known_only: bool = False) -> Sentences:
+        """The sentences of a text, as the model reads them, or with `known_only` one that reads no spelling does."""
+        return self.as_read(list(self.sentences(lines)), known_only=known_only)
+
+    def as_read(self, sentences: Sequence[tuple[list[str], np.ndarray]], *, known_only: bool = False) -> Sentences:
+        """As `reading`, of sentences that are tokenised and numbered."""
+        words, ids = [words for words, _ in sentences], [ids for _, ids in sentences]
+        if known_only or not self.reads_spelling:
+            return Sentences(self.model, words, ids, ids)
+        inputs, unknown = spelled_sentences(words, self.vocabulary, self.recipe.data.text)
+        return Sentences(self.model.knowing(unknown) if unknown else self.model, words, ids, inputs)
 
     def score(self, lines: Sequence[str], *, document: bool = False) -> Iterator[tuple[list[str], np.ndarray]]:
         """The tokens of every sentence, and their log-probabilities (nats)."""
-        score = score_document if document else score_sentences
-        if not self.reads_spelling:
-            return self.score_by(lines, lambda sentences: score(self.model, sentences, self.first))
-        words = [words for words, _ in encode_lines(lines, self.vocabulary, self.recipe.data.text)]
-        inputs, unknown = spelled_sentences(words, self.vocabulary, self.recipe.data.text)
-        model = self.model.knowing(unknown)
-        return self.score_by(lines, lambda sentences: score(model, sentences, self.first, inputs=inputs))
+        score, text = score_document if document else score_sentences, self.reading(lines)
+        yield from zip(text.words, score(text.model, text.ids, self.first, inputs=text.inputs), strict=True)
 
     def score_by(
         self, lines: Sequence[str], score: Callable[[list[np.ndarray]], Iterator[Scores]]

@@ -1,5 +1,6 @@
 import functools
 import http.server
+import inspect
 import io
 import json
 import pickle
@@ -15,6 +16,7 @@ import pytest
 
 from elman.data import catalog, unpack
 from elman.data.builtin import cut_works
+from elman.data.bytewise import to_bytes
 from elman.data.corpus import TextOptions, open_corpus
 from elman.data.download import download
 from elman.data.pianoroll import convert_pickle
@@ -218,6 +220,38 @@ def test_text8(tmp_path):
     assert message(unpack.text8, tmp_path / "text8.zip", tmp_path).endswith(
         "text8 has fewer than 100,000,000 characters; download it again"
     )
+
+
+def test_enwik8_is_cut_at_bytes_and_comes_back(tmp_path):
+    data = b"\xef\xbb\xbfab\r\n\xff\xc3\xa9"
+    with zipfile.ZipFile(tmp_path / "enwik8.zip", "w") as archive:
+        archive.writestr("enwik8", data)
+    unpack.enwik8(tmp_path / "enwik8.zip", tmp_path, (6, 2, 2))
+    assert [(tmp_path / f"{s}.txt").read_bytes() for s in ("train", "valid", "test")] == [data[:6], data[6:8], data[8:]]
+    corpus = open_corpus(tmp_path, catalog.info("enwik8").options)
+    assert len(corpus.vocabulary) == 256
+    splits = corpus.splits.values()
+    assert [(len(split.tokens), split.num_bytes) for split in splits] == [(6, 6), (2, 2), (2, 2)]
+    tokens = [token for split in splits for token in corpus.vocabulary.decode(split.tokens)]
+    assert to_bytes(corpus.tokeniser.decode(tokens)) == data
+
+
+@pytest.mark.parametrize("unpacker", [unpack.text8, unpack.enwik8])
+def test_the_standard_splits_are_of_90_5_and_5_millions(unpacker):
+    assert inspect.signature(unpacker).parameters["sizes"].default == (90_000_000, 5_000_000, 5_000_000)
+
+
+def test_ptb_characters_count_spaces_and_line_ends(tmp_path):
+    files = [tmp_path / name for name in ("ptb.train.txt", "ptb.valid.txt", "ptb.test.txt")]
+    for file in files:
+        file.write_text(" no it was n't \n <unk> N \n")
+    (tmp_path / "out").mkdir()
+    unpack.ptb_characters(files, tmp_path / "out")
+    text = (tmp_path / "out/test.txt").read_text()
+    assert text == "no it was n't\n<unk> N\n"
+    split = open_corpus(tmp_path / "out", catalog.info("ptb-characters").options).split("test")
+    assert len(split.tokens) == split.characters == len(text)
+    assert split.unknown == 0, "<unk> is five characters"
 
 
 def tarred(path: Path, members: dict[str, bytes]) -> None:

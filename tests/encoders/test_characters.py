@@ -153,8 +153,12 @@ def test_the_vocabulary_is_computed_once(encoder, monkeypatch):
     assert calls[2:] == [2]
 
 
-def test_gradients_are_those_of_finite_differences(encoder):
-    x = torch.tensor([[0, 4, 12], [2, 7, 0]])
+@pytest.mark.parametrize("words", [WORDS, ("aaaaaa", "<eos>", "ooooook", "tattattat", "<unk>", *WORDS)])
+def test_gradients_are_those_of_finite_differences(words):
+    """Also where a word finds the same maximum several times."""
+    torch.manual_seed(0)
+    encoder = char_model(words=words).encoder
+    x = torch.tensor([[0, 4, 12], [2, 3, 0]])
     chosen = [encoder.weight, encoder.filters[1], encoder.bias, encoder.highways[0].weight, encoder.highways[1].bias]
 
     def read(*tensors):

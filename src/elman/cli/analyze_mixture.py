@@ -45,10 +45,10 @@ def run(args: argparse.Namespace) -> int:
         options.at_least(1, name, value)
     out = require_file_name(args.out or args.folder / "mixture.html")
     loaded = load(args.folder, device)
-    lines = options.read_lines(args.file)
-    sentences = list(loaded.sentences(lines))
-    words = [word for sentence, _ in sentences for word in sentence]
-    reading = read_mixture(loaded.model, np.concatenate([ids for _, ids in sentences]), loaded.first, args.top)
+    text = loaded.reading(options.read_lines(args.file, loaded.tokeniser.options))
+    words = [word for sentence in text.words for word in sentence]
+    tokens, inputs = np.concatenate(text.ids), np.concatenate(text.inputs)
+    reading = read_mixture(text.model, tokens, loaded.first, args.top, inputs=inputs)
     shown = min(args.shown, len(words))
     page = mixtures.write_mixture_page(
         out, f"{loaded.recipe.title} over {Path(args.file).name}", words, reading, loaded.vocabulary, shown

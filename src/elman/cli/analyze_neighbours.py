@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     device = options.use_machine(args)
     options.at_least(1, "-k", args.k)
     loaded = load(args.folder, device)
-    words = fold(args.words) if loaded.recipe.data.text.lowercase else args.words
+    words = fold(args.words) if loaded.recipe.data.text.folds_tokens else args.words
     found = neighbourhoods(loaded.model, loaded.vocabulary, words, args.k, highway=not args.before_highway)
     if args.json:
         rows = [

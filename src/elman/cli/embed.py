@@ -90,7 +90,8 @@ def _write_states(args: argparse.Namespace, loaded: "Run", layers: list[int]) ->
     from elman.files import replacing
     from elman.questions.embedding import hidden_states
 
-    read = list(hidden_states(loaded, options.read_lines(args.file), layers, document=args.document))
+    lines = options.read_lines(args.file, loaded.tokeniser.options)
+    read = list(hidden_states(loaded, lines, layers, document=args.document))
     tokens = [token for words, _, _ in read for token in words]
     arrays: dict[str, Any] = {
         "ids": np.concatenate([ids for _, ids, _ in read]).astype(np.int32),

@@ -141,7 +141,8 @@ def _ensemble(args: argparse.Namespace, device: "torch.device") -> dict[str, Any
     if args.weights and len(args.weights) != members:
         raise UserError(f"--weights has {len(args.weights)} numbers, but the ensemble has {members} members")
     corpus = runs[0].corpus(args.data)
-    split = next((one for one in runs if one.reads_spelling), runs[0]).split(corpus, args.split)
+    reader = next((one for one in runs if one.reads_spelling), runs[0])
+    split = corpus.split(args.split) if args.unknown_as_unk else reader.split(corpus, args.split)
     log_probs = ensemble_log_probs(runs, split, args.ngram, args.weights, args.streams, args.skip_first)
     names = [str(folder) for folder in args.folders] + ([f"Kneser-Ney {args.ngram}-gram"] if args.ngram else [])
     return {

@@ -92,7 +92,7 @@ def write_text(args: argparse.Namespace) -> int:
         forbidden=() if args.unk else loaded.unspeakable,
     )
     sampling.check()
-    prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
+    prompt = options.read_text("-", loaded.tokeniser.options) if args.prompt == "-" else args.prompt
     adapting.require_adapt(args)
     saved = None if args.state is None else states.load(args.state, loaded)
     stream = adapting.begin(args, loaded, saved) if args.adapt else None

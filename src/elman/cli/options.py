@@ -104,6 +104,20 @@ def read_lines(name: str, text: "TextOptions | None" = None) -> list[str]:
         UserError: it cannot be read, is empty, or is not UTF-8 and not read as bytes.
 
     """
+    found = read_text(name, text)
+    if not found.strip():
+        shown = _named(name)
+        raise UserError(f"{shown}: {'only blank lines' if found else 'the file is empty'}; give a text to score")
+    return list(io.StringIO(found, newline="\n"))
+
+
+def read_text(name: str, text: "TextOptions | None" = None) -> str:
+    """As `read_lines`, in one piece, which may be empty.
+
+    Raises:
+        UserError: it cannot be read, or is not UTF-8 and not read as bytes.
+
+    """
     exact = text is not None and text.eos == "exact"
     errors = "surrogateescape" if text is not None and text.tokenisation == "bytes" else "strict"
     try:
@@ -112,17 +126,17 @@ def read_lines(name: str, text: "TextOptions | None" = None) -> list[str]:
         raise UserError(
             f"{name}: cannot be read ({error.strerror}); give a text file, or - for standard input"
         ) from None
-    shown = "standard input" if name == "-" else name
     try:
-        found = data.decode("utf-8" if exact else "utf-8-sig", errors)
+        return data.decode("utf-8" if exact else "utf-8-sig", errors)
     except UnicodeDecodeError as error:
         raise UserError(
-            f"{shown}: not UTF-8 at byte {error.start} (0x{data[error.start]:02x}); convert it first, for example with:"
-            " iconv -f LATIN1 -t UTF-8"
+            f"{_named(name)}: not UTF-8 at byte {error.start} (0x{data[error.start]:02x}); convert it first, for"
+            " example with: iconv -f LATIN1 -t UTF-8"
         ) from None
-    if not found.strip():
-        raise UserError(f"{shown}: {'only blank lines' if found else 'the file is empty'}; give a text to score")
-    return list(io.StringIO(found, newline="\n"))
+
+
+def _named(name: str) -> str:
+    return "standard input" if name == "-" else name
 
 
 def require_none(args: argparse.Namespace, names: tuple[str, ...], kind: str) -> None:

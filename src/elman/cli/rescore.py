@@ -70,13 +70,13 @@ def run(args: argparse.Namespace) -> int:
         None if args.references is None else read_references(options.read_lines(args.references), args.references)
     )
     loaded = load(args.folder, device)
-    encoded = rescoring.encode_hypotheses(loaded, hypotheses)
-    types = args.unknown_types or rescoring.unknown_types(loaded, encoded)
+    read = rescoring.read_hypotheses(loaded, hypotheses)
+    types = args.unknown_types or rescoring.unknown_types(loaded, read)
     treatment = Unknown(treatment=args.unknown, types=types)
     if args.carry:
-        log_probs = rescoring.log_probs_carried(loaded, hypotheses, encoded, treatment, mix)
+        log_probs = rescoring.log_probs_carried(loaded, hypotheses, read, treatment, mix)
     else:
-        log_probs = rescoring.log_probs_fresh(loaded, encoded, treatment, args.batch_size)
+        log_probs = rescoring.log_probs_fresh(loaded, read, treatment, args.batch_size)
     if references is not None:
         mix = _held_against(args, hypotheses, log_probs, mix, references)
     _print(args, hypotheses, log_probs, mix)

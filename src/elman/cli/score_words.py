@@ -29,8 +29,7 @@ def require(args: argparse.Namespace) -> None:
 def unknown_word(loaded: "Run") -> Callable[[str], bool]:
     """Whether a token as written is not in the vocabulary."""
     rules, known = loaded.recipe.data.text, loaded.vocabulary.ids
-    fold = rules.lowercase and not rules.open_vocabulary
-    return lambda word: (word.lower() if fold else word) not in known
+    return lambda word: (word.lower() if rules.folds_tokens else word) not in known
 
 
 def treatment(args: argparse.Namespace, loaded: "Run", lines: Sequence[str]) -> "Unknown":

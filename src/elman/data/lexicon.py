@@ -48,7 +48,7 @@ def spelled_sentences(
 ) -> tuple[list[npt.NDArray[np.int64]], list[str]]:
     """The numbers of sentences as they stand in a text, and the words that V, V + 1, ... stand for in them."""
     lexicon = Lexicon(vocabulary)
-    numbers = [lexicon.read(fold(words) if options.lowercase else words) for words in sentences]
+    numbers = [lexicon.read(fold(words) if options.folds_tokens else words) for words in sentences]
     return numbers, lexicon.words
 
 

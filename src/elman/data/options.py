@@ -84,6 +84,11 @@ class TextOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         """Whether every text can be spelt, so that no token is ever unknown."""
         return self.tokenisation in ("bytes", "subwords")
 
+    @property
+    def folds_tokens(self) -> bool:
+        """Whether it is tokens that are put in small letters, so that they can be told as they stand in the text."""
+        return self.lowercase and not self.open_vocabulary
+
 
 def identity(options: TextOptions) -> str:
     """The options as JSON, for digests; keys that came later are left out where they change nothing."""

@@ -28,11 +28,10 @@ def encode_lines(
         UserError: a word is not known and the vocabulary has no `<unk>`.
 
     """
-    folds = options.lowercase and not options.open_vocabulary
-    as_written = msgspec.structs.replace(options, lowercase=False) if folds else options
+    as_written = msgspec.structs.replace(options, lowercase=False) if options.folds_tokens else options
     sentence: list[str] = []
     for passage in passages((Line(line, True) for line in lines), as_written, subwords):
         sentence += passage.words
         if (passage.closed or options.eos in ("none", "exact")) and sentence:
-            yield sentence, vocabulary.encode(fold(sentence) if folds else sentence)
+            yield sentence, vocabulary.encode(fold(sentence) if options.folds_tokens else sentence)
             sentence = []

@@ -83,7 +83,9 @@ def effective_number(weights: np.ndarray) -> np.ndarray:
     return np.exp(-(weights * logs).sum(-1))
 
 
-def read_mixture(model: LanguageModel, tokens: np.ndarray, first: int, top: int = 5) -> Reading:
+def read_mixture(
+    model: LanguageModel, tokens: np.ndarray, first: int, top: int = 5, *, inputs: np.ndarray | None = None
+) -> Reading:
     """Read a stream, the state carried, and keep what every component says.
 
     Args:
@@ -91,6 +93,7 @@ def read_mixture(model: LanguageModel, tokens: np.ndarray, first: int, top: int 
         tokens: the stream, [T], T > 0.
         first: the symbol before it.
         top: how many words to keep of each component.
+        inputs: what is read in place of the stream, [T]; see `scoring.score_sentences`.
 
     Raises:
         UserError: its output is no mixture.
@@ -103,18 +106,18 @@ def read_mixture(model: LanguageModel, tokens: np.ndarray, first: int, top: int 
             ' model.output.contexts.kind = "mixture"'
         )
     levels = [level for level, count in contexts.heads.items() for _ in range(count)]
-    windows = list(_read(model, tokens, first, len(levels), top))
+    windows = list(_read(model, tokens, first, inputs, len(levels), top))
     return Reading(levels, *(torch.cat(parts).cpu().numpy() for parts in zip(*windows, strict=True)))
 
 
 @torch.inference_mode()
 def _read(
-    model: LanguageModel, tokens: np.ndarray, first: int, num_components: int, top: int
+    model: LanguageModel, tokens: np.ndarray, first: int, inputs: np.ndarray | None, num_components: int, top: int
 ) -> Iterator[tuple[Tensor, ...]]:
     choice = model.output.choice
     assert isinstance(choice, Choice), "words, not frames of notes"
     length = max(1, min(256, _ELEMENTS // (num_components * num_words(model))))
-    for batch, _, trace in traces(model, EvaluationWindows(tokens, first, length=length)):
+    for batch, _, trace in traces(model, EvaluationWindows(tokens, first, length=length, inputs=inputs)):
         targets = batch.targets.flatten()
         vectors, log_prior = model.output.contexts(trace)
         each = choice.log_probs(vectors.flatten(0, 1)).double()

@@ -1,9 +1,30 @@
-"""Reading a split with its unknown words spelled, where the model reads spelling and the split tells them apart."""
+"""Reading a text with its unknown words spelled, where the model reads spelling and the text tells them apart."""
+
+from typing import NamedTuple
+
+import numpy as np
 
 from elman.data.corpus import Split
 from elman.data.windows import EvaluationWindows
 from elman.encoders.characters import Characters
 from elman.model import LanguageModel
+
+
+class Sentences(NamedTuple):
+    """The sentences of a text as a model reads them.
+
+    Attributes:
+        model: one that reads spelling knows the text's unknown words, too.
+        words: the tokens as they stand in the text.
+        ids: what is predicted, [n] each; unknown words are `<unk>`.
+        inputs: what is read, [n] each: `ids`, but to a model that reads spelling unknown words have their own numbers.
+
+    """
+
+    model: LanguageModel
+    words: list[list[str]]
+    ids: list[np.ndarray]
+    inputs: list[np.ndarray]
 
 
 def reading(

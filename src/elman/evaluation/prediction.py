@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from elman.data.windows import stack_sequences
+from elman.evaluation.scoring import with_inputs
 from elman.model import LanguageModel
 from elman.state import State
 
@@ -49,13 +50,18 @@ def predict(model: LanguageModel, inputs: Tensor, targets: Tensor, state: State)
 
 
 def predict_sentences(
-    model: LanguageModel, sentences: Iterable[np.ndarray], first: int, batch_size: int = 32
+    model: LanguageModel,
+    sentences: Iterable[np.ndarray],
+    first: int,
+    batch_size: int = 32,
+    inputs: Iterable[np.ndarray] | None = None,
 ) -> Iterator[Prediction]:
     """The prediction of each sentence, preceded by `first` and no other context; see `scoring.score_sentences`."""
-    remaining = iter(sentences)
+    remaining = with_inputs(sentences, inputs)
     while group := list(islice(remaining, batch_size)):
         # One target more, whatever it is: the model reads the last symbol, too, and what it then expects is asked for.
-        batch, lengths = stack_sequences([np.append(sentence, first) for sentence in group], first)
+        longer = [(np.append(sentence, first), np.append(read, first)) for sentence, read in group]
+        batch, lengths = stack_sequences([sentence for sentence, _ in longer], first, [read for _, read in longer])
         batch = batch.to(model.device)
         columns = predict(model, batch.inputs, batch.targets, model.begin(len(group)))
         log_prob, rank, entropy = (_rows(column) for column in columns)
@@ -63,16 +69,18 @@ def predict_sentences(
             yield Prediction(log_prob[row, : length - 1], rank[row, : length - 1], entropy[row, :length])
 
 
-def predict_document(model: LanguageModel, sentences: Iterable[np.ndarray], first: int) -> Iterator[Prediction]:
+def predict_document(
+    model: LanguageModel, sentences: Iterable[np.ndarray], first: int, inputs: Iterable[np.ndarray] | None = None
+) -> Iterator[Prediction]:
     """As `predict_sentences`, but each sentence is read in the context of all before it."""
     state, before = model.begin(1), first
-    for sentence in sentences:
-        inputs = torch.tensor([before, *sentence.tolist()], device=model.device).unsqueeze(1)
+    for sentence, read in with_inputs(sentences, inputs):
+        symbols = torch.tensor([before, *read.tolist()], device=model.device).unsqueeze(1)
         targets = torch.tensor([*sentence.tolist(), first], device=model.device).unsqueeze(1)
-        log_prob, rank, entropy = (_rows(column)[0] for column in predict(model, inputs, targets, state))
+        log_prob, rank, entropy = (_rows(column)[0] for column in predict(model, symbols, targets, state))
         with torch.inference_mode():
-            _, state = model.trace(inputs[:-1], state)
-        before = int(sentence[-1])
+            _, state = model.trace(symbols[:-1], state)
+        before = int(read[-1])
         yield Prediction(log_prob[:-1], rank[:-1], entropy)
 
 

@@ -44,7 +44,7 @@ def score_document(
     """As `score_sentences`, but each sentence is read in the context of all before it."""
     state = model.begin(1) if state is None else state
     before = first
-    for sentence, read in _with_inputs(sentences, inputs):
+    for sentence, read in with_inputs(sentences, inputs):
         ids = torch.tensor(np.concatenate([[before], read[:-1]]), dtype=torch.long, device=model.device)
         targets = torch.tensor(sentence, dtype=torch.long, device=model.device)
         log_prob, state = model.log_prob(ids.unsqueeze(1), targets.unsqueeze(1), state)
@@ -52,9 +52,10 @@ def score_document(
         yield log_prob.squeeze(1).float().cpu().numpy()
 
 
-def _with_inputs(
+def with_inputs(
     sentences: Iterable[np.ndarray], inputs: Iterable[np.ndarray] | None
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Each sentence and what is read in its place: itself, where there are no `inputs`."""
     if inputs is None:
         return ((sentence, sentence) for sentence in sentences)
     return zip(sentences, inputs, strict=True)

@@ -52,8 +52,8 @@ class WordRow(msgspec.Struct, frozen=True, kw_only=True):
 
 def predict_lines(run: Run, lines: Sequence[str], *, document: bool = False) -> Predicted:
     """How the model predicts each sentence of a text; with `document` each in the context of those before it."""
-    ask = predict_document if document else predict_sentences
-    return run.score_by(lines, lambda sentences: ask(run.model, sentences, run.first))
+    ask, text = predict_document if document else predict_sentences, run.reading(lines)
+    return zip(text.words, ask(text.model, text.ids, run.first, inputs=text.inputs), strict=True)
 
 
 def word_rows(run: Run, predicted: Predicted, treatment: Unknown | None = None) -> Iterator[WordRow]:
@@ -69,7 +69,7 @@ def word_rows(run: Run, predicted: Predicted, treatment: Unknown | None = None) 
     counts = None if rules.spelt else _counts(run.vocabulary)
     treatment = treatment or Unknown()
     for number, (tokens, prediction) in enumerate(predicted, start=1):
-        read = fold(tokens) if rules.lowercase and not rules.open_vocabulary else tokens
+        read = fold(tokens) if rules.folds_tokens else tokens
         unknown = [token not in run.vocabulary.ids for token in read]
         bits = surprisal(treatment.apply(prediction.log_prob, unknown))
         entropy = surprisal(-prediction.entropy)

@@ -34,16 +34,12 @@ def hidden_states(
         Level 0 is what the encoder gives the first layer.
 
     """
-
-    def read(sentences: list[np.ndarray]) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
-        _, state = run.model.trace(_column([run.first], run), run.begin())
-        for ids in sentences:
-            trace, after = run.model.trace(_column(ids, run), state)
-            state = after if document else state
-            yield ids, [trace.raw[layer][:, 0].float().cpu().numpy() for layer in layers]
-
-    for tokens, (ids, states) in run.score_by(lines, read):
-        yield tokens, ids, states
+    text = run.reading(lines)
+    _, state = text.model.trace(_column([run.first], run), run.begin())
+    for tokens, ids, inputs in zip(text.words, text.ids, text.inputs, strict=True):
+        trace, after = text.model.trace(_column(inputs, run), state)
+        state = after if document else state
+        yield tokens, ids, [trace.raw[layer][:, 0].float().cpu().numpy() for layer in layers]
 
 
 @torch.inference_mode()

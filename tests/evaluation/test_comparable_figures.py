@@ -1,0 +1,51 @@
+"""Figures of one text in several tokenisations: the same words, characters and bytes below all bits."""
+
+import math
+
+import pytest
+import torch
+
+from elman.build import tiny_model
+from elman.data.corpus import open_corpus
+from elman.data.options import SubwordOptions, TextOptions
+from elman.data.windows import start_symbol
+from elman.evaluation.figures import split_figures
+
+LINES = ("the cat sat", "a naïve 猫 ran", "吾輩 は 猫 で ある")
+TOKENISATIONS = ("words", "raw", "characters", "bytes", "subwords")
+
+
+def uniform_figures(folder, tokenisation):
+    """The figures of the test split of a model to which all its symbols are alike, and the bits that it needs."""
+    exact = tokenisation in ("characters", "bytes", "subwords")
+    options = TextOptions(
+        tokenisation=tokenisation,
+        eos="exact" if exact else "line",
+        vocabulary_from="all",
+        subwords=SubwordOptions(size=300, coverage=1.0),
+    )
+    corpus = open_corpus(folder, options)
+    model, split = tiny_model(num_words=len(corpus.vocabulary)).eval(), corpus.split("test")
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+    bits = len(split.tokens) * math.log2(len(corpus.vocabulary))
+    return split_figures(model, split, start_symbol(corpus.vocabulary)), bits
+
+
+def test_bits_of_a_uniform_model_are_over_the_same_units(tmp_path):
+    for name, times in (("train", 30), ("valid", 5), ("test", 7)):
+        (tmp_path / f"{name}.txt").write_text("\n".join(LINES * times) + "\n")
+    text = (tmp_path / "test.txt").read_text()
+    units = {"character": len(text), "byte": len(text.encode()), "word": len(text.split()) + text.count("\n")}
+    for tokenisation in TOKENISATIONS:
+        found, bits = uniform_figures(tmp_path, tokenisation)
+        assert {unit: found[f"{unit}s"] for unit in units} == units, tokenisation
+        for unit, count in units.items():
+            assert found[f"bits_per_{unit}"] == pytest.approx(bits / count, rel=1e-5)
+        assert found["word_perplexity"] == pytest.approx(2 ** (bits / units["word"]), rel=1e-3)
+        if tokenisation in ("characters", "bytes"):
+            unit = tokenisation.removesuffix("s")
+            assert found[f"bits_per_{unit}"] == pytest.approx(found["bits_per_token"])
+        if tokenisation == "words":
+            assert found["word_perplexity"] == pytest.approx(found["perplexity"])
