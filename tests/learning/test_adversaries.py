@@ -37,8 +37,8 @@ def unit():
 
 def watched(projector):
     """What it tracks, and the fixed directions in which it looks at a step and guesses a norm."""
-    columns = [spectral.sketch(SIZE, projector.spare // 2, torch.ones(1)), spectral.sketch(SIZE, 8, torch.ones(1))]
-    return torch.cat(columns if projector.basis is None else [*columns, projector.basis], dim=1)[:, : SIZE - 4]
+    columns = [projector.reference.basis, *(spectral.sketch(SIZE, count, torch.ones(1)) for count in (8, 9))]
+    return torch.cat(columns, dim=1)[:, : SIZE - 4]
 
 
 def wander(matrix, projector):

@@ -62,7 +62,7 @@ class ConstrainedCore:
         """Bring the blocks back; values that are not finite stay, and the trainer says so with the next loss."""
         try:
             self.constraint.project_(self.blocks())
-        except torch.linalg.LinAlgError:
+        except RuntimeError:  # torch.linalg.LinAlgError, which torch does not export to type checkers
             if all(block.isfinite().all() for block in self.blocks()):
                 raise
         self._calls += 1
