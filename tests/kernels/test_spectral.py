@@ -71,6 +71,29 @@ def test_rounding_never_proves_a_bound_that_its_room_does_not_cover(dtype):
         assert least_proved(matrix) >= 1 - (spectral.ROUNDING - 1) / (5 if dtype == torch.float32 else 1000)
 
 
+@pytest.mark.parametrize("noise", [0.0, 1e-3, 0.1])
+def test_main_directions_bound_what_they_leave_out(noise):
+    torch.manual_seed(4)
+    matrix = torch.randn(650, 4) @ torch.randn(4, 500) / 600 + noise * torch.randn(650, 500) / 600
+    for rest in (0.0, 0.03, 0.5):
+        directions, image, outside = spectral.main_directions(matrix, 16, rest)
+        left = matrix.double() - matrix.double() @ directions.double() @ directions.double().t()
+        torch.testing.assert_close(image, matrix @ directions, atol=1e-5, rtol=0)
+        assert left.norm() <= outside
+        assert outside <= max(rest, 1.1 * left.norm() + 5e-3 * matrix.norm())
+        assert len(directions.t()) <= 16
+
+
+def test_an_extended_basis_is_orthonormal_and_holds_what_was_added():
+    torch.manual_seed(5)
+    basis, more = torch.linalg.qr(torch.randn(40, 6)).Q, torch.randn(40, 3)
+    for added in (more, basis @ torch.randn(6, 3) + 1e-3 * more):
+        both = spectral.extended(basis, added)
+        torch.testing.assert_close(both.t() @ both, torch.eye(9), atol=1e-5, rtol=0)
+        torch.testing.assert_close(both @ (both.t() @ added), added, atol=1e-4, rtol=0)
+        assert torch.equal(both[:, :6], basis)
+
+
 def test_the_norm_of_nothing():
     assert spectral.proved_norm(torch.zeros(4, 4), 1.0) == pytest.approx(1.0, rel=1e-4)
     assert spectral.proved_norm(torch.zeros(4, 4), 0.0) == math.inf

@@ -181,7 +181,7 @@ def test_tier_2_of_a_stack_brings_the_states_of_all_its_layers_together(name):
     torch.manual_seed(9)
     certified = 0
     for _ in range(8):
-        lower, upper = random_layer(name, 0.1, bias=0.3), random_layer(name, 0.1, bias=0.3, inputs=SIZE)
+        lower, upper = random_layer(name, 0.04, bias=0.2), random_layer(name, 0.04, bias=0.2, inputs=SIZE)
         words = torch.randn(WORDS, INPUTS, dtype=torch.float64)
         found = incremental.incremental(Stack([lower, upper]), partial(incremental.exact_range, words))
         if max(line.value for line in found) >= 0.9:
