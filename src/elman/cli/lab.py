@@ -129,12 +129,12 @@ def compare(args: argparse.Namespace) -> int:
 
 def lesson(args: argparse.Namespace) -> int:
     """Climb the ladder."""
-    from elman.laboratory.lesson import LADDER, chains
+    from elman.laboratory.lesson import LADDER, TASKS, chains
 
+    options.at_least(max(span for _, span in TASKS), "--longest", args.longest)
     if not args.json:
         for number, rung in enumerate(LADDER):
             print(f"rung {number}, {rung.cell}: {rung.equations}\n  {rung.lesson}\n")
-    options.at_least(32, "--longest", args.longest)
     text = [f"Rung {number}, {rung.cell}: {rung.equations}. {rung.lesson}" for number, rung in enumerate(LADDER)]
     return _conduct(args, chains(args.seeds, args.budget, args.longest), "From Elman's network to the LSTM", text)
 

@@ -77,7 +77,7 @@ NETWORKS: dict[str, Network] = {
     "mogrifier": Network("Melis et al. 2020, 5 rounds", _layer(config.Mogrifier())),
     "graves": Network("Graves 2013: two layers, both joined to input and output, peepholes", _graves),
     "melis": Network("Melis et al. 2018: two layers of capped LSTMs, added up", _melis),
-    "echo-state": Network("Jaeger 2001: only the readout learns, of values by ridge", lambda n: config.Reservoir(size=n)),
+    "echo-state": Network("Jaeger 2001: only the readout learns", lambda n: config.Reservoir(size=n)),
 }  # fmt: skip
 
 
