@@ -43,15 +43,19 @@ def proved_norm(matrix: Tensor, at_most: float) -> float:
         at_most: the largest c that is of use.
 
     """
-    rows = tall(matrix).t().contiguous()
+    rows = matrix.contiguous() if matrix.shape[0] <= matrix.shape[1] else matrix.t().contiguous()
     gram = multiply(rows, rows)
     block = sketch(len(gram), min(PROBES, len(gram)), gram)
     for _ in range(POWER_STEPS):
-        block = torch.linalg.qr(gram @ block).Q
-    likely = ABOVE * (gram @ block).norm(dim=0).max().sqrt().item()
-    identity = torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
-    for c in (likely, at_most):
-        if c <= at_most and torch.linalg.cholesky_ex(c**2 * identity - gram)[1].item() == 0:
+        block = orthonormal(thin_product(gram, block))
+    likely = ABOVE * thin_product(gram, block).norm(dim=0).max().sqrt().item()
+    gap, shift = gram.neg_(), 0.0
+    for c in (likely, (likely * at_most) ** 0.5, at_most):
+        if c > at_most:
+            continue
+        gap.diagonal().add_(c**2 - shift)
+        shift = c**2
+        if torch.linalg.cholesky_ex(gap)[1].item() == 0:
             return c * ROUNDING
     return math.inf
 
@@ -80,24 +84,55 @@ class Ritz(NamedTuple):
         return self.forward - self.top.right * self.top.values.square()
 
 
-def ritz(matrix: Tensor, start: Tensor) -> Ritz:
-    """The best approximate triplets whose right vectors lie in the range of `start` (Rayleigh-Ritz).
+def ritz(matrix: Tensor, basis: Tensor) -> Ritz:
+    """The best approximate triplets whose right vectors lie in the range of `basis` (Rayleigh-Ritz).
 
-    The values never exceed the true ones; for a `start` that holds the top singular vectors they are exact. Two thin
+    The values never exceed the true ones; for a `basis` that holds the top singular vectors they are exact. Two thin
     products, of which the second is also a step of the block power method.
 
     Args:
         matrix: W [n, m], tall.
-        start: [m, k], k < m, columns independent.
+        basis: [m, k], columns orthonormal.
 
     """
-    basis = torch.linalg.qr(start).Q
     image = thin_product(matrix, basis)
     squares, rotation = torch.linalg.eigh(image.t() @ image)
     rotation = rotation.flip(1)
     values = squares.flip(0).clamp(min=0).sqrt()
     left = (image @ rotation) / values.clamp(min=torch.finfo(values.dtype).tiny)
     return Ritz(Triplets(values, left, basis @ rotation), thin_product(matrix.t(), image) @ rotation)
+
+
+def main_directions(matrix: Tensor, count: int, rest: float) -> tuple[Tensor, Tensor, float]:
+    """Orthonormal right directions Q [m, k] that hold most of D [n, m], D Q [n, k], and a bound of ||D (I - Q Q')||_F.
+
+    Args:
+        matrix: D.
+        count: the largest k.
+        rest: k is as small as this bound of the rest allows.
+
+    """
+    seen = thin_product(matrix, sketch(matrix.shape[1], count, matrix))
+    own = orthonormal(thin_product(matrix.t(), seen))
+    image = thin_product(matrix, own)
+    squares, rotation = torch.linalg.eigh(image.t() @ image)
+    whole = matrix.norm().item() ** 2 * (1 + 1e-6)
+    left_out = (whole - squares.flip(0).cumsum(0)).clamp(min=1e-6 * whole)
+    kept = min(count, int((left_out > rest**2).sum()) + 1)
+    rotation = rotation.flip(1)[:, :kept]
+    return own @ rotation, image @ rotation, left_out[kept - 1].item() ** 0.5
+
+
+def orthonormal(block: Tensor) -> Tensor:
+    """An orthonormal basis of the range of a block [m, k]."""
+    return torch.linalg.qr(block).Q
+
+
+def extended(basis: Tensor, more: Tensor) -> Tensor:
+    """An orthonormal basis [m, k + j] of the ranges of `basis` [m, k], which is orthonormal, and `more` [m, j]."""
+    for _ in range(2):
+        more = orthonormal(more - basis @ (basis.t() @ more))
+    return torch.cat([basis, more], dim=1)
 
 
 def take_down_(matrix: Tensor, triplets: Triplets, limit: float) -> int:

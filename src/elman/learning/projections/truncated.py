@@ -101,7 +101,7 @@ def top_triplets(matrix: Tensor, count: int, start: Tensor | None, rounds: int =
         block = spectral.sketch(matrix.shape[1], count + 8, matrix)
         block = block if start is None else torch.cat([block, start / start.norm().clamp(min=1e-30)], dim=1)
         for _ in range(rounds):
-            found = spectral.ritz(matrix, block)
+            found = spectral.ritz(matrix, spectral.orthonormal(block))
             values = found.top.values[:count]
             if found.coupling[:, :count].norm(dim=0).max() <= 1e-4 * values[0].square():
                 return Triplets(values, found.top.left[:, :count], found.top.right[:, :count])
