@@ -18,7 +18,7 @@ from elman.cli import parser
 from elman.config import load_recipe
 from elman.experiment import Experiment
 from elman.kernels.allocator import use_large_pages
-from elman.learning.progress import Progress
+from elman.learning.watching import Outcome
 from elman.units import perplexity
 
 PAGE = Path(__file__).parents[1] / "docs" / "cells.md"
@@ -33,35 +33,23 @@ def networks() -> dict[str, list[str]]:
     return {command.out.name: command.set or [] for command in commands}
 
 
-class Count:
-    """A watcher that counts the tokens that were learnt from."""
-
-    def __init__(self) -> None:
-        self.tokens = 0
-
-    def begin(self, epochs: int, windows: int, progress: Progress) -> None: ...
-
-    def step(self, progress: Progress, tokens: int, loss: float) -> None:
-        self.tokens += tokens
-
-    def record(self, record: dict[str, Any]) -> None: ...
-
-    def end(self) -> None: ...
-
-
 def train(name: str, settings: list[str], options: argparse.Namespace) -> dict[str, Any]:
     """Train one network; its row."""
     experiment = Experiment(load_recipe(RECIPE, settings), options.out / name, data=options.data)
-    count, wall, processor = Count(), time.monotonic(), time.process_time()
-    outcome = experiment.train([count], options.minutes)
-    # The validation that ends training is within these times: a hundredth of an epoch.
+    wall, processor = time.monotonic(), time.process_time()
+    outcome = experiment.train(max_minutes=options.minutes)
+    if outcome is Outcome.INTERRUPTED:
+        raise SystemExit(130)
+    # The validation that ends training is within these times.
     wall, processor = time.monotonic() - wall, time.process_time() - processor
+    training = experiment.recipe.training
+    tokens = experiment.trainer.progress.step * training.window.length * training.batch_size
     return {
         "network": name,
         "parameters": sum(parameter.numel() for parameter in experiment.model.parameters()),
-        "tokens": count.tokens,
-        "tokens_per_s": round(count.tokens / wall, 1),
-        "tokens_per_cpu_s": round(count.tokens / processor, 1),
+        "tokens": tokens,
+        "tokens_per_s": round(tokens / wall, 1),
+        "tokens_per_cpu_s": round(tokens / processor, 1),
         "perplexity": round(perplexity(experiment.task.validate(experiment.model)), 2),
         "outcome": outcome.value,
     }
