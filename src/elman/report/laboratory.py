@@ -35,7 +35,7 @@ def write_laboratory(out: Path, results: Results, *, title: str, text: Sequence[
             "Learning",
             [
                 "The error at the shortest span of each task, by steps; a line for each seed. Below the dotted line it"
-                " counts as learnt; errors under 0.0001 are drawn there."
+                " counts as learnt; smaller errors than 0.0001 are drawn as that."
             ],
             legend,
             [_learning(task, results, names) for task in tasks],
