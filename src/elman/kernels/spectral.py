@@ -4,6 +4,7 @@ Matrices are [n, m]; those with n < m are handled as their transpose, which is a
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -13,6 +14,9 @@ from elman.kernels.product import multiply
 
 ROUNDING = 1 + 2e-5
 """Room for what float32 products round away."""
+
+FAR = 8.0
+"""A value so many times as large hides the others: W'W holds them to a share of its square alone."""
 
 PROBES, POWER_STEPS, ABOVE = 8, 4, 1.08
 """Columns and steps of the power method by which a norm is guessed, and how far above the guess a proof is tried."""
@@ -37,6 +41,7 @@ def proved_norm(matrix: Tensor, at_most: float) -> float:
     c^2 I - W'W has a Cholesky factor only where it is positive definite, that is where sigma_1 < c. A few steps of the
     block power method say which c to try: they never overestimate, and an estimate that is too low is refused.
     One product and one factor, a fifth of the time of the bound ||(W'W)^m||_F^(1/2m) at m = 16, which is no tighter.
+    Rounding, of W'W and of the factor, is what `ROUNDING` makes room for: docs/stability.md says how much there is.
 
     Args:
         matrix: W [n, m].
@@ -62,9 +67,18 @@ def proved_norm(matrix: Tensor, at_most: float) -> float:
 
 def exact_triplets(matrix: Tensor) -> Triplets:
     """All triplets of a tall matrix by eigh(W'W): exact for the large values, which are those that count here."""
-    squares, right = torch.linalg.eigh(matrix.t() @ matrix)
+    gram = matrix.t() @ matrix
+    if not gram.isfinite().all():  # entries of 1e19 and more
+        return svd_triplets(matrix)
+    squares, right = torch.linalg.eigh(gram)
     values, right = squares.flip(0).clamp(min=0).sqrt(), right.flip(1)
     return Triplets(values, (matrix @ right) / values.clamp(min=torch.finfo(values.dtype).tiny), right)
+
+
+def svd_triplets(matrix: Tensor) -> Triplets:
+    """All triplets by a decomposition, rounded to a share of the largest value and not of its square."""
+    left, values, right = torch.linalg.svd(matrix, full_matrices=False)
+    return Triplets(values, left, right.t())
 
 
 def thin_product(matrix: Tensor, columns: Tensor) -> Tensor:
@@ -142,6 +156,28 @@ def take_down_(matrix: Tensor, triplets: Triplets, limit: float) -> int:
         excess = triplets.values[:count] - limit
         matrix.sub_((triplets.left[:, :count] * excess) @ triplets.right[:, :count].t())
     return count
+
+
+def bring_down_(
+    matrix: Tensor, limit: float, find: Callable[[Tensor], Triplets], level: float | None = None
+) -> Triplets:
+    """Take down the values above `limit` among those that `find` finds, and anew after one that hid the others.
+
+    Args:
+        matrix: W [n, m], changed in place.
+        limit: see `take_down_`.
+        find: gives the largest triplets, all or some.
+        level: where the values lie that matter, `limit` by default.
+
+    Returns:
+        What was found last, before it was taken down.
+
+    """
+    while True:
+        top = find(matrix)
+        take_down_(matrix, top, limit)
+        if not top.values[0].item() > FAR * (limit if level is None else level):
+            return top
 
 
 def sketch(rows: int, columns: int, like: Tensor) -> Tensor:

@@ -17,9 +17,11 @@ step, P_t containing P_(t-1) and Q, and with them the bound is carried over,
 
 whatever was done to W inside P. When it has grown too large, or the directions too many, the directions near the limit
 are kept and r is proved anew by a Cholesky factor (`kernels.spectral.proved_norm`). When no certificate is to be had,
-all singular values are computed: whatever the optimiser does, the result is feasible.
+or a value is so far above the limit that rounding hides the others, all singular values are computed: whatever the
+optimiser does, the result is feasible. docs/stability.md says what rounding has to do with it.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -61,7 +63,7 @@ class BySubspace(Projector):
         self,
         limit: float,
         *,
-        tolerance: float = 4.5e-5,
+        tolerance: float = 3e-5,
         near: float = 0.8,
         widest: float = 0.12,
         fresh: tuple[int, float] = (16, 0.03),
@@ -84,9 +86,10 @@ class BySubspace(Projector):
             self._project_exactly(matrix)
             return
         drift = matrix - self.reference.matrix
-        if self.reference.bounds[0].item() + drift.norm().item() <= self.accepted:
+        moved = drift.norm().item()
+        if self.reference.bounds[0].item() + moved <= self.accepted:
             return
-        if not self._project_by_subspace(matrix, drift):
+        if moved == math.inf or not self._project_by_subspace(matrix, drift):
             self._project_exactly(matrix)
 
     def _project_by_subspace(self, matrix: Tensor, drift: Tensor) -> bool:
@@ -102,8 +105,10 @@ class BySubspace(Projector):
                 return False
             basis = spectral.extended(basis, new)
             found = spectral.ritz(matrix, basis)
-            proved = self._proves(found, tail)
-            if not tried and not (proved and basis.shape[1] <= self.widest * columns) and self._proves(found, self.renewed):
+            if not found.top.values[0].item() <= spectral.FAR * self.limit:
+                return False
+            proved, narrow = self._proves(found, tail), basis.shape[1] <= self.widest * columns
+            if not tried and not (proved and narrow) and self._proves(found, self.renewed):
                 few, tried = self._near(found.top.values), True
                 anew = spectral.proved_norm(_without(matrix, found.top, few), self.limit)
                 if self._proves(found, anew):
@@ -148,8 +153,7 @@ class BySubspace(Projector):
         self.reference = _reference(matrix, basis, min(norm, self.accepted), tail)
 
     def _project_exactly(self, matrix: Tensor) -> None:
-        top = spectral.exact_triplets(matrix)
-        spectral.take_down_(matrix, top, self.limit)
+        top = spectral.bring_down_(matrix, self.limit, spectral.exact_triplets)
         values = top.values.clamp(max=self.limit)
         self.computed = len(values)
         few = self._near(values)

@@ -69,8 +69,9 @@ class ByTruncation(Projector):
         self.bounds, self.previous = bounds, matrix.clone(memory_format=torch.contiguous_format)
 
     def _take_down_(self, matrix: Tensor, bounds: Tensor, start: Tensor | None) -> Tensor:
-        top = top_triplets(matrix, self.computed, start)
-        spectral.take_down_(matrix, top, self.limit)
+        top = spectral.bring_down_(
+            matrix, self.limit, lambda at: top_triplets(at, self.computed, start), max(self.limit, self.level)
+        )
         # A bound that was not reached stays valid; rounding in what was computed must not lower one unduly.
         known = top.values.clamp(max=self.limit) * spectral.ROUNDING
         return torch.cat([torch.minimum(known, bounds[: len(known)]), bounds[len(known) :]]).sort(descending=True)[0]
