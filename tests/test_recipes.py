@@ -34,6 +34,7 @@ WORDS = {
     "text8": 27,
     "japanese": 6_000,
     "shakespeare/characters": 65,
+    "shakespeare/rtrl": 65,
     "headlines": 6_000,
     "translation": 8_000,
     "parsing": 100,

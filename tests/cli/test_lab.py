@@ -40,7 +40,16 @@ def test_mistakes(tmp_path, capsys):
         (["--seeds", "0"], "--seeds is 0; it must be 1 or more"),
         (["--longest", "2"], "--longest is 2; it must be 16 or more"),
         (["--size", "512", "--rules", "rtrl"], "training.rule.max_gb"),
+        (["--span", "1"], "--span is 1; the task adding has spans from 2 to 100,000"),
+        (["--tasks", "mackey-glass", "--longest", "30000"], "--longest is 30000; the task mackey-glass has spans"),
+        (["--cells", " , "], "--cells names none; give some, separated by commas (`elman lab cells` shows them)"),
+        (["--lr", "nan"], "--lr is nan; it must be a number above 0"),
+        (["--budget", "nan"], "--budget is nan; it must be 0.1 or more"),
+        (["--tasks", "recall", "--cells", "echo-state", "--rules", "bptt+0.1"], "recurrent weights that learn"),
     ):
         assert main(["lab", "compare", *words, "--out", str(tmp_path / "new")]) == 2
         assert message in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
+    (tmp_path / "file").write_text("")
+    assert main(["lab", "compare", "--out", str(tmp_path / "file")]) == 2
+    assert "file cannot be a folder: File exists; give another place" in capsys.readouterr().err

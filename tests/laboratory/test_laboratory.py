@@ -10,14 +10,19 @@ import torch
 
 from elman.data.classic.book import TASKS
 from elman.data.classic.memory import RECALL
+from elman.data.windows import Batch
 from elman.errors import UserError
 from elman.laboratory.conduct import Chain, conduct, reach
 from elman.laboratory.flow import error_flow
 from elman.laboratory.lesson import LADDER, chains
 from elman.laboratory.networks import NETWORKS, build_network
+from elman.laboratory.readout import PENALTY, learner_of
 from elman.laboratory.rules import learning_rule
 from elman.laboratory.summary import summarise, table, to_builtins
 from elman.laboratory.trial import Outcome, Trial, error_of, run_trial
+from elman.learning.learner import WholeWindow
+from elman.learning.ridge import fit_ridge
+from elman.objective.loss import Objective
 from elman.output.gaussian import Gaussian
 from elman.report.laboratory import verdict, write_laboratory
 
@@ -146,3 +151,35 @@ def test_names_that_do_not_exist():
 def test_the_lesson_climbs_to_the_lstm():
     assert [rung.cell for rung in LADDER] == ["elman", "rung-forget", "rung-input", "lstm"]
     assert {chain.first.cell for chain in chains(1, 1.0, 32)} <= set(NETWORKS)
+
+
+def test_an_echo_state_network_reads_values_by_ridge_regression():
+    """Streamed over windows it is the closed form over all of them, and nothing else changes."""
+    task, draw = TASKS["mackey-glass"], np.random.default_rng(0)
+    model = build_network(task, "echo-state", 30).double()
+    learner, drawn = learner_of(model, "bptt"), model.core.weight_hh.clone()
+    states, targets = [], []
+    for _ in range(3):
+        inputs, wanted, mask, *_ = task.draw(draw, 4, 6).batch
+        batch = Batch(inputs.double(), wanted.double(), mask)
+        learner(model, Objective(), batch, learner.begin(model, 4))
+        heard, _ = model.core.run(batch.inputs, model.core.begin(4))
+        states.append(torch.cat([heard, torch.ones_like(heard[..., :1])], dim=-1)[mask])
+        targets.append(batch.targets[mask])
+    weights = fit_ridge(torch.cat(states), torch.cat(targets), PENALTY)
+    readout = model.output.choice.readout
+    found = torch.cat([readout.weight, readout.bias[:, None]], dim=1).t()
+    torch.testing.assert_close(torch.cat(states) @ found, torch.cat(states) @ weights, rtol=1e-5, atol=1e-6)
+    assert torch.equal(model.core.weight_hh, drawn)
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert isinstance(learner_of(build_network(RECALL, "echo-state", 30), "bptt"), WholeWindow)
+    assert isinstance(learner_of(build_network(task, "lstm", 4), "bptt"), WholeWindow)
+
+
+def test_spans_that_are_not_learnt_are_not_drawn_as_spans(tmp_path):
+    trial = Trial(task="mackey-glass", cell="elman", span=1)
+    learnt = msgspec.structs.replace(trial, cell="lstm")
+    results = {Chain(trial, 4): [outcome(trial, False)], Chain(learnt, 4): [outcome(learnt, True)]}
+    page = write_laboratory(tmp_path / "page.html", results, title="A comparison").read_text()
+    assert ">none</text>" in page
+    assert "Longest span learnt by elman: none, lstm: 1." in page

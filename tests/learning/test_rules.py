@@ -10,6 +10,7 @@ from elman.build import build_model
 from elman.data.windows import Batch
 from elman.encoders.lookup import Lookup
 from elman.errors import UserError
+from elman.learning import rtrl
 from elman.learning.forcing import forcing_probability, listen_to_itself
 from elman.learning.gradient_norm import GradientNorm, errors_back, preservation
 from elman.learning.learner import WholeWindow
@@ -54,10 +55,7 @@ def distance(found, wanted):
     return math.sqrt(sum((a - b).square().sum().item() for a, b in zip(found, wanted, strict=True))) / whole
 
 
-RECURRENT = {name: make for name, make in CORES.items() if "reservoir" not in name and name != "window-1"}
-
-
-@pytest.mark.parametrize("name", [*RECURRENT])
+@pytest.mark.parametrize("name", CORES)
 def test_rtrl_is_bptt(name):
     model, batch = model_of(CORES[name]()), window()
     wanted = gradients(WholeWindow(), model, batch)
@@ -70,6 +68,27 @@ def test_jordans_network_listens_to_an_output_layer_that_learns():
     wanted = gradients(WholeWindow(), model, batch)
     assert distance(gradients(RTRL(), model, batch), wanted) < 1e-10
     assert distance(gradients(Lookback(STEPS), model, batch), wanted) < 1e-10
+
+
+@pytest.mark.parametrize("together", [1, 400, 10**6])
+def test_rtrl_finds_the_parts_of_single_steps_together_or_one_by_one(together, monkeypatch):
+    monkeypatch.setattr(rtrl, "TOGETHER", together)
+    model, batch = model_of(stack("lstm", sizes=(4,))), window(7)
+    assert distance(gradients(RTRL(), model, batch), gradients(WholeWindow(), model, batch)) < 1e-10
+
+
+@pytest.mark.parametrize("name", ["reservoir", "window-1"])
+def test_rules_agree_where_no_error_passes_the_core(name):
+    model, batch = model_of(CORES[name]()), window()
+    wanted = gradients(WholeWindow(), model, batch)
+    for rule in (RTRL(), Lookback(1), Lookback(3)):
+        assert distance(gradients(rule, model, batch), wanted) < 1e-10
+    assert cost(model, 9).bytes == 0
+
+
+def test_the_regulariser_needs_recurrent_weights_that_learn():
+    with pytest.raises(UserError, match="acts on recurrent weights that learn, and this core has none"):
+        GradientNorm(WholeWindow(), 0.1).check(model_of(CORES["reservoir"]()), ROWS)
 
 
 def test_rtrl_goes_on_over_windows_where_bptt_is_cut():
@@ -195,4 +214,4 @@ def test_without_a_teacher_the_model_reads_what_it_said():
 
 
 def test_every_cell_is_covered():
-    assert set(CELLS) <= set(RECURRENT)
+    assert set(CELLS) <= set(CORES)

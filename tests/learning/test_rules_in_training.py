@@ -1,5 +1,6 @@
 """Recipes whose rule goes step by step: trained, interrupted and resumed like any other."""
 
+import json
 import os
 import signal
 
@@ -12,6 +13,7 @@ from elman.errors import UserError
 from elman.experiment import Experiment
 from elman.learning import checkpoint
 from elman.learning.watching import Outcome
+from elman.recipe_book import find
 
 RULES = {
     "rtrl": {"rule": {"kind": "rtrl"}},
@@ -69,3 +71,13 @@ def test_a_network_too_big_for_rtrl_leaves_nothing_behind(corpus, tmp_path):
     with pytest.raises(UserError, match=r"would need .* more than the 1e-06 GB of training\.rule\.max_gb"):
         Experiment(big, tmp_path / "run", data=corpus)
     assert not (tmp_path / "run").exists()
+
+
+def test_the_recipe_of_rtrl_learns_characters(corpus, tmp_path):
+    settings = ["training.batch_size=4", "training.log_every=20", "evaluation.streams=4"]
+    made = config.load_recipe(find("shakespeare/rtrl.toml"), settings)
+    assert made.training.rule == config.RTRL()
+    assert Experiment(made, tmp_path / "run", data=corpus).train() is Outcome.FINISHED
+    records = map(json.loads, (tmp_path / "run" / "metrics.jsonl").read_text().splitlines())
+    losses = [record["loss"] for record in records if record["kind"] == "train"]
+    assert losses[-1] < 0.8 * losses[0]

@@ -1,6 +1,7 @@
 """elman lab."""
 
 import argparse
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,10 @@ from elman.errors import UserError
 if TYPE_CHECKING:
     from elman.laboratory.conduct import Chain
     from elman.laboratory.trial import Trial
+
+
+_LISTED = {"tasks": "tasks", "cells": "cells", "rules": "cells"}
+"""The listing that shows what an option may name."""
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -101,14 +106,19 @@ def compare(args: argparse.Namespace) -> int:
 
     for name in ("span", "longest", "size", "columns"):
         options.at_least(1, f"--{name}", getattr(args, name))
-    if args.lr <= 0:
-        raise UserError(f"--lr is {args.lr:g}; it must be above 0")
+    if not 0 < args.lr < math.inf:
+        raise UserError(f"--lr is {args.lr:g}; it must be a number above 0")
     chains = []
-    for task in map(classic_task, _names(args.tasks)):
+    for task in map(classic_task, _names(args, "tasks")):
         span = args.span or task.span
         options.at_least(span, "--longest", args.longest)
-        for cell in _names(args.cells):
-            for rule in _names(args.rules):
+        for name, asked in (("span", span), ("longest", args.longest)):
+            if not task.least <= asked <= task.most:
+                raise UserError(
+                    f"--{name} is {asked}; the task {task.name} has spans from {task.least} to {task.most:,}"
+                )
+        for cell in _names(args, "cells"):
+            for rule in _names(args, "rules"):
                 trial = Trial(
                     task=task.name, cell=cell, rule=rule, span=span, size=args.size, budget=args.budget,
                     columns=args.columns, lr=args.lr,
@@ -119,12 +129,12 @@ def compare(args: argparse.Namespace) -> int:
 
 def lesson(args: argparse.Namespace) -> int:
     """Climb the ladder."""
-    from elman.laboratory.lesson import LADDER, chains
+    from elman.laboratory.lesson import LADDER, TASKS, chains
 
+    options.at_least(max(span for _, span in TASKS), "--longest", args.longest)
     if not args.json:
         for number, rung in enumerate(LADDER):
             print(f"rung {number}, {rung.cell}: {rung.equations}\n  {rung.lesson}\n")
-    options.at_least(32, "--longest", args.longest)
     text = [f"Rung {number}, {rung.cell}: {rung.equations}. {rung.lesson}" for number, rung in enumerate(LADDER)]
     return _conduct(args, chains(args.seeds, args.budget, args.longest), "From Elman's network to the LSTM", text)
 
@@ -138,6 +148,10 @@ def _conduct(args: argparse.Namespace, chains: "list[Chain]", title: str, text: 
         options.at_least(1, f"--{name}", getattr(args, name))
     options.at_least(0.1, "--budget", args.budget)
     _check(chains)
+    try:
+        args.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--out {args.out} cannot be a folder: {error.strerror}; give another place") from error
     results = conduct(chains, args.out, args.jobs, show.log().print)
     page = write_laboratory(args.out / "report.html", results, title=title, text=text or [])
     if args.json:
@@ -154,15 +168,19 @@ def _check(chains: "list[Chain]") -> None:
     """Raises UserError for what does not exist or fit together, before anything is run."""
     from elman.data.classic.book import classic_task
     from elman.laboratory.networks import build_network
-    from elman.laboratory.rules import learning_rule
+    from elman.laboratory.readout import learner_of
 
     for trial in {_seeded(chain.first, 0) for chain in chains}:
         model = build_network(classic_task(trial.task), trial.cell, trial.size)
-        learning_rule(trial.rule).check(model, trial.columns)
+        learner_of(model, trial.rule).check(model, trial.columns)
 
 
-def _names(text: str) -> list[str]:
-    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+def _names(args: argparse.Namespace, option: str) -> list[str]:
+    names = list(dict.fromkeys(name.strip() for name in getattr(args, option).split(",") if name.strip()))
+    if not names:
+        listing = f"elman lab {_LISTED[option]}"
+        raise UserError(f"--{option} names none; give some, separated by commas (`{listing}` shows them)")
+    return names
 
 
 def _seeded(trial: "Trial", seed: int) -> "Trial":

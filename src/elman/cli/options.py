@@ -86,8 +86,8 @@ def require_unknown(args: argparse.Namespace) -> None:
 
 
 def at_least(minimum: float, name: str, value: float | None) -> None:
-    """Raises UserError where a number is too small."""
-    if value is not None and value < minimum:
+    """Raises UserError where a number is too small, or none (nan)."""
+    if value is not None and not minimum <= value:
         raise UserError(f"{name} is {value:g}; it must be {minimum:g} or more")
 
 

@@ -4,7 +4,7 @@ import torch
 
 from elman.data.windows import Batch
 from elman.learning.gradient_norm import errors_back
-from elman.learning.steps import OneStep, flat
+from elman.learning.steps import OneStep, flat, learns
 from elman.model import LanguageModel
 from elman.objective.loss import Objective
 
@@ -17,8 +17,8 @@ def error_flow(model: LanguageModel, batch: Batch, farthest: int = FARTHEST) -> 
     h is the whole state. Sequences longer than `farthest` are read without a graph up to there.
 
     """
-    if not any(parameter.requires_grad for parameter in model.core.parameters()):
-        return []  # a reservoir: no error passes
+    if not learns(model.core):
+        return []
     steps = min(farthest, len(batch.inputs))
     state = model.begin(batch.inputs.shape[1])
     if steps < len(batch.inputs):

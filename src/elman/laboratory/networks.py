@@ -1,4 +1,4 @@
-"""The networks of the laboratory by name: one recurrent layer of a cell between a task's inputs and its answers."""
+"""The networks of the laboratory by name: a recurrent layer, or two, between a task's inputs and its answers."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -48,6 +48,14 @@ def _layer(cell: config.Cell) -> Callable[[int], config.Core]:
     return lambda size: config.Stack(sizes=(size,), cell=cell, biases=1)
 
 
+def _graves(size: int) -> config.Core:
+    return config.Stack(sizes=(size, size), cell=config.LSTM(peepholes=True), connections="graves", biases=1)
+
+
+def _melis(size: int) -> config.Core:
+    return config.Stack(sizes=(size, size), cell=config.LSTM(input_gate="capped"), connections="melis", biases=1)
+
+
 _IDENTITY = config.Initialisation(
     embedding=config.Normal(std=1.0), input=config.Normal(std=0.001), hidden=config.Identity(), bias=config.Zeros()
 )
@@ -61,10 +69,14 @@ NETWORKS: dict[str, Network] = {
     "lstm": Network("and an output gate: LSTM (Gers et al. 2000)", _layer(config.LSTM())),
     "lstm-1997": Network("LSTM without a forget gate", _layer(config.LSTM(forget_gate=False))),
     "lstm-peephole": Network("LSTM whose gates see the cell (Graves 2013)", _layer(config.LSTM(peepholes=True))),
+    "lstm-coupled": Network("LSTM with i = 1 - f (Greff et al. 2017)", _layer(config.LSTM(input_gate="coupled"))),
+    "lstm-capped": Network("LSTM with i at most 1 - f (Melis et al. 2018)", _layer(config.LSTM(input_gate="capped"))),
     "gru": Network("Cho et al. 2014, reset after the product", _layer(config.GRU())),
     "gru-before": Network("Cho et al. 2014, reset before the product", _layer(config.GRU(reset="before"))),
     "highway": Network("Zilly et al. 2017, depth 3", _layer(config.Highway(depth=3))),
     "mogrifier": Network("Melis et al. 2020, 5 rounds", _layer(config.Mogrifier())),
+    "graves": Network("Graves 2013: two layers, both joined to input and output, peepholes", _graves),
+    "melis": Network("Melis et al. 2018: two layers of capped LSTMs, added up", _melis),
     "echo-state": Network("Jaeger 2001: only the readout learns", lambda n: config.Reservoir(size=n)),
 }  # fmt: skip
 

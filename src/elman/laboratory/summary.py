@@ -17,6 +17,7 @@ class Row(msgspec.Struct, frozen=True):
 
     Attributes:
         task, cell, rule: by name.
+        first: the shortest span that was tried.
         spans: the longest learnt, for each seed.
         median: of them.
         steps: median of the learning steps at the shortest span, of seeds that learnt it; None: none did.
@@ -29,6 +30,7 @@ class Row(msgspec.Struct, frozen=True):
     task: str
     cell: str
     rule: str
+    first: int
     spans: list[int]
     median: float
     steps: float | None
@@ -54,6 +56,7 @@ def _row(task: str, cell: str, rule: str, chains: list[list[Outcome]]) -> Row:
         task=task,
         cell=cell,
         rule=rule,
+        first=first[0].trial.span,
         spans=spans,
         median=median(spans),
         steps=median(learnt) if learnt else None,

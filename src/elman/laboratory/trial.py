@@ -13,7 +13,7 @@ from elman.data.classic.book import classic_task
 from elman.data.classic.task import ClassicTask, Sample
 from elman.laboratory.flow import error_flow
 from elman.laboratory.networks import build_network
-from elman.laboratory.rules import learning_rule
+from elman.laboratory.readout import learner_of
 from elman.learning.optimisers import build_optimiser, clip_gradients
 from elman.model import LanguageModel
 from elman.objective.loss import Objective
@@ -93,10 +93,11 @@ def run_trial(trial: Trial) -> Outcome:
     """
     torch.set_num_threads(1)
     torch.manual_seed(trial.seed)
-    task, learner = classic_task(trial.task), learning_rule(trial.rule)
+    task = classic_task(trial.task)
     draw = np.random.default_rng([trial.seed, trial.span])
     checked = task.draw(np.random.default_rng([trial.seed, trial.span, 1]), CHECKED, trial.span)
     model, objective = build_network(task, trial.cell, trial.size), Objective()
+    learner = learner_of(model, trial.rule)
     learner.check(model, trial.columns)
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimiser = build_optimiser(config.Adam(lr=trial.lr), parameters, 0.0)

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from elman.cores.core import Trace
 from elman.data.windows import Batch
+from elman.errors import UserError
 from elman.learning.learner import Learner
-from elman.learning.steps import OneStep, add_gradients, flat, in_parallel
+from elman.learning.steps import OneStep, add_gradients, flat, in_parallel, learns
 from elman.model import LanguageModel
 from elman.objective.loss import Loss, Objective
 from elman.state import State, leaves, map_state
@@ -33,7 +34,12 @@ class GradientNorm(Learner):
         self.rule, self.weight = rule, weight
 
     def check(self, model: LanguageModel, batch: int) -> None:
-        """As the rule."""
+        """As the rule; raises UserError where the recurrent weights do not learn."""
+        if not learns(model.core):
+            raise UserError(
+                "training.penalties.gradient_norm acts on recurrent weights that learn, and this core has none, such as"
+                ' "reservoir"; set it to 0 or take another core'
+            )
         self.rule.check(model, batch)
 
     def begin(self, model: LanguageModel, batch: int) -> State:

@@ -38,6 +38,8 @@ class Lookback(Learner):
         back = [e.flatten(0, 1) for e, level in zip(errors, graph.levels, strict=True) if level.requires_grad]
         depth = min(self.steps, len(batch.inputs))
         for lag in range(depth):
+            if not any(output.requires_grad for output in outputs):
+                break  # a reservoir: no error passes it
             found = torch.autograd.grad(
                 outputs, [*parameters, *before], back, retain_graph=lag + 1 < depth, allow_unused=True
             )

@@ -8,6 +8,7 @@ and dL_t / dtheta is the gradient of one step plus (dL_t / dS_{t-1}) P_{t-1}. No
 weights may change at any step; held fixed, the gradients add up to those of BPTT without truncation.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -17,10 +18,13 @@ from torch.func import functional_call, jacrev, vmap
 from elman.data.windows import Batch
 from elman.errors import UserError
 from elman.learning.learner import Learner
-from elman.learning.steps import OneStep, add_gradients, error_at_levels, flat, walk
+from elman.learning.steps import OneStep, add_gradients, error_at_levels, flat, in_parallel, learns, walk
 from elman.model import LanguageModel
 from elman.objective.loss import Loss, Objective
-from elman.state import State, leaves, rebuild, select
+from elman.state import State, concatenate, leaves, rebuild, select
+
+TOGETHER = 2**21
+"""Numbers of the steps' own parts that are found at a time: 8 MB in float32."""
 
 
 class Cost(NamedTuple):
@@ -32,9 +36,13 @@ class Cost(NamedTuple):
 
 def cost(model: LanguageModel, batch: int) -> Cost:
     """The cost for `batch` sequences side by side: the influence, its successor and the step's own part."""
-    step = OneStep(model)
-    units, weights = flat(model.begin(1)).shape[1], sum(parameter.numel() for parameter in step.learnt)
+    units, weights = flat(model.begin(1)).shape[1], num_influential(model)
     return Cost(3 * batch * units * weights * next(model.parameters()).element_size(), batch * units * units * weights)
+
+
+def num_influential(model: LanguageModel) -> int:
+    """p: how many weights the states depend on; 0 where no error passes the core, as in a reservoir."""
+    return sum(parameter.numel() for parameter in OneStep(model).learnt) if learns(model.core) else 0
 
 
 class RTRL(Learner):
@@ -65,9 +73,8 @@ class RTRL(Learner):
     def begin(self, model: LanguageModel, batch: int) -> State:
         """The model's state, and the influence [B, n, p] of zeros."""
         state = model.begin(batch)
-        units = flat(state).shape[1]
-        weights = sum(parameter.numel() for parameter in OneStep(model).learnt)
-        return state, next(leaves(state)).new_zeros(batch, units, weights)
+        influence = next(leaves(state)).new_zeros(batch, flat(state).shape[1], num_influential(model))
+        return state, influence
 
     def model_state(self, state: State) -> State:
         """The first part."""
@@ -80,11 +87,13 @@ class RTRL(Learner):
         seen = walk(step, batch.inputs, before)
         loss, errors = error_at_levels(model, objective, batch, seen.levels)
         parameters = step.learnt
+        direct, to_states = _one_step_back(step, batch.inputs, seen.states, errors)
+        add_gradients(parameters, direct)
+        if not influence.numel():
+            return loss, (seen.last, influence)
         total = influence.new_zeros(influence.shape[2])
-        for t, (symbols, now) in enumerate(zip(batch.inputs, seen.states, strict=True)):
-            direct, to_state = _one_step_back(step, symbols, now, [error[t] for error in errors])
-            total += direct + torch.einsum("bn,bnp->p", to_state, influence)
-            jacobian, own = _jacobians(step, symbols, now)
+        for own, jacobian, to_state in _steps(step, batch.inputs, seen.states, to_states):
+            total += to_state.flatten() @ influence.flatten(0, 1)
             influence = torch.baddbmm(own, jacobian, influence)
         sizes = [parameter.numel() for parameter in parameters]
         parts = zip(total.split(sizes), parameters, strict=True)
@@ -92,16 +101,36 @@ class RTRL(Learner):
         return loss, (seen.last, influence)
 
 
-def _one_step_back(step: OneStep, symbols: Tensor, state: State, errors: list[Tensor]) -> tuple[Tensor, Tensor]:
-    """The gradient of the levels' errors, one step deep: with respect to the weights [p], and to the state [B, n]."""
-    tensors = [leaf.detach().requires_grad_() for leaf in leaves(state)]
-    levels, _ = step(symbols, rebuild(state, iter(tensors)))
-    kept = [(level, error) for level, error in zip(levels, errors, strict=True) if level.requires_grad]
-    sources = [*step.learnt, *tensors]
-    found = torch.autograd.grad([k[0] for k in kept], sources, [k[1] for k in kept], allow_unused=True)
-    filled = [torch.zeros_like(source) if g is None else g for source, g in zip(sources, found, strict=True)]
-    count = len(sources) - len(tensors)
-    return torch.cat([g.flatten() for g in filled[:count]]), torch.cat([g.flatten(1) for g in filled[count:]], dim=1)
+def _one_step_back(
+    step: OneStep, symbols: Tensor, states: list[State], errors: list[Tensor]
+) -> tuple[Sequence[Tensor], Tensor]:
+    """The gradient of the levels' errors, one step deep: with respect to the weights, and to the states [T, B, n]."""
+    graph = in_parallel(step, symbols, states)
+    pairs = [(level, e.flatten(0, 1)) for level, e in zip(graph.levels, errors, strict=True) if level.requires_grad]
+    sources = [*step.learnt, *leaves(graph.before)]
+    found: Sequence[Tensor] = [torch.zeros_like(source) for source in sources]
+    if pairs:
+        found = torch.autograd.grad(
+            [level for level, _ in pairs], sources, [error for _, error in pairs], materialize_grads=True
+        )
+    count = len(step.learnt)
+    return found[:count], flat(tuple(found[count:])).unflatten(0, symbols.shape[:2])
+
+
+def _steps(
+    step: OneStep, symbols: Tensor, states: list[State], to_states: Tensor
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """For each step its own dS_t / dtheta [B, n, p], dS_t / dS_{t-1} [B, n, n], and the error at its state [B, n].
+
+    Given the states, single steps do not depend on each other, and many small ones are found together.
+    """
+    units, weights = to_states.shape[2], sum(parameter.numel() for parameter in step.learnt)
+    together = max(1, TOGETHER // (symbols.shape[1] * units * weights))
+    for start in range(0, len(symbols), together):
+        group = slice(start, start + together)
+        of_state, own = _jacobians(step, symbols[group].flatten(0, 1), concatenate(states[group]))
+        shape = (-1, symbols.shape[1])
+        yield from zip(own.unflatten(0, shape), of_state.unflatten(0, shape), to_states[group], strict=True)
 
 
 def _jacobians(step: OneStep, symbols: Tensor, state: State) -> tuple[Tensor, Tensor]:

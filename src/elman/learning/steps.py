@@ -44,6 +44,11 @@ class OneStep(nn.Module):
         return [parameter for parameter in self.parameters() if parameter.requires_grad]
 
 
+def learns(core: nn.Module) -> bool:
+    """Whether it has weights that learn; no error passes through one that has none, a reservoir."""
+    return any(parameter.requires_grad for parameter in core.parameters())
+
+
 class Walk(NamedTuple):
     """What a model did over a window, without a graph.
 

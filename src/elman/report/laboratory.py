@@ -6,6 +6,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from elman.data.classic.book import classic_task
 from elman.laboratory.conduct import reach
 from elman.laboratory.summary import Results, Row, summarise, table
 from elman.laboratory.trial import Outcome
@@ -32,7 +33,10 @@ def write_laboratory(out: Path, results: Results, *, title: str, text: Sequence[
         Section("The span at which each still learns", tables=[Table("", header, body)], figures=_spans(rows, tasks)),
         Section(
             "Learning",
-            ["The error at the shortest span of each task, by steps; a line for each seed."],
+            [
+                "The error at the shortest span of each task, by steps; a line for each seed. Below the dotted line it"
+                " counts as learnt; smaller errors than 0.0001 are drawn as that."
+            ],
             legend,
             [_learning(task, results, names) for task in tasks],
         ),
@@ -66,6 +70,10 @@ def _name(cell: str, rule: str) -> str:
     return cell if rule == "bptt" else f"{cell}, {rule}"
 
 
+def _span(span: float) -> str:
+    return f"{span:g}" if span else "none"
+
+
 def _chains(task: str, results: Results) -> list[tuple[str, int, list[Outcome]]]:
     """(name, seed, outcomes) of the chains of a task."""
     chains = ((chain.first, outcomes) for chain, outcomes in results.items())
@@ -78,14 +86,19 @@ def _spans(rows: Sequence[Row], tasks: Sequence[str]) -> list[Figure]:
 
 def _bars(task: str, rows: Sequence[Row]) -> Markup:
     figure, axes = canvas("wide")
+    first, longest = min(row.first for row in rows), max(span for row in rows for span in row.spans)
+    none = first / 2  # one doubling below the shortest that was tried
     for place, row in enumerate(rows):
-        axes.plot([place] * len(row.spans), [max(span, 1) for span in row.spans], "o", color=SERIES[0], alpha=0.6)
-        axes.plot([place - 0.3, place + 0.3], [max(row.median, 1)] * 2, color=SERIES[1], linewidth=2)
+        axes.plot([place] * len(row.spans), [span or none for span in row.spans], "o", color=SERIES[0], alpha=0.6)
+        axes.plot([place - 0.3, place + 0.3], [row.median or none] * 2, color=SERIES[1], linewidth=2)
     axes.set_yscale("log", base=2)
     style(axes)
+    spans = [first * 2**doubling for doubling in range(1 + max(0, math.ceil(math.log2(max(longest, 1) / first))))]
+    axes.set_yticks([none, *spans], ["none", *map(str, spans)])
+    axes.set_ylim(none / 1.2, spans[-1] * 1.2)
     axes.set_xticks(range(len(rows)), [_name(row.cell, row.rule) for row in rows], rotation=30, ha="right")
     axes.set_ylabel("span learnt", color=MUTED, fontsize=9.5)
-    told = ", ".join(f"{_name(row.cell, row.rule)} {row.median:g}" for row in rows)
+    told = ", ".join(f"{_name(row.cell, row.rule)} {_span(row.median)}" for row in rows)
     return svg(figure, f"spans-{task}", f"Span learnt, {task}", told)
 
 
@@ -96,7 +109,8 @@ def _learning(task: str, results: Results, names: Sequence[str]) -> Figure:
         x, y = [float(step) for step, _ in points], [max(error, 1e-4) for _, error in points]
         lines.append((x, y, names.index(name)))
     span = min(outcomes[0].trial.span for _, _, outcomes in _chains(task, results))
-    return Figure(f"{task}, span {span}", _drawn(f"learning-{task}", f"Error by step, {task}", "steps", lines))
+    drawing = _drawn(f"learning-{task}", f"Error by step, {task}", "steps", lines, classic_task(task).solved)
+    return Figure(f"{task}, span {span}", drawing)
 
 
 def _flows(task: str, results: Results, names: Sequence[str]) -> list[Figure]:
@@ -112,13 +126,15 @@ def _flows(task: str, results: Results, names: Sequence[str]) -> list[Figure]:
                 y = [max(value / flow[0], 1e-12) for value in flow if math.isfinite(value)]
                 lines.append(([float(k) for k in range(len(y))], y, names.index(name)))
         drawing = _drawn(f"flow-{task}-{pick}", f"Error by distance, {task}, {when}", "steps back, k", lines)
-        farthest = ", ".join(f"{name} to span {reach(outcomes)}" for name, _, outcomes in chains)
-        figures.append(Figure(f"{task}, {when}", drawing, f"Learnt: {farthest}." if pick else ""))
+        farthest = ", ".join(f"{name}: {_span(reach(outcomes))}" for name, _, outcomes in chains)
+        figures.append(Figure(f"{task}, {when}", drawing, f"Longest span learnt by {farthest}." if pick else ""))
     return figures
 
 
-def _drawn(name: str, title: str, across: str, lines: Sequence[Line]) -> Markup:
+def _drawn(name: str, title: str, across: str, lines: Sequence[Line], wanted: float | None = None) -> Markup:
     figure, axes = canvas("wide")
+    if wanted is not None:
+        axes.axhline(wanted, color=MUTED, linewidth=1.0, linestyle=":")
     for x, y, series in lines:
         axes.plot(x, y, color=SERIES[series % len(SERIES)], linewidth=1.4, alpha=0.85)
     axes.set_yscale("log")

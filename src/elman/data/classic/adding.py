@@ -35,4 +35,5 @@ ADDING = ClassicTask(
     0.01,
     "0.167, saying 1",
     16,
+    least=2,
 )

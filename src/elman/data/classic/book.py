@@ -3,7 +3,7 @@
 from elman.data.classic.adding import ADDING
 from elman.data.classic.grammars import COUNTING_2, COUNTING_3, EMBEDDED_REBER, REBER
 from elman.data.classic.mackey_glass import MACKEY_GLASS
-from elman.data.classic.memory import COPYING, RECALL, XOR
+from elman.data.classic.memory import COPYING, LONG_COPYING, RECALL, XOR
 from elman.data.classic.plans import FORCED_GENERATION, GENERATION
 from elman.data.classic.task import ClassicTask
 from elman.errors import UserError
@@ -14,6 +14,7 @@ TASKS: dict[str, ClassicTask] = {
         XOR,
         ADDING,
         COPYING,
+        LONG_COPYING,
         RECALL,
         REBER,
         EMBEDDED_REBER,

@@ -72,4 +72,5 @@ MACKEY_GLASS = ClassicTask(
     0.0005,
     "0.05, the variance",
     1,
+    most=LENGTH - WINDOW - 1,
 )

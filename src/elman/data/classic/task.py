@@ -40,7 +40,8 @@ class ClassicTask(NamedTuple):
         draw: makes sequences.
         solved: the error below which it counts as learnt: mean square, or share of judged positions that are wrong.
         chance: the error of the best guess without memory, in words.
-        span: the shortest span that is tried.
+        span: the shortest span that is tried, unless another is asked for.
+        least, most: the spans that there are.
 
     """
 
@@ -54,6 +55,8 @@ class ClassicTask(NamedTuple):
     solved: float
     chance: str
     span: int
+    least: int = 1
+    most: int = 100_000
 
 
 def determined(inputs: np.ndarray, targets: np.ndarray, judged: np.ndarray, symbols: int) -> Sample:
