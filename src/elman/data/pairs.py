@@ -12,8 +12,9 @@ from torch import Tensor
 
 from elman.data.buckets import by_length, shuffled
 from elman.data.pair_files import RawPair, cut, find_files, read_pairs
-from elman.data.pair_options import PairOptions
-from elman.data.pair_symbols import PairSymbols, source_tokens, target_tokens
+from elman.data.pair_options import PairOptions, identity
+from elman.data.pair_symbols import PairSymbols
+from elman.data.pair_tokenisers import PairTokenisers, learn_tokenisers
 from elman.data.sequences import Sequences
 from elman.data.vocabulary import UNK, Vocabulary
 from elman.errors import UserError
@@ -131,7 +132,7 @@ class PairCorpus:
     @property
     def digest(self) -> str:
         """SHA-256 over the vocabularies, the files and the options."""
-        parts = [self.symbols.digest, msgspec.json.encode(self.options, order="sorted").decode()]
+        parts = [self.symbols.digest, identity(self.options)]
         return hashlib.sha256("\n".join([*parts, *map(" ".join, self.sha256.items())]).encode()).hexdigest()
 
     def describe(self) -> dict[str, Any]:
@@ -167,11 +168,10 @@ def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols
     empty = {name: part.empty for name, part in read.items()}
     if "all" in raw:
         raw, empty = cut(raw["all"], options, str(source)), {"train": empty["all"]}
-    raw["train"], too_long = _short_enough(raw["train"], options, str(source))
+    tokenisers = learn_tokenisers(raw["train"], options) if symbols is None else symbols.tokenisers
+    raw["train"], too_long = _short_enough(raw["train"], tokenisers, options, str(source))
     if symbols is None:
-        sources = (source_tokens(pair.source, options) for pair in raw["train"])
-        targets = (target_tokens(pair.target, options) for pair in raw["train"])
-        symbols = PairSymbols.counted(sources, targets, options, str(source))
+        symbols = PairSymbols.counted(raw["train"], tokenisers, options, str(source))
     splits = {name: _encode(name, pairs, symbols) for name, pairs in raw.items()}
     for name, pairs in splits.items():
         pairs.facts.update(empty=empty.get(name, 0), too_long=too_long if name == "train" else 0)
@@ -196,13 +196,15 @@ def _pad(sequences: list[Tensor]) -> tuple[Tensor, Tensor]:
     return torch.nn.utils.rnn.pad_sequence(sequences), mask
 
 
-def _short_enough(pairs: list[RawPair], options: PairOptions, name: str) -> tuple[list[RawPair], int]:
+def _short_enough(
+    pairs: list[RawPair], tokenisers: PairTokenisers, options: PairOptions, name: str
+) -> tuple[list[RawPair], int]:
     """Training pairs within the limits, and how many are not."""
     kept = [
         pair
         for pair in pairs
-        if len(source_tokens(pair.source, options)) <= options.max_source
-        and len(target_tokens(pair.target, options)) <= options.max_target
+        if len(tokenisers.source_words(pair.source)) <= options.max_source
+        and len(tokenisers.target_words(pair.target)) <= options.max_target
     ]
     if not kept:
         raise UserError(
