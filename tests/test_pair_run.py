@@ -221,6 +221,26 @@ def test_generate_writes_heat_maps_beside_the_targets(trained, tmp_path, capsys)
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.parametrize(
+    "output",
+    [
+        'activation = "sigsoftmax"',
+        'contexts = { kind = "mixture", heads = { 2 = 2 }, size = 16 }',
+        'contexts = { kind = "mixture", heads = { 2 = 2 }, size = 16 }\nactivation = "sigsoftmax"',
+        'contexts = { kind = "mixture", heads = { 0 = 1, 1 = 2, 2 = 2 }, size = 16 }',
+        'choice = { kind = "adaptive", cutoffs = [3, 6] }',
+        'choice = { kind = "tree" }',
+    ],
+    ids=["sigsoftmax", "mos", "moss", "doc", "adaptive", "tree"],
+)
+def test_any_output_by_its_recipe(pairs, tmp_path, output):
+    """Over the attention layer, the layer below and the vectors: probabilities near uniform before training."""
+    begun, after = RECIPE.split("[model.output]")
+    (tmp_path / "toy.toml").write_text(f"{begun}[model.output]\n{output}\n[training]{after.split('[training]')[1]}")
+    experiment = Experiment(config.load_recipe(tmp_path / "toy.toml"), tmp_path / "run", data=pairs)
+    assert experiment.task.validate(experiment.model) == pytest.approx(np.log(len(experiment.task.inputs)), rel=0.5)
+
+
 def test_subwords_from_training_to_targets(pairs, tmp_path, capsys):
     """The output is the text that pieces spell, and what is generated again is the same."""
     pytest.importorskip("sentencepiece")

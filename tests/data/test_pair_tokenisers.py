@@ -15,9 +15,7 @@ from elman.evaluation.transduction_baselines import baseline, references
 SOURCES = [f"le chat noir dort sur {number} lits rouges" for number in range(40)]
 TARGETS = [f"The black cat sleeps  on {number} red beds" for number in range(40)]
 HELD = ("le chat ÿ", "The cat\u2009ÿ 猫")
-SUBWORDS = PairOptions(
-    tokenisation="subwords", subwords=SubwordOptions(size=320), split="last", valid=1, test=1
-)
+SUBWORDS = PairOptions(tokenisation="subwords", subwords=SubwordOptions(size=320), split="last", valid=1, test=1)
 
 
 def corpus_of(folder, options=SUBWORDS):

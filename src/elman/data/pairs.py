@@ -3,14 +3,13 @@
 import dataclasses
 import hashlib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
-import torch
-from torch import Tensor
 
 from elman.data.buckets import by_length, shuffled
+from elman.data.pair_batches import PairBatch, gather
 from elman.data.pair_files import RawPair, cut, find_files, read_pairs
 from elman.data.pair_options import PairOptions, identity
 from elman.data.pair_symbols import PairSymbols
@@ -20,32 +19,7 @@ from elman.data.vocabulary import UNK, Vocabulary
 from elman.errors import UserError
 from elman.files import sha256_file
 
-__all__ = ["PairBatch", "PairCorpus", "PairOptions", "Pairs", "gather", "open_pairs"]
-
-
-class PairBatch(NamedTuple):
-    """Pairs side by side.
-
-    Attributes:
-        source: ids of the source vocabulary, padded at the end with 0, int64 [S, B].
-        source_mask: which of them are symbols, bool [S, B].
-        inputs: the target with the start symbol first, int64 [T, B].
-        targets: the target with the end symbol last, int64 [T, B].
-        mask: which targets count, bool [T, B].
-        indices: the places of the pairs in their split, int64 [B].
-
-    """
-
-    source: Tensor
-    source_mask: Tensor
-    inputs: Tensor
-    targets: Tensor
-    mask: Tensor
-    indices: Tensor
-
-    def to(self, device: torch.device) -> "PairBatch":
-        """The same pairs on another device."""
-        return PairBatch(*(part.to(device, non_blocking=True) for part in self))
+__all__ = ["PairCorpus", "PairOptions", "Pairs", "open_pairs"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,22 +152,6 @@ def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols
     digests = {file.name: sha256_file(file) for paths in files.values() for file in paths}
     name = path.resolve().name.removesuffix(".tsv")
     return PairCorpus(name, str(source), options, symbols, splits, digests)
-
-
-def gather(sources: list[Tensor], targets: list[Tensor], indices: list[int], symbols: PairSymbols) -> PairBatch:
-    """Sources and targets (without start and end symbols) side by side."""
-    end = torch.tensor([symbols.target.eos])
-    read = [source.flip(0) for source in sources] if symbols.options.reverse_source else sources
-    source, source_mask = _pad(read)
-    inputs, mask = _pad([torch.cat([end, target]) for target in targets])
-    written, _ = _pad([torch.cat([target, end]) for target in targets])
-    return PairBatch(source, source_mask, inputs, written, mask, torch.tensor(indices))
-
-
-def _pad(sequences: list[Tensor]) -> tuple[Tensor, Tensor]:
-    lengths = torch.tensor([len(sequence) for sequence in sequences])
-    mask = torch.arange(int(lengths.max())).unsqueeze(1) < lengths
-    return torch.nn.utils.rnn.pad_sequence(sequences), mask
 
 
 def _short_enough(
