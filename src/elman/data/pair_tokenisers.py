@@ -97,7 +97,7 @@ def learn_tokenisers(pairs: Sequence[RawPair], options: PairOptions) -> PairToke
 
 
 def _train(lines: Sequence[str], options: PairOptions) -> Subwords:
-    read = (line.lower() for line in lines) if options.lowercase else lines
+    read: Iterable[str] = (line.lower() for line in lines) if options.lowercase else lines
     return units.train(read, options.subwords, "data.pairs.subwords")
 
 
