@@ -11,12 +11,13 @@ import toy
 from elman import config
 from elman.cli import main
 from elman.data.midi import read_midi, write_midi
-from elman.data.pitches import MusicOptions
+from elman.data.pitches import MusicOptions, Pitches
 from elman.experiment import Experiment
 from elman.learning import checkpoint
 from elman.learning.watching import Outcome
 from elman.music import MusicRun, open_run
 from elman.run import load
+from scores import note, save
 from test_bad_input import complaint
 from test_experiment import StopAt, metrics
 
@@ -199,6 +200,49 @@ def test_each_kind_of_run_says_what_it_is(trained, capsys, tmp_path, data):
     assert isinstance(open_run(tmp_path / "words"), type(load(tmp_path / "words")))
     with pytest.raises(Exception, match="is a run on text; here a run on music is needed"):
         MusicRun(tmp_path / "words")
+
+
+def midi_folder(folder):
+    for split, count in (("train", 12), ("valid", 2), ("test", 2)):
+        (folder / split).mkdir(parents=True)
+        for seed in range(count):
+            roll = Pitches(93).reform(rolls(1, seed)[0], Pitches(88), "toy")
+            write_midi(folder / split / f"{seed}.mid", roll, OPTIONS)
+    return str(folder)
+
+
+def chorales(package, monkeypatch):
+    (package / "music21" / "corpus" / "bach").mkdir(parents=True)
+    (package / "music21" / "__init__.py").touch()
+    for number in range(20):
+        notes = "".join(note(step, 4, 1) + note("C", 3, 1, "<chord/>") for step in "CDEFGAB"[number % 7 :])
+        save(package / "music21" / "corpus" / "bach" / f"{number:02}.mxl", f"<measure>{notes}</measure>")
+    monkeypatch.syspath_prepend(package)
+    monkeypatch.setenv("ELMAN_CACHE", str(package / "cache"))
+    return "bach-chorales"
+
+
+@pytest.mark.parametrize("kind", ["midi", "chorales"])
+def test_trains_on_midi_files_and_on_chorales(kind, tmp_path, monkeypatch, capsys):
+    source = midi_folder(tmp_path / "tunes") if kind == "midi" else chorales(tmp_path / "site", monkeypatch)
+    file, out = tmp_path / "recipe.toml", tmp_path / "run"
+    file.write_text(config.dump_recipe(recipe(epochs=5)))
+    assert main(["train", str(file), "--data", source, "--out", str(out)]) == 0
+    assert checkpoint.load(out / "checkpoint.safetensors")[1]["progress"]["step"] >= 20
+    assert (out / "report.html").read_text().count('class="roll"') == 2
+    assert main(["generate", str(out), "--out", str(tmp_path / "tune.mid"), "--steps", "30"]) == 0
+    assert len(read_midi(tmp_path / "tune.mid", OPTIONS)) == 30
+    capsys.readouterr()
+
+
+def test_stability_and_dynamics_of_a_run_on_music(trained, tmp_path, capsys):
+    assert main(["analyze", "stability", str(trained), "--streams", "1", "--json"]) == 0
+    assert [line["tier"] for line in json.loads(capsys.readouterr().out)["certificates"]] == [0, 1, 2, 3]
+    assert "give longer --data" in complaint(capsys, "analyze", "stability", trained, "--streams", "9")
+    page = tmp_path / "dynamics.html"
+    assert main(["analyze", "dynamics", str(trained), "--trials", "3", "--steps", "20", "--out", str(page)]) == 0
+    assert "Norm of the state after one random input" in page.read_text()
+    capsys.readouterr()
 
 
 def damaged(**changes):

@@ -81,6 +81,9 @@ class MusicRun:
 
 def open_run(path: Path | str, device: torch.device | str = "cpu") -> Run | MusicRun | PairRun:
     """Open a run folder, of text, of music or of pairs."""
-    if recipe_of(Path(path)).of_pairs:
-        return PairRun(path, device)
+    return PairRun(path, device) if recipe_of(Path(path)).of_pairs else open_stream_run(path, device)
+
+
+def open_stream_run(path: Path | str, device: torch.device | str = "cpu") -> Run | MusicRun:
+    """Open a run folder of text or of music, whose model reads one stream; raises UserError for one of pairs."""
     return MusicRun(path, device) if recipe_of(Path(path)).of_music else Run(path, device)

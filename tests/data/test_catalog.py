@@ -8,15 +8,19 @@ import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import pytest
 
-from elman.data import catalog, known, unpack
+from elman.data import catalog, unpack
 from elman.data.builtin import cut_works
 from elman.data.corpus import TextOptions, open_corpus
 from elman.data.download import download
 from elman.data.pianoroll import convert_pickle
+from elman.data.pitches import MusicOptions
+from elman.data.rolls import open_music
+from elman.data.sources import SPLITS
 from elman.errors import UserError
 from elman.files import sha256_file
 
@@ -259,6 +263,18 @@ def test_nottingham(server, cache, protocol):
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [("jsb-chorales", "JSB Chorales"), ("musedata", "MuseData"), ("piano-midi", "Piano-midi.de")],
+)
+def test_the_other_sets_of_piano_rolls(name, file, server, cache):
+    (server.folder / f"{file}.pickle").write_bytes(pickle.dumps({split: [[[60]]] for split in SPLITS}))
+    catalog.prepare(name, base_url=server.url)
+    music = open_music(name, MusicOptions())
+    assert [len(music.split(split).frames) for split in SPLITS] == [1, 1, 1]
+    assert all(url.endswith(quote(f"{file}.pickle")) for url in catalog.info(name).downloads[0].urls)
+
+
 class Evil:
     def __reduce__(self):
         return print, ("this must never run",)
@@ -319,6 +335,6 @@ def test_pydoc_topics():
 
 def test_the_list():
     names = [entry.name for entry in catalog.list_corpora()]
-    assert len(set(names)) == len(names) == len(known.KNOWN)
+    assert len(set(names)) == len(names) == len(catalog.KNOWN)
     assert catalog.info("ptb").published["vocabulary"] == 10_000
     assert message(catalog.info, "pbt") == f"no known corpus is called 'pbt'; there are {', '.join(names)}"

@@ -1,7 +1,5 @@
 """Chorales out of an installed package's MusicXML."""
 
-import zipfile
-
 import numpy as np
 import pytest
 
@@ -9,15 +7,7 @@ from elman.data.chorales import read_musicxml
 from elman.data.pitches import MusicOptions
 from elman.data.rolls import open_music
 from elman.errors import UserError
-
-CONTAINER = '<container><rootfiles><rootfile full-path="score.xml"/></rootfiles></container>'
-
-
-def note(step, octave, duration, *more, alter=None):
-    altered = "" if alter is None else f"<alter>{alter}</alter>"
-    pitch = f"<pitch><step>{step}</step>{altered}<octave>{octave}</octave></pitch>"
-    return f"<note>{''.join(more)}{pitch}<duration>{duration}</duration></note>"
-
+from scores import CONTAINER, note, save
 
 FIRST = "".join([
     "<attributes><divisions>4</divisions></attributes>",
@@ -32,12 +22,10 @@ SECOND = "".join([
 MEASURES = (f"<measure>{FIRST}</measure>", f"<measure>{SECOND}</measure>")
 
 
-def save(path, *parts, container=CONTAINER):
-    score = "".join(f"<part>{measures}</part>" for measures in parts)
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("META-INF/container.xml", container)
-        archive.writestr("score.xml", f"<score-partwise>{score}</score-partwise>")
-    return path
+def torn(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2 - 100 : len(data) // 2] = bytes(100)
+    return bytes(data)
 
 
 def pitches(roll):
@@ -79,6 +67,8 @@ def test_complaints(package):
         lambda: save(bad, container="<container/>"),
         lambda: save(bad, f"<measure>{note('H', 4, 1)}</measure>"),
         lambda: save(bad, f"<measure>{note('C', 4, 'long')}</measure>"),
+        lambda: save(bad, f"<measure><backup><duration>1</duration></backup>{note('C', 4, 1)}</measure>"),
+        lambda: bad.write_bytes(torn(save(bad, f"<measure>{note('C', 4, 1) * 50}</measure>", packed=True))),
     ):
         write()
         with pytest.raises(UserError, match=r"a\.mxl: not a readable MusicXML score"):

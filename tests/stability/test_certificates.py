@@ -1,6 +1,7 @@
 """Certificates are sound: of thousands of random systems that hold one, none is unstable."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ import torch
 import small
 from elman.cores.stack import Layer, Stack
 from elman.stability import fixed_point, incremental
-from elman.stability.lyapunov import largest_exponent
+from elman.stability.lyapunov import advance, largest_exponent
 from elman.stability.origin import origin
 from elman.stability.parts import gates_of, slope_of
 
@@ -16,8 +17,8 @@ KINDS = ("elman-tanh", "gru-before", "gru-after", "lstm")
 SIZE, INPUTS, WORDS = 5, 3, 7
 
 
-def random_layer(name, scale, bias=1.0, biases=2):
-    layer = Layer(small.CELLS[name], INPUTS, SIZE, biases=biases)
+def random_layer(name, scale, bias=1.0, biases=2, inputs=INPUTS):
+    layer = Layer(small.CELLS[name], inputs, SIZE, biases=biases)
     small.randomise(layer, scale)
     with torch.no_grad():
         for vector in (layer.bias_ih, layer.bias_hh):
@@ -122,6 +123,16 @@ def test_the_exact_range_is_exact_and_within_the_box():
     assert (box.high >= reach.high).all()
 
 
+def test_the_range_over_frames_is_that_over_every_set_of_notes():
+    torch.manual_seed(4)
+    layer = random_layer("gru-after", 0.5)
+    silence, notes = torch.randn(INPUTS, dtype=torch.float64), torch.randn(4, INPUTS, dtype=torch.float64)
+    frames = silence + torch.cartesian_prod(*[torch.tensor([0.0, 1.0], dtype=torch.float64)] * 4) @ notes
+    found = incremental.frames_range(silence, notes, layer.weight_ih, layer.bias_ih)
+    for one, other in zip(found, incremental.exact_range(frames, layer.weight_ih, layer.bias_ih), strict=True):
+        torch.testing.assert_close(one, other)
+
+
 @pytest.mark.parametrize("name", ["elman-tanh", "elman-sigmoid", "gru-before", "gru-after"])
 def test_tier_2_bounds_every_step(name):
     """No pair of states moves apart by more than the rate, whatever the word: on 1000 random layers."""
@@ -162,6 +173,32 @@ def test_tier_2_of_an_lstm_brings_any_two_states_together():
             distance.append(max((p - q).abs().max().item() for p, q in zip(a, b, strict=True)))
         assert distance[-1] <= 4 * distance[0] * found.rate.item() ** 79 + 1e-12
     assert certified > 100
+
+
+@pytest.mark.parametrize("name", ["gru-before", "gru-after", "lstm"])
+def test_tier_2_of_a_stack_brings_the_states_of_all_its_layers_together(name):
+    """A cascade: the upper layer is certified for all that the lower one can show."""
+    torch.manual_seed(9)
+    certified = 0
+    for _ in range(8):
+        lower, upper = random_layer(name, 0.1, bias=0.3), random_layer(name, 0.1, bias=0.3, inputs=SIZE)
+        words = torch.randn(WORDS, INPUTS, dtype=torch.float64)
+        found = incremental.incremental(Stack([lower, upper]), partial(incremental.exact_range, words))
+        if max(line.value for line in found) >= 0.9:
+            continue
+        certified += 1
+        steps = [(fixed_point.double_weights(layer), layer.cell.step) for layer in (lower, upper)]
+        a, b = (
+            tuple(tuple(2 * torch.rand(lower.cell.slots, 8, SIZE, dtype=torch.float64) - 1) for _ in range(2))
+            for _ in range(2)
+        )
+        for _ in range(250):
+            x = words[torch.randint(WORDS, (8,))]
+            a, b = advance(steps, x, a), advance(steps, x, b)
+        assert all(
+            (p - q).abs().max() < 1e-6 for one, other in zip(a, b, strict=True) for p, q in zip(one, other, strict=True)
+        )
+    assert certified > 1
 
 
 def test_the_exponent_of_a_linear_system_is_known():

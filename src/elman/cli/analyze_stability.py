@@ -1,11 +1,14 @@
 """elman analyze stability."""
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from elman.cli import options, show
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+    import torch
+
     from elman.stability.certificate import Certificate
 
 
@@ -18,7 +21,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         " largest Lyapunov exponent on a text. Each says what it proves and what it does not (docs/stability.md).",
     )
     options.add_run(parser)
-    parser.add_argument("--data", metavar="TEXT", help="text for tier 3 (default: that of the run)")
+    parser.add_argument("--data", metavar="DATA", help="text or music for tier 3 (default: that of the run)")
     parser.add_argument("--split", default="valid", metavar="S", help="train, valid or test (default: valid)")
     parser.add_argument("--steps", type=int, default=300, metavar="N", help="steps of tier 3; 0: none (default: 300)")
     parser.add_argument("--streams", type=int, default=8, metavar="N", help="columns read side by side (default: 8)")
@@ -30,28 +33,20 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 def run(args: argparse.Namespace) -> int:
     """Certify and print."""
     import msgspec
-    import torch
 
-    from elman.errors import UserError
-    from elman.evaluation.stability import certify
-    from elman.run import load
+    from elman.evaluation.stability import certify, certify_music
+    from elman.music import MusicRun, open_stream_run
 
     device = options.use_machine(args)
     options.at_least(0, "--steps", args.steps)
     options.at_least(1, "--streams", args.streams)
-    loaded = load(args.folder, device)
-    text = None
-    if args.steps:
-        tokens = loaded.corpus(args.data).split(args.split).tokens[: args.steps * args.streams]
-        length = len(tokens) // args.streams
-        if length < 60:
-            raise UserError(
-                f"tier 3 has {length} steps in {args.streams} streams and needs 60 or more: give a longer text, fewer"
-                " --streams, or --steps 0 to leave it out"
-            )
-        text = torch.as_tensor(tokens[: length * args.streams].astype("int64"), device=device)
-        text = text.view(args.streams, length).t()
-    found = certify(loaded.model, len(loaded.vocabulary), text)
+    loaded = open_stream_run(args.folder, device)
+    if isinstance(loaded, MusicRun):
+        frames = loaded.music(args.data).split(args.split).frames if args.steps else None
+        found = certify_music(loaded.model, len(loaded.inputs), _side_by_side(frames, args, device))
+    else:
+        tokens = loaded.corpus(args.data).split(args.split).tokens if args.steps else None
+        found = certify(loaded.model, len(loaded.vocabulary), _side_by_side(tokens, args, device))
     if args.json:
         lines = [{**msgspec.to_builtins(line), "holds": line.holds} for line in found]
         show.print_json({"run": str(args.folder), "certificates": lines})
@@ -66,6 +61,26 @@ def run(args: argparse.Namespace) -> int:
         print(f"tier {tier} where it holds: {line.proves}.")
         print(f"  not proved: {line.does_not}.")
     return 0
+
+
+def _side_by_side(
+    symbols: "npt.NDArray[Any] | None", args: argparse.Namespace, device: "torch.device"
+) -> "torch.Tensor | None":
+    """The first symbols [T, B, ...] for tier 3, or None; raises UserError where they are too few."""
+    import torch
+
+    from elman.errors import UserError
+
+    if symbols is None:
+        return None
+    length = min(args.steps, len(symbols) // args.streams)
+    if length < 60:
+        raise UserError(
+            f"tier 3 has {length} steps in {args.streams} streams and needs 60 or more: give longer --data, fewer"
+            " --streams, or --steps 0 to leave it out"
+        )
+    read = torch.as_tensor(symbols[: length * args.streams].astype("int64"), device=device)
+    return read.view(args.streams, length, *read.shape[1:]).transpose(0, 1)
 
 
 def _row(line: "Certificate") -> list[str]:

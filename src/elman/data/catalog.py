@@ -2,13 +2,17 @@
 
 import json
 from pathlib import Path
+from urllib.parse import quote
 
 from elman.data import builtin, chorales, pianoroll, unpack
 from elman.data.cache import Progress, cache_folder
 from elman.data.download import download
-from elman.data.known import KNOWN, Download, Entry
+from elman.data.known import TEXTS, Download, Entry
+from elman.data.known_music import MUSIC, PIANO_ROLLS
 from elman.errors import UserError
 from elman.files import sha256_file, write_atomic
+
+KNOWN = (*TEXTS, *MUSIC)
 
 
 def list_corpora() -> tuple[Entry, ...]:
@@ -67,7 +71,7 @@ def prepare(
     files, records = [], []
     for item in entry.downloads:
         path = folder / "downloads" / item.filename
-        urls = item.urls if base_url is None else (f"{base_url.rstrip('/')}/{item.filename}",)
+        urls = item.urls if base_url is None else (f"{base_url.rstrip('/')}/{quote(item.filename)}",)
         sha256 = _digest_of(path, item, urls, progress)
         files.append(path)
         records.append({"file": item.filename, "urls": urls, "sha256": sha256, "verified": item.sha256 is not None})
@@ -169,7 +173,7 @@ def _unpack(name: str, files: list[Path], folder: Path) -> None:
             unpack.members(files[0], ".jsonl", folder)
         case "bach-chorales":
             chorales.write_chorales(folder / "rolls.npz")
-        case "nottingham":
+        case _ if name in {entry.name for entry in PIANO_ROLLS}:
             pianoroll.convert_pickle(files[0], folder / "rolls.npz")
         case _:
             raise AssertionError(f"no way to unpack {name}")

@@ -2,6 +2,7 @@
 
 import importlib.util
 import zipfile
+import zlib
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -18,6 +19,10 @@ STEPS_PER_QUARTER = 2
 """The grid of the chorales: a step is an eighth note."""
 
 _STEPS = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
+_DAMAGED = (
+    *(OSError, EOFError, KeyError, ValueError, ArithmeticError, RuntimeError),
+    *(zlib.error, zipfile.BadZipFile, ElementTree.ParseError),
+)
 _OF_TEN = ("train",) * 8 + ("valid", "test")
 
 
@@ -57,7 +62,7 @@ def read_musicxml(path: Path) -> Roll:
             container = ElementTree.fromstring(archive.read("META-INF/container.xml"))
             score = ElementTree.fromstring(archive.read(_root_file(container)))
         parts = [list(_notes(part)) for part in score.iter("part")]
-    except (OSError, KeyError, ValueError, ArithmeticError, zipfile.BadZipFile, ElementTree.ParseError) as error:
+    except _DAMAGED as error:
         raise UserError(f"{path}: not a readable MusicXML score ({error}); install music21 again") from None
     notes = [note for part in parts for note in part]
     return quantise(notes, 0.0, Pitches(88), STEPS_PER_QUARTER, str(path))
@@ -79,6 +84,8 @@ def _notes(part: ElementTree.Element) -> Iterator[Note]:
         duration = Fraction(element.findtext("duration", "0")) / divisions
         if element.tag == "backup":
             now -= duration
+            if now < 0:
+                raise ValueError("it goes back beyond its beginning")
         elif element.tag == "forward":
             now += duration
         elif element.tag == "note" and duration:  # grace notes have none

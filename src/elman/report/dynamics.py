@@ -11,13 +11,13 @@ import torch
 from elman.cores.stack import Stack
 from elman.errors import UserError
 from elman.evaluation.dynamics import decay_rate, state_decay
+from elman.music import MusicRun, open_stream_run
 from elman.report import plots
 from elman.report.analysis import Figure, Section, Table, require_file_name, write_page
 from elman.report.drawing import SERIES
 from elman.report.folder import RunFolder, read_folder
 from elman.report.metrics import Train
 from elman.report.plots import Curve, Mark, Plot
-from elman.run import load
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,12 +70,14 @@ def write_dynamics(
 
 def examine(folder: Path, device: torch.device, *, trials: int, steps: int, kick: float) -> Dynamics:
     """One run."""
-    run, written = load(folder, device), read_folder(folder)
+    run, written = open_stream_run(folder, device), read_folder(folder)
     core = run.model.core
     if not isinstance(core, Stack):
         raise UserError(f"{folder}: its model has no recurrent layers, so there is no state to follow")
     norms = state_decay(core, trials=trials, steps=steps, kick=kick)
-    success, verdict = succeeded(written, run.recipe.training.epochs, math.log(len(run.vocabulary)))
+    symbols = len(run.inputs)
+    uniform = symbols * math.log(2) if isinstance(run, MusicRun) else math.log(symbols)
+    success, verdict = succeeded(written, run.recipe.training.epochs, uniform)
     return Dynamics(
         name=folder.name or str(folder),
         norms=norms.tolist(),

@@ -14,6 +14,7 @@ absolute values:
 Below 1, any two states fed the same words come together at that rate; docs/stability.md derives it.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -44,6 +45,12 @@ def exact_range(words: Tensor, weight: Tensor, bias: Tensor, chunk: int = 4096) 
     low = torch.stack([share.amin(0) for share in shares]).amin(0)
     high = torch.stack([share.amax(0) for share in shares]).amax(0)
     return Range(low + bias, high + bias)
+
+
+def frames_range(silence: Tensor, notes: Tensor, weight: Tensor, bias: Tensor) -> Range:
+    """Over all sets of notes, whose vectors [P, E] are added to that of silence [E]: exact, each note sounds or not."""
+    shares, rest = notes @ weight.t(), weight @ silence + bias
+    return Range(rest + shares.clamp(max=0).sum(0), rest + shares.clamp(min=0).sum(0))
 
 
 def box_range(largest: Tensor, weight: Tensor, bias: Tensor) -> Range:
@@ -111,12 +118,12 @@ def _lstm(gates: Gates, low: dict[str, Tensor], high: dict[str, Tensor], rows: d
     return Contraction(half + ((a - d) ** 2 / 4 + b * c_).sqrt(), o * out)
 
 
-def incremental(core: Stack, words: Tensor) -> list[Certificate]:
+def incremental(core: Stack, lowest: Callable[[Tensor, Tensor], Range]) -> list[Certificate]:
     """One certificate a layer; a stack of layers that all hold them has the property as a whole (cascade).
 
     Args:
         core: layers.
-        words: every vector [V, E] that the encoder can give, float64.
+        lowest: what can come into the lowest layer, as the range of its shares by weight [G H, E] and bias [G H].
 
     """
     found, largest = [], None
@@ -124,7 +131,7 @@ def incremental(core: Stack, words: Tensor) -> list[Certificate]:
         gates = gates_of(layer)
         weight = torch.cat(list(gates.input.values()))
         bias = torch.cat(list(gates.input_bias.values()))
-        reach = exact_range(words, weight, bias) if largest is None else box_range(largest, weight, bias)
+        reach = lowest(weight, bias) if largest is None else box_range(largest, weight, bias)
         rate, largest = contraction(gates, reach, slope_of(layer) if gates.kind == "elman" else 1.0)
         found.append(
             Certificate(

@@ -16,9 +16,7 @@ class BySVD(Projector):
     @torch.no_grad()
     def project_(self, matrix: Tensor) -> None:
         """The nearest feasible matrix in the Frobenius and the trace norm (thesis, Lemma 3.5, 3.18-3.24)."""
-        u, values, vh = torch.linalg.svd(matrix, full_matrices=False)
-        self.computed = len(values)
-        spectral.take_down_(matrix, spectral.Triplets(values, u, vh.t()), self.limit)
+        self.computed = len(spectral.bring_down_(matrix, self.limit, spectral.svd_triplets).values)
 
 
 class ByEigh(Projector):
@@ -31,5 +29,4 @@ class ByEigh(Projector):
     def project_(self, matrix: Tensor) -> None:
         """The nearest feasible matrix."""
         matrix = spectral.tall(matrix)
-        self.computed = matrix.shape[1]
-        spectral.take_down_(matrix, spectral.exact_triplets(matrix), self.limit)
+        self.computed = len(spectral.bring_down_(matrix, self.limit, spectral.exact_triplets).values)

@@ -35,7 +35,7 @@ class ToSpectralNorm(Projector):
         if self.block is None or self.block.shape[0] != matrix.shape[1]:
             top = spectral.exact_triplets(matrix)
         else:
-            top = spectral.ritz(matrix, spectral.ritz(matrix, self.block).forward).top
+            top = spectral.ritz(matrix, spectral.orthonormal(spectral.ritz(matrix, self.block).forward)).top
         self.computed = len(top.values)
         self.block = top.right[:, :width].clone(memory_format=torch.contiguous_format)
         largest = top.values[0].item()

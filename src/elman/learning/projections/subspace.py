@@ -1,20 +1,24 @@
 """The nearest matrix with sigma_1 <= limit at the cost of a few thin products, proved each time.
 
-Notation: W [n, m] tall, V [m, k] the tracked right singular vectors, P = V V', S the singular values of W V,
-E = V'W'W (I - P) what couples them to the rest, r >= ||W (I - P)||_2.
+Notation: W [n, m] tall; V [m, k] orthonormal right directions that are followed, P = V V', of which Rayleigh-Ritz makes
+approximate singular vectors, S the singular values of W V, E = V'W'W (I - P) what couples them to the rest,
+r >= ||W (I - P)||_2.
 
 For x = V a + y with y orthogonal to V, ||W x||^2 = a'S^2 a + 2 a'E y + ||W y||^2, so that with mu > r^2
 
-    ||W||_2^2 <= mu  if  the largest eigenvalue of S^2 + E E' / (mu - r^2) is at most mu    (Schur complement).
+    ||W||_2^2 <= mu  if  S^2 + E E' / (mu - r^2) <= mu I    (Schur complement).
 
 Taking down the values in S leaves W (I - P) as it is and shrinks E, so the certificate is known before W is touched.
-r is carried over from the last matrix W_0 for which it was found, by the step really taken since, D = W - W_0:
 
-    ||W (I - P)||_2 <= ||W_0 (I - P)||_2 + ||D (I - P)||_F,
-    ||W_0 (I - P)||_2^2 <= ||S_0 V_0'(I - P)||_F^2 + 2 ||E_0|| + r_0^2,
+A training step D has few directions Q that matter and a small rest. The directions followed only grow from step to
+step, P_t containing P_(t-1) and Q, and with them the bound is carried over,
 
-found anew by a Cholesky factor (`kernels.spectral.proved_norm`) when that is not enough, and when no certificate is to
-be had, all singular values are computed: whatever the optimiser does, the result is feasible.
+    ||W_t (I - P_t)||_2 <= ||W_(t-1) (I - P_(t-1))||_2 + ||D (I - Q Q')||_F,
+
+whatever was done to W inside P. When it has grown too large, or the directions too many, the directions near the limit
+are kept and r is proved anew by a Cholesky factor (`kernels.spectral.proved_norm`). When no certificate is to be had,
+or a value is so far above the limit that rounding hides the others, all singular values are computed: whatever the
+optimiser does, the result is feasible. docs/stability.md says what rounding has to do with it.
 """
 
 import math
@@ -28,26 +32,30 @@ from elman.kernels import spectral
 from elman.kernels.spectral import Ritz, Triplets
 from elman.learning.projections.projector import Projector
 
+RENEWED = 1.1
+"""By how much a renewed bound may exceed the largest value that is not followed."""
+
 
 class Reference(NamedTuple):
-    """A matrix whose singular values are under control: W_0, V_0, S_0 and (||W_0||, r_0, ||E_0||) as [3] float64."""
+    """The matrix as it was last left: W, V and (a bound of ||W||_2, r) as [2] float64."""
 
     matrix: Tensor
     basis: Tensor
-    values: Tensor
     bounds: Tensor
 
 
 class BySubspace(Projector):
-    """Warm-started block subspace iteration with a certificate.
+    """Rayleigh-Ritz in a space that grows with the steps, and a certificate.
 
     Args:
         limit: the bound on sigma_1.
         tolerance: how far above it the certificate may lie, as a share of it.
-        spare: vectors tracked beyond those near the limit.
-        near: the share of the limit from which on a value is tracked.
-        crowd: the share of all columns from which on so many are near that all are computed at once.
-        rounds: of the iteration before all values are computed; most steps need one.
+        near: the share of the limit from which on a value is followed after a renewal.
+        widest: the share of all columns from which on the directions followed are renewed.
+        fresh: the most directions of a step that are looked for, and the share of the limit that may be left out.
+        block: columns by which the space grows when it does not do.
+        crowd: the share of all columns from which on so many are followed that all values are computed at once.
+        rounds: of the search for a certificate before all values are computed.
 
     """
 
@@ -56,137 +64,129 @@ class BySubspace(Projector):
         limit: float,
         *,
         tolerance: float = 3e-5,
-        spare: int = 12,
-        near: float = 0.85,
+        near: float = 0.8,
+        widest: float = 0.12,
+        fresh: tuple[int, float] = (16, 0.03),
+        block: int = 4,
         crowd: float = 0.25,
-        rounds: int = 8,
+        rounds: int = 6,
     ) -> None:
         self.limit, self.accepted = limit, limit * (1 + tolerance)
-        self.spare, self.near, self.crowd = spare, near, crowd
-        self.rounds = rounds
+        self.near, self.renewed = near * limit, RENEWED * near * limit
+        self.widest, self.block, self.crowd, self.rounds = widest, block, crowd, rounds
+        self.fresh, self.left_out = fresh[0], fresh[1] * limit
         self.reference: Reference | None = None
-        self.basis: Tensor | None = None
 
     @torch.no_grad()
     def project_(self, matrix: Tensor) -> None:
-        """The nearest feasible matrix, up to the angle by which the tracked vectors lag behind."""
+        """The nearest feasible matrix, up to the angle by which the vectors followed lag behind."""
         matrix = spectral.tall(matrix)
         self.computed = 0
         if self.reference is None or self.reference.matrix.shape != matrix.shape:
             self._project_exactly(matrix)
             return
         drift = matrix - self.reference.matrix
-        if self.reference.bounds[0].item() + drift.norm().item() <= self.accepted:
+        moved = drift.norm().item()
+        if self.reference.bounds[0].item() + moved <= self.accepted:
             return
-        if self.basis is None or not self._project_by_subspace(matrix, drift, self.basis):
+        if moved == math.inf or not self._project_by_subspace(matrix, drift):
             self._project_exactly(matrix)
 
-    def _project_by_subspace(self, matrix: Tensor, drift: Tensor, basis: Tensor) -> bool:
+    def _project_by_subspace(self, matrix: Tensor, drift: Tensor) -> bool:
         """Whether a certificate was found; if not, the matrix is as it was."""
         assert self.reference is not None
-        reference, renewed = self.reference, False
-        moved = spectral.thin_product(drift, spectral.sketch(matrix.shape[1], self.spare // 2, matrix))
-        new = spectral.thin_product(drift.t(), moved)
-        start = torch.cat([basis, new / new.norm().clamp(min=1e-30)], dim=1)
+        basis, columns = self.reference.basis, matrix.shape[1]
+        if basis.shape[1] > self.crowd * columns:
+            return False
+        new, outside = self._directions(matrix, drift, basis)
+        tail, tried = (self.reference.bounds[1].item() + outside) * spectral.ROUNDING, False
         for _ in range(self.rounds):
-            found = spectral.ritz(matrix, start)
-            top, coupling = found.top, found.coupling
-            tail = _carried(reference, drift, top.right)
-            proved = self._proves(top, coupling, tail)
-            settled = tail >= self.near * self.limit and self._proves(top, coupling, self.near * self.limit)
-            if not proved and not renewed and settled:
-                few = self._near(top.values)
-                rest = matrix - (top.left[:, :few] * top.values[:few]) @ top.right[:, :few].t()
-                tail = spectral.proved_norm(rest, self.limit)
-                if tail >= self.limit:
-                    return False
-                known = (top.right[:, :few], top.values[:few], math.inf, tail, coupling[:, :few])
-                reference, drift, renewed = _reference(matrix, *known), torch.zeros_like(drift[:1]), True
-                proved = self._proves(top, coupling, tail)
+            if basis.shape[1] + new.shape[1] > columns / 2:
+                return False
+            basis = spectral.extended(basis, new)
+            found = spectral.ritz(matrix, basis)
+            if not found.top.values[0].item() <= spectral.FAR * self.limit:
+                return False
+            proved, narrow = self._proves(found, tail), basis.shape[1] <= self.widest * columns
+            if not tried and not (proved and narrow) and self._proves(found, self.renewed):
+                few, tried = self._near(found.top.values), True
+                anew = spectral.proved_norm(_without(matrix, found.top, few), self.limit)
+                if self._proves(found, anew):
+                    self._accept(matrix, found, anew, few)
+                    return True
             if proved:
-                self._accept(matrix, found, tail, renew=renewed)
+                self._accept(matrix, found, tail, basis.shape[1])
                 return True
-            start = found.forward
+            basis, new = found.top.right, self._residuals(found, tail)
         return False
 
-    def _proves(self, top: Triplets, coupling: Tensor, tail: float) -> bool:
-        """Whether the matrix with its tracked values taken down has a spectral norm of at most `accepted`."""
-        return _bound_holds(*_taken_down(top, coupling, self.limit), tail, self.accepted)
+    def _directions(self, matrix: Tensor, drift: Tensor, basis: Tensor) -> tuple[Tensor, float]:
+        """New right directions, those from which the step moves W and those to which; ||D (I - P)||_F at most."""
+        rest = torch.addmm(drift, spectral.thin_product(drift, basis), basis.t(), alpha=-1)
+        own, image, outside = spectral.main_directions(rest, min(self.fresh, rest.shape[1] // 8 + 1), self.left_out)
+        return torch.cat([own, spectral.thin_product(matrix.t(), image[:, : self.block])], dim=1), outside
 
-    def _accept(self, matrix: Tensor, found: Ritz, tail: float, *, renew: bool) -> None:
-        top = found.top
-        values, coupling = _taken_down(top, found.coupling, self.limit)
-        spectral.take_down_(matrix, top, self.limit)
+    def _proves(self, found: Ritz, tail: float) -> bool:
+        """Whether the matrix with its values taken down has a spectral norm of at most `accepted`."""
+        room = self.accepted**2 - tail**2
+        if room <= 0:
+            return False
+        values, coupling = _taken_down(found, self.limit)
+        gap = (coupling.t() @ coupling).double().div_(-room)
+        gap.diagonal().add_(self.accepted**2 - values.square().double())
+        return torch.linalg.cholesky_ex(gap)[1].item() == 0
+
+    def _residuals(self, found: Ritz, tail: float) -> Tensor:
+        """The coupling of the vectors that stand most in the way of a certificate."""
+        values, coupling = _taken_down(found, self.limit)
+        room = self.accepted**2 - min(tail, self.renewed) ** 2
+        needed = values.square() + coupling.square().sum(dim=0) / room
+        return coupling[:, needed.topk(min(self.block, len(values))).indices]
+
+    def _accept(self, matrix: Tensor, found: Ritz, tail: float, kept: int) -> None:
+        """Take down the values, and go on with the first `kept` vectors, outside of which `tail` bounds W."""
+        values, coupling = _taken_down(found, self.limit)
+        spectral.take_down_(matrix, found.top, self.limit)
         self.computed = len(values)
-        self._track(found.forward, values)
-        if renew:
-            norm = (max(values[0].item(), tail) ** 2 + coupling.norm().item()) ** 0.5
-            few = self._near(top.values)
-            known = (top.right[:, :few], values[:few], min(norm, self.accepted), tail, coupling[:, :few])
-            self.reference = _reference(matrix, *known)
+        norm = (max(values[0].item(), tail) ** 2 + coupling.norm().item()) ** 0.5
+        basis = found.top.right if kept == len(values) else spectral.orthonormal(found.top.right[:, :kept])
+        self.reference = _reference(matrix, basis, min(norm, self.accepted), tail)
 
     def _project_exactly(self, matrix: Tensor) -> None:
-        top = spectral.exact_triplets(matrix)
-        spectral.take_down_(matrix, top, self.limit)
+        top = spectral.bring_down_(matrix, self.limit, spectral.exact_triplets)
         values = top.values.clamp(max=self.limit)
         self.computed = len(values)
-        self._track(top.right, values)
         few = self._near(values)
         norm, *rest = (values[place].item() * spectral.ROUNDING for place in (0, few) if place < len(values))
-        none = matrix.new_zeros(1)
-        self.reference = _reference(matrix, top.right[:, :few], values[:few], norm, rest[0] if rest else 0.0, none)
+        self.reference = _reference(matrix, top.right[:, :few], norm, rest[0] if rest else 0.0)
 
     def _near(self, values: Tensor) -> int:
-        """How many values are near the limit.
-
-        A reference holds their vectors alone: those of the many values that lie close together below turn into each
-        other with every step, and would be lost to it at once.
-        """
-        return int((values > self.near * self.limit).sum())
-
-    def _track(self, right: Tensor, values: Tensor) -> None:
-        """Choose the vectors, of any length, to follow from here on, or none when they are too many."""
-        wanted = self._near(values) + self.spare
-        self.basis = None if wanted > self.crowd * len(right) else _own(right[:, :wanted])
+        """How many values are near the limit."""
+        return int((values > self.near).sum())
 
     def tensors(self) -> dict[str, Tensor]:
-        """The reference and the tracked vectors."""
-        saved = {} if self.reference is None else dict(self.reference._asdict())
-        return saved if self.basis is None else saved | {"tracked": self.basis}
+        """The reference."""
+        return {} if self.reference is None else dict(self.reference._asdict())
 
     def restore(self, tensors: Mapping[str, Tensor], device: Any) -> None:
         """Take back what `tensors` gave."""
         held = {name: tensor if name == "bounds" else tensor.to(device) for name, tensor in tensors.items()}
-        self.basis = held.pop("tracked", None)
-        self.reference = Reference(**held) if held else None
+        self.reference = Reference(**held) if set(held) == set(Reference._fields) else None
 
 
-def _taken_down(top: Triplets, coupling: Tensor, limit: float) -> tuple[Tensor, Tensor]:
-    values = top.values.clamp(max=limit)
-    return values, coupling * (values / top.values.clamp(min=1e-30))
+def _taken_down(found: Ritz, limit: float) -> tuple[Tensor, Tensor]:
+    """S and E after the values above the limit are taken down to it."""
+    values = found.top.values.clamp(max=limit)
+    return values, found.coupling * (values / found.top.values.clamp(min=1e-30))
 
 
-def _bound_holds(values: Tensor, coupling: Tensor, tail: float, accepted: float) -> bool:
-    room = accepted**2 - tail**2
-    if room <= 0:
-        return False
-    block = torch.diag(values.square().double()) + (coupling.t() @ coupling).double() / room
-    return torch.linalg.eigvalsh(block)[-1].item() <= accepted**2
+def _without(matrix: Tensor, top: Triplets, few: int) -> Tensor:
+    """W (I - P) for the first few vectors."""
+    return torch.addmm(matrix, top.left[:, :few] * top.values[:few], top.right[:, :few].t(), alpha=-1)
 
 
-def _carried(reference: Reference, drift: Tensor, right: Tensor) -> float:
-    """An upper bound of ||W (I - P)||_2 from that of the reference and the step since."""
-    _, rest, coupling = reference.bounds.tolist()
-    lost = reference.basis - right @ (right.t() @ reference.basis)
-    before = (lost * reference.values).norm().item() ** 2 + 2 * coupling + rest**2
-    moved = drift.norm().item() ** 2
-    outside = max(moved - spectral.thin_product(drift, right).norm().item() ** 2, 0.0) + 1e-6 * moved
-    return (before**0.5 + outside**0.5) * spectral.ROUNDING
-
-
-def _reference(matrix: Tensor, basis: Tensor, values: Tensor, norm: float, tail: float, coupling: Tensor) -> Reference:
-    bounds = torch.tensor([norm, tail, coupling.norm().item()], dtype=torch.float64)
-    return Reference(_own(matrix), _own(basis), _own(values), bounds)
+def _reference(matrix: Tensor, basis: Tensor, norm: float, tail: float) -> Reference:
+    return Reference(_own(matrix), _own(basis), torch.tensor([norm, tail], dtype=torch.float64))
 
 
 def _own(tensor: Tensor) -> Tensor:

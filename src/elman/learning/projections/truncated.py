@@ -69,8 +69,9 @@ class ByTruncation(Projector):
         self.bounds, self.previous = bounds, matrix.clone(memory_format=torch.contiguous_format)
 
     def _take_down_(self, matrix: Tensor, bounds: Tensor, start: Tensor | None) -> Tensor:
-        top = top_triplets(matrix, self.computed, start)
-        spectral.take_down_(matrix, top, self.limit)
+        top = spectral.bring_down_(
+            matrix, self.limit, lambda at: top_triplets(at, self.computed, start), max(self.limit, self.level)
+        )
         # A bound that was not reached stays valid; rounding in what was computed must not lower one unduly.
         known = top.values.clamp(max=self.limit) * spectral.ROUNDING
         return torch.cat([torch.minimum(known, bounds[: len(known)]), bounds[len(known) :]]).sort(descending=True)[0]
@@ -101,7 +102,7 @@ def top_triplets(matrix: Tensor, count: int, start: Tensor | None, rounds: int =
         block = spectral.sketch(matrix.shape[1], count + 8, matrix)
         block = block if start is None else torch.cat([block, start / start.norm().clamp(min=1e-30)], dim=1)
         for _ in range(rounds):
-            found = spectral.ritz(matrix, block)
+            found = spectral.ritz(matrix, spectral.orthonormal(block))
             values = found.top.values[:count]
             if found.coupling[:, :count].norm(dim=0).max() <= 1e-4 * values[0].square():
                 return Triplets(values, found.top.left[:, :count], found.top.right[:, :count])
