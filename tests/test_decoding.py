@@ -16,6 +16,8 @@ SOURCES = toy.sequences(9, 10, 7)
 OUTPUTS = {
     "softmax": {},
     "doc": {"contexts": {"kind": "mixture", "heads": {"1": 2, "2": 2}, "size": 8}},
+    "moss": {"contexts": {"kind": "mixture", "heads": {"2": 2}, "size": 8}, "activation": "sigsoftmax"},
+    "adaptive": {"choice": {"kind": "adaptive", "cutoffs": [3, 6]}},
     "tree": {"choice": {"kind": "tree"}},
 }
 
@@ -68,21 +70,32 @@ def test_a_beam_of_one_is_greedy(model):
 @pytest.mark.parametrize("size", [1, 3, 5])
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_targets_do_not_depend_on_the_batch(name, size):
-    """Alone, in twos, in fives, all at once, in another order: the same symbols and scores."""
     for seed, feed in ((0, "nothing"), (1, "output"), (2, "context")):
-        one = trained(seed, steps=5, feed=feed, output=OUTPUTS[name])
-        together = search(one, SOURCES, size=size, nbest=size, coverage=0.2)
-        for count in (1, 2, 5):
-            apart = [
-                found
-                for at in range(0, len(SOURCES), count)
-                for found in search(one, SOURCES[at : at + count], size=size, nbest=size, coverage=0.2)
-            ]
-            assert [[h.symbols for h in found] for found in apart] == [[h.symbols for h in found] for found in together]
-            scores = [[h.score for found in part for h in found] for part in (apart, together)]
-            np.testing.assert_allclose(*scores, atol=2e-5)
-        backwards = search(one, SOURCES[::-1], size=size, nbest=size, coverage=0.2)[::-1]
-        assert [[h.symbols for h in found] for found in backwards] == [[h.symbols for h in found] for found in together]
+        require_no_company(trained(seed, steps=5, feed=feed, output=OUTPUTS[name]), size)
+
+
+@pytest.mark.parametrize("feed", ["nothing", "output", "context"])
+@pytest.mark.parametrize("score", ["dot", "additive"])
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_nor_with_any_attention(feed, score, bidirectional):
+    source = {"bidirectional": bidirectional, "stack": {"sizes": [4 if bidirectional else 8]}}
+    require_no_company(trained(steps=5, feed=feed, score=score, source=source), size=3)
+
+
+def require_no_company(model, size):
+    """Alone, in twos, in fives, all at once, in another order: the same symbols and scores."""
+    together = search(model, SOURCES, size=size, nbest=size, coverage=0.2)
+    for count in (1, 2, 5):
+        apart = [
+            found
+            for at in range(0, len(SOURCES), count)
+            for found in search(model, SOURCES[at : at + count], size=size, nbest=size, coverage=0.2)
+        ]
+        assert [[h.symbols for h in found] for found in apart] == [[h.symbols for h in found] for found in together]
+        scores = [[h.score for found in part for h in found] for part in (apart, together)]
+        np.testing.assert_allclose(*scores, atol=2e-5)
+    backwards = search(model, SOURCES[::-1], size=size, nbest=size, coverage=0.2)[::-1]
+    assert [[h.symbols for h in found] for found in backwards] == [[h.symbols for h in found] for found in together]
 
 
 def test_the_probability_of_a_hypothesis_is_that_of_the_model(model):
@@ -104,15 +117,35 @@ def test_the_score_is_that_of_wu():
     assert Beam(length_penalty=0.0).score(-3.0, attention) == -3.0
 
 
-def test_a_wide_beam_finds_the_best_of_all():
-    """Four symbols, targets of two at most: a beam of all prefixes is exhaustive."""
+@pytest.mark.parametrize("feed", ["nothing", "output", "context"])
+@pytest.mark.parametrize(("length_penalty", "coverage"), [(0.0, 0.0), (0.6, 0.0), (0.0, 0.4), (1.0, 0.4)])
+def test_a_beam_of_all_prefixes_gives_what_brute_force_does(feed, length_penalty, coverage):
+    """Four symbols, targets of three at most: 40 targets, in the order of Wu et al. 2016, eq. 14."""
     torch.manual_seed(3)
-    model = toy.model(symbols=4).eval()
+    model = toy.model(symbols=4, feed=feed).eval()
     source = [1, 2, 3]
-    targets = [list(one) for n in range(3) for one in itertools.product((1, 2, 3), repeat=n)]
-    best = sorted(targets, key=lambda target: -log_prob_of(model, source, target))
-    found = search(model, [source], size=16, nbest=16, length_penalty=0.0, max_length=2)[0]
-    assert [one.symbols for one in found] == best
+    wanted = brute_force(model, source, 3, length_penalty, coverage)
+    rules = {"length_penalty": length_penalty, "coverage": coverage, "max_length": 3}
+    (found,) = search(model, [source], size=64, nbest=64, **rules)
+    assert [tuple(one.symbols) for one in found] == sorted(wanted, key=lambda target: -wanted[target])
+    np.testing.assert_allclose([one.score for one in found], sorted(wanted.values(), reverse=True), atol=1e-5)
+
+
+@torch.inference_mode()
+def brute_force(model, source, longest, length_penalty, coverage):
+    """The score of every target, by the equation, from the probabilities and the attention of a forced decoding."""
+    targets = [one for length in range(longest + 1) for one in itertools.product((1, 2, 3), repeat=length)]
+    batch = toy.batch([source] * len(targets), targets)
+    log_probs = model.log_prob_given(batch.source, batch.inputs, batch.targets).double().numpy()
+    trace, _ = model.trace(batch.inputs, model.read(batch.source))
+    scores = {}
+    for column, target in enumerate(targets):
+        steps = len(target) + 1
+        looks = trace.attention[:steps, column].double().sum(0).tolist()
+        covered = sum(math.log(min(look, 1.0)) for look in looks)
+        log_prob = log_probs[:steps, column].sum()
+        scores[target] = log_prob * 6**length_penalty / (5 + steps) ** length_penalty + coverage * covered
+    return scores
 
 
 def test_a_target_ends_at_its_limit_and_has_no_forbidden_symbol(model):

@@ -209,6 +209,57 @@ def test_generate_prints_a_line_for_a_line(trained, tmp_path, capsys):
     assert [len(one["targets"]) for one in json.loads(capsys.readouterr().out)] == [2, 0, 2]
 
 
+def test_generate_writes_heat_maps_beside_the_targets(trained, tmp_path, capsys):
+    source, page = tmp_path / "source.txt", tmp_path / "looks.html"
+    source.write_text("a b c\n\nd e\n")
+    assert main(["generate", str(trained), "--source", str(source), "--attention", str(page)]) == 0
+    told = capsys.readouterr()
+    assert len(told.out.splitlines()) == 3
+    assert "looks.html" in told.err.replace("\n", "")
+    assert page.read_text().count('class="attention"') == 2
+    assert main(["generate", str(trained), "--source", str(source), "--attention", str(tmp_path)]) == 2
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        'activation = "sigsoftmax"',
+        'contexts = { kind = "mixture", heads = { 2 = 2 }, size = 16 }',
+        'contexts = { kind = "mixture", heads = { 2 = 2 }, size = 16 }\nactivation = "sigsoftmax"',
+        'contexts = { kind = "mixture", heads = { 0 = 1, 1 = 2, 2 = 2 }, size = 16 }',
+        'choice = { kind = "adaptive", cutoffs = [3, 6] }',
+        'choice = { kind = "tree" }',
+    ],
+    ids=["sigsoftmax", "mos", "moss", "doc", "adaptive", "tree"],
+)
+def test_any_output_by_its_recipe(pairs, tmp_path, output):
+    """Over the attention layer, the layer below and the vectors: probabilities near uniform before training."""
+    begun, after = RECIPE.split("[model.output]")
+    (tmp_path / "toy.toml").write_text(f"{begun}[model.output]\n{output}\n[training]{after.split('[training]')[1]}")
+    experiment = Experiment(config.load_recipe(tmp_path / "toy.toml"), tmp_path / "run", data=pairs)
+    assert experiment.task.validate(experiment.model) == pytest.approx(np.log(len(experiment.task.inputs)), rel=0.5)
+
+
+def test_subwords_from_training_to_targets(pairs, tmp_path, capsys):
+    """The output is the text that pieces spell, and what is generated again is the same."""
+    pytest.importorskip("sentencepiece")
+    settings = ['data.pairs.tokenisation="subwords"', "data.pairs.subwords.size=300", "data.pairs.min_count=1"]
+    recipe(tmp_path)
+    wanted = config.load_recipe(tmp_path / "toy.toml", [*settings, "data.pairs.max_source=40", "training.epochs=1"])
+    experiment = Experiment(wanted, tmp_path / "run", data=pairs)
+    experiment.train()
+    experiment.finish()
+    output, right = ((tmp_path / "run" / f"{name}-test.txt").read_text() for name in ("output", "reference"))
+    held = experiment.task.corpus.split("test")
+    assert right.splitlines() == held.target_text
+    assert len(output.splitlines()) == len(held)
+    (tmp_path / "source.txt").write_text("".join(f"{line}\n" for line in held.source_text))
+    arguments = ["--source", str(tmp_path / "source.txt"), "--max-length", str(wanted.data.pairs.max_target)]
+    assert main(["generate", str(tmp_path / "run"), *arguments]) == 0
+    assert capsys.readouterr().out == output
+
+
 def test_analyze_attention_writes_a_page(trained, tmp_path, capsys):
     source = tmp_path / "source.txt"
     source.write_text("a b c\n\nd <e\n")

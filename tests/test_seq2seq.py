@@ -26,6 +26,7 @@ OUTPUTS = {
     "doc": {"contexts": {"kind": "mixture", "heads": {"0": 1, "1": 1, "2": 2, "3": 2}, "size": 8},
             "choice": {"kind": "flat", "tied": True}},
     "adaptive": {"choice": {"kind": "adaptive", "cutoffs": [3, 6]}},
+    "tree": {"choice": {"kind": "tree"}},
 }  # fmt: skip
 
 
@@ -37,9 +38,20 @@ def log_prob(model, batch):
 @pytest.mark.parametrize("feed", ["nothing", "output", "context"])
 @pytest.mark.parametrize("bidirectional", [True, False])
 def test_padding_never_changes_a_probability(feed, cell, bidirectional):
+    require_no_part_of_padding(feed=feed, cell=cell, bidirectional=bidirectional)
+
+
+@pytest.mark.parametrize("score", ["dot", "additive"])
+@pytest.mark.parametrize("feed", ["nothing", "output", "context"])
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_nor_by_any_score(feed, score, bidirectional):
+    require_no_part_of_padding(feed=feed, score=score, bidirectional=bidirectional)
+
+
+def require_no_part_of_padding(*, bidirectional, cell=CELLS[0], **core):
     """Alone, beside longer pairs, and with symbols in place of the padding."""
     source = {"bidirectional": bidirectional, "stack": {"sizes": [4 if bidirectional else 8] * 2, "cell": cell}}
-    model = toy.model(feed=feed, cell=cell, layers=2, source=source).eval()
+    model = toy.model(cell=cell, layers=2, source=source, **core).eval()
     batch = toy.batch(SOURCES, TARGETS)
     together = log_prob(model, batch)
     symbols = torch.where(batch.source.mask, batch.source.symbols, torch.randint(10, batch.source.symbols.shape))

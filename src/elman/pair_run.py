@@ -10,7 +10,6 @@ import numpy.typing as npt
 import torch
 
 from elman.data.condition import Source
-from elman.data.detokenise import detokenise
 from elman.data.pair_symbols import PairSymbols
 from elman.data.pairs import PairCorpus, open_pairs
 from elman.decoding import Beam, Hypothesis, beam_search
@@ -139,5 +138,4 @@ class PairRun:
                 source[int(attention[place].argmax())] if symbol == self.inputs.target.unk else words[place]
                 for place, symbol in enumerate(found.symbols)
             ]
-        text = detokenise(words, self.inputs.options.text)
-        return Transduction(text, words, found.score, found.log_prob, source, attention)
+        return Transduction(self.inputs.tokenisers.shown(words), words, found.score, found.log_prob, source, attention)

@@ -118,7 +118,7 @@ def test_mixture_over_a_text(runs, analyze, tmp_path):
         (["rank", "{runs}/none"], "none is not a run folder"),
         (["rank", "{runs}/softmax", "--max-tokens", "0"], "--max-tokens is 0; it must be 1 or more"),
         (["rank", "{runs}/softmax", "--split", "dev"], "no dev split; it has"),
-        (["rank", "{runs}/softmax", "--out", "{runs}"], "is a folder; give the name of a file with --out"),
+        (["rank", "{runs}/softmax", "--out", "{runs}"], "is a folder; give the name of a file, such as"),
         (["outputs", "--activation", "tanh"], "--activation tanh: unknown; choose among softmax"),
         (["mixture", "{runs}/softmax", "{runs}/text/test.txt"], "the run's output is a single distribution, no mix"),
         (["mixture", "{runs}/doc", "{runs}/none.txt"], "none.txt: cannot be read"),

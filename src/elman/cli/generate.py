@@ -53,6 +53,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     music.add_argument("--prompt-midi", type=Path, metavar="FILE", help="a MIDI file to go on from; it is repeated")
     music.add_argument("--tempo", type=float, metavar="Q", help="quarter notes a minute in the file (default: 120)")
     transduce.add(parser)
+    transduce.add_page(parser)
     adapting.add_online(parser, "the prompt")
     options.add_json(parser)
     options.add_machine(parser)

@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from elman.decoding import Beam
     from elman.pair_run import Transduction
 
-OPTIONS = ("source", "beam", "nbest", "length_penalty", "coverage", "max_length", "batch_size", "copy")
+OPTIONS = ("source", "beam", "nbest", "length_penalty", "coverage", "max_length", "batch_size", "copy", "attention")
 """What belongs to runs on pairs alone."""
+
+SHOWN = 20
+"""Sources whose attention a page shows one by one."""
 
 _OF_OTHERS = ("prompt", "tokens", "top_k", "top_p", "state", "save_state", "raw", "steps", "prompt_midi", "tempo")
 
@@ -46,22 +49,39 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_page(parser: argparse.ArgumentParser) -> None:
+    """The page beside the targets."""
+    parser.add_argument(
+        "--attention",
+        type=Path,
+        metavar="FILE",
+        help=f"of pairs: also write a page, FILE.html, with heat maps of what the first {SHOWN} targets looked at",
+    )
+
+
 def run(args: argparse.Namespace) -> int:
     """Read the sources, search, print or write."""
     from elman.files import write_atomic
     from elman.pair_run import PairRun
+    from elman.report.analysis import require_file_name
+    from elman.report.attention import write_attention_page
 
     options.require_none(args, _OF_OTHERS, "a run on pairs")
     if args.source is None:
         raise UserError("a run on pairs needs sources: give --source FILE, a source a line, or - for standard input")
     options.at_least(1, "--batch-size", args.batch_size)
     beam = beam_of(args)
+    page = None if args.attention is None else require_file_name(args.attention)
     loaded = PairRun(args.folder, options.use_machine(args))
     lines, name = read_sources(args.source)
     found = loaded.transduce(lines, beam, copy=args.copy, unknown=args.unk, batch_size=args.batch_size or 32, name=name)
     blank = sum(not one for one in found)
     if blank:
         show.log().print(f"{name}: {blank:,} of {len(lines):,} lines are blank, and so is what is written for them")
+    if page is not None:
+        best = [candidates[0] for candidates in found if candidates]
+        write_attention_page(page, f"{loaded.recipe.title} over {Path(name).name}", best, SHOWN)
+        show.log().print(f"report: {page}")
     if args.json:
         show.print_json([_record(line, candidates) for line, candidates in zip(lines, found, strict=True)])
         return 0

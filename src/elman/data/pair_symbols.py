@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from elman.data.detokenise import detokenise
+from elman.data.pair_files import RawPair
 from elman.data.pair_options import PairOptions
-from elman.data.tokeniser import tokenise
-from elman.data.vocabulary import EOS, UNK, Vocabulary
+from elman.data.pair_tokenisers import PairTokenisers, load_tokenisers
+from elman.data.tokeniser import Tokeniser
+from elman.data.vocabulary import EOS, Vocabulary
 from elman.errors import UserError
 
 SOURCE_FILE, TARGET_FILE = "source-vocabulary.tsv", "target-vocabulary.tsv"
@@ -26,35 +27,37 @@ class PairSymbols:
         source: the vocabulary of sources.
         target: the vocabulary of targets; its `<eos>` is the start and the end symbol.
         options: the rules.
+        tokenisers: between texts and symbols.
 
     """
 
     source: Vocabulary
     target: Vocabulary
     options: PairOptions
+    tokenisers: PairTokenisers
 
     @classmethod
     def counted(
-        cls, sources: Iterable[list[str]], targets: Iterable[list[str]], options: PairOptions, name: str
+        cls, pairs: Iterable[RawPair], tokenisers: PairTokenisers, options: PairOptions, name: str
     ) -> "PairSymbols":
-        """Vocabularies of tokenised training pairs; each has `<unk>`, the target's counts an `<eos>` for every pair.
+        """Vocabularies of training pairs; each has `<unk>`, the target's counts an `<eos>` for every pair.
 
         Raises:
             UserError: too few symbols; `name` says of which files.
 
         """
-        ours: Counter[str] = Counter()
-        theirs: Counter[str] = Counter()
-        for words in sources:
-            ours.update(words)
-        for words in targets:
-            theirs.update(words)
+        ours, theirs = _pieces(tokenisers.source), _pieces(tokenisers.target)
+        for pair in pairs:
+            ours.update(tokenisers.source_words(pair.source))
+            theirs.update(tokenisers.target_words(pair.target))
             theirs[EOS] += 1
         if options.shared_vocabulary:
-            both = _choose(ours + theirs, options, f"{name}: both sides")
-            return cls(both, both, options)
+            for word, count in theirs.items():  # a sum of counters would lose pieces that were never seen
+                ours[word] += count
+            both = _choose(ours, options, f"{name}: both sides")
+            return cls(both, both, options, tokenisers)
         source = _choose(ours, options, f"{name}: the sources", add_eos=False)
-        return cls(source, _choose(theirs, options, f"{name}: the targets"), options)
+        return cls(source, _choose(theirs, options, f"{name}: the targets"), options, tokenisers)
 
     def __len__(self) -> int:
         """How many symbols the model chooses from: those of the target."""
@@ -62,11 +65,11 @@ class PairSymbols:
 
     def source_words(self, text: str) -> list[str]:
         """The symbols of a source as they are written, unknown ones too, in the order of the text."""
-        return _tokens(text, self.options)
+        return self.tokenisers.source_words(text)
 
     def target_words(self, text: str) -> list[str]:
         """The symbols of a target as they are written."""
-        return target_tokens(text, self.options)
+        return self.tokenisers.target_words(text)
 
     def encode_source(self, text: str, name: str) -> npt.NDArray[np.int32]:
         """The ids of a source [S], for a model to transduce; `name` says where it stands.
@@ -89,17 +92,15 @@ class PairSymbols:
             )
         return ids
 
-    def written(self, ids: Iterable[int]) -> str:
-        """A target without its end symbol as text for a reader."""
-        return detokenise([word for word in self.target.decode(ids) if word != EOS], self.options.text)
-
     @property
     def digest(self) -> str:
-        """The SHA-256 of both vocabularies."""
-        return hashlib.sha256(f"{self.source.digest}\n{self.target.digest}".encode()).hexdigest()
+        """The SHA-256 of both vocabularies and of the models of subwords."""
+        parts = [self.source.digest, self.target.digest, *self.tokenisers.digests]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def save(self, folder: Path) -> None:
-        """Write both vocabularies into a run folder."""
+        """Write both vocabularies, and models of subwords, into a run folder."""
+        self.tokenisers.save(folder)
         self.source.save(folder / SOURCE_FILE)
         self.target.save(folder / TARGET_FILE)
 
@@ -111,25 +112,19 @@ class PairSymbols:
             UserError: a file is missing or damaged.
 
         """
-        return cls(Vocabulary.load(folder / SOURCE_FILE), Vocabulary.load(folder / TARGET_FILE), options)
+        tokenisers = load_tokenisers(folder, options)
+        source, target = (Vocabulary.load(folder / name) for name in (SOURCE_FILE, TARGET_FILE))
+        return cls(source, target, options, tokenisers)
 
 
-def source_tokens(text: str, options: PairOptions) -> list[str]:
-    """The symbols of a source."""
-    return _tokens(text, options)
-
-
-def target_tokens(text: str, options: PairOptions) -> list[str]:
-    """The symbols of a target; the labels of trees keep their capitals."""
-    return text.split() if options.form == "trees" else _tokens(text, options)
-
-
-def _tokens(text: str, options: PairOptions) -> list[str]:
-    return [UNK if word == EOS else word for word in tokenise(text, options.text)]
+def _pieces(tokeniser: Tokeniser) -> Counter[str]:
+    """Of subwords all that there are, seen or not, since each may be needed to spell a text."""
+    return Counter(dict.fromkeys(tokeniser.subwords.pieces if tokeniser.subwords else (), 0))
 
 
 def _choose(counts: Counter[str], options: PairOptions, what: str, *, add_eos: bool = True) -> Vocabulary:
+    min_count = 0 if options.tokenisation == "subwords" else options.min_count
     try:
-        return Vocabulary.from_counts(counts, options.min_count, options.max_vocabulary, add_eos=add_eos, add_unk=True)
+        return Vocabulary.from_counts(counts, min_count, options.max_vocabulary, add_eos=add_eos, add_unk=True)
     except UserError as error:
         raise UserError(f"{what}: {error}") from None

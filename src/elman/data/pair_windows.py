@@ -1,7 +1,8 @@
 """Batches of pairs as a trainer reads them."""
 
 from elman.data.condition import Source
-from elman.data.pairs import PairBatch, PairCorpus, Pairs
+from elman.data.pair_batches import PairBatch
+from elman.data.pairs import PairCorpus, Pairs
 from elman.data.windows import Batch, Span
 
 

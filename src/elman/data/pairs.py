@@ -3,48 +3,23 @@
 import dataclasses
 import hashlib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
-import torch
-from torch import Tensor
 
 from elman.data.buckets import by_length, shuffled
+from elman.data.pair_batches import PairBatch, gather
 from elman.data.pair_files import RawPair, cut, find_files, read_pairs
-from elman.data.pair_options import PairOptions
-from elman.data.pair_symbols import PairSymbols, source_tokens, target_tokens
+from elman.data.pair_options import PairOptions, identity
+from elman.data.pair_symbols import PairSymbols
+from elman.data.pair_tokenisers import PairTokenisers, learn_tokenisers
 from elman.data.sequences import Sequences
 from elman.data.vocabulary import UNK, Vocabulary
 from elman.errors import UserError
 from elman.files import sha256_file
 
-__all__ = ["PairBatch", "PairCorpus", "PairOptions", "Pairs", "gather", "open_pairs"]
-
-
-class PairBatch(NamedTuple):
-    """Pairs side by side.
-
-    Attributes:
-        source: ids of the source vocabulary, padded at the end with 0, int64 [S, B].
-        source_mask: which of them are symbols, bool [S, B].
-        inputs: the target with the start symbol first, int64 [T, B].
-        targets: the target with the end symbol last, int64 [T, B].
-        mask: which targets count, bool [T, B].
-        indices: the places of the pairs in their split, int64 [B].
-
-    """
-
-    source: Tensor
-    source_mask: Tensor
-    inputs: Tensor
-    targets: Tensor
-    mask: Tensor
-    indices: Tensor
-
-    def to(self, device: torch.device) -> "PairBatch":
-        """The same pairs on another device."""
-        return PairBatch(*(part.to(device, non_blocking=True) for part in self))
+__all__ = ["PairCorpus", "PairOptions", "Pairs", "open_pairs"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,7 +106,7 @@ class PairCorpus:
     @property
     def digest(self) -> str:
         """SHA-256 over the vocabularies, the files and the options."""
-        parts = [self.symbols.digest, msgspec.json.encode(self.options, order="sorted").decode()]
+        parts = [self.symbols.digest, identity(self.options)]
         return hashlib.sha256("\n".join([*parts, *map(" ".join, self.sha256.items())]).encode()).hexdigest()
 
     def describe(self) -> dict[str, Any]:
@@ -167,11 +142,10 @@ def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols
     empty = {name: part.empty for name, part in read.items()}
     if "all" in raw:
         raw, empty = cut(raw["all"], options, str(source)), {"train": empty["all"]}
-    raw["train"], too_long = _short_enough(raw["train"], options, str(source))
+    tokenisers = learn_tokenisers(raw["train"], options) if symbols is None else symbols.tokenisers
+    raw["train"], too_long = _short_enough(raw["train"], tokenisers, options, str(source))
     if symbols is None:
-        sources = (source_tokens(pair.source, options) for pair in raw["train"])
-        targets = (target_tokens(pair.target, options) for pair in raw["train"])
-        symbols = PairSymbols.counted(sources, targets, options, str(source))
+        symbols = PairSymbols.counted(raw["train"], tokenisers, options, str(source))
     splits = {name: _encode(name, pairs, symbols) for name, pairs in raw.items()}
     for name, pairs in splits.items():
         pairs.facts.update(empty=empty.get(name, 0), too_long=too_long if name == "train" else 0)
@@ -180,29 +154,15 @@ def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols
     return PairCorpus(name, str(source), options, symbols, splits, digests)
 
 
-def gather(sources: list[Tensor], targets: list[Tensor], indices: list[int], symbols: PairSymbols) -> PairBatch:
-    """Sources and targets (without start and end symbols) side by side."""
-    end = torch.tensor([symbols.target.eos])
-    read = [source.flip(0) for source in sources] if symbols.options.reverse_source else sources
-    source, source_mask = _pad(read)
-    inputs, mask = _pad([torch.cat([end, target]) for target in targets])
-    written, _ = _pad([torch.cat([target, end]) for target in targets])
-    return PairBatch(source, source_mask, inputs, written, mask, torch.tensor(indices))
-
-
-def _pad(sequences: list[Tensor]) -> tuple[Tensor, Tensor]:
-    lengths = torch.tensor([len(sequence) for sequence in sequences])
-    mask = torch.arange(int(lengths.max())).unsqueeze(1) < lengths
-    return torch.nn.utils.rnn.pad_sequence(sequences), mask
-
-
-def _short_enough(pairs: list[RawPair], options: PairOptions, name: str) -> tuple[list[RawPair], int]:
+def _short_enough(
+    pairs: list[RawPair], tokenisers: PairTokenisers, options: PairOptions, name: str
+) -> tuple[list[RawPair], int]:
     """Training pairs within the limits, and how many are not."""
     kept = [
         pair
         for pair in pairs
-        if len(source_tokens(pair.source, options)) <= options.max_source
-        and len(target_tokens(pair.target, options)) <= options.max_target
+        if len(tokenisers.source_words(pair.source)) <= options.max_source
+        and len(tokenisers.target_words(pair.target)) <= options.max_target
     ]
     if not kept:
         raise UserError(

@@ -72,7 +72,7 @@ class Subwords:
         return pieces if exact else [f"<0x{value:02X}>" for value in to_bytes(text)]
 
 
-def load(folder: Path) -> Subwords:
+def load(folder: Path, name: str = FILE) -> Subwords:
     """The model of a run folder.
 
     Raises:
@@ -80,9 +80,9 @@ def load(folder: Path) -> Subwords:
 
     """
     try:
-        return Subwords((folder / FILE).read_bytes())
+        return Subwords((folder / name).read_bytes())
     except OSError as error:
-        raise UserError(f"{folder / FILE}: cannot be read ({error.strerror}); restore the file of the run") from None
+        raise UserError(f"{folder / name}: cannot be read ({error.strerror}); restore the file of the run") from None
 
 
 def decode(pieces: Sequence[str]) -> str:
@@ -95,8 +95,13 @@ def piece_bytes(piece: str) -> bytes:
     return named_byte(piece) or to_bytes(piece.replace(SPACE, " "))
 
 
-def train(lines: Iterable[str], options: SubwordOptions) -> Subwords:
+def train(lines: Iterable[str], options: SubwordOptions, key: str = "data.text.subwords") -> Subwords:
     """Find subwords in lines of text without their breaks; on one thread, so that the same text gives the same.
+
+    Args:
+        lines: of the training text.
+        options: how.
+        key: where a recipe has these options, for messages.
 
     Raises:
         UserError: sentencepiece is not installed, or the size does not fit the text.
@@ -129,7 +134,7 @@ def train(lines: Iterable[str], options: SubwordOptions) -> Subwords:
     except RuntimeError as error:
         reason = str(error).splitlines()[-1].strip()
         raise UserError(
-            f"data.text.subwords.size = {options.size} with kind = {options.kind!r}: the subwords cannot be found "
+            f"{key}.size = {options.size} with kind = {options.kind!r}: the subwords cannot be found "
             f"({reason}); choose another size, or a lower coverage"
         ) from None
     return Subwords(written.getvalue())

@@ -27,7 +27,7 @@ def write_targets(
     batch_size: int = SEARCHED,
     advance: Callable[[int, int], None] | None = None,
 ) -> list[str]:
-    """The best target of every source of a split, its symbols at single spaces.
+    """The best target of every source of a split, in the form that measures take (`PairTokenisers.measured`).
 
     Sources longer than the limit are cut, as in training none is longer; targets are as long as those of training at
     most.
@@ -55,7 +55,7 @@ def write_targets(
         best = beam_search(model, batch.source, beam, vocabulary.eos, forbidden)
         for index, (hypothesis, *_) in zip(indices, best, strict=True):
             words = corpus.symbols.source_words(pairs.source_text[index])[: corpus.options.max_source]
-            found[index] = " ".join(_words(hypothesis, words, corpus))
+            found[index] = corpus.symbols.tokenisers.measured(_words(hypothesis, words, corpus))
         done += len(indices)
         if advance is not None:
             advance(done, len(pairs))

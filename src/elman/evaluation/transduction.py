@@ -28,7 +28,8 @@ class Rules(NamedTuple):
 
 def rules_of(options: PairOptions) -> Rules:
     """The measures of a corpus of pairs."""
-    return Rules("trees" if options.form == "trees" else options.measures, options.rouge_words)
+    kind: Kind = "trees" if options.form == "trees" else options.measures
+    return Rules(kind, options.rouge_words, options.bleu_tokens)
 
 
 def require_libraries(rules: Rules) -> None:
@@ -43,7 +44,7 @@ def measures(
     """Measure a system's output.
 
     Args:
-        hypotheses: the output, its symbols at single spaces, a line for each source; for trees their linear form.
+        hypotheses: the output, a line for each source (`PairTokenisers.measured`); for trees their linear form.
         references: the right output in the same form.
         rules: which measures.
         sources: what was read; trees need it.

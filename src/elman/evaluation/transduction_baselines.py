@@ -18,11 +18,13 @@ def baseline(corpus: PairCorpus, pairs: Pairs) -> tuple[str, list[str]]:
     """
     if corpus.options.form == "trees":
         return "right-branching", right_branching(corpus, pairs)
-    sources = [corpus.symbols.source_words(text) for text in pairs.source_text]
+    tokenisers = corpus.symbols.tokenisers
+    sources = [tokenisers.source_words(text) for text in pairs.source_text]
     if corpus.options.measures == "translation":
-        return "copied source", [" ".join(words) for words in sources]
-    count = mean_length(corpus.split("train"))
-    return f"first {count} words", [" ".join(words[:count]) for words in sources]
+        return "copied source", [tokenisers.measured_source(words) for words in sources]
+    count, spelt = mean_length(corpus.split("train")), tokenisers.source.options.spelt
+    unit = corpus.options.tokenisation if spelt else "words"
+    return f"first {count} {unit}", [tokenisers.measured_source(words[:count]) for words in sources]
 
 
 def mean_length(pairs: Pairs) -> int:
@@ -31,8 +33,8 @@ def mean_length(pairs: Pairs) -> int:
 
 
 def references(pairs: Pairs, symbols: PairSymbols) -> list[str]:
-    """The right output in the form that measures take: symbols as written, at single spaces."""
-    return [" ".join(symbols.target_words(text)) for text in pairs.target_text]
+    """The right output in the form that measures take (`PairTokenisers.measured`)."""
+    return [symbols.tokenisers.measured(symbols.target_words(text)) for text in pairs.target_text]
 
 
 def right_branching(corpus: PairCorpus, pairs: Pairs) -> list[str]:

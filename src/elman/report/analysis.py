@@ -62,7 +62,7 @@ def require_file_name(out: Path) -> Path:
 
     """
     if out.is_dir():
-        raise UserError(f"{out} is a folder; give the name of a file with --out, such as {out / 'page.html'}")
+        raise UserError(f"{out} is a folder; give the name of a file, such as {out / 'page.html'}")
     return out
 
 
