@@ -7,7 +7,7 @@ import torch
 import small
 from elman import config
 from elman.build import build_model
-from elman.build_core import build_bidirectional
+from elman.builders.core import build_bidirectional
 from reference import networks as reference
 from reference.cells import Gate
 

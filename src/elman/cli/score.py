@@ -3,6 +3,7 @@
 import argparse
 import csv
 import functools
+import io
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -134,12 +135,15 @@ def _rounded(value: float) -> float | None:
 
 
 def _tsv(rows: Iterable[dict[str, object]]) -> None:
-    writer: csv.DictWriter[str] | None = None
-    for row in rows:
-        if writer is None:
-            writer = csv.DictWriter(sys.stdout, list(row), delimiter="\t", lineterminator="\n")
-            writer.writeheader()
-        writer.writerow(row)
+    line = io.StringIO(newline="")
+    for number, row in enumerate(rows):
+        # With \r in its end a line has every token quoted that holds one, as it has from Python 3.13 on.
+        writer = csv.writer(line, delimiter="\t", lineterminator="\r\n")
+        for cells in [*([row.keys()] if number == 0 else []), row.values()]:
+            writer.writerow(cells)
+            sys.stdout.write(line.getvalue().removesuffix("\r\n") + "\n")
+            line.seek(0)
+            line.truncate()
 
 
 def _jsonl(rows: Iterable[dict[str, object]]) -> None:
