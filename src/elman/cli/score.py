@@ -139,7 +139,7 @@ def _tsv(rows: Iterable[dict[str, object]]) -> None:
     for number, row in enumerate(rows):
         # With \r in its end a line has every token quoted that holds one, as it has from Python 3.13 on.
         writer = csv.writer(line, delimiter="\t", lineterminator="\r\n")
-        for cells in [*([row.keys()] if number == 0 else []), row.values()]:
+        for cells in ([list(row)] if number == 0 else []) + [list(row.values())]:
             writer.writerow(cells)
             sys.stdout.write(line.getvalue().removesuffix("\r\n") + "\n")
             line.seek(0)
