@@ -44,6 +44,37 @@ class Reference(NamedTuple):
     bounds: Tensor
 
 
+class Result:
+    """What W becomes when the values of Rayleigh-Ritz that are above the limit are taken down to it.
+
+    Attributes:
+        top: the triplets before.
+        values: S after [k].
+        coupling: E' after [m, k].
+
+    """
+
+    def __init__(self, found: Ritz, limit: float) -> None:
+        self.top = found.top
+        self.values = found.top.values.clamp(max=limit)
+        self.coupling = found.coupling * (self.values / found.top.values.clamp(min=1e-30))
+        self.overlap = (self.coupling.t() @ self.coupling).double()
+
+    def proves(self, norm: float, tail: float) -> bool:
+        """Whether ||W||_2 <= `norm` follows from r = `tail`."""
+        room = norm**2 - tail**2
+        if room <= 0:
+            return False
+        gap = self.overlap / -room
+        gap.diagonal().add_(norm**2 - self.values.square().double())
+        return torch.linalg.cholesky_ex(gap)[1].item() == 0
+
+    def residuals(self, count: int) -> Tensor:
+        """The coupling of the vectors that stand most in the way of a proof [m, count]."""
+        needed = self.values.square() + self.overlap.diagonal()
+        return self.coupling[:, needed.topk(min(count, len(needed))).indices]
+
+
 class BySubspace(Projector):
     """Rayleigh-Ritz in a space that grows with the steps, and a certificate.
 
@@ -65,9 +96,9 @@ class BySubspace(Projector):
         *,
         tolerance: float = 3e-5,
         near: float = 0.8,
-        widest: float = 0.12,
-        fresh: tuple[int, float] = (16, 0.03),
-        block: int = 4,
+        widest: float = 0.15,
+        fresh: tuple[int, float] = (16, 0.02),
+        block: int = 6,
         crowd: float = 0.25,
         rounds: int = 6,
     ) -> None:
@@ -104,20 +135,20 @@ class BySubspace(Projector):
             if basis.shape[1] + new.shape[1] > columns / 2:
                 return False
             basis = spectral.extended(basis, new)
-            found = spectral.ritz(matrix, basis)
-            if not found.top.values[0].item() <= spectral.FAR * self.limit:
+            result = Result(spectral.ritz(matrix, basis), self.limit)
+            if not result.top.values[0].item() <= spectral.FAR * self.limit:
                 return False
-            proved, narrow = self._proves(found, tail), basis.shape[1] <= self.widest * columns
-            if not tried and not (proved and narrow) and self._proves(found, self.renewed):
-                few, tried = self._near(found.top.values), True
-                anew = spectral.proved_norm(_without(matrix, found.top, few), self.limit)
-                if self._proves(found, anew):
-                    self._accept(matrix, found, anew, few)
+            proved, narrow = result.proves(self.accepted, tail), basis.shape[1] <= self.widest * columns
+            if not tried and not (proved and narrow) and result.proves(self.accepted, self.renewed):
+                few, tried = self._near(result.values), True
+                anew = spectral.proved_norm(_without(matrix, result.top, few), self.limit)
+                if result.proves(self.accepted, anew):
+                    self._accept(matrix, result, anew, few)
                     return True
             if proved:
-                self._accept(matrix, found, tail, basis.shape[1])
+                self._accept(matrix, result, tail, basis.shape[1])
                 return True
-            basis, new = found.top.right, self._residuals(found, tail)
+            basis, new = result.top.right, result.residuals(self.block)
         return False
 
     def _directions(self, matrix: Tensor, drift: Tensor, basis: Tensor) -> tuple[Tensor, float]:
@@ -126,30 +157,13 @@ class BySubspace(Projector):
         own, image, outside = spectral.main_directions(rest, min(self.fresh, rest.shape[1] // 8 + 1), self.left_out)
         return torch.cat([own, spectral.thin_product(matrix.t(), image[:, : self.block])], dim=1), outside
 
-    def _proves(self, found: Ritz, tail: float) -> bool:
-        """Whether the matrix with its values taken down has a spectral norm of at most `accepted`."""
-        room = self.accepted**2 - tail**2
-        if room <= 0:
-            return False
-        values, coupling = _taken_down(found, self.limit)
-        gap = (coupling.t() @ coupling).double().div_(-room)
-        gap.diagonal().add_(self.accepted**2 - values.square().double())
-        return torch.linalg.cholesky_ex(gap)[1].item() == 0
-
-    def _residuals(self, found: Ritz, tail: float) -> Tensor:
-        """The coupling of the vectors that stand most in the way of a certificate."""
-        values, coupling = _taken_down(found, self.limit)
-        room = self.accepted**2 - min(tail, self.renewed) ** 2
-        needed = values.square() + coupling.square().sum(dim=0) / room
-        return coupling[:, needed.topk(min(self.block, len(values))).indices]
-
-    def _accept(self, matrix: Tensor, found: Ritz, tail: float, kept: int) -> None:
+    def _accept(self, matrix: Tensor, result: "Result", tail: float, kept: int) -> None:
         """Take down the values, and go on with the first `kept` vectors, outside of which `tail` bounds W."""
-        values, coupling = _taken_down(found, self.limit)
-        spectral.take_down_(matrix, found.top, self.limit)
-        self.computed = len(values)
-        norm = (max(values[0].item(), tail) ** 2 + coupling.norm().item()) ** 0.5
-        basis = found.top.right if kept == len(values) else spectral.orthonormal(found.top.right[:, :kept])
+        spectral.take_down_(matrix, result.top, self.limit)
+        self.computed = len(result.values)
+        norm = (max(result.values[0].item(), tail) ** 2 + result.coupling.norm().item()) ** 0.5
+        right = result.top.right
+        basis = right if kept == right.shape[1] else spectral.orthonormal(right[:, :kept])
         self.reference = _reference(matrix, basis, min(norm, self.accepted), tail)
 
     def _project_exactly(self, matrix: Tensor) -> None:
@@ -172,12 +186,6 @@ class BySubspace(Projector):
         """Take back what `tensors` gave."""
         held = {name: tensor if name == "bounds" else tensor.to(device) for name, tensor in tensors.items()}
         self.reference = Reference(**held) if set(held) == set(Reference._fields) else None
-
-
-def _taken_down(found: Ritz, limit: float) -> tuple[Tensor, Tensor]:
-    """S and E after the values above the limit are taken down to it."""
-    values = found.top.values.clamp(max=limit)
-    return values, found.coupling * (values / found.top.values.clamp(min=1e-30))
 
 
 def _without(matrix: Tensor, top: Triplets, few: int) -> Tensor:
