@@ -142,6 +142,20 @@ def test_subspace_is_the_nearest_point_without_computing_all(spike_every):
     assert max(computed[1:]) > 0
 
 
+def test_many_equal_values_below_the_limit_are_not_followed():
+    """An orthogonal matrix, as training begins with, at delta = 0.8: all its values are 0.83 of the limit."""
+    torch.manual_seed(14)
+    matrix = torch.linalg.qr(torch.randn(100, 100))[0].contiguous()
+    projector = BySubspace(1.2)
+    projector.project_(matrix)
+    computed = []
+    for step in wander(matrix, 30, 0, lambda: None):
+        matrix += step
+        projector.project_(matrix)
+        computed.append(projector.computed)
+    assert max(computed) < 100
+
+
 def test_a_spike_beyond_the_reach_of_the_iteration_falls_back():
     """Many new directions at once, more than are looked for: nothing but all the values will do."""
     torch.manual_seed(7)

@@ -42,7 +42,9 @@ def read_midi(path: Path, options: MusicOptions) -> Roll:
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; give a MIDI file") from None
     except (OSError, EOFError, ValueError, LookupError, TypeError, KeySignatureError) as error:
-        raise UserError(f"{path}: not a readable MIDI file ({str(error) or type(error).__name__}); give another") from None
+        raise UserError(
+            f"{path}: not a readable MIDI file ({str(error) or type(error).__name__}); give another"
+        ) from None
     if kind == 2:
         raise UserError(f"{path}: a MIDI file of type 2 (tracks one after another); save it as type 0 or 1")
     if ticks <= 0 or ticks >= 0x8000:

@@ -140,7 +140,7 @@ class BySubspace(Projector):
                 return False
             proved, narrow = result.proves(self.accepted, tail), basis.shape[1] <= self.widest * columns
             if not tried and not (proved and narrow) and result.proves(self.accepted, self.renewed):
-                few, tried = self._near(result.values), True
+                few, tried = self._near(result.values, columns), True
                 anew = spectral.proved_norm(_without(matrix, result.top, few), self.limit)
                 if result.proves(self.accepted, anew):
                     self._accept(matrix, result, anew, few)
@@ -170,13 +170,14 @@ class BySubspace(Projector):
         top = spectral.bring_down_(matrix, self.limit, spectral.exact_triplets)
         values = top.values.clamp(max=self.limit)
         self.computed = len(values)
-        few = self._near(values)
+        few = self._near(values, len(values))
         norm, *rest = (values[place].item() * spectral.ROUNDING for place in (0, few) if place < len(values))
         self.reference = _reference(matrix, top.right[:, :few], norm, rest[0] if rest else 0.0)
 
-    def _near(self, values: Tensor) -> int:
-        """How many values are near the limit."""
-        return int((values > self.near).sum())
+    def _near(self, values: Tensor, columns: int) -> int:
+        """How many values are near the limit; where that is a crowd, such as all of an orthogonal matrix, very near."""
+        few = int((values > self.near).sum())
+        return few if few <= self.crowd * columns else int((values > (self.near + self.limit) / 2).sum())
 
     def tensors(self) -> dict[str, Tensor]:
         """The reference."""
