@@ -175,7 +175,7 @@ class BySubspace(Projector):
         self.reference = _reference(matrix, top.right[:, :few], norm, rest[0] if rest else 0.0)
 
     def _near(self, values: Tensor, columns: int) -> int:
-        """How many values are near the limit; of a crowd that is not at it, such as all of an orthogonal matrix, the first."""
+        """How many values are near the limit; of a crowd below it, such as all of an orthogonal matrix, the first."""
         few, first = int((values > self.near).sum()), max(4, columns // 32)
         return first if few > first and values[first].item() < (self.near + self.limit) / 2 else few
 
