@@ -2,8 +2,6 @@
 
 import errno
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -19,6 +17,7 @@ from elman.learning import checkpoint
 from elman.learning.watching import Outcome
 from elman.lock import FolderLock
 from elman.run import load
+from stopping import StopAt
 
 NT_ASGD = {
     "epochs": 4,
@@ -38,23 +37,6 @@ LEARNERS = {
     },
     "momentum": {"optimiser": {"kind": "sgd", "lr": 1.0, "momentum": 0.9}, "slices": 2, "clip_by": "tensor"},
 }
-
-
-class StopAt:
-    """Asks for a stop by a signal at a step."""
-
-    def __init__(self, step):
-        self.at = step
-
-    def begin(self, epochs, windows, progress): ...
-
-    def record(self, record): ...
-
-    def end(self): ...
-
-    def step(self, progress, tokens, loss):
-        if progress.step == self.at:
-            os.kill(os.getpid(), signal.SIGTERM)
 
 
 @pytest.fixture(scope="session")

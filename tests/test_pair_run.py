@@ -1,8 +1,6 @@
 """An experiment on pairs from files to targets: training, resuming, evaluating, searching, and what is refused."""
 
 import json
-import os
-import signal
 
 import msgspec
 import numpy as np
@@ -20,6 +18,7 @@ from elman.music import open_run
 from elman.pair_run import PairRun
 from elman.report.page import write_report
 from elman.run import load
+from stopping import StopAt
 
 RECIPE = """
 title = "toy pairs"
@@ -68,26 +67,6 @@ def trained(pairs, tmp_path_factory):
     assert experiment.train() is Outcome.FINISHED
     experiment.finish()
     return folder / "run"
-
-
-class StopAt:
-    """Asks for a stop by a signal at a step."""
-
-    def __init__(self, step):
-        self.last = step
-
-    def begin(self, *_):
-        pass
-
-    def step(self, progress, tokens, loss):
-        if progress.step == self.last:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    def record(self, record):
-        pass
-
-    def end(self):
-        pass
 
 
 def records(folder):

@@ -1,8 +1,6 @@
 """Every core through the whole machine: trained, stopped, resumed, adapted; one key of a recipe says which."""
 
 import json
-import os
-import signal
 
 import msgspec
 import pytest
@@ -15,6 +13,7 @@ from elman.evaluation.dynamic import DynamicModel, Rule
 from elman.experiment import Experiment
 from elman.learning import checkpoint
 from elman.run import load
+from stopping import StopAt
 
 CORES = {
     "highway": config.Stack(sizes=(8,), cell=config.Highway(depth=2), recurrent_dropout=0.2, weight_drop=0.2),
@@ -24,21 +23,6 @@ CORES = {
     "jordan-target": config.Jordan(size=8, feedback="target", decay=0.5),
     "reservoir": config.Reservoir(size=30, leak=0.5, output_dropout=0.1),
 }
-
-
-class StopAt:
-    def __init__(self, step):
-        self.at = step
-
-    def begin(self, epochs, windows, progress): ...
-
-    def record(self, record): ...
-
-    def end(self): ...
-
-    def step(self, progress, tokens, loss):
-        if progress.step == self.at:
-            os.kill(os.getpid(), signal.SIGTERM)
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ from elman.learning.constraint import ConstrainedCore, Constraint, build_constra
 from elman.learning.projections.subspace import BySubspace
 from elman.learning.watching import Outcome
 from elman.run import load
+from stopping import StopAt, interrupt
 
 CELLS = {
     "gru-before": config.GRU(reset="before"),
@@ -53,23 +54,6 @@ def corpus(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def cache(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
-class StopAt:
-    """Asks for a stop at a step."""
-
-    def __init__(self, step):
-        self.at = step
-
-    def begin(self, epochs, windows, progress): ...
-
-    def record(self, record): ...
-
-    def end(self): ...
-
-    def step(self, progress, span, loss):
-        if progress.step == self.at:
-            raise KeyboardInterrupt
 
 
 def sigma_1(matrix):
@@ -160,7 +144,7 @@ def test_a_killed_run_resumes_bit_for_bit(kind, corpus, tmp_path):
     for resume, stop in enumerate((9, 33, None)):
         experiment = Experiment(made, broken, data=corpus, resume=bool(resume))
         try:
-            experiment.train([] if stop is None else [StopAt(stop)])
+            experiment.train([] if stop is None else [StopAt(stop, interrupt)])
         except KeyboardInterrupt:
             assert stop is not None
     for name in ("checkpoint.safetensors", "model.safetensors"):

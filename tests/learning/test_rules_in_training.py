@@ -1,8 +1,6 @@
 """Recipes whose rule goes step by step: trained, interrupted and resumed like any other."""
 
 import json
-import os
-import signal
 
 import msgspec
 import pytest
@@ -14,29 +12,13 @@ from elman.experiment import Experiment
 from elman.learning import checkpoint
 from elman.learning.watching import Outcome
 from elman.recipe_book import find
+from stopping import StopAt
 
 RULES = {
     "rtrl": {"rule": {"kind": "rtrl"}},
     "bptt-3-forced": {"rule": {"kind": "bptt", "steps": 3}, "forcing": {"schedule": "linear", "scale": 0.5}},
     "gradient-norm": {"penalties": {"gradient_norm": 0.1}},
 }
-
-
-class StopAt:
-    """Asks for a stop by a signal at a step."""
-
-    def __init__(self, step):
-        self.at = step
-
-    def begin(self, epochs, windows, progress): ...
-
-    def record(self, record): ...
-
-    def end(self): ...
-
-    def step(self, progress, tokens, loss):
-        if progress.step == self.at:
-            os.kill(os.getpid(), signal.SIGTERM)
 
 
 @pytest.fixture
