@@ -15,14 +15,12 @@ from torch.nn.functional import cross_entropy
 
 import timing
 import whole
-from elman.build import build_model, build_objective
+from elman.build import build_model
 from elman.cells.cell import Weights
 from elman.config import load_recipe
 from elman.data.windows import Batch
 from elman.kernels import lstm
 from elman.kernels.allocator import use_large_pages
-from elman.learning.bptt import bptt
-from elman.learning.optimisers import build_optimiser, clip_gradients
 from elman.recipe_book import find
 
 CHARACTERS, EMBEDDING, HIDDEN, BATCH, LENGTH = 100, 128, 1024, 100, 200
@@ -60,19 +58,7 @@ def plain_step(batch: Batch) -> Callable[[], None]:
 
 def elman_step(batch: Batch) -> Callable[[], None]:
     recipe = load_recipe(find("text8/lstm-softmax.toml"))
-    training = recipe.training
-    model = build_model(recipe.model, CHARACTERS).train()
-    parameters = list(model.parameters())
-    optimiser = build_optimiser(training.optimiser, parameters, training.weight_decay)
-    objective, state = build_objective(training), model.begin(BATCH)
-
-    def step() -> None:
-        optimiser.zero_grad()
-        bptt(model, objective, batch, state, training.slices)
-        clip_gradients(parameters, training.clip)
-        optimiser.step()
-
-    return step
+    return whole.training_step(build_model(recipe.model, CHARACTERS), recipe.training, batch)
 
 
 def sequences(options: argparse.Namespace) -> None:

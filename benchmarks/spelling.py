@@ -13,13 +13,12 @@ import numpy as np
 import torch
 
 import timing
-from elman.build import build_model, build_objective
+import whole
+from elman.build import build_model
 from elman.config import load_recipe
 from elman.data.windows import Batch
 from elman.encoders.characters import Characters
 from elman.kernels.allocator import use_large_pages
-from elman.learning.bptt import bptt
-from elman.learning.optimisers import build_optimiser, clip_gradients
 from elman.model import LanguageModel
 from elman.recipe_book import find
 
@@ -40,19 +39,8 @@ def words_and_window() -> tuple[list[str], torch.Tensor]:
 def training_step(name: str, words: list[str], batch: Batch) -> tuple[LanguageModel, Callable[[], None]]:
     """The model of a recipe and its training step."""
     recipe = load_recipe(find(f"ptb/{name}.toml"))
-    training = recipe.training
-    model = build_model(recipe.model, WORDS, None, words).train()
-    parameters = list(model.parameters())
-    optimiser = build_optimiser(training.optimiser, parameters, training.weight_decay)
-    objective, state = build_objective(training), model.begin(BATCH)
-
-    def step() -> None:
-        optimiser.zero_grad()
-        bptt(model, objective, batch, state, training.slices)
-        clip_gradients(parameters, training.clip)
-        optimiser.step()
-
-    return model, step
+    model = build_model(recipe.model, WORDS, None, words)
+    return model, whole.training_step(model, recipe.training, batch)
 
 
 def encoder_costs(encoder: Characters, inputs: torch.Tensor) -> timing.Candidates:

@@ -12,10 +12,13 @@ from pathlib import Path
 import torch
 
 import timing
-from elman.build import build_model
-from elman.config import Recipe, load_recipe
+from elman.build import build_model, build_objective
+from elman.config import Recipe, Training, load_recipe
 from elman.cores.stack import Stack
+from elman.data.windows import Batch
 from elman.kernels.allocator import use_large_pages
+from elman.learning.bptt import bptt
+from elman.learning.optimisers import build_optimiser, clip_gradients
 from elman.model import LanguageModel
 from elman.output.contexts import Mixture
 from elman.output.flat import Flat
@@ -57,6 +60,21 @@ def forward_gflop(model: LanguageModel, positions: int) -> float:
         weights += sum(linear.weight.numel() for linear in (*contexts.projections.values(), contexts.prior))
         components = sum(contexts.heads.values())
     return 2 * positions * (weights + components * choice.weight.numel()) / 1e9
+
+
+def training_step(model: LanguageModel, training: Training, batch: Batch) -> Callable[[], None]:
+    """The step of a recipe on one batch, always from the same state: forward, backward, clipping, update."""
+    parameters = list(model.train().parameters())
+    optimiser = build_optimiser(training.optimiser, parameters, training.weight_decay)
+    objective, state = build_objective(training), model.begin(batch.inputs.shape[1])
+
+    def step() -> None:
+        optimiser.zero_grad()
+        bptt(model, objective, batch, state, training.slices)
+        clip_gradients(parameters, training.clip)
+        optimiser.step()
+
+    return step
 
 
 def measure(step: Callable[[], None], positions: int, gflop: float, options: argparse.Namespace) -> None:
