@@ -37,8 +37,9 @@ def unit():
 
 def watched(projector):
     """What it tracks, and the fixed directions in which it looks at a step and guesses a norm."""
-    columns = [projector.reference.basis, *(spectral.sketch(SIZE, count, torch.ones(1)) for count in (8, 9))]
-    return torch.cat(columns, dim=1)[:, : SIZE - 4]
+    known = projector.reference
+    sketches = (spectral.sketch(SIZE, count, torch.ones(1)) for count in (4, 8, 13))
+    return torch.cat([known.basis, known.top, known.moved, *sketches], dim=1)[:, : SIZE - 4]
 
 
 def wander(matrix, projector):

@@ -41,23 +41,60 @@ def tall(matrix: Tensor) -> Tensor:
 def proved_norm(matrix: Tensor, at_most: float) -> float:
     """An upper bound of sigma_1, within a tenth of it, that a Cholesky factor proves; infinity if it is over `at_most`.
 
-    c^2 I - W'W has a Cholesky factor only where it is positive definite, that is where sigma_1 < c. A few steps of the
-    block power method say which c to try: they never overestimate, and an estimate that is too low is refused.
     One product and one factor, a fifth of the time of the bound ||(W'W)^m||_F^(1/2m) at m = 16, which is no tighter.
-    Rounding, of W'W and of the factor, is what `ROUNDING` makes room for: docs/stability.md says how much there is.
 
     Args:
         matrix: W [n, m].
+        at_most: the largest bound that is of use.
+
+    """
+    squared = gram(matrix if matrix.shape[0] >= matrix.shape[1] else matrix.t())
+    guessed, _ = power(squared, sketch(len(squared), min(PROBES, len(squared)), squared))
+    return proved(squared, ABOVE * guessed[0].item(), at_most)
+
+
+def gram(matrix: Tensor) -> Tensor:
+    """W'W [m, m] of a tall matrix W [n, m]."""
+    rows = matrix.t().contiguous()
+    return multiply(rows, rows)
+
+
+def power(squared: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
+    """A few steps of the block power method on W'W: its largest singular values, from below, and their vectors [m, k].
+
+    Args:
+        squared: W'W [m, m].
+        start: [m, k] of any norms.
+
+    """
+    block = orthonormal(start)
+    for _ in range(POWER_STEPS):
+        block = orthonormal(thin_product(squared, block))
+    squares, rotation = torch.linalg.eigh(block.t() @ thin_product(squared, block))
+    return squares.flip(0).clamp(min=0).sqrt(), block @ rotation.flip(1)
+
+
+def deflated_(squared: Tensor, block: Tensor) -> Tensor:
+    """(I - N N') W'W (I - N N') in place of W'W [m, m], N [m, k] orthonormal."""
+    image = thin_product(squared, block)
+    image -= block @ (block.t() @ image) / 2
+    return squared.addmm_(block, image.t(), alpha=-1).addmm_(image, block.t(), alpha=-1)
+
+
+def proved(squared: Tensor, likely: float, at_most: float) -> float:
+    """An upper bound of sigma_1 that a Cholesky factor proves, `likely` if it is one; infinity if none is found.
+
+    c^2 I - W'W has a Cholesky factor only where it is positive definite, that is where sigma_1 < c: a guess that is too
+    low is refused, and one in the middle is tried, then `at_most`. Rounding, of W'W and of the factor, is what
+    `ROUNDING` makes room for: docs/stability.md says how much there is.
+
+    Args:
+        squared: W'W [m, m], lost.
+        likely: the c to be tried first.
         at_most: the largest c that is of use.
 
     """
-    rows = matrix.contiguous() if matrix.shape[0] <= matrix.shape[1] else matrix.t().contiguous()
-    gram = multiply(rows, rows)
-    block = sketch(len(gram), min(PROBES, len(gram)), gram)
-    for _ in range(POWER_STEPS):
-        block = orthonormal(thin_product(gram, block))
-    likely = ABOVE * thin_product(gram, block).norm(dim=0).max().sqrt().item()
-    gap, shift = gram.neg_(), 0.0
+    gap, shift = squared.neg_(), 0.0
     for c in (likely, (likely * at_most) ** 0.5, at_most):
         if c > at_most:
             continue
@@ -89,55 +126,67 @@ def thin_product(matrix: Tensor, columns: Tensor) -> Tensor:
     return multiply(columns.t(), matrix).t()
 
 
-class Ritz(NamedTuple):
-    """Approximate triplets, and W'W times their right vectors [m, k]: where the iteration goes on from."""
+class Space(NamedTuple):
+    """Directions V [m, k], orthonormal, and what W and W'W make of them: W V [n, k], W'W V [m, k]."""
 
-    top: Triplets
+    right: Tensor
+    image: Tensor
     forward: Tensor
 
-    @property
-    def coupling(self) -> Tensor:
-        """W'W v_i - sigma_i^2 v_i [m, k]: zero for true singular vectors."""
-        return self.forward - self.top.right * self.top.values.square()
+    def grown(self, matrix: Tensor, more: Tensor) -> "Space":
+        """A larger space, which holds `more` [m, j] too."""
+        new = space_of(matrix, extended(self.right, more)[:, self.right.shape[1] :])
+        return Space(*(torch.cat(pair, dim=1) for pair in zip(self, new, strict=True)))
+
+    def turned(self, rotation: Tensor) -> "Space":
+        """Other directions in the same space, or in a part of it."""
+        return Space(*(part @ rotation for part in self))
+
+    def coupling(self, values: Tensor) -> Tensor:
+        """W'W v_i - sigma_i^2 v_i [m, k] of Ritz vectors: zero for true singular vectors."""
+        return self.forward - self.right * values.square()
+
+    def triplets(self, values: Tensor) -> Triplets:
+        """Approximate triplets, of Ritz vectors."""
+        return Triplets(values, self.image / values.clamp(min=torch.finfo(values.dtype).tiny), self.right)
 
 
-def ritz(matrix: Tensor, basis: Tensor) -> Ritz:
-    """The best approximate triplets whose right vectors lie in the range of `basis` (Rayleigh-Ritz).
-
-    The values never exceed the true ones; for a `basis` that holds the top singular vectors they are exact. Two thin
-    products, of which the second is also a step of the block power method.
+def space_of(matrix: Tensor, basis: Tensor) -> Space:
+    """Two thin products, of which the second is also a step of the block power method.
 
     Args:
         matrix: W [n, m], tall.
-        basis: [m, k], columns orthonormal.
+        basis: V [m, k], columns orthonormal.
 
     """
     image = thin_product(matrix, basis)
-    squares, rotation = torch.linalg.eigh(image.t() @ image)
-    rotation = rotation.flip(1)
-    values = squares.flip(0).clamp(min=0).sqrt()
-    left = (image @ rotation) / values.clamp(min=torch.finfo(values.dtype).tiny)
-    return Ritz(Triplets(values, left, basis @ rotation), thin_product(matrix.t(), image) @ rotation)
+    return Space(basis, image, thin_product(matrix.t(), image))
 
 
-def main_directions(matrix: Tensor, count: int, rest: float) -> tuple[Tensor, Tensor, float]:
-    """Orthonormal right directions Q [m, k] that hold most of D [n, m], D Q [n, k], and a bound of ||D (I - Q Q')||_F.
+def ritz(space: Space) -> tuple[Tensor, Space]:
+    """The best approximate singular values, largest first, and vectors in a space (Rayleigh-Ritz).
 
-    Args:
-        matrix: D.
-        count: the largest k.
-        rest: k is as small as this bound of the rest allows.
-
+    The values never exceed the true ones; for a space that holds the top singular vectors they are exact.
     """
-    seen = thin_product(matrix, sketch(matrix.shape[1], count, matrix))
-    own = orthonormal(thin_product(matrix.t(), seen))
-    image = thin_product(matrix, own)
-    squares, rotation = torch.linalg.eigh(image.t() @ image)
-    whole = matrix.norm().item() ** 2 * (1 + LOST)
-    left_out = (whole - squares.flip(0).cumsum(0)).clamp(min=LOST * whole)
-    kept = min(count, int((left_out > rest**2).sum()) + 1)
-    rotation = rotation.flip(1)[:, :kept]
-    return own @ rotation, image @ rotation, left_out[kept - 1].item() ** 0.5
+    squares, rotation = torch.linalg.eigh(space.image.t() @ space.image)
+    return squares.flip(0).clamp(min=0).sqrt(), space.turned(rotation.flip(1))
+
+
+def schur(space: Space, room: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Eigenvalues, largest first, and vectors of K + C'C / room, where K = V'W'W V and C = W'W V - V K, and C [m, k].
+
+    ||W||_2^2 <= mu when none exceeds mu, where room = mu - r^2 > 0 and W is at most r on what is orthogonal to V.
+    """
+    inside = space.image.t() @ space.image
+    coupling = space.forward - space.right @ inside
+    squares, vectors = torch.linalg.eigh(inside + coupling.t() @ coupling / room)
+    return squares.flip(0), vectors.flip(1), coupling
+
+
+def norm_outside(matrix: Tensor, size: float, basis: Tensor) -> float:
+    """An upper bound of ||A (I - V V')||_F for A [n, m], `size` its norm, and V [m, k] orthonormal."""
+    whole = size**2 * (1 + LOST)
+    return max(whole - thin_product(matrix, basis).square().sum().item(), LOST * whole) ** 0.5
 
 
 def orthonormal(block: Tensor) -> Tensor:

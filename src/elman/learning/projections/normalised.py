@@ -33,12 +33,14 @@ class ToSpectralNorm(Projector):
         matrix = spectral.tall(matrix)
         width = min(4, matrix.shape[1])
         if self.block is None or self.block.shape[0] != matrix.shape[1]:
-            top = spectral.exact_triplets(matrix)
+            values, _, right = spectral.exact_triplets(matrix)
         else:
-            top = spectral.ritz(matrix, spectral.orthonormal(spectral.ritz(matrix, self.block).forward)).top
-        self.computed = len(top.values)
-        self.block = top.right[:, :width].clone(memory_format=torch.contiguous_format)
-        largest = top.values[0].item()
+            forward = spectral.space_of(matrix, self.block).forward
+            values, space = spectral.ritz(spectral.space_of(matrix, spectral.orthonormal(forward)))
+            right = space.right
+        self.computed = len(values)
+        self.block = right[:, :width].clone(memory_format=torch.contiguous_format)
+        largest = values[0].item()
         if largest > 0 and (self.always or largest > self.bound):
             matrix.mul_(self.bound / largest)
 

@@ -1,22 +1,22 @@
 """The nearest matrix with sigma_1 <= limit at the cost of a few thin products, proved each time.
 
-Notation: W [n, m] tall; V [m, k] orthonormal right directions that are followed, P = V V', of which Rayleigh-Ritz makes
-approximate singular vectors, S the singular values of W V, E = V'W'W (I - P) what couples them to the rest,
-r >= ||W (I - P)||_2.
+Notation: W [n, m] tall; W_0 what it was when a bound was last proved, ||W_0 (I - P_0)||_2 <= r_0 for a projector P_0 of
+few dimensions; A = W - W_0 all that steps and projections have done since; V [m, k] orthonormal, P = V V' containing
+P_0; K = V'W'W V; C = W'W V - V K, what couples V to the rest. Outside V
 
-For x = V a + y with y orthogonal to V, ||W x||^2 = a'S^2 a + 2 a'E y + ||W y||^2, so that with mu > r^2
+    ||W (I - P)||_2 <= r = r_0 + ||A (I - P)||_F.
 
-    ||W||_2^2 <= mu  if  S^2 + E E' / (mu - r^2) <= mu I    (Schur complement).
+For x = V a + y with y orthogonal to V, ||W x||^2 = a'K a + 2 a'C'y + ||W y||^2, so that with mu > r^2
 
-Taking down the values in S leaves W (I - P) as it is and shrinks E, so the certificate is known before W is touched.
+    ||W||_2^2 <= mu  if  K + C'C / (mu - r^2) <= mu I    (Schur complement).
 
-A training step D has few directions Q that matter and a small rest. The directions followed only grow from step to
-step, P_t containing P_(t-1) and Q, and with them the bound is carried over,
+Let X hold the eigenvectors of that small matrix and lambda its eigenvalues. W (I - V V') + W V T V' with
+T = X min(1, (mu / lambda)^1/2) X' has T K T for K and C T for C: its eigenvalues are min(lambda, mu), and the
+decomposition that finds the result proves it feasible. Where C is zero, V X are singular vectors and it is the nearest
+feasible matrix; the coupling of what is taken down is made small by more rounds of Rayleigh-Ritz, mostly one.
 
-    ||W_t (I - P_t)||_2 <= ||W_(t-1) (I - P_(t-1))||_2 + ||D (I - Q Q')||_F,
-
-whatever was done to W inside P. When it has grown too large, or the directions too many, the directions near the limit
-are kept and r is proved anew by a Cholesky factor (`kernels.spectral.proved_norm`). When no certificate is to be had,
+V is P_0, the main right directions of A, and what W'W makes of the directions that were largest before. When r has come
+near the limit, the directions near it become P_0 and r_0 is proved anew by a Cholesky factor. When that does not help,
 or a value is so far above the limit that rounding hides the others, all singular values are computed: whatever the
 optimiser does, the result is feasible. docs/stability.md says what rounding has to do with it.
 """
@@ -29,64 +29,44 @@ import torch
 from torch import Tensor
 
 from elman.kernels import spectral
-from elman.kernels.spectral import Ritz, Triplets
+from elman.kernels.spectral import Space, thin_product
 from elman.learning.projections.projector import Projector
-
-RENEWED = 1.1
-"""By how much a renewed bound may exceed the largest value that is not followed."""
 
 
 class Reference(NamedTuple):
-    """The matrix as it was last left: W, V and (a bound of ||W||_2, r) as [2] float64."""
+    """What is remembered from one call to the next.
+
+    Attributes:
+        matrix: W_0 [n, m].
+        basis: of P_0 [m, k].
+        bounds: of ||W_0||_2 and r_0, float64.
+        left: W as it was last left [n, m].
+        top: its largest right singular vectors, about [m, j]; none after all values were computed.
+        moved: the main right directions of A, about [m, j]; none when A is new.
+
+    """
 
     matrix: Tensor
     basis: Tensor
     bounds: Tensor
-
-
-class Result:
-    """What W becomes when the values of Rayleigh-Ritz that are above the limit are taken down to it.
-
-    Attributes:
-        top: the triplets before.
-        values: S after [k].
-        coupling: E' after [m, k].
-
-    """
-
-    def __init__(self, found: Ritz, limit: float) -> None:
-        self.top = found.top
-        self.values = found.top.values.clamp(max=limit)
-        self.coupling = found.coupling * (self.values / found.top.values.clamp(min=1e-30))
-        self.overlap = (self.coupling.t() @ self.coupling).double()
-
-    def proves(self, norm: float, tail: float) -> bool:
-        """Whether ||W||_2 <= `norm` follows from r = `tail`."""
-        room = norm**2 - tail**2
-        if room <= 0:
-            return False
-        gap = self.overlap / -room
-        gap.diagonal().add_(norm**2 - self.values.square().double())
-        return torch.linalg.cholesky_ex(gap)[1].item() == 0
-
-    def residuals(self, count: int) -> Tensor:
-        """The coupling of the vectors that stand most in the way of a proof [m, count]."""
-        needed = self.values.square() + self.overlap.diagonal()
-        return self.coupling[:, needed.topk(min(count, len(needed))).indices]
+    left: Tensor
+    top: Tensor
+    moved: Tensor
 
 
 class BySubspace(Projector):
-    """Rayleigh-Ritz in a space that grows with the steps, and a certificate.
+    """Schur complements in a space that follows W.
 
     Args:
         limit: the bound on sigma_1.
         tolerance: how far above it the certificate may lie, as a share of it.
-        near: the share of the limit from which on a value is followed after a renewal.
-        widest: the share of all columns from which on the directions followed are renewed.
-        fresh: the most directions of a step that are looked for, and the share of the limit that may be left out.
-        block: columns by which the space grows when it does not do.
+        near: the share of the limit from which on a value is followed when a bound is proved.
+        room: the least share of limit^2 by which r^2 stays below it.
+        moved: how many directions of A are followed, and how many of those are looked for anew at each step.
+        top: how many of the largest directions begin the next step, and how many left ones of A.
+        lag: how far what is taken off may be from singular vectors, as a share of limit^2, before another round of
+            at most so many.
         crowd: the share of all columns from which on so many are followed that all values are computed at once.
-        rounds: of the search for a certificate before all values are computed.
 
     """
 
@@ -95,17 +75,17 @@ class BySubspace(Projector):
         limit: float,
         *,
         tolerance: float = 3e-5,
-        near: float = 0.8,
-        widest: float = 0.15,
-        fresh: tuple[int, float] = (16, 0.02),
-        block: int = 6,
+        near: float = 0.7,
+        room: float = 0.08,
+        moved: tuple[int, int] = (24, 4),
+        top: tuple[int, int] = (6, 2),
+        lag: tuple[float, int] = (0.003, 4),
         crowd: float = 0.25,
-        rounds: int = 6,
     ) -> None:
         self.limit, self.accepted = limit, limit * (1 + tolerance)
-        self.near, self.renewed = near * limit, RENEWED * near * limit
-        self.widest, self.block, self.crowd, self.rounds = widest, block, crowd, rounds
-        self.fresh, self.left_out = fresh[0], fresh[1] * limit
+        self.near, self.crowd, self.moved, self.top = near * limit, crowd, moved, top
+        self.lag, self.rounds = lag[0] * limit**2, lag[1]
+        self.widest_tail = limit * (1 - room) ** 0.5
         self.reference: Reference | None = None
 
     @torch.no_grad()
@@ -116,55 +96,88 @@ class BySubspace(Projector):
         if self.reference is None or self.reference.matrix.shape != matrix.shape:
             self._project_exactly(matrix)
             return
-        drift = matrix - self.reference.matrix
-        moved = drift.norm().item()
-        if self.reference.bounds[0].item() + moved <= self.accepted:
+        if torch.equal(matrix, self.reference.left):
             return
-        if moved == math.inf or not self._project_by_subspace(matrix, drift):
+        drift = matrix - self.reference.matrix
+        size = drift.norm().item()
+        if self.reference.bounds[0].item() + size <= self.accepted:
+            return
+        if size == math.inf or not self._project_by_subspace(matrix, drift, size):
             self._project_exactly(matrix)
 
-    def _project_by_subspace(self, matrix: Tensor, drift: Tensor) -> bool:
+    def _project_by_subspace(self, matrix: Tensor, drift: Tensor, size: float) -> bool:
         """Whether a certificate was found; if not, the matrix is as it was."""
         assert self.reference is not None
-        basis, columns = self.reference.basis, matrix.shape[1]
-        if basis.shape[1] > self.crowd * columns:
+        known = self.reference.basis.shape[1]
+        new = self._directions(matrix, drift)
+        if known > self.crowd * matrix.shape[1] or known + new.shape[1] > matrix.shape[1] / 2:
             return False
-        new, outside = self._directions(matrix, drift, basis)
-        tail, tried = (self.reference.bounds[1].item() + outside) * spectral.ROUNDING, False
+        begun = spectral.space_of(matrix, spectral.extended(self.reference.basis, new))
+        outside = spectral.norm_outside(drift, size, begun.right)
+        tail = (self.reference.bounds[1].item() + outside) * spectral.ROUNDING
+        values, found = spectral.ritz(begun)
+        if not values[0].item() <= spectral.FAR * self.limit:
+            return False
+        over = max(1, int((values > self.limit).sum()))
+        space = found.grown(matrix, found.coupling(values)[:, :over])
+        if tail <= self.widest_tail:
+            _, top = self._take_down_(matrix, space, tail)
+            moved = begun.right[:, known : known + self._followed(matrix)]
+            self.reference = self.reference._replace(left=_own(matrix), top=_own(top), moved=_own(moved))
+            return True
+        space, basis, tail = self._renewed(matrix, space)
+        if tail > self.widest_tail:
+            return False
+        less, top = self._take_down_(matrix, space, tail)
+        tail += spectral.norm_outside(less, less.norm().item(), basis)
+        self.reference = _reference(matrix, basis, (self.accepted, tail), top)
+        return True
+
+    def _directions(self, matrix: Tensor, drift: Tensor) -> Tensor:
+        """What to add to P_0 [m, j]: first the main directions of A (I - P_0), then what W'W makes of others."""
+        assert self.reference is not None
+        known, top, begun = self.reference.basis, self.reference.top, self.reference.moved
+        count = self._followed(matrix) - begun.shape[1] + self.moved[1]
+        block = torch.cat([begun, spectral.sketch(len(begun), count, matrix)], dim=1)
+        seen = thin_product(drift, block - known @ (known.t() @ block))
+        turned = torch.cat([seen[:, : self.top[1]], thin_product(matrix, top)], dim=1)
+        return torch.cat([thin_product(drift.t(), seen), thin_product(matrix.t(), turned)], dim=1)
+
+    def _followed(self, matrix: Tensor) -> int:
+        return min(self.moved[0], matrix.shape[1] // 8 + 1)
+
+    def _take_down_(self, matrix: Tensor, space: Space, tail: float) -> tuple[Tensor, Tensor]:
+        """Make W feasible; what was taken off, W V (I - T) V' [n, m], and the largest directions [m, j]."""
+        room = self.accepted**2 - tail**2
         for _ in range(self.rounds):
-            if basis.shape[1] + new.shape[1] > columns / 2:
-                return False
-            basis = spectral.extended(basis, new)
-            result = Result(spectral.ritz(matrix, basis), self.limit)
-            if not result.top.values[0].item() <= spectral.FAR * self.limit:
-                return False
-            proved, narrow = result.proves(self.accepted, tail), basis.shape[1] <= self.widest * columns
-            if not tried and not (proved and narrow) and result.proves(self.accepted, self.renewed):
-                few, tried = self._near(result.values, columns), True
-                anew = spectral.proved_norm(_without(matrix, result.top, few), self.limit)
-                if result.proves(self.accepted, anew):
-                    self._accept(matrix, result, anew, few)
-                    return True
-            if proved:
-                self._accept(matrix, result, tail, basis.shape[1])
-                return True
-            basis, new = result.top.right, result.residuals(self.block)
-        return False
+            squares, vectors, coupling = spectral.schur(space, room)
+            kept = (self.accepted**2 / squares.clamp(min=self.accepted**2)).sqrt()
+            over = int((kept < 1).sum())
+            lag = coupling @ vectors[:, :over]
+            if ((lag * (1 - kept[:over])).norm() + lag.norm() ** 2 / (2 * room)).item() <= self.lag:
+                break
+            space = space.grown(matrix, lag)
+        right = space.right @ vectors[:, : max(over, self.top[0])]
+        less = (space.image @ vectors[:, :over] * (1 - kept[:over])) @ right[:, :over].t()
+        matrix.sub_(less)
+        self.computed = len(squares)
+        return less, right[:, : self.top[0]]
 
-    def _directions(self, matrix: Tensor, drift: Tensor, basis: Tensor) -> tuple[Tensor, float]:
-        """New right directions, those from which the step moves W and those to which; ||D (I - P)||_F at most."""
-        rest = torch.addmm(drift, spectral.thin_product(drift, basis), basis.t(), alpha=-1)
-        own, image, outside = spectral.main_directions(rest, min(self.fresh, rest.shape[1] // 8 + 1), self.left_out)
-        return torch.cat([own, spectral.thin_product(matrix.t(), image[:, : self.block])], dim=1), outside
+    def _renewed(self, matrix: Tensor, space: Space) -> tuple[Space, Tensor, float]:
+        """A space that contains a new P_0, the basis of it, and r_0.
 
-    def _accept(self, matrix: Tensor, result: "Result", tail: float, kept: int) -> None:
-        """Take down the values, and go on with the first `kept` vectors, outside of which `tail` bounds W."""
-        spectral.take_down_(matrix, result.top, self.limit)
-        self.computed = len(result.values)
-        norm = (max(result.values[0].item(), tail) ** 2 + result.coupling.norm().item()) ** 0.5
-        right = result.top.right
-        basis = right if kept == right.shape[1] else spectral.orthonormal(right[:, :kept])
-        self.reference = _reference(matrix, basis, min(norm, self.accepted), tail)
+        P_0 is of the directions near the limit, with those that only show when the others are taken away.
+        """
+        values, found = spectral.ritz(space)
+        few = self._near(values, matrix.shape[1])
+        right = found.right[:, :few]
+        squared = spectral.gram(torch.addmm(matrix, found.image[:, :few], right.t(), alpha=-1))
+        guessed, block = spectral.power(squared, found.right[:, few : few + spectral.PROBES])
+        crowded = few < int((values > self.near).sum())
+        shown = 0 if crowded else int((guessed > self.near).sum())
+        likely = spectral.ABOVE * guessed[min(shown, len(guessed) - 1)].item()
+        tail = spectral.proved(spectral.deflated_(squared, block[:, :shown]), likely, self.limit)
+        return found.grown(matrix, block[:, :shown]), spectral.extended(right, block[:, :shown]), tail
 
     def _project_exactly(self, matrix: Tensor) -> None:
         top = spectral.bring_down_(matrix, self.limit, spectral.exact_triplets)
@@ -172,12 +185,13 @@ class BySubspace(Projector):
         self.computed = len(values)
         few = self._near(values, len(values))
         norm, *rest = (values[place].item() * spectral.ROUNDING for place in (0, few) if place < len(values))
-        self.reference = _reference(matrix, top.right[:, :few], norm, rest[0] if rest else 0.0)
+        bounds = norm, rest[0] if rest else 0.0
+        self.reference = _reference(matrix, top.right[:, :few], bounds, top.right[:, : self.top[0]])
 
     def _near(self, values: Tensor, columns: int) -> int:
-        """How many values are near the limit; of a crowd below it, such as all of an orthogonal matrix, the first."""
-        few, first = int((values > self.near).sum()), max(4, columns // 32)
-        return first if few > first and values[first].item() < (self.near + self.limit) / 2 else few
+        """How many values are near the limit; when that is a crowd, as of an orthogonal matrix, those nearer to it."""
+        few, first, middle = int((values > self.near).sum()), max(4, columns // 32), (self.near + self.limit) / 2
+        return few if few <= first else max(first, int((values > middle).sum()))
 
     def tensors(self) -> dict[str, Tensor]:
         """The reference."""
@@ -189,13 +203,9 @@ class BySubspace(Projector):
         self.reference = Reference(**held) if set(held) == set(Reference._fields) else None
 
 
-def _without(matrix: Tensor, top: Triplets, few: int) -> Tensor:
-    """W (I - P) for the first few vectors."""
-    return torch.addmm(matrix, top.left[:, :few] * top.values[:few], top.right[:, :few].t(), alpha=-1)
-
-
-def _reference(matrix: Tensor, basis: Tensor, norm: float, tail: float) -> Reference:
-    return Reference(_own(matrix), _own(basis), torch.tensor([norm, tail], dtype=torch.float64))
+def _reference(matrix: Tensor, basis: Tensor, bounds: tuple[float, float], top: Tensor) -> Reference:
+    proved = torch.tensor(bounds, dtype=torch.float64)
+    return Reference(_own(matrix), _own(basis), proved, _own(matrix), _own(top), _own(basis[:, :0]))
 
 
 def _own(tensor: Tensor) -> Tensor:

@@ -102,9 +102,8 @@ def top_triplets(matrix: Tensor, count: int, start: Tensor | None, rounds: int =
         block = spectral.sketch(matrix.shape[1], count + 8, matrix)
         block = block if start is None else torch.cat([block, start / start.norm().clamp(min=1e-30)], dim=1)
         for _ in range(rounds):
-            found = spectral.ritz(matrix, spectral.orthonormal(block))
-            values = found.top.values[:count]
-            if found.coupling[:, :count].norm(dim=0).max() <= 1e-4 * values[0].square():
-                return Triplets(values, found.top.left[:, :count], found.top.right[:, :count])
+            values, found = spectral.ritz(spectral.space_of(matrix, spectral.orthonormal(block)))
+            if found.coupling(values)[:, :count].norm(dim=0).max() <= 1e-4 * values[0].square():
+                return Triplets(*(part[..., :count] for part in found.triplets(values)))
             block = found.forward
     return Triplets(*(part[..., :count] for part in spectral.exact_triplets(matrix)))
