@@ -32,6 +32,9 @@ from elman.kernels import spectral
 from elman.kernels.spectral import Space, thin_product
 from elman.learning.projections.projector import Projector
 
+WIDEST = 0.7
+"""The share of all columns from which on a space is too large to be worth its while."""
+
 
 class Reference(NamedTuple):
     """What is remembered from one call to the next.
@@ -110,7 +113,7 @@ class BySubspace(Projector):
         assert self.reference is not None
         known = self.reference.basis.shape[1]
         new = self._directions(matrix, drift)
-        if known > self.crowd * matrix.shape[1] or known + new.shape[1] > matrix.shape[1] / 2:
+        if known > self.crowd * matrix.shape[1] or known + new.shape[1] > WIDEST * matrix.shape[1]:
             return False
         begun = spectral.space_of(matrix, spectral.extended(self.reference.basis, new))
         outside = spectral.norm_outside(drift, size, begun.right)
@@ -119,6 +122,8 @@ class BySubspace(Projector):
         if not values[0].item() <= spectral.FAR * self.limit:
             return False
         over = max(1, int((values > self.limit).sum()))
+        if len(values) + over > WIDEST * matrix.shape[1]:
+            return False
         space = found.grown(matrix, found.coupling(values)[:, :over])
         if tail <= self.widest_tail:
             _, top = self._take_down_(matrix, space, tail)
@@ -148,15 +153,17 @@ class BySubspace(Projector):
 
     def _take_down_(self, matrix: Tensor, space: Space, tail: float) -> tuple[Tensor, Tensor]:
         """Make W feasible; what was taken off, W V (I - T) V' [n, m], and the largest directions [m, j]."""
-        room = self.accepted**2 - tail**2
-        for _ in range(self.rounds):
+        room, rounds = self.accepted**2 - tail**2, 1
+        while True:
             squares, vectors, coupling = spectral.schur(space, room)
             kept = (self.accepted**2 / squares.clamp(min=self.accepted**2)).sqrt()
             over = int((kept < 1).sum())
             lag = coupling @ vectors[:, :over]
-            if ((lag * (1 - kept[:over])).norm() + lag.norm() ** 2 / (2 * room)).item() <= self.lag:
+            share = (lag * (1 - kept[:over])).norm() + lag.norm() ** 2 / (2 * room)
+            wide = len(squares) + over > WIDEST * matrix.shape[1]
+            if wide or rounds == self.rounds or not share.item() > self.lag:
                 break
-            space = space.grown(matrix, lag)
+            space, rounds = space.grown(matrix, lag), rounds + 1
         right = space.right @ vectors[:, : max(over, self.top[0])]
         less = (space.image @ vectors[:, :over] * (1 - kept[:over])) @ right[:, :over].t()
         matrix.sub_(less)
