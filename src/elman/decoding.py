@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from elman.constraint import Constraint
 from elman.data.condition import Source
 from elman.errors import UserError
 from elman.seq2seq import SequenceToSequence
@@ -90,7 +91,12 @@ class Hypothesis(NamedTuple):
 
 @torch.inference_mode()
 def beam_search(
-    model: SequenceToSequence, source: Source, beam: Beam, end: int, forbidden: Sequence[int] = ()
+    model: SequenceToSequence,
+    source: Source,
+    beam: Beam,
+    end: int,
+    forbidden: Sequence[int] = (),
+    constraint: Constraint | None = None,
 ) -> list[list[Hypothesis]]:
     """The `nbest` hypotheses of every source, the best first.
 
@@ -103,10 +109,10 @@ def beam_search(
         beam: how to search.
         end: the symbol that precedes and ends a target.
         forbidden: symbols that no target has.
+        constraint: what targets must be; probabilities stay those of the model, what is not allowed is left out.
 
     """
-    lengths = source.mask.sum(0)
-    search = _Search(model, source, beam, end, tuple(forbidden), beam.limits(lengths), lengths.tolist())
+    search = _Search(model, source, beam, end, tuple(forbidden), constraint)
     while search.alive:
         search.step()
     return [sorted(found, key=lambda one: -one.score)[: beam.nbest] for found in search.ended]
@@ -120,20 +126,20 @@ class _Search:
         beam: Beam,
         end: int,
         forbidden: tuple[int, ...],
-        limits: Tensor,
-        lengths: list[int],
+        constraint: Constraint | None,
     ) -> None:
-        num_sources = len(lengths)
-        self.model, self.beam, self.end, self.forbidden = model, beam, end, forbidden
-        self.limits, self.lengths = limits, lengths
-        self.alive = list(range(num_sources))
-        self.ended: list[list[Hypothesis]] = [[] for _ in lengths]
-        rows = torch.arange(num_sources, device=limits.device).repeat_interleave(beam.size)
+        lengths = source.mask.sum(0)
+        num_sources, device = len(lengths), source.mask.device
+        self.model, self.beam, self.end, self.forbidden, self.constraint = model, beam, end, forbidden, constraint
+        self.limits, self.lengths = beam.limits(lengths), lengths.tolist()
+        self.alive, self.ended = list(range(num_sources)), [list[Hypothesis]() for _ in range(num_sources)]
+        rows = torch.arange(num_sources, device=device).repeat_interleave(beam.size)
         self.state = select(model.read(source), rows)
-        self.total = torch.full((num_sources, beam.size), -torch.inf, dtype=torch.float64, device=limits.device)
+        self.total = torch.full((num_sources, beam.size), -torch.inf, dtype=torch.float64, device=device)
         self.total[:, 0] = 0.0
-        self.symbols = torch.full((len(rows), 1), end, device=limits.device)
-        self.attention = torch.zeros(len(rows), 0, len(source.mask), device=limits.device)
+        self.symbols = torch.full((len(rows), 1), end, device=device)
+        self.attention = torch.zeros(len(rows), 0, len(source.mask), device=device)
+        self.place = None if constraint is None else constraint.begin(lengths[rows], self.limits[rows])
 
     def step(self) -> None:
         """Add one symbol to all hypotheses."""
@@ -157,6 +163,9 @@ class _Search:
         num_symbols = log_probs.shape[-1]
         if self.forbidden:
             log_probs[..., list(self.forbidden)] = -torch.inf
+        if self.constraint is not None:
+            allowed = self.constraint.allowed(self.place).view_as(log_probs)
+            log_probs = log_probs.masked_fill(~allowed, -torch.inf)
         must_end = self.limits[self.alive] < self.attention.shape[1]
         if must_end.any():
             others = torch.arange(num_symbols, device=must_end.device) != self.end
@@ -187,3 +196,5 @@ class _Search:
             self.state = select(self.state, rows)
         self.symbols = torch.cat([self.symbols[rows], symbols.unsqueeze(1)], 1)
         self.attention = self.attention[rows]
+        if self.constraint is not None:
+            self.place = self.constraint.advance(select(self.place, rows), symbols)

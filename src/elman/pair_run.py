@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -16,6 +17,7 @@ from elman.decoding import Beam, Hypothesis, beam_search
 from elman.errors import UserError
 from elman.run_folder import data_facts, load_model, recipe_of
 from elman.seq2seq import SequenceToSequence
+from elman.tree_constraint import constraint_of
 
 
 class Transduction(NamedTuple):
@@ -87,6 +89,7 @@ class PairRun:
         *,
         copy: bool = False,
         unknown: bool = False,
+        constrained: bool | None = None,
         batch_size: int = 32,
         name: str = "source",
     ) -> list[list[Transduction]]:
@@ -94,9 +97,11 @@ class PairRun:
 
         Args:
             lines: sources as texts.
-            beam: how to search.
+            beam: how to search; of constrained trees without a length, those of training at most (`max_target`).
             copy: where the model writes `<unk>`, take the symbol of the source that it looks at most.
             unknown: leave `<unk>` as it is; without it and without `copy` none is written.
+            constrained: write only trees over the words of the source; None: as the recipe says. Targets that are no
+                trees are never constrained.
             batch_size: sources searched side by side; it changes nothing but the speed.
             name: of the lines, for messages.
 
@@ -106,6 +111,10 @@ class PairRun:
         """
         beam = beam or Beam()
         beam.check()
+        wanted = self.recipe.evaluation.constrained if constrained is None else constrained
+        constraint = constraint_of(self.inputs, self.device) if wanted else None
+        if constraint is not None and beam.max_length is None:
+            beam = msgspec.structs.replace(beam, max_length=self.recipe.data.pairs.max_target)
         sources = {
             place: self.inputs.encode_source(line, f"{name}:{place + 1}").astype(np.int64)
             for place, line in enumerate(lines)
@@ -118,7 +127,7 @@ class PairRun:
         for at in range(0, len(order), batch_size):
             places = order[at : at + batch_size]
             batch = self._side_by_side([sources[place] for place in places])
-            results = beam_search(self.model, batch, beam, self.inputs.target.eos, forbidden)
+            results = beam_search(self.model, batch, beam, self.inputs.target.eos, forbidden, constraint)
             for place, hypotheses in zip(places, results, strict=True):
                 words = self.inputs.source_words(lines[place].strip())
                 found[place] = [self._written(one, words, copy=copy) for one in hypotheses]

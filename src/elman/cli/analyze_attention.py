@@ -38,10 +38,7 @@ def run(args: argparse.Namespace) -> int:
     beam = transduce.beam_of(args)
     out = require_file_name(args.out or args.folder / "attention.html")
     loaded = PairRun(args.folder, options.use_machine(args))
-    lines, name = transduce.read_sources(args.source)
-    candidates = loaded.transduce(
-        lines, beam, copy=args.copy, unknown=args.unk, batch_size=args.batch_size or 32, name=name
-    )
+    _, name, candidates = transduce.search(args, loaded, beam)
     found = [best[0] for best in candidates if best]
     page = write_attention_page(out, f"{loaded.recipe.title} over {Path(name).name}", found, args.shown)
     if args.json:

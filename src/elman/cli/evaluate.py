@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elman.cli import adapting, measures, options, pairs, show
+from elman.cli import adapting, measures, options, pairs, show, transduce
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         help="with --ensemble: a weight a member, the n-gram last (default: equal)",
     )
     parser.add_argument("--beam", type=int, metavar="K", help="of a run on pairs: hypotheses kept; 1 is greedy")
+    transduce.add_unconstrained(parser)
     adapting.add_methods(parser)
     pairs.add(parser)
     options.add_json(parser)
@@ -84,6 +85,9 @@ def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict
     from elman.pair_run import PairRun
 
     loaded = open_run(folder, device)
+    if isinstance(loaded, PairRun):
+        return _of_pairs(loaded, args)
+    options.require_none(args, ("beam", "unconstrained"), "a run on text or music")
     if isinstance(loaded, MusicRun):
         if args.warm_up or args.skip_first:
             raise UserError("--warm-up and --skip-first are for text; music is evaluated over whole pieces")
@@ -92,8 +96,6 @@ def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict
             columns = 20 if args.streams == 1 else args.streams
             figures = evaluate_pieces(loaded.model, music.split(args.split), columns=columns, advance=advance)
         return {"run": str(folder), "data": music.source, **figures, "method": "static"}
-    if isinstance(loaded, PairRun):
-        return _of_pairs(loaded, args)
     corpus = loaded.corpus(args.data)
     with show.counting(f"evaluating {folder}") as advance:
         figures = split_figures(
@@ -122,6 +124,8 @@ def _of_pairs(loaded: "PairRun", args: argparse.Namespace) -> dict[str, Any]:
         size = 64 if args.streams == 1 else args.streams
         score = evaluate_pairs(loaded.model, corpus, pairs, batch_size=size, advance=advance)
     rules = loaded.recipe.evaluation
+    if transduce.free_trees(args, loaded):
+        rules = msgspec.structs.replace(rules, constrained=False)
     if args.beam is not None:
         options.at_least(1, "--beam", args.beam)
         rules = msgspec.structs.replace(rules, beam=args.beam)

@@ -3,16 +3,19 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from elman.cli import options, show
 from elman.errors import UserError
 
 if TYPE_CHECKING:
     from elman.decoding import Beam
-    from elman.pair_run import Transduction
+    from elman.pair_run import PairRun, Transduction
 
-OPTIONS = ("source", "beam", "nbest", "length_penalty", "coverage", "max_length", "batch_size", "copy", "attention")
+OPTIONS = (
+    *("source", "beam", "nbest", "length_penalty", "coverage", "max_length", "batch_size", "copy", "attention"),
+    "unconstrained",
+)
 """What belongs to runs on pairs alone."""
 
 SHOWN = 20
@@ -41,11 +44,25 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--coverage", type=float, metavar="B", help="weight of what of the source was looked at (default: 0)"
     )
     group.add_argument(
-        "--max-length", type=int, metavar="N", help="symbols of a target at most (default: twice the source, and 10)"
+        "--max-length",
+        type=int,
+        metavar="N",
+        help="symbols of a target at most (default: twice the source, and 10; of trees data.pairs.max_target)",
     )
     group.add_argument("--batch-size", type=int, metavar="N", help="sources side by side (default: 32)")
     group.add_argument(
         "--copy", action="store_true", help="in place of <unk> write the word of the source that is looked at most"
+    )
+    add_unconstrained(group)
+
+
+def add_unconstrained(group: argparse._ActionsContainer) -> None:
+    """Whether trees are searched for among well-formed ones alone."""
+    group.add_argument(
+        "--unconstrained",
+        action="store_true",
+        help="of trees: let the model write any line; by default it writes only trees over all words of the source,"
+        " unless the recipe has evaluation.constrained = false",
     )
 
 
@@ -73,8 +90,7 @@ def run(args: argparse.Namespace) -> int:
     beam = beam_of(args)
     page = None if args.attention is None else require_file_name(args.attention)
     loaded = PairRun(args.folder, options.use_machine(args))
-    lines, name = read_sources(args.source)
-    found = loaded.transduce(lines, beam, copy=args.copy, unknown=args.unk, batch_size=args.batch_size or 32, name=name)
+    lines, name, found = search(args, loaded, beam)
     blank = sum(not one for one in found)
     if blank:
         show.log().print(f"{name}: {blank:,} of {len(lines):,} lines are blank, and so is what is written for them")
@@ -115,9 +131,45 @@ def beam_of(args: argparse.Namespace) -> "Beam":
     return beam
 
 
-def read_sources(file: str) -> tuple[list[str], str]:
-    """The lines of a file without their ends, and what the file is called."""
-    return [line.rstrip("\n") for line in options.read_lines(file)], "standard input" if file == "-" else file
+class Found(NamedTuple):
+    """The lines of a file of sources without their ends, what the file is called, and the targets of each."""
+
+    lines: list[str]
+    name: str
+    targets: "list[list[Transduction]]"
+
+
+def search(args: argparse.Namespace, loaded: "PairRun", beam: "Beam") -> Found:
+    """Read the sources and search.
+
+    Raises:
+        UserError: sources cannot be read, or --unconstrained for targets that are no trees.
+
+    """
+    lines = [line.rstrip("\n") for line in options.read_lines(args.source)]
+    name = "standard input" if args.source == "-" else args.source
+    found = loaded.transduce(
+        lines,
+        beam,
+        copy=args.copy,
+        unknown=args.unk,
+        constrained=False if free_trees(args, loaded) else None,
+        batch_size=args.batch_size or 32,
+        name=name,
+    )
+    return Found(lines, name, found)
+
+
+def free_trees(args: argparse.Namespace, loaded: "PairRun") -> bool:
+    """Whether --unconstrained says that a line need not be a tree.
+
+    Raises:
+        UserError: it is said of targets that are no trees.
+
+    """
+    if args.unconstrained and loaded.recipe.data.pairs.form != "trees":
+        raise UserError(f"--unconstrained is about trees, and {loaded.path} writes none; leave it out")
+    return bool(args.unconstrained)
 
 
 def _lines(found: "list[list[Transduction]]", *, numbered: bool) -> list[str]:

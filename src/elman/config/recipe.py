@@ -18,7 +18,8 @@ class Evaluation(Record, frozen=True):
     """How validation is computed while training; reported figures come from one stream.
 
     `beam`, `copy_unknown`: how the output of a model of pairs is searched for, and whether the symbol of the source
-    that is looked at most stands for `<unk>` (`evaluation/output.py`).
+    that is looked at most stands for `<unk>` (`evaluation/output.py`). `constrained`: trees are searched for among
+    those over the words of the source (`tree_constraint.py`); no other targets are constrained.
     """
 
     streams: Positive = 10
@@ -27,6 +28,7 @@ class Evaluation(Record, frozen=True):
     skip_first: bool = False
     beam: Positive = 5
     copy_unknown: bool = False
+    constrained: bool = True
 
 
 class Data(Record, frozen=True):

@@ -19,6 +19,11 @@ class Repaired(NamedTuple):
     repairs: int
 
 
+def bracket(symbol: str) -> tuple[str, str]:
+    """The side, `(` or `)`, and the label of a bracket; of a symbol for a word no side, and itself."""
+    return (symbol[0], symbol[1:]) if len(symbol) > 1 and symbol[0] in "()" else ("", symbol)
+
+
 def to_tree(symbols: Iterable[str], words: Sequence[str]) -> Repaired:
     """A tree over `words` from symbols `(LABEL`, `)LABEL` and, for a word, anything else.
 
@@ -40,10 +45,11 @@ def to_tree(symbols: Iterable[str], words: Sequence[str]) -> Repaired:
         (open_[-1][1] if open_ else top).append(Node(label, tuple(children)))
 
     for symbol in symbols:
-        if symbol.startswith("(") and len(symbol) > 1:
-            open_.append((symbol[1:], []))
-        elif symbol.startswith(")") and len(symbol) > 1:
-            depth = next((n for n, (label, _) in enumerate(reversed(open_), 1) if label == symbol[1:]), 0)
+        side, label = bracket(symbol)
+        if side == "(":
+            open_.append((label, []))
+        elif side == ")":
+            depth = next((n for n, (name, _) in enumerate(reversed(open_), 1) if name == label), 0)
             repairs += depth - 1 if depth else 1
             for _ in range(depth):
                 close()

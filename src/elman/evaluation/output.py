@@ -13,6 +13,7 @@ from elman.decoding import Beam, Hypothesis, beam_search
 from elman.evaluation.transduction import figures, measures, rules_of
 from elman.evaluation.transduction_baselines import baseline, references
 from elman.seq2seq import SequenceToSequence
+from elman.tree_constraint import constraint_of
 
 SEARCHED = 32
 """Sources searched side by side."""
@@ -36,8 +37,8 @@ def write_targets(
         model: in evaluation mode.
         corpus: of the pairs.
         pairs: the split.
-        rules: the size of the beam (1 is greedy), and whether `<unk>` is written as the symbol of the source that the
-            model looks at most; else it is not written at all.
+        rules: the size of the beam (1 is greedy); whether `<unk>` is written as the symbol of the source that the
+            model looks at most, else it is not written at all; whether trees are constrained.
         batch_size: sources side by side; it changes nothing but the speed.
         advance: told (sources done, sources in all).
 
@@ -47,12 +48,13 @@ def write_targets(
     assert vocabulary.unk is not None
     beam = Beam(size=rules.beam, max_length=corpus.options.max_target)
     forbidden = () if rules.copy_unknown else (vocabulary.unk,)
+    constraint = constraint_of(corpus.symbols, model.device) if rules.constrained else None
     found = [""] * len(pairs)
     done = 0
     for indices in corpus.buckets(pairs, batch_size=batch_size):
         batch = as_batch(corpus.gather(pairs, indices)).to(model.device)
         assert batch.source is not None
-        best = beam_search(model, batch.source, beam, vocabulary.eos, forbidden)
+        best = beam_search(model, batch.source, beam, vocabulary.eos, forbidden, constraint)
         for index, (hypothesis, *_) in zip(indices, best, strict=True):
             words = corpus.symbols.source_words(pairs.source_text[index])[: corpus.options.max_source]
             found[index] = corpus.symbols.tokenisers.measured(_words(hypothesis, words, corpus))
@@ -84,6 +86,8 @@ def evaluate_output(
     with torch.inference_mode():
         hypotheses = write_targets(model, corpus, pairs, rules, advance=advance)
     facts = {"beam": rules.beam, "copy_unknown": rules.copy_unknown}
+    if corpus.options.form == "trees":
+        facts["constrained"] = rules.constrained
     return hypotheses, {**facts, **output_figures(hypotheses, corpus, pairs)}
 
 
