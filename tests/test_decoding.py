@@ -42,8 +42,8 @@ def model():
     return trained(feed="output")
 
 
-def search(model, sources, **beam):
-    return beam_search(model, Source(*toy.padded(sources)), Beam(**beam), toy.EOS)
+def search(model, sources, constraint=None, **beam):
+    return beam_search(model, Source(*toy.padded(sources)), Beam(**beam), toy.EOS, constraint=constraint)
 
 
 def log_prob_of(model, source, target):
@@ -82,19 +82,25 @@ def test_nor_with_any_attention(feed, score, bidirectional):
     require_no_company(trained(steps=5, feed=feed, score=score, source=source), size=3)
 
 
-def require_no_company(model, size):
+@pytest.mark.parametrize("size", [1, 3, 5])
+@pytest.mark.parametrize("max_length", [None, 8])
+def test_nor_where_trees_are_enforced(size, max_length):
+    for seed, feed in ((0, "nothing"), (1, "output"), (2, "context")):
+        require_no_company(trained(seed, steps=5, feed=feed), size, toy.trees(), max_length)
+
+
+def require_no_company(model, size, constraint=None, max_length=None):
     """Alone, in twos, in fives, all at once, in another order: the same symbols and scores."""
-    together = search(model, SOURCES, size=size, nbest=size, coverage=0.2)
+    rules = {"constraint": constraint, "size": size, "nbest": size, "coverage": 0.2, "max_length": max_length}
+    together = search(model, SOURCES, **rules)
     for count in (1, 2, 5):
         apart = [
-            found
-            for at in range(0, len(SOURCES), count)
-            for found in search(model, SOURCES[at : at + count], size=size, nbest=size, coverage=0.2)
+            found for at in range(0, len(SOURCES), count) for found in search(model, SOURCES[at : at + count], **rules)
         ]
         assert [[h.symbols for h in found] for found in apart] == [[h.symbols for h in found] for found in together]
         scores = [[h.score for found in part for h in found] for part in (apart, together)]
         np.testing.assert_allclose(*scores, atol=2e-5)
-    backwards = search(model, SOURCES[::-1], size=size, nbest=size, coverage=0.2)[::-1]
+    backwards = search(model, SOURCES[::-1], **rules)[::-1]
     assert [[h.symbols for h in found] for found in backwards] == [[h.symbols for h in found] for found in together]
 
 

@@ -6,10 +6,15 @@ import torch
 from elman import config
 from elman.build import build_model
 from elman.data.condition import Source
+from elman.data.vocabulary import Vocabulary
 from elman.data.windows import Batch
+from elman.tree_constraint import TreeConstraint
 
 EOS = 0
 """Ends a target, and precedes it."""
+
+TREES = Vocabulary(("<eos>", "(A", "X", ")A", "(B", "<unk>", ")B", "Y", ")C", "Z"), (1,) * 10)
+"""Symbols of linear trees; `C` never opens."""
 
 
 def sequences(count, symbols, longest, seed=0):
@@ -57,6 +62,11 @@ def model_recipe(size=8, layers=1, output=None, source=None, **core):
         },
         "toy pairs",
     ).model
+
+
+def trees(**options):
+    """What trees of these symbols must be."""
+    return TreeConstraint(TREES, **{"hide_tags": False, **options})
 
 
 def model(symbols=10, num_source=None, **options):
