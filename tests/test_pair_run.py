@@ -305,6 +305,7 @@ def test_sources_that_cannot_be_read(trained, tmp_path, capsys, line, message):
         ([], "a run on pairs needs sources: give --source FILE"),
         (["--prompt", "a"], "--prompt does not belong to a run on pairs"),
         (["--source", "no-such-file"], "no-such-file: cannot be read"),
+        (["--source", __file__, "--unconstrained"], "--unconstrained is about trees, and"),
     ],
 )
 def test_arguments_that_do_not_fit(trained, capsys, arguments, message):

@@ -24,7 +24,7 @@ def print_measures(title: str, systems: Mapping[str, Sequence[dict[str, Any]]]) 
 def print_worth(title: str, worth: dict[str, Any]) -> None:
     """What the output of a model of pairs is worth, beside the baseline (`elman.evaluation.output`)."""
     copied = ", unknown words copied" if worth["copy_unknown"] else ""
-    kept = {None: "", True: ", trees alone", False: ", unconstrained"}[worth.get("constrained")]
+    kept = {None: "", True: ", constrained", False: ", unconstrained"}[worth.get("constrained")]
     systems = {f"beam {worth['beam']}{copied}{kept}": worth["measures"], worth["baseline_name"]: worth["baseline"]}
     print_measures(title, systems)
 

@@ -14,12 +14,13 @@ class Worth(msgspec.Struct, frozen=True):
 
 
 class Output(msgspec.Struct, frozen=True):
-    """What a model of pairs wrote, measured, and a baseline that needs no model."""
+    """What a model of pairs wrote, measured, and a baseline that needs no model; `constrained` is told of trees."""
 
     beam: int
     measures: list[Worth]
     baseline: list[Worth]
     baseline_name: str
+    constrained: bool | None = None
 
 
 class Result(msgspec.Struct, frozen=True):
