@@ -185,6 +185,7 @@ def test_each_kind_of_run_says_what_it_is(trained, capsys, tmp_path, data):
     assert "--out" in complaint(capsys, "generate", trained)
     assert "--tokens does not belong to a run on music" in complaint(capsys, "generate", trained, "--tokens", "9")
     assert "--skip-first" in complaint(capsys, "evaluate", trained, "--skip-first")
+    assert "--beam does not belong to a run on text or music" in complaint(capsys, "evaluate", trained, "--beam", "3")
     assert "no such file" in complaint(
         capsys, "generate", trained, "--out", "a.mid", "--prompt-midi", tmp_path / "b.mid"
     )
