@@ -2,18 +2,11 @@
 
 Notation: W [n, m] tall; W_0 what it was when a bound was last proved, ||W_0 (I - P_0)||_2 <= r_0 for a projector P_0 of
 few dimensions; A = W - W_0 all that steps and projections have done since; V [m, k] orthonormal, P = V V' containing
-P_0; K = V'W'W V; C = W'W V - V K, what couples V to the rest. Outside V
+P_0. Outside V
 
     ||W (I - P)||_2 <= r = r_0 + ||A (I - P)||_F.
 
-For x = V a + y with y orthogonal to V, ||W x||^2 = a'K a + 2 a'C'y + ||W y||^2, so that with mu > r^2
-
-    ||W||_2^2 <= mu  if  K + C'C / (mu - r^2) <= mu I    (Schur complement).
-
-Let X hold the eigenvectors of that small matrix and lambda its eigenvalues. W (I - V V') + W V T V' with
-T = X min(1, (mu / lambda)^1/2) X' has T K T for K and C T for C: its eigenvalues are min(lambda, mu), and the
-decomposition that finds the result proves it feasible. Where C is zero, V X are singular vectors and it is the nearest
-feasible matrix; the coupling of what is taken down is made small by more rounds of Rayleigh-Ritz, mostly one.
+With that, what is above the limit is taken down and the result is proved, by one small matrix (`kernels.ritz`).
 
 V is P_0, the main right directions of A, and what W'W makes of the directions that were largest before. When r has come
 near the limit, the directions near it become P_0 and r_0 is proved anew by a Cholesky factor. When that does not help,
@@ -28,13 +21,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from elman.kernels import spectral
-from elman.kernels.spectral import Space, thin_product
+from elman.kernels import norms, ritz, spectral
+from elman.kernels.ritz import Space
+from elman.kernels.spectral import thin_product
 from elman.learning.projections.projector import Projector
-
-WIDEST = 0.7
-"""The share of all columns from which on a space is too large to be worth its while."""
-
 
 ABOVE = 1.04
 """How far above the guess of a norm its proof is tried: the guess begins with Ritz vectors, so it is good."""
@@ -48,7 +38,7 @@ class Reference(NamedTuple):
         basis: of P_0 [m, k].
         bounds: of ||W_0||_2 and r_0, float64.
         left: W as it was last left [n, m].
-        top: its largest right singular vectors, about [m, j]; none after all values were computed.
+        top: its largest right singular vectors, about [m, j].
         moved: the main right directions of A, about [m, j]; none when A is new.
 
     """
@@ -95,7 +85,7 @@ class BySubspace(Projector):
         self.limit, self.accepted = limit, limit * (1 + tolerance)
         self.near, self.crowd, self.moved, self.top = near * limit, crowd, moved, top
         self.small = small * limit
-        self.lag, self.rounds = lag[0] * limit**2, lag[1]
+        self.lag = lag
         self.widest_tail = limit * (1 - room) ** 0.5
         self.reference: Reference | None = None
 
@@ -121,16 +111,16 @@ class BySubspace(Projector):
         assert self.reference is not None
         known = self.reference.basis.shape[1]
         new = self._directions(matrix, drift)
-        if known > self.crowd[1] * matrix.shape[1] or known + new.shape[1] > WIDEST * matrix.shape[1]:
+        if known > self.crowd[1] * matrix.shape[1] or known + new.shape[1] > ritz.WIDEST * matrix.shape[1]:
             return False
-        begun = spectral.space_of(matrix, spectral.extended(self.reference.basis, new))
-        outside, sizes = spectral.norm_outside(drift, size, begun.right)
-        tail = (self.reference.bounds[1].item() + outside) * spectral.ROUNDING
-        values, found = spectral.ritz(begun)
+        begun = ritz.space_of(matrix, spectral.extended(self.reference.basis, new))
+        outside, sizes = norms.norm_outside(drift, size, begun.right)
+        tail = (self.reference.bounds[1].item() + outside) * norms.ROUNDING
+        values, found = ritz.ritz(begun)
         if not values[0].item() <= spectral.FAR * self.limit:
             return False
         over = max(1, int((values > self.limit).sum()))
-        if len(values) + over > WIDEST * matrix.shape[1]:
+        if len(values) + over > ritz.WIDEST * matrix.shape[1]:
             return False
         space = found.grown(matrix, found.coupling(values)[:, :over])
         if tail <= self.widest_tail:
@@ -142,7 +132,7 @@ class BySubspace(Projector):
         if tail > self.widest_tail:
             return False
         less, top = self._take_down_(matrix, space, tail)
-        tail += spectral.norm_outside(less, less.norm().item(), basis)[0]
+        tail += norms.norm_outside(less, less.norm().item(), basis)[0]
         self.reference = _reference(matrix, basis, (self.accepted, tail), top)
         return True
 
@@ -162,38 +152,24 @@ class BySubspace(Projector):
         return max(self.moved[1], int((sizes[:most] > self.small).sum()))
 
     def _take_down_(self, matrix: Tensor, space: Space, tail: float) -> tuple[Tensor, Tensor]:
-        """Make W feasible; what was taken off, W V (I - T) V' [n, m], and the largest directions [m, j]."""
-        room, rounds = self.accepted**2 - tail**2, 1
-        while True:
-            squares, vectors, coupling = spectral.schur(space, room)
-            kept = (self.accepted**2 / squares.clamp(min=self.accepted**2)).sqrt()
-            over = int((kept < 1).sum())
-            lag = coupling @ vectors[:, :over]
-            share = (lag * (1 - kept[:over])).norm() + lag.norm() ** 2 / (2 * room)
-            wide = len(squares) + over > WIDEST * matrix.shape[1]
-            if wide or rounds == self.rounds or not share.item() > self.lag:
-                break
-            space, rounds = space.grown(matrix, lag), rounds + 1
-        right = space.right @ vectors[:, : max(over, self.top[0])]
-        less = (space.image @ vectors[:, :over] * (1 - kept[:over])) @ right[:, :over].t()
-        matrix.sub_(less)
-        self.computed = len(squares)
-        return less, right[:, : self.top[0]]
+        """What was taken off W, and its largest directions [m, j]."""
+        less, right, self.computed = ritz.make_feasible_(matrix, space, self.accepted, tail, self.lag, self.top[0])
+        return less, right
 
     def _renewed(self, matrix: Tensor, space: Space) -> tuple[Space, Tensor, float]:
         """A space that contains a new P_0, the basis of it, and r_0.
 
         P_0 is of the directions near the limit, with those that only show when the others are taken away.
         """
-        values, found = spectral.ritz(space)
+        values, found = ritz.ritz(space)
         few = self._near(values, matrix.shape[1])
         right = found.right[:, :few]
-        squared = spectral.gram(torch.addmm(matrix, found.image[:, :few], right.t(), alpha=-1))
-        guessed, block = spectral.power(squared, found.right[:, few : few + spectral.PROBES])
+        squared = norms.gram(torch.addmm(matrix, found.image[:, :few], right.t(), alpha=-1))
+        guessed, block = norms.power(squared, found.right[:, few : few + norms.PROBES])
         crowded = few < int((values > self.near).sum())
         shown = 0 if crowded else int((guessed > self.near).sum())
         likely = ABOVE * guessed[min(shown, len(guessed) - 1)].item()
-        tail = spectral.proved(spectral.deflated_(squared, block[:, :shown]), likely, self.limit)
+        tail = norms.proved(norms.deflated_(squared, block[:, :shown]), likely, self.limit)
         return found.grown(matrix, block[:, :shown]), spectral.extended(right, block[:, :shown]), tail
 
     def _project_exactly(self, matrix: Tensor) -> None:
@@ -201,7 +177,7 @@ class BySubspace(Projector):
         values = top.values.clamp(max=self.limit)
         self.computed = len(values)
         few = self._near(values, len(values))
-        norm, *rest = (values[place].item() * spectral.ROUNDING for place in (0, few) if place < len(values))
+        norm, *rest = (values[place].item() * norms.ROUNDING for place in (0, few) if place < len(values))
         bounds = norm, rest[0] if rest else 0.0
         self.reference = _reference(matrix, top.right[:, :few], bounds, top.right[:, : self.top[0]])
 
