@@ -14,6 +14,7 @@ from elman.evaluation.output import evaluate_output, write_targets
 from elman.experiment import Experiment
 from elman.learning.watching import Outcome
 from elman.pair_run import PairRun
+from elman.report.page import write_report
 
 RECIPE = {
     "title": "toy trees",
@@ -60,6 +61,7 @@ def test_a_run_writes_trees_alone(trained):
     assert {one["name"]: one["value"] for one in output["measures"]}["well-formed"] == 100
     for sample in json.loads((trained / "samples.json").read_text()):
         assert are_trees([sample["text"]], [sample["prompt"]]) == [True]
+    assert "beam 2, constrained</th>" in write_report([trained]).read_text()
 
 
 def test_what_is_written_does_not_depend_on_the_batch(trained):
