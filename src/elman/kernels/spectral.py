@@ -183,10 +183,10 @@ def schur(space: Space, room: float) -> tuple[Tensor, Tensor, Tensor]:
     return squares.flip(0), vectors.flip(1), coupling
 
 
-def norm_outside(matrix: Tensor, size: float, basis: Tensor) -> float:
-    """An upper bound of ||A (I - V V')||_F for A [n, m], `size` its norm, and V [m, k] orthonormal."""
-    whole = size**2 * (1 + LOST)
-    return max(whole - thin_product(matrix, basis).square().sum().item(), LOST * whole) ** 0.5
+def norm_outside(matrix: Tensor, size: float, basis: Tensor) -> tuple[float, Tensor]:
+    """An upper bound of ||A (I - V V')||_F for A [n, m], `size` its norm, and V [m, k] orthonormal; ||A v_i|| [k]."""
+    whole, inside = size**2 * (1 + LOST), thin_product(matrix, basis).square().sum(0)
+    return max(whole - inside.sum().item(), LOST * whole) ** 0.5, inside.sqrt()
 
 
 def orthonormal(block: Tensor) -> Tensor:

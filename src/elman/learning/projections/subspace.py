@@ -36,6 +36,10 @@ WIDEST = 0.7
 """The share of all columns from which on a space is too large to be worth its while."""
 
 
+ABOVE = 1.04
+"""How far above the guess of a norm its proof is tried: the guess begins with Ritz vectors, so it is good."""
+
+
 class Reference(NamedTuple):
     """What is remembered from one call to the next.
 
@@ -64,12 +68,14 @@ class BySubspace(Projector):
         limit: the bound on sigma_1.
         tolerance: how far above it the certificate may lie, as a share of it.
         near: the share of the limit from which on a value is followed when a bound is proved.
+        crowd: the share of all columns from which on so many values are near that only the nearest are followed, and
+            from which on so many are followed that all are computed at once.
         room: the least share of limit^2 by which r^2 stays below it.
-        moved: how many directions of A are followed, and how many of those are looked for anew at each step.
+        moved: how many directions of A are followed at most, and how many are looked for anew at each step.
+        small: the share of the limit by which A must move such a direction for it to be followed on.
         top: how many of the largest directions begin the next step, and how many left ones of A.
         lag: how far what is taken off may be from singular vectors, as a share of limit^2, before another round of
             at most so many.
-        crowd: the share of all columns from which on so many are followed that all values are computed at once.
 
     """
 
@@ -78,15 +84,17 @@ class BySubspace(Projector):
         limit: float,
         *,
         tolerance: float = 3e-5,
-        near: float = 0.7,
+        near: float = 0.77,
+        crowd: tuple[float, float] = (0.08, 0.25),
         room: float = 0.08,
-        moved: tuple[int, int] = (24, 4),
-        top: tuple[int, int] = (6, 2),
-        lag: tuple[float, int] = (0.003, 4),
-        crowd: float = 0.25,
+        moved: tuple[int, int] = (20, 4),
+        small: float = 0.01,
+        top: tuple[int, int] = (10, 2),
+        lag: tuple[float, int] = (0.006, 4),
     ) -> None:
         self.limit, self.accepted = limit, limit * (1 + tolerance)
         self.near, self.crowd, self.moved, self.top = near * limit, crowd, moved, top
+        self.small = small * limit
         self.lag, self.rounds = lag[0] * limit**2, lag[1]
         self.widest_tail = limit * (1 - room) ** 0.5
         self.reference: Reference | None = None
@@ -113,10 +121,10 @@ class BySubspace(Projector):
         assert self.reference is not None
         known = self.reference.basis.shape[1]
         new = self._directions(matrix, drift)
-        if known > self.crowd * matrix.shape[1] or known + new.shape[1] > WIDEST * matrix.shape[1]:
+        if known > self.crowd[1] * matrix.shape[1] or known + new.shape[1] > WIDEST * matrix.shape[1]:
             return False
         begun = spectral.space_of(matrix, spectral.extended(self.reference.basis, new))
-        outside = spectral.norm_outside(drift, size, begun.right)
+        outside, sizes = spectral.norm_outside(drift, size, begun.right)
         tail = (self.reference.bounds[1].item() + outside) * spectral.ROUNDING
         values, found = spectral.ritz(begun)
         if not values[0].item() <= spectral.FAR * self.limit:
@@ -127,14 +135,14 @@ class BySubspace(Projector):
         space = found.grown(matrix, found.coupling(values)[:, :over])
         if tail <= self.widest_tail:
             _, top = self._take_down_(matrix, space, tail)
-            moved = begun.right[:, known : known + self._followed(matrix)]
+            moved = begun.right[:, known : known + self._followed(sizes[known:])]
             self.reference = self.reference._replace(left=_own(matrix), top=_own(top), moved=_own(moved))
             return True
         space, basis, tail = self._renewed(matrix, space)
         if tail > self.widest_tail:
             return False
         less, top = self._take_down_(matrix, space, tail)
-        tail += spectral.norm_outside(less, less.norm().item(), basis)
+        tail += spectral.norm_outside(less, less.norm().item(), basis)[0]
         self.reference = _reference(matrix, basis, (self.accepted, tail), top)
         return True
 
@@ -142,14 +150,16 @@ class BySubspace(Projector):
         """What to add to P_0 [m, j]: first the main directions of A (I - P_0), then what W'W makes of others."""
         assert self.reference is not None
         known, top, begun = self.reference.basis, self.reference.top, self.reference.moved
-        count = self._followed(matrix) - begun.shape[1] + self.moved[1]
-        block = torch.cat([begun, spectral.sketch(len(begun), count, matrix)], dim=1)
+        probes = self.moved[1] if begun.shape[1] else min(self.moved[0], matrix.shape[1] // 8 + 1)
+        block = torch.cat([begun, spectral.sketch(len(begun), probes, matrix)], dim=1)
         seen = thin_product(drift, block - known @ (known.t() @ block))
         turned = torch.cat([seen[:, : self.top[1]], thin_product(matrix, top)], dim=1)
         return torch.cat([thin_product(drift.t(), seen), thin_product(matrix.t(), turned)], dim=1)
 
-    def _followed(self, matrix: Tensor) -> int:
-        return min(self.moved[0], matrix.shape[1] // 8 + 1)
+    def _followed(self, sizes: Tensor) -> int:
+        """How many directions of A go on to the next step: those along which it is not small."""
+        most = min(self.moved[0], len(sizes))
+        return max(self.moved[1], int((sizes[:most] > self.small).sum()))
 
     def _take_down_(self, matrix: Tensor, space: Space, tail: float) -> tuple[Tensor, Tensor]:
         """Make W feasible; what was taken off, W V (I - T) V' [n, m], and the largest directions [m, j]."""
@@ -182,7 +192,7 @@ class BySubspace(Projector):
         guessed, block = spectral.power(squared, found.right[:, few : few + spectral.PROBES])
         crowded = few < int((values > self.near).sum())
         shown = 0 if crowded else int((guessed > self.near).sum())
-        likely = spectral.ABOVE * guessed[min(shown, len(guessed) - 1)].item()
+        likely = ABOVE * guessed[min(shown, len(guessed) - 1)].item()
         tail = spectral.proved(spectral.deflated_(squared, block[:, :shown]), likely, self.limit)
         return found.grown(matrix, block[:, :shown]), spectral.extended(right, block[:, :shown]), tail
 
@@ -197,8 +207,8 @@ class BySubspace(Projector):
 
     def _near(self, values: Tensor, columns: int) -> int:
         """How many values are near the limit; when that is a crowd, as of an orthogonal matrix, those nearer to it."""
-        few, first, middle = int((values > self.near).sum()), max(4, columns // 32), (self.near + self.limit) / 2
-        return few if few <= first else max(first, int((values > middle).sum()))
+        few, middle = int((values > self.near).sum()), (self.near + self.limit) / 2
+        return few if few <= max(4, self.crowd[0] * columns) else max(4, int((values > middle).sum()))
 
     def tensors(self) -> dict[str, Tensor]:
         """The reference."""
