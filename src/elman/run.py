@@ -18,19 +18,18 @@ from elman.data.sentences import encode_lines
 from elman.data.tokeniser import Tokeniser
 from elman.data.vocabulary import Vocabulary
 from elman.data.windows import start_symbol
-from elman.errors import UserError
 from elman.evaluation.open_vocabulary import Sentences
 from elman.evaluation.scoring import score_document, score_sentences
 from elman.generation import Sampling, generate, read
 from elman.model import LanguageModel
-from elman.run_folder import data_facts, load_model, recipe_of, text_source
+from elman.run_folder import TEXT, RunFolder, text_source
 from elman.state import State
 
 Scores = TypeVar("Scores")
 """What a way of scoring gives for a sentence, such as its log-probabilities."""
 
 
-class Run:
+class Run(RunFolder):
     """A trained language model with its vocabulary and recipe.
 
     Example (see docs/python.md)::
@@ -46,45 +45,26 @@ class Run:
         device: where the model lives.
 
     Raises:
-        UserError: the folder is not a run.
+        UserError: the folder is not a run on text.
 
     """
 
+    kind = TEXT
+    inputs: Vocabulary
+
     def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
-        self.path, self.device = Path(path), torch.device(device)
-        self.recipe = recipe_of(self.path)
-        if self.recipe.of_music:
-            raise UserError(f"{path} is a run on music; here a run on text is needed")
-        if self.recipe.of_pairs:
-            raise UserError(f"{path} is a run on pairs of a source and a target; here a run on text is needed")
-        self.vocabulary = Vocabulary.load(self.path / "vocabulary.tsv")
+        super().__init__(path, device)
+        self.inputs = Vocabulary.load(self.path / "vocabulary.tsv")
 
     @property
-    def inputs(self) -> Vocabulary:
-        """What the model reads."""
-        return self.vocabulary
-
-    @functools.cached_property
-    def model(self) -> LanguageModel:
-        """The best model, in evaluation mode.
-
-        Raises:
-            UserError: there is none yet, it is damaged, or it belongs to another vocabulary.
-
-        """
-        with torch.inference_mode(False):  # parameters that count their changes, whoever asks first
-            model, _ = load_model(self.path, self.recipe, self.vocabulary, self.device)
-        return model
+    def vocabulary(self) -> Vocabulary:
+        """What the model reads, and what it chooses from."""
+        return self.inputs
 
     @property
     def first(self) -> int:
         """The symbol that precedes a text."""
         return start_symbol(self.vocabulary)
-
-    @functools.cached_property
-    def facts(self) -> dict[str, Any]:
-        """data.json: where the text came from, and its counts."""
-        return data_facts(self.path)
 
     def corpus(self, data: str | Path | None = None, **options: Any) -> Corpus:
         """The run's corpus, or another one encoded with the run's vocabulary."""
