@@ -1,6 +1,7 @@
 """An experiment on pairs from files to targets: training, resuming, evaluating, searching, and what is refused."""
 
 import json
+import re
 
 import msgspec
 import numpy as np
@@ -119,6 +120,12 @@ def test_the_folder_of_a_run(trained, pairs):
     page = write_report([trained]).read_text()
     assert page.count('class="attention"') == 1
     assert "reference:" in page
+    written = results[1]["output"]
+    for name, value, simple in (
+        (one["name"], one["value"], other["value"])
+        for one, other in zip(written["measures"], written["baseline"], strict=True)
+    ):
+        assert re.search(rf">{name}</th>\s*<td>{value:.2f}</td>.*\s*<td>{simple:.2f}</td>", page)
 
 
 def test_the_nll_is_that_of_each_pair_alone(trained):

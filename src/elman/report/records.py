@@ -3,6 +3,25 @@
 import msgspec
 
 
+class Worth(msgspec.Struct, frozen=True):
+    """A measure of an output with its 95 % interval; `signature` says how it was taken."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    signature: str = ""
+
+
+class Output(msgspec.Struct, frozen=True):
+    """What a model of pairs wrote, measured, and a baseline that needs no model."""
+
+    beam: int
+    measures: list[Worth]
+    baseline: list[Worth]
+    baseline_name: str
+
+
 class Result(msgspec.Struct, frozen=True):
     """A row of results.json or, with a name, of baselines.json; perplexity a token, `nll` in nats."""
 
@@ -19,6 +38,7 @@ class Result(msgspec.Struct, frozen=True):
     model: str = "best"
     accuracy: float | None = None
     pieces: int | None = None
+    output: Output | None = None
 
 
 class Looks(msgspec.Struct, frozen=True):
