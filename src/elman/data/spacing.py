@@ -29,7 +29,7 @@ def unseparated(text: str) -> int:
 
     Example:
         >>> unseparated("吾輩 は 猫 で ある 。 I am a cat"), unseparated("吾輩は猫である。名前はまだ無い。")
-        (0, 13)
+        (0, 14)
 
     """
     if text.isascii():
