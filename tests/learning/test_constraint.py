@@ -21,6 +21,7 @@ from elman.learning.constraint import ConstrainedCore, Constraint, build_constra
 from elman.learning.projections.subspace import BySubspace
 from elman.learning.watching import Outcome
 from elman.run import load
+from spectra import sigma_1
 from stopping import StopAt, interrupt
 
 CELLS = {
@@ -54,10 +55,6 @@ def corpus(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def cache(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
-def sigma_1(matrix):
-    return torch.linalg.matrix_norm(matrix.detach().double(), 2).item()
 
 
 def trained(made, out, corpus):

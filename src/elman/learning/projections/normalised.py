@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from elman.kernels import spectral
+from elman.kernels import ritz, spectral
 from elman.learning.projections.projector import Projector
 
 
@@ -35,8 +35,8 @@ class ToSpectralNorm(Projector):
         if self.block is None or self.block.shape[0] != matrix.shape[1]:
             values, _, right = spectral.exact_triplets(matrix)
         else:
-            forward = spectral.space_of(matrix, self.block).forward
-            values, space = spectral.ritz(spectral.space_of(matrix, spectral.orthonormal(forward)))
+            forward = ritz.space_of(matrix, self.block).forward
+            values, space = ritz.ritz(ritz.space_of(matrix, spectral.orthonormal(forward)))
             right = space.right
         self.computed = len(values)
         self.block = right[:, :width].clone(memory_format=torch.contiguous_format)

@@ -2,18 +2,11 @@
 
 Notation: W [n, m] tall; W_0 what it was when a bound was last proved, ||W_0 (I - P_0)||_2 <= r_0 for a projector P_0 of
 few dimensions; A = W - W_0 all that steps and projections have done since; V [m, k] orthonormal, P = V V' containing
-P_0; K = V'W'W V; C = W'W V - V K, what couples V to the rest. Outside V
+P_0. Outside V
 
     ||W (I - P)||_2 <= r = r_0 + ||A (I - P)||_F.
 
-For x = V a + y with y orthogonal to V, ||W x||^2 = a'K a + 2 a'C'y + ||W y||^2, so that with mu > r^2
-
-    ||W||_2^2 <= mu  if  K + C'C / (mu - r^2) <= mu I    (Schur complement).
-
-Let X hold the eigenvectors of that small matrix and lambda its eigenvalues. W (I - V V') + W V T V' with
-T = X min(1, (mu / lambda)^1/2) X' has T K T for K and C T for C: its eigenvalues are min(lambda, mu), and the
-decomposition that finds the result proves it feasible. Where C is zero, V X are singular vectors and it is the nearest
-feasible matrix; the coupling of what is taken down is made small by more rounds of Rayleigh-Ritz, mostly one.
+With that, what is above the limit is taken down and the result is proved, by one small matrix (`kernels.ritz`).
 
 V is P_0, the main right directions of A, and what W'W makes of the directions that were largest before. When r has come
 near the limit, the directions near it become P_0 and r_0 is proved anew by a Cholesky factor. When that does not help,
@@ -28,12 +21,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from elman.kernels import spectral
-from elman.kernels.spectral import Space, thin_product
+from elman.kernels import norms, ritz, spectral
+from elman.kernels.ritz import Space
+from elman.kernels.spectral import thin_product
 from elman.learning.projections.projector import Projector
 
-WIDEST = 0.7
-"""The share of all columns from which on a space is too large to be worth its while."""
+ABOVE = 1.04
+"""How far above the guess of a norm its proof is tried: the guess begins with Ritz vectors, so it is good."""
 
 
 class Reference(NamedTuple):
@@ -44,7 +38,7 @@ class Reference(NamedTuple):
         basis: of P_0 [m, k].
         bounds: of ||W_0||_2 and r_0, float64.
         left: W as it was last left [n, m].
-        top: its largest right singular vectors, about [m, j]; none after all values were computed.
+        top: its largest right singular vectors, about [m, j].
         moved: the main right directions of A, about [m, j]; none when A is new.
 
     """
@@ -64,12 +58,14 @@ class BySubspace(Projector):
         limit: the bound on sigma_1.
         tolerance: how far above it the certificate may lie, as a share of it.
         near: the share of the limit from which on a value is followed when a bound is proved.
+        crowd: the share of all columns from which on so many values are near that only the nearest are followed, and
+            from which on so many are followed that all are computed at once.
         room: the least share of limit^2 by which r^2 stays below it.
-        moved: how many directions of A are followed, and how many of those are looked for anew at each step.
+        moved: how many directions of A are followed at most, and how many are looked for anew at each step.
+        small: the share of the limit by which A must move such a direction for it to be followed on.
         top: how many of the largest directions begin the next step, and how many left ones of A.
         lag: how far what is taken off may be from singular vectors, as a share of limit^2, before another round of
             at most so many.
-        crowd: the share of all columns from which on so many are followed that all values are computed at once.
 
     """
 
@@ -78,16 +74,18 @@ class BySubspace(Projector):
         limit: float,
         *,
         tolerance: float = 3e-5,
-        near: float = 0.7,
+        near: float = 0.77,
+        crowd: tuple[float, float] = (0.08, 0.25),
         room: float = 0.08,
-        moved: tuple[int, int] = (24, 4),
-        top: tuple[int, int] = (6, 2),
-        lag: tuple[float, int] = (0.003, 4),
-        crowd: float = 0.25,
+        moved: tuple[int, int] = (20, 4),
+        small: float = 0.01,
+        top: tuple[int, int] = (10, 2),
+        lag: tuple[float, int] = (0.006, 4),
     ) -> None:
         self.limit, self.accepted = limit, limit * (1 + tolerance)
         self.near, self.crowd, self.moved, self.top = near * limit, crowd, moved, top
-        self.lag, self.rounds = lag[0] * limit**2, lag[1]
+        self.small = small * limit
+        self.lag = lag
         self.widest_tail = limit * (1 - room) ** 0.5
         self.reference: Reference | None = None
 
@@ -113,28 +111,28 @@ class BySubspace(Projector):
         assert self.reference is not None
         known = self.reference.basis.shape[1]
         new = self._directions(matrix, drift)
-        if known > self.crowd * matrix.shape[1] or known + new.shape[1] > WIDEST * matrix.shape[1]:
+        if known > self.crowd[1] * matrix.shape[1] or known + new.shape[1] > ritz.WIDEST * matrix.shape[1]:
             return False
-        begun = spectral.space_of(matrix, spectral.extended(self.reference.basis, new))
-        outside = spectral.norm_outside(drift, size, begun.right)
-        tail = (self.reference.bounds[1].item() + outside) * spectral.ROUNDING
-        values, found = spectral.ritz(begun)
+        begun = ritz.space_of(matrix, spectral.extended(self.reference.basis, new))
+        outside, sizes = norms.norm_outside(drift, size, begun.right)
+        tail = (self.reference.bounds[1].item() + outside) * norms.ROUNDING
+        values, found = ritz.ritz(begun)
         if not values[0].item() <= spectral.FAR * self.limit:
             return False
         over = max(1, int((values > self.limit).sum()))
-        if len(values) + over > WIDEST * matrix.shape[1]:
+        if len(values) + over > ritz.WIDEST * matrix.shape[1]:
             return False
         space = found.grown(matrix, found.coupling(values)[:, :over])
         if tail <= self.widest_tail:
             _, top = self._take_down_(matrix, space, tail)
-            moved = begun.right[:, known : known + self._followed(matrix)]
+            moved = begun.right[:, known : known + self._followed(sizes[known:])]
             self.reference = self.reference._replace(left=_own(matrix), top=_own(top), moved=_own(moved))
             return True
         space, basis, tail = self._renewed(matrix, space)
         if tail > self.widest_tail:
             return False
         less, top = self._take_down_(matrix, space, tail)
-        tail += spectral.norm_outside(less, less.norm().item(), basis)
+        tail += norms.norm_outside(less, less.norm().item(), basis)[0]
         self.reference = _reference(matrix, basis, (self.accepted, tail), top)
         return True
 
@@ -142,48 +140,36 @@ class BySubspace(Projector):
         """What to add to P_0 [m, j]: first the main directions of A (I - P_0), then what W'W makes of others."""
         assert self.reference is not None
         known, top, begun = self.reference.basis, self.reference.top, self.reference.moved
-        count = self._followed(matrix) - begun.shape[1] + self.moved[1]
-        block = torch.cat([begun, spectral.sketch(len(begun), count, matrix)], dim=1)
+        probes = self.moved[1] if begun.shape[1] else min(self.moved[0], matrix.shape[1] // 8 + 1)
+        block = torch.cat([begun, spectral.sketch(len(begun), probes, matrix)], dim=1)
         seen = thin_product(drift, block - known @ (known.t() @ block))
         turned = torch.cat([seen[:, : self.top[1]], thin_product(matrix, top)], dim=1)
         return torch.cat([thin_product(drift.t(), seen), thin_product(matrix.t(), turned)], dim=1)
 
-    def _followed(self, matrix: Tensor) -> int:
-        return min(self.moved[0], matrix.shape[1] // 8 + 1)
+    def _followed(self, sizes: Tensor) -> int:
+        """How many directions of A go on to the next step: those along which it is not small."""
+        most = min(self.moved[0], len(sizes))
+        return max(self.moved[1], int((sizes[:most] > self.small).sum()))
 
     def _take_down_(self, matrix: Tensor, space: Space, tail: float) -> tuple[Tensor, Tensor]:
-        """Make W feasible; what was taken off, W V (I - T) V' [n, m], and the largest directions [m, j]."""
-        room, rounds = self.accepted**2 - tail**2, 1
-        while True:
-            squares, vectors, coupling = spectral.schur(space, room)
-            kept = (self.accepted**2 / squares.clamp(min=self.accepted**2)).sqrt()
-            over = int((kept < 1).sum())
-            lag = coupling @ vectors[:, :over]
-            share = (lag * (1 - kept[:over])).norm() + lag.norm() ** 2 / (2 * room)
-            wide = len(squares) + over > WIDEST * matrix.shape[1]
-            if wide or rounds == self.rounds or not share.item() > self.lag:
-                break
-            space, rounds = space.grown(matrix, lag), rounds + 1
-        right = space.right @ vectors[:, : max(over, self.top[0])]
-        less = (space.image @ vectors[:, :over] * (1 - kept[:over])) @ right[:, :over].t()
-        matrix.sub_(less)
-        self.computed = len(squares)
-        return less, right[:, : self.top[0]]
+        """What was taken off W, and its largest directions [m, j]."""
+        less, right, self.computed = ritz.make_feasible_(matrix, space, self.accepted, tail, self.lag, self.top[0])
+        return less, right
 
     def _renewed(self, matrix: Tensor, space: Space) -> tuple[Space, Tensor, float]:
         """A space that contains a new P_0, the basis of it, and r_0.
 
         P_0 is of the directions near the limit, with those that only show when the others are taken away.
         """
-        values, found = spectral.ritz(space)
+        values, found = ritz.ritz(space)
         few = self._near(values, matrix.shape[1])
         right = found.right[:, :few]
-        squared = spectral.gram(torch.addmm(matrix, found.image[:, :few], right.t(), alpha=-1))
-        guessed, block = spectral.power(squared, found.right[:, few : few + spectral.PROBES])
+        squared = norms.gram(torch.addmm(matrix, found.image[:, :few], right.t(), alpha=-1))
+        guessed, block = norms.power(squared, found.right[:, few : few + norms.PROBES])
         crowded = few < int((values > self.near).sum())
         shown = 0 if crowded else int((guessed > self.near).sum())
-        likely = spectral.ABOVE * guessed[min(shown, len(guessed) - 1)].item()
-        tail = spectral.proved(spectral.deflated_(squared, block[:, :shown]), likely, self.limit)
+        likely = ABOVE * guessed[min(shown, len(guessed) - 1)].item()
+        tail = norms.proved(norms.deflated_(squared, block[:, :shown]), likely, self.limit)
         return found.grown(matrix, block[:, :shown]), spectral.extended(right, block[:, :shown]), tail
 
     def _project_exactly(self, matrix: Tensor) -> None:
@@ -191,14 +177,14 @@ class BySubspace(Projector):
         values = top.values.clamp(max=self.limit)
         self.computed = len(values)
         few = self._near(values, len(values))
-        norm, *rest = (values[place].item() * spectral.ROUNDING for place in (0, few) if place < len(values))
+        norm, *rest = (values[place].item() * norms.ROUNDING for place in (0, few) if place < len(values))
         bounds = norm, rest[0] if rest else 0.0
         self.reference = _reference(matrix, top.right[:, :few], bounds, top.right[:, : self.top[0]])
 
     def _near(self, values: Tensor, columns: int) -> int:
         """How many values are near the limit; when that is a crowd, as of an orthogonal matrix, those nearer to it."""
-        few, first, middle = int((values > self.near).sum()), max(4, columns // 32), (self.near + self.limit) / 2
-        return few if few <= first else max(first, int((values > middle).sum()))
+        few, middle = int((values > self.near).sum()), (self.near + self.limit) / 2
+        return few if few <= max(4, self.crowd[0] * columns) else max(4, int((values > middle).sum()))
 
     def tensors(self) -> dict[str, Tensor]:
         """The reference."""
