@@ -2,9 +2,9 @@
 
 import functools
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,9 +24,6 @@ from elman.generation import Sampling, generate, read
 from elman.model import LanguageModel
 from elman.run_folder import TEXT, RunFolder, text_source
 from elman.state import State
-
-Scores = TypeVar("Scores")
-"""What a way of scoring gives for a sentence, such as its log-probabilities."""
 
 
 class Run(RunFolder):
@@ -119,15 +116,13 @@ class Run(RunFolder):
 
     def score(self, lines: Sequence[str], *, document: bool = False) -> Iterator[tuple[list[str], np.ndarray]]:
         """The tokens of every sentence, and their log-probabilities (nats)."""
-        score, text = score_document if document else score_sentences, self.reading(lines)
-        yield from zip(text.words, score(text.model, text.ids, self.first, inputs=text.inputs), strict=True)
+        text = self.reading(lines)
+        yield from zip(text.words, self.score_text(text, document=document), strict=True)
 
-    def score_by(
-        self, lines: Sequence[str], score: Callable[[list[np.ndarray]], Iterator[Scores]]
-    ) -> Iterator[tuple[list[str], Scores]]:
-        """As `score`, by a function of the sentences' ids, such as `AdaptiveStream.score_all`."""
-        sentences = list(self.sentences(lines))
-        yield from zip((words for words, _ in sentences), score([ids for _, ids in sentences]), strict=True)
+    def score_text(self, text: Sentences, *, document: bool = False) -> Iterator[np.ndarray]:
+        """The log-probabilities (nats) of the tokens of every sentence of what `reading` gave."""
+        score = score_document if document else score_sentences
+        return score(text.model, text.ids, self.first, inputs=text.inputs)
 
     def begin(self) -> State:
         """The state of one text that has not begun."""
