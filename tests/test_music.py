@@ -158,6 +158,7 @@ def test_a_prompt_is_read_as_it_was_drawn(trained):
     cold = run.tune(steps=12, temperature=0)
     np.testing.assert_array_equal(run.tune(steps=5, temperature=0, prompt=cold[:7]), cold[7:])
     assert run.tune(steps=0).shape == (0, 93)
+    assert not any(parameter.is_inference() for parameter in run.model.parameters()), "a tune leaves it trainable"
 
 
 def test_info(trained, capsys):

@@ -11,6 +11,7 @@ import toy
 from elman import config
 from elman.cli import main
 from elman.experiment import Experiment
+from elman.learning import checkpoint
 from elman.run import load
 
 TEXT = "w1 w12 unseen w3\nw3 Mew w1\n"
@@ -116,6 +117,60 @@ def test_evaluation_reads_spelling_unless_told(ask):
     for alone, option in ((spelled, []), (as_unk, ["--unknown-as-unk"])):
         (ensemble,) = ask("evaluate", "--ensemble", *option)
         assert ensemble["nll"] == pytest.approx(alone["nll"], abs=1e-5)
+
+
+STILL = ("--rule", "sgd", "--lr", "0")
+"""A rule that learns nothing, so that what adapts is held against what does not."""
+
+
+def test_what_adapts_reads_spelling_unless_told(ask):
+    for option in ([], ["--unknown-as-unk"]):
+        (static,) = ask("evaluate", *option)
+        (dynamic,) = ask("evaluate", "--method", "dynamic", *STILL, *option)
+        (cache,) = ask("evaluate", "--method", "cache", "--cache-weight", "0", *option)
+        assert dynamic["nll"] == pytest.approx(static["nll"], abs=1e-5)
+        assert cache["nll"] == pytest.approx(static["nll"], abs=1e-5)
+    (learnt,) = ask("evaluate", "--method", "dynamic+cache", "--rule", "sgd")
+    assert learnt["nll"] != pytest.approx(dynamic["nll"], abs=1e-5)
+    (tuned,) = ask("evaluate", "--method", "cache", "--tune", "--tune-tokens", "40")
+    assert tuned["settings"]["cache"]
+
+
+def test_rows_that_are_read_otherwise_are_not_kept(run, ask):
+    ask("evaluate", "--method", "cache")
+    before = (run / "results.json").read_bytes()
+    ask("evaluate", "--method", "cache", "--cache-weight", "0.3", "--unknown-as-unk")
+    assert (run / "results.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("by", ["token", "word"])
+def test_a_stream_that_adapts_reads_spelling(ask, text, by):
+    still, document = ask("score", text, "--by", by, "--adapt", *STILL), ask("score", text, "--by", by, "--document")
+    figures = [[row["surprisal"] for row in rows] for rows in (still, document)]
+    np.testing.assert_allclose(*figures, atol=1e-5)
+    learnt = ask("score", text, "--by", by, "--adapt", "--rule", "sgd", "--lr", "2")
+    assert [row["surprisal"] for row in learnt] != figures[0]
+
+
+def test_a_prompt_of_unknown_words_is_learnt_from_and_kept_as_unk(run, ask, tmp_path):
+    adapt, state = ("--adapt", "--rule", "sgd", "--segment", "3"), tmp_path / "state"
+    (drawn,) = ask("generate", "--prompt", "w1 unseen w2 mew", *adapt, "--tokens", "3", "--temperature", "0")
+    assert len(drawn["words"]) == 3
+    for options in (adapt, ()):
+        ask("generate", "--prompt", "w1 unseen w2 mew", *options, "--tokens", "0", "--save-state", state)
+        unread = checkpoint.load(state)[1]["unread"]
+        assert unread[-1] == load(run).vocabulary.unk
+        ask("generate", "--prompt", "w1", *options, "--tokens", "2", "--state", state)
+
+
+def test_minimal_pairs_read_spelling_unless_told(run, ask, tmp_path):
+    good, bad = "w1 unseen w3", "w1 Mew w3"
+    (tmp_path / "pairs.tsv").write_text(f"{good}\t{bad}\tunseen\n")
+    options = ("--pairs", tmp_path / "pairs.tsv")
+    (spelled,), (as_unk,) = ask("evaluate", *options), ask("evaluate", *options, "--unknown-as-unk")
+    assert [found["phenomena"][0]["differ_in_unknown_words_only"] for found in (spelled, as_unk)] == [0, 1]
+    right, wrong = (by_hand(run, line, line.lower().split()).sum() for line in (good, bad))
+    assert spelled["phenomena"][0]["accuracy"] == float(right > wrong)
 
 
 def test_neighbours_in_and_out_of_the_vocabulary(run, ask, capsys):

@@ -18,6 +18,7 @@ from elman.files import write_atomic
 from elman.learning.checkpoint import digest_of
 from elman.learning.snapshot import model_tensors
 from elman.material import AnyRun, Material
+from elman.model import LanguageModel
 from elman.run import Run
 from elman.state import State
 
@@ -77,18 +78,25 @@ def statistics(run: AnyRun, tokens: int | None = None, advance: Advance | None =
     return kept_statistics(path, facts, compute, run.device)
 
 
-def reader(run: AnyRun, rule: Rule | None, gradients: Statistics | None = None) -> Reader:
-    """What scores a segment and, where there is a rule, learns from it afterwards; the run's model stays as it is."""
+def reader(model: LanguageModel, rule: Rule | None, gradients: Statistics | None = None) -> Reader:
+    """What scores a segment and, where there is a rule, learns from it afterwards; the model itself stays as it is."""
     if rule is None:
-        return lambda inputs, targets, state: read_static(run.model, inputs, targets, state)
-    return DynamicModel(run.model, rule, gradients).read
+        return lambda inputs, targets, state: read_static(model, inputs, targets, state)
+    return DynamicModel(model, rule, gradients).read
 
 
 def adaptive_reading(
-    run: Run, rule: Rule, saved: Saved | None = None, gradients: Statistics | None = None
+    run: Run,
+    rule: Rule,
+    saved: Saved | None = None,
+    gradients: Statistics | None = None,
+    model: LanguageModel | None = None,
 ) -> AdaptiveStream:
-    """A stream that adapts to what it reads, from its beginning or from where it was saved."""
-    stream = AdaptiveStream(run.model, rule, gradients, run.first)
+    """A stream that adapts to what it reads, from its beginning or from where it was saved.
+
+    `model` is the run's where it knows the text's words beyond the vocabulary (`Run.reading`).
+    """
+    stream = AdaptiveStream(run.model if model is None else model, rule, gradients, run.first)
     if saved is not None:
         stream.restore(*saved)
     return stream
@@ -114,10 +122,10 @@ def method_figures(
         advance: told (windows done, windows in all).
 
     """
-    windows = material.column_of(run, split, method.segment, skip_first=skip_first)
+    model, windows = material.column_of(run, split, method.segment, skip_first=skip_first)
     cache = None if method.cache is None else NeuralCache(method.cache)
     total, count = 0.0, 0
-    parts = adaptive_stream(reader(run, method.rule, gradients), run.model, windows, cache)
+    parts = adaptive_stream(reader(model, method.rule, gradients), model, windows, cache)
     for done, (log_prob, _) in enumerate(parts, start=1):
         total -= log_prob.double().sum().item()
         count += len(log_prob)

@@ -1,22 +1,18 @@
 """A run on music: what can be asked of the model in its folder."""
 
-import functools
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
 from elman.data.pitches import Pitches, Roll
 from elman.data.rolls import Music, open_music
-from elman.errors import UserError
-from elman.model import LanguageModel
 from elman.pair_run import PairRun
 from elman.run import Run
-from elman.run_folder import data_facts, load_model, recipe_of
+from elman.run_folder import MUSIC, RunFolder, recipe_of
 
 
-class MusicRun:
+class MusicRun(RunFolder):
     """A trained model of music with its recipe.
 
     Example (see docs/music.md)::
@@ -33,23 +29,12 @@ class MusicRun:
 
     """
 
+    kind = MUSIC
+    inputs: Pitches
+
     def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
-        self.path, self.device = Path(path), torch.device(device)
-        self.recipe = recipe_of(self.path)
-        if not self.recipe.of_music:
-            raise UserError(f"{path} is a run on text; here a run on music is needed")
+        super().__init__(path, device)
         self.inputs = Pitches(self.recipe.data.music.pitches)
-
-    @functools.cached_property
-    def model(self) -> LanguageModel:
-        """The best model, in evaluation mode; raises UserError where there is none or it is damaged."""
-        model, _ = load_model(self.path, self.recipe, self.inputs, self.device)
-        return model
-
-    @functools.cached_property
-    def facts(self) -> dict[str, Any]:
-        """data.json: where the music came from, and its counts."""
-        return data_facts(self.path)
 
     def music(self, data: str | Path | None = None) -> Music:
         """The run's music, or other music in the form that the run reads."""

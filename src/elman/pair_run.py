@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -14,8 +14,7 @@ from elman.data.condition import Source
 from elman.data.pair_symbols import PairSymbols
 from elman.data.pairs import PairCorpus, open_pairs
 from elman.decoding import Beam, Hypothesis, beam_search
-from elman.errors import UserError
-from elman.run_folder import data_facts, load_model, recipe_of
+from elman.run_folder import PAIRS, RunFolder
 from elman.seq2seq import SequenceToSequence
 from elman.tree_constraint import constraint_of
 
@@ -41,7 +40,7 @@ class Transduction(NamedTuple):
     attention: npt.NDArray[np.float32]
 
 
-class PairRun:
+class PairRun(RunFolder):
     """A trained model of pairs with its recipe and vocabularies.
 
     Example (see docs/seq2seq.md)::
@@ -58,24 +57,20 @@ class PairRun:
 
     """
 
+    kind = PAIRS
+    refusal = "{path} is not a run on {kind}; here one is needed"
+    inputs: PairSymbols
+
     def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
-        self.path, self.device = Path(path), torch.device(device)
-        self.recipe = recipe_of(self.path)
-        if not self.recipe.of_pairs:
-            raise UserError(f"{path} is not a run on pairs of a source and a target; here one is needed")
+        super().__init__(path, device)
         self.inputs = PairSymbols.load(self.path, self.recipe.data.pairs)
 
     @functools.cached_property
     def model(self) -> SequenceToSequence:
-        """The best model, in evaluation mode."""
-        model, _ = load_model(self.path, self.recipe, self.inputs, self.device)
+        """The best model, in evaluation mode; raises UserError as that of every run does."""
+        model = super().model
         assert isinstance(model, SequenceToSequence)
         return model
-
-    @functools.cached_property
-    def facts(self) -> dict[str, Any]:
-        """data.json: where the pairs came from, and their counts."""
-        return data_facts(self.path)
 
     def corpus(self, data: str | Path | None = None) -> PairCorpus:
         """The run's pairs, or others encoded with the run's vocabularies."""

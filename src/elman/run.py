@@ -2,9 +2,9 @@
 
 import functools
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,19 +18,15 @@ from elman.data.sentences import encode_lines
 from elman.data.tokeniser import Tokeniser
 from elman.data.vocabulary import Vocabulary
 from elman.data.windows import start_symbol
-from elman.errors import UserError
 from elman.evaluation.open_vocabulary import Sentences
 from elman.evaluation.scoring import score_document, score_sentences
 from elman.generation import Sampling, generate, read
 from elman.model import LanguageModel
-from elman.run_folder import data_facts, load_model, recipe_of, text_source
+from elman.run_folder import TEXT, RunFolder, text_source
 from elman.state import State
 
-Scores = TypeVar("Scores")
-"""What a way of scoring gives for a sentence, such as its log-probabilities."""
 
-
-class Run:
+class Run(RunFolder):
     """A trained language model with its vocabulary and recipe.
 
     Example (see docs/python.md)::
@@ -46,45 +42,26 @@ class Run:
         device: where the model lives.
 
     Raises:
-        UserError: the folder is not a run.
+        UserError: the folder is not a run on text.
 
     """
 
+    kind = TEXT
+    inputs: Vocabulary
+
     def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
-        self.path, self.device = Path(path), torch.device(device)
-        self.recipe = recipe_of(self.path)
-        if self.recipe.of_music:
-            raise UserError(f"{path} is a run on music; here a run on text is needed")
-        if self.recipe.of_pairs:
-            raise UserError(f"{path} is a run on pairs of a source and a target; here a run on text is needed")
-        self.vocabulary = Vocabulary.load(self.path / "vocabulary.tsv")
+        super().__init__(path, device)
+        self.inputs = Vocabulary.load(self.path / "vocabulary.tsv")
 
     @property
-    def inputs(self) -> Vocabulary:
-        """What the model reads."""
-        return self.vocabulary
-
-    @functools.cached_property
-    def model(self) -> LanguageModel:
-        """The best model, in evaluation mode.
-
-        Raises:
-            UserError: there is none yet, it is damaged, or it belongs to another vocabulary.
-
-        """
-        with torch.inference_mode(False):  # parameters that count their changes, whoever asks first
-            model, _ = load_model(self.path, self.recipe, self.vocabulary, self.device)
-        return model
+    def vocabulary(self) -> Vocabulary:
+        """What the model reads, and what it chooses from."""
+        return self.inputs
 
     @property
     def first(self) -> int:
         """The symbol that precedes a text."""
         return start_symbol(self.vocabulary)
-
-    @functools.cached_property
-    def facts(self) -> dict[str, Any]:
-        """data.json: where the text came from, and its counts."""
-        return data_facts(self.path)
 
     def corpus(self, data: str | Path | None = None, **options: Any) -> Corpus:
         """The run's corpus, or another one encoded with the run's vocabulary."""
@@ -139,15 +116,13 @@ class Run:
 
     def score(self, lines: Sequence[str], *, document: bool = False) -> Iterator[tuple[list[str], np.ndarray]]:
         """The tokens of every sentence, and their log-probabilities (nats)."""
-        score, text = score_document if document else score_sentences, self.reading(lines)
-        yield from zip(text.words, score(text.model, text.ids, self.first, inputs=text.inputs), strict=True)
+        text = self.reading(lines)
+        yield from zip(text.words, self.score_text(text, document=document), strict=True)
 
-    def score_by(
-        self, lines: Sequence[str], score: Callable[[list[np.ndarray]], Iterator[Scores]]
-    ) -> Iterator[tuple[list[str], Scores]]:
-        """As `score`, by a function of the sentences' ids, such as `AdaptiveStream.score_all`."""
-        sentences = list(self.sentences(lines))
-        yield from zip((words for words, _ in sentences), score([ids for _, ids in sentences]), strict=True)
+    def score_text(self, text: Sentences, *, document: bool = False) -> Iterator[np.ndarray]:
+        """The log-probabilities (nats) of the tokens of every sentence of what `reading` gave."""
+        score = score_document if document else score_sentences
+        return score(text.model, text.ids, self.first, inputs=text.inputs)
 
     def begin(self) -> State:
         """The state of one text that has not begun."""

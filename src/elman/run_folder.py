@@ -1,8 +1,9 @@
 """What lies in a run folder: the recipe, where the data came from, the best model."""
 
+import functools
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, TypeAlias
 
 import torch
 
@@ -15,6 +16,58 @@ from elman.data.vocabulary import Vocabulary
 from elman.errors import UserError
 from elman.learning import checkpoint, snapshot
 from elman.model import LanguageModel
+
+Inputs: TypeAlias = Vocabulary | Pitches | PairSymbols
+"""What a model reads, by what it is trained on."""
+
+TEXT, MUSIC, PAIRS = "text", "music", "pairs of a source and a target"
+
+
+class RunFolder:
+    """A run folder that is open: what runs on text, on music and on pairs have in common.
+
+    Args:
+        path: the run folder.
+        device: where the model lives.
+
+    Attributes:
+        kind: what it is a run on: TEXT, MUSIC or PAIRS.
+        refusal: said of a run on something else.
+        recipe: it was trained by.
+        inputs: what the model reads.
+
+    Raises:
+        UserError: the folder is not a run, or not one of this kind.
+
+    """
+
+    kind: ClassVar[str]
+    refusal: ClassVar[str] = "{path} is a run on {found}; here a run on {kind} is needed"
+    inputs: Inputs
+
+    def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
+        self.path, self.device = Path(path), torch.device(device)
+        self.recipe = recipe_of(self.path)
+        found = MUSIC if self.recipe.of_music else PAIRS if self.recipe.of_pairs else TEXT
+        if found != self.kind:
+            raise UserError(self.refusal.format(path=path, found=found, kind=self.kind))
+
+    @functools.cached_property
+    def model(self) -> LanguageModel:
+        """The best model, in evaluation mode.
+
+        Raises:
+            UserError: there is none yet, it is damaged, or it belongs to other inputs.
+
+        """
+        with torch.inference_mode(False):  # parameters that count their changes, whoever asks first
+            model, _ = load_model(self.path, self.recipe, self.inputs, self.device)
+        return model
+
+    @functools.cached_property
+    def facts(self) -> dict[str, Any]:
+        """data.json: where the data came from, and its counts."""
+        return data_facts(self.path)
 
 
 def recipe_of(folder: Path) -> Recipe:
@@ -62,7 +115,7 @@ def text_source(folder: Path, recipe: Recipe) -> str:
 
 
 def load_model(
-    path: Path, recipe: Recipe, vocabulary: Vocabulary | Pitches | PairSymbols, device: torch.device
+    path: Path, recipe: Recipe, vocabulary: Inputs, device: torch.device
 ) -> tuple[LanguageModel, dict[str, Any]]:
     """The best model of a run folder in evaluation mode, and the facts saved with it; `vocabulary` is what it reads."""
     file = path / "model.safetensors"
@@ -87,7 +140,7 @@ def load_model(
 
 
 def _of_words(
-    inputs: Vocabulary | Pitches | PairSymbols,
+    inputs: Inputs,
 ) -> tuple[tuple[int, ...] | None, tuple[str, ...] | None, int | None]:
     """The counts and the spelling of the words that are chosen from, and how many words sources have."""
     if isinstance(inputs, Pitches):

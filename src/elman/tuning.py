@@ -58,14 +58,11 @@ class Tuning:
     told: Told | None = None
 
     def __post_init__(self) -> None:
-        self.split = material.beginning_of(material.corpus_of(self.run).split("valid"), self.tokens)
+        valid = material.split_of(self.run, material.corpus_of(self.run), "valid")
+        self.split = material.beginning_of(valid, self.tokens)
         self.path = self.run.path / "tuning.json"
         self.kept = _kept(self.path)
-        self.facts = {
-            "model": digest_of(model_tensors(self.run.model)),
-            "text": self.split.sha256,
-            "tokens": material.size_of(self.split),
-        }
+        self.facts = {"model": digest_of(model_tensors(self.run.model)), **material.facts_of(self.split)}
 
     def best(self, method: Method) -> Method:
         """The best settings: first those of the rule, then, with that rule, those of the cache."""
@@ -135,8 +132,8 @@ class Tuning:
 
     def _traced(self, rule: Rule | None) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Log-probabilities [n], last levels [n, D] and symbols [n] of the text."""
-        read, state = reader(self.run, rule, self._statistics(rule)), self.run.model.begin(1)
-        windows = material.column_of(self.run, self.split, Method(rule=rule).segment)
+        model, windows = material.column_of(self.run, self.split, Method(rule=rule).segment)
+        read, state = reader(model, rule, self._statistics(rule)), model.begin(1)
         pieces = []
         for batch, _ in windows:
             batch = batch.to(self.run.device)

@@ -1,10 +1,12 @@
 """elman lab, on outcomes that are there already."""
 
 import json
+import shlex
 
 import msgspec
+import pytest
 
-from elman.cli import main
+from elman.cli import main, parser
 from elman.laboratory.trial import Outcome, Trial
 
 
@@ -13,6 +15,15 @@ def test_listings(capsys):
     assert "adding" in [task["name"] for task in json.loads(capsys.readouterr().out)]
     assert main(["lab", "cells"]) == 0
     assert "rung-forget" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("action", ["tasks", "cells", "compare", "lesson"])
+def test_help_has_an_example_that_is_understood(action, capsys):
+    with pytest.raises(SystemExit):
+        main(["lab", action, "--help"])
+    text, _, example = " ".join(capsys.readouterr().out.split()).partition("Example: elman ")
+    assert example, text
+    assert parser().parse_args(shlex.split(example)).run
 
 
 def test_a_comparison_of_what_is_there(tmp_path, capsys):

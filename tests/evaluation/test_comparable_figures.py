@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from elman.build import tiny_model
+from elman.cli import show
 from elman.data.corpus import open_corpus
 from elman.data.options import SubwordOptions, TextOptions
 from elman.data.windows import start_symbol
@@ -49,3 +50,20 @@ def test_bits_of_a_uniform_model_are_over_the_same_units(tmp_path):
             assert found[f"bits_per_{unit}"] == pytest.approx(found["bits_per_token"])
         if tokenisation == "words":
             assert found["word_perplexity"] == pytest.approx(found["perplexity"])
+
+
+def test_a_text_without_spaces_has_no_figures_a_word(tmp_path, capsys):
+    for name, times in (("train", 30), ("valid", 5), ("test", 7)):
+        (tmp_path / f"{name}.txt").write_text(
+            "吾輩は猫である。名前はまだ無い。\nどこで生れたかとんと見当がつかぬ。\n" * times
+        )
+    spelt = ("characters", "bytes", "subwords")
+    rows = [{"name": name, **uniform_figures(tmp_path, name)[0]} for name in (*spelt, "words")]
+    assert {row["word_perplexity"] for row in rows} == {row["bits_per_word"] for row in rows} == {None}
+    assert len({round(row["bits_per_character"] / row["bits_per_byte"], 5) for row in rows}) == 1
+    show.print_figures("figures", "run", rows[:3])
+    printed = capsys.readouterr().out
+    assert "bits/byte" in printed
+    assert "ppl/word" not in printed
+    show.print_figures("figures", "run", [*rows[:3], {**rows[0], "name": "spaced", "word_perplexity": 12.5}])
+    assert "ppl/word" in capsys.readouterr().out

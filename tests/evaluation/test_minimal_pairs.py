@@ -10,6 +10,7 @@ import torch
 import small
 from elman.data.catalog import locate_pairs
 from elman.data.fitting import fit
+from elman.data.lexicon import Lexicon
 from elman.data.minimal_pairs import Pair, read_pairs
 from elman.data.options import TextOptions
 from elman.data.tokeniser import Tokeniser
@@ -102,12 +103,37 @@ def test_pairs_that_differ_in_unknown_words_only_are_counted_apart():
     assert [(pair.unknown, pair.same) for pair in coded] == [(0, False), (1, False), (2, True), (0, False)]
     assert coded[0].good[-1] == WORDS.eos
     sees = WORDS.ids["sees"]
-    rows = judge_pairs(coded, lambda sentences: np.array([float(ids[2] == sees) for ids in sentences]))
+    rows = judge_pairs(coded, lambda sentences, _: np.array([float(ids[2] == sees) for ids in sentences]))
     assert [(row.phenomenon, row.pairs, row.same) for row in rows] == [("verb", 3, 1), ("order", 1, 0), ("all", 4, 1)]
     assert rows[0].accuracy == Proportion(2, 2)
     assert rows[0].known == Proportion(1, 1)
     assert rows[-1].accuracy == Proportion(3, 3)
     assert [row.phenomenon for row in by_field(rows)] == ["agreement", "syntax"]
+
+
+def test_unknown_words_that_are_spelled_are_judged_by_what_follows():
+    pairs = [
+        Pair("The zebra sees.", "The zebras sees.", "verb", "agreement"),
+        Pair("The cat walks.", "The cat walk.", "verb", "agreement"),
+        Pair("the cat walks", "the cat walk", "verb", "agreement", tokenised=True, whole=False),
+    ]
+    lexicon = Lexicon(WORDS)
+    coded = code(pairs, WORDS, Tokeniser(TextOptions()), lexicon)
+    assert lexicon.words == ["zebra", "zebras", "walks", "walk"]
+    assert [(pair.unknown, pair.same) for pair in coded] == [(2, False), (2, False), (2, True)]
+    good, bad = coded[0].read
+    assert [int(ids[1]) - len(WORDS) for ids in (good, bad)] == [0, 1]
+    np.testing.assert_array_equal(coded[0].good, coded[0].bad)
+
+
+def test_the_tree_reads_one_thing_and_predicts_another():
+    torch.manual_seed(0)
+    model = small.model().eval()
+    sentences = [np.array(ids, dtype=np.int32) for ids in ([1, 2, 2], [1, 2, 3], [1, 2, 3])]
+    inputs = [np.array(ids, dtype=np.int32) for ids in ([1, 5, 2], [1, 6, 3], [1, 2, 3])]
+    expected = [scores.sum() for scores in score_sentences(model, sentences, 0, inputs=inputs)]
+    np.testing.assert_allclose(sentence_log_probs(model, sentences, 0, inputs=inputs), expected, rtol=1e-5)
+    assert len(set(expected)) == 3
 
 
 def test_wilsons_interval():

@@ -25,14 +25,15 @@ def facts_of(one):
     return {name: tensor.clone() for name, tensor in (states | adapted).items()}, rule | {"unread": one.unread}
 
 
+@pytest.mark.parametrize("read", [TEXT, np.roll(TEXT, 7)], ids=["text", "other inputs"])
 @pytest.mark.parametrize("cuts", [[], [5], [3], [1, 2, 4, 12, 13], [20, 40]])
-def test_the_pieces_do_not_matter(cuts):
+def test_the_pieces_do_not_matter(cuts, read):
     model = small.model()
-    windows = EvaluationWindows(TEXT, 0, length=5)
+    windows = EvaluationWindows(TEXT, 0, length=5, inputs=read)
     learner = DynamicModel(model, RULE)
     whole = torch.cat([part for part, _ in adaptive_stream(learner.read, model, windows)]).numpy()
     one = stream(model)
-    parts = list(one.score_all(np.split(TEXT, cuts)))
+    parts = list(one.score_all(np.split(TEXT, cuts), np.split(read, cuts)))
     assert [len(part) for part in parts] == [len(part) for part in np.split(TEXT, cuts)]
     np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-5)
 

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from elman.kernels import mixture
+from elman.kernels import mixture, summed
 from elman.output.activation import LOG_G
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-5}
@@ -46,7 +46,7 @@ def chunk(request, monkeypatch):
     """Chunks of one position, of sizes that divide N or do not, and of all positions."""
     monkeypatch.setattr(mixture, "CHUNK_BYTES", {"cpu": request.param})
     monkeypatch.setattr(mixture, "CHUNK_ROWS", 1)
-    monkeypatch.setattr(mixture, "GRADIENT_BYTES", min(request.param, 3 * 5 * 8))
+    monkeypatch.setattr(summed, "BLOCK_BYTES", min(request.param, 3 * 5 * 8))
 
 
 @pytest.mark.parametrize("activation", LOG_G)

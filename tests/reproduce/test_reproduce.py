@@ -68,6 +68,7 @@ def test_every_arm_of_every_claim_is_a_recipe_that_builds(name, scale):
     for arm in found.arms:
         source = found.origin(arm, scale)
         if isinstance(source, Computation):
+            assert json.loads(json.dumps(source.constants)) is not None, "its fields are kept beside its result"
             continue
         recipe = recipe_of(source, seed=7)
         assert recipe.seed == 7
@@ -323,19 +324,23 @@ def test_list_names_every_claim(capsys):
 
 
 def test_computations_are_made_once_and_kept(tmp_path, monkeypatch, capsys):
-    """Arms that train nothing: a function of the seed, whose result is kept until its file is removed."""
+    """Arms that train nothing: their results are kept until the file is removed or a constant changes."""
     calls = []
 
-    def compute(seed, data):
-        assert data is None
-        calls.append(seed)
-        return Measurement({"error": 1.0 / seed}, {"curve": [1.0, 0.5]})
+    @dataclasses.dataclass(frozen=True)
+    class Quotient:
+        above: float = 1.0
+
+        def __call__(self, seed, data):
+            assert data is None
+            calls.append(seed)
+            return Measurement({"error": self.above / seed}, {"curve": [1.0, 0.5]})
 
     made = Claim(
         name="toy-computation",
         sentence="the error is small",
         source="nowhere",
-        arms=(Arm("a/b", Computation(compute, 0.1)),),
+        arms=(Arm("a/b", Computation(Quotient(), 0.1)),),
         measure=Measure("error", {"error": "error"}, curve=Axes("curve", "step", relative=False)),
         comparisons=(Bound("error", "a/b", 2.0),),
         metric="error",
@@ -352,3 +357,10 @@ def test_computations_are_made_once_and_kept(tmp_path, monkeypatch, capsys):
     assert main(command) == 0
     assert calls == [1, 2, 1]
     assert cost.nominal_minutes(made, "lab", 2) == pytest.approx(0.2)
+    changed = dataclasses.replace(made, arms=(Arm("a/b", Computation(Quotient(above=0.5), 0.1)),))
+    monkeypatch.setitem(book.CLAIMS, made.name, changed)
+    capsys.readouterr()
+    for _ in range(2):
+        assert main([*command, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["arms"]["a/b"]["error"]["by_seed"] == [0.5, 0.25]
+    assert calls == [1, 2, 1, 1, 2]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from elman.evaluation.gradient_statistics import Statistics
     from elman.evaluation.online import AdaptiveStream
     from elman.material import AnyRun
+    from elman.model import LanguageModel
     from elman.run import Run
 
 METHODS = ("static", "dynamic", "cache", "dynamic+cache")
@@ -50,8 +51,10 @@ def require_adapt(args: argparse.Namespace, *others: str) -> None:
         _refuse(args, (*RULE, *others), "--adapt; add it")
 
 
-def begin(args: argparse.Namespace, loaded: "Run", saved: "states.Saved | None") -> "AdaptiveStream":
-    """The stream of --adapt, from its beginning or from a state file."""
+def begin(
+    args: argparse.Namespace, loaded: "Run", saved: "states.Saved | None", model: "LanguageModel"
+) -> "AdaptiveStream":
+    """The stream of --adapt, from its beginning or from a state file; `model` knows the text's words."""
     from elman.adaptation import adaptive_reading
     from elman.evaluation.online import saved_rule
 
@@ -63,7 +66,7 @@ def begin(args: argparse.Namespace, loaded: "Run", saved: "states.Saved | None")
     given = any(getattr(args, name) is not None for name in RULE[:-1])
     rule = saved_rule(facts, _rule(args) if given else None, _rule(args))
     kept = None if saved is None else (saved.tensors, facts)
-    return adaptive_reading(loaded, rule, kept, _statistics(args, loaded, rule))
+    return adaptive_reading(loaded, rule, kept, _statistics(args, loaded, rule), model)
 
 
 def require_method(args: argparse.Namespace) -> None:
@@ -89,9 +92,9 @@ def require_method(args: argparse.Namespace) -> None:
 
 
 def evaluate(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict[str, Any]:
-    """The row of a run under a method; on the run's own text it is kept in results.json."""
+    """The row of a run under a method; on the run's own text, read as ever, it is kept in results.json."""
     from elman.adaptation import Method, method_figures, record
-    from elman.material import corpus_of
+    from elman.material import corpus_of, split_of
 
     method = Method(
         rule=_rule(args) if "dynamic" in args.method else None,
@@ -99,13 +102,13 @@ def evaluate(folder: Path, args: argparse.Namespace, device: "torch.device") -> 
     )
     loaded = _open(folder, args, device)
     corpus = corpus_of(loaded, args.data)
-    split = corpus.split(args.split)
+    split = corpus.split(args.split) if args.unknown_as_unk else split_of(loaded, corpus, args.split)
     gradients = _statistics(args, loaded, method.rule)
     if args.tune:
         method = _tuned(args, loaded, method)
     with show.counting(f"evaluating {folder}") as advance:
         row = method_figures(loaded, split, method, gradients, skip_first=args.skip_first, advance=advance)
-    if args.data is None:
+    if args.data is None and not args.unknown_as_unk:
         record(loaded, row)
     return {"run": str(folder), "data": corpus.source, **row}
 

@@ -35,7 +35,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     parser.add_argument(
         "--unknown-as-unk",
         action="store_true",
-        help="read unknown words as <unk>, also by a model that reads spelling (--method dynamic and cache do always)",
+        help="read unknown words as <unk>, also by a model that reads spelling",
     )
     parser.add_argument("--ensemble", action="store_true", help="average the probabilities of the runs")
     parser.add_argument("--ngram", type=int, metavar="N", help="with --ensemble: add a Kneser-Ney model of order N")

@@ -11,7 +11,6 @@ from elman.errors import UserError
 
 if TYPE_CHECKING:
     from elman.data.tokeniser import Tokeniser
-    from elman.model import LanguageModel
     from elman.run import Run
     from elman.state import State
 
@@ -96,12 +95,13 @@ def write_text(args: argparse.Namespace) -> int:
     prompt = options.read_text("-", loaded.tokeniser.options) if args.prompt == "-" else args.prompt
     adapting.require_adapt(args)
     saved = None if args.state is None else states.load(args.state, loaded)
-    stream = adapting.begin(args, loaded, saved) if args.adapt else None
+    model, ids = loaded.read(prompt)
+    stream = adapting.begin(args, loaded, saved, model) if args.adapt else None
     if stream is not None:
-        stream.score(loaded.encode(prompt))
+        stream.score(loaded.encode(prompt), ids)
         model, unread, state = stream.model, stream.unread, stream.state
     else:
-        model, unread, state = _beginning(loaded, prompt, saved, known_only=not tokens)
+        unread, state = _beginning(loaded, ids, saved)
     generator = states.draws(saved, args.seed, device)
     options.write_any_text()
     printer = None if args.json else _Printer(loaded.tokeniser, prompt, raw=args.raw)
@@ -147,15 +147,12 @@ class _Printer:
         sys.stdout.write(self.undo.end() + "\n")
 
 
-def _beginning(
-    loaded: "Run", prompt: str, saved: states.Saved | None, *, known_only: bool
-) -> "tuple[LanguageModel, list[int], State]":
-    model, ids = loaded.read(prompt, known_only=known_only)  # a state file that keeps them has no spellings
+def _beginning(loaded: "Run", ids: list[int], saved: states.Saved | None) -> "tuple[list[int], State]":
     if saved is None:
-        return model, [loaded.first, *ids], loaded.begin()
+        return [loaded.first, *ids], loaded.begin()
     from elman.state import numbered, rebuild
 
     if "rule" in saved.facts:
         raise UserError(f"{saved.path}: saved by a stream that adapts; add --adapt to go on with it")
     leaves = (leaf.to(loaded.device) for leaf in numbered(saved.tensors))
-    return model, [*saved.facts["unread"], *ids], rebuild(loaded.begin(), leaves)
+    return [*saved.facts["unread"], *ids], rebuild(loaded.begin(), leaves)

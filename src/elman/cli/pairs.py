@@ -1,7 +1,6 @@
 """elman evaluate RUN --pairs: minimal pairs."""
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elman.cli import options, show
@@ -10,7 +9,9 @@ from elman.errors import UserError
 if TYPE_CHECKING:
     import torch
 
+    from elman.data.minimal_pairs import Pair
     from elman.evaluation.pairs import Row
+    from elman.run import Run
 
 _HEADER = ["phenomenon", "pairs", "only unknown differ", "accuracy, %", "95 % interval", "no unknown", "accuracy, %"]
 
@@ -38,7 +39,7 @@ def evaluate(args: argparse.Namespace, device: "torch.device") -> int:
     pairs = read_pairs(args.pairs)
     found: list[dict[str, Any]] = []
     for folder in args.folders:
-        rows = _judge(load(folder, device), pairs, folder)
+        rows = _judge(load(folder, device), pairs, args)
         fields = by_field(rows)
         facts = {"phenomena": [row.facts() for row in rows], "fields": [row.facts() for row in fields]}
         found.append({"run": str(folder), **facts})
@@ -51,13 +52,16 @@ def evaluate(args: argparse.Namespace, device: "torch.device") -> int:
     return 0
 
 
-def _judge(run: Any, pairs: list[Any], folder: Path) -> "list[Row]":
+def _judge(run: "Run", pairs: "list[Pair]", args: argparse.Namespace) -> "list[Row]":
+    from elman.data.lexicon import Lexicon
     from elman.evaluation.pairs import code, judge_pairs
     from elman.evaluation.prefixes import sentence_log_probs
 
-    coded = code(pairs, run.vocabulary, run.tokeniser)
-    with show.counting(f"scoring pairs by {folder}") as advance:
-        return judge_pairs(coded, lambda ids: sentence_log_probs(run.model, ids, run.first, advance))
+    lexicon = Lexicon(run.vocabulary) if run.reads_spelling and not args.unknown_as_unk else None
+    coded = code(pairs, run.vocabulary, run.tokeniser, lexicon)
+    model = run.model if lexicon is None else run.model.knowing(lexicon.words)
+    with show.counting(f"scoring pairs by {run.path}") as advance:
+        return judge_pairs(coded, lambda ids, read: sentence_log_probs(model, ids, run.first, advance, read))
 
 
 def _cells(row: "Row") -> list[str]:

@@ -6,7 +6,7 @@ import functools
 import io
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from elman.evaluation.online import AdaptiveStream
+    from elman.evaluation.open_vocabulary import Sentences
     from elman.run import Run
 
 Scored: TypeAlias = Iterable[tuple[list[str], "np.ndarray"]]
@@ -68,24 +69,27 @@ def run(args: argparse.Namespace) -> int:
     options.write_any_text()
     lines = options.read_lines(args.file, loaded.tokeniser.options)
     saved = None if args.load_state is None else states.load(args.load_state, loaded)
-    stream = adapting.begin(args, loaded, saved) if args.adapt else None
+    text = loaded.reading(lines)
+    stream = adapting.begin(args, loaded, saved, text.model) if args.adapt else None
     write = _tsv if args.format == "tsv" else _jsonl
     if args.by == "word":
-        write(words.rows(args, loaded, lines, stream))
+        write(words.rows(args, loaded, text, stream))
     else:
         rows = by_token if args.by == "token" else functools.partial(by_sentence, text=loaded.tokeniser.text)
-        write(rows(_scored(args, loaded, lines, stream), words.unknown_word(loaded)))
+        write(rows(_scored(args, loaded, text, stream), words.unknown_word(loaded)))
     if stream is not None and args.save_state is not None:
         states.save(args.save_state, loaded, stream.state, stream.unread, stream, args.statistics_tokens)
     return 0
 
 
 def _scored(
-    args: argparse.Namespace, loaded: "Run", lines: Sequence[str], stream: "AdaptiveStream | None"
+    args: argparse.Namespace, loaded: "Run", text: "Sentences", stream: "AdaptiveStream | None"
 ) -> Iterator[tuple[list[str], "np.ndarray"]]:
-    treatment, unknown = words.treatment(args, loaded, lines), words.unknown_word(loaded)
-    scored = loaded.score(lines, document=args.document) if stream is None else loaded.score_by(lines, stream.score_all)
-    for tokens, log_probs in scored:
+    treatment, unknown = words.treatment(args, loaded, text), words.unknown_word(loaded)
+    scored = (
+        loaded.score_text(text, document=args.document) if stream is None else stream.score_all(text.ids, text.inputs)
+    )
+    for tokens, log_probs in zip(text.words, scored, strict=True):
         yield tokens, treatment.apply(log_probs, [unknown(token) for token in tokens])
 
 

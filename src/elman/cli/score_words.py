@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from elman.cli import options
@@ -10,6 +10,7 @@ from elman.errors import UserError
 
 if TYPE_CHECKING:
     from elman.evaluation.online import AdaptiveStream
+    from elman.evaluation.open_vocabulary import Sentences
     from elman.evaluation.unknown import Unknown
     from elman.questions.by_word import WordRow
     from elman.run import Run
@@ -32,33 +33,33 @@ def unknown_word(loaded: "Run") -> Callable[[str], bool]:
     return lambda word: (word.lower() if rules.folds_tokens else word) not in known
 
 
-def treatment(args: argparse.Namespace, loaded: "Run", lines: Sequence[str]) -> "Unknown":
+def treatment(args: argparse.Namespace, loaded: "Run", text: "Sentences") -> "Unknown":
     """What --unknown and --unknown-types say; by default the types are counted in the text."""
     from elman.evaluation.unknown import Unknown
 
     types = args.unknown_types
     if types is None and args.unknown == "spread":
         unknown, fold = unknown_word(loaded), loaded.recipe.data.text.lowercase
-        tokens = (token for sentence, _ in loaded.score_by(lines, iter) for token in sentence if unknown(token))
+        tokens = (token for sentence in text.words for token in sentence if unknown(token))
         types = len({token.lower() if fold else token for token in tokens})
         print(f"unknown types in the text: {types}", file=sys.stderr)
     return Unknown(treatment=args.unknown, types=types or 1)
 
 
 def rows(
-    args: argparse.Namespace, loaded: "Run", lines: Sequence[str], stream: "AdaptiveStream | None"
+    args: argparse.Namespace, loaded: "Run", text: "Sentences", stream: "AdaptiveStream | None"
 ) -> Iterator[dict[str, object]]:
     """A row for every word; with --html the page is written after the last."""
     import msgspec
 
-    from elman.questions.by_word import predict_lines, word_rows
+    from elman.questions.by_word import predict_text, word_rows
 
     if stream is None:
-        predicted = predict_lines(loaded, lines, document=args.document)
+        predicted = predict_text(loaded, text, document=args.document)
     else:
-        predicted = loaded.score_by(lines, stream.predict_all)
+        predicted = zip(text.words, stream.predict_all(text.ids, text.inputs), strict=True)
     kept = []
-    for row in word_rows(loaded, predicted, treatment(args, loaded, lines)):
+    for row in word_rows(loaded, predicted, treatment(args, loaded, text)):
         yield msgspec.to_builtins(row)
         if args.html is not None:
             kept.append(row)

@@ -69,11 +69,12 @@ def print_figures(title: str, first: str, rows: list[dict[str, Any]]) -> None:
     columns = dict(_COLUMNS["music" if "pieces" in rows[0] else "words"])
     if all(row.get("words", row["tokens"]) == row["tokens"] for row in rows):
         columns = {key: column for key, column in columns.items() if key not in _OF_PARTS}
+    columns = {key: column for key, column in columns.items() if any(row.get(key) is not None for row in rows)}
     table = [
         [
             row["name"],
             row["split"],
-            *(format(row[key], form) if key in row else "" for key, (_, form) in columns.items()),
+            *("" if row.get(key) is None else format(row[key], form) for key, (_, form) in columns.items()),
         ]
         for row in rows
     ]

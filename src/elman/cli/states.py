@@ -33,17 +33,18 @@ def save(
 ) -> None:
     """Write the state, the symbols to be read from it on, and what a stream that adapts has learnt and learns by.
 
-    `draws` are the random numbers, which go on where they were left.
+    `draws` are the random numbers, which go on where they were left. Words beyond the vocabulary are kept as `<unk>`.
     """
     from elman.learning import checkpoint
     from elman.state import leaves
 
+    size = len(loaded.vocabulary)
     facts: dict[str, Any] = {
         "vocabulary": loaded.vocabulary.digest,
         "recipe": loaded.recipe.title,
         "model": _digest(loaded),
         "run": str(loaded.path),
-        "unread": unread,
+        "unread": [symbol if symbol < size else loaded.vocabulary.unk for symbol in unread],
     }
     tensors = {str(index): leaf for index, leaf in enumerate(leaves(state))}
     if stream is not None:

@@ -30,6 +30,7 @@ class SplitRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     characters: int
     num_bytes: int
     num_words: int
+    unseparated: int
     lines: int
     sha256: str
 
@@ -69,7 +70,7 @@ def encode_section(
             `<unk>`.
 
     """
-    tokens = unknown = characters = num_bytes = num_words = lines = 0
+    tokens = unknown = characters = num_bytes = num_words = unseparated = lines = 0
     with replacing(path) as temporary, temporary.open("wb") as file:
         source = _read(section, options, "encoding", progress, subwords)
         for passage in source:
@@ -80,6 +81,7 @@ def encode_section(
             characters += passage.characters
             num_bytes += passage.num_bytes
             num_words += passage.num_words
+            unseparated += passage.unseparated
             lines += 1
     return SplitRecord(
         tokens=tokens,
@@ -87,6 +89,7 @@ def encode_section(
         characters=characters,
         num_bytes=num_bytes,
         num_words=num_words,
+        unseparated=unseparated,
         lines=lines,
         sha256=sha256,
     )

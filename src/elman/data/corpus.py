@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
 from elman.data import cache as store
 from elman.data import catalog
 from elman.data.cache import Progress
 from elman.data.options import TextOptions, identity
 from elman.data.sources import Section, demand, find_sections
+from elman.data.split import Split
 from elman.data.subwords import Subwords
 from elman.data.tokeniser import Tokeniser
 from elman.data.vocabularies import counted
@@ -27,37 +26,6 @@ Parts = dict[str, tuple[Section, str]]
 """Where each split is, and the digest of its file."""
 
 _FORMAT = 2
-
-
-@dataclasses.dataclass(frozen=True)
-class Split:
-    """One split of a corpus.
-
-    Attributes:
-        name: `train`, `valid` or `test`.
-        tokens: the ids, [N] int32, memory-mapped and read-only.
-        unknown: how many of them are `<unk>`, because the text says so or because the word is not known.
-        characters: how many characters of text the tokens stand for, one for each `<eos>` included.
-        lines: how many lines were read (one longer than 64 KiB counts as several).
-        sha256: digest of the source file.
-        inputs: what a model that reads spelling reads instead of `tokens`, where that was asked for: unknown words
-            have numbers from V on ([N] int32; `elman.data.lexicon.spelled_split`).
-        unknown_words: the words of these numbers.
-        num_bytes: the bytes of these characters in UTF-8.
-        num_words: words and line ends, as `elman.data.text.Passage` counts them.
-
-    """
-
-    name: str
-    tokens: npt.NDArray[np.int32]
-    unknown: int
-    characters: int
-    lines: int
-    sha256: str
-    inputs: npt.NDArray[np.int32] | None = None
-    unknown_words: tuple[str, ...] = ()
-    num_bytes: int = 0
-    num_words: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -198,6 +166,7 @@ def _open_split(name: str, record: store.SplitRecord, folder: Path) -> Split:
         sha256=record.sha256,
         num_bytes=record.num_bytes,
         num_words=record.num_words,
+        unseparated=record.unseparated,
     )
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from elman.data.bytewise import from_bytes, to_bytes
 from elman.data.cleaning import clean
 from elman.data.options import TextOptions
+from elman.data.spacing import unseparated
 from elman.data.subwords import Subwords
 from elman.data.tokeniser import tokenise
 from elman.data.vocabulary import EOS
@@ -40,6 +41,7 @@ class Passage(NamedTuple):
             all its code points count, and a byte that is not UTF-8 is one.
         num_bytes: the bytes of these characters in UTF-8.
         num_words: the words, a line end being one: the tokens where they are words, else what white space separates.
+        unseparated: letters that stand in clauses without spaces (`elman.data.spacing`).
         closed: whether a sentence ends here, so that what follows is another one.
 
     """
@@ -48,6 +50,7 @@ class Passage(NamedTuple):
     characters: int
     num_bytes: int
     num_words: int
+    unseparated: int
     closed: bool
 
 
@@ -168,13 +171,14 @@ def _passage(line: Line, options: TextOptions, subwords: Subwords | None, *, clo
     words = tokenise(line.text, options)
     words += [EOS] if closes else []
     text = " ".join(line.text.split())
-    return Passage(words, len(text) + 1, len(to_bytes(text)) + 1, len(words), closes)
+    return Passage(words, len(text) + 1, len(to_bytes(text)) + 1, len(words), unseparated(text), closes)
 
 
 def _spelt(text: str, options: TextOptions, subwords: Subwords | None, *, closes: bool) -> Passage:
     words = tokenise(text, options, subwords)
     words += [EOS] if closes else []
-    return Passage(words, len(text) + closes, len(to_bytes(text)) + closes, len(text.split()) + closes, closes)
+    num_words, num_bytes = len(text.split()) + closes, len(to_bytes(text)) + closes
+    return Passage(words, len(text) + closes, num_bytes, num_words, unseparated(text), closes)
 
 
 def _decode(data: bytes, path: Path, offset: int, options: TextOptions) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from elman.data.corpus import Split
+from elman.data.spacing import has_words
 from elman.evaluation.open_vocabulary import reading
 from elman.evaluation.perplexity import Score, evaluate
 from elman.model import LanguageModel
@@ -36,9 +37,10 @@ def figures(score: Score, split: Split) -> dict[str, Any]:
     """Nats and bits a token, perplexity, bits per character, per byte and per word, and what was counted.
 
     Whatever the tokens are, a word's perplexity is exp of all nats over the words of the split and its line ends
-    (`elman.data.text.Passage`), so that models of words, subwords, characters and bytes of one text compare.
+    (`elman.data.text.Passage`), so that models of words, subwords, characters and bytes of one text compare. Where
+    the text has no spaces between words (`elman.data.spacing`), figures a word are None.
     """
-    total = score.nll_sum / math.log(2)
+    total, spaced = score.nll_sum / math.log(2), has_words(split.unseparated, split.characters)
     return {
         "split": split.name,
         "nll": score.nll,
@@ -46,8 +48,8 @@ def figures(score: Score, split: Split) -> dict[str, Any]:
         "bits_per_token": score.bits,
         "bits_per_character": total / max(1, split.characters),
         "bits_per_byte": total / max(1, split.num_bytes),
-        "bits_per_word": total / max(1, split.num_words),
-        "word_perplexity": perplexity(score.nll_sum / max(1, split.num_words)),
+        "bits_per_word": total / max(1, split.num_words) if spaced else None,
+        "word_perplexity": perplexity(score.nll_sum / max(1, split.num_words)) if spaced else None,
         "tokens": score.count,
         "unknown": split.unknown,
         "characters": split.characters,

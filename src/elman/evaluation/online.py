@@ -1,7 +1,7 @@
 """A stream that is read piece by piece by a model that adapts to it, and that can be stopped and gone on with."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -16,6 +16,8 @@ from elman.learning import snapshot
 from elman.model import LanguageModel
 from elman.state import numbered, rebuild
 
+Tokens: TypeAlias = np.ndarray | Sequence[int]
+
 
 class AdaptiveStream:
     """One text, scored and learnt from in segments, however it arrives.
@@ -29,12 +31,14 @@ class AdaptiveStream:
         statistics: of the gradients, for the rule "rms".
         first: the symbol that precedes the text.
 
+    Where a model reads spelling and knows other words (`LanguageModel.knowing`), `inputs` are what is read in place of
+    tokens: of these words, which are `<unk>` where they are predicted, the numbers.
     """
 
     def __init__(self, model: LanguageModel, rule: Rule, statistics: Statistics | None, first: int) -> None:
         self.dynamic = DynamicModel(model, rule, statistics)
         self.state = model.begin(1)
-        self.before, self.waiting = first, np.empty(0, dtype=np.int64)
+        self._read, self._waiting = np.array([first], dtype=np.int64), np.empty(0, dtype=np.int64)
 
     @property
     def model(self) -> LanguageModel:
@@ -44,57 +48,65 @@ class AdaptiveStream:
     @property
     def unread(self) -> list[int]:
         """The symbols to read from `state` on, to be where the text is: never empty."""
-        return [self.before, *self.waiting.tolist()]
+        symbols: list[int] = self._read.tolist()
+        return symbols
 
-    def score(self, tokens: np.ndarray | Sequence[int]) -> np.ndarray:
+    def score(self, tokens: Tokens, inputs: Tokens | None = None) -> np.ndarray:
         """The log-probability (nats) of each token, float32 [n], each under a model that has not seen it."""
-        return self._advance(tokens, lambda *_: None)
+        return self._advance(tokens, inputs, lambda *_: None)
 
-    def predict(self, tokens: np.ndarray | Sequence[int]) -> Prediction:
+    def predict(self, tokens: Tokens, inputs: Tokens | None = None) -> Prediction:
         """As `score`, with ranks and entropies; the last entropy is that of the model as it has become."""
         parts: list[tuple[Tensor, ...]] = []
 
         def look(inputs: Tensor, targets: Tensor, new: int) -> None:
             parts.append(tuple(part[-new:, 0] for part in predict(self.model, inputs, targets, self.state)))
 
-        self._advance(tokens, look)
-        unread = torch.tensor(self.unread, device=self.model.device).unsqueeze(1)
-        entropy = predict(self.model, unread, unread, self.state)[2][-1]
+        self._advance(tokens, inputs, look)
+        unread = self._column(self._read)
+        entropy = predict(self.model, unread, torch.zeros_like(unread), self.state)[2][-1]
         log_prob, rank, before = (torch.cat(part) for part in zip(*parts, strict=True))
         return Prediction(
             log_prob.float().cpu().numpy(), rank.cpu().numpy(), torch.cat([before, entropy]).float().cpu().numpy()
         )
 
-    def score_all(self, sentences: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
+    def score_all(
+        self, sentences: Sequence[np.ndarray], inputs: Sequence[np.ndarray] | None = None
+    ) -> Iterator[np.ndarray]:
         """As `elman.evaluation.scoring.score_document`; segments run across the ends of sentences."""
-        return map(self.score, sentences)
+        return map(self.score, sentences, inputs or sentences)
 
-    def predict_all(self, sentences: Sequence[np.ndarray]) -> Iterator[Prediction]:
+    def predict_all(
+        self, sentences: Sequence[np.ndarray], inputs: Sequence[np.ndarray] | None = None
+    ) -> Iterator[Prediction]:
         """As `elman.evaluation.prediction.predict_document`, adapting."""
-        return map(self.predict, sentences)
+        return map(self.predict, sentences, inputs or sentences)
 
-    def _advance(self, tokens: np.ndarray | Sequence[int], look: Callable[[Tensor, Tensor, int], None]) -> np.ndarray:
+    def _advance(
+        self, tokens: Tokens, inputs: Tokens | None, look: Callable[[Tensor, Tensor, int], None]
+    ) -> np.ndarray:
         """Score and learn; `look` is shown inputs, targets and how many are new before each part is learnt from."""
         parts = [np.empty(0, dtype=np.float32)]
         remaining = np.asarray(tokens, dtype=np.int64)
+        to_read = remaining if inputs is None else np.asarray(inputs, dtype=np.int64)
         while len(remaining):
-            room = self.dynamic.rule.segment - len(self.waiting)
+            room = self.dynamic.rule.segment - len(self._waiting)
             new, remaining = remaining[:room], remaining[room:]
-            segment = np.concatenate([self.waiting, new])
-            inputs, targets = self._columns(segment)
-            look(inputs, targets, len(new))
+            segment, read = np.concatenate([self._waiting, new]), np.concatenate([self._read, to_read[:room]])
+            to_read = to_read[room:]
+            before, targets = self._column(read[:-1]), self._column(segment)
+            look(before, targets, len(new))
             if len(new) == room:
-                log_prob, _, self.state = self.dynamic.read(inputs, targets, self.state)
-                self.before, self.waiting = int(segment[-1]), segment[:0]
+                log_prob, _, self.state = self.dynamic.read(before, targets, self.state)
+                self._read, self._waiting = read[-1:], segment[:0]
             else:
-                log_prob, _, _ = self.dynamic.look(inputs, targets, self.state)
-                self.waiting = segment
+                log_prob, _, _ = self.dynamic.look(before, targets, self.state)
+                self._read, self._waiting = read, segment
             parts.append(log_prob[-len(new) :, 0].float().cpu().numpy())
         return np.concatenate(parts)
 
-    def _columns(self, segment: np.ndarray) -> tuple[Tensor, Tensor]:
-        targets = torch.tensor(segment, device=self.model.device).unsqueeze(1)
-        return torch.tensor([self.before, *segment[:-1]], device=self.model.device).unsqueeze(1), targets
+    def _column(self, symbols: np.ndarray) -> Tensor:
+        return torch.tensor(symbols, device=self.model.device).unsqueeze(1)
 
     def saved(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """What the rest of the text depends on besides `state` and `unread`: the adapted weights and the rule."""
@@ -109,9 +121,9 @@ class AdaptiveStream:
         with torch.no_grad():
             for name, parameter in self.model.named_parameters() if weights else ():
                 parameter.copy_(weights[name])
-        self.before, *waiting = facts["unread"]
-        self.waiting = self.waiting[:0]
-        self.score(waiting)
+        read = np.array(facts["unread"], dtype=np.int64)
+        self._read, self._waiting = read[:1], read[:0]
+        self.score(read[1:])
 
 
 def saved_rule(facts: dict[str, Any], rule: Rule | None, default: Rule) -> Rule:

@@ -1,20 +1,23 @@
 """Accuracy on minimal pairs: how often the grammatical sentence is the more probable one."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from elman.data.fitting import fit
+from elman.data.lexicon import Lexicon
 from elman.data.minimal_pairs import Pair
 from elman.data.tokeniser import Tokeniser
 from elman.data.vocabulary import EOS, Vocabulary
 from elman.errors import UserError
 from elman.evaluation.proportion import Proportion
 
-Scorer = Callable[[Sequence[npt.NDArray[np.int32]]], npt.NDArray[np.float64]]
-"""Log-probabilities [n] of sentences' ids."""
+Ids: TypeAlias = npt.NDArray[np.int32]
+
+Scorer = Callable[[Sequence[Ids], Sequence[Ids]], npt.NDArray[np.float64]]
+"""Log-probabilities [n] of sentences' ids, which are read as the second say (`Coded`)."""
 
 
 class Coded(NamedTuple):
@@ -22,16 +25,19 @@ class Coded(NamedTuple):
 
     Attributes:
         phenomenon, field: as in `Pair`.
-        good, bad: ids.
+        good, bad: ids, as they are predicted.
+        read: how the two are read: the same ids, but to a model that reads spelling unknown words have their own.
         unknown: words outside the vocabulary in either sentence, each position once.
-        same: whether the two are the same to the model, since they differ in unknown words only.
+        same: whether the two are the same to the model, since they differ in unknown words only; where those are
+            spelled, in the last token only, after which nothing comes.
 
     """
 
     phenomenon: str
     field: str
-    good: npt.NDArray[np.int32]
-    bad: npt.NDArray[np.int32]
+    good: Ids
+    bad: Ids
+    read: tuple[Ids, Ids]
     unknown: int
     same: bool
 
@@ -42,7 +48,7 @@ class Row(NamedTuple):
     Attributes:
         phenomenon, field: which.
         pairs: how many there are.
-        same: of them, those that differ in unknown words only; they are not judged.
+        same: of them, those that differ in unknown words only and are the same to the model; they are not judged.
         accuracy: pairs judged for the grammatical sentence.
         known: the same of pairs without unknown words.
 
@@ -72,19 +78,27 @@ class Row(NamedTuple):
         }
 
 
-def code(pairs: Sequence[Pair], vocabulary: Vocabulary, tokeniser: Tokeniser) -> list[Coded]:
+def code(
+    pairs: Sequence[Pair], vocabulary: Vocabulary, tokeniser: Tokeniser, lexicon: Lexicon | None = None
+) -> list[Coded]:
     """The pairs as ids.
+
+    Args:
+        pairs: the sentences.
+        vocabulary: of the model.
+        tokeniser: of the model.
+        lexicon: takes up unknown words, for a model that reads spelling; None: they are read as `<unk>`.
 
     Raises:
         UserError: a sentence has no token, or an unknown word and the vocabulary no `<unk>`.
 
     """
-    return [_code(pair, vocabulary, tokeniser) for pair in pairs]
+    return [_code(pair, vocabulary, tokeniser, lexicon) for pair in pairs]
 
 
-def _code(pair: Pair, vocabulary: Vocabulary, tokeniser: Tokeniser) -> Coded:
+def _code(pair: Pair, vocabulary: Vocabulary, tokeniser: Tokeniser, lexicon: Lexicon | None) -> Coded:
     end = [EOS] if pair.whole and vocabulary.eos is not None else []
-    sides: list[npt.NDArray[np.int32]] = []
+    sides: list[tuple[Ids, Ids]] = []
     unknown: set[tuple[int, str]] = set()
     for text in (pair.good, pair.bad):
         as_it_is = pair.tokenised and tokeniser.options.tokenisation == "words"
@@ -92,16 +106,19 @@ def _code(pair: Pair, vocabulary: Vocabulary, tokeniser: Tokeniser) -> Coded:
         if not words:
             raise UserError(f"{pair.phenomenon}: the sentence {text!r} has no token that the model could read")
         unknown |= {(at, word) for at, word in enumerate(words) if word not in vocabulary.ids}
-        sides.append(vocabulary.encode([*words, *end]))
-    good, bad = sides
-    return Coded(pair.phenomenon, pair.field, good, bad, len(unknown), np.array_equal(good, bad))
+        ids = vocabulary.encode([*words, *end])
+        sides.append((ids, ids if lexicon is None else lexicon.read([*words, *end]).astype(np.int32)))
+    (good, read_good), (bad, read_bad) = sides
+    same = np.array_equal(good, bad) and np.array_equal(read_good[:-1], read_bad[:-1])
+    return Coded(pair.phenomenon, pair.field, good, bad, (read_good, read_bad), len(unknown), same)
 
 
 def judge_pairs(coded: Sequence[Coded], score: Scorer) -> list[Row]:
     """A row a phenomenon, in the order of their first pairs, and one for all at the end."""
     wins = np.zeros(len(coded), dtype=bool)
     judged = [index for index, pair in enumerate(coded) if not pair.same]
-    log_probs = score([side for index in judged for side in (coded[index].good, coded[index].bad)])
+    sides = [side for index in judged for side in (coded[index].good, coded[index].bad)]
+    log_probs = score(sides, [side for index in judged for side in coded[index].read])
     wins[judged] = log_probs[::2] > log_probs[1::2]
     groups: dict[tuple[str, str], list[int]] = {}
     for index, pair in enumerate(coded):

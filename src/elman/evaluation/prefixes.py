@@ -6,7 +6,7 @@ alike. There is no padding, and one step has as many columns as there are nodes,
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,8 @@ from elman.cores.core import Trace
 from elman.model import LanguageModel
 from elman.state import select
 
+Ids: TypeAlias = npt.NDArray[np.int32]
+
 _GROUP = 2048
 """Sentences whose tree is held at once: bounds the memory of the states."""
 
@@ -25,40 +27,43 @@ class Level(NamedTuple):
     """The nodes of one depth.
 
     Attributes:
-        symbols: the last token of each, [N].
+        symbols: the last token of each as it is read, [N].
+        targets: and as it is predicted, [N].
         parents: the node of the level before that each follows, [N]; at the first level the root, 0.
 
     """
 
     symbols: npt.NDArray[np.int64]
+    targets: npt.NDArray[np.int64]
     parents: npt.NDArray[np.int64]
 
 
-def levels_of(sentences: Sequence[npt.NDArray[np.int32]]) -> tuple[list[Level], list[list[int]]]:
+def levels_of(sentences: Sequence[Ids], inputs: Sequence[Ids] | None = None) -> tuple[list[Level], list[list[int]]]:
     """The tree of sentences, and the nodes, level by level, that each sentence goes through."""
-    numbers: list[dict[tuple[int, int], int]] = []
+    numbers: list[dict[tuple[int, int, int], int]] = []
     paths = []
-    for sentence in sentences:
+    for sentence, read in zip(sentences, inputs or sentences, strict=True):
         path: list[int] = []
-        for depth, symbol in enumerate(sentence.tolist()):
+        for depth, (target, symbol) in enumerate(zip(sentence.tolist(), read.tolist(), strict=True)):
             if depth == len(numbers):
                 numbers.append({})
-            key = (path[-1] if path else 0, symbol)
+            key = (path[-1] if path else 0, symbol, target)
             path.append(numbers[depth].setdefault(key, len(numbers[depth])))
         paths.append(path)
     levels = []
     for nodes in numbers:
         keys = np.array(list(nodes), dtype=np.int64)
-        levels.append(Level(keys[:, 1], keys[:, 0]))
+        levels.append(Level(keys[:, 1], keys[:, 2], keys[:, 0]))
     return levels, paths
 
 
 @torch.inference_mode()
 def sentence_log_probs(
     model: LanguageModel,
-    sentences: Sequence[npt.NDArray[np.int32]],
+    sentences: Sequence[Ids],
     first: int,
     advance: Callable[[int, int], None] | None = None,
+    inputs: Sequence[Ids] | None = None,
 ) -> npt.NDArray[np.float64]:
     """Log-probability (nats) of each sentence, preceded by `first` and no other context, [n].
 
@@ -67,13 +72,14 @@ def sentence_log_probs(
         sentences: ids of each; none is empty.
         first: the symbol before each.
         advance: told how many sentences are done, and how many there are.
+        inputs: what is read in place of the sentences, where unknown words have numbers of their own.
 
     """
-    found = np.zeros(len(sentences))
-    order = sorted(range(len(sentences)), key=lambda index: sentences[index].tolist())
+    found, inputs = np.zeros(len(sentences)), inputs or sentences
+    order = sorted(range(len(sentences)), key=lambda index: inputs[index].tolist())
     for start in range(0, len(order), _GROUP):
         group = order[start : start + _GROUP]
-        levels, paths = levels_of([sentences[index] for index in group])
+        levels, paths = levels_of([sentences[index] for index in group], [inputs[index] for index in group])
         by_level = _score(model, levels, first)
         for index, path in zip(group, paths, strict=True):
             found[index] = by_level[len(path) - 1][path[-1]]
@@ -89,12 +95,12 @@ def _score(model: LanguageModel, levels: Sequence[Level], first: int) -> list[np
     for depth, level in enumerate(levels):
         trace, state = model.trace(symbols.unsqueeze(0), state)
         parents = torch.from_numpy(level.parents).to(model.device)
-        targets = torch.from_numpy(level.symbols).to(model.device)
+        targets = torch.from_numpy(level.targets).to(model.device)
         log_prob = model.output.log_prob(_columns(trace, parents), targets.unsqueeze(0)).squeeze(0)
         so_far = so_far[level.parents] + log_prob.double().cpu().numpy()
         found.append(so_far)
         if depth + 1 < len(levels):
-            state, symbols = select(state, parents), targets
+            state, symbols = select(state, parents), torch.from_numpy(level.symbols).to(model.device)
     return found
 
 

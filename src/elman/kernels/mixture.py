@@ -21,6 +21,7 @@ from torch import Tensor
 
 from elman.kernels import product, score
 from elman.kernels.once import differentiable_once
+from elman.kernels.summed import SummedGradient
 
 CHUNK_BYTES = {"cpu": 12 << 20, "cuda": 256 << 20}
 """Least size of the [R, V] matrix of one chunk (`benchmarks/mixture.py`)."""
@@ -28,11 +29,6 @@ CHUNK_BYTES = {"cpu": 12 << 20, "cuda": 256 << 20}
 CHUNK_ROWS = 256
 """A chunk has at least min(CHUNK_ROWS, D / 2) rows too: with fewer, adding its part to the gradient of W
 costs more than forming it. The [R, V] matrix then stays below half of W."""
-
-GRADIENT_BYTES = 28 << 20
-"""Largest part of the gradient of W that is formed at once. Blocks of 32 MB and more are not reused by the C
-library: it gives them back to the system at once, and page faults then cost more than the product."""
-
 
 UNDERFLOW = 1e-30
 """Below this probability, log p is not taken from p but computed again for its row in the log domain."""
@@ -159,7 +155,7 @@ class _MixtureNLL(torch.autograd.Function):
         layer = _Layer.of(weight, bias, context)
         nll, d_prior = context.new_empty(len(context)), context.new_empty(context.shape[:2])
         d_context = torch.empty_like(context)
-        d_weight = _TransposedGradient(weight)
+        d_weight = SummedGradient(weight)
         d_bias = None if bias is None else torch.zeros_like(bias)
         for chunk in layer.chunks(context):
             h = context[chunk].flatten(0, 1)
@@ -189,18 +185,3 @@ class _MixtureNLL(torch.autograd.Function):
         d_weight = torch.mul(d_weight_t.t(), scale, out=d_weight_t.new_empty(d_weight_t.shape[::-1]))
         scaled = [None if gradient is None else gradient * scale for gradient in (d_context, d_prior, d_bias)]
         return scaled[0], scaled[1], d_weight, scaled[2], None, None, None
-
-
-class _TransposedGradient:
-    """The sum over chunks of (p^T h)^T, [D, V]: so turned, no [R, V] matrix has to be transposed."""
-
-    def __init__(self, weight: Tensor) -> None:
-        self.transposed = weight.new_zeros(weight.shape[1], weight.shape[0])
-        self.columns = max(1, GRADIENT_BYTES // (weight.shape[1] * weight.element_size()))
-
-    def add(self, h: Tensor, p: Tensor) -> None:
-        """Add the part of rows h [R, D] and p [R, V]."""
-        h_t, num_symbols = h.t().contiguous(), p.shape[1]
-        for start in range(0, num_symbols, self.columns):
-            block = slice(start, start + self.columns)
-            self.transposed[:, block] += product.multiply(h_t, p[:, block].contiguous().t())

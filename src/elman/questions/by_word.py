@@ -1,7 +1,7 @@
 """Word by word: surprisal, entropy and its reduction, rank, frequency, length."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 import msgspec
@@ -10,6 +10,7 @@ import numpy as np
 from elman.data.tokeniser import fold
 from elman.data.vocabulary import Vocabulary
 from elman.data.word_starts import spelt, word_slices, word_starts
+from elman.evaluation.open_vocabulary import Sentences
 from elman.evaluation.prediction import Prediction, predict_document, predict_sentences
 from elman.evaluation.scoring import surprisal
 from elman.evaluation.unknown import Unknown
@@ -50,9 +51,9 @@ class WordRow(msgspec.Struct, frozen=True, kw_only=True):
     unknown: int
 
 
-def predict_lines(run: Run, lines: Sequence[str], *, document: bool = False) -> Predicted:
+def predict_text(run: Run, text: Sentences, *, document: bool = False) -> Predicted:
     """How the model predicts each sentence of a text; with `document` each in the context of those before it."""
-    ask, text = predict_document if document else predict_sentences, run.reading(lines)
+    ask = predict_document if document else predict_sentences
     return zip(text.words, ask(text.model, text.ids, run.first, inputs=text.inputs), strict=True)
 
 
@@ -61,7 +62,7 @@ def word_rows(run: Run, predicted: Predicted, treatment: Unknown | None = None) 
 
     Args:
         run: whose vocabulary and rules of text.
-        predicted: from `predict_lines`, or by a model that adapts.
+        predicted: from `predict_text`, or by a model that adapts.
         treatment: of unknown words; those excluded have no surprisal.
 
     """

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import msgspec
+
 from elman.config import Recipe, load_recipe
 from elman.errors import UserError
 from elman.recipe_book import find
@@ -29,10 +31,22 @@ class Measurement(NamedTuple):
 
 
 class Computation(NamedTuple):
-    """What needs no run of a recipe: a function of the seed and of --data, and about how many minutes it takes."""
+    """What needs no run of a recipe.
+
+    Attributes:
+        function: a dataclass that is called with the seed and --data; its fields are all that can be set.
+        minutes: about how long it takes.
+
+    """
 
     function: Callable[[int, str | None], Measurement]
     minutes: float
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """The fields of `function`, defaults too; a result that was made with others is not used."""
+        fields: dict[str, Any] = msgspec.to_builtins(self.function)
+        return fields
 
 
 @dataclass(frozen=True)

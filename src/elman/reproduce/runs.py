@@ -1,5 +1,6 @@
 """Runs that are kept by what they are: the same recipe, seed and text are trained once, whoever asks."""
 
+import functools
 import hashlib
 import json
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from elman.errors import UserError
 from elman.estimate import estimate
 from elman.files import write_atomic
 from elman.reproduce.claim import Claim, Computation, Measure, Measurement, Scale, recipe_of
-from elman.reproduce.computed import PlannedComputation, keep_measurement, read_measurement
+from elman.reproduce.computed import PlannedComputation, kept_or_made
 from elman.reproduce.essence import essence
 from elman.tasks.choose import open_task, source_of
 
@@ -120,7 +121,7 @@ class Store:
         folder = self.out / "computed" / (claim.name if scale == "lab" else f"{claim.name}-{scale}")
         digest = "" if self.data is None else "-" + hashlib.sha256(self.data.encode()).hexdigest()[:8]
         path = folder / f"{_file_name(label)}-{seed}{digest}.json"
-        return PlannedComputation(label, seed, self.data, computation, path)
+        return PlannedComputation(label, seed, self.data, computation, tuple(claim.measure.metrics), path)
 
     def place(self, label: str, recipe: Recipe) -> PlannedRun:
         """Where the run of a recipe is or will be."""
@@ -186,11 +187,8 @@ def measured(planned: Planned, measure: Measure) -> Measurement:
         measurement = Measurement(dict(measure.diverged), {})
     else:
         path = planned.folder / f"measured-{measure.name}.json"
-        kept = read_measurement(path, measure.constants)
-        if kept is not None and kept.figures.keys() >= measure.metrics.keys():
-            return kept
-        measurement = measure.of(planned.folder)
-        keep_measurement(path, measurement, measure.constants)
+        make = functools.partial(measure.of, planned.folder)
+        measurement = kept_or_made(path, measure.constants, measure.metrics, make)
     assert set(measurement.figures) >= set(measure.metrics), "a measure gives the figures that it names"
     return measurement
 

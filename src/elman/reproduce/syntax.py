@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from elman.data.minimal_pairs import read_pairs
 from elman.evaluation.ngram import KneserNey
-from elman.evaluation.pairs import Row, code, judge_pairs
+from elman.evaluation.pairs import Ids, Row, code, judge_pairs
 from elman.evaluation.prefixes import sentence_log_probs
 from elman.grammatical import examine, options_of
 from elman.reproduce.claim import Axes, Measure, Measurement
@@ -36,10 +36,10 @@ def minimal_pairs(folder: Path, pairs: str, order: int) -> Measurement:
     coded = code(read_pairs([pairs]), run.vocabulary, run.tokeniser)
     counts = KneserNey.train(run.corpus().split("train").tokens, len(run.vocabulary), order)
 
-    def by_counts(sentences: Sequence[npt.NDArray[np.int32]]) -> npt.NDArray[np.float64]:
+    def by_counts(sentences: Sequence[Ids], _: Sequence[Ids]) -> npt.NDArray[np.float64]:
         return np.array([counts.log_prob(sentence, [run.first]).sum() for sentence in sentences])
 
-    rows = judge_pairs(coded, lambda sentences: sentence_log_probs(run.model, sentences, run.first))
+    rows = judge_pairs(coded, lambda ids, _: sentence_log_probs(run.model, ids, run.first))
     others = judge_pairs(coded, by_counts)
     return Measurement(
         {

@@ -1,11 +1,12 @@
 """Recurrent learning: what its classic papers say of errors and rules."""
 
 from elman import config
+from elman.laboratory.trial import Trial
 from elman.reproduce.claim import Arm, Axes, Claim, Computation, Measure
 from elman.reproduce.comparison import Bound, lower, times
-from elman.reproduce.computations.echo import foreseen
-from elman.reproduce.computations.learning_rules import SIZES, RtrlAndBptt
-from elman.reproduce.computations.long_lags import Adding, ErrorFlow, Preserved
+from elman.reproduce.computations.echo import Foreseen
+from elman.reproduce.computations.learning_rules import RtrlAndBptt
+from elman.reproduce.computations.long_lags import ErrorFlow, Learnt, Preserved
 
 _CELLS: dict[str, config.Cell] = {"elman": config.Elman(), "lstm": config.LSTM(), "gru": config.GRU()}
 
@@ -21,7 +22,7 @@ RTRL_EQUALS_BPTT = Claim(
             "exponent": "exponent of n in the time of a step, 128 to 192 units",
             "theory": "the same of its multiply-adds",
         },
-        curve=Axes("milliseconds", f"units: {', '.join(map(str, SIZES))}", relative=False),
+        curve=Axes("milliseconds", f"units: {', '.join(map(str, RtrlAndBptt.sizes))}", relative=False),
     ),
     comparisons=tuple(Bound("difference", name, 1e-10) for name in _CELLS),
     metric="difference",
@@ -59,7 +60,10 @@ LSTM_LONG_LAG = Claim(
     name="lstm-long-lag",
     sentence="the LSTM learns to add over 100 steps; Elman's network does not",
     source="Hochreiter & Schmidhuber 1997, experiment 4",
-    arms=tuple(Arm(name, Computation(Adding(name), 1.2)) for name in ("elman", "lstm")),
+    arms=tuple(
+        Arm(cell, Computation(Learnt(Trial(task="adding", cell=cell, span=100, budget=60.0)), 1.2))
+        for cell in ("elman", "lstm")
+    ),
     measure=Measure(
         "adding",
         {"error": "mean square error (guessing: 0.167)", "steps": "learning steps"},
@@ -96,7 +100,7 @@ ECHO_STATE = Claim(
     name="echo-state",
     sentence="500 untrained units foresee Mackey-Glass 84 steps ahead to an NRMSE of 0.005 or less",
     source="Jaeger 2001; Jaeger & Haas 2004",
-    arms=(Arm("reservoir", Computation(foreseen, 0.5)),),
+    arms=(Arm("reservoir", Computation(Foreseen(), 0.5)),),
     measure=Measure("echo", {"NRMSE": "mean NRMSE of 5 reservoirs", "worst": "the worst of them"}),
     comparisons=(Bound("NRMSE", "reservoir", 0.005),),
     metric="NRMSE",

@@ -71,7 +71,12 @@ MEMORY_NOISE = Claim(
             "error after 20 steps": "errors after 20 steps",
             "disturbance": "what noise of 20 steps ago leaves in the state",
         },
-        curve=Axes("error rate by delay", "delay: 5, 20, 40, 80", relative=False, logarithmic=False),
+        curve=Axes(
+            "error rate by delay",
+            f"delay: {', '.join(map(str, MemoryAndNoise.delays))}",
+            relative=False,
+            logarithmic=False,
+        ),
     ),
     comparisons=(
         times("reach", "delta 0.2", "delta 1.4", 1.0),

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import torch
 
@@ -18,45 +19,52 @@ from elman.learning.optimisers import build_optimiser, clip_gradients
 from elman.objective.loss import Objective
 from elman.reproduce.claim import Measurement
 
-UNITS, LAG, COLUMNS = 32, 50, 50
-SHORT_LAG, LEARNING_STEPS = 20, 150
-
 
 @dataclass(frozen=True)
 class ErrorFlow:
-    """What of the last step's error is left 50 steps before, untrained; W_hh of Elman's networks is gain * orthogonal.
+    """What of the last step's error is left `lag` steps before, untrained; W_hh is gain * orthogonal.
 
-    The bound of Pascanu et al. 2013, section 2.1: with f' <= 1 it is at most sigma_1(W)^50 = gain^50.
+    The bound of Pascanu et al. 2013, section 2.1: with f' <= 1 it is at most sigma_1(W)^lag = gain^lag.
+
+    Attributes:
+        cell: of the laboratory.
+        gain: None leaves the weights as they begin.
+        units, lag: of the network, and steps that the error goes back.
+        columns: sequences it is the mean of.
+
     """
 
     cell: str
     gain: float | None = None
+    units: int = 32
+    lag: int = 50
+    columns: int = 50
 
     def __call__(self, seed: int, _: str | None) -> Measurement:
         """Measure."""
         torch.manual_seed(seed)
-        model = build_network(RECALL, self.cell, UNITS)
+        model = build_network(RECALL, self.cell, self.units)
         if self.gain is not None:
             assert isinstance(model.core, Stack)
             with torch.no_grad():
                 for layer in layers_of(model.core):
                     layer.weight_hh.mul_(self.gain)
-        batch = RECALL.draw(np.random.default_rng(seed), COLUMNS, LAG).batch
+        batch = RECALL.draw(np.random.default_rng(seed), self.columns, self.lag).batch
         flow = error_flow(model, batch)
-        bound = (self.gain or 1.0) ** LAG
-        return Measurement({"left": flow[LAG] / flow[0], "bound": bound}, {"error": [norm / flow[0] for norm in flow]})
+        figures = {"left": flow[self.lag] / flow[0], "bound": (self.gain or 1.0) ** self.lag}
+        return Measurement(figures, {"error": [norm / flow[0] for norm in flow]})
 
 
 @dataclass(frozen=True)
-class Adding:
-    """The adding problem over 100 steps, in a minute of processor time or less."""
+class Learnt:
+    """A trial of the laboratory, whatever its seed: its last error, and the steps until then."""
 
-    cell: str
+    trial: Trial
 
     def __call__(self, seed: int, _: str | None) -> Measurement:
         """Learn."""
         threads = torch.get_num_threads()
-        outcome = run_trial(Trial(task="adding", cell=self.cell, span=100, seed=seed, budget=60.0))
+        outcome = run_trial(msgspec.structs.replace(self.trial, seed=seed))
         torch.set_num_threads(threads)
         return Measurement(
             {"error": outcome.error, "steps": float(outcome.steps)}, {"error": [error for _, error in outcome.curve]}
@@ -65,28 +73,44 @@ class Adding:
 
 @dataclass(frozen=True)
 class Preserved:
-    """Elman's network of small weights (gain 0.7) while it learns to recall over 20 steps, by a rule.
+    """Elman's network of small weights after it has learnt to recall for some steps, by a rule.
 
-    `decades` is |log10| of what is left of the error 20 steps before: 0 where its norm is kept.
+    `decades` is |log10| of what is left of the error `lag` steps before: 0 where its norm is kept.
+
+    Attributes:
+        rule: of the laboratory.
+        units, gain: of the network; W_hh begins as gain * orthogonal.
+        lag: steps over which it recalls.
+        steps, batch_size, lr, clip: of learning, by Adam.
+        columns: sequences that the error is the mean of.
+
     """
 
     rule: str
+    units: int = 32
+    gain: float = 0.7
+    lag: int = 20
+    steps: int = 150
+    batch_size: int = 16
+    lr: float = 3e-3
+    clip: float = 1.0
+    columns: int = 50
 
     def __call__(self, seed: int, _: str | None) -> Measurement:
         """Learn."""
         torch.manual_seed(seed)
-        model, learner = build_network(RECALL, "elman", UNITS), learning_rule(self.rule)
+        model, learner = build_network(RECALL, "elman", self.units), learning_rule(self.rule)
         assert isinstance(model.core, Stack)
         with torch.no_grad():
-            layers_of(model.core)[0].weight_hh.mul_(0.7)
+            layers_of(model.core)[0].weight_hh.mul_(self.gain)
         draw, parameters = np.random.default_rng(seed), list(model.parameters())
-        optimiser = build_optimiser(config.Adam(lr=3e-3), parameters, 0.0)
-        for _step in range(LEARNING_STEPS):
+        optimiser = build_optimiser(config.Adam(lr=self.lr), parameters, 0.0)
+        for _step in range(self.steps):
             optimiser.zero_grad()
-            batch = RECALL.draw(draw, 16, SHORT_LAG).batch
-            learner(model, Objective(), batch, learner.begin(model, 16))
-            clip_gradients(parameters, 1.0, "global")
+            batch = RECALL.draw(draw, self.batch_size, self.lag).batch
+            learner(model, Objective(), batch, learner.begin(model, self.batch_size))
+            clip_gradients(parameters, self.clip, "global")
             optimiser.step()
-        flow = error_flow(model, RECALL.draw(draw, COLUMNS, SHORT_LAG).batch)
-        decades = abs(math.log10(max(flow[SHORT_LAG] / flow[0], 1e-30)))
+        flow = error_flow(model, RECALL.draw(draw, self.columns, self.lag).batch)
+        decades = abs(math.log10(max(flow[self.lag] / flow[0], 1e-30)))
         return Measurement({"decades": decades}, {"error": [norm / flow[0] for norm in flow]})

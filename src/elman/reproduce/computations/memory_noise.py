@@ -17,33 +17,48 @@ from elman.cores.stack import Stack
 from elman.learning.constraint import build_constraint
 from elman.reproduce.claim import Measurement
 
-UNITS, BATCH, STEPS, TRIALS = 32, 64, 500, 4_000
-DELAYS = (5, 20, 40, 80)
-"""Steps between the signal and the end for which a network is trained, each from the beginning."""
-
-NOISE, NOISE_STEPS = 2.0, 20
-"""Standard deviation of noise, how many steps of it there are, and how many quiet ones after it."""
-
 
 @dataclass(frozen=True)
 class MemoryAndNoise:
-    """The computation for one delta: errors by delay, and what past noise leaves in the state."""
+    """The computation for one delta: errors by delay, and what past noise leaves in the state.
+
+    Attributes:
+        delta: sigma_1(W_hh) <= 2 - delta.
+        units: of the GRU.
+        batch_size, steps, lr, clip: of training, by Adam.
+        trials: sequences that errors are counted on.
+        delays: steps between the signal and the end for which a network is trained, each from the beginning.
+        learnt: the share of errors below which a delay is within reach.
+        noise: its standard deviation.
+        noise_steps: how many steps of it there are, and how many quiet ones after it.
+
+    """
 
     delta: float
+    units: int = 32
+    batch_size: int = 64
+    steps: int = 500
+    lr: float = 5e-3
+    clip: float = 1.0
+    trials: int = 4_000
+    delays: tuple[int, ...] = (5, 20, 40, 80)
+    learnt: float = 0.1
+    noise: float = 2.0
+    noise_steps: int = 20
 
     def __call__(self, seed: int, data: str | None) -> Measurement:  # noqa: ARG002 - the sequences are made here
         """Train a network for every delay; the curve is the error rate by delay."""
         errors = []
-        for delay in DELAYS:
-            net = Recaller(self.delta, seed)
+        for delay in self.delays:
+            net = Recaller(self, seed)
             net.train(delay)
             errors.append(net.error(delay))
-            if delay == DELAYS[0]:
+            if delay == self.delays[0]:
                 clean = net
-        reach = max((delay for delay, error in zip(DELAYS, errors, strict=True) if error < 0.1), default=0)
+        reach = max((delay for delay, error in zip(self.delays, errors, strict=True) if error < self.learnt), default=0)
         figures = {
             "reach": float(reach),
-            "error after 20 steps": errors[DELAYS.index(20)],
+            "error after 20 steps": errors[self.delays.index(20)],
             "disturbance": clean.disturbance(),
         }
         return Measurement(figures, {"error rate by delay": errors})
@@ -53,24 +68,26 @@ class Recaller:
     """A bias-free GRU that says the sign of a signal; trained by Adam under the constraint.
 
     Args:
-        delta: sigma_1(W_hh) <= 2 - delta.
+        chosen: delta, sizes and training.
         seed: of weights and sequences.
 
     """
 
-    def __init__(self, delta: float, seed: int) -> None:
+    def __init__(self, chosen: MemoryAndNoise, seed: int) -> None:
+        self.chosen, units = chosen, chosen.units
         self.generator = torch.Generator().manual_seed(seed)
-        recipe = config.Stack(sizes=(UNITS,), cell=config.GRU(reset="before"), biases=0)
+        recipe = config.Stack(sizes=(units,), cell=config.GRU(reset="before"), biases=0)
         core = build_stack(recipe, 1, locked=True)
         assert isinstance(core, Stack)
         self.core = core
         with torch.no_grad():
             for layer in layers_of(self.core):
                 layer.weight_ih.normal_(0, 1, generator=self.generator)
-                layer.weight_hh.normal_(0, UNITS**-0.5, generator=self.generator)
-                candidate_hidden(layer).copy_(2 * torch.eye(UNITS))  # as far as any constraint allows
-        self.readout = (torch.randn(UNITS, generator=self.generator) / UNITS**0.5).requires_grad_()
-        training = config.Training(epochs=1, optimiser=config.Adam(lr=5e-3), constraint=config.Spectral(delta=delta))
+                layer.weight_hh.normal_(0, units**-0.5, generator=self.generator)
+                candidate_hidden(layer).copy_(2 * torch.eye(units))  # as far as any constraint allows
+        self.readout = (torch.randn(units, generator=self.generator) / units**0.5).requires_grad_()
+        constraint = config.Spectral(delta=chosen.delta)
+        training = config.Training(epochs=1, optimiser=config.Adam(lr=chosen.lr), constraint=constraint)
         self.constraint = build_constraint(training, self.core)
         assert self.constraint is not None
         self.constraint.project()
@@ -79,29 +96,29 @@ class Recaller:
         """So many steps on clean sequences."""
         assert self.constraint is not None
         parameters = [*self.core.parameters(), self.readout]
-        optimiser = torch.optim.Adam(parameters, lr=5e-3)
-        for _ in range(STEPS):
-            signal = self._signs(BATCH)
+        optimiser = torch.optim.Adam(parameters, lr=self.chosen.lr)
+        for _ in range(self.chosen.steps):
+            signal = self._signs(self.chosen.batch_size)
             loss = functional.softplus(-signal * self._answer(self._sequence(signal, delay))).mean()
             optimiser.zero_grad()
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+            torch.nn.utils.clip_grad_norm_(parameters, self.chosen.clip)
             optimiser.step()
             self.constraint.project()
 
     @torch.no_grad()
     def error(self, delay: int) -> float:
         """Share of wrong signs; no sign at all is wrong."""
-        signal = self._signs(TRIALS)
+        signal = self._signs(self.chosen.trials)
         return (signal * self._answer(self._sequence(signal, delay)) <= 0).double().mean().item()
 
     @torch.no_grad()
     def disturbance(self) -> float:
-        """How much noise that ended `NOISE_STEPS` steps ago still moves the state: ||h with - h without|| / sqrt(H)."""
-        noise = NOISE * torch.randn(NOISE_STEPS, TRIALS, 1, generator=self.generator)
-        quiet = torch.zeros(NOISE_STEPS, TRIALS, 1)
-        trace, _ = self.core(torch.cat([noise, quiet]), self.core.begin(TRIALS))
-        return (trace.levels[-1][-1].norm(dim=1).mean() / UNITS**0.5).item()
+        """How much noise of `noise_steps` steps ago still moves the state: ||h with - h without|| / sqrt(H)."""
+        chosen = self.chosen
+        noise = chosen.noise * torch.randn(chosen.noise_steps, chosen.trials, 1, generator=self.generator)
+        trace, _ = self.core(torch.cat([noise, torch.zeros_like(noise)]), self.core.begin(chosen.trials))
+        return (trace.levels[-1][-1].norm(dim=1).mean() / chosen.units**0.5).item()
 
     def _answer(self, xs: Tensor) -> Tensor:
         trace, _ = self.core(xs, self.core.begin(xs.shape[1]))

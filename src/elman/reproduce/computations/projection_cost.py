@@ -25,8 +25,6 @@ from elman.reproduce.claim import Measurement
 from elman.state import restart
 
 METHODS: tuple[Literal["subspace", "eigh", "svd", "truncated"], ...] = ("subspace", "eigh", "svd", "truncated")
-OTHERS = 20
-"""At how many steps of a comparison the other methods are timed too."""
 
 
 class Training:
@@ -100,7 +98,7 @@ class Comparison:
 
     """
 
-    def __init__(self, training: Training, delta: float, others: int = OTHERS) -> None:
+    def __init__(self, training: Training, delta: float, others: int) -> None:
         self.training, self.delta, self.others = training, delta, others
         made = projectors(delta)
         self.default = made.pop("subspace")
@@ -154,19 +152,21 @@ class Cost:
         delta: sigma_1 <= 2 - delta.
         steps: how many are trained; 1,327 are an epoch of Penn Treebank.
         recipe: a shipped one.
+        others: at how many steps the other methods are timed too.
 
     """
 
     delta: float
     steps: int
     recipe: str = "ptb/gru-constrained.toml"
+    others: int = 20
 
     def __call__(self, seed: int, data: str | None) -> Measurement:
         """Train so many steps; --data, or the recipe's own text."""
         recipe = load_recipe(find(self.recipe), [f"seed={seed}"])
         source = data or recipe.data.corpus
         assert source is not None, "the recipe names its corpus"
-        comparison = Comparison(Training(recipe, source), self.delta)
+        comparison = Comparison(Training(recipe, source), self.delta, self.others)
         comparison.run(self.steps)
         shares = comparison.shares()
         figures = {

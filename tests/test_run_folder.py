@@ -1,0 +1,37 @@
+"""A run folder is opened as what it is."""
+
+import pytest
+
+from elman.errors import UserError
+from elman.music import MusicRun, open_run
+from elman.pair_run import PairRun
+from elman.recipe_book import find
+from elman.run import Run
+
+RECIPES = {Run: "shakespeare/demo.toml", MusicRun: "music/nottingham-gru.toml", PairRun: "headlines/encdec.toml"}
+NAMES = {Run: "text", MusicRun: "music", PairRun: "pairs of a source and a target"}
+
+
+@pytest.fixture(params=RECIPES)
+def kind_and_folder(request, tmp_path):
+    """A folder that holds the recipe of a kind of run, and nothing else."""
+    (tmp_path / "recipe.toml").write_bytes(find(RECIPES[request.param]).read_bytes())
+    return request.param, tmp_path
+
+
+def test_a_run_of_another_kind_is_refused(kind_and_folder):
+    kind, folder = kind_and_folder
+    for other in RECIPES.keys() - {kind}:
+        with pytest.raises(UserError) as refused:
+            other(folder)
+        said = f"is a run on {NAMES[kind]}; here a run on {NAMES[other]} is needed"
+        if other is PairRun:
+            said = "is not a run on pairs of a source and a target; here one is needed"
+        assert str(refused.value) == f"{folder} {said}"
+
+
+def test_what_the_folder_lacks_is_said_on_opening(kind_and_folder):
+    """Music is read without a vocabulary of its own: there the model is the first thing that is missing."""
+    kind, folder = kind_and_folder
+    with pytest.raises(UserError, match=r"model\.safetensors" if kind is MusicRun else "vocabulary"):
+        open_run(folder).model  # noqa: B018 - asking for it loads it
