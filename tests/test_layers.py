@@ -21,7 +21,7 @@ LAYERS = (
     ("objective", "initialisation"),
     ("build", "builders"),
     ("learning",),
-    ("evaluation", "generation", "decoding", "constraint", "tree_constraint"),
+    ("evaluation", "generation", "decoding", "search_constraint", "tree_constraint"),
     ("run_folder",),
     ("run", "music", "pair_run"),
     ("tasks", "material", "adaptation", "questions"),

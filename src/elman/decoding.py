@@ -13,9 +13,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from elman.constraint import Constraint
 from elman.data.condition import Source
 from elman.errors import UserError
+from elman.search_constraint import Constraint
 from elman.seq2seq import SequenceToSequence
 from elman.state import select
 

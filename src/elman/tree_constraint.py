@@ -5,11 +5,11 @@ from typing import final
 import torch
 from torch import Tensor
 
-from elman.constraint import Constraint
 from elman.data.linear_trees import bracket
 from elman.data.pair_symbols import PairSymbols
 from elman.data.trees import XX
 from elman.data.vocabulary import UNK, Vocabulary
+from elman.search_constraint import Constraint
 from elman.state import State
 
 OPENED = 10
