@@ -17,7 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from elman.kernels.spectral import Triplets, extended, thin_product
+from elman.kernels.spectral import FAR, Triplets, extended, thin_product
 
 WIDEST = 0.7
 """The share of all columns from which on a space is too large to be worth its while."""
@@ -90,8 +90,10 @@ class Feasible(NamedTuple):
 
 def make_feasible_(
     matrix: Tensor, space: Space, norm: float, tail: float, lag: tuple[float, int], directions: int
-) -> Feasible:
+) -> Feasible | None:
     """Bring ||W||_2 to `norm` or below, near to the nearest such matrix.
+
+    None, and W is as it was, when a value is so far above `norm` that rounding hides the others (`spectral.FAR`).
 
     Args:
         matrix: W, changed in place.
@@ -106,6 +108,8 @@ def make_feasible_(
     mu, room, rounds = norm**2, norm**2 - tail**2, 1
     while True:
         squares, vectors, coupling = schur(space, room)
+        if not squares[0].item() <= FAR**2 * mu:
+            return None
         kept = (mu / squares.clamp(min=mu)).sqrt()
         over = int((kept < 1).sum())
         apart = coupling @ vectors[:, :over]

@@ -63,7 +63,7 @@ class BySubspace(Projector):
         room: the least share of limit^2 by which r^2 stays below it.
         moved: how many directions of A are followed at most, and how many are looked for anew at each step.
         small: the share of the limit by which A must move such a direction for it to be followed on.
-        top: how many of the largest directions begin the next step, and how many left ones of A.
+        top: how many of the largest directions begin the next step.
         lag: how far what is taken off may be from singular vectors, as a share of limit^2, before another round of
             at most so many.
 
@@ -77,10 +77,10 @@ class BySubspace(Projector):
         near: float = 0.77,
         crowd: tuple[float, float] = (0.08, 0.25),
         room: float = 0.08,
-        moved: tuple[int, int] = (20, 4),
+        moved: tuple[int, int] = (16, 2),
         small: float = 0.01,
-        top: tuple[int, int] = (10, 2),
-        lag: tuple[float, int] = (0.006, 4),
+        top: int = 8,
+        lag: tuple[float, int] = (0.012, 4),
     ) -> None:
         self.limit, self.accepted = limit, limit * (1 + tolerance)
         self.near, self.crowd, self.moved, self.top = near * limit, crowd, moved, top
@@ -113,27 +113,24 @@ class BySubspace(Projector):
         new = self._directions(matrix, drift)
         if known > self.crowd[1] * matrix.shape[1] or known + new.shape[1] > ritz.WIDEST * matrix.shape[1]:
             return False
-        begun = ritz.space_of(matrix, spectral.extended(self.reference.basis, new))
-        outside, sizes = norms.norm_outside(drift, size, begun.right)
+        space = ritz.space_of(matrix, spectral.extended(self.reference.basis, new))
+        outside, sizes = norms.norm_outside(drift, size, space.right)
+        moved = space.right[:, known : known + self._followed(sizes[known:])]
         tail = (self.reference.bounds[1].item() + outside) * norms.ROUNDING
-        values, found = ritz.ritz(begun)
-        if not values[0].item() <= spectral.FAR * self.limit:
-            return False
-        over = max(1, int((values > self.limit).sum()))
-        if len(values) + over > ritz.WIDEST * matrix.shape[1]:
-            return False
-        space = found.grown(matrix, found.coupling(values)[:, :over])
-        if tail <= self.widest_tail:
-            _, top = self._take_down_(matrix, space, tail)
-            moved = begun.right[:, known : known + self._followed(sizes[known:])]
-            self.reference = self.reference._replace(left=_own(matrix), top=_own(top), moved=_own(moved))
-            return True
-        space, basis, tail = self._renewed(matrix, space)
+        renewed = self._renewed(matrix, space) if tail > self.widest_tail else None
+        if renewed is not None:
+            space, basis, tail = renewed
         if tail > self.widest_tail:
             return False
-        less, top = self._take_down_(matrix, space, tail)
-        tail += norms.norm_outside(less, less.norm().item(), basis)[0]
-        self.reference = _reference(matrix, basis, (self.accepted, tail), top)
+        done = ritz.make_feasible_(matrix, space, self.accepted, tail, self.lag, self.top)
+        if done is None:
+            return False
+        self.computed = done.computed
+        if renewed is None:
+            self.reference = self.reference._replace(left=_own(matrix), top=_own(done.right), moved=_own(moved))
+        else:
+            tail += norms.norm_outside(done.less, done.less.norm().item(), basis)[0]
+            self.reference = _reference(matrix, basis, (self.accepted, tail), done.right)
         return True
 
     def _directions(self, matrix: Tensor, drift: Tensor) -> Tensor:
@@ -143,18 +140,13 @@ class BySubspace(Projector):
         probes = self.moved[1] if begun.shape[1] else min(self.moved[0], matrix.shape[1] // 8 + 1)
         block = torch.cat([begun, spectral.sketch(len(begun), probes, matrix)], dim=1)
         seen = thin_product(drift, block - known @ (known.t() @ block))
-        turned = torch.cat([seen[:, : self.top[1]], thin_product(matrix, top)], dim=1)
-        return torch.cat([thin_product(drift.t(), seen), thin_product(matrix.t(), turned)], dim=1)
+        turned = thin_product(matrix.t(), thin_product(matrix, top))
+        return torch.cat([thin_product(drift.t(), seen), turned], dim=1)
 
     def _followed(self, sizes: Tensor) -> int:
         """How many directions of A go on to the next step: those along which it is not small."""
         most = min(self.moved[0], len(sizes))
         return max(self.moved[1], int((sizes[:most] > self.small).sum()))
-
-    def _take_down_(self, matrix: Tensor, space: Space, tail: float) -> tuple[Tensor, Tensor]:
-        """What was taken off W, and its largest directions [m, j]."""
-        less, right, self.computed = ritz.make_feasible_(matrix, space, self.accepted, tail, self.lag, self.top[0])
-        return less, right
 
     def _renewed(self, matrix: Tensor, space: Space) -> tuple[Space, Tensor, float]:
         """A space that contains a new P_0, the basis of it, and r_0.
@@ -162,6 +154,9 @@ class BySubspace(Projector):
         P_0 is of the directions near the limit, with those that only show when the others are taken away.
         """
         values, found = ritz.ritz(space)
+        over = int((values > self.limit).sum())
+        if over and len(values) + over <= ritz.WIDEST * matrix.shape[1]:
+            values, found = ritz.ritz(found.grown(matrix, found.coupling(values)[:, :over]))
         few = self._near(values, matrix.shape[1])
         right = found.right[:, :few]
         squared = norms.gram(torch.addmm(matrix, found.image[:, :few], right.t(), alpha=-1))
@@ -179,7 +174,7 @@ class BySubspace(Projector):
         few = self._near(values, len(values))
         norm, *rest = (values[place].item() * norms.ROUNDING for place in (0, few) if place < len(values))
         bounds = norm, rest[0] if rest else 0.0
-        self.reference = _reference(matrix, top.right[:, :few], bounds, top.right[:, : self.top[0]])
+        self.reference = _reference(matrix, top.right[:, :few], bounds, top.right[:, : self.top])
 
     def _near(self, values: Tensor, columns: int) -> int:
         """How many values are near the limit; when that is a crowd, as of an orthogonal matrix, those nearer to it."""
