@@ -9,10 +9,10 @@ from elman.data.pitches import Pitches, Roll
 from elman.data.rolls import Music, open_music
 from elman.pair_run import PairRun
 from elman.run import Run
-from elman.run_folder import MUSIC, RunFolder, recipe_of
+from elman.run_folder import MUSIC, OpenedRun, recipe_of
 
 
-class MusicRun(RunFolder):
+class MusicRun(OpenedRun):
     """A trained model of music with its recipe.
 
     Example (see docs/music.md)::

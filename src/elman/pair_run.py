@@ -14,7 +14,7 @@ from elman.data.condition import Source
 from elman.data.pair_symbols import PairSymbols
 from elman.data.pairs import PairCorpus, open_pairs
 from elman.decoding import Beam, Hypothesis, beam_search
-from elman.run_folder import PAIRS, RunFolder
+from elman.run_folder import PAIRS, OpenedRun
 from elman.seq2seq import SequenceToSequence
 from elman.tree_constraint import constraint_of
 
@@ -40,7 +40,7 @@ class Transduction(NamedTuple):
     attention: npt.NDArray[np.float32]
 
 
-class PairRun(RunFolder):
+class PairRun(OpenedRun):
     """A trained model of pairs with its recipe and vocabularies.
 
     Example (see docs/seq2seq.md)::

@@ -22,11 +22,11 @@ from elman.evaluation.open_vocabulary import Sentences
 from elman.evaluation.scoring import score_document, score_sentences
 from elman.generation import Sampling, generate, read
 from elman.model import LanguageModel
-from elman.run_folder import TEXT, RunFolder, text_source
+from elman.run_folder import TEXT, OpenedRun, text_source
 from elman.state import State
 
 
-class Run(RunFolder):
+class Run(OpenedRun):
     """A trained language model with its vocabulary and recipe.
 
     Example (see docs/python.md)::

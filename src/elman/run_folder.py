@@ -23,7 +23,7 @@ Inputs: TypeAlias = Vocabulary | Pitches | PairSymbols
 TEXT, MUSIC, PAIRS = "text", "music", "pairs of a source and a target"
 
 
-class RunFolder:
+class OpenedRun:
     """A run folder that is open: what runs on text, on music and on pairs have in common.
 
     Args:

@@ -1,7 +1,7 @@
 """Accuracy on minimal pairs: how often the grammatical sentence is the more probable one."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,8 @@ from elman.data.minimal_pairs import Pair
 from elman.data.tokeniser import Tokeniser
 from elman.data.vocabulary import EOS, Vocabulary
 from elman.errors import UserError
+from elman.evaluation.prefixes import Ids
 from elman.evaluation.proportion import Proportion
-
-Ids: TypeAlias = npt.NDArray[np.int32]
 
 Scorer = Callable[[Sequence[Ids], Sequence[Ids]], npt.NDArray[np.float64]]
 """Log-probabilities [n] of sentences' ids, which are read as the second say (`Coded`)."""

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from elman.kernels.product import multiply
-from elman.kernels.spectral import orthonormal, sketch, thin_product
+from elman.kernels.spectral import descending, orthonormal, sketch, thin_product
 
 ROUNDING = 1 + 2e-5
 """Room for what float32 products round away."""
@@ -50,8 +50,8 @@ def power(squared: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
     block = orthonormal(start)
     for _ in range(POWER_STEPS):
         block = orthonormal(thin_product(squared, block))
-    squares, rotation = torch.linalg.eigh(block.t() @ thin_product(squared, block))
-    return squares.flip(0).clamp(min=0).sqrt(), block @ rotation.flip(1)
+    squares, rotation = descending(block.t() @ thin_product(squared, block))
+    return squares.clamp(min=0).sqrt(), block @ rotation
 
 
 def deflated_(squared: Tensor, block: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from elman.kernels.spectral import FAR, Triplets, extended, thin_product
+from elman.kernels.spectral import FAR, Triplets, descending, extended, thin_product
 
 WIDEST = 0.7
 """The share of all columns from which on a space is too large to be worth its while."""
@@ -65,8 +65,8 @@ def ritz(space: Space) -> tuple[Tensor, Space]:
 
     The values never exceed the true ones; for a space that holds the top singular vectors they are exact.
     """
-    squares, rotation = torch.linalg.eigh(space.image.t() @ space.image)
-    return squares.flip(0).clamp(min=0).sqrt(), space.turned(rotation.flip(1))
+    squares, rotation = descending(space.image.t() @ space.image)
+    return squares.clamp(min=0).sqrt(), space.turned(rotation)
 
 
 def schur(space: Space, room: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -76,8 +76,7 @@ def schur(space: Space, room: float) -> tuple[Tensor, Tensor, Tensor]:
     """
     inside = space.image.t() @ space.image
     coupling = space.forward - space.right @ inside
-    squares, vectors = torch.linalg.eigh(inside + coupling.t() @ coupling / room)
-    return squares.flip(0), vectors.flip(1), coupling
+    return *descending(inside + coupling.t() @ coupling / room), coupling
 
 
 class Feasible(NamedTuple):

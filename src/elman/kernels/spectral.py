@@ -33,9 +33,15 @@ def exact_triplets(matrix: Tensor) -> Triplets:
     gram = matrix.t() @ matrix
     if not gram.isfinite().all():  # entries of 1e19 and more
         return svd_triplets(matrix)
-    squares, right = torch.linalg.eigh(gram)
-    values, right = squares.flip(0).clamp(min=0).sqrt(), right.flip(1)
+    squares, right = descending(gram)
+    values = squares.clamp(min=0).sqrt()
     return Triplets(values, (matrix @ right) / values.clamp(min=torch.finfo(values.dtype).tiny), right)
+
+
+def descending(symmetric: Tensor) -> tuple[Tensor, Tensor]:
+    """Eigenvalues, largest first, and eigenvectors."""
+    values, vectors = torch.linalg.eigh(symmetric)
+    return values.flip(0), vectors.flip(1)
 
 
 def svd_triplets(matrix: Tensor) -> Triplets:

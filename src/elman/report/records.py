@@ -2,23 +2,15 @@
 
 import msgspec
 
-
-class Worth(msgspec.Struct, frozen=True):
-    """A measure of an output with its 95 % interval; `signature` says how it was taken."""
-
-    name: str
-    value: float
-    low: float
-    high: float
-    signature: str = ""
+from elman.evaluation.resampling import Figure
 
 
 class Output(msgspec.Struct, frozen=True):
     """What a model of pairs wrote, measured, and a baseline that needs no model; `constrained` is told of trees."""
 
     beam: int
-    measures: list[Worth]
-    baseline: list[Worth]
+    measures: list[Figure]
+    baseline: list[Figure]
     baseline_name: str
     constrained: bool | None = None
 

@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from elman.data.minimal_pairs import read_pairs
 from elman.evaluation.ngram import KneserNey
-from elman.evaluation.pairs import Ids, Row, code, judge_pairs
-from elman.evaluation.prefixes import sentence_log_probs
+from elman.evaluation.pairs import Row, code, judge_pairs
+from elman.evaluation.prefixes import Ids, sentence_log_probs
 from elman.grammatical import examine, options_of
 from elman.reproduce.claim import Axes, Measure, Measurement
 from elman.run import load

@@ -16,6 +16,7 @@ from elman.laboratory.networks import build_network
 from elman.laboratory.rules import learning_rule
 from elman.laboratory.trial import Trial, run_trial
 from elman.learning.optimisers import build_optimiser, clip_gradients
+from elman.model import LanguageModel
 from elman.objective.loss import Objective
 from elman.reproduce.claim import Measurement
 
@@ -45,10 +46,7 @@ class ErrorFlow:
         torch.manual_seed(seed)
         model = build_network(RECALL, self.cell, self.units)
         if self.gain is not None:
-            assert isinstance(model.core, Stack)
-            with torch.no_grad():
-                for layer in layers_of(model.core):
-                    layer.weight_hh.mul_(self.gain)
+            _scale(model, self.gain)
         batch = RECALL.draw(np.random.default_rng(seed), self.columns, self.lag).batch
         flow = error_flow(model, batch)
         figures = {"left": flow[self.lag] / flow[0], "bound": (self.gain or 1.0) ** self.lag}
@@ -100,9 +98,7 @@ class Preserved:
         """Learn."""
         torch.manual_seed(seed)
         model, learner = build_network(RECALL, "elman", self.units), learning_rule(self.rule)
-        assert isinstance(model.core, Stack)
-        with torch.no_grad():
-            layers_of(model.core)[0].weight_hh.mul_(self.gain)
+        _scale(model, self.gain)
         draw, parameters = np.random.default_rng(seed), list(model.parameters())
         optimiser = build_optimiser(config.Adam(lr=self.lr), parameters, 0.0)
         for _step in range(self.steps):
@@ -114,3 +110,10 @@ class Preserved:
         flow = error_flow(model, RECALL.draw(draw, self.columns, self.lag).batch)
         decades = abs(math.log10(max(flow[self.lag] / flow[0], 1e-30)))
         return Measurement({"decades": decades}, {"error": [norm / flow[0] for norm in flow]})
+
+
+def _scale(model: LanguageModel, gain: float) -> None:
+    assert isinstance(model.core, Stack)
+    with torch.no_grad():
+        for layer in layers_of(model.core):
+            layer.weight_hh.mul_(gain)
