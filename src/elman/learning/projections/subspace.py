@@ -110,23 +110,25 @@ class BySubspace(Projector):
         """Whether a certificate was found; if not, the matrix is as it was."""
         assert self.reference is not None
         known = self.reference.basis.shape[1]
+        if known > self.crowd[1] * matrix.shape[1]:
+            return False
         new = self._directions(matrix, drift)
-        if known > self.crowd[1] * matrix.shape[1] or known + new.shape[1] > ritz.WIDEST * matrix.shape[1]:
+        if known + new.shape[1] > ritz.WIDEST * matrix.shape[1]:
             return False
         space = ritz.space_of(matrix, spectral.extended(self.reference.basis, new))
         outside, sizes = norms.norm_outside(drift, size, space.right)
         moved = space.right[:, known : known + self._followed(sizes[known:])]
         tail = (self.reference.bounds[1].item() + outside) * norms.ROUNDING
-        renewed = self._renewed(matrix, space) if tail > self.widest_tail else None
-        if renewed is not None:
-            space, basis, tail = renewed
+        basis = None
+        if tail > self.widest_tail:
+            space, basis, tail = self._renewed(matrix, space)
         if tail > self.widest_tail:
             return False
         done = ritz.make_feasible_(matrix, space, self.accepted, tail, self.lag, self.top)
         if done is None:
             return False
         self.computed = done.computed
-        if renewed is None:
+        if basis is None:
             self.reference = self.reference._replace(left=_own(matrix), top=_own(done.right), moved=_own(moved))
         else:
             tail += norms.norm_outside(done.less, done.less.norm().item(), basis)[0]
