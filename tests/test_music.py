@@ -187,6 +187,12 @@ def test_each_kind_of_run_says_what_it_is(trained, capsys, tmp_path, data):
     assert "--tokens does not belong to a run on music" in complaint(capsys, "generate", trained, "--tokens", "9")
     assert "--skip-first" in complaint(capsys, "evaluate", trained, "--skip-first")
     assert "--beam does not belong to a run on text or music" in complaint(capsys, "evaluate", trained, "--beam", "3")
+    assert "--beam does not belong to --ensemble" in complaint(
+        capsys, "evaluate", "--ensemble", trained, trained, "--beam", "3"
+    )
+    assert "--unconstrained does not belong to --pairs" in complaint(
+        capsys, "evaluate", trained, "--pairs", tmp_path, "--unconstrained"
+    )
     assert "no such file" in complaint(
         capsys, "generate", trained, "--out", "a.mid", "--prompt-midi", tmp_path / "b.mid"
     )

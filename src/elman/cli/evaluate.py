@@ -63,6 +63,9 @@ def run(args: argparse.Namespace) -> int:
     if not args.ensemble and (args.ngram or args.weights):
         raise UserError("--ngram and --weights belong to --ensemble; add it")
     adapting.require_method(args)
+    for other, asked in (("--pairs", args.pairs), ("--ensemble", args.ensemble)):
+        if asked:
+            options.require_none(args, ("beam", "unconstrained"), other)
     if args.pairs:
         return pairs.evaluate(args, device)
     one = _one if args.method == "static" else adapting.evaluate
