@@ -60,11 +60,31 @@ def test_what_is_made_feasible_is_so_and_near_the_nearest(rounds):
     basis = torch.linalg.qr(vh[:10].t() + 0.02 * torch.randn(40, 10, dtype=torch.float64)).Q
     tail = sigma_1(matrix - matrix @ basis @ basis.t())
     before = matrix.clone()
-    less, right, computed = ritz.make_feasible_(
-        matrix, ritz.space_of(matrix, basis), 2.5, tail, (1e-5, rounds), directions=4
-    )
+    done = ritz.make_feasible_(matrix, ritz.space_of(matrix, basis), 2.5, tail, (1e-5, rounds))
     assert sigma_1(matrix) <= 2.5 + 1e-9
-    torch.testing.assert_close(before - less, matrix)
-    assert right.shape == (40, 4)
-    assert computed >= 10
+    torch.testing.assert_close(before - done.left @ done.right.t(), matrix)
+    over = done.right.shape[1]
+    torch.testing.assert_close(done.right.t() @ done.right, torch.eye(over, dtype=torch.float64))
+    assert over >= int((values > 2.5).sum())
+    assert done.computed >= 10
     assert (matrix - nearest).norm() <= (0.5 if rounds == 1 else 0.03) * (before - nearest).norm()
+
+
+def test_what_is_feasible_is_left_alone_to_the_last_bit():
+    torch.manual_seed(12)
+    matrix = torch.randn(30, 20)
+    before, basis = matrix.clone(), some_basis(20, 5)
+    norm = 1.1 * sigma_1(matrix)
+    tail = sigma_1(matrix - matrix @ basis @ basis.t())
+    done = ritz.make_feasible_(matrix, ritz.space_of(matrix, basis), 2 * norm, tail, (1e-5, 3))
+    assert done.left.shape == (30, 0)
+    nothing = ritz.make_feasible_(matrix, ritz.space_of(matrix, basis[:, :0]), 2 * norm, norm, (1e-5, 3))
+    assert nothing.computed == 0
+    assert torch.equal(matrix, before)
+
+
+def test_a_value_that_hides_the_others_is_refused():
+    matrix = torch.eye(12)
+    matrix[0, 0] = 100.0
+    assert ritz.make_feasible_(matrix, ritz.space_of(matrix, torch.eye(12)[:, :3]), 1.5, 1.0, (1e-5, 3)) is None
+    assert matrix[0, 0] == 100

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from elman.kernels.product import multiply
-from elman.kernels.spectral import descending, orthonormal, sketch, thin_product
+from elman.kernels.spectral import descending, gram, orthonormal, sketch, tall, thin_product
 
 ROUNDING = 1 + 2e-5
 """Room for what float32 products round away."""
@@ -28,15 +28,9 @@ def proved_norm(matrix: Tensor, at_most: float) -> float:
         at_most: the largest bound that is of use.
 
     """
-    squared = gram(matrix if matrix.shape[0] >= matrix.shape[1] else matrix.t())
+    squared = gram(tall(matrix))
     guessed, _ = power(squared, sketch(len(squared), min(PROBES, len(squared)), squared))
     return proved(squared, ABOVE * guessed[0].item(), at_most)
-
-
-def gram(matrix: Tensor) -> Tensor:
-    """W'W [m, m] of a tall matrix W [n, m]."""
-    rows = matrix.t().contiguous()
-    return multiply(rows, rows)
 
 
 def power(squared: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
@@ -56,9 +50,11 @@ def power(squared: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
 
 def deflated_(squared: Tensor, block: Tensor) -> Tensor:
     """(I - N N') W'W (I - N N') in place of W'W [m, m], N [m, k] orthonormal."""
+    if block.shape[1] == 0:
+        return squared
     image = thin_product(squared, block)
     image -= block @ (block.t() @ image) / 2
-    return squared.addmm_(block, image.t(), alpha=-1).addmm_(image, block.t(), alpha=-1)
+    return squared.sub_(multiply(torch.cat([block, image], dim=1), torch.cat([image, block], dim=1)))
 
 
 def proved(squared: Tensor, likely: float, at_most: float) -> float:
@@ -85,7 +81,13 @@ def proved(squared: Tensor, likely: float, at_most: float) -> float:
     return math.inf
 
 
-def norm_outside(matrix: Tensor, size: float, basis: Tensor) -> tuple[float, Tensor]:
-    """An upper bound of ||A (I - V V')||_F for A [n, m], `size` its norm, and V [m, k] orthonormal; ||A v_i|| [k]."""
-    whole, inside = size**2 * (1 + LOST), thin_product(matrix, basis).square().sum(0)
+def norm_outside(size: float, image: Tensor) -> tuple[float, Tensor]:
+    """An upper bound of ||A (I - V V')||_F, and ||A v_i|| [k].
+
+    Args:
+        size: ||A||_F.
+        image: A V [n, k], V [m, k] orthonormal.
+
+    """
+    whole, inside = size**2 * (1 + LOST), image.square().sum(0)
     return max(whole - inside.sum().item(), LOST * whole) ** 0.5, inside.sqrt()

@@ -75,21 +75,26 @@ def schur(space: Space, room: float) -> tuple[Tensor, Tensor, Tensor]:
     ||W||_2^2 <= mu when none exceeds mu, where room = mu - r^2 > 0 and W is at most r on what is orthogonal to V.
     """
     inside = space.image.t() @ space.image
-    coupling = space.forward - space.right @ inside
+    coupling = torch.addmm(space.forward, space.right, inside, alpha=-1)
     return *descending(inside + coupling.t() @ coupling / room), coupling
 
 
 class Feasible(NamedTuple):
-    """What was taken off W [n, m], the largest right directions [m, j], and how many eigenvalues were computed."""
+    """What was taken off W.
 
-    less: Tensor
+    Attributes:
+        left: L [n, j]; L R' was taken off.
+        right: R [m, j], orthonormal.
+        computed: how many eigenvalues were computed.
+
+    """
+
+    left: Tensor
     right: Tensor
     computed: int
 
 
-def make_feasible_(
-    matrix: Tensor, space: Space, norm: float, tail: float, lag: tuple[float, int], directions: int
-) -> Feasible | None:
+def make_feasible_(matrix: Tensor, space: Space, norm: float, tail: float, lag: tuple[float, int]) -> Feasible | None:
     """Bring ||W||_2 to `norm` or below, near to the nearest such matrix.
 
     None, and W is as it was, when a value is so far above `norm` that rounding hides the others (`spectral.FAR`).
@@ -99,25 +104,25 @@ def make_feasible_(
         space: of it; one that holds what is above `norm`.
         norm: mu^1/2.
         tail: r, below `norm`.
-        lag: how far what is taken off may be from singular vectors, as a share of mu, before the space is made larger,
-            and the most rounds of that.
-        directions: j at most.
+        lag: how far what is taken off may be from singular vectors and values, as a norm of parts of W'W, before the
+            space is made larger, and the most rounds of that.
 
     """
     mu, room, rounds = norm**2, norm**2 - tail**2, 1
     while True:
         squares, vectors, coupling = schur(space, room)
-        if not squares[0].item() <= FAR**2 * mu:
+        if len(squares) and not squares[0].item() <= FAR**2 * mu:
             return None
-        kept = (mu / squares.clamp(min=mu)).sqrt()
-        over = int((kept < 1).sum())
+        over = int((squares > mu).sum())
+        less = 1 - (mu / squares[:over]).sqrt()
         apart = coupling @ vectors[:, :over]
-        share = (apart * (1 - kept[:over])).norm() + apart.norm() ** 2 / (2 * room)
         wide = len(squares) + over > WIDEST * matrix.shape[1]
-        if wide or rounds == lag[1] or not share.item() > lag[0] * mu:
+        if over == 0 or wide or rounds == lag[1]:
+            break
+        if torch.cat([apart * less, apart.square().sum(0, keepdim=True) / (2 * room)]).norm().item() <= lag[0]:
             break
         space, rounds = space.grown(matrix, apart), rounds + 1
-    right = space.right @ vectors[:, : max(over, directions)]
-    less = (space.image @ vectors[:, :over] * (1 - kept[:over])) @ right[:, :over].t()
-    matrix.sub_(less)
-    return Feasible(less, right[:, :directions], len(squares))
+    left, right = space.image @ vectors[:, :over] * less, space.right @ vectors[:, :over]
+    if over:
+        matrix.addmm_(left, right.t(), alpha=-1)
+    return Feasible(left, right, len(squares))

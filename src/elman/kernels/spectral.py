@@ -4,6 +4,7 @@ Matrices are [n, m]; those with n < m are handled as their transpose, which is a
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -24,16 +25,25 @@ class Triplets(NamedTuple):
 
 
 def tall(matrix: Tensor) -> Tensor:
-    """The matrix or its transpose, a view that has at least as many rows as columns."""
-    return matrix.t() if matrix.shape[0] < matrix.shape[1] else matrix
+    """The matrix or its transpose, a view that has at least as many rows as columns.
+
+    A square matrix is transposed: its columns lie together then, and `gram` need not copy it.
+    """
+    return matrix.t() if matrix.shape[0] <= matrix.shape[1] else matrix
+
+
+def gram(matrix: Tensor) -> Tensor:
+    """W'W [m, m] of a matrix W [n, m], best with columns that lie together."""
+    rows = matrix.t().contiguous()
+    return multiply(rows, rows)
 
 
 def exact_triplets(matrix: Tensor) -> Triplets:
     """All triplets of a tall matrix by eigh(W'W): exact for the large values, which are those that count here."""
-    gram = matrix.t() @ matrix
-    if not gram.isfinite().all():  # entries of 1e19 and more
+    squared = gram(matrix)
+    if not squared.isfinite().all():  # entries of 1e19 and more
         return svd_triplets(matrix)
-    squares, right = descending(gram)
+    squares, right = descending(squared)
     values = squares.clamp(min=0).sqrt()
     return Triplets(values, (matrix @ right) / values.clamp(min=torch.finfo(values.dtype).tiny), right)
 
@@ -100,5 +110,10 @@ def bring_down_(
 
 def sketch(rows: int, columns: int, like: Tensor) -> Tensor:
     """A Gaussian matrix that is always the same: directions to look in, without touching the random state."""
+    return _sketch(rows, columns, like.dtype, like.device)
+
+
+@cache
+def _sketch(rows: int, columns: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     generator = torch.Generator().manual_seed(rows)
-    return torch.randn(rows, columns, generator=generator, dtype=torch.float64).to(like)
+    return torch.randn(rows, columns, generator=generator, dtype=torch.float64).to(device, dtype)
