@@ -97,7 +97,8 @@ class Feasible(NamedTuple):
 def make_feasible_(matrix: Tensor, space: Space, norm: float, tail: float, lag: tuple[float, int]) -> Feasible | None:
     """Bring ||W||_2 to `norm` or below, near to the nearest such matrix.
 
-    None, and W is as it was, when a value is so far above `norm` that rounding hides the others (`spectral.FAR`).
+    None, and W is as it was, when a value is so far above `norm` that rounding hides the others (`spectral.FAR`), or
+    the space does not come near enough to singular vectors.
 
     Args:
         matrix: W, changed in place.
@@ -116,11 +117,11 @@ def make_feasible_(matrix: Tensor, space: Space, norm: float, tail: float, lag: 
         over = int((squares > mu).sum())
         less = 1 - (mu / squares[:over]).sqrt()
         apart = coupling @ vectors[:, :over]
-        wide = len(squares) + over > WIDEST * matrix.shape[1]
-        if over == 0 or wide or rounds == lag[1]:
+        astray = torch.cat([apart * less, apart.square().sum(0, keepdim=True) / (2 * room)])
+        if over == 0 or astray.norm().item() <= lag[0]:
             break
-        if torch.cat([apart * less, apart.square().sum(0, keepdim=True) / (2 * room)]).norm().item() <= lag[0]:
-            break
+        if rounds == lag[1] or len(squares) + over > WIDEST * matrix.shape[1]:
+            return None
         space, rounds = space.grown(matrix, apart), rounds + 1
     left, right = space.image @ vectors[:, :over] * less, space.right @ vectors[:, :over]
     if over:

@@ -9,9 +9,10 @@ P_0. Outside V
 With that, what is above the limit is taken down and the result is proved, by one small matrix (`kernels.ritz`).
 
 V is P_0 and the directions along which A is large (`projections.drift`, which also bounds the rest of A). When r is
-about to come near the limit, the directions near it become P_0 and r_0 is proved anew by a Cholesky factor. When that
-does not help, or a value is so far above the limit that rounding hides the others, all singular values are computed:
-whatever the optimiser does, the result is feasible. docs/stability.md says what rounding has to do with it.
+about to come near the limit, or V does not come near enough to singular vectors, the directions near the limit become
+P_0 and r_0 is proved anew by a Cholesky factor. When that does not help, or a value is so far above the limit that
+rounding hides the others, all singular values are computed: whatever the optimiser does, the result is feasible.
+docs/stability.md says what rounding has to do with it.
 """
 
 import math
@@ -34,7 +35,7 @@ CLEAR = 2.0
 """The share of the limit up to which the largest value may be taken out of W'W itself without rounding the rest."""
 
 
-FOLLOWED = Followed(most=20, probes=2, small=0.01, large=0.05)
+FOLLOWED = Followed(most=20, probes=2, small=0.02, large=0.05)
 
 
 class Reference(NamedTuple):
@@ -80,7 +81,7 @@ class BySubspace(Projector):
         tolerance: float = 3e-5,
         near: float = 0.77,
         crowd: tuple[float, float] = (0.08, 0.25),
-        room: float = 0.08,
+        room: float = 0.05,
         followed: Followed = FOLLOWED,
         lag: tuple[float, int] = (8e-4, 4),
     ) -> None:
