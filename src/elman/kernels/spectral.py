@@ -4,7 +4,7 @@ Matrices are [n, m]; those with n < m are handled as their transpose, which is a
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -113,7 +113,7 @@ def sketch(rows: int, columns: int, like: Tensor) -> Tensor:
     return _sketch(rows, columns, like.dtype, like.device)
 
 
-@cache
+@lru_cache(maxsize=8)
 def _sketch(rows: int, columns: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     generator = torch.Generator().manual_seed(rows)
     return torch.randn(rows, columns, generator=generator, dtype=torch.float64).to(device, dtype)

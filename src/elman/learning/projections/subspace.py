@@ -102,11 +102,10 @@ class BySubspace(Projector):
             return
         if torch.equal(matrix, known.left):
             return
-        crowded = known.basis.shape[1] > self.crowd[1] * matrix.shape[1]
-        if not self._project_by_drift(matrix, known, crowded) and (crowded or not self._project_anew(matrix, known)):
+        if not (self._project_by_drift(matrix, known) or self._project_anew(matrix, known)):
             self._project_exactly(matrix)
 
-    def _project_by_drift(self, matrix: Tensor, known: Reference, crowded: bool) -> bool:
+    def _project_by_drift(self, matrix: Tensor, known: Reference) -> bool:
         """Whether what was proved last is still of use, and the matrix projected; if not, it is as it was."""
         norm, bound, _, steps, before = known.figures.tolist()
         expected = before * (1 + 1 / max(steps, 1)) ** 0.7  # about as it grows
@@ -116,7 +115,7 @@ class BySubspace(Projector):
         size = change.norm().item()
         if norm + size <= self.accepted:
             return True
-        if crowded or size == math.inf:
+        if size == math.inf or self._crowded(known):
             return False
         drift = drift_of(change, size, known.basis, known.moved, self.followed)
         tail = (bound + drift.outside) * norms.ROUNDING
@@ -130,6 +129,8 @@ class BySubspace(Projector):
 
     def _project_anew(self, matrix: Tensor, known: Reference) -> bool:
         """Whether a new r_0 was proved for the directions now near the limit, and the matrix projected."""
+        if self._crowded(known):
+            return False
         probes = spectral.sketch(len(known.basis), norms.PROBES, matrix)
         block = torch.cat([known.basis, known.moved, probes], dim=1)
         if self._too_wide(block):
@@ -176,6 +177,10 @@ class BySubspace(Projector):
         """How many values are near the limit; when that is a crowd, as of an orthogonal matrix, those nearer to it."""
         few, middle = int((values > self.near).sum()), (self.near + self.limit) / 2
         return few if few <= max(4, self.crowd[0] * columns) else max(4, int((values > middle).sum()))
+
+    def _crowded(self, known: Reference) -> bool:
+        columns, few = known.basis.shape
+        return few > self.crowd[1] * columns
 
     def _too_wide(self, block: Tensor) -> bool:
         return block.shape[1] > ritz.WIDEST * block.shape[0]
