@@ -11,12 +11,11 @@ from torch import Tensor
 
 import timing
 from elman import config
-from elman.builders.cell import build_cell
-from elman.builders.core import build_core
-from elman.cells.cell import unroll
-from elman.cores.core import RecurrentCore
-from elman.cores.reservoir import Reservoir
-from elman.cores.stack import Layer
+from elman.network.build.core import build_cell, build_core
+from elman.network.cells.cell import unroll
+from elman.network.cores.core import RecurrentCore
+from elman.network.cores.reservoir import Reservoir
+from elman.network.cores.stack import Layer
 
 STEPS, ROWS, SIZE = 35, 20, 200
 

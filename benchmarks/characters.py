@@ -15,13 +15,13 @@ from torch.nn.functional import cross_entropy
 
 import timing
 import whole
-from elman.build import build_model
-from elman.cells.cell import Weights
-from elman.config import load_recipe
+from elman.config.shipped import find
+from elman.config.toml import load_recipe
 from elman.data.windows import Batch
-from elman.kernels import lstm
-from elman.kernels.allocator import use_large_pages
-from elman.recipe_book import find
+from elman.network.build.model import build_model
+from elman.network.cells import fast_lstm
+from elman.network.cells.cell import Weights
+from elman.network.kernels.device import use_large_pages
 
 CHARACTERS, EMBEDDING, HIDDEN, BATCH, LENGTH = 100, 128, 1024, 100, 200
 WEIGHTS = 4 * HIDDEN * (EMBEDDING + HIDDEN)
@@ -67,7 +67,7 @@ def sequences(options: argparse.Namespace) -> None:
     leaves = [tensor for tensor in weights if tensor is not None]
     xs, zero = torch.randn(LENGTH, BATCH, EMBEDDING), torch.zeros(BATCH, HIDDEN)
     gradient = torch.randn(LENGTH, BATCH, HIDDEN)
-    functions = {"library": lstm._library, "hoisted": lstm.hoisted}
+    functions = {"library": fast_lstm._library, "hoisted": fast_lstm.hoisted}
     candidates: timing.Candidates = {
         name: lambda f=f: torch.autograd.grad(f(weights, xs, zero, zero)[0], leaves, gradient)
         for name, f in functions.items()

@@ -15,9 +15,9 @@ import torch
 
 import timing
 from elman import config
-from elman.builders.choice import build_choice
-from elman.encoders.lookup import Lookup
-from elman.output.choice import Choice, zipf
+from elman.network.build.choice import build_choice
+from elman.network.encoders.lookup import Lookup
+from elman.network.output.choice import Choice, zipf
 from mixture import high_water
 
 POSITIONS, WIDTH = 700, 256

@@ -14,9 +14,9 @@ from statistics import mean, median
 import torch
 
 from elman import config
-from elman.kernels.allocator import use_large_pages
 from elman.learning.constraint import spectral_projector
-from elman.learning.projections.exact import BySVD
+from elman.learning.projections.projector import BySVD
+from elman.network.kernels.device import use_large_pages
 from elman.reproduce.computations.projection_cost import Comparison, Training, at_the_limit
 
 DELTAS = (0.2, 0.5, 0.8, 1.1, 1.4)

@@ -22,13 +22,15 @@ import torch
 from matplotlib.figure import Figure
 
 from elman import config
-from elman.build import build_model, build_objective
-from elman.data.corpus import TextOptions, open_corpus
+from elman.config.text import TextOptions
+from elman.data.text.corpus import open_corpus
 from elman.data.windows import Batch, EvaluationWindows
 from elman.evaluation.perplexity import evaluate
-from elman.kernels.allocator import use_large_pages
 from elman.learning.bptt import bptt
 from elman.learning.optimisers import build_optimiser
+from elman.network.build.model import build_model
+from elman.network.kernels.device import use_large_pages
+from elman.objective.build import build_objective
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,8 +18,8 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 import timing
-from elman.kernels import mixture
-from elman.output.activation import LOG_G
+from elman.network.output import fast_mixture
+from elman.network.output.activation import LOG_G
 
 SHAPES = {"mixture": (840, 15, 10_000, 280), "flat": (1400, 1, 10_000, 400), "wide": (350, 1, 33_278, 400)}
 
@@ -39,7 +39,7 @@ def plain(
     return (position_weight * nll).sum(), nll
 
 
-FORMS: dict[str, Callable[..., tuple[Tensor, Tensor]]] = {"plain": plain, "kernel": mixture.mixture_nll}
+FORMS: dict[str, Callable[..., tuple[Tensor, Tensor]]] = {"plain": plain, "kernel": fast_mixture.mixture_nll}
 
 
 def steps(shape: tuple[int, int, int, int], form: str, activation: str) -> dict[str, Callable[[], None]]:
@@ -110,18 +110,18 @@ def high_water() -> float:
 
 
 def chunks(peak: float, options: argparse.Namespace) -> None:
-    usual = mixture.CHUNK_BYTES["cpu"]
+    usual = fast_mixture.CHUNK_BYTES["cpu"]
     for part, shape in SHAPES.items():
         n, k, v, d = shape
         run = steps((n // 4, k, v, d), "kernel", "softmax")["train"]
 
         def sized(megabytes: int, run: Callable[[], None] = run) -> None:
-            mixture.CHUNK_BYTES["cpu"] = megabytes << 20
+            fast_mixture.CHUNK_BYTES["cpu"] = megabytes << 20
             run()
 
         candidates: timing.Candidates = {f"{m} MB": lambda m=m, f=sized: f(m) for m in (4, 8, 12, 16, 24, 30, 48)}
         timing.report({"part": "chunks", "of": part, "peak": peak}, 6e-9 * (n // 4) * k * v * d, candidates, options)
-        mixture.CHUNK_BYTES["cpu"] = usual
+        fast_mixture.CHUNK_BYTES["cpu"] = usual
 
 
 def main() -> None:

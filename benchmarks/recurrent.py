@@ -2,7 +2,7 @@
 
 The parts: `products`, the narrow product of one step in every layout, ten in a row; `lstm` and `gru`, whole
 windows, with and without gradients; `stream`, one token at a time through three layers of 1150.
-The table in `elman.kernels.dispatch` comes from `--threads 1 --cpu-time lstm`.
+The table in `elman.network.cells.dispatch` comes from `--threads 1 --cpu-time lstm`.
 """
 
 import argparse
@@ -13,10 +13,11 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 import timing
-from elman.cells import gru as gru_cell
-from elman.cells import lstm as lstm_cell
-from elman.cells.cell import Sequence, Weights, unroll
-from elman.kernels import gru, lstm, product
+from elman.network.cells import fast_gru, fast_lstm
+from elman.network.cells import gru as gru_cell
+from elman.network.cells import lstm as lstm_cell
+from elman.network.cells.cell import Sequence, Weights, unroll
+from elman.network.kernels import matmul
 
 PRODUCTS = [(20, 1150), (20, 650), (20, 256), (12, 960), (1, 1150), (40, 400), (80, 1150)]
 WINDOWS = [
@@ -34,23 +35,23 @@ def products(options: argparse.Namespace) -> None:
     for rows, size in PRODUCTS:
         h, w, d = torch.randn(rows, size), torch.randn(4 * size, size), torch.randn(rows, 4 * size)
         w_t, h_t, d_t = w.t().contiguous(), h.t().contiguous(), d.t().contiguous()
-        packed, packed_t = product.pack(w, rows, 100), product.pack(w_t, rows, 100)
+        packed, packed_t = matmul.pack(w, rows, 100), matmul.pack(w_t, rows, 100)
         forward: timing.Candidates = {
             "h @ W.t()": lambda h=h, w=w: h @ w.t(),
             "h @ Wt": lambda h=h, w_t=w_t: h @ w_t,
             "W @ h.t()": lambda h=h, w=w: w @ h.t(),
             "W @ ht": lambda h_t=h_t, w=w: w @ h_t,
-            "packed": lambda h=h, p=packed: product.multiply(h, p),
+            "packed": lambda h=h, p=packed: matmul.multiply(h, p),
         }
         backward: timing.Candidates = {
             "d @ W": lambda d=d, w=w: d @ w,
             "Wt @ d.t()": lambda d=d, w_t=w_t: w_t @ d.t(),
             "Wt @ dt": lambda d_t=d_t, w_t=w_t: w_t @ d_t,
-            "packed": lambda d=d, p=packed_t: product.multiply(d, p),
+            "packed": lambda d=d, p=packed_t: matmul.multiply(d, p),
         }
         layout: timing.Candidates = {
-            "pack W": lambda w=w: product.pack(w, 1, 100),
-            "pack W.t()": lambda w=w: product.pack(w.t(), 1, 100),
+            "pack W": lambda w=w: matmul.pack(w, 1, 100),
+            "pack W.t()": lambda w=w: matmul.pack(w.t(), 1, 100),
         }
         for direction, candidates in (("forward", forward), ("backward", backward), ("layout", layout)):
             facts: dict[str, object] = {"part": "products", "direction": direction, "B": rows, "H": size}
@@ -91,7 +92,7 @@ def _library_gru(weights: Weights, xs: Tensor, state: tuple[Tensor, ...]) -> tup
 
 
 def _hoisted_lstm(weights: Weights, xs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
-    return lstm.hoisted(weights, xs, *state)[0], state
+    return fast_lstm.hoisted(weights, xs, *state)[0], state
 
 
 def _loop(step: Callable[..., tuple[Tensor, ...]]) -> Sequence:
@@ -106,9 +107,9 @@ LSTMS: dict[str, Sequence] = {
 }
 GRUS: dict[str, Sequence] = {
     "library": _library_gru,
-    "reset after": gru.gru_reset_after,
+    "reset after": fast_gru.gru_reset_after,
     "reset after, loop": _loop(gru_cell.step_reset_after),
-    "reset before": gru.gru_reset_before,
+    "reset before": fast_gru.gru_reset_before,
     "reset before, loop": _loop(gru_cell.step_reset_before),
 }
 
@@ -155,7 +156,9 @@ def stream(options: argparse.Namespace) -> None:
             linear(zero, weights.input)
             linear(zero, weights.hidden)
 
-    functions = {name: LSTMS[name] for name in ("library", "library without oneDNN", "loop")} | {"kernel": lstm.lstm}
+    functions = {name: LSTMS[name] for name in ("library", "library without oneDNN", "loop")} | {
+        "kernel": fast_lstm.lstm
+    }
     candidates: timing.Candidates = {name: lambda f=f: through(f) for name, f in functions.items()}
     candidates |= {"the products by torch.nn.functional.linear": multiply, "sum of the weights": read}
     timing.report({"part": "stream", "layers": 3, "H": size}, 2e-9 * 3 * 8 * size**2, candidates, options)

@@ -12,10 +12,9 @@ from itertools import pairwise
 import torch
 
 from elman import config
-from elman.build import build_model
-from elman.data.condition import Source
-from elman.data.windows import Batch
-from elman.seq2seq import SequenceToSequence
+from elman.data.windows import Batch, Source
+from elman.network.build.model import build_model
+from elman.network.seq2seq import SequenceToSequence
 
 PAIRS, SOURCE, TARGET, WORDS, ROUNDS = 64, 30, 10, 10_000, 4
 FORMS = {

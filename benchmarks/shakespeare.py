@@ -15,11 +15,11 @@ from typing import Any
 import torch
 
 from elman.cli import parser
-from elman.config import load_recipe
-from elman.experiment import Experiment
-from elman.kernels.allocator import use_large_pages
-from elman.learning.watching import Outcome
-from elman.units import perplexity
+from elman.config.toml import load_recipe
+from elman.learning.log import Outcome
+from elman.network.kernels.device import use_large_pages
+from elman.objective.perplexity import perplexity
+from elman.tasks.experiment import Experiment
 
 PAGE = Path(__file__).parents[1] / "docs" / "cells.md"
 RECIPE = Path(__file__).parents[1] / "recipes" / "shakespeare" / "cells.toml"

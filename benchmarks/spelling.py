@@ -14,13 +14,13 @@ import torch
 
 import timing
 import whole
-from elman.build import build_model
-from elman.config import load_recipe
+from elman.config.shipped import find
+from elman.config.toml import load_recipe
 from elman.data.windows import Batch
-from elman.encoders.characters import Characters
-from elman.kernels.allocator import use_large_pages
-from elman.model import LanguageModel
-from elman.recipe_book import find
+from elman.network.build.model import build_model
+from elman.network.encoders.characters import Characters
+from elman.network.kernels.device import use_large_pages
+from elman.network.model import LanguageModel
 
 WORDS, BATCH, LENGTH = 10_000, 32, 35
 

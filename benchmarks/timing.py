@@ -8,7 +8,7 @@ from statistics import median
 
 import torch
 
-from elman.kernels import product
+from elman.network.kernels import matmul
 
 Candidates = dict[str, Callable[[], object]]
 
@@ -71,8 +71,8 @@ def peak(options: argparse.Namespace, quiet: bool = False) -> float:
     size = 2048
     a, b = torch.randn(size, size), torch.randn(size, size)
     candidates: Candidates = {"torch.mm": lambda: a @ b}
-    packed = product.pack(b, size, product.PACKING_USES)
-    candidates["kernels.product"] = lambda: product.multiply(a, packed)
+    packed = matmul.pack(b, size, matmul.PACKING_USES)
+    candidates["kernels.product"] = lambda: matmul.multiply(a, packed)
     if quiet:
         return max(2 * size**3 / 1e9 / seconds[0] for seconds in in_turns(candidates, options).values())
     facts: dict[str, object] = {"part": "peak", "threads": options.threads, "cpu_time": options.cpu_time}

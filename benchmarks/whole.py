@@ -12,16 +12,19 @@ from pathlib import Path
 import torch
 
 import timing
-from elman.build import build_model, build_objective
-from elman.config import Recipe, Training, load_recipe
-from elman.cores.stack import Stack
+from elman.config import Training
+from elman.config.recipe import Recipe
+from elman.config.toml import load_recipe
 from elman.data.windows import Batch
-from elman.kernels.allocator import use_large_pages
 from elman.learning.bptt import bptt
 from elman.learning.optimisers import build_optimiser, clip_gradients
-from elman.model import LanguageModel
-from elman.output.contexts import Mixture
-from elman.output.flat import Flat
+from elman.network.build.model import build_model
+from elman.network.cores.stack import Stack
+from elman.network.kernels.device import use_large_pages
+from elman.network.model import LanguageModel
+from elman.network.output.contexts import Mixture
+from elman.network.output.flat import Flat
+from elman.objective.build import build_objective
 
 
 def arguments(description: str) -> argparse.Namespace:

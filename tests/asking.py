@@ -9,8 +9,8 @@ import pytest
 
 import toy
 from elman.cli import main
-from elman.data.options import TextOptions
-from elman.experiment import Experiment
+from elman.config.text import TextOptions
+from elman.tasks.experiment import Experiment
 
 TEXTS = {
     "words": TextOptions(tokenisation="raw", min_count=2),

@@ -3,20 +3,18 @@
 import torch
 
 from elman import config
-from elman.build import build_model
-from elman.cells.cell import Weights
-from elman.cells.coupled import CAPPED_LSTM, COUPLED_LSTM
-from elman.cells.elman import elman
-from elman.cells.gru import GRU_RESET_AFTER, GRU_RESET_BEFORE
-from elman.cells.highway import highway
-from elman.cells.ladder import FORGET_RUNG, INPUT_RUNG
-from elman.cells.lstm import LSTM, LSTM_1997, PEEPHOLE_LSTM, step
-from elman.cells.mogrifier import mogrifier
-from elman.cores.connected import ConnectedStack, input_sizes
-from elman.cores.jordan import Jordan
-from elman.cores.reservoir import Reservoir
-from elman.cores.stack import Layer, Stack
-from elman.cores.window import FeedForwardWindow
+from elman.network.build.model import build_model
+from elman.network.cells.cell import Weights
+from elman.network.cells.elman import elman
+from elman.network.cells.gru import GRU_RESET_AFTER, GRU_RESET_BEFORE
+from elman.network.cells.highway import highway
+from elman.network.cells.lstm import CAPPED_LSTM, COUPLED_LSTM, LSTM, LSTM_1997, PEEPHOLE_LSTM, step
+from elman.network.cells.mogrifier import mogrifier
+from elman.network.cells.partial_lstm import FORGET_RUNG, INPUT_RUNG
+from elman.network.cores.jordan import Jordan
+from elman.network.cores.reservoir import Reservoir
+from elman.network.cores.stack import ConnectedStack, Layer, Stack, input_sizes
+from elman.network.cores.window import FeedForwardWindow
 
 CELLS = {
     "elman-tanh": elman("tanh"),

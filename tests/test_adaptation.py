@@ -9,13 +9,12 @@ import torch
 
 import elman
 import toy
-from elman.adaptation import Method
 from elman.cli import main
 from elman.evaluation.dynamic import Rule
-from elman.experiment import Experiment
 from elman.learning import checkpoint
-from elman.tuning import Tuning
-from elman.tuning_grid import RATES, beyond
+from elman.tasks.adaptation import Method
+from elman.tasks.experiment import Experiment
+from elman.tasks.tuning import RATES, Tuning, beyond
 
 QUICK = ("--statistics-tokens", "600")
 
@@ -92,7 +91,7 @@ def test_tuning_goes_on_where_it_was(capsys, run, monkeypatch):
     assert row["settings"]["cache"] == min(caches, key=lambda point: point["nll"])["cache"]
 
     done = []
-    monkeypatch.setattr("elman.tuning.method_figures", lambda *_: done.append(1) or {"nll": 99.0})
+    monkeypatch.setattr("elman.tasks.tuning.method_figures", lambda *_: done.append(1) or {"nll": 99.0})
     assert answer(capsys, *command)["settings"] == row["settings"]
     assert not done
     (run / "tuning.json").write_text(json.dumps(points[5:]))
@@ -104,9 +103,9 @@ def test_tuning_goes_on_where_it_was(capsys, run, monkeypatch):
 def counted(monkeypatch):
     """One point of a grid, and how often a point was computed."""
     done = []
-    monkeypatch.setattr("elman.tuning.RATES", {"sgd": ((0.1,), (0.0,))})
-    monkeypatch.setattr("elman.tuning.STRIDES", 0)
-    monkeypatch.setattr("elman.tuning.method_figures", lambda *_: done.append(1) or {"nll": 1.0})
+    monkeypatch.setattr("elman.tasks.tuning.RATES", {"sgd": ((0.1,), (0.0,))})
+    monkeypatch.setattr("elman.tasks.tuning.STRIDES", 0)
+    monkeypatch.setattr("elman.tasks.tuning.method_figures", lambda *_: done.append(1) or {"nll": 1.0})
     return done
 
 
@@ -128,7 +127,7 @@ def test_points_are_kept_by_all_they_depend_on(run, counted):
 
 
 def test_what_was_tuned_before_a_stop_is_kept(capsys, run, counted, monkeypatch):
-    monkeypatch.setattr("elman.tuning.RATES", {"sgd": ((0.1, 0.2, 0.3), (0.0,))})
+    monkeypatch.setattr("elman.tasks.tuning.RATES", {"sgd": ((0.1, 0.2, 0.3), (0.0,))})
 
     def stopped(*_):
         if len(counted) == 2:
@@ -136,18 +135,18 @@ def test_what_was_tuned_before_a_stop_is_kept(capsys, run, counted, monkeypatch)
         counted.append(1)
         return {"nll": 1.0}
 
-    monkeypatch.setattr("elman.tuning.method_figures", stopped)
+    monkeypatch.setattr("elman.tasks.tuning.method_figures", stopped)
     command = ("evaluate", run, "--method", "dynamic", "--rule", "sgd", "--tune", "--tune-tokens", 50, "--json")
     assert main([str(part) for part in command]) == 130
     assert len(json.loads((run / "tuning.json").read_text())) == 2
-    monkeypatch.setattr("elman.tuning.method_figures", lambda *_: counted.append(1) or {"nll": 1.0})
+    monkeypatch.setattr("elman.tasks.tuning.method_figures", lambda *_: counted.append(1) or {"nll": 1.0})
     capsys.readouterr()
     answer(capsys, *command)
     assert len(counted) == 3
 
 
 def test_jobs_find_the_same(capsys, run, tmp_path, monkeypatch):
-    monkeypatch.setattr("elman.tuning.RATES", {"sgd": ((0.1,), (0.0, 1e-3))})
+    monkeypatch.setattr("elman.tasks.tuning.RATES", {"sgd": ((0.1,), (0.0, 1e-3))})
     other = shutil.copytree(run, tmp_path / "other")
     for folder, jobs in ((run, 1), (other, 2)):
         answer(capsys, "evaluate", folder, "--method", "dynamic", "--rule", "sgd", "--tune", "--tune-tokens", 20,

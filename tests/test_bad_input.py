@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 import toy
 from elman import config
 from elman.cli import main
-from elman.experiment import Experiment
+from elman.tasks.experiment import Experiment
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ import pytest
 
 import toy
 from elman import config
-from elman.build import build_model
 from elman.config.errors import _allowed
 from elman.errors import UserError
+from elman.network.build.model import build_model
 
 TOML = """\
 title = "small"

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import toy_pairs as toy
-from elman.data.condition import Source
-from elman.decoding import Beam, beam_search
+from elman.data.windows import Source
+from elman.decoding.beam import Beam, beam_search
 from elman.errors import UserError
 
 SOURCES = toy.sequences(9, 10, 7)

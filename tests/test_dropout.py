@@ -5,14 +5,15 @@ import pytest
 import torch
 
 import small
-from elman import config, dropout
-from elman.build import build_model
-from elman.cells.elman import elman
-from elman.cells.lstm import LSTM
-from elman.cores.stack import Layer
-from elman.cores.window import FeedForwardWindow
-from elman.encoders.lookup import Lookup
-from elman.output.contexts import Mixture
+from elman import config
+from elman.network import dropout
+from elman.network.build.model import build_model
+from elman.network.cells.elman import elman
+from elman.network.cells.lstm import LSTM
+from elman.network.cores.stack import Layer
+from elman.network.cores.window import FeedForwardWindow
+from elman.network.encoders.lookup import Lookup
+from elman.network.output.contexts import Mixture
 
 
 def constant_over(x, axis):

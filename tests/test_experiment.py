@@ -12,11 +12,11 @@ import toy
 from elman import config, files
 from elman.cli import main
 from elman.errors import UserError
-from elman.experiment import Experiment
+from elman.files import FolderLock
 from elman.learning import checkpoint
-from elman.learning.watching import Outcome
-from elman.lock import FolderLock
-from elman.run import load
+from elman.learning.log import Outcome
+from elman.tasks.experiment import Experiment
+from elman.tasks.text.run import load
 from stopping import StopAt
 
 NT_ASGD = {
@@ -96,7 +96,7 @@ def test_interrupted_run_is_the_same_run_bit_for_bit(learner, corpus, tmp_path):
 def test_losses_may_be_read_now_and_then(corpus, tmp_path, monkeypatch):
     """As on a GPU, which is not asked at every step: the same run, records and all, interrupted or not."""
     often = trained(toy.recipe(), tmp_path / "often", corpus)
-    monkeypatch.setattr("elman.learning.tally.STEPS_BETWEEN_READINGS", {"cpu": 7})
+    monkeypatch.setattr("elman.learning.log.STEPS_BETWEEN_READINGS", {"cpu": 7})
     seldom = trained(toy.recipe(), tmp_path / "seldom", corpus, stops=[15])
     assert same_tensors(often / "checkpoint.safetensors", seldom / "checkpoint.safetensors")
     assert metrics(often) == metrics(seldom)

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 import small
+from elman.decoding.sampling import Sampling, draw, generate, read
 from elman.errors import UserError
-from elman.generation import Sampling, draw, generate, read
-from elman.state import leaves
+from elman.network.state import leaves
 
 P = torch.tensor([0.05, 0.4, 0.15, 0.3, 0.1])
 

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from elman import config
-from elman.build import build_model
-from elman.cells.gru import GRU_RESET_AFTER
-from elman.cells.lstm import LSTM, LSTM_1997, PEEPHOLE_LSTM
-from elman.initialisation import fill, has_forget_gate
+from elman.network.build.model import build_model
+from elman.network.cells.gru import GRU_RESET_AFTER
+from elman.network.cells.lstm import LSTM, LSTM_1997, PEEPHOLE_LSTM
+from elman.network.initialisation import fill, has_forget_gate
 
 WORDS, SIZE = 50, 30
 

@@ -1,4 +1,4 @@
-"""Imports point one way: from what runs to what it is made of."""
+"""Imports point one way, from what runs to what it is made of; docs/design.md prints the table of the layers."""
 
 import ast
 from pathlib import Path
@@ -8,31 +8,30 @@ import pytest
 import elman
 
 ROOT = Path(elman.__file__).parent
+DESIGN = ROOT.parents[1] / "docs" / "design.md"
 
 LAYERS = (
-    ("errors", "files", "lock", "device", "units"),
-    ("data",),
-    ("config", "recipe_book", "state", "dropout", "cells.cell", "output.activation"),
-    ("kernels",),
-    ("cells", "encoders"),
-    ("cores",),
-    ("output", "stability"),
-    ("model", "seq2seq"),
-    ("objective", "initialisation"),
-    ("build", "builders"),
-    ("learning",),
-    ("evaluation", "generation", "decoding", "search_constraint", "tree_constraint"),
-    ("run_folder",),
-    ("run", "music", "pair_run"),
-    ("tasks", "material", "adaptation", "questions"),
-    ("tuning_grid",),
-    ("estimate", "ensemble", "experiment", "tuning", "laboratory"),
-    ("report",),
-    ("grammatical",),
-    ("reproduce",),
-    ("cli", "__main__"),
+    (("errors", "files"), "user errors; files that are whole or not there"),
+    (("config",), "what a recipe may say: typed records, TOML, errors that name the key"),
+    (("drawing",), "figures and pages, which know no run"),
+    (("data",), "text, music, pairs, grammars and classic tasks; known corpora; windows"),
+    (("network.kernels", "network.state", "network.dropout"), "products, devices, recurrent state as a value"),
+    (("network.encoders", "network.cells"), "symbols to vectors; one cell per file, plain beside fast"),
+    (("network.cores",), "stacks, windows, attention, reservoirs"),
+    (("network.output", "network.stability"), "log-probabilities of symbols; certificates of the dynamics"),
+    (("network.model", "network.seq2seq"), "a language model; a language model whose state a source prepares"),
+    (("network.initialisation",), "how weights begin"),
+    (("network.build",), "from a recipe to a network"),
+    (("objective", "decoding"), "the loss and its penalties; sampling and beam search"),
+    (("learning",), "learning rules, updates, constraints, checkpoints, the trainer"),
+    (("evaluation",), "perplexity, adaptation, n-grams, minimal pairs, statistics"),
+    (("tasks",), "one task per kind of data: open, train, evaluate, sample, adapt, report"),
+    (("report",), "the page about runs"),
+    (("analysis", "laboratory"), "ranks, mixtures, dynamics, grammar; cells and rules side by side"),
+    (("reproduce",), "published claims as experiments"),
+    (("cli", "__main__"), "the command line"),
 )
-"""Lowest first. A module may import from its own layer and from those below; the longest name counts."""
+"""Rooms and what they hold, lowest first. A module imports from its own layer and those below; the longest name counts."""
 
 
 def layer_of(module):
@@ -40,10 +39,16 @@ def layer_of(module):
     parts = module.split(".")
     for end in range(len(parts), 0, -1):
         name = ".".join(parts[:end])
-        for height, layer in enumerate(LAYERS):
-            if name in layer:
+        for height, (rooms, _) in enumerate(LAYERS):
+            if name in rooms:
                 return height
     raise AssertionError(f"{module} has no place in LAYERS")
+
+
+def table():
+    """The table of docs/design.md."""
+    rows = [f"| {', '.join(f'`{room}`' for room in rooms)} | {what} |" for rooms, what in LAYERS]
+    return "\n".join(["| rooms, lowest first | what they hold |", "|---|---|", *rows])
 
 
 def module_name(path):
@@ -69,23 +74,55 @@ def imports(path):
             yield from (name.removeprefix("elman.") for name in names if name.startswith("elman."))
 
 
-FILES = {module_name(path): path for path in sorted(ROOT.rglob("*.py")) if module_name(path)}
+FILES = {module_name(path): path for path in sorted(ROOT.rglob("*.py"))}
+BARE = {"", "network"}
+"""Packages that only hold others."""
 
 
-@pytest.mark.parametrize("module", FILES)
+@pytest.mark.parametrize("module", sorted(FILES.keys() - BARE))
 def test_imports_point_downwards(module):
     height = layer_of(module)
     upwards = [name for name in imports(FILES[module]) if name and layer_of(name) > height]
     assert not upwards, f"{module} imports {', '.join(upwards)}"
 
 
-def test_the_lowest_layers_do_without_torch():
-    """Configuration and data catalogues are read by commands that should answer at once."""
-    for module in ("errors", "files", "config", "recipe_book"):
-        names = {
-            (node.module if isinstance(node, ast.ImportFrom) else alias.name) or ""
-            for node in ast.walk(ast.parse(FILES[module].read_text()))
-            if isinstance(node, ast.Import | ast.ImportFrom)
-            for alias in node.names
-        }
-        assert not {name for name in names if name.split(".")[0] == "torch"}
+def test_rooms_import_in_no_circle():
+    """Between the rooms of one layer imports run one way too."""
+    rooms = {room for names, _ in LAYERS for room in names}
+    room_of = {
+        module: max((room for room in rooms if f"{module}.".startswith(f"{room}.")), key=len, default=None)
+        for module in FILES
+    }
+    arrows = {
+        (room_of[module], room_of[name])
+        for module, path in FILES.items()
+        for name in imports(path)
+        if name and room_of.get(name) and room_of[module] and room_of[module] != room_of[name]
+    }
+    assert not [pair for pair in arrows if pair[::-1] in arrows]
+
+
+def test_the_top_of_the_package_stays_small():
+    rooms = [path for path in ROOT.iterdir() if path.is_dir() and (path / "__init__.py").exists()]
+    assert len(rooms) + len(list(ROOT.glob("*.py"))) <= 20
+    assert len(list(ROOT.glob("*.py"))) <= 8
+
+
+def test_no_file_is_too_long():
+    assert not [module for module, path in FILES.items() if len(path.read_text().splitlines()) > 350]
+
+
+def test_docs_print_these_layers():
+    assert table() in DESIGN.read_text(), f"docs/design.md should hold:\n{table()}"
+
+
+@pytest.mark.parametrize("module", [name for name in FILES if name.split(".")[0] in ("errors", "files", "config")])
+def test_the_lowest_layers_do_without_torch(module):
+    """Recipes are read by commands that should answer at once."""
+    names = {
+        (node.module if isinstance(node, ast.ImportFrom) else alias.name) or ""
+        for node in ast.walk(ast.parse(FILES[module].read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    assert not {name for name in names if name.split(".")[0] == "torch"}

@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from elman.errors import UserError
-from elman.lock import FolderLock, is_taken
+from elman.files import FolderLock, is_taken
 
-HOLD = "import sys; from pathlib import Path; from elman.lock import FolderLock\n"
+HOLD = "import sys; from pathlib import Path; from elman.files import FolderLock\n"
 HOLD += "with FolderLock(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
 
 

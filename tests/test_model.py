@@ -5,7 +5,7 @@ import torch
 
 import small
 from elman import config
-from elman.state import leaves
+from elman.network.state import leaves
 
 CELLS = {
     "elman": config.Elman(),

@@ -10,13 +10,15 @@ import torch
 import toy
 from elman import config
 from elman.cli import main
-from elman.data.midi import read_midi, write_midi
-from elman.data.pitches import MusicOptions, Pitches
-from elman.experiment import Experiment
+from elman.config.music import MusicOptions
+from elman.data.music.midi import read_midi, write_midi
+from elman.data.music.pitches import Pitches
 from elman.learning import checkpoint
-from elman.learning.watching import Outcome
-from elman.music import MusicRun, open_run
-from elman.run import load
+from elman.learning.log import Outcome
+from elman.tasks.experiment import Experiment
+from elman.tasks.music.run import MusicRun
+from elman.tasks.open import open_run
+from elman.tasks.text.run import load
 from scores import note, save
 from test_bad_input import complaint
 from test_experiment import StopAt, metrics

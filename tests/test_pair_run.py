@@ -10,15 +10,15 @@ import torch
 
 from elman import config
 from elman.cli import main
-from elman.data.condition import Source
-from elman.decoding import Beam
+from elman.data.windows import Source
+from elman.decoding.beam import Beam
 from elman.errors import UserError
-from elman.experiment import Experiment
-from elman.learning.watching import Outcome
-from elman.music import open_run
-from elman.pair_run import PairRun
+from elman.learning.log import Outcome
 from elman.report.page import write_report
-from elman.run import load
+from elman.tasks.experiment import Experiment
+from elman.tasks.open import open_run
+from elman.tasks.pairs.run import PairRun
+from elman.tasks.text.run import load
 from stopping import StopAt
 
 RECIPE = """

@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from elman import config
-from elman.build import build_model, build_objective
-from elman.data.corpus import TextOptions
-from elman.recipe_book import find, resolve, shipped
+from elman.config.shipped import find, resolve, shipped
+from elman.config.text import TextOptions
+from elman.network.build.model import build_model
+from elman.objective.build import build_objective
 
 RECIPES = {path.relative_to("recipes").with_suffix("").as_posix(): recipe for path, recipe in shipped()}
 LAB = {

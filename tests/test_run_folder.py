@@ -2,11 +2,12 @@
 
 import pytest
 
+from elman.config.shipped import find
 from elman.errors import UserError
-from elman.music import MusicRun, open_run
-from elman.pair_run import PairRun
-from elman.recipe_book import find
-from elman.run import Run
+from elman.tasks.music.run import MusicRun
+from elman.tasks.open import open_run
+from elman.tasks.pairs.run import PairRun
+from elman.tasks.text.run import Run
 
 RECIPES = {Run: "shakespeare/demo.toml", MusicRun: "music/nottingham-gru.toml", PairRun: "headlines/encdec.toml"}
 NAMES = {Run: "text", MusicRun: "music", PairRun: "pairs of a source and a target"}

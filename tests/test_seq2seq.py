@@ -7,10 +7,10 @@ import torch
 
 import toy_pairs as toy
 from elman import config
-from elman.build import build_model
-from elman.cores.source import HOLDING_GATES
-from elman.data.condition import Source
+from elman.data.windows import Source
 from elman.errors import UserError
+from elman.network.build.model import build_model
+from elman.network.cores.source import HOLDING_GATES
 
 SOURCES = [[1, 2, 3], [4, 5, 6, 7, 8, 9, 1, 2], [9], [3, 3, 3, 3]]
 TARGETS = [[1, 2], [3], [4, 5, 6, 7, 1], []]

@@ -10,9 +10,9 @@ import torch
 import toy
 from elman import config
 from elman.cli import main
-from elman.experiment import Experiment
 from elman.learning import checkpoint
-from elman.run import load
+from elman.tasks.experiment import Experiment
+from elman.tasks.text.run import load
 
 TEXT = "w1 w12 unseen w3\nw3 Mew w1\n"
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from elman.state import concatenate, detach, leaves, map_state, rebuild, restart, select
+from elman.network.state import concatenate, detach, leaves, map_state, rebuild, restart, select
 
 
 def example(rows=3, offset=0.0):

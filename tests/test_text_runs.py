@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import toy
 from elman import config
 from elman.cli import main
-from elman.data.bytewise import to_bytes
-from elman.experiment import Experiment
-from elman.run import load
+from elman.data.text.bytewise import to_bytes
+from elman.tasks.experiment import Experiment
+from elman.tasks.text.run import load
 
 TEXT = "吾輩《わがはい》は猫である。\nthe cat sat , the dog ran\r\n" * 60
 

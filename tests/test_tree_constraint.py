@@ -7,14 +7,13 @@ import pytest
 import torch
 
 import toy_pairs as toy
-from elman.data.condition import Source
-from elman.data.linear_trees import to_tree
-from elman.data.pair_options import PairOptions
-from elman.data.pair_symbols import PairSymbols
-from elman.data.pair_tokenisers import learn_tokenisers
-from elman.data.vocabulary import Vocabulary
-from elman.decoding import Beam, beam_search
-from elman.tree_constraint import OPENED, TreeConstraint, constraint_of
+from elman.config.pairs import PairOptions
+from elman.data.pairs.symbols import PairSymbols, learn_tokenisers
+from elman.data.pairs.trees import to_tree
+from elman.data.text.vocabulary import Vocabulary
+from elman.data.windows import Source
+from elman.decoding.beam import Beam, beam_search
+from elman.decoding.constraint import OPENED, TreeConstraint, constraint_of
 
 SOURCES = toy.sequences(12, 10, 6)
 LONGEST = 5

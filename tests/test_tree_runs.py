@@ -7,14 +7,14 @@ import pytest
 
 from elman import config
 from elman.cli import main
-from elman.data.linear_trees import to_tree
-from elman.data.pair_windows import as_batch
-from elman.decoding import Beam, beam_search
-from elman.evaluation.output import evaluate_output, write_targets
-from elman.experiment import Experiment
-from elman.learning.watching import Outcome
-from elman.pair_run import PairRun
+from elman.data.pairs.trees import to_tree
+from elman.data.pairs.windows import as_batch
+from elman.decoding.beam import Beam, beam_search
+from elman.evaluation.targets import evaluate_output, write_targets
+from elman.learning.log import Outcome
 from elman.report.page import write_report
+from elman.tasks.experiment import Experiment
+from elman.tasks.pairs.run import PairRun
 
 RECIPE = {
     "title": "toy trees",

@@ -4,11 +4,10 @@ import numpy as np
 import torch
 
 from elman import config
-from elman.build import build_model
-from elman.data.condition import Source
-from elman.data.vocabulary import Vocabulary
-from elman.data.windows import Batch
-from elman.tree_constraint import TreeConstraint
+from elman.data.text.vocabulary import Vocabulary
+from elman.data.windows import Batch, Source
+from elman.decoding.constraint import TreeConstraint
+from elman.network.build.model import build_model
 
 EOS = 0
 """Ends a target, and precedes it."""

@@ -9,11 +9,11 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "load": "elman.run",
-    "Run": "elman.run",
-    "Experiment": "elman.experiment",
-    "LanguageModel": "elman.model",
-    "Vocabulary": "elman.data.vocabulary",
+    "load": "elman.tasks.text.run",
+    "Run": "elman.tasks.text.run",
+    "Experiment": "elman.tasks.experiment",
+    "LanguageModel": "elman.network.model",
+    "Vocabulary": "elman.data.text.vocabulary",
     "UserError": "elman.errors",
 }
 

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 import small
-from elman.cells.cell import Weights, unroll
-from elman.cells.gru import step_reset_after, step_reset_before
-from elman.cells.lstm import step, step_peephole, step_without_forget_gate
-from elman.cells.mogrifier import mogrifier as mogrifier_cell
+from elman.network.cells.cell import Weights, unroll
+from elman.network.cells.gru import step_reset_after, step_reset_before
+from elman.network.cells.lstm import step, step_peephole, step_without_forget_gate
+from elman.network.cells.mogrifier import mogrifier as mogrifier_cell
 from reference import cells as reference
 
 

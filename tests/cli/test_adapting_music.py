@@ -9,7 +9,7 @@ import pytest
 import toy
 from elman import config
 from elman.cli import main
-from elman.experiment import Experiment
+from elman.tasks.experiment import Experiment
 
 COUNTS = {"train": 6, "valid": 3, "test": 3}
 
@@ -46,7 +46,7 @@ def answer(capsys, *arguments):
 
 
 def test_it_adapts_is_tuned_and_reported(capsys, run, monkeypatch):
-    monkeypatch.setattr("elman.tuning.RATES", {"rms": ((1e-4, 1e-3), (1e-3, 1e-2))})
+    monkeypatch.setattr("elman.tasks.tuning.RATES", {"rms": ((1e-4, 1e-3), (1e-3, 1e-2))})
     static = answer(capsys, "evaluate", run, "--json")
     still = answer(capsys, "evaluate", run, "--method", "dynamic", "--rule", "sgd", "--lr", 0, "--json")
     assert still["nll"] == pytest.approx(static["nll"], rel=1e-6)

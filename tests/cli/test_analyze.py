@@ -8,11 +8,11 @@ import pytest
 
 import toy
 from elman import config
+from elman.analysis.rank import spectrum
 from elman.cli import main
-from elman.evaluation.rank import spectrum
-from elman.experiment import Experiment
-from elman.output.activation import LOG_G
-from elman.run import load
+from elman.network.output.activation import LOG_G
+from elman.tasks.experiment import Experiment
+from elman.tasks.text.run import load
 
 MIXTURE = {"kind": "mixture", "heads": {1: 1, 2: 2}, "size": 8}
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from elman.cli import main
-from elman.run import load
+from elman.tasks.text.run import load
 
 RECIPE = """
 title = "toy"

@@ -5,10 +5,9 @@ import pytest
 import torch
 from torch.nn import init
 
-from elman.cells.gru import GRU_RESET_BEFORE
-from elman.cores.attention import Additive, Dot, General, attend
-from elman.cores.attentive import AttentiveCore, fed_size
-from elman.cores.stack import Layer, Stack
+from elman.network.cells.gru import GRU_RESET_BEFORE
+from elman.network.cores.attentive import Additive, AttentiveCore, Dot, General, attend, fed_size
+from elman.network.cores.stack import Layer, Stack
 from reference import attention as paper
 from reference.cells import Gate, gru_reset_before
 

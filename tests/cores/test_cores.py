@@ -8,11 +8,11 @@ import torch
 
 import small
 from elman import config
-from elman.build import build_model
-from elman.builders.core import build_bidirectional, build_core
-from elman.cells.cell import unroll
-from elman.cores.reservoir import Reservoir
 from elman.errors import UserError
+from elman.network.build.core import build_bidirectional, build_core
+from elman.network.build.model import build_model
+from elman.network.cells.cell import unroll
+from elman.network.cores.reservoir import Reservoir
 from reference import cells as reference
 
 STEPS = 7

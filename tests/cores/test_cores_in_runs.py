@@ -10,9 +10,9 @@ import toy
 from elman import config
 from elman.cli import main
 from elman.evaluation.dynamic import DynamicModel, Rule
-from elman.experiment import Experiment
 from elman.learning import checkpoint
-from elman.run import load
+from elman.tasks.experiment import Experiment
+from elman.tasks.text.run import load
 from stopping import StopAt
 
 CORES = {

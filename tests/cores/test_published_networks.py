@@ -6,8 +6,8 @@ import torch
 
 import small
 from elman import config
-from elman.build import build_model
-from elman.builders.core import build_bidirectional
+from elman.network.build.core import build_bidirectional
+from elman.network.build.model import build_model
 from reference import networks as reference
 from reference.cells import Gate
 

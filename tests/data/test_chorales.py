@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from elman.data.chorales import read_musicxml
-from elman.data.pitches import MusicOptions
-from elman.data.rolls import open_music
+from elman.config.music import MusicOptions
+from elman.data.catalog.chorales import read_musicxml
+from elman.data.music.corpus import open_music
 from elman.errors import UserError
 from scores import CONTAINER, note, save
 

@@ -8,12 +8,10 @@ import pytest
 import torch
 from scipy.integrate import solve_ivp
 
-from elman.data.classic.adding import adding
-from elman.data.classic.book import TASKS, classic_task
 from elman.data.classic.grammars import LETTERS, embedded_reber, reber
 from elman.data.classic.mackey_glass import foresee, mackey_glass
-from elman.data.classic.memory import copying, recall, temporal_xor
-from elman.data.classic.plans import PLANS, plan_sequences
+from elman.data.classic.memory import adding, copying, recall, temporal_xor
+from elman.data.classic.registry import PLANS, TASKS, classic_task, plan_sequences
 from elman.errors import UserError
 
 

@@ -8,9 +8,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from elman.data.corpus import TextOptions, open_corpus
-from elman.data.sentences import encode_lines
-from elman.data.vocabulary import EOS, UNK, Vocabulary
+from elman.config.text import TextOptions
+from elman.data.text.corpus import open_corpus
+from elman.data.text.sentences import encode_lines
+from elman.data.text.vocabulary import EOS, UNK, Vocabulary
 from elman.errors import UserError
 from elman.files import sha256_file
 
@@ -222,7 +223,8 @@ def test_a_cut_off_cache_file_is_written_anew(corpus_folder, cache):
 
 _KILLED = """
 import os, signal, sys
-from elman.data.corpus import TextOptions, open_corpus
+from elman.config.text import TextOptions
+from elman.data.text.corpus import open_corpus
 def progress(what, done, total):
     if what == "encoding: valid.txt":
         os.kill(os.getpid(), signal.SIGKILL)
@@ -262,7 +264,7 @@ def test_describe_is_json(corpus_folder):
 
 
 def test_importing_does_not_load_torch():
-    code = "import sys, elman.data.corpus; raise SystemExit('torch' in sys.modules)"
+    code = "import sys, elman.data.text.corpus; raise SystemExit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -291,7 +293,7 @@ def test_encode_lines_streams():
 
 
 def test_default_cache_folder(monkeypatch):
-    from elman.data.cache import cache_folder
+    from elman.data.text.cache import cache_folder
 
     monkeypatch.setenv("ELMAN_CACHE", "/somewhere")
     assert cache_folder() == Path("/somewhere")

@@ -8,12 +8,11 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from elman.config.text import GrammarOptions, Stage
 from elman.data.grammar.agreement import Leaf, annotate
 from elman.data.grammar.exact import Oracle
-from elman.data.grammar.options import GrammarOptions, Stage
 from elman.data.grammar.reading import parse_grammar, read_grammar, shipped
-from elman.data.grammar.sample import Wish, sentences
-from elman.data.grammar.text import grammar_folder, stage_tokens
+from elman.data.grammar.sample import Wish, grammar_folder, sentences, stage_tokens
 from elman.errors import UserError
 
 TINY = """

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from elman.data.corpus import TextOptions, open_corpus
-from elman.data.lexicon import spelled_sentences, spelled_split
+from elman.config.text import TextOptions
+from elman.data.text.corpus import open_corpus
+from elman.data.text.lexicon import spelled_sentences, spelled_split
 from elman.data.windows import EvaluationWindows, stack_sequences
 
 OPTIONS = TextOptions(min_count=2, lowercase=True)

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from elman.data.midi import read_midi, write_midi
-from elman.data.pitches import MusicOptions, Note, Pitches, quantise
+from elman.config.music import MusicOptions
+from elman.data.music.midi import read_midi, write_midi
+from elman.data.music.pitches import Note, Pitches, quantise
 from elman.errors import UserError
 
 OPTIONS = MusicOptions(pitches=88, steps_per_quarter=4)

@@ -1,6 +1,6 @@
 import pytest
 
-from elman.data.nbest import Hypothesis, by_utterance, read_kaldi, read_references, read_tsv
+from elman.data.hypotheses import Hypothesis, by_utterance, read_kaldi, read_references, read_tsv
 from elman.errors import UserError
 
 

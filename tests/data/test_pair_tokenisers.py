@@ -3,14 +3,13 @@
 import msgspec
 import pytest
 
-from elman.data.options import SubwordOptions
-from elman.data.pair_options import PairOptions, identity
-from elman.data.pair_symbols import PairSymbols
-from elman.data.pairs import open_pairs
-from elman.data.vocabulary import EOS, UNK
+from elman.config.pairs import PairOptions, identity
+from elman.config.text import SubwordOptions
+from elman.data.pairs.corpus import open_pairs
+from elman.data.pairs.symbols import PairSymbols
+from elman.data.text.vocabulary import EOS, UNK
 from elman.errors import UserError
-from elman.evaluation.transduction import measures, rules_of
-from elman.evaluation.transduction_baselines import baseline, references
+from elman.evaluation.transduction import baseline, measures, references, rules_of
 
 SOURCES = [f"le chat noir dort sur {number} lits rouges" for number in range(40)]
 TARGETS = [f"The black cat sleeps  on {number} red beds" for number in range(40)]

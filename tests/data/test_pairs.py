@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from elman import config
-from elman.data.pair_files import RawPair, cut
-from elman.data.pair_symbols import PairSymbols
-from elman.data.pairs import PairOptions, open_pairs
+from elman.config.pairs import PairOptions
+from elman.data.pairs.corpus import open_pairs
+from elman.data.pairs.files import RawPair, cut
+from elman.data.pairs.symbols import PairSymbols
 from elman.errors import UserError
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight"]

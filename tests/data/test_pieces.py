@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import small
-from elman.data.pieces import PieceWindows
+from elman.data.music.windows import PieceWindows
 from elman.errors import UserError
 from elman.evaluation.perplexity import evaluate, stream
 

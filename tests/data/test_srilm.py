@@ -5,8 +5,7 @@ import math
 
 import pytest
 
-from elman.data.nbest import Hypothesis
-from elman.data.srilm import read_srilm
+from elman.data.hypotheses import Hypothesis, read_srilm
 from elman.errors import UserError
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from elman import config
-from elman.data.staged import ForgetfulWindows, StagedWindows, stage_of
-from elman.data.training_windows import TrainingWindows
+from elman.data.starting_small import ForgetfulWindows, StagedWindows, stage_of
+from elman.data.windows import TrainingWindows
 from elman.errors import UserError
-from elman.tasks.small import training_windows
+from elman.tasks.text.starting_small import training_windows
 from toy import recipe
 
 TOKENS = np.arange(200, dtype=np.int32)

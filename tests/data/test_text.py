@@ -4,11 +4,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from elman.data.detokenise import detokenise
-from elman.data.options import TextOptions
-from elman.data.raw import split_raw
-from elman.data.text import Line, passages, read_lines, read_passages, read_tokens
-from elman.data.vocabulary import EOS
+from elman.config.text import TextOptions
+from elman.data.text.detokenise import detokenise
+from elman.data.text.lines import Line, passages, read_lines, read_passages, read_tokens
+from elman.data.text.raw import split_raw
+from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
 
 WORDS = TextOptions()

@@ -2,8 +2,9 @@
 
 import pytest
 
-from elman.data.pairs import PairOptions, open_pairs
-from elman.data.trees import Leaf, Node, bare, bracketed, leaves, linear, read_trees
+from elman.config.pairs import PairOptions
+from elman.data.pairs.corpus import open_pairs
+from elman.data.pairs.trees import Leaf, Node, bare, bracketed, leaves, linear, read_trees
 from elman.errors import UserError
 
 JOHN = "(ROOT (S (NP-SBJ (NNP John)) (VP (VBZ has) (NP (DT a) (NN dog))) (. .)))"

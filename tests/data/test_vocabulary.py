@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elman.data.vocabulary import EOS, UNK, Vocabulary
+from elman.data.text.vocabulary import EOS, UNK, Vocabulary
 from elman.errors import UserError
 from elman.files import sha256_file
 

@@ -6,9 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elman.data.training_windows import TrainingWindows
-from elman.data.vocabulary import Vocabulary
-from elman.data.windows import Batch, EvaluationWindows, Span, stack_sequences, start_symbol
+from elman.data.text.vocabulary import Vocabulary
+from elman.data.windows import Batch, EvaluationWindows, Span, TrainingWindows, stack_sequences, start_symbol
 from elman.errors import UserError
 
 FIRST = 1000

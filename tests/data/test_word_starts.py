@@ -1,7 +1,7 @@
 import pytest
 
-from elman.data.options import TextOptions
-from elman.data.word_starts import spelt, word_slices, word_starts
+from elman.config.text import TextOptions
+from elman.data.text.word_starts import spelt, word_slices, word_starts
 
 CHARACTERS = TextOptions(tokenisation="characters")
 

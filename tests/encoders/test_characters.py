@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import small
 from elman import config
-from elman.build import build_model
-from elman.encoders.spelling import Alphabet
 from elman.errors import UserError
-from elman.initialisation import initialise
+from elman.network.build.model import build_model
+from elman.network.encoders.spelling import Alphabet
+from elman.network.initialisation import initialise
 from reference import spelling
 
 WORDS = ("the", "<eos>", "a", "<unk>", "internationalisation", "unk", "eos", "cat", "naïve", "日本", "act", "cats", "o")

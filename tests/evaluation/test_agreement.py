@@ -6,13 +6,12 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from elman.analysis.agreement import Distance, judge, line, principal_components, require_words, table
 from elman.data.grammar.exact import Oracle
 from elman.data.grammar.reading import read_grammar
 from elman.data.grammar.sample import Wish, sentences
-from elman.data.vocabulary import Vocabulary
+from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
-from elman.evaluation.agreement import Distance, judge, line, require_words, table
-from elman.evaluation.trajectory import principal_components
 
 GRAMMAR = read_grammar("elman-1991")
 WORDS = Vocabulary.from_counts(Counter(GRAMMAR.vocabulary))

@@ -5,12 +5,12 @@ import math
 import pytest
 import torch
 
-from elman.build import tiny_model
 from elman.cli import show
-from elman.data.corpus import open_corpus
-from elman.data.options import SubwordOptions, TextOptions
+from elman.config.text import SubwordOptions, TextOptions
+from elman.data.text.corpus import open_corpus
 from elman.data.windows import start_symbol
-from elman.evaluation.figures import split_figures
+from elman.evaluation.perplexity import split_figures
+from elman.network.build.model import tiny_model
 
 LINES = ("the cat sat", "a naïve 猫 ran", "吾輩 は 猫 で ある")
 TOKENISATIONS = ("words", "raw", "characters", "bytes", "subwords")

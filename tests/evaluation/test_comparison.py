@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from elman.evaluation.comparison import compare
+from elman.evaluation.statistics import compare
 
 
 def log_probs(n=5000, seed=0):

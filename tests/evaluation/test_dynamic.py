@@ -5,8 +5,7 @@ import pytest
 import torch
 
 import small
-from elman.data.training_windows import TrainingWindows
-from elman.data.windows import EvaluationWindows
+from elman.data.windows import EvaluationWindows, TrainingWindows
 from elman.errors import UserError
 from elman.evaluation.cache import CacheRule, NeuralCache
 from elman.evaluation.dynamic import DynamicModel, Rule, adaptive_stream, read_static

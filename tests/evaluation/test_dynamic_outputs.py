@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import small
-from elman.data.pieces import PieceWindows
+from elman.data.music.windows import PieceWindows
 from elman.data.windows import EvaluationWindows
 from elman.evaluation.dynamic import DynamicModel, Rule, adaptive_stream, read_static
 from elman.evaluation.gradient_statistics import gradient_statistics, statistics_windows

@@ -10,12 +10,13 @@ import torch
 import small
 import toy
 from elman import config
-from elman.builders.core import build_core
+from elman.analysis import dynamics
+from elman.analysis.dynamics import decay_rate, state_decay
 from elman.cli import main
-from elman.evaluation.dynamics import decay_rate, state_decay
-from elman.experiment import Experiment
 from elman.learning.constraint import ConstrainedCore
-from elman.report import dynamics, folder
+from elman.network.build.core import build_core
+from elman.report import folder
+from elman.tasks.experiment import Experiment
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elman.evaluation.edit_distance import edit_distance
+from elman.tasks.text.rescoring import edit_distance
 
 words = st.lists(st.sampled_from("abc"), max_size=6)
 

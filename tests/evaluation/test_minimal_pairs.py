@@ -8,18 +8,18 @@ import pytest
 import torch
 
 import small
-from elman.data.catalog import locate_pairs
-from elman.data.fitting import fit
-from elman.data.lexicon import Lexicon
+from elman.config.text import TextOptions
+from elman.data.catalog.prepare import locate_pairs
 from elman.data.minimal_pairs import Pair, read_pairs
-from elman.data.options import TextOptions
-from elman.data.tokeniser import Tokeniser
-from elman.data.vocabulary import Vocabulary
+from elman.data.text.lexicon import Lexicon
+from elman.data.text.sentences import fit
+from elman.data.text.tokeniser import Tokeniser
+from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
-from elman.evaluation.pairs import by_field, code, judge_pairs
-from elman.evaluation.prefixes import levels_of, sentence_log_probs
-from elman.evaluation.proportion import Proportion
+from elman.evaluation.minimal_pairs import by_field, code, judge_pairs
+from elman.evaluation.prediction import levels_of, sentence_log_probs
 from elman.evaluation.scoring import score_sentences
+from elman.evaluation.statistics import Proportion
 
 WORDS = Vocabulary.from_counts(Counter(["the", "the", "cat", "cats", "sees", "see", "n't", "do", "dog"]), add_unk=True)
 

@@ -5,12 +5,12 @@ import pytest
 import torch
 
 import small
+from elman.analysis.mixture import effective_number, read_mixture
 from elman.data.windows import EvaluationWindows
 from elman.errors import UserError
-from elman.evaluation.mixture import effective_number, read_mixture
 from elman.evaluation.perplexity import token_log_probs
+from elman.network.output.contexts import Contexts
 from elman.objective.penalties import BalancePenalty
-from elman.output.contexts import Contexts
 
 TOKENS = np.random.default_rng(0).integers(0, 7, 61)
 
@@ -30,7 +30,7 @@ def test_the_mixture_of_what_was_read_is_the_model(model):
 
 def test_the_windows_do_not_matter(model, monkeypatch):
     whole = read_mixture(model, TOKENS, 0)
-    monkeypatch.setattr("elman.evaluation.mixture._ELEMENTS", 1)
+    monkeypatch.setattr("elman.analysis.mixture._ELEMENTS", 1)
     for one, other in zip(whole[1:], read_mixture(model, TOKENS, 0)[1:], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-8)
 

@@ -5,9 +5,9 @@ import torch
 import small
 from elman.data.windows import EvaluationWindows
 from elman.errors import UserError
+from elman.evaluation.adaptive_stream import AdaptiveStream, saved_rule
 from elman.evaluation.dynamic import DynamicModel, Rule, adaptive_stream
-from elman.evaluation.online import AdaptiveStream, saved_rule
-from elman.state import leaves
+from elman.network.state import leaves
 
 WORDS = 7
 TEXT = np.random.default_rng(0).integers(WORDS, size=43)

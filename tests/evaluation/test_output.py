@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from elman import config
-from elman.build import build_model
 from elman.cli import main
-from elman.data.pairs import open_pairs
-from elman.evaluation.output import output_figures, write_targets
-from elman.evaluation.transduction_baselines import references
+from elman.data.pairs.corpus import open_pairs
+from elman.evaluation.targets import output_figures, write_targets
+from elman.evaluation.transduction import references
+from elman.network.build.model import build_model
 
 RECIPE = {
     "title": "backwards",

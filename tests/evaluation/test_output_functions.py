@@ -4,8 +4,7 @@ import pytest
 import torch
 
 import small
-from elman.errors import UserError
-from elman.evaluation.output_functions import (
+from elman.analysis.output_functions import (
     beside_plane,
     distance_from_softmax,
     line,
@@ -14,6 +13,7 @@ from elman.evaluation.output_functions import (
     rank_of_line,
     require_known,
 )
+from elman.errors import UserError
 
 W = torch.tensor([1.0, 0.2, -0.8])
 

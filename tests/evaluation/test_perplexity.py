@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import small
 from elman.data.windows import EvaluationWindows
-from elman.evaluation.figures import average_probabilities, score_of
-from elman.evaluation.perplexity import Score, evaluate, token_log_probs
+from elman.evaluation.perplexity import Score, average_probabilities, evaluate, score_of, token_log_probs
 
 TOKENS = np.random.default_rng(0).integers(0, 7, 61)
 

@@ -8,8 +8,8 @@ import torch
 
 import small
 from elman.evaluation import prediction
+from elman.evaluation.adaptive_stream import AdaptiveStream
 from elman.evaluation.dynamic import Rule
-from elman.evaluation.online import AdaptiveStream
 from elman.evaluation.prediction import predict_document, predict_sentences
 from elman.evaluation.scoring import score_document, score_sentences
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import small
-from elman.evaluation.rank import Spectrum, log_prob_rows, numerical_rank, rank_bound, spectrum, threshold
-from elman.evaluation.singular_values import exact, gram, randomised, regrouped
+from elman.analysis.rank import Spectrum, log_prob_rows, numerical_rank, rank_bound, spectrum, threshold
+from elman.analysis.singular_values import exact, gram, randomised, regrouped
 
 WORDS = 30
 TOKENS = np.random.default_rng(0).integers(0, WORDS, 150)
@@ -43,7 +43,7 @@ def test_rows_do_not_depend_on_the_windows(contexts, monkeypatch):
     model = small.model(contexts, words=WORDS)
     expected = explicit(model, TOKENS)
     for elements in (1, 700, 1 << 24):
-        monkeypatch.setattr("elman.evaluation.rank._ELEMENTS", elements)
+        monkeypatch.setattr("elman.analysis.rank._ELEMENTS", elements)
         blocks = list(log_prob_rows(model, TOKENS, 0))
         assert len(blocks) > 1 or elements == 1 << 24
         np.testing.assert_allclose(torch.cat(blocks).numpy(), expected, rtol=1e-10)

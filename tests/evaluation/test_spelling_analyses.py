@@ -8,11 +8,10 @@ import torch
 
 import small
 from elman import config
-from elman.build import build_model
-from elman.data.vocabulary import Vocabulary
+from elman.analysis.spelling import by_frequency, neighbourhoods
+from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
-from elman.evaluation.frequency import by_frequency
-from elman.evaluation.neighbours import neighbourhoods
+from elman.network.build.model import build_model
 
 VOCABULARY = Vocabulary(("the", "cat", "cats", "<unk>"), (4, 3, 2, 1))
 

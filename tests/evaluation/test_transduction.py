@@ -8,15 +8,14 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from scipy import stats
 
-from elman.data.linear_trees import to_tree
-from elman.data.pairs import PairOptions, open_pairs
-from elman.data.trees import bracketed, linear, read_trees
+from elman.config.pairs import PairOptions
+from elman.data.pairs.corpus import open_pairs
+from elman.data.pairs.trees import bracketed, linear, read_trees, to_tree
 from elman.errors import UserError
 from elman.evaluation.brackets import brackets, tree_measures
 from elman.evaluation.overlap import bleu, rouge
-from elman.evaluation.resampling import Measure, difference, interval
-from elman.evaluation.transduction import Rules, differences, figures, measures, rules_of
-from elman.evaluation.transduction_baselines import baseline, references
+from elman.evaluation.statistics import Measure, difference, interval
+from elman.evaluation.transduction import Rules, baseline, differences, figures, measures, references, rules_of
 
 REFERENCES = ["the cat sat on the mat .", "a dog barks at the moon .", "he reads ."]
 HYPOTHESES = ["the cat is on the mat .", "a dog barks .", "she writes books ."]

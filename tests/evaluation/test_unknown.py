@@ -1,6 +1,6 @@
 import numpy as np
 
-from elman.evaluation.unknown import Unknown
+from elman.evaluation.scoring import Unknown
 
 LOG_PROBS, FLAGS = np.array([-1.0, -2.0], dtype=np.float32), [False, True]
 

@@ -7,11 +7,11 @@ from torch.nn.functional import linear
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from elman import config
-from elman.builders.choice import build_choice
-from elman.encoders.lookup import Lookup
-from elman.kernels import grouped
-from elman.output.activation import LOG_G
-from elman.output.choice import zipf
+from elman.network.build.choice import build_choice
+from elman.network.encoders.lookup import Lookup
+from elman.network.output import fast_tails
+from elman.network.output.activation import LOG_G
+from elman.network.output.choice import zipf
 
 MEMBERS = (slice(2, 5), torch.tensor([7, 0, 1, 9]), slice(5, 6))
 COUNTS = (3, 4, 2)
@@ -45,25 +45,25 @@ def test_values_and_gradients_are_those_of_the_plain_formula(activation, dtype, 
     upstream = torch.rand(9, dtype=dtype)
     given = [leaf for leaf in leaves if leaf is not None]
     expected = plain(*leaves, y, activation)
-    found = grouped.log_prob(*leaves, y, activation, MEMBERS, COUNTS)
+    found = fast_tails.log_prob(*leaves, y, activation, MEMBERS, COUNTS)
     tolerance = {"rtol": TOLERANCE[dtype], "atol": TOLERANCE[dtype] * scale}
     torch.testing.assert_close(found, expected, **tolerance)
     ours, theirs = (torch.autograd.grad((upstream * value).sum(), given) for value in (found, expected))
     for one, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(one, other, rtol=100 * TOLERANCE[dtype], atol=10 * TOLERANCE[dtype] * scale)
     with torch.no_grad():
-        torch.testing.assert_close(grouped.log_prob(*leaves, y, activation, MEMBERS, COUNTS), found.detach())
+        torch.testing.assert_close(fast_tails.log_prob(*leaves, y, activation, MEMBERS, COUNTS), found.detach())
 
 
 @pytest.mark.parametrize("activation", LOG_G)
 def test_gradcheck(activation):
     leaves, y = problem()
-    assert torch.autograd.gradcheck(lambda *x: grouped.log_prob(*x, y, activation, MEMBERS, COUNTS), leaves)
+    assert torch.autograd.gradcheck(lambda *x: fast_tails.log_prob(*x, y, activation, MEMBERS, COUNTS), leaves)
 
 
 def test_second_derivative_is_refused():
     leaves, y = problem()
-    total = grouped.log_prob(*leaves, y, "softmax", MEMBERS, COUNTS).sum()
+    total = fast_tails.log_prob(*leaves, y, "softmax", MEMBERS, COUNTS).sum()
     with pytest.raises(RuntimeError, match="use the plain form for second derivatives"):
         torch.autograd.grad(total, leaves[0], create_graph=True)
 

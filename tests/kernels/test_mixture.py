@@ -6,8 +6,8 @@ from torch import Tensor
 from torch.nn.functional import linear
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from elman.kernels import mixture, summed
-from elman.output.activation import LOG_G
+from elman.network.output import fast_mixture
+from elman.network.output.activation import LOG_G
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-5}
 
@@ -44,9 +44,9 @@ def gradients(function, arguments, activation):
 @pytest.fixture(params=[1, 4 * 11 * 8, 6 * 11 * 8, 1 << 20], ids=["one", "some", "more", "all"])
 def chunk(request, monkeypatch):
     """Chunks of one position, of sizes that divide N or do not, and of all positions."""
-    monkeypatch.setattr(mixture, "CHUNK_BYTES", {"cpu": request.param})
-    monkeypatch.setattr(mixture, "CHUNK_ROWS", 1)
-    monkeypatch.setattr(summed, "BLOCK_BYTES", min(request.param, 3 * 5 * 8))
+    monkeypatch.setattr(fast_mixture, "CHUNK_BYTES", {"cpu": request.param})
+    monkeypatch.setattr(fast_mixture, "CHUNK_ROWS", 1)
+    monkeypatch.setattr(fast_mixture, "BLOCK_BYTES", min(request.param, 3 * 5 * 8))
 
 
 @pytest.mark.parametrize("activation", LOG_G)
@@ -58,7 +58,7 @@ def chunk(request, monkeypatch):
 def test_values_and_gradients_are_those_of_the_plain_formula(activation, dtype, n, k, bias, prior, chunk):
     arguments = problem(n, k, dtype=dtype, bias=bias, prior=prior)
     total, each, expected = gradients(plain, arguments, activation)
-    fused_total, fused_each, found = gradients(mixture.mixture_nll, arguments, activation)
+    fused_total, fused_each, found = gradients(fast_mixture.mixture_nll, arguments, activation)
     tolerance = {"rtol": TOLERANCE[dtype], "atol": TOLERANCE[dtype]}
     torch.testing.assert_close(fused_total, total, **tolerance)
     torch.testing.assert_close(fused_each, each.detach(), **tolerance)
@@ -72,8 +72,8 @@ def test_log_prob_and_nll_without_gradients_are_the_same_values(activation, chun
     arguments = problem()
     total, each = plain(*arguments, activation)
     with torch.no_grad():
-        fused_total, fused_each = mixture.mixture_nll(*arguments, activation)
-    log_prob = mixture.mixture_log_prob(*arguments[:5], activation)
+        fused_total, fused_each = fast_mixture.mixture_nll(*arguments, activation)
+    log_prob = fast_mixture.mixture_log_prob(*arguments[:5], activation)
     torch.testing.assert_close(fused_total, total.detach())
     torch.testing.assert_close(fused_each, each.detach())
     torch.testing.assert_close(log_prob, -each.detach())
@@ -85,7 +85,7 @@ def test_gradcheck(activation):
     *leaves, target, position_weight = problem(n=3, k=2, d=3, v=4)
 
     def function(*inputs: Tensor) -> Tensor:
-        return mixture.mixture_nll(*inputs, target, position_weight, activation)[0]
+        return fast_mixture.mixture_nll(*inputs, target, position_weight, activation)[0]
 
     assert torch.autograd.gradcheck(function, leaves)
 
@@ -98,7 +98,7 @@ def test_extreme_logits_are_as_exact_as_the_plain_formula(activation, dtype, off
     with torch.no_grad():
         arguments[3].copy_(torch.linspace(-1e4, 1e4, 6) if offset == 0 else torch.full((6,), offset))
     total, each, expected = gradients(plain, arguments, activation)
-    fused_total, fused_each, found = gradients(mixture.mixture_nll, arguments, activation)
+    fused_total, fused_each, found = gradients(fast_mixture.mixture_nll, arguments, activation)
     assert fused_each.isfinite().all()
     spacing = 3e4 * torch.finfo(dtype).eps  # of the scores themselves
     tolerance = {"rtol": 10 * spacing, "atol": 10 * spacing}
@@ -116,20 +116,20 @@ def test_tied_weight_gets_both_gradients():
         h = torch.tanh(weight[target].unsqueeze(1) + context.detach())
         return function(h, log_prior, weight, bias, target, position_weight, "softmax")[0]
 
-    expected, found = (torch.autograd.grad(loss(f), weight)[0] for f in (plain, mixture.mixture_nll))
+    expected, found = (torch.autograd.grad(loss(f), weight)[0] for f in (plain, fast_mixture.mixture_nll))
     torch.testing.assert_close(found, expected)
 
 
 def test_second_derivative_is_refused():
     arguments = problem()
-    total, _ = mixture.mixture_nll(*arguments, "softmax")
+    total, _ = fast_mixture.mixture_nll(*arguments, "softmax")
     with pytest.raises(RuntimeError, match="use the plain form for second derivatives"):
         torch.autograd.grad(total, arguments[0], create_graph=True)
 
 
 def test_backward_may_be_called_twice():
     arguments = problem()
-    total, _ = mixture.mixture_nll(*arguments, "softmax")
+    total, _ = fast_mixture.mixture_nll(*arguments, "softmax")
     first = torch.autograd.grad(total, arguments[2], retain_graph=True)[0]
     torch.testing.assert_close(torch.autograd.grad(total, arguments[2])[0], first, rtol=0, atol=0)
 
@@ -139,7 +139,7 @@ def test_bfloat16_autocast():
     total, _, expected = gradients(plain, arguments, "softmax")
     with torch.autocast("cpu", dtype=torch.bfloat16):
         fused, _, found = gradients(
-            lambda context, *rest: mixture.mixture_nll(context.bfloat16(), *rest), arguments, "softmax"
+            lambda context, *rest: fast_mixture.mixture_nll(context.bfloat16(), *rest), arguments, "softmax"
         )
     assert fused.dtype == torch.float32
     torch.testing.assert_close(fused, total, rtol=2e-2, atol=2e-2)
@@ -164,10 +164,10 @@ class LargestTensor(TorchDispatchMode):
 
 @pytest.mark.parametrize("activation", ["softmax", "sigsoftmax"])
 def test_no_tensor_is_of_the_order_of_positions_times_symbols(activation, monkeypatch):
-    monkeypatch.setattr(mixture, "CHUNK_BYTES", {"cpu": 4 * 9 * 500})
+    monkeypatch.setattr(fast_mixture, "CHUNK_BYTES", {"cpu": 4 * 9 * 500})
     arguments = problem(n=60, k=3, d=8, v=500, dtype=torch.float32)
     with LargestTensor() as fused:
-        mixture.mixture_nll(*arguments, activation)[0].backward()
+        fast_mixture.mixture_nll(*arguments, activation)[0].backward()
     with LargestTensor() as direct:
         plain(*arguments, activation)[0].backward()
     assert direct.elements >= 60 * 3 * 500
@@ -181,7 +181,7 @@ def test_sigsoftmax_of_rows_far_below_zero(dtype):
     with torch.no_grad():
         arguments[3].sub_(900.0)
     _, each, expected = gradients(plain, arguments, "sigsoftmax")
-    _, fused, found = gradients(mixture.mixture_nll, arguments, "sigsoftmax")
+    _, fused, found = gradients(fast_mixture.mixture_nll, arguments, "sigsoftmax")
     torch.testing.assert_close(fused, each.detach(), rtol=1e-3, atol=1e-3)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from elman.kernels import norms
-from elman.kernels.spectral import gram
+from elman.learning.projections import spectral
+from elman.learning.projections.spectral import gram
 from spectra import sigma_1, some_basis
 
 DTYPES = (torch.float32, torch.float64)
@@ -19,7 +19,7 @@ def least_proved(matrix):
     for _ in range(16):
         middle = (low + high) / 2
         # The guess of the power method lies above `at_most` here, so that c = at_most is what is tried.
-        proved = norms.proved_norm(matrix, middle * exact) < math.inf
+        proved = spectral.proved_norm(matrix, middle * exact) < math.inf
         low, high = (low, middle) if proved else (middle, high)
     return high
 
@@ -39,7 +39,7 @@ def test_rounding_never_proves_a_bound_that_its_room_does_not_cover(dtype):
         (left * torch.logspace(0, -6, size, dtype=dtype)) @ right,
     ]
     for matrix in matrices:
-        assert least_proved(matrix) >= 1 - (norms.ROUNDING - 1) / (5 if dtype == torch.float32 else 1000)
+        assert least_proved(matrix) >= 1 - (spectral.ROUNDING - 1) / (5 if dtype == torch.float32 else 1000)
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-3, 0.1])
@@ -48,7 +48,7 @@ def test_what_a_basis_leaves_out_is_bounded(noise):
     matrix = torch.randn(650, 4) @ torch.randn(4, 500) / 600 + noise * torch.randn(650, 500) / 600
     for basis in (some_basis(500, 16), torch.linalg.svd(matrix)[2][:4].t()):
         left = matrix.double() - matrix.double() @ basis.double() @ basis.double().t()
-        outside, sizes = norms.norm_outside(matrix.norm().item(), matrix @ basis)
+        outside, sizes = spectral.norm_outside(matrix.norm().item(), matrix @ basis)
         assert left.norm() <= outside <= 1.01 * left.norm() + 5e-3 * matrix.norm()
         torch.testing.assert_close(sizes, (matrix @ basis).norm(dim=0))
 
@@ -56,7 +56,7 @@ def test_what_a_basis_leaves_out_is_bounded(noise):
 def test_power_steps_find_the_largest_values_from_below():
     torch.manual_seed(6)
     matrix = (some_basis(40, 20, torch.float64) * torch.linspace(4, 1, 20)) @ some_basis(20, 20, torch.float64).t()
-    values, block = norms.power(gram(matrix), torch.randn(20, 8, dtype=torch.float64))
+    values, block = spectral.power(gram(matrix), torch.randn(20, 8, dtype=torch.float64))
     exact = torch.linalg.svdvals(matrix)[:8]
     assert (values <= exact + 1e-12).all()
     torch.testing.assert_close(values[:2], exact[:2], rtol=0.02, atol=0)
@@ -69,9 +69,9 @@ def test_a_deflated_square_is_that_of_the_rest():
     rest = matrix - matrix @ block @ block.t()
     for columns in (block, block[:, :0]):
         expected = rest.t() @ rest if columns.shape[1] else matrix.t() @ matrix
-        torch.testing.assert_close(norms.deflated_(gram(matrix), columns), expected)
+        torch.testing.assert_close(spectral.deflated_(gram(matrix), columns), expected)
 
 
 def test_the_norm_of_nothing():
-    assert norms.proved_norm(torch.zeros(4, 4), 1.0) == pytest.approx(1.0, rel=1e-4)
-    assert norms.proved_norm(torch.zeros(4, 4), 0.0) == math.inf
+    assert spectral.proved_norm(torch.zeros(4, 4), 1.0) == pytest.approx(1.0, rel=1e-4)
+    assert spectral.proved_norm(torch.zeros(4, 4), 0.0) == math.inf

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from elman.kernels import linear, product
+from elman.network.kernels import matmul
 
 
 def factor(layout: str, dtype: torch.dtype) -> torch.Tensor:
@@ -31,27 +31,27 @@ def test_products(dtype, layout, uses, num_rows):
         torch.randn(num_rows, 12, dtype=dtype),
         w[:, 0],
     )
-    packed = product.pack(w, num_rows, uses)
-    torch.testing.assert_close(product.multiply(x, packed), x @ w.t())
-    torch.testing.assert_close(product.multiply(x, packed, bias), x @ w.t() + bias)
-    torch.testing.assert_close(product.multiply_add(x, packed, other), x @ w.t() + other)
-    torch.testing.assert_close(product.multiply_add(x, packed, other[:1].expand(num_rows, 12)), x @ w.t() + other[:1])
+    packed = matmul.pack(w, num_rows, uses)
+    torch.testing.assert_close(matmul.multiply(x, packed), x @ w.t())
+    torch.testing.assert_close(matmul.multiply(x, packed, bias), x @ w.t() + bias)
+    torch.testing.assert_close(matmul.multiply_add(x, packed, other), x @ w.t() + other)
+    torch.testing.assert_close(matmul.multiply_add(x, packed, other[:1].expand(num_rows, 12)), x @ w.t() + other[:1])
 
 
 def test_packing_follows_the_switch_and_the_uses():
     w = torch.randn(4, 4)
-    assert product.pack(w, 1, 1) is w
+    assert matmul.pack(w, 1, 1) is w
     with torch.backends.mkldnn.flags(enabled=False):
-        assert product.pack(w, 1, 100) is w
-    assert product.pack(w.double(), 1, 100).dtype == torch.float64
+        assert matmul.pack(w, 1, 100) is w
+    assert matmul.pack(w.double(), 1, 100).dtype == torch.float64
 
 
 def test_sum_biases():
     one = torch.ones(2)
-    assert product.sum_biases(None, None) is None
-    assert product.sum_biases(one, None) is one
-    assert product.sum_biases(None, one) is one
-    assert product.sum_biases(one, one).tolist() == [2, 2]
+    assert matmul.sum_biases(None, None) is None
+    assert matmul.sum_biases(one, None) is one
+    assert matmul.sum_biases(None, one) is one
+    assert matmul.sum_biases(one, one).tolist() == [2, 2]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -60,7 +60,7 @@ def test_sum_biases():
 def test_linear(dtype, shape, bias):
     x, weight = (torch.randn(s, dtype=dtype, requires_grad=True) for s in (shape, (4, 5)))
     leaves = (x, weight, torch.randn(4, dtype=dtype, requires_grad=True)) if bias else (x, weight)
-    found, expected = linear.linear(*leaves), functional.linear(*leaves)
+    found, expected = matmul.linear(*leaves), functional.linear(*leaves)
     torch.testing.assert_close(found, expected)
     gradient = torch.randn_like(expected)
     for one, other in zip(

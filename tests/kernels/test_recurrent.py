@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from elman.cells.cell import Weights
-from elman.kernels import dispatch, gru, lstm
+from elman.network.cells import dispatch, fast_gru, fast_lstm
+from elman.network.cells.cell import Weights
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 5e-5}
 SHAPES = [(1, 1, 2, 3), (1, 4, 3, 2), (6, 1, 3, 4), (7, 3, 5, 4), (9, 20, 24, 40)]
@@ -53,15 +53,15 @@ def loop_gru_before(weights: Weights, xs: Tensor, state):
 
 
 def hoisted_lstm(weights: Weights, xs: Tensor, state):
-    with patch.object(lstm, "library_lstm", return_value=False):
-        return lstm.lstm(weights, xs, state)
+    with patch.object(fast_lstm, "library_lstm", return_value=False):
+        return fast_lstm.lstm(weights, xs, state)
 
 
 PAIRS = {
-    "lstm": (lstm.lstm, loop_lstm, 4, 2),
+    "lstm": (fast_lstm.lstm, loop_lstm, 4, 2),
     "hoisted lstm": (hoisted_lstm, loop_lstm, 4, 2),
-    "gru, reset after": (gru.gru_reset_after, loop_gru_after, 3, 1),
-    "gru, reset before": (gru.gru_reset_before, loop_gru_before, 3, 1),
+    "gru, reset after": (fast_gru.gru_reset_after, loop_gru_after, 3, 1),
+    "gru, reset before": (fast_gru.gru_reset_before, loop_gru_before, 3, 1),
 }
 
 
@@ -196,7 +196,7 @@ def test_bfloat16_autocast(name):
 def test_lstm_refuses_peepholes():
     weights, xs, state = problem((2, 1, 2, 3), 4, 2, 2)
     with pytest.raises(AssertionError, match="peephole"):
-        lstm.lstm(weights._replace(peephole=torch.zeros(3, 3)), xs, state)
+        fast_lstm.lstm(weights._replace(peephole=torch.zeros(3, 3)), xs, state)
 
 
 def test_one_step_never_goes_to_the_library():

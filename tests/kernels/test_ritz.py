@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from elman.kernels import ritz
+from elman.learning.projections import ritz
 from spectra import sigma_1, some_basis
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from elman.kernels.segment import segment_max
+from elman.network.encoders.characters import segment_max
 
 
 def test_values_and_gradients_are_those_of_each_run_alone():

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from elman.kernels import spectral
+from elman.learning.projections import spectral
 
 DTYPES = (torch.float32, torch.float64)
 

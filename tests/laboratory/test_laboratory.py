@@ -8,23 +8,19 @@ import numpy as np
 import pytest
 import torch
 
-from elman.data.classic.book import TASKS
 from elman.data.classic.memory import RECALL
+from elman.data.classic.registry import TASKS
 from elman.data.windows import Batch
 from elman.errors import UserError
-from elman.laboratory.conduct import Chain, conduct, reach
-from elman.laboratory.flow import error_flow
-from elman.laboratory.lesson import LADDER, chains
-from elman.laboratory.networks import NETWORKS, build_network
-from elman.laboratory.readout import PENALTY, learner_of
-from elman.laboratory.rules import learning_rule
+from elman.laboratory.conduct import LADDER, Chain, chains, conduct, reach
+from elman.laboratory.networks import NETWORKS, PENALTY, build_network, learner_of, learning_rule
+from elman.laboratory.page import verdict, write_laboratory
 from elman.laboratory.summary import summarise, table, to_builtins
-from elman.laboratory.trial import Outcome, Trial, error_of, run_trial
-from elman.learning.learner import WholeWindow
-from elman.learning.ridge import fit_ridge
+from elman.laboratory.trial import Outcome, Trial, error_flow, error_of, run_trial
+from elman.learning.bptt import WholeWindow
+from elman.learning.echo_state import fit_ridge
+from elman.network.output.gaussian import Gaussian
 from elman.objective.loss import Objective
-from elman.output.gaussian import Gaussian
-from elman.report.laboratory import verdict, write_laboratory
 
 
 def outcome(trial, solved, flow=(1.0, 0.5, 0.25)):

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from elman import config
-from elman.builders.core import build_core
-from elman.kernels import spectral
 from elman.learning.constraint import ConstrainedCore
-from elman.learning.projections.exact import ByEigh, BySVD
+from elman.learning.projections import spectral
+from elman.learning.projections.projector import ByEigh, BySVD
 from elman.learning.projections.subspace import BySubspace
 from elman.learning.projections.truncated import ByTruncation
+from elman.network.build.core import build_core
 
 SIZE = 64
 

@@ -9,18 +9,18 @@ import torch
 import small
 import toy
 from elman import config
-from elman.build import build_model
-from elman.builders.core import build_core
-from elman.config import parse_recipe
-from elman.cores.blocks import candidate_hidden, candidate_input, linearised
+from elman.config.toml import parse_recipe
 from elman.errors import UserError
-from elman.experiment import Experiment
 from elman.learning import checkpoint
 from elman.learning.averaging import Average
 from elman.learning.constraint import ConstrainedCore, Constraint, build_constraint, journal_spectrum
+from elman.learning.log import Outcome
 from elman.learning.projections.subspace import BySubspace
-from elman.learning.watching import Outcome
-from elman.run import load
+from elman.network.build.core import build_core
+from elman.network.build.model import build_model
+from elman.network.cores.stack import candidate_hidden, candidate_input, linearised
+from elman.tasks.experiment import Experiment
+from elman.tasks.text.run import load
 from spectra import sigma_1
 from stopping import StopAt, interrupt
 

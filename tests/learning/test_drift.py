@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from elman.learning.projections.drift import Followed, drift_of
+from elman.learning.projections.subspace import Followed, drift_of
 from spectra import sigma_1, some_basis
 
 FOLLOWED = Followed(most=8, probes=2, small=0.01, large=0.2)

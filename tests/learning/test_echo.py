@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from elman.cores.reservoir import Reservoir
 from elman.errors import UserError
-from elman.learning.echo import fit_next, fit_readout
-from elman.learning.ridge import NormalEquations, fit_ridge
+from elman.learning.echo_state import NormalEquations, fit_next, fit_readout, fit_ridge
+from elman.network.cores.reservoir import Reservoir
 
 
 def mackey_glass(steps, tau=17, parts=10, seed=0):

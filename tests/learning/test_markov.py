@@ -4,12 +4,11 @@ import numpy as np
 import torch
 
 from elman import config
-from elman.build import build_model
-from elman.data.training_windows import TrainingWindows
-from elman.data.windows import EvaluationWindows
+from elman.data.windows import EvaluationWindows, TrainingWindows
 from elman.evaluation.perplexity import token_log_probs
 from elman.learning.bptt import bptt
 from elman.learning.optimisers import build_optimiser, clip_gradients
+from elman.network.build.model import build_model
 from elman.objective.loss import Objective
 
 SYMBOLS = 4

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from elman.kernels import norms, spectral
-from elman.learning.projections.exact import ByEigh, BySVD
-from elman.learning.projections.normalised import ToSpectralNorm
-from elman.learning.projections.orthogonal import ToOrthogonal
+from elman.learning.projections import spectral
+from elman.learning.projections.normalised import ToOrthogonal, ToSpectralNorm
+from elman.learning.projections.projector import ByEigh, BySVD
 from elman.learning.projections.subspace import BySubspace
 from elman.learning.projections.truncated import ByTruncation, top_triplets
 from reference import constraint as reference
@@ -91,21 +90,21 @@ def test_a_proved_norm_holds_and_is_near(scale):
     for shape in ((50, 30), (30, 50), (200, 200), (5, 3)):
         matrix = scale * torch.randn(shape)
         exact = sigma_1(matrix)
-        assert exact <= norms.proved_norm(matrix, 10 * exact) <= 1.1 * exact
-        assert norms.proved_norm(matrix, 1.001 * exact) == pytest.approx(1.001 * exact, rel=1e-4)
-        assert norms.proved_norm(matrix, 0.99 * exact) == math.inf
+        assert exact <= spectral.proved_norm(matrix, 10 * exact) <= 1.1 * exact
+        assert spectral.proved_norm(matrix, 1.001 * exact) == pytest.approx(1.001 * exact, rel=1e-4)
+        assert spectral.proved_norm(matrix, 0.99 * exact) == math.inf
 
 
 def test_a_norm_is_not_proved_by_a_guess_that_misses_it():
     """A spike orthogonal to every probe is invisible to the power method's beginning; the factor sees it."""
     torch.manual_seed(5)
-    probes = spectral.sketch(60, norms.PROBES, torch.ones(1))
+    probes = spectral.sketch(60, spectral.PROBES, torch.ones(1))
     spike = torch.randn(60)
     spike -= probes @ torch.linalg.lstsq(probes, spike).solution
     matrix = torch.eye(60) + 8 * torch.outer(torch.randn(60), spike / spike.norm()) / 60**0.5
     exact = sigma_1(matrix)
-    assert norms.proved_norm(matrix, 0.9 * exact) == math.inf
-    assert exact <= norms.proved_norm(matrix, 2 * exact)
+    assert spectral.proved_norm(matrix, 0.9 * exact) == math.inf
+    assert exact <= spectral.proved_norm(matrix, 2 * exact)
 
 
 def wander(matrix, steps, spike_every, tracked, size=0.04):

@@ -6,25 +6,24 @@ import pytest
 import torch
 
 from elman import config
-from elman.build import build_model
 from elman.data.windows import Batch
-from elman.encoders.lookup import Lookup
 from elman.errors import UserError
 from elman.learning import rtrl
+from elman.learning.bptt import Lookback, WholeWindow
 from elman.learning.forcing import forcing_probability, listen_to_itself
 from elman.learning.gradient_norm import GradientNorm, errors_back, preservation
-from elman.learning.learner import WholeWindow
-from elman.learning.lookback import Lookback
 from elman.learning.rtrl import RTRL, cost
 from elman.learning.rules import build_learner
-from elman.learning.steps import OneStep
-from elman.model import LanguageModel
+from elman.learning.single_step import OneStep
+from elman.network.build.model import build_model
+from elman.network.encoders.lookup import Lookup
+from elman.network.model import LanguageModel
+from elman.network.output.contexts import Single
+from elman.network.output.flat import Flat
+from elman.network.output.layer import OutputLayer
+from elman.network.state import detach, leaves
 from elman.objective.loss import Objective
 from elman.objective.penalties import ActivationPenalty
-from elman.output.contexts import Single
-from elman.output.flat import Flat
-from elman.output.layer import OutputLayer
-from elman.state import detach, leaves
 from small import CELLS, CORES, randomise, stack
 
 WORDS, STEPS, ROWS = 5, 6, 3

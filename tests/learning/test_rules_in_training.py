@@ -7,11 +7,11 @@ import pytest
 
 import toy
 from elman import config
+from elman.config.shipped import find
 from elman.errors import UserError
-from elman.experiment import Experiment
 from elman.learning import checkpoint
-from elman.learning.watching import Outcome
-from elman.recipe_book import find
+from elman.learning.log import Outcome
+from elman.tasks.experiment import Experiment
 from stopping import StopAt
 
 RULES = {

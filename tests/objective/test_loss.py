@@ -5,12 +5,12 @@ import torch
 
 import small
 from elman import config
-from elman.build import build_objective
 from elman.data.windows import Batch
 from elman.learning.bptt import bptt
+from elman.network.state import leaves
+from elman.objective.build import build_objective
 from elman.objective.loss import Objective
 from elman.objective.penalties import ActivationPenalty, BalancePenalty, TemporalActivationPenalty
-from elman.state import leaves
 
 STEPS, ROWS = 5, 6
 PENALTIES = (ActivationPenalty(2.0), TemporalActivationPenalty(1.0))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from elman.cores.core import Trace
+from elman.network.cores.core import Trace
+from elman.network.output.contexts import Contexts
 from elman.objective.penalties import ActivationPenalty, BalancePenalty, TemporalActivationPenalty
-from elman.output.contexts import Contexts
 from reference import penalties as reference
 
 

@@ -5,11 +5,12 @@ import torch
 
 import small
 from elman import config
-from elman.build import build_model, build_objective
+from elman.analysis.stability import certify
 from elman.data.windows import Batch
 from elman.errors import UserError
-from elman.evaluation.stability import certify
-from elman.objective.stability import FixedPointPenalty, IncrementalPenalty, smooth_norm
+from elman.network.build.model import build_model
+from elman.objective.build import build_objective
+from elman.objective.penalties import FixedPointPenalty, IncrementalPenalty, smooth_norm
 
 CELLS = {"before": config.GRU(reset="before"), "after": config.GRU(), "lstm": config.LSTM(), "elman": config.Elman()}
 TIERS = {1: FixedPointPenalty, 2: IncrementalPenalty}

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 import small
-from elman.output.activation import LOG_G
-from elman.output.flat import Flat
+from elman.network.output.activation import LOG_G
+from elman.network.output.flat import Flat
 from reference import outputs as reference
 
 

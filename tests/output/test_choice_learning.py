@@ -7,11 +7,11 @@ import torch
 import small
 import toy
 from elman import config
-from elman.build import build_model
 from elman.errors import UserError
-from elman.experiment import Experiment
 from elman.learning.optimisers import build_optimiser
-from elman.run import load
+from elman.network.build.model import build_model
+from elman.tasks.experiment import Experiment
+from elman.tasks.text.run import load
 
 WORDS = len(small.COUNTS)
 

@@ -9,9 +9,9 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 import small
-from elman.generation import Sampling, draw
-from elman.learning import checkpoint, snapshot
-from elman.output.adaptive import Adaptive
+from elman.decoding.sampling import Sampling, draw
+from elman.learning import checkpoint
+from elman.network.output.adaptive import Adaptive
 from reference import choices as reference
 
 STEPS, ROWS, WORDS = 3, 2, len(small.COUNTS)
@@ -108,10 +108,10 @@ def test_symbols_are_drawn_as_often_as_they_are_probable(choice, contexts):
 def test_saved_and_loaded_it_is_the_same(choice, tmp_path):
     """Into a model that was begun from another seed, whose clusters may differ."""
     model, trace, target = given(choice, "mos")
-    checkpoint.save(tmp_path / "model.safetensors", snapshot.model_tensors(model), {})
+    checkpoint.save(tmp_path / "model.safetensors", checkpoint.model_tensors(model), {})
     torch.manual_seed(99)
     twin = small.choice_model(choice, "mos")
-    snapshot.load_model(twin, checkpoint.load(tmp_path / "model.safetensors")[0])
+    checkpoint.load_model(twin, checkpoint.load(tmp_path / "model.safetensors")[0])
     assert torch.equal(twin.output.log_probs(trace), model.output.log_probs(trace))
     assert torch.equal(twin.output.log_prob(trace, target), model.output.log_prob(trace, target))
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import small
-from elman.cores.core import Trace
-from elman.output.contexts import Mixture, Single
+from elman.network.cores.core import Trace
+from elman.network.output.contexts import Mixture, Single
 from reference import outputs as reference
 
 DIMS = (3, 5, 4)

@@ -7,9 +7,8 @@ import pytest
 import torch
 
 import small
-from elman.output.bernoulli import Bernoulli
-from elman.output.choice import Choice
-from elman.output.nade import NADE
+from elman.network.output.choice import Choice
+from elman.network.output.notes import NADE, Bernoulli
 from reference import frames as reference
 
 PITCHES, WIDTH = 4, 3

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import small
+from elman.analysis.embedding import word2vec_text, word_vectors
 from elman.errors import UserError
-from elman.questions.embedding import word2vec_text, word_vectors
 
 
 def run_of(choice):

@@ -6,9 +6,8 @@ import random
 import msgspec
 import pytest
 
-from elman.data.nbest import Hypothesis
-from elman.evaluation.edit_distance import edit_distance
-from elman.questions.mixing import Grid, Mix, Trial, ranked
+from elman.data.hypotheses import Hypothesis
+from elman.tasks.text.rescoring import Grid, Mix, Trial, edit_distance, ranked
 
 WORDS = ("a", "b", "c")
 

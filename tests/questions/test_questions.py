@@ -8,7 +8,7 @@ import pytest
 from safetensors import safe_open
 
 from asking import TEXTS, column, complaint, output, table, trained
-from elman.data.vocabulary import Vocabulary
+from elman.data.text.vocabulary import Vocabulary
 
 
 @pytest.fixture(scope="module", params=TEXTS)

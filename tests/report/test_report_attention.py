@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from elman.report.attention import draw_attention, entropy, verdict
+from elman.analysis.attention import entropy, verdict
+from elman.drawing.attention import draw_attention
 
 WEIGHTS = [[1.0, 0.0], [0.25, 0.75], [0.5, 0.5]]
 

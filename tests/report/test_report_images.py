@@ -1,13 +1,15 @@
 """The page about output functions takes any activation."""
 
-from elman.output.activation import LOG_G
-from elman.report import images
+from elman.analysis import output_functions
+from elman.network.output.activation import LOG_G
 
 
 def test_an_activation_that_can_be_zero_is_drawn(monkeypatch, tmp_path):
     monkeypatch.setitem(LOG_G, "square", lambda z: z.square().log())
     names = ["softmax", "square"]
-    page = images.write_outputs_page(tmp_path / "o.html", names, images.rank_table(names), images.limit_table(names))
+    page = output_functions.write_outputs_page(
+        tmp_path / "o.html", names, output_functions.rank_table(names), output_functions.limit_table(names)
+    )
     text = page.read_text(encoding="utf-8")
     assert text.count("<svg") == 5
     assert "nan" not in text
@@ -15,5 +17,12 @@ def test_an_activation_that_can_be_zero_is_drawn(monkeypatch, tmp_path):
 
 
 def test_verdict_names_all():
-    ranks = [("a", 0.0, list(images.SIZES)), ("b", 0.0, list(images.SIZES)), ("c", 0.0, [2] * len(images.SIZES))]
-    assert images.verdict(ranks) == "From one line of scores, a and b reach rank M for some b. C never exceeds 2."
+    ranks = [
+        ("a", 0.0, list(output_functions.SIZES)),
+        ("b", 0.0, list(output_functions.SIZES)),
+        ("c", 0.0, [2] * len(output_functions.SIZES)),
+    ]
+    assert (
+        output_functions.verdict(ranks)
+        == "From one line of scores, a and b reach rank M for some b. C never exceeds 2."
+    )

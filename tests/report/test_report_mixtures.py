@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import small
-from elman.data.vocabulary import Vocabulary
-from elman.evaluation.mixture import read_mixture
-from elman.report.mixtures import component_rows, write_mixture_page
+from elman.analysis.mixture import component_rows, read_mixture, write_mixture_page
+from elman.data.text.vocabulary import Vocabulary
 
 WORDS = ("<script>", "a&b", 'c"d', "e", "f", "g", "h")
 TOKENS = np.array([0, 1, 2, 3, 0, 1])

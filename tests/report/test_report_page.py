@@ -262,7 +262,7 @@ def test_only_the_page_needs_matplotlib_and_nothing_needs_torch():
     code = """
 import sys
 import elman.report.comparison, elman.report.folder, elman.report.metrics
-import elman.report.surprisal, elman.report.tables
+import elman.drawing.heat_map, elman.report.tables
 assert "matplotlib" not in sys.modules
 import elman.report.page
 assert "matplotlib.pyplot" not in sys.modules and "torch" not in sys.modules

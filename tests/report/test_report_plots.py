@@ -4,7 +4,8 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from elman.report.plots import SERIES, Curve, Mark, Plot, draw, is_empty, thin
+from elman.drawing.plots import Curve, Mark, Plot, draw, is_empty, thin
+from elman.drawing.style import SERIES
 
 
 def plot(*curves: Curve, **options) -> Plot:

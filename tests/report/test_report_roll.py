@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from elman.report.measure import NLL
+from elman.drawing.piano_roll import bars, draw_roll
+from elman.report.folder import NLL
 from elman.report.page import write_report
-from elman.report.roll import bars, draw_roll
 from test_music import data, trained  # noqa: F401 - fixtures
 
 

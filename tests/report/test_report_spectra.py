@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from elman.evaluation.bottleneck import Finding, Sensitivity, method_for
-from elman.evaluation.rank import Spectrum
-from elman.report.spectra import verdict, visible
+from elman.analysis.rank import Finding, Sensitivity, Spectrum, method_for
+from elman.analysis.rank_page import verdict, visible
 
 
 def finding(rank, bound, at_least=False):

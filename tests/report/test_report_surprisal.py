@@ -2,8 +2,7 @@ import math
 
 import pytest
 
-from elman.report.records import Word
-from elman.report.surprisal import HOTTEST, heat, heat_map, mean_bits, most_surprising
+from elman.drawing.heat_map import HOTTEST, Word, heat, heat_map, mean_bits, most_surprising
 
 
 def test_heat_runs_from_nought_to_one():

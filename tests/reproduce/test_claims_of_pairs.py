@@ -5,9 +5,9 @@ import json
 import pytest
 
 from elman.errors import UserError
-from elman.reproduce.book import CLAIMS
-from elman.reproduce.cost import nominal_minutes
-from elman.reproduce.output import worth
+from elman.reproduce.claims.registry import CLAIMS
+from elman.reproduce.conduct import nominal_minutes
+from elman.reproduce.measures.runs import worth
 from elman.reproduce.runs import Store
 
 OF_PAIRS = [claim for claim in CLAIMS.values() if claim.data is not None]

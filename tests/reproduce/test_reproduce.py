@@ -13,14 +13,15 @@ import torch
 
 import toy
 from elman import config
-from elman.build import build_model
 from elman.cli import main
 from elman.errors import UserError
-from elman.lock import FolderLock
-from elman.reproduce import book, claim, conduct, cost, pool
+from elman.files import FolderLock
+from elman.network.build.model import build_model
+from elman.reproduce import claim, conduct, pool
 from elman.reproduce.claim import Arm, Axes, Claim, Computation, Measure, Measurement, Source, recipe_of
+from elman.reproduce.claims import registry
 from elman.reproduce.comparison import Bound, lower, no_difference, no_higher, times, together
-from elman.reproduce.measures import PERPLEXITY, RANK
+from elman.reproduce.measures.runs import PERPLEXITY, RANK
 from elman.reproduce.runs import Status, Store, essence
 
 
@@ -55,14 +56,14 @@ def experiment(tmp_path, monkeypatch, corpus):
         published={"softmax": "57.0"},
         seeds=2,
     )
-    monkeypatch.setitem(book.CLAIMS, made.name, made)
+    monkeypatch.setitem(registry.CLAIMS, made.name, made)
     return made
 
 
-@pytest.mark.parametrize("name", book.CLAIMS)
+@pytest.mark.parametrize("name", registry.CLAIMS)
 @pytest.mark.parametrize("scale", claim.SCALES)
 def test_every_arm_of_every_claim_is_a_recipe_that_builds(name, scale):
-    found = book.CLAIMS[name]
+    found = registry.CLAIMS[name]
     if not found.has(scale):
         pytest.skip("no recipes at this scale")
     for arm in found.arms:
@@ -81,7 +82,7 @@ WHOLE_SYSTEMS = {"music-nll", "elman-agreement", "reversed-source"}
 
 
 def test_lab_arms_differ_in_what_the_claim_is_about_alone():
-    for found in book.CLAIMS.values():
+    for found in registry.CLAIMS.values():
         if found.name in WHOLE_SYSTEMS:
             continue
         recipes = [recipe_of(arm.lab, 1) for arm in found.arms if isinstance(arm.lab, Source)]
@@ -232,9 +233,9 @@ def test_a_shared_run_is_planned_once(experiment, corpus, tmp_path):
 
 
 def test_planned_minutes_of_the_list_are_those_of_the_sizes():
-    claims = book.CLAIMS
-    assert 5 < cost.nominal_minutes(claims["mixture-activations"], "lab", 3) < 60
-    assert cost.nominal_minutes(claims["doc-components"], "paper", 1) > 1000
+    claims = registry.CLAIMS
+    assert 5 < conduct.nominal_minutes(claims["mixture-activations"], "lab", 3) < 60
+    assert conduct.nominal_minutes(claims["doc-components"], "paper", 1) > 1000
 
 
 def test_what_is_left_at_its_default_is_not_in_a_digest():
@@ -318,9 +319,9 @@ def test_out_may_not_be_a_file(tmp_path, capsys):
 def test_list_names_every_claim(capsys):
     assert main(["reproduce", "list"]) == 0
     told = capsys.readouterr().out
-    assert all(name in told for name in book.CLAIMS)
+    assert all(name in told for name in registry.CLAIMS)
     assert main(["reproduce", "list", "--json"]) == 0
-    assert {row["name"] for row in json.loads(capsys.readouterr().out)} == set(book.CLAIMS)
+    assert {row["name"] for row in json.loads(capsys.readouterr().out)} == set(registry.CLAIMS)
 
 
 def test_computations_are_made_once_and_kept(tmp_path, monkeypatch, capsys):
@@ -346,7 +347,7 @@ def test_computations_are_made_once_and_kept(tmp_path, monkeypatch, capsys):
         metric="error",
         seeds=2,
     )
-    monkeypatch.setitem(book.CLAIMS, made.name, made)
+    monkeypatch.setitem(registry.CLAIMS, made.name, made)
     command = ["reproduce", "toy-computation", "--out", str(tmp_path), "--threads", "1"]
     assert main(command) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "toy-computation: holds"
@@ -356,9 +357,9 @@ def test_computations_are_made_once_and_kept(tmp_path, monkeypatch, capsys):
     next(tmp_path.glob("computed/toy-computation/*-1.json")).unlink()
     assert main(command) == 0
     assert calls == [1, 2, 1]
-    assert cost.nominal_minutes(made, "lab", 2) == pytest.approx(0.2)
+    assert conduct.nominal_minutes(made, "lab", 2) == pytest.approx(0.2)
     changed = dataclasses.replace(made, arms=(Arm("a/b", Computation(Quotient(above=0.5), 0.1)),))
-    monkeypatch.setitem(book.CLAIMS, made.name, changed)
+    monkeypatch.setitem(registry.CLAIMS, made.name, changed)
     capsys.readouterr()
     for _ in range(2):
         assert main([*command, "--json"]) == 0

@@ -7,11 +7,10 @@ import pytest
 import torch
 
 import small
-from elman.cores.stack import Layer, Stack
-from elman.stability import fixed_point, incremental
-from elman.stability.lyapunov import advance, largest_exponent
-from elman.stability.origin import origin
-from elman.stability.parts import gates_of, slope_of
+from elman.network.cores.stack import Layer, Stack
+from elman.network.stability import fixed_point, incremental
+from elman.network.stability.certificate import gates_of, origin, slope_of
+from elman.network.stability.fixed_point import advance, largest_exponent
 
 KINDS = ("elman-tanh", "gru-before", "gru-after", "lstm")
 SIZE, INPUTS, WORDS = 5, 3, 7

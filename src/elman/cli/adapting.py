@@ -10,13 +10,12 @@ from elman.errors import UserError
 if TYPE_CHECKING:
     import torch
 
-    from elman.adaptation import Method
+    from elman.evaluation.adaptive_stream import AdaptiveStream
     from elman.evaluation.dynamic import Rule
     from elman.evaluation.gradient_statistics import Statistics
-    from elman.evaluation.online import AdaptiveStream
-    from elman.material import AnyRun
-    from elman.model import LanguageModel
-    from elman.run import Run
+    from elman.network.model import LanguageModel
+    from elman.tasks.adaptation import AnyRun, Method
+    from elman.tasks.text.run import Run
 
 METHODS = ("static", "dynamic", "cache", "dynamic+cache")
 
@@ -55,8 +54,8 @@ def begin(
     args: argparse.Namespace, loaded: "Run", saved: "states.Saved | None", model: "LanguageModel"
 ) -> "AdaptiveStream":
     """The stream of --adapt, from its beginning or from a state file; `model` knows the text's words."""
-    from elman.adaptation import adaptive_reading
-    from elman.evaluation.online import saved_rule
+    from elman.evaluation.adaptive_stream import saved_rule
+    from elman.tasks.adaptation import adaptive_reading
 
     facts = {} if saved is None else saved.facts
     if saved is not None and facts.get("statistics_tokens", args.statistics_tokens) != args.statistics_tokens:
@@ -93,8 +92,7 @@ def require_method(args: argparse.Namespace) -> None:
 
 def evaluate(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict[str, Any]:
     """The row of a run under a method; on the run's own text, read as ever, it is kept in results.json."""
-    from elman.adaptation import Method, method_figures, record
-    from elman.material import corpus_of, split_of
+    from elman.tasks.adaptation import Method, corpus_of, method_figures, record, split_of
 
     method = Method(
         rule=_rule(args) if "dynamic" in args.method else None,
@@ -115,9 +113,9 @@ def evaluate(folder: Path, args: argparse.Namespace, device: "torch.device") -> 
 
 def _open(folder: Path, args: argparse.Namespace, device: "torch.device") -> "AnyRun":
     """A run on text, or on music where that has a meaning."""
-    from elman.music import open_run
-    from elman.pair_run import PairRun
-    from elman.run import Run
+    from elman.tasks.open import open_run
+    from elman.tasks.pairs.run import PairRun
+    from elman.tasks.text.run import Run
 
     loaded = open_run(folder, device)
     if isinstance(loaded, PairRun):
@@ -131,7 +129,7 @@ def _open(folder: Path, args: argparse.Namespace, device: "torch.device") -> "An
 
 
 def _tuned(args: argparse.Namespace, loaded: "AnyRun", method: "Method") -> "Method":
-    from elman.tuning import TOKENS, Tuning
+    from elman.tasks.tuning import TOKENS, Tuning
 
     with show.bar("valid ppl {task.fields[best]:.2f}") as shown:
         task = shown.add_task("tuning", total=None, best=float("nan"))
@@ -144,7 +142,7 @@ def _tuned(args: argparse.Namespace, loaded: "AnyRun", method: "Method") -> "Met
 
 
 def _statistics(args: argparse.Namespace, loaded: "AnyRun", rule: "Rule | None") -> "Statistics | None":
-    from elman.adaptation import statistics
+    from elman.tasks.adaptation import statistics
 
     options.at_least(1, "--statistics-tokens", args.statistics_tokens)
     if rule is None or rule.kind != "rms":

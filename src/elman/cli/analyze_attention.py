@@ -27,9 +27,9 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 def run(args: argparse.Namespace) -> int:
     """Search, write the page, print."""
-    from elman.pair_run import PairRun
-    from elman.report.analysis import require_file_name
-    from elman.report.attention import entropy, write_attention_page
+    from elman.analysis.attention import entropy, write_attention_page
+    from elman.drawing.page import require_file_name
+    from elman.tasks.pairs.run import PairRun
 
     if args.source is None:
         raise UserError("what is looked at depends on the source: give --source FILE, a source a line")

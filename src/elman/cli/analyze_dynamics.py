@@ -27,7 +27,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 def run(args: argparse.Namespace) -> int:
     """Measure, write the page, print."""
-    from elman.report.dynamics import summary, write_dynamics
+    from elman.analysis.dynamics import summary, write_dynamics
 
     device = options.use_machine(args)
     options.at_least(1, "--trials", args.trials)

@@ -34,9 +34,9 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate and print."""
-    from elman.ensemble import run_log_probs
-    from elman.evaluation.frequency import EDGES, by_frequency
-    from elman.run import load
+    from elman.analysis.spelling import EDGES, by_frequency
+    from elman.tasks.text.ensemble import run_log_probs
+    from elman.tasks.text.run import load
 
     device = options.use_machine(args)
     options.at_least(1, "--streams", args.streams)

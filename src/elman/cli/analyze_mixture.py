@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from elman.cli import options, show
 
 if TYPE_CHECKING:
-    from elman.evaluation.mixture import Reading
-    from elman.run import Run
+    from elman.analysis.mixture import Reading
+    from elman.tasks.text.run import Run
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -35,10 +35,10 @@ def run(args: argparse.Namespace) -> int:
     """Read the text, write the page, print."""
     import numpy as np
 
-    from elman.evaluation.mixture import read_mixture
-    from elman.report import mixtures
-    from elman.report.analysis import require_file_name
-    from elman.run import load
+    from elman.analysis import mixture
+    from elman.analysis.mixture import read_mixture
+    from elman.drawing.page import require_file_name
+    from elman.tasks.text.run import load
 
     device = options.use_machine(args)
     for name, value in (("--top", args.top), ("--shown", args.shown)):
@@ -50,21 +50,21 @@ def run(args: argparse.Namespace) -> int:
     tokens, inputs = np.concatenate(text.ids), np.concatenate(text.inputs)
     reading = read_mixture(text.model, tokens, loaded.first, args.top, inputs=inputs)
     shown = min(args.shown, len(words))
-    page = mixtures.write_mixture_page(
+    page = mixture.write_mixture_page(
         out, f"{loaded.recipe.title} over {Path(args.file).name}", words, reading, loaded.vocabulary, shown
     )
     if args.json:
         show.print_json({"run": str(args.folder), "report": str(page), **_record(words, reading, loaded)})
         return 0
     title = f"{args.folder}: components over {len(words):,} tokens"
-    show.print_table(title, mixtures.COMPONENT_HEADER, mixtures.component_rows(words, reading))
-    print(mixtures.verdict(reading))
+    show.print_table(title, mixture.COMPONENT_HEADER, mixture.component_rows(words, reading))
+    print(mixture.verdict(reading))
     print(f"report: {page}")
     return 0
 
 
 def _record(words: list[str], reading: "Reading", loaded: "Run") -> dict[str, Any]:
-    from elman.evaluation.mixture import effective_number
+    from elman.analysis.mixture import effective_number
 
     share, log_prob = reading.responsibility.mean(0), reading.log_prob
     return {

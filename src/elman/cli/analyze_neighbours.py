@@ -27,9 +27,9 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 def run(args: argparse.Namespace) -> int:
     """Find and print."""
-    from elman.data.tokeniser import fold
-    from elman.evaluation.neighbours import neighbourhoods
-    from elman.run import load
+    from elman.analysis.spelling import neighbourhoods
+    from elman.data.text.tokeniser import fold
+    from elman.tasks.text.run import load
 
     device = options.use_machine(args)
     options.at_least(1, "-k", args.k)

@@ -26,22 +26,29 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 def run(args: argparse.Namespace) -> int:
     """Write the page, print the table of ranks."""
-    from elman.evaluation.output_functions import require_known
-    from elman.output.activation import LOG_G
-    from elman.report import images
+    from elman.analysis import output_functions
+    from elman.analysis.output_functions import require_known
+    from elman.network.output.activation import LOG_G
 
     names = require_known(args.activation or LOG_G)
-    ranks, limits = images.rank_table(names), images.limit_table(names)
-    page = images.write_outputs_page(args.out, names, ranks, limits)
+    ranks, limits = output_functions.rank_table(names), output_functions.limit_table(names)
+    page = output_functions.write_outputs_page(args.out, names, ranks, limits)
     if args.json:
         show.print_json(
             {
                 "ranks": [
-                    {"activation": name, "b": shift, "rank": dict(zip(map(str, images.SIZES), found, strict=True))}
+                    {
+                        "activation": name,
+                        "b": shift,
+                        "rank": dict(zip(map(str, output_functions.SIZES), found, strict=True)),
+                    }
                     for name, shift, found in ranks
                 ],
                 "distance_from_softmax": {
-                    name: [{"b": b, "distance": distance} for b, distance in zip(images.LIMITS, found, strict=True)]
+                    name: [
+                        {"b": b, "distance": distance}
+                        for b, distance in zip(output_functions.LIMITS, found, strict=True)
+                    ]
                     for name, found in limits
                 },
                 "report": str(page),
@@ -49,8 +56,8 @@ def run(args: argparse.Namespace) -> int:
         )
         return 0
     rows = [[f"{name}, b = {shift:g}", *map(str, found)] for name, shift, found in ranks]
-    header = ["", *(f"M = {size}" for size in images.SIZES)]
+    header = ["", *(f"M = {size}" for size in output_functions.SIZES)]
     show.print_table("rank of the log-probabilities of one line z = h w + b 1", header, rows)
-    print(images.verdict(ranks))
+    print(output_functions.verdict(ranks))
     print(f"report: {page}")
     return 0

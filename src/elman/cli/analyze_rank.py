@@ -11,7 +11,7 @@ from elman.errors import UserError
 if TYPE_CHECKING:
     import torch
 
-    from elman.evaluation.bottleneck import Finding
+    from elman.analysis.rank import Finding
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -54,9 +54,9 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 def run(args: argparse.Namespace) -> int:
     """Find the ranks, write the page, print."""
+    from elman.analysis.rank_page import verdict, write_rank_page
+    from elman.drawing.page import require_file_name
     from elman.files import write_atomic
-    from elman.report.analysis import require_file_name
-    from elman.report.spectra import verdict, write_rank_page
 
     device = options.use_machine(args)
     for name, value in (("--streams", args.streams), ("--max-tokens", args.max_tokens), ("--values", args.values)):
@@ -93,8 +93,8 @@ def _labels(folders: list[Path]) -> dict[str, Path]:
 def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> tuple["Finding", dict[str, Any]]:
     import torch
 
-    from elman.evaluation.bottleneck import find_rank
-    from elman.run import load
+    from elman.analysis.rank import find_rank
+    from elman.tasks.text.run import load
 
     loaded = load(folder, device)
     corpus = loaded.corpus(args.data)
@@ -144,7 +144,7 @@ def _record(finding: "Finding") -> dict[str, Any]:
 
 
 def _print(records: list[dict[str, Any]], findings: dict[str, "Finding"]) -> None:
-    from elman.report.spectra import RULE, rank_row, rank_text
+    from elman.analysis.rank_page import RULE, rank_row, rank_text
 
     header = ["run", "output", "d", "V", "T", "rank", "bound", "one softmax", "", "seconds"]
     rows = []

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import torch
 
-    from elman.stability.certificate import Certificate
+    from elman.network.stability.certificate import Certificate
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -34,8 +34,9 @@ def run(args: argparse.Namespace) -> int:
     """Certify and print."""
     import msgspec
 
-    from elman.evaluation.stability import certify, certify_music
-    from elman.music import MusicRun, open_stream_run
+    from elman.analysis.stability import certify, certify_music
+    from elman.tasks.music.run import MusicRun
+    from elman.tasks.open import open_stream_run
 
     device = options.use_machine(args)
     options.at_least(0, "--steps", args.steps)

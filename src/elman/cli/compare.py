@@ -27,9 +27,9 @@ def run(args: argparse.Namespace) -> int:
     """Compare and print."""
     import msgspec
 
-    from elman.ensemble import require_one_vocabulary, run_log_probs
-    from elman.evaluation.comparison import compare
-    from elman.run import load
+    from elman.evaluation.statistics import compare
+    from elman.tasks.text.ensemble import require_one_vocabulary, run_log_probs
+    from elman.tasks.text.run import load
 
     device = options.use_machine(args)
     options.at_least(1, "--streams", args.streams)

@@ -41,7 +41,7 @@ def list_all(args: argparse.Namespace) -> int:
     """List."""
     import msgspec
 
-    from elman.data.catalog import list_corpora
+    from elman.data.catalog.prepare import list_corpora
 
     if args.json:
         show.print_json([msgspec.to_builtins(entry) for entry in list_corpora()])
@@ -55,7 +55,7 @@ def describe(args: argparse.Namespace) -> int:
     """Describe one."""
     import msgspec
 
-    from elman.data.catalog import info
+    from elman.data.catalog.prepare import info
 
     facts: dict[str, Any] = msgspec.to_builtins(info(args.name))
     if args.json:
@@ -70,10 +70,10 @@ def prepare(args: argparse.Namespace) -> int:
     """Prepare one."""
     import json
 
-    from elman.data import catalog
+    from elman.data.catalog import prepare
 
     with show.preparing() as progress:
-        folder = catalog.prepare(args.name, args.out, progress, base_url=args.base_url)
+        folder = prepare.prepare(args.name, args.out, progress, base_url=args.base_url)
     record = folder / "corpus.json"
     downloads = json.loads(record.read_text(encoding="utf-8"))["downloads"] if record.exists() else []
     if args.json:
@@ -88,8 +88,8 @@ def prepare(args: argparse.Namespace) -> int:
 
 def trees(args: argparse.Namespace) -> int:
     """Write a treebank as pairs."""
-    from elman.data.pair_files import read_text
-    from elman.data.trees import read_trees, to_pair
+    from elman.data.pairs.files import read_text
+    from elman.data.pairs.trees import read_trees, to_pair
     from elman.files import write_atomic
 
     found = read_trees(read_text(args.file), str(args.file))

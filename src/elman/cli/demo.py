@@ -39,8 +39,8 @@ def run(args: argparse.Namespace) -> int:
     """Train, compare with baselines, sample, report; a finished demo is only shown again."""
     from elman import config
     from elman.cli.train import conduct
-    from elman.experiment import Experiment
-    from elman.recipe_book import find
+    from elman.config.shipped import find
+    from elman.tasks.experiment import Experiment
 
     device = options.use_machine(args)
     options.at_least(0, "--max-minutes", args.max_minutes)

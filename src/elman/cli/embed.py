@@ -9,7 +9,7 @@ from elman.cli import options, show
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.run import Run
+    from elman.tasks.text.run import Run
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -37,9 +37,9 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 def run(args: argparse.Namespace) -> int:
     """Write states or vectors."""
+    from elman.analysis.embedding import word2vec_text, word_vectors
     from elman.files import write_atomic
-    from elman.questions.embedding import word2vec_text, word_vectors
-    from elman.run import load
+    from elman.tasks.text.run import load
 
     _require(args)
     device = options.use_machine(args)
@@ -70,7 +70,7 @@ def _require(args: argparse.Namespace) -> None:
 
 
 def _layers(text: str, loaded: "Run") -> list[int]:
-    from elman.questions.embedding import num_layers
+    from elman.analysis.embedding import num_layers
 
     count = num_layers(loaded)
     if text in ("top", "all"):
@@ -87,8 +87,8 @@ def _write_states(args: argparse.Namespace, loaded: "Run", layers: list[int]) ->
     import numpy as np
     from safetensors.numpy import save_file
 
+    from elman.analysis.embedding import hidden_states
     from elman.files import replacing
-    from elman.questions.embedding import hidden_states
 
     lines = options.read_lines(args.file, loaded.tokeniser.options)
     read = list(hidden_states(loaded, lines, layers, document=args.document))

@@ -10,7 +10,7 @@ from elman.errors import UserError
 if TYPE_CHECKING:
     import torch
 
-    from elman.pair_run import PairRun
+    from elman.tasks.pairs.run import PairRun
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -82,10 +82,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict[str, Any]:
-    from elman.evaluation.figures import split_figures
-    from elman.evaluation.frames import evaluate_pieces
-    from elman.music import MusicRun, open_run
-    from elman.pair_run import PairRun
+    from elman.evaluation.music import evaluate_pieces
+    from elman.evaluation.perplexity import split_figures
+    from elman.tasks.music.run import MusicRun
+    from elman.tasks.open import open_run
+    from elman.tasks.pairs.run import PairRun
 
     loaded = open_run(folder, device)
     if isinstance(loaded, PairRun):
@@ -116,8 +117,7 @@ def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict
 def _of_pairs(loaded: "PairRun", args: argparse.Namespace) -> dict[str, Any]:
     import msgspec
 
-    from elman.evaluation.given_source import evaluate_pairs, pair_figures
-    from elman.evaluation.output import evaluate_output
+    from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_figures
 
     if args.warm_up or args.skip_first:
         raise UserError("--warm-up and --skip-first are for text; targets are evaluated whole, each given its source")
@@ -139,9 +139,9 @@ def _of_pairs(loaded: "PairRun", args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _ensemble(args: argparse.Namespace, device: "torch.device") -> dict[str, Any]:
-    from elman.ensemble import ensemble_log_probs
-    from elman.evaluation.figures import figures, score_of
-    from elman.run import load
+    from elman.evaluation.perplexity import figures, score_of
+    from elman.tasks.text.ensemble import ensemble_log_probs
+    from elman.tasks.text.run import load
 
     runs = [load(folder, device) for folder in args.folders]
     members = len(runs) + (args.ngram is not None)

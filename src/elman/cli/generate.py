@@ -10,9 +10,9 @@ from elman.cli import adapting, options, states, transduce
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.data.tokeniser import Tokeniser
-    from elman.run import Run
-    from elman.state import State
+    from elman.data.text.tokeniser import Tokeniser
+    from elman.network.state import State
+    from elman.tasks.text.run import Run
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -61,7 +61,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 def run(args: argparse.Namespace) -> int:
     """Draw and print."""
-    from elman.run_folder import recipe_of
+    from elman.tasks.run import recipe_of
 
     recipe = recipe_of(args.folder)
     if recipe.of_pairs:
@@ -78,8 +78,8 @@ def run(args: argparse.Namespace) -> int:
 def write_text(args: argparse.Namespace) -> int:
     """Draw words and print them."""
     from elman.cli import show
-    from elman.generation import Sampling, generate
-    from elman.run import load
+    from elman.decoding.sampling import Sampling, generate
+    from elman.tasks.text.run import load
 
     device = options.use_machine(args)
     tokens = 200 if args.tokens is None else args.tokens
@@ -130,7 +130,7 @@ class _Printer:
     def __init__(self, tokeniser: "Tokeniser", prompt: str, *, raw: bool) -> None:
         import msgspec
 
-        from elman.data.detokenise import Detokeniser
+        from elman.data.text.detokenise import Detokeniser
 
         options = tokeniser.options
         self.undo = Detokeniser(msgspec.structs.replace(options, tokenisation="words", eos="line") if raw else options)
@@ -150,7 +150,7 @@ class _Printer:
 def _beginning(loaded: "Run", ids: list[int], saved: states.Saved | None) -> "tuple[list[int], State]":
     if saved is None:
         return [loaded.first, *ids], loaded.begin()
-    from elman.state import numbered, rebuild
+    from elman.network.state import numbered, rebuild
 
     if "rule" in saved.facts:
         raise UserError(f"{saved.path}: saved by a stream that adapts; add --adapt to go on with it")

@@ -42,10 +42,9 @@ def run(args: argparse.Namespace) -> int:
     """Write or print."""
     from itertools import islice
 
-    from elman.data.grammar.options import GrammarOptions
+    from elman.config.text import GrammarOptions
     from elman.data.grammar.reading import read_grammar
-    from elman.data.grammar.sample import sentences
-    from elman.data.grammar.text import wish_of, write_text
+    from elman.data.grammar.sample import sentences, wish_of, write_text
 
     for name in ("sentences", "valid", "test", "max_length"):
         options.at_least(1, f"--{name.replace('_', '-')}", getattr(args, name))

@@ -34,11 +34,11 @@ def run(args: argparse.Namespace) -> int:
     """Measure, write the page, print."""
     import msgspec
 
+    from elman.analysis.grammar import examine, options_of
+    from elman.analysis.grammar_page import HEADER, cells, write_findings
+    from elman.drawing.page import require_file_name
     from elman.errors import UserError
-    from elman.grammatical import examine, options_of
-    from elman.report.analysis import require_file_name
-    from elman.report.grammar import HEADER, cells, write_findings
-    from elman.run import load
+    from elman.tasks.text.run import load
 
     device = options.use_machine(args)
     options.at_least(1, "--sentences", args.sentences)

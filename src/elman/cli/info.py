@@ -21,10 +21,10 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 def run(args: argparse.Namespace) -> int:
     """Collect and print."""
-    from elman.learning import snapshot
+    from elman.learning import checkpoint
     from elman.learning.checkpoint import digest_of, load
-    from elman.music import open_run
-    from elman.run_folder import load_model
+    from elman.tasks.open import open_run
+    from elman.tasks.run import load_model
 
     loaded = open_run(args.folder)
     model, facts = load_model(loaded.path, loaded.recipe, loaded.inputs, loaded.device)
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         "best_epoch": round(facts["epoch"], 3),
         "best_valid_nll": facts["valid_nll"],
         "averaged": facts.get("averaged", False),
-        "model_digest": digest_of(snapshot.model_tensors(model)),
+        "model_digest": digest_of(checkpoint.model_tensors(model)),
     }
     last = loaded.path / "checkpoint.safetensors"
     if last.exists():

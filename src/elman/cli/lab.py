@@ -47,7 +47,7 @@ def _add_cells(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 def tasks(args: argparse.Namespace) -> int:
     """List tasks."""
-    from elman.data.classic.book import TASKS
+    from elman.data.classic.registry import TASKS
 
     fields = ("name", "sentence", "source", "kind", "span", "solved", "chance")
     rows = [{field: getattr(task, field) for field in fields} for task in TASKS.values()]
@@ -62,8 +62,7 @@ def tasks(args: argparse.Namespace) -> int:
 
 def cells(args: argparse.Namespace) -> int:
     """List networks and rules."""
-    from elman.laboratory.networks import NETWORKS
-    from elman.laboratory.rules import RULES
+    from elman.laboratory.networks import NETWORKS, RULES
 
     networks = {name: network.sentence for name, network in NETWORKS.items()}
     if args.json:

@@ -41,7 +41,7 @@ def conduct(args: argparse.Namespace, chains: "list[Chain]", title: str, text: l
     """Run what is not there yet, print what came of all, and write the page."""
     from elman.laboratory import summary
     from elman.laboratory.conduct import conduct
-    from elman.report.laboratory import verdict, write_laboratory
+    from elman.laboratory.page import verdict, write_laboratory
 
     for name in ("seeds", "jobs"):
         options.at_least(1, f"--{name}", getattr(args, name))
@@ -72,9 +72,8 @@ def seeded(trial: "Trial", seed: int) -> "Trial":
 
 def _check(chains: "list[Chain]") -> None:
     """Raises UserError for what does not exist or fit together, before anything is run."""
-    from elman.data.classic.book import classic_task
-    from elman.laboratory.networks import build_network
-    from elman.laboratory.readout import learner_of
+    from elman.data.classic.registry import classic_task
+    from elman.laboratory.networks import build_network, learner_of
 
     for trial in {seeded(chain.first, 0) for chain in chains}:
         model = build_network(classic_task(trial.task), trial.cell, trial.size)

@@ -22,7 +22,7 @@ def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Climb the ladder."""
-    from elman.laboratory.lesson import LADDER, TASKS, chains
+    from elman.laboratory.conduct import LADDER, TASKS, chains
 
     options.at_least(max(span for _, span in TASKS), "--longest", args.longest)
     if not args.json:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from elman.cli import show
 
 if TYPE_CHECKING:
-    from elman.evaluation.resampling import Difference
+    from elman.evaluation.statistics import Difference
 
 
 def print_measures(title: str, systems: Mapping[str, Sequence[dict[str, Any]]]) -> None:
@@ -22,7 +22,7 @@ def print_measures(title: str, systems: Mapping[str, Sequence[dict[str, Any]]]) 
 
 
 def print_worth(title: str, worth: dict[str, Any]) -> None:
-    """What the output of a model of pairs is worth, beside the baseline (`elman.evaluation.output`)."""
+    """What the output of a model of pairs is worth, beside the baseline (`elman.evaluation.targets`)."""
     copied = ", unknown words copied" if worth["copy_unknown"] else ""
     kept = {None: "", True: ", constrained", False: ", unconstrained"}[worth.get("constrained")]
     systems = {f"beam {worth['beam']}{copied}{kept}": worth["measures"], worth["baseline_name"]: worth["baseline"]}

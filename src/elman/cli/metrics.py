@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _references(name: str, rules: "Rules") -> tuple[list[str], list[str]]:
     """The references a line each, and for trees their sentences."""
-    from elman.data.trees import read_trees, to_pair
+    from elman.data.pairs.trees import read_trees, to_pair
 
     lines = options.read_lines(name)
     if rules.kind != "trees":
@@ -88,7 +88,7 @@ def _references(name: str, rules: "Rules") -> tuple[list[str], list[str]]:
 
 
 def _output(name: str, references: list[str], args: argparse.Namespace, rules: "Rules") -> list[str]:
-    from elman.data.trees import linear_line
+    from elman.data.pairs.trees import linear_line
 
     lines = [line.strip() for line in options.read_lines(name)]
     if len(lines) != len(references):

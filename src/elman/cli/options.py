@@ -11,7 +11,7 @@ from elman.errors import UserError
 if TYPE_CHECKING:
     import torch
 
-    from elman.data.options import TextOptions
+    from elman.config.text import TextOptions
 
 
 SETTING = "change a key of the recipe, such as training.epochs=3; may be given again"
@@ -33,8 +33,7 @@ def use_machine(args: argparse.Namespace) -> "torch.device":
     """Set the number of threads, use large pages, and return the device."""
     import torch
 
-    from elman.device import choose_device
-    from elman.kernels.allocator import use_large_pages
+    from elman.network.kernels.device import choose_device, use_large_pages
 
     use_large_pages()
 

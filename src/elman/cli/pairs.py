@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     import torch
 
     from elman.data.minimal_pairs import Pair
-    from elman.evaluation.pairs import Row
-    from elman.run import Run
+    from elman.evaluation.minimal_pairs import Row
+    from elman.tasks.text.run import Run
 
 _HEADER = ["phenomenon", "pairs", "only unknown differ", "accuracy, %", "95 % interval", "no unknown", "accuracy, %"]
 
@@ -30,8 +30,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def evaluate(args: argparse.Namespace, device: "torch.device") -> int:
     """Judge all pairs and print a table by phenomenon for every run."""
     from elman.data.minimal_pairs import read_pairs
-    from elman.evaluation.pairs import by_field
-    from elman.run import load
+    from elman.evaluation.minimal_pairs import by_field
+    from elman.tasks.text.run import load
 
     options.require_none(args, ("data", "ensemble", "ngram", "weights", "skip_first", "warm_up"), "--pairs")
     if args.method != "static":
@@ -53,9 +53,9 @@ def evaluate(args: argparse.Namespace, device: "torch.device") -> int:
 
 
 def _judge(run: "Run", pairs: "list[Pair]", args: argparse.Namespace) -> "list[Row]":
-    from elman.data.lexicon import Lexicon
-    from elman.evaluation.pairs import code, judge_pairs
-    from elman.evaluation.prefixes import sentence_log_probs
+    from elman.data.text.lexicon import Lexicon
+    from elman.evaluation.minimal_pairs import code, judge_pairs
+    from elman.evaluation.prediction import sentence_log_probs
 
     lexicon = Lexicon(run.vocabulary) if run.reads_spelling and not args.unknown_as_unk else None
     coded = code(pairs, run.vocabulary, run.tokeniser, lexicon)

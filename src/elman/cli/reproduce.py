@@ -39,8 +39,8 @@ def run(args: argparse.Namespace) -> int:
     """List, or conduct and print."""
     if args.name == "list":
         return _list(args.json)
-    from elman.reproduce.book import choose
     from elman.reproduce.claim import SCALES
+    from elman.reproduce.claims.registry import choose
     from elman.reproduce.conduct import conduct, plan, record, total_minutes
     from elman.reproduce.pool import Machine, Stopped
     from elman.reproduce.runs import Store
@@ -109,9 +109,9 @@ def _print(outcome: "Outcome") -> None:
 
 
 def _list(as_json: bool) -> int:
-    from elman.reproduce.book import CLAIMS
     from elman.reproduce.claim import SCALES
-    from elman.reproduce.cost import nominal_minutes
+    from elman.reproduce.claims.registry import CLAIMS
+    from elman.reproduce.conduct import nominal_minutes
 
     claims = CLAIMS.values()
     scales = {

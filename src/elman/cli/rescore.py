@@ -9,8 +9,8 @@ from elman.cli import options
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.data.nbest import Hypothesis
-    from elman.questions.mixing import Mix
+    from elman.data.hypotheses import Hypothesis
+    from elman.tasks.text.rescoring import Mix
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -57,10 +57,10 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 def run(args: argparse.Namespace) -> int:
     """Rescore and print."""
-    from elman.data.nbest import read_references
-    from elman.evaluation.unknown import Unknown
-    from elman.questions import rescoring
-    from elman.run import load
+    from elman.data.hypotheses import read_references
+    from elman.evaluation.scoring import Unknown
+    from elman.tasks.text import rescoring
+    from elman.tasks.text.run import load
 
     _require(args)
     device = options.use_machine(args)
@@ -97,8 +97,7 @@ def _require(args: argparse.Namespace) -> None:
 def _read(args: argparse.Namespace) -> "list[Hypothesis]":
     from pathlib import Path
 
-    from elman.data.nbest import read_kaldi, read_tsv
-    from elman.data.srilm import read_srilm
+    from elman.data.hypotheses import read_kaldi, read_srilm, read_tsv
 
     if args.srilm:
         return read_srilm(Path(args.file))
@@ -109,7 +108,7 @@ def _read(args: argparse.Namespace) -> "list[Hypothesis]":
 
 
 def _mix(args: argparse.Namespace, num_scores: int) -> "Mix":
-    from elman.questions.mixing import Mix
+    from elman.tasks.text.rescoring import Mix
 
     given = args.given_weights
     if given is not None and len(given) != num_scores:
@@ -130,7 +129,7 @@ def _held_against(
 ) -> "Mix":
     import msgspec
 
-    from elman.questions.mixing import Grid, Trial
+    from elman.tasks.text.rescoring import Grid, Trial
 
     missing = sorted({one.utterance for one in hypotheses} - references.keys())
     if missing:
@@ -150,7 +149,7 @@ def _held_against(
 
 
 def _print(args: argparse.Namespace, hypotheses: "list[Hypothesis]", log_probs: list[float], mix: "Mix") -> None:
-    from elman.questions.mixing import ranked
+    from elman.tasks.text.rescoring import ranked
 
     if args.all and not args.json:
         given = [f"given_{number + 1}" for number in range(len(hypotheses[0].scores))]

@@ -16,9 +16,9 @@ from elman.cli import score_words as words
 if TYPE_CHECKING:
     import numpy as np
 
-    from elman.evaluation.online import AdaptiveStream
-    from elman.evaluation.open_vocabulary import Sentences
-    from elman.run import Run
+    from elman.evaluation.adaptive_stream import AdaptiveStream
+    from elman.evaluation.perplexity import Sentences
+    from elman.tasks.text.run import Run
 
 Scored: TypeAlias = Iterable[tuple[list[str], "np.ndarray"]]
 """The tokens of each sentence and their log-probabilities (nats)."""
@@ -60,7 +60,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 def run(args: argparse.Namespace) -> int:
     """Score and print."""
-    from elman.run import load
+    from elman.tasks.text.run import load
 
     device = options.use_machine(args)
     adapting.require_adapt(args, "load_state", "save_state")

@@ -9,18 +9,18 @@ from elman.cli import options
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.evaluation.online import AdaptiveStream
-    from elman.evaluation.open_vocabulary import Sentences
-    from elman.evaluation.unknown import Unknown
-    from elman.questions.by_word import WordRow
-    from elman.run import Run
+    from elman.analysis.by_word import WordRow
+    from elman.evaluation.adaptive_stream import AdaptiveStream
+    from elman.evaluation.perplexity import Sentences
+    from elman.evaluation.scoring import Unknown
+    from elman.tasks.text.run import Run
 
 
 def require(args: argparse.Namespace) -> None:
     """Raises UserError where options do not fit."""
     options.require_unknown(args)
     if args.html is not None:
-        from elman.report.analysis import require_file_name
+        from elman.drawing.page import require_file_name
 
         if args.by != "word":
             raise UserError("--html shows words; add --by word")
@@ -35,7 +35,7 @@ def unknown_word(loaded: "Run") -> Callable[[str], bool]:
 
 def treatment(args: argparse.Namespace, loaded: "Run", text: "Sentences") -> "Unknown":
     """What --unknown and --unknown-types say; by default the types are counted in the text."""
-    from elman.evaluation.unknown import Unknown
+    from elman.evaluation.scoring import Unknown
 
     types = args.unknown_types
     if types is None and args.unknown == "spread":
@@ -52,7 +52,7 @@ def rows(
     """A row for every word; with --html the page is written after the last."""
     import msgspec
 
-    from elman.questions.by_word import predict_text, word_rows
+    from elman.analysis.by_word import predict_text, word_rows
 
     if stream is None:
         predicted = predict_text(loaded, text, document=args.document)
@@ -68,7 +68,7 @@ def rows(
 
 
 def _write(args: argparse.Namespace, loaded: "Run", kept: "Iterable[WordRow]") -> None:
-    from elman.report.reading import write_reading_page
+    from elman.analysis.by_word import write_reading_page
 
     write_reading_page(args.html, list(kept), loaded.recipe.title, "standard input" if args.file == "-" else args.file)
     print(args.html, file=sys.stderr)

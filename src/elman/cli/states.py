@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     import torch
     from torch import Generator, Tensor
 
-    from elman.evaluation.online import AdaptiveStream
-    from elman.run import Run
-    from elman.state import State
+    from elman.evaluation.adaptive_stream import AdaptiveStream
+    from elman.network.state import State
+    from elman.tasks.text.run import Run
 
 
 class Saved(NamedTuple):
@@ -36,7 +36,7 @@ def save(
     `draws` are the random numbers, which go on where they were left. Words beyond the vocabulary are kept as `<unk>`.
     """
     from elman.learning import checkpoint
-    from elman.state import leaves
+    from elman.network.state import leaves
 
     size = len(loaded.vocabulary)
     facts: dict[str, Any] = {
@@ -85,7 +85,6 @@ def load(path: Path, loaded: "Run") -> Saved:
 
 
 def _digest(loaded: "Run") -> str:
-    from elman.learning.checkpoint import digest_of
-    from elman.learning.snapshot import model_tensors
+    from elman.learning.checkpoint import digest_of, model_tensors
 
     return digest_of(model_tensors(loaded.model))

@@ -10,8 +10,8 @@ from elman.errors import UserError
 if TYPE_CHECKING:
     import torch
 
-    from elman.config import Recipe
-    from elman.experiment import Experiment
+    from elman.config.recipe import Recipe
+    from elman.tasks.experiment import Experiment
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -71,7 +71,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 def run(args: argparse.Namespace) -> int:
     """Train, evaluate, report."""
     from elman import config
-    from elman.experiment import Experiment
+    from elman.tasks.experiment import Experiment
 
     recipe_path = _recipe_path(args)
     settings = [*args.set, *([] if args.seed is None else [f"seed={args.seed}"])]
@@ -95,7 +95,7 @@ def conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
 
 
 def _conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
-    from elman.learning.watching import Outcome, Watcher
+    from elman.learning.log import Outcome, Watcher
     from elman.report.page import write_report
 
     console, recipe, out = show.log(), experiment.recipe, experiment.out
@@ -134,7 +134,7 @@ def _conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
 
 def dry_run(recipe: "Recipe", data: str | None, device: "torch.device", as_json: bool) -> int:
     """Say what training would cost."""
-    from elman.estimate import estimate
+    from elman.tasks.estimate import estimate
 
     with show.counting("timing a few steps") as advance:
         cost = estimate(recipe, data, device, advance)
@@ -159,7 +159,7 @@ def cost_rows(cost: dict[str, float]) -> list[tuple[str, str]]:
 
 
 def _recipe_path(args: argparse.Namespace) -> Path:
-    from elman.recipe_book import resolve
+    from elman.config.shipped import resolve
 
     if args.recipe is not None:
         return resolve(args.recipe)

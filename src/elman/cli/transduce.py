@@ -9,8 +9,8 @@ from elman.cli import options, show
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.decoding import Beam
-    from elman.pair_run import PairRun, Transduction
+    from elman.decoding.beam import Beam
+    from elman.tasks.pairs.run import PairRun, Transduction
 
 OPTIONS = (
     *("source", "beam", "nbest", "length_penalty", "coverage", "max_length", "batch_size", "copy", "attention"),
@@ -78,10 +78,10 @@ def add_page(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read the sources, search, print or write."""
+    from elman.analysis.attention import write_attention_page
+    from elman.drawing.page import require_file_name
     from elman.files import write_atomic
-    from elman.pair_run import PairRun
-    from elman.report.analysis import require_file_name
-    from elman.report.attention import write_attention_page
+    from elman.tasks.pairs.run import PairRun
 
     options.require_none(args, _OF_OTHERS, "a run on pairs")
     if args.source is None:
@@ -117,7 +117,7 @@ def beam_of(args: argparse.Namespace) -> "Beam":
         UserError: a value is out of range.
 
     """
-    from elman.decoding import Beam
+    from elman.decoding.beam import Beam
 
     given = {
         "size": args.beam,

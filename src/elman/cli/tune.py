@@ -14,8 +14,8 @@ def run(args: argparse.Namespace) -> int:
     """Draw a tune and write it as a MIDI file."""
     import numpy as np
 
-    from elman.data.midi import read_midi, write_midi
-    from elman.music import MusicRun
+    from elman.data.music.midi import read_midi, write_midi
+    from elman.tasks.music.run import MusicRun
 
     options.require_none(args, _OF_TEXT, "a run on music")
     steps = STEPS if args.steps is None else args.steps

@@ -5,8 +5,6 @@ names the key by its path.
 """
 
 from elman.config.initialisation import Glorot, He, Identity, Init, Initialisation, Normal, Orthogonal, Uniform, Zeros
-from elman.config.learning import BPTT, RTRL, Forcing
-from elman.config.model import Model
 from elman.config.network import (
     GRU,
     LSTM,
@@ -22,12 +20,12 @@ from elman.config.network import (
     Jordan,
     Ladder,
     Lookup,
+    Model,
     Mogrifier,
     Reader,
     Reservoir,
     Stack,
 )
-from elman.config.optimisation import SGD, Adam, Constant, Cosine, Decay, Memory, Plateau, RMSprop, Steps, Window
 from elman.config.output import (
     NADE,
     Adaptive,
@@ -45,15 +43,28 @@ from elman.config.recipe import Data, Evaluation, Expected, Recipe
 from elman.config.record import Activation
 from elman.config.toml import changed_keys, dump_recipe, load_recipe, parse_recipe
 from elman.config.training import (
+    BPTT,
+    RTRL,
+    SGD,
+    Adam,
+    Constant,
+    Cosine,
+    Decay,
     Exponential,
     FineTune,
+    Forcing,
     Immediate,
+    Memory,
     NonMonotone,
     OrthogonalWeights,
     Penalties,
+    Plateau,
+    RMSprop,
     Spectral,
     SpectralNorm,
+    Steps,
     Training,
+    Window,
 )
 
 __all__ = [

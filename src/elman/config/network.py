@@ -4,11 +4,13 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
+from elman.config.initialisation import Initialisation
+from elman.config.output import Output
 from elman.config.record import NonNegative, Positive, PositiveFloat, Rate, Record, Tagged
 
 
 class Lookup(Tagged, frozen=True, tag="lookup"):
-    """Word vectors (`encoders/lookup.py`)."""
+    """Word vectors (`network/encoders/lookup.py`)."""
 
     size: Positive
     dropout: Rate = 0.0
@@ -17,7 +19,7 @@ class Lookup(Tagged, frozen=True, tag="lookup"):
 
 
 class Characters(Tagged, frozen=True, tag="characters"):
-    """Words by their spelling (`encoders/characters.py`): `filters` says how many there are of each of `widths`."""
+    """Words by their spelling (`network/encoders/characters.py`): `filters` says how many there are of each of `widths`."""
 
     size: Positive = 15
     widths: Annotated[tuple[Positive, ...], Meta(min_length=1)] = (1, 2, 3, 4, 5, 6)
@@ -27,7 +29,7 @@ class Characters(Tagged, frozen=True, tag="characters"):
 
 
 class Frames(Tagged, frozen=True, tag="frames"):
-    """A linear map of frames of notes (`encoders/frames.py`)."""
+    """A linear map of frames of notes (`network/encoders/encoder.py`)."""
 
     size: Positive
     dropout: Rate = 0.0
@@ -36,13 +38,13 @@ class Frames(Tagged, frozen=True, tag="frames"):
 
 
 class Elman(Tagged, frozen=True, tag="elman"):
-    """Simple recurrent network (`cells/elman.py`)."""
+    """Simple recurrent network (`network/cells/elman.py`)."""
 
     nonlinearity: Literal["tanh", "sigmoid", "relu"] = "tanh"
 
 
 class LSTM(Tagged, frozen=True, tag="lstm"):
-    """Long short-term memory (`cells/lstm.py`); `input_gate` is free, 1 - f, or at most 1 - f (`cells/coupled.py`)."""
+    """Long short-term memory (`network/cells/lstm.py`); `input_gate` is free, 1 - f, or at most 1 - f (`network/cells/lstm.py`)."""
 
     forget_gate: bool = True
     peepholes: bool = False
@@ -50,20 +52,20 @@ class LSTM(Tagged, frozen=True, tag="lstm"):
 
 
 class GRU(Tagged, frozen=True, tag="gru"):
-    """Gated recurrent unit (`cells/gru.py`); `reset` says whether the gate acts before or after the product."""
+    """Gated recurrent unit (`network/cells/gru.py`); `reset` says whether the gate acts before or after the product."""
 
     reset: Literal["before", "after"] = "after"
 
 
 class Highway(Tagged, frozen=True, tag="highway"):
-    """Recurrent highway network (`cells/highway.py`); `coupled`: the carry gate is 1 minus the transform gate."""
+    """Recurrent highway network (`network/cells/highway.py`); `coupled`: the carry gate is 1 minus the transform gate."""
 
     depth: Positive = 5
     coupled: bool = True
 
 
 class Mogrifier(Tagged, frozen=True, tag="mogrifier"):
-    """An LSTM whose x and h gate each other first (`cells/mogrifier.py`); without `rank` by full matrices."""
+    """An LSTM whose x and h gate each other first (`network/cells/mogrifier.py`); without `rank` by full matrices."""
 
     rounds: Annotated[int, Meta(ge=0)] = 5
     rank: Positive | None = None
@@ -71,7 +73,7 @@ class Mogrifier(Tagged, frozen=True, tag="mogrifier"):
 
 
 class Ladder(Tagged, frozen=True, tag="ladder"):
-    """A rung between Elman's network and the LSTM (`cells/ladder.py`); the rung of the output gate is the LSTM."""
+    """A rung between Elman's network and the LSTM (`network/cells/partial_lstm.py`); the rung of the output gate is the LSTM."""
 
     rung: Literal["forget", "input", "output"] = "forget"
 
@@ -80,7 +82,7 @@ Cell: TypeAlias = Elman | LSTM | GRU | Highway | Mogrifier | Ladder
 
 
 class Stack(Tagged, frozen=True, tag="stack"):
-    """Layers of one cell (`cores/stack.py`), in a chain or with connections that skip layers (`cores/connected.py`)."""
+    """Layers of one cell (`network/cores/stack.py`), in a chain or with connections that skip layers (`network/cores/stack.py`)."""
 
     sizes: Annotated[tuple[Positive, ...], Meta(min_length=1)]
     cell: Cell = LSTM()
@@ -93,7 +95,7 @@ class Stack(Tagged, frozen=True, tag="stack"):
 
 
 class FeedForward(Tagged, frozen=True, tag="window"):
-    """Bengio's window model (`cores/window.py`)."""
+    """Bengio's window model (`network/cores/window.py`)."""
 
     width: Positive
     size: Positive
@@ -102,7 +104,7 @@ class FeedForward(Tagged, frozen=True, tag="window"):
 
 
 class Attentive(Tagged, frozen=True, tag="attentive"):
-    """A stack that looks at the source (`cores/attentive.py`).
+    """A stack that looks at the source (`network/cores/attentive.py`).
 
     `size`: of the attention layer, that of the last layer unless given; `score_size`: of the additive score, the same.
     """
@@ -116,7 +118,7 @@ class Attentive(Tagged, frozen=True, tag="attentive"):
 
 
 class Reader(Record, frozen=True):
-    """What reads the source (`cores/source.py`); `stack.sizes` are of each direction.
+    """What reads the source (`network/cores/source.py`); `stack.sizes` are of each direction.
 
     `encoder`: of the source's symbols; None: the target's vectors, where both have one vocabulary. `start`: the
     decoder's layers begin with the final states of the reader's, or with maps of the last of them.
@@ -129,7 +131,7 @@ class Reader(Record, frozen=True):
 
 
 class Jordan(Tagged, frozen=True, tag="jordan"):
-    """Jordan's network (`cores/jordan.py`); `feedback`: the model's own output, or the true target."""
+    """Jordan's network (`network/cores/jordan.py`); `feedback`: the model's own output, or the true target."""
 
     size: Positive
     feedback: Literal["output", "target"] = "output"
@@ -139,7 +141,7 @@ class Jordan(Tagged, frozen=True, tag="jordan"):
 
 
 class Reservoir(Tagged, frozen=True, tag="reservoir"):
-    """Echo state network (`cores/reservoir.py`): random, fixed; the output layer alone is trained."""
+    """Echo state network (`network/cores/reservoir.py`): random, fixed; the output layer alone is trained."""
 
     size: Positive
     radius: PositiveFloat = 0.9
@@ -151,7 +153,7 @@ class Reservoir(Tagged, frozen=True, tag="reservoir"):
 
 
 class Bidirectional(Tagged, frozen=True, tag="bidirectional"):
-    """Layers of one cell in both directions (`cores/bidirectional.py`): for encoders and taggers."""
+    """Layers of one cell in both directions (`network/cores/bidirectional.py`): for encoders and taggers."""
 
     sizes: Annotated[tuple[Positive, ...], Meta(min_length=1)]
     cell: Cell = LSTM()
@@ -163,3 +165,18 @@ class Bidirectional(Tagged, frozen=True, tag="bidirectional"):
 
 
 Core: TypeAlias = Stack | FeedForward | Jordan | Reservoir | Bidirectional | Attentive
+
+
+# FOLDED config/model.py: The network as a whole.
+class Model(Record, frozen=True):
+    """The network. `masks`: dropout masks held over time ("locked", Gal) or drawn anew ("fresh", Zaremba).
+
+    `source`: what reads the source of each target, with the core attentive.
+    """
+
+    encoder: Lookup | Characters | Frames
+    core: Core
+    output: Output = Output()
+    source: Reader | None = None
+    initialisation: Initialisation = Initialisation()
+    masks: Literal["locked", "fresh"] = "locked"

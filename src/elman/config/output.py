@@ -12,7 +12,7 @@ class Single(Tagged, frozen=True, tag="single"):
 
 
 class Mixture(Tagged, frozen=True, tag="mixture"):
-    """MoS and DOC (`output/contexts.py`): `heads` maps a level (0 is the encoder) to its number of components."""
+    """MoS and DOC (`network/output/contexts.py`): `heads` maps a level (0 is the encoder) to its number of components."""
 
     heads: dict[int, Positive]
     size: Positive
@@ -23,7 +23,7 @@ class Mixture(Tagged, frozen=True, tag="mixture"):
 
 
 class Flat(Tagged, frozen=True, tag="flat"):
-    """One normalisation over the vocabulary (`output/flat.py`)."""
+    """One normalisation over the vocabulary (`network/output/flat.py`)."""
 
     tied: bool = False
     bias: bool = True
@@ -31,7 +31,7 @@ class Flat(Tagged, frozen=True, tag="flat"):
 
 
 class Adaptive(Tagged, frozen=True, tag="adaptive"):
-    """Adaptive softmax (`output/adaptive.py`): the head ends before word cutoffs[0], tails before the others."""
+    """Adaptive softmax (`network/output/adaptive.py`): the head ends before word cutoffs[0], tails before the others."""
 
     cutoffs: Annotated[tuple[Positive, ...], Meta(min_length=1)]
     div_value: Annotated[float, Meta(ge=1)] = 4.0
@@ -39,7 +39,7 @@ class Adaptive(Tagged, frozen=True, tag="adaptive"):
 
 
 class Tree(Tagged, frozen=True, tag="tree"):
-    """Hierarchical softmax (`output/tree.py`); without `clusters` there are ceil(sqrt(V))."""
+    """Hierarchical softmax (`network/output/tree.py`); without `clusters` there are ceil(sqrt(V))."""
 
     clusters: Annotated[int, Meta(ge=2)] | None = None
     assignment: Literal["frequency", "random", "similarity"] = "frequency"
@@ -48,14 +48,14 @@ class Tree(Tagged, frozen=True, tag="tree"):
 
 
 class RareClass(Tagged, frozen=True, tag="rare-class"):
-    """One output for all words counted fewer times than `threshold` (`output/rare_class.py`)."""
+    """One output for all words counted fewer times than `threshold` (`network/output/rare_class.py`)."""
 
     threshold: Positive
     bias: bool = True
 
 
 class Monotone(Tagged, frozen=True, tag="monotone"):
-    """A learned increasing function of the logits, of `pieces` lines on [-range, range] (`output/monotone.py`)."""
+    """A learned increasing function of the logits, of `pieces` lines on [-range, range] (`network/output/activation.py`)."""
 
     pieces: Positive = 1000
     range: PositiveFloat = 20.0
@@ -64,7 +64,7 @@ class Monotone(Tagged, frozen=True, tag="monotone"):
 
 
 class Mixtape(Tagged, frozen=True, tag="mixtape"):
-    """Logits mixed by gates that `frequent` words have each for themselves (`output/mixtape.py`)."""
+    """Logits mixed by gates that `frequent` words have each for themselves (`network/output/mixtape.py`)."""
 
     components: Literal[2, 4, 8, 16] = 4
     gate_size: Positive = 64
@@ -75,13 +75,13 @@ class Mixtape(Tagged, frozen=True, tag="mixtape"):
 
 
 class Bernoulli(Tagged, frozen=True, tag="bernoulli"):
-    """Notes that sound independently of each other (`output/bernoulli.py`)."""
+    """Notes that sound independently of each other (`network/output/notes.py`)."""
 
     bias: bool = True
 
 
 class NADE(Tagged, frozen=True, tag="nade"):
-    """Notes one after another, lowest first, through `size` hidden units (`output/nade.py`)."""
+    """Notes one after another, lowest first, through `size` hidden units (`network/output/notes.py`)."""
 
     size: Positive = 128
 

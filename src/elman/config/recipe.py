@@ -4,22 +4,20 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from elman.config.model import Model
-from elman.config.network import Frames
+from elman.config.music import MusicOptions
+from elman.config.network import Frames, Model
+from elman.config.pairs import PairOptions
 from elman.config.record import Positive, Record
+from elman.config.text import GrammarOptions, TextOptions
 from elman.config.training import Training
-from elman.data.corpus import TextOptions
-from elman.data.grammar.options import GrammarOptions
-from elman.data.pair_options import PairOptions
-from elman.data.pitches import MusicOptions
 
 
 class Evaluation(Record, frozen=True):
     """How validation is computed while training; reported figures come from one stream.
 
     `beam`, `copy_unknown`: how the output of a model of pairs is searched for, and whether the symbol of the source
-    that is looked at most stands for `<unk>` (`evaluation/output.py`). `constrained`: trees are searched for among
-    those over the words of the source (`tree_constraint.py`); no other targets are constrained.
+    that is looked at most stands for `<unk>` (`evaluation/targets.py`). `constrained`: trees are searched for among
+    those over the words of the source (`decoding/constraint.py`); no other targets are constrained.
     """
 
     streams: Positive = 10

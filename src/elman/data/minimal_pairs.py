@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from elman.data.catalog import info, is_known, locate_pairs
+from elman.data.catalog.prepare import info, is_known, locate_pairs
 from elman.errors import UserError
 
 

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from elman.data.linear_trees import to_tree
-from elman.data.trees import ROOT, Leaf, Node, bare
+from elman.data.pairs.trees import ROOT, Leaf, Node, bare, to_tree
 from elman.errors import UserError
-from elman.evaluation.resampling import Floats, Measure
+from elman.evaluation.statistics import Floats, Measure
 
 _DASHES_AND_QUOTES = "\u2013 \u2014 \u2018 \u2019 \u201c \u201d \u2026"
 PUNCTUATION = frozenset(f", . ? ! ; : -- .. ... `` '' \" ' {_DASHES_AND_QUOTES}".split())
@@ -35,7 +34,7 @@ def tree_measures(hypotheses: Sequence[str], references: Sequence[str], sentence
     """Labelled F1, precision and recall, unlabelled F1, whole trees found, and well-formed lines (percent).
 
     Args:
-        hypotheses: linear trees, repaired by the rule of `elman.data.linear_trees.to_tree` where they need it.
+        hypotheses: linear trees, repaired by the rule of `elman.data.pairs.trees.to_tree` where they need it.
         references: linear trees.
         sentences: the words of each, at spaces.
 

@@ -12,8 +12,8 @@ from elman.data.windows import Reading as Windows
 from elman.errors import UserError
 from elman.evaluation.cache import NeuralCache
 from elman.evaluation.gradient_statistics import Statistics, handing_over
-from elman.model import LanguageModel
-from elman.state import State, detach, restart
+from elman.network.model import LanguageModel
+from elman.network.state import State, detach, restart
 
 REFERENCE = 5
 """Rates are quoted for a segment of so many tokens, and grow in proportion to a segment's tokens."""

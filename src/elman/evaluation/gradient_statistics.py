@@ -9,14 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from elman.data.training_windows import TrainingWindows
-from elman.data.windows import Windows
+from elman.data.windows import TrainingWindows, Windows
 from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.learning.bptt import bptt
-from elman.model import LanguageModel
+from elman.network.model import LanguageModel
+from elman.network.state import restart
 from elman.objective.loss import Objective
-from elman.state import restart
 
 Statistics = dict[str, Tensor]
 """sqrt(mean over segments of g^2) of every parameter by its name, in the parameter's shape."""

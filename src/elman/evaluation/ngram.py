@@ -9,16 +9,144 @@ An n-gram is numbered by its place among the sorted keys (number of its first n 
 looking up a word in its context is one binary search, and every level needs only the numbers of the level below.
 """
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
 
-from elman.evaluation.ngram_file import load_counts, save_counts
-from elman.evaluation.ngram_levels import Floats, Ids, Int64s, Level, NGrams, interpolate, level_of
+from elman.errors import UserError
+from elman.files import write_atomic
+
+# FOLDED evaluation/ngram_levels.py: One length of n-grams within interpolated modified Kneser-Ney (Chen & Goodman 1999): counts less their
+# discounts.
+Ids = npt.NDArray[Any]
+Int64s = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
+class NGrams(NamedTuple):
+    """The n-grams of one length that were seen.
+
+    Attributes:
+        keys: their keys, in order, [U].
+        counts: occurrences at the highest order, distinct words in front of them at the others, [U].
+
+    """
+
+    keys: Int64s
+    counts: Int64s
+
+
+class Level(NamedTuple):
+    """The probabilities of one length of n-grams.
+
+    Attributes:
+        keys: sorted keys of the n-grams that were seen, [U].
+        discounted: their counts less the discount, [U].
+        total: the sum of counts in each context, [contexts].
+        backoff: the probability that a context leaves to the level below, [contexts].
+
+    """
+
+    keys: Int64s
+    discounted: Floats
+    total: Floats
+    backoff: Floats
+
+
+def level_of(grams: NGrams, contexts: int, vocabulary_size: int) -> Level:
+    """The level of n-grams whose contexts are numbered below `contexts`."""
+    keys, counts = grams
+    context = keys // vocabulary_size
+    taken: Floats = np.minimum(_discounts(counts)[np.minimum(counts, 3)], counts)
+    total: Floats = np.bincount(context, weights=counts, minlength=contexts).astype(np.float64)
+    left: Floats = np.bincount(context, weights=taken, minlength=contexts).astype(np.float64)
+    backoff = np.divide(left, total, out=np.ones_like(total), where=total > 0)
+    discounted: Floats = counts - taken
+    return Level(keys, discounted, total, backoff)
+
+
+def interpolate(level: Level, context: Int64s, found: Int64s, below: Floats) -> Floats:
+    """The probabilities of a level, [n].
+
+    Args:
+        level: the level.
+        context: the numbers of the contexts, -1 where unseen, [n].
+        found: the numbers of the n-grams, -1 where unseen, [n].
+        below: the probabilities that the level below gives, [n].
+
+    """
+    known = (context >= 0) & (level.total[context] > 0)
+    here = np.where(found >= 0, level.discounted[found], 0.0) / np.where(known, level.total[context], 1.0)
+    return np.where(known, here + level.backoff[context] * below, below)
+
+
+def _discounts(counts: Int64s) -> Floats:
+    """D by count (0, 1, 2, 3 and more), from how many n-grams have counts 1 to 4 (Chen & Goodman 1999).
+
+    A discount is half the count (1.5 for three and more) where it would not be positive, and at every count of a
+    level that has no n-gram of one of these counts, as in a small text.
+    """
+    of = np.bincount(np.minimum(counts, 5), minlength=6).astype(np.float64)
+    discounts = np.array([0.0, 0.5, 1.0, 1.5])
+    if not of[1:5].all():
+        return discounts
+    ratio = of[1] / (of[1] + 2 * of[2])
+    for count in (1, 2, 3):
+        value = count - (count + 1) * ratio * of[count + 1] / of[count]
+        if value > 0:
+            discounts[count] = value
+    return discounts
+
+
+# FOLDED evaluation/ngram_file.py: The counts of an n-gram model as one safetensors file, checked by a digest when it is read.
+def save_counts(path: Path, header: dict[str, str], tensors: Mapping[str, Int64s]) -> None:
+    """Write the counts of a model, with what it is.
+
+    Raises:
+        UserError: the folder cannot be written or the disk is full.
+
+    """
+    write_atomic(path, to_bytes(dict(tensors), {**header, "digest": _digest(header, tensors)}))
+
+
+def load_counts(path: Path, model: str) -> tuple[int, dict[str, Int64s]]:
+    """The vocabulary size and the counts of a file that `save_counts` wrote.
+
+    Raises:
+        UserError: no such file, truncated, altered, or not a model of this kind.
+
+    """
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; give the file of a saved {model} model")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path}: truncated or not a model file ({error}); train the {model} model again") from None
+    digest = header.pop("digest", None)
+    if header.get("model") != model:
+        raise UserError(f"{path}: found {header.get('model', 'something else')}; give the file of a {model} model")
+    if digest != _digest(header, tensors):
+        raise UserError(f"{path}: altered since it was written (its digest does not match); train the model again")
+    return int(header["vocabulary_size"]), tensors
+
+
+def _digest(header: Mapping[str, str], tensors: Mapping[str, Int64s]) -> str:
+    digest = hashlib.sha256(repr(sorted(header.items())).encode())
+    for name in sorted(tensors):
+        digest.update(f"{name} {tensors[name].dtype} {tensors[name].shape}".encode())
+        digest.update(np.ascontiguousarray(tensors[name]).data)
+    return digest.hexdigest()
+
+
+# TARGET
 class CountModel(Protocol):
     """A model that gives log-probabilities of a stream."""
 

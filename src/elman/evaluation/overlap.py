@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from elman.errors import UserError
-from elman.evaluation.resampling import Floats, Measure
+from elman.evaluation.statistics import Floats, Measure
 
 RougeWords = Literal["english", "spaces"]
 BleuTokens = Literal["none", "13a", "char", "zh", "intl"]

@@ -2,17 +2,21 @@
 
 import math
 from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import torch
 from torch import Tensor
 
-from elman.cores.core import Trace
+from elman.data.text.corpus import Split
+from elman.data.text.spacing import has_words
 from elman.data.windows import Batch, EvaluationWindows, Reading
-from elman.model import LanguageModel
-from elman.state import restart
-from elman.units import perplexity
+from elman.network.cores.core import Trace
+from elman.network.encoders.characters import Characters
+from elman.network.model import LanguageModel
+from elman.network.state import restart
+from elman.objective.perplexity import perplexity
 
 
 class Score(msgspec.Struct, frozen=True):
@@ -78,3 +82,108 @@ def token_log_probs(model: LanguageModel, windows: EvaluationWindows) -> np.ndar
     for log_prob, positions in stream(model, windows):
         result[positions.numpy()] = log_prob.float().cpu().numpy()
     return result
+
+
+# FOLDED evaluation/figures.py: The figures of a model on a split, as they are reported and written to results.json.
+def split_figures(
+    model: LanguageModel,
+    split: Split,
+    first: int,
+    *,
+    streams: int = 1,
+    length: int = 70,
+    warm_up: int = 0,
+    skip_first: bool = False,
+    advance: Callable[[int, int], None] | None = None,
+) -> dict[str, Any]:
+    """Evaluate a split; arguments as for `EvaluationWindows`."""
+    model, windows = reading(
+        model, split, first, streams=streams, length=length, warm_up=warm_up, skip_first=skip_first
+    )
+    score = evaluate(model, windows, advance)
+    return {**figures(score, split), "context": "carried", "streams": windows.streams, "warm_up": warm_up}
+
+
+def figures(score: Score, split: Split) -> dict[str, Any]:
+    """Nats and bits a token, perplexity, bits per character, per byte and per word, and what was counted.
+
+    Whatever the tokens are, a word's perplexity is exp of all nats over the words of the split and its line ends
+    (`elman.data.text.lines.Passage`), so that models of words, subwords, characters and bytes of one text compare. Where
+    the text has no spaces between words (`elman.data.text.spacing`), figures a word are None.
+    """
+    total, spaced = score.nll_sum / math.log(2), has_words(split.unseparated, split.characters)
+    return {
+        "split": split.name,
+        "nll": score.nll,
+        "perplexity": score.perplexity,
+        "bits_per_token": score.bits,
+        "bits_per_character": total / max(1, split.characters),
+        "bits_per_byte": total / max(1, split.num_bytes),
+        "bits_per_word": total / max(1, split.num_words) if spaced else None,
+        "word_perplexity": perplexity(score.nll_sum / max(1, split.num_words)) if spaced else None,
+        "tokens": score.count,
+        "unknown": split.unknown,
+        "characters": split.characters,
+        "bytes": split.num_bytes,
+        "words": split.num_words,
+    }
+
+
+def score_of(log_probs: np.ndarray) -> Score:
+    """The score of per-token log-probabilities (nats); NaN tokens are not counted."""
+    counted = log_probs[~np.isnan(log_probs)]
+    return Score(-float(counted.sum(dtype=np.float64)), len(counted))
+
+
+def average_probabilities(log_probs: list[np.ndarray], weights: list[float] | None = None) -> np.ndarray:
+    """Log of the weighted mean of probabilities, token by token: an ensemble of models (float64 [n]).
+
+    Example:
+        >>> average_probabilities([np.log([0.5]), np.log([0.25])]).round(4)
+        array([-0.9808])
+
+    """
+    stacked = np.stack([part.astype(np.float64) for part in log_probs])
+    share = np.full(len(stacked), 1 / len(stacked)) if weights is None else np.array(weights) / np.sum(weights)
+    with np.errstate(divide="ignore"):
+        return np.logaddexp.reduce(stacked + np.log(share)[:, None], axis=0)
+
+
+# FOLDED evaluation/open_vocabulary.py: Reading a text with its unknown words spelled, where the model reads spelling and the text tells them apart.
+class Sentences(NamedTuple):
+    """The sentences of a text as a model reads them.
+
+    Attributes:
+        model: one that reads spelling knows the text's unknown words, too.
+        words: the tokens as they stand in the text.
+        ids: what is predicted, [n] each; unknown words are `<unk>`.
+        inputs: what is read, [n] each: `ids`, but to a model that reads spelling unknown words have their own numbers.
+
+    """
+
+    model: LanguageModel
+    words: list[list[str]]
+    ids: list[np.ndarray]
+    inputs: list[np.ndarray]
+
+
+def reading(
+    model: LanguageModel,
+    split: Split,
+    first: int,
+    *,
+    streams: int = 1,
+    length: int = 70,
+    warm_up: int = 0,
+    skip_first: bool = False,
+) -> tuple[LanguageModel, EvaluationWindows]:
+    """The model that knows the split's words, and its windows; arguments as for `EvaluationWindows`.
+
+    Unknown words are read by their spelling if `split.inputs` has numbers for them and the encoder reads spelling, else
+    as `<unk>`. As targets they are `<unk>` always.
+    """
+    inputs = split.inputs if isinstance(model.encoder, Characters) else None
+    windows = EvaluationWindows(
+        split.tokens, first, streams=streams, length=length, warm_up=warm_up, skip_first=skip_first, inputs=inputs
+    )
+    return (model if inputs is None else model.knowing(split.unknown_words)), windows

@@ -1,16 +1,45 @@
 """Log-probabilities of sentences: independent of each other, or one document in which the state is carried."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Literal, TypeAlias
 
+import msgspec
 import numpy as np
 import torch
 
 from elman.data.windows import stack_sequences
-from elman.model import LanguageModel
-from elman.state import State
+from elman.network.model import LanguageModel
+from elman.network.state import State
+
+# FOLDED evaluation/unknown.py: What the score of a word that the vocabulary lacks is taken to be.
+Treatment: TypeAlias = Literal["score", "exclude", "spread"]
 
 
+class Unknown(msgspec.Struct, frozen=True, kw_only=True):
+    """How unknown words are scored.
+
+    Attributes:
+        treatment: `score`: by what the model gives `<unk>`; `exclude`: not at all (NaN, left out of sums); `spread`:
+            that probability shared out evenly among the types `<unk>` stands for, log p(<unk>) - log `types`
+            (Ueberla 1994, Analysing a simple language model, Computer Speech and Language 8).
+        types: how many those are, for `spread`.
+
+    """
+
+    treatment: Treatment = "score"
+    types: int = 1
+
+    def apply(self, log_probs: np.ndarray, unknown: Sequence[bool]) -> np.ndarray:
+        """The log-probabilities (nats) [n] with those of unknown words put right; the argument stays as it is."""
+        if self.treatment == "score" or not any(unknown):
+            return log_probs
+        scored = log_probs - np.float32(math.log(max(1, self.types)))
+        return np.where(np.asarray(unknown), np.nan if self.treatment == "exclude" else scored, log_probs)
+
+
+# TARGET
 @torch.inference_mode()
 def score_sentences(
     model: LanguageModel,

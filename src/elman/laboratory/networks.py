@@ -1,21 +1,108 @@
 """The networks of the laboratory by name: a recurrent layer, or two, between a task's inputs and its answers."""
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from elman import config
-from elman.build import build_model
-from elman.builders.core import build_core
-from elman.cores.jordan import Jordan
-from elman.data.classic.task import ClassicTask
-from elman.encoders.values import Values
-from elman.errors import UserError
-from elman.initialisation import initialise
-from elman.model import LanguageModel
-from elman.output.contexts import Single
-from elman.output.gaussian import Gaussian
-from elman.output.layer import OutputLayer
+import torch
+from torch import Tensor
 
+from elman import config
+from elman.data.classic.task import ClassicTask
+from elman.data.windows import Batch
+from elman.errors import UserError
+from elman.learning.bptt import Learner, Lookback, WholeWindow
+from elman.learning.echo_state import NormalEquations
+from elman.learning.gradient_norm import GradientNorm
+from elman.learning.rtrl import RTRL
+from elman.learning.single_step import learns
+from elman.network.build.core import build_core
+from elman.network.build.model import build_model
+from elman.network.cores.jordan import Jordan
+from elman.network.encoders.encoder import Values
+from elman.network.initialisation import initialise
+from elman.network.model import LanguageModel
+from elman.network.output.contexts import Single
+from elman.network.output.gaussian import Gaussian
+from elman.network.output.layer import OutputLayer
+from elman.network.state import State
+from elman.objective.loss import Loss, Objective
+
+# FOLDED laboratory/rules.py: The learning rules of the laboratory by name.
+RULES = {
+    "bptt": "back-propagation through the whole sequence",
+    "bptt-H": "back through H steps and no further, such as bptt-1 (Elman's and Jordan's) or bptt-16",
+    "rtrl": "real-time recurrent learning: the same gradient forward in time; for small networks",
+    "bptt+W": "bptt and Pascanu's regulariser of weight W, such as bptt+0.1",
+}
+
+
+def learning_rule(name: str) -> Learner:
+    """The rule of a name.
+
+    Raises:
+        UserError: there is none.
+
+    """
+    if name == "bptt":
+        return WholeWindow()
+    if name == "rtrl":
+        return RTRL()
+    if found := re.fullmatch(r"bptt-([1-9]\d*)", name):
+        return Lookback(int(found[1]))
+    if (found := re.fullmatch(r"bptt\+(\d*\.?\d+)", name)) and float(found[1]) > 0:
+        return GradientNorm(WholeWindow(), float(found[1]))
+    raise UserError(f"there is no rule {name}; there are bptt, bptt-H (bptt-1), rtrl and bptt+W (bptt+0.1)")
+
+
+# FOLDED laboratory/readout.py: The readout of an echo state network: linear, of real values, by ridge regression (Jaeger 2001).
+PENALTY = 1e-6
+"""Of the ridge regression, on the sum of squares over all that was heard."""
+
+
+class RidgeReadout(Learner):
+    """Sets the readout to what fits everything heard so far best; it fills no gradient and leaves all else alone.
+
+    The normal equations of all windows are added up (`learning.ridge`), so the solution is the one in closed form.
+    """
+
+    def __init__(self) -> None:
+        self.equations: NormalEquations | None = None
+
+    @torch.no_grad()
+    def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
+        """Learn from one window; the loss is that after it."""
+        choice = model.output.choice
+        assert isinstance(choice, Gaussian)
+        assert batch.mask is not None
+        trace, state = model.trace(batch.inputs, state)
+        states, targets = _with_one(trace.top[batch.mask]), batch.targets[batch.mask]
+        if self.equations is None:
+            self.equations = NormalEquations(states.shape[1], targets.shape[1])
+        self.equations.add(states, targets)
+        weights = self.equations.solve(PENALTY).t()
+        choice.readout.weight.copy_(weights[:, :-1])
+        choice.readout.bias.copy_(weights[:, -1])
+        return objective.of_trace(model, trace, batch), state
+
+
+def _with_one(states: Tensor) -> Tensor:
+    return torch.cat([states, torch.ones_like(states[:, :1])], dim=1)
+
+
+def learner_of(model: LanguageModel, rule: str) -> Learner:
+    """How a network of the laboratory learns: by the rule of a name, or, where only a linear readout can, by ridge.
+
+    Raises:
+        UserError: there is no such rule.
+
+    """
+    learner = learning_rule(rule)
+    linear = isinstance(model.output.choice, Gaussian)
+    return RidgeReadout() if linear and not learns(model.core) else learner
+
+
+# TARGET
 VECTOR = 16
 """The widest vector of a symbol."""
 

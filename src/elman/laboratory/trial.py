@@ -9,16 +9,42 @@ import torch
 from torch import Tensor
 
 from elman import config
-from elman.data.classic.book import classic_task
+from elman.data.classic.registry import classic_task
 from elman.data.classic.task import ClassicTask, Sample
-from elman.laboratory.flow import error_flow
-from elman.laboratory.networks import build_network
-from elman.laboratory.readout import learner_of
+from elman.data.windows import Batch
+from elman.laboratory.networks import build_network, learner_of
+from elman.learning.gradient_norm import errors_back
 from elman.learning.optimisers import build_optimiser, clip_gradients
-from elman.model import LanguageModel
+from elman.learning.single_step import OneStep, flat, learns
+from elman.network.model import LanguageModel
+from elman.network.output.gaussian import Gaussian
 from elman.objective.loss import Objective
-from elman.output.gaussian import Gaussian
 
+# FOLDED laboratory/flow.py: How an error fades or grows on its way back in time (Bengio et al. 1994; Pascanu et al. 2013).
+FARTHEST = 128
+
+
+def error_flow(model: LanguageModel, batch: Batch, farthest: int = FARTHEST) -> list[float]:
+    """||dE_T / dh_{T-k}|| for k = 0, 1, ..., the mean over the sequences; E_T is the loss of the last step alone.
+
+    h is the whole state. Sequences longer than `farthest` are read without a graph up to there.
+
+    """
+    if not learns(model.core):
+        return []
+    steps = min(farthest, len(batch.inputs))
+    state = model.begin(batch.inputs.shape[1])
+    if steps < len(batch.inputs):
+        with torch.no_grad():
+            _, state = model.trace(batch.inputs[:-steps], state)
+    mask = torch.zeros(steps, batch.inputs.shape[1], dtype=torch.bool)
+    mask[-1] = True
+    window = Batch(batch.inputs[-steps:], batch.targets[-steps:], mask)
+    _, errors = errors_back(model, OneStep(model), Objective(reduction="sum"), window, state)
+    return [flat(error).norm(dim=1).mean().item() * batch.inputs.shape[1] for error in reversed(errors)]
+
+
+# TARGET
 CHECKED = 200
 """Sequences that the error is measured on, the same throughout."""
 

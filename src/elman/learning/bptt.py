@@ -1,11 +1,71 @@
 """Truncated back-propagation through time: the gradient of one window, its beginning state taken as given."""
 
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
 from elman.data.windows import Batch
-from elman.model import LanguageModel
+from elman.learning.single_step import OneStep, add_gradients, error_at_levels, in_parallel, walk
+from elman.network.model import LanguageModel
+from elman.network.seq2seq import SequenceToSequence
+from elman.network.state import State, concatenate, detach, leaves, restart, select
 from elman.objective.loss import Loss, Objective
-from elman.state import State, concatenate, detach, select
 
 
+# FOLDED learning/learner.py: A learning rule: from a window to the gradient in `.grad`, and the state to go on from.
+class Learner(ABC):
+    """Adds the gradient of a window's loss to every parameter's `.grad`.
+
+    Its state is a value like a model's, of which it is the greater part: every leaf is batch first, so that sequences
+    are begun, selected and saved in the same way.
+    """
+
+    def check(self, model: LanguageModel, batch: int) -> None:  # noqa: B027
+        """Raises UserError where the rule cannot serve this model with `batch` columns."""
+
+    def begin(self, model: LanguageModel, batch: int) -> State:
+        """The state of `batch` sequences that have not begun."""
+        return model.begin(batch)
+
+    def model_state(self, state: State) -> State:
+        """The model's part of it."""
+        return state
+
+    def state_before(self, model: LanguageModel, batch: Batch, state: State | None, columns: int) -> State:
+        """The state that a window is learnt from.
+
+        Args:
+            model: the network.
+            batch: the window. Where it has a source, its targets begin here, and the gradient goes on into the source.
+            state: after the window before; columns that are fresh begin anew. None: all begin.
+            columns: of a text or of music.
+
+        """
+        if batch.source is not None:
+            assert isinstance(model, SequenceToSequence)
+            return model.read(batch.source)
+        beginning = self.begin(model, columns)
+        assert batch.fresh is not None
+        return beginning if state is None else restart(state, batch.fresh, beginning)
+
+    @abstractmethod
+    def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
+        """Learn from one window; the state that comes back has no gradient history."""
+
+
+class WholeWindow(Learner):
+    """Each window by one back-propagation (`learning.bptt`)."""
+
+    def __init__(self, slices: int = 1) -> None:
+        self.slices = slices
+
+    def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
+        """Learn from one window."""
+        return bptt(model, objective, batch, state, self.slices)
+
+
+# TARGET
 def bptt(model: LanguageModel, objective: Objective, batch: Batch, state: State, slices: int = 1) -> tuple[Loss, State]:
     """Add the gradient of the window's loss to every parameter's `.grad`.
 
@@ -39,3 +99,46 @@ def bptt(model: LanguageModel, objective: Objective, batch: Batch, state: State,
 
 def _detached(loss: Loss) -> Loss:
     return loss._replace(objective=loss.objective.detach())
+
+
+# FOLDED learning/lookback.py: BPTT(h): the error of every step goes back h steps and no further (Williams & Peng 1990; Werbos 1990).
+#
+# Windows of h steps would give the last step of a window a look-back of h and the first of 1; here the look-
+# backs
+# overlap, and each step has its own.
+class Lookback(Learner):
+    """Truncated BPTT with overlapping look-back; `steps` = 1 is the rule of Elman's and Jordan's networks.
+
+    Given the states, single steps do not depend on each other, so all T steps of a window are one graph of T*B rows,
+    and errors go back by one step at a time in all of them at once: h backward passes, where a network of n units
+    takes O(h n^2) operations a step. No look-back passes the beginning of the window.
+
+    """
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+
+    def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
+        """Learn from one window."""
+        step = OneStep(model)
+        seen = walk(step, batch.inputs, state)
+        loss, errors = error_at_levels(model, objective, batch, seen.levels)
+        graph = in_parallel(step, batch.inputs, seen.states)
+        parameters, before, rows = step.learnt, list(leaves(graph.before)), batch.inputs.shape[1]
+        outputs: list[Tensor] = [level for level in graph.levels if level.requires_grad]
+        back = [e.flatten(0, 1) for e, level in zip(errors, graph.levels, strict=True) if level.requires_grad]
+        depth = min(self.steps, len(batch.inputs))
+        for lag in range(depth):
+            if not any(output.requires_grad for output in outputs):
+                break  # a reservoir: no error passes it
+            found = torch.autograd.grad(
+                outputs, [*parameters, *before], back, retain_graph=lag + 1 < depth, allow_unused=True
+            )
+            add_gradients(parameters, found[: len(parameters)])
+            earlier = [
+                torch.zeros_like(leaf) if gradient is None else gradient
+                for leaf, gradient in zip(before, found[len(parameters) :], strict=True)
+            ]
+            outputs = list(leaves(graph.after))
+            back = [torch.cat([error[rows:], torch.zeros_like(error[:rows])]) for error in earlier]
+        return loss, seen.last

@@ -7,16 +7,13 @@ import torch
 from torch import Tensor
 
 from elman import config
-from elman.cores.blocks import candidate_hidden, candidate_input, layers_of, linearised
-from elman.cores.core import RecurrentCore
-from elman.cores.stack import Stack
 from elman.errors import UserError
-from elman.learning.projections.exact import ByEigh, BySVD
-from elman.learning.projections.normalised import ToSpectralNorm
-from elman.learning.projections.orthogonal import ToOrthogonal
-from elman.learning.projections.projector import Projector
+from elman.learning.projections.normalised import ToOrthogonal, ToSpectralNorm
+from elman.learning.projections.projector import ByEigh, BySVD, Projector
 from elman.learning.projections.subspace import BySubspace
 from elman.learning.projections.truncated import ByTruncation
+from elman.network.cores.core import RecurrentCore
+from elman.network.cores.stack import Stack, candidate_hidden, candidate_input, layers_of, linearised
 
 INPUT_BOUND = 2.0
 """Sigma_1(W_xh) <= 2 (thesis 3.11)."""

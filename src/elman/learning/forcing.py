@@ -11,9 +11,9 @@ from torch import Tensor
 
 from elman import config
 from elman.data.windows import Batch
-from elman.model import LanguageModel
-from elman.output.choice import Chord
-from elman.state import State
+from elman.network.model import LanguageModel
+from elman.network.output.choice import Chord
+from elman.network.state import State
 
 
 def forcing_probability(forcing: config.Forcing, epoch: float) -> float:

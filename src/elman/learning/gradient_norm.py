@@ -9,14 +9,14 @@ constant, and only the Jacobian's own dependence on the weights counts.
 import torch
 from torch import Tensor
 
-from elman.cores.core import Trace
 from elman.data.windows import Batch
 from elman.errors import UserError
-from elman.learning.learner import Learner
-from elman.learning.steps import OneStep, add_gradients, flat, in_parallel, learns
-from elman.model import LanguageModel
+from elman.learning.bptt import Learner
+from elman.learning.single_step import OneStep, add_gradients, flat, in_parallel, learns
+from elman.network.cores.core import Trace
+from elman.network.model import LanguageModel
+from elman.network.state import State, leaves, map_state
 from elman.objective.loss import Loss, Objective
-from elman.state import State, leaves, map_state
 
 
 class GradientNorm(Learner):

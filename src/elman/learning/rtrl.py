@@ -17,11 +17,11 @@ from torch.func import functional_call, jacrev, vmap
 
 from elman.data.windows import Batch
 from elman.errors import UserError
-from elman.learning.learner import Learner
-from elman.learning.steps import OneStep, add_gradients, error_at_levels, flat, in_parallel, learns, walk
-from elman.model import LanguageModel
+from elman.learning.bptt import Learner
+from elman.learning.single_step import OneStep, add_gradients, error_at_levels, flat, in_parallel, learns, walk
+from elman.network.model import LanguageModel
+from elman.network.state import State, concatenate, leaves, rebuild, select
 from elman.objective.loss import Loss, Objective
-from elman.state import State, concatenate, leaves, rebuild, select
 
 TOGETHER = 2**21
 """Numbers of the steps' own parts that are found at a time: 8 MB in float32."""

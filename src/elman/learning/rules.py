@@ -4,9 +4,8 @@ from typing import assert_never
 
 from elman import config
 from elman.errors import UserError
+from elman.learning.bptt import Learner, Lookback, WholeWindow
 from elman.learning.gradient_norm import GradientNorm
-from elman.learning.learner import Learner, WholeWindow
-from elman.learning.lookback import Lookback
 from elman.learning.rtrl import RTRL
 
 

@@ -1,9 +1,13 @@
 """The training loop: windows in, gradient steps, validation, checkpoints, metrics out."""
 
+import contextlib
 import math
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
@@ -12,19 +16,49 @@ from elman import config
 from elman.data.windows import Span, Windows
 from elman.errors import UserError
 from elman.learning import checkpoint
-from elman.learning.best import BestModel
-from elman.learning.descent import Descent
-from elman.learning.interrupts import StopRequest, listening
-from elman.learning.phases import Phase, phases_of
-from elman.learning.progress import Progress
-from elman.learning.recorder import Recorder
-from elman.learning.schedules import rate
-from elman.learning.verdict import judge
-from elman.learning.watching import Outcome
-from elman.model import LanguageModel
-from elman.units import perplexity
+from elman.learning.checkpoint import BestModel
+from elman.learning.log import Outcome, Recorder
+from elman.learning.progress import Progress, judge
+from elman.learning.schedules import Phase, phases_of, rate
+from elman.learning.update import Descent
+from elman.network.model import LanguageModel
+from elman.objective.perplexity import perplexity
 
 
+# FOLDED learning/interrupts.py: Ctrl-C and SIGTERM ask for a stop at the end of the step; a second Ctrl-C stops at once.
+class StopRequest:
+    """Whether a stop was asked for, and by which signal."""
+
+    def __init__(self) -> None:
+        self.signal: signal.Signals | None = None
+
+    def __bool__(self) -> bool:
+        return self.signal is not None
+
+    def receive(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        """A signal handler."""
+        if self.signal is not None and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.signal = signal.Signals(number)
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[StopRequest]:
+    """Within the block signals set the request; outside the main thread nothing is listened to."""
+    request = StopRequest()
+    if threading.current_thread() is not threading.main_thread():
+        yield request
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, request.receive) for number in numbers]
+    try:
+        yield request
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+# TARGET
 class Trainer:
     """Trains a model in a run folder.
 

@@ -5,12 +5,11 @@ from typing import Literal, NamedTuple
 
 from torch import Tensor
 
-from elman.cores.core import Trace
 from elman.data.windows import Batch
-from elman.model import LanguageModel
-from elman.objective.penalties import Penalty
-from elman.objective.stability import WeightPenalty
-from elman.state import State
+from elman.network.cores.core import Trace
+from elman.network.model import LanguageModel
+from elman.network.state import State
+from elman.objective.penalties import Penalty, WeightPenalty
 
 Reduction = Literal["mean", "sum"]
 

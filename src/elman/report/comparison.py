@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from elman.report.folder import RunFolder
-from elman.report.records import Expected
+from elman.report.metrics import Expected
 
 _PROSE = ("seed", "title", "notes", "citation", "expected.source")
 

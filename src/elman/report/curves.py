@@ -4,9 +4,9 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
+from elman.drawing.plots import Curve, Mark, Plot, Quantity, is_empty
 from elman.report.folder import RunFolder
 from elman.report.metrics import Metrics, Train, Valid
-from elman.report.plots import Curve, Mark, Plot, Quantity, is_empty
 
 _EVENTS = {
     "averaging": "averaging begins",

@@ -5,17 +5,55 @@ import json
 import math
 import tomllib
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from safetensors import SafetensorError, safe_open
 
-from elman.data.vocabulary import Vocabulary
+from elman.data.text.vocabulary import Vocabulary
+from elman.drawing.heat_map import Word
 from elman.errors import UserError
-from elman.report.measure import NLL, PERPLEXITY, Measure
-from elman.report.metrics import Metrics, read_metrics
-from elman.report.records import DataFacts, Passage, RecipeFacts, Result, Sample, Word
+from elman.report.metrics import DataFacts, Metrics, Passage, RecipeFacts, Result, Sample, read_metrics
 
+
+# FOLDED report/measure.py: What a loss is told as: perplexity a token for text, nats a step for music.
+@dataclasses.dataclass(frozen=True)
+class Measure:
+    """A way to tell losses.
+
+    Attributes:
+        name: what it is called.
+        quantity: the same, as `elman.drawing.plots` knows it.
+        unit: what is counted, in the singular.
+        definition: what it is, in a sentence.
+
+    """
+
+    name: str
+    quantity: Literal["perplexity", "nll"]
+    unit: str
+    definition: str
+
+    def of(self, perplexity: float) -> float:
+        """The loss of which runs write the perplexity.
+
+        Example:
+            >>> NLL.of(math.exp(3.5)), PERPLEXITY.of(81.0)
+            (3.5, 81.0)
+
+        """
+        if self.quantity == "perplexity":
+            return perplexity
+        return math.log(perplexity) if perplexity > 0 else math.nan
+
+
+PERPLEXITY = Measure(
+    "perplexity", "perplexity", "token", "Perplexity is exp of the mean negative log-likelihood a token."
+)
+NLL = Measure("NLL", "nll", "step", "NLL is the mean negative log-likelihood a time step over whole pieces, in nats.")
+
+
+# TARGET
 T = TypeVar("T")
 
 

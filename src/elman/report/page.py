@@ -7,12 +7,14 @@ from pathlib import Path
 from jinja2 import Environment
 
 import elman
-from elman.data.vocabulary import Vocabulary
+from elman.data.text.vocabulary import Vocabulary
+from elman.drawing import heat_map, piano_roll, plots
+from elman.drawing.attention import draw_attention
+from elman.drawing.page import templates
 from elman.errors import UserError
 from elman.files import write_atomic
-from elman.report import attention, comparison, curves, plots, roll, surprisal, tables, wording
+from elman.report import comparison, curves, formatting, tables
 from elman.report.folder import RunFolder, read_folder
-from elman.report.templates import templates
 
 
 def write_report(runs: Sequence[Path], out: Path | None = None) -> Path:
@@ -72,31 +74,31 @@ def render(runs: Sequence[RunFolder]) -> str:
 def _environment() -> Environment:
     environment = templates()
     environment.filters |= {
-        "number": wording.number,
-        "ppl": partial(wording.number, digits=2),
-        "spread": wording.spread,
-        "trim_zeros": wording.trim_zeros,
-        "tied": wording.tied,
-        "brief": wording.brief,
-        "duration": wording.duration,
-        "share": wording.share,
-        "moment": wording.moment,
+        "number": formatting.number,
+        "ppl": partial(formatting.number, digits=2),
+        "spread": formatting.spread,
+        "trim_zeros": formatting.trim_zeros,
+        "tied": formatting.tied,
+        "brief": formatting.brief,
+        "duration": formatting.duration,
+        "share": formatting.share,
+        "moment": formatting.moment,
     }
     environment.globals |= {
         "verdict_of": comparison.verdict,
         "published_verdict": comparison.published_verdict,
         "valid_loss": tables.valid_loss,
         "test_loss": tables.test_loss,
-        "draw_roll": roll.draw_roll,
-        "draw_attention": attention.draw_attention,
+        "draw_roll": piano_roll.draw_roll,
+        "draw_attention": draw_attention,
         "result_rows": tables.result_rows,
         "widest": tables.widest,
         "parts_of": _parts_of,
         "common_words": _common_words,
-        "heat_map": surprisal.heat_map,
-        "mean_bits": surprisal.mean_bits,
-        "most_surprising": surprisal.most_surprising,
-        "hottest": surprisal.HOTTEST,
+        "heat_map": heat_map.heat_map,
+        "mean_bits": heat_map.mean_bits,
+        "most_surprising": heat_map.most_surprising,
+        "hottest": heat_map.HOTTEST,
     }
     return environment
 

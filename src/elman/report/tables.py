@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from elman.report.comparison import Group, Spread, against, published, spread
 from elman.report.folder import RunFolder
-from elman.report.records import Result
+from elman.report.metrics import Result
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,9 +7,10 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from elman.config import Recipe, load_recipe
+from elman.config.recipe import Recipe
+from elman.config.shipped import find
+from elman.config.toml import load_recipe
 from elman.errors import UserError
-from elman.recipe_book import find
 from elman.reproduce.comparison import Comparison
 
 Scale = Literal["lab", "paper"]

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from elman.report.analysis import Figure, Section, Table, write_page
-from elman.report.drawing import MUTED, SERIES, canvas, style, svg
+from elman.drawing.page import Figure, Section, Table, write_page
+from elman.drawing.style import MUTED, SERIES, canvas, style, svg
 from elman.reproduce.claim import Claim, Measurement, Scale
 from elman.reproduce.comparison import Verdict
 from elman.reproduce.statistics import spread

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from elman.errors import UserError
-from elman.files import write_atomic
-from elman.learning.interrupts import listening
-from elman.lock import is_taken
+from elman.files import is_taken, write_atomic
+from elman.learning.trainer import listening
 from elman.reproduce.runs import PlannedRun, Status, Store
 
 _UNTRAINED = Status.MISSING, Status.INTERRUPTED

@@ -10,7 +10,7 @@ import torch
 
 from elman.data.windows import Windows
 from elman.files import write_atomic
-from elman.model import LanguageModel
+from elman.network.model import LanguageModel
 
 Advance = Callable[[int, int], None] | None
 """Told how much is done, and how much there is."""

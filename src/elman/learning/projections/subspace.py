@@ -22,12 +22,81 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from elman.kernels import norms, ritz, spectral
-from elman.kernels.ritz import Feasible, Space
-from elman.kernels.spectral import gram, thin_product
-from elman.learning.projections.drift import Followed, drift_of
+from elman.learning.projections import ritz, spectral
 from elman.learning.projections.projector import Projector
+from elman.learning.projections.ritz import Feasible, Space
+from elman.learning.projections.spectral import gram, thin_product
 
+
+# FOLDED learning/projections/drift.py: Where a matrix has moved to since a bound of it was proved: the main directions of A = W - W_0, a bound of the
+# rest.
+#
+# For [V, Q] orthonormal and x = Q a + y orthogonal to V, ||A x|| <= ||A Q||_2 ||a|| + ||A (I - V V' - Q Q')||_F
+# ||y||, so
+#
+#     ||A (I - V V')||_2 <= (||A Q||_2^2 + ||A (I - V V' - Q Q')||_F^2)^1/2.
+#
+# Directions along which A is small make the bound tighter by far as part of Q, and cost nothing further there.
+class Drift(NamedTuple):
+    """What is known of A.
+
+    Attributes:
+        inside: V [m, k]: P_0 and the directions along which A is large, orthonormal.
+        moved: the main directions of A outside P_0 [m, j], with which to begin the next time.
+        outside: a bound of ||A (I - V V')||_2.
+
+    """
+
+    inside: Tensor
+    moved: Tensor
+    outside: float
+
+
+class Followed(NamedTuple):
+    """Which directions of A are followed.
+
+    Attributes:
+        most: how many at most.
+        probes: how many are looked for anew each time.
+        small: what A must do along one for it to be followed on.
+        large: what it must do for it to be part of V.
+
+    """
+
+    most: int
+    probes: int
+    small: float
+    large: float
+
+
+def drift_of(change: Tensor, size: float, known: Tensor, begun: Tensor, followed: Followed) -> Drift:
+    """One step of block power iteration on (I - P_0) A'A (I - P_0), and the bound.
+
+    Args:
+        change: A [n, m].
+        size: ||A||_F.
+        known: of P_0 [m, k], orthonormal.
+        begun: `moved` of the last time [m, j], j = 0 the first time.
+        followed: which directions.
+
+    """
+    columns, count = known.shape
+    probes = followed.probes if begun.shape[1] else min(followed.most, columns // 8 + 1)
+    block = torch.cat([begun, spectral.sketch(columns, probes, change)], dim=1)
+    new = thin_product(change.t(), thin_product(change, block - known @ (known.t() @ block)))
+    basis = spectral.extended(known, new)
+    image = thin_product(change, basis)
+    rest, sizes = spectral.norm_outside(size, image)
+    ahead = sizes[count : count + followed.most]
+    on = max(followed.probes, int((ahead > followed.small).sum()))
+    large = count + int((ahead > followed.large).sum())
+    beside = image[:, large:]
+    if beside.shape[1]:
+        rest = (torch.linalg.eigvalsh(beside.t() @ beside)[-1].clamp(min=0).item() + rest**2) ** 0.5
+    return Drift(basis[:, :large], basis[:, count : count + on], rest)
+
+
+# TARGET
 ABOVE, ROUNDS = 1.04, 2
 """How far above the guess of r_0 its proof is tried; how often W'W W'W is applied to the directions for that guess."""
 
@@ -118,7 +187,7 @@ class BySubspace(Projector):
         if size == math.inf or self._crowded(known):
             return False
         drift = drift_of(change, size, known.basis, known.moved, self.followed)
-        tail = (bound + drift.outside) * norms.ROUNDING
+        tail = (bound + drift.outside) * spectral.ROUNDING
         if tail > self.widest_tail or self._too_wide(drift.inside):
             return False
         if self._make_feasible_(matrix, ritz.space_of(matrix, drift.inside), tail) is None:
@@ -131,7 +200,7 @@ class BySubspace(Projector):
         """Whether a new r_0 was proved for the directions now near the limit, and the matrix projected."""
         if self._crowded(known):
             return False
-        probes = spectral.sketch(len(known.basis), norms.PROBES, matrix)
+        probes = spectral.sketch(len(known.basis), spectral.PROBES, matrix)
         block = torch.cat([known.basis, known.moved, probes], dim=1)
         if self._too_wide(block):
             return False
@@ -145,16 +214,16 @@ class BySubspace(Projector):
         few = self._near(values, matrix.shape[1])
         basis, image = found.right[:, :few], found.image[:, :few]
         if values[0] <= CLEAR * self.limit:
-            squared = norms.deflated_(squared, basis)
+            squared = spectral.deflated_(squared, basis)
         else:
             squared = gram(torch.addmm(matrix.t(), basis, image.t(), alpha=-1).t())
-        tail = norms.proved(squared, ABOVE * values[min(few, len(values) - 1)].item(), self.widest_tail)
+        tail = spectral.proved(squared, ABOVE * values[min(few, len(values) - 1)].item(), self.widest_tail)
         if tail > self.widest_tail:
             return False
         done = self._make_feasible_(matrix, space, tail)
         if done is None:
             return False
-        tail += norms.norm_outside(done.left.norm().item(), done.left @ (done.right.t() @ basis))[0]
+        tail += spectral.norm_outside(done.left.norm().item(), done.left @ (done.right.t() @ basis))[0]
         self.reference = _reference(matrix, basis, self.accepted, tail)
         return True
 
@@ -170,7 +239,7 @@ class BySubspace(Projector):
         values = top.values.clamp(max=self.limit)
         self.computed = len(values)
         few = self._near(values, len(values))
-        norm, *rest = (values[place].item() * norms.ROUNDING for place in (0, few) if place < len(values))
+        norm, *rest = (values[place].item() * spectral.ROUNDING for place in (0, few) if place < len(values))
         self.reference = _reference(matrix, top.right[:, :few], norm, rest[0] if rest else 0.0)
 
     def _near(self, values: Tensor, columns: int) -> int:

@@ -18,9 +18,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from elman.kernels import norms, ritz, spectral
-from elman.kernels.spectral import Triplets
+from elman.learning.projections import ritz, spectral
 from elman.learning.projections.projector import Projector
+from elman.learning.projections.spectral import Triplets
 
 
 class ByTruncation(Projector):
@@ -58,7 +58,7 @@ class ByTruncation(Projector):
             sizes = {"frobenius": step.norm().item()}
             if self.compare or self.norm == "spectral":
                 whole = sizes["frobenius"]
-                sizes["spectral"] = min(whole, norms.proved_norm(step, whole))
+                sizes["spectral"] = min(whole, spectral.proved_norm(step, whole))
             counts = {norm: int((self.bounds + size >= self.level).sum()) for norm, size in sizes.items()}
             self.other = next((counts[norm] for norm in counts if norm != self.norm), None) if self.compare else None
             bounds = self.bounds + sizes[self.norm]
@@ -73,7 +73,7 @@ class ByTruncation(Projector):
             matrix, self.limit, lambda at: top_triplets(at, self.computed, start), max(self.limit, self.level)
         )
         # A bound that was not reached stays valid; rounding in what was computed must not lower one unduly.
-        known = top.values.clamp(max=self.limit) * norms.ROUNDING
+        known = top.values.clamp(max=self.limit) * spectral.ROUNDING
         return torch.cat([torch.minimum(known, bounds[: len(known)]), bounds[len(known) :]]).sort(descending=True)[0]
 
     def tensors(self) -> dict[str, Tensor]:

@@ -1,9 +1,9 @@
 """Models that adapt while they are evaluated."""
 
-from elman.reproduce.adapting import adaptation
 from elman.reproduce.claim import Claim
 from elman.reproduce.claims.arms import MOS, activation, mixture_of
 from elman.reproduce.comparison import no_higher, times
+from elman.reproduce.measures.runs import adaptation
 
 _FUNCTIONS = (activation("softmax"), activation("sigsoftmax"), MOS, mixture_of("sigsoftmax"))
 

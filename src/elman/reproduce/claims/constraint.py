@@ -4,7 +4,7 @@ import dataclasses
 
 from elman.reproduce.claim import Arm, Axes, Claim, Source
 from elman.reproduce.comparison import Bound, lower
-from elman.reproduce.measures import DYNAMICS, PERPLEXITY
+from elman.reproduce.measures.runs import DYNAMICS, PERPLEXITY
 
 DELTAS = (0.2, 0.5, 0.8, 1.1, 1.4)
 THRESHOLDS = (5, 10, 15, 20)

@@ -3,7 +3,7 @@
 from elman.reproduce.claim import Arm, Claim, Source
 from elman.reproduce.claims.arms import CHARACTERS, activation, words
 from elman.reproduce.comparison import lower, no_difference, no_higher, times
-from elman.reproduce.measures import BITS, PERPLEXITY
+from elman.reproduce.measures.runs import BITS, PERPLEXITY
 
 SOFTMAX = activation("softmax")
 

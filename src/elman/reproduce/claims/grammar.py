@@ -2,7 +2,7 @@
 
 from elman.reproduce.claim import Arm, Claim, Source
 from elman.reproduce.comparison import Bound, lower
-from elman.reproduce.syntax import AGREEMENT, MINIMAL_PAIRS, PAIRS
+from elman.reproduce.measures.syntax import AGREEMENT, MINIMAL_PAIRS, PAIRS
 
 SRN, GRU, LSTM = "SRN", "GRU", "LSTM"
 

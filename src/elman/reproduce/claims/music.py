@@ -2,7 +2,7 @@
 
 from elman.reproduce.claim import Arm, Claim, Source
 from elman.reproduce.comparison import Bound, lower
-from elman.reproduce.measures import NATS
+from elman.reproduce.measures.runs import NATS
 
 CLIPPED, CONSTRAINED, NADE = "GRU, clip 15", "GRU, delta 0.2", "LSTM-NADE"
 GRU_RECIPE, NADE_RECIPE = "music/nottingham-gru.toml", "music/nottingham-lstm-nade.toml"

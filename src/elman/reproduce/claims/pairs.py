@@ -2,7 +2,7 @@
 
 from elman.reproduce.claim import Arm, Claim, Source
 from elman.reproduce.comparison import Bound, higher, lower
-from elman.reproduce.output import of_output
+from elman.reproduce.measures.runs import of_output
 
 ENCDEC = Arm("EncDec", Source("headlines/lab-encdec.toml"), Source("headlines/encdec.toml"))
 ENCDEC_MOS = Arm("EncDec + MoS", Source("headlines/lab-mos.toml"), Source("headlines/encdec-mos.toml"))

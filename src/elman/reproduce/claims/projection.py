@@ -5,7 +5,7 @@ from elman.reproduce.claims.constraint import DELTAS, LAB
 from elman.reproduce.comparison import Bound, lower, times
 from elman.reproduce.computations.memory_noise import MemoryAndNoise
 from elman.reproduce.computations.projection_cost import Cost
-from elman.reproduce.measures import COUNTS
+from elman.reproduce.measures.runs import COUNTS
 
 TRUNCATED = ("training.constraint.method=truncated", "training.constraint.compare_norms=true")
 

@@ -2,7 +2,7 @@
 
 from elman.reproduce.claim import Arm, Claim, Source
 from elman.reproduce.comparison import lower, no_higher, times
-from elman.reproduce.spelling_measures import RARE_WORDS, UNKNOWN_WORDS
+from elman.reproduce.measures.syntax import RARE_WORDS, UNKNOWN_WORDS
 
 SPELLED = "characters"
 LAB, LAB_TWIN = Source("ptb/lab-char.toml"), Source("ptb/lab-char-word-twin.toml")

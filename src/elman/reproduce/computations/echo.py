@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import torch
 
-from elman.cores.reservoir import Reservoir
 from elman.data.classic.mackey_glass import mackey_glass
-from elman.learning.echo import fit_next
+from elman.learning.echo_state import fit_next
+from elman.network.cores.reservoir import Reservoir
 from elman.reproduce.claim import Measurement
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import torch
 
 from elman import config
-from elman.build import build_model
 from elman.data.windows import Batch
-from elman.learning.learner import Learner, WholeWindow
+from elman.learning.bptt import Learner, WholeWindow
 from elman.learning.rtrl import RTRL, cost
-from elman.model import LanguageModel
+from elman.network.build.model import build_model
+from elman.network.model import LanguageModel
 from elman.objective.loss import Objective
 from elman.reproduce.claim import Measurement
 

@@ -8,15 +8,12 @@ import numpy as np
 import torch
 
 from elman import config
-from elman.cores.blocks import layers_of
-from elman.cores.stack import Stack
 from elman.data.classic.memory import RECALL
-from elman.laboratory.flow import error_flow
-from elman.laboratory.networks import build_network
-from elman.laboratory.rules import learning_rule
-from elman.laboratory.trial import Trial, run_trial
+from elman.laboratory.networks import build_network, learning_rule
+from elman.laboratory.trial import Trial, error_flow, run_trial
 from elman.learning.optimisers import build_optimiser, clip_gradients
-from elman.model import LanguageModel
+from elman.network.cores.stack import Stack, layers_of
+from elman.network.model import LanguageModel
 from elman.objective.loss import Objective
 from elman.reproduce.claim import Measurement
 

@@ -11,10 +11,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from elman import config
-from elman.builders.core import build_stack
-from elman.cores.blocks import candidate_hidden, layers_of
-from elman.cores.stack import Stack
 from elman.learning.constraint import build_constraint
+from elman.network.build.core import build_stack
+from elman.network.cores.stack import Stack, candidate_hidden, layers_of
 from elman.reproduce.claim import Measurement
 
 

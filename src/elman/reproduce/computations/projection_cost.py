@@ -9,20 +9,19 @@ from typing import Literal
 import torch
 
 from elman import config
-from elman.build import build_model, build_objective
-from elman.config import load_recipe
-from elman.cores.blocks import candidate_hidden
-from elman.cores.stack import Stack
-from elman.data.corpus import open_corpus
-from elman.data.training_windows import TrainingWindows
+from elman.config.shipped import find
+from elman.config.toml import load_recipe
+from elman.data.text.corpus import open_corpus
+from elman.data.windows import TrainingWindows
 from elman.learning.bptt import bptt
 from elman.learning.constraint import spectral_projector
 from elman.learning.optimisers import build_optimiser, clip_gradients
-from elman.learning.projections.exact import BySVD
-from elman.learning.projections.projector import Projector
-from elman.recipe_book import find
+from elman.learning.projections.projector import BySVD, Projector
+from elman.network.build.model import build_model
+from elman.network.cores.stack import Stack, candidate_hidden
+from elman.network.state import restart
+from elman.objective.build import build_objective
 from elman.reproduce.claim import Measurement
-from elman.state import restart
 
 METHODS: tuple[Literal["subspace", "eigh", "svd", "truncated"], ...] = ("subspace", "eigh", "svd", "truncated")
 

@@ -1,0 +1,60 @@
+"""What a decoder looked at: a heat map with the source along the top and the target, downwards."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from markupsafe import Markup
+
+from elman.drawing.attention import draw_attention
+from elman.drawing.page import Section, write_page
+
+if TYPE_CHECKING:
+    from elman.tasks.pairs.run import Transduction
+
+
+def write_attention_page(out: Path, title: str, found: "Sequence[Transduction]", shown: int) -> Path:
+    """Write the page about targets and what was looked at; `shown` of them one by one."""
+    part = f"the first {shown:,} of {len(found):,} sources" if shown < len(found) else f"all {len(found):,} sources"
+    figures = Markup("\n").join(
+        Markup('<figure class="sample">{}<figcaption>{}<br><b>{}</b></figcaption></figure>').format(
+            draw_attention(one.source, [*one.words, "<eos>"], one.attention.tolist(), one.text),
+            " ".join(one.source),
+            one.text,
+        )
+        for one in found[:shown]
+    )
+    return write_page(
+        out,
+        kind="Attention",
+        title=title,
+        verdict=verdict(found),
+        sections=[
+            Section(
+                "What was looked at",
+                [
+                    f"The best target of {part}. A row is a word of the target, or its end; the darker a cell, the more"
+                    " of the source's word was in the context. Point at a cell for its weight."
+                ],
+                body=figures,
+            )
+        ],
+    )
+
+
+def verdict(found: "Sequence[Transduction]") -> str:
+    """How narrow the looks are, and how often they go on from left to right."""
+    if not found:
+        return "There is no source that is not blank."
+    narrow = float(np.mean([entropy(one) for one in found]))
+    peaks = [one.attention.argmax(1) for one in found]
+    steps = np.concatenate([np.diff(peak) for peak in peaks])
+    onwards = f" and {100 * float((steps >= 0).mean()):.0f} % of looks stay or go on to the right" if len(steps) else ""
+    return f"A word looks at {2**narrow:.1f} words of its source (2 to the mean entropy){onwards}."
+
+
+def entropy(found: "Transduction") -> float:
+    """The mean entropy of the looks, bits."""
+    weights = found.attention.astype(np.float64)
+    return float(-(weights * np.log2(np.maximum(weights, 1e-30))).sum(1).mean())

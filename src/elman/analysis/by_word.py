@@ -1,0 +1,159 @@
+"""Word by word: surprisal, entropy and its reduction, rank, frequency, length."""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+import numpy as np
+from markupsafe import Markup
+
+from elman.data.text.tokeniser import fold
+from elman.data.text.vocabulary import Vocabulary
+from elman.data.text.word_starts import spelt, word_slices, word_starts
+from elman.drawing.heat_map import HOTTEST, Word, heat_map, mean_bits
+from elman.drawing.page import Section, Table, write_page
+from elman.evaluation.perplexity import Sentences
+from elman.evaluation.prediction import Prediction, predict_document, predict_sentences
+from elman.evaluation.scoring import Unknown, surprisal
+from elman.tasks.text.run import Run
+
+Predicted: TypeAlias = Iterable[tuple[list[str], Prediction]]
+"""The tokens of each sentence and how they were predicted."""
+
+
+class WordRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A word in its sentence; bits are logarithms of base two, None is "there is no such figure".
+
+    Attributes:
+        sentence: number of its sentence, from 1.
+        position: its number in the sentence, from 1.
+        word: as it stands in the text.
+        surprisal: -log2 p(word | what came before), the sum over its tokens (Hale 2001, A probabilistic Earley parser
+            as a psycholinguistic model, NAACL; Levy 2008, Expectation-based syntactic comprehension, Cognition 106).
+        entropy: of the distribution of the next token before the word (bits).
+        entropy_reduction: max(0, entropy before the word - entropy after it), in bits: one step ahead of Hale 2006,
+            Uncertainty about the rest of the sentence, Cognitive Science 30, whose entropy is over whole sentences.
+        rank: of the word's first token among all, 1 the most probable.
+        frequency: how often the training text has the word, 0 if it is unknown; None for models of smaller parts.
+        length: its characters.
+        unknown: 1 if the word, or a part of it, is not in the vocabulary.
+
+    """
+
+    sentence: int
+    position: int
+    word: str
+    surprisal: float | None
+    entropy: float
+    entropy_reduction: float
+    rank: int
+    frequency: int | None
+    length: int
+    unknown: int
+
+
+def predict_text(run: Run, text: Sentences, *, document: bool = False) -> Predicted:
+    """How the model predicts each sentence of a text; with `document` each in the context of those before it."""
+    ask = predict_document if document else predict_sentences
+    return zip(text.words, ask(text.model, text.ids, run.first, inputs=text.inputs), strict=True)
+
+
+def word_rows(run: Run, predicted: Predicted, treatment: Unknown | None = None) -> Iterator[WordRow]:
+    """A row for every word.
+
+    Args:
+        run: whose vocabulary and rules of text.
+        predicted: from `predict_text`, or by a model that adapts.
+        treatment: of unknown words; those excluded have no surprisal.
+
+    """
+    rules = run.recipe.data.text
+    counts = None if rules.spelt else _counts(run.vocabulary)
+    treatment = treatment or Unknown()
+    for number, (tokens, prediction) in enumerate(predicted, start=1):
+        read = fold(tokens) if rules.folds_tokens else tokens
+        unknown = [token not in run.vocabulary.ids for token in read]
+        bits = surprisal(treatment.apply(prediction.log_prob, unknown))
+        entropy = surprisal(-prediction.entropy)
+        for position, part in enumerate(word_slices(word_starts(tokens, rules)), start=1):
+            word = spelt(tokens[part], rules) if counts is None else tokens[part.start]
+            yield WordRow(
+                sentence=number,
+                position=position,
+                word=word,
+                surprisal=_known(bits[part].sum()),
+                entropy=round(float(entropy[part.start]), 6),
+                entropy_reduction=round(max(0.0, float(entropy[part.start] - entropy[part.stop])), 6),
+                rank=int(prediction.rank[part.start]),
+                frequency=None if counts is None else counts.get(read[part.start], 0),
+                length=len(word),
+                unknown=int(any(unknown[part])),
+            )
+
+
+def _counts(vocabulary: Vocabulary) -> dict[str, int]:
+    return dict(zip(vocabulary.words, vocabulary.counts, strict=True))
+
+
+def _known(bits: np.floating) -> float | None:
+    return None if math.isnan(bits) else round(float(bits), 6)
+
+
+# FOLDED report/reading.py: The page of a text that was read word by word: a heat map of surprisal and what was hardest.
+HARDEST = 20
+
+SCALE = Markup('<div class="scale" aria-hidden="true">0 bits <i></i> {} or more</div>\n').format(int(HOTTEST))
+
+
+def write_reading_page(out: Path, rows: Sequence[WordRow], model: str, text: str) -> Path:
+    """Write the page of a text and return where it is.
+
+    Args:
+        out: the file.
+        rows: from `elman.analysis.by_word.word_rows`.
+        model: the title of the model.
+        text: the name of the text.
+
+    Raises:
+        UserError: `out` cannot be written.
+
+    """
+    words = [Word(row.word, row.surprisal) for row in rows]
+    mean, scored = mean_bits(words), sum(word.surprisal is not None for word in words)
+    unknown = sum(row.unknown for row in rows)
+    verdict = f"{scored:,} words scored, {unknown:,} of {len(rows):,} unknown"
+    verdict += "." if math.isnan(mean) else f"; {mean:.2f} bits a word on average."
+    sections = [
+        Section("Surprisal", ["Each word on a ground the warmer, the more bits it took to predict."], body=_map(rows)),
+        Section("What was hardest", tables=[_hardest(rows)]),
+    ]
+    return write_page(out, kind="text, word by word", title=text, verdict=verdict, sections=sections, text=[model])
+
+
+def _map(rows: Sequence[WordRow]) -> Markup:
+    sentences = itertools.groupby(rows, key=lambda row: row.sentence)
+    paragraphs = (heat_map([Word(row.word, row.surprisal) for row in group]) for _, group in sentences)
+    return SCALE + Markup("\n").join(Markup('<p class="heat">{}</p>').format(paragraph) for paragraph in paragraphs)
+
+
+def _hardest(rows: Sequence[WordRow]) -> Table:
+    scored = sorted((row for row in rows if row.surprisal is not None), key=lambda row: -(row.surprisal or 0.0))
+    cells = [
+        [
+            row.word,
+            str(row.sentence),
+            str(row.position),
+            f"{row.surprisal:.2f}",
+            f"{row.entropy:.2f}",
+            f"{row.entropy_reduction:.2f}",
+            f"{row.rank:,}",
+            "" if row.frequency is None else f"{row.frequency:,}",
+            "yes" if row.unknown else "",
+        ]
+        for row in scored[:HARDEST]
+    ]
+    header = ["word", "sentence", "position", "surprisal", "entropy", "reduction", "rank", "in training", "unknown"]
+    return Table("", header, cells, "Surprisal, entropy before the word and its reduction are in bits.")

@@ -1,0 +1,224 @@
+"""The page of `elman analyze dynamics`: the figures and tables of Kanai's thesis, section 3.5, from run folders."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from elman.drawing import plots
+from elman.drawing.page import Figure, Section, Table, require_file_name, write_page
+from elman.drawing.plots import Curve, Mark, Plot
+from elman.drawing.style import SERIES
+from elman.errors import UserError
+from elman.network.cores.stack import Stack, layers_of
+from elman.network.stability.fixed_point import State, advance, double_weights
+from elman.report.folder import RunFolder, read_folder
+from elman.report.metrics import Train
+from elman.tasks.music.run import MusicRun
+from elman.tasks.open import open_stream_run
+
+
+# FOLDED evaluation/dynamics.py: How a network's state behaves when nothing comes in: the decay after one random input (Kanai's thesis, Fig.
+# 3.2).
+@torch.no_grad()
+def state_decay(core: Stack, *, trials: int = 50, steps: int = 100, kick: float = 0.1, seed: int = 0) -> Tensor:
+    """The norm ||h_t|| of all layers together after an input x_1 ~ N(0, kick^2 I) and none afterwards, [steps].
+
+    Args:
+        core: layers.
+        trials: how many inputs the mean is taken over; 50 in the thesis.
+        steps: T; step 1 is the one with the input.
+        kick: standard deviation of the input to the lowest layer; 0.1 in the thesis.
+        seed: of the inputs.
+
+    """
+    layers = layers_of(core)
+    stepped = [(double_weights(layer), layer.cell.step) for layer in layers]
+    state: State = tuple(tuple(leaf.double() for leaf in layer.begin(trials)) for layer in layers)
+    generator = torch.Generator().manual_seed(seed)
+    draw = torch.randn(trials, core.dims[0], generator=generator, dtype=torch.float64)
+    x = kick * draw.to(layers[0].weight_hh.device)
+    norms = []
+    for _ in range(steps):
+        state = advance(stepped, x, state)
+        norms.append(torch.cat([leaves[0] for leaves in state], dim=1).norm(dim=1).mean())
+        x = torch.zeros_like(x)
+    return torch.stack(norms)
+
+
+def decay_rate(norms: Tensor) -> float:
+    """The factor a step in the last half of the decay, as far as float64 resolves it; 1 when it does not decay.
+
+    With sigma_1(W_hh) <= 2 - delta it is asymptotically at most 1 - delta / 4 in a bias-free GRU.
+    """
+    seen = norms[norms > 1e-12 * norms.max()]
+    half = seen[len(seen) // 2 :]
+    if len(half) < 2:
+        return math.nan
+    return float((half[-1] / half[0]) ** (1 / (len(half) - 1)))
+
+
+# TARGET
+@dataclasses.dataclass(frozen=True)
+class Dynamics:
+    """What was found of one run.
+
+    Attributes:
+        name: of its folder.
+        norms: of the state after a kick, step by step.
+        decay_rate: the factor a step in their last half.
+        lines: the training lines of metrics.jsonl.
+        success: whether the validation loss of every epoch stayed below that of the untrained model, to the last
+            epoch (thesis 3.5.1); None for a run that is not finished.
+        verdict: the same in words.
+
+    """
+
+    name: str
+    norms: list[float]
+    decay_rate: float
+    lines: tuple[Train, ...]
+    success: bool | None
+    verdict: str
+
+    @property
+    def largest_radius(self) -> float:
+        """Of J, over the logged steps; NaN when it was not logged."""
+        radii = [line.spectral_radius for line in self.lines]
+        return max((radius for radius in radii if math.isfinite(radius)), default=math.nan)
+
+    @property
+    def largest_norm(self) -> float:
+        """Of the gradient before clipping, over the logged steps."""
+        return max((line.grad_norm for line in self.lines), default=math.nan)
+
+
+def write_dynamics(
+    folders: Sequence[Path], out: Path | None, device: torch.device, *, trials: int, steps: int, kick: float
+) -> tuple[Path, list[Dynamics]]:
+    """Measure the runs and write the page; where it is, and what was found.
+
+    Raises:
+        UserError: a folder is not a run, or its model has no recurrent layers.
+
+    """
+    page = require_file_name(Path(folders[0]) / "dynamics.html" if out is None else out)
+    found = [examine(Path(folder), device, trials=trials, steps=steps, kick=kick) for folder in folders]
+    return write(page, found), found
+
+
+def examine(folder: Path, device: torch.device, *, trials: int, steps: int, kick: float) -> Dynamics:
+    """One run."""
+    run, written = open_stream_run(folder, device), read_folder(folder)
+    core = run.model.core
+    if not isinstance(core, Stack):
+        raise UserError(f"{folder}: its model has no recurrent layers, so there is no state to follow")
+    norms = state_decay(core, trials=trials, steps=steps, kick=kick)
+    symbols = len(run.inputs)
+    uniform = symbols * math.log(2) if isinstance(run, MusicRun) else math.log(symbols)
+    success, verdict = succeeded(written, run.recipe.training.epochs, uniform)
+    return Dynamics(
+        name=folder.name or str(folder),
+        norms=norms.tolist(),
+        decay_rate=decay_rate(norms),
+        lines=written.metrics.train,
+        success=success,
+        verdict=verdict,
+    )
+
+
+def succeeded(run: RunFolder, epochs: int, uniform: float) -> tuple[bool | None, str]:
+    """Whether training succeeded; `uniform` stands for the untrained loss where the run did not write it down."""
+    untrained = next((event.nll for event in run.metrics.events if event.event == "untrained"), uniform)
+    for check in run.metrics.valid:
+        if not check.nll < untrained:
+            return False, f"failed: {check.nll:.2f} nats after epoch {check.epoch:g}, untrained {untrained:.2f}"
+    done = max((check.epoch for check in run.metrics.valid), default=0.0)
+    patience = run.recipe_table.get("training", {}).get("patience")
+    if done < epochs and patience is None:
+        return None, f"not finished: epoch {done:g} of {epochs}, or the loss was not finite"
+    return True, f"succeeded: always below {untrained:.2f} nats"
+
+
+def summary(found: Dynamics) -> dict[str, Any]:
+    """As JSON; NaN becomes null."""
+    numbers = {name: getattr(found, name) for name in ("decay_rate", "largest_radius", "largest_norm")}
+    plain = {name: None if math.isnan(value) else value for name, value in numbers.items()}
+    return {"run": found.name, "success": found.success, "verdict": found.verdict, **plain, "norms": found.norms}
+
+
+def write(out: Path, found: Sequence[Dynamics]) -> Path:
+    """The page of what was found."""
+    finished = [one.success for one in found if one.success is not None]
+    verdict = "No run is finished."
+    if finished:
+        verdict = (
+            f"{sum(finished)} of {len(finished)} finished runs succeeded: the validation loss of every epoch stayed"
+            " below that of the untrained model."
+        )
+    header = ["run", "training", "decay a step", "largest radius of J", "largest gradient norm"]
+    rows = [
+        [one.name, one.verdict, *map(_number, (one.decay_rate, one.largest_radius, one.largest_norm))] for one in found
+    ]
+    note = (
+        "In the figures of one run: first colour the spectral radius of J = W/4 + I/2, second the gradient norm before"
+        " clipping. Dots: s with the norm chosen for the step; thin line: with the other norm."
+    )
+    legend = [(one.name, index % len(SERIES)) for index, one in enumerate(found)]
+    drawn = [Figure(plot.title, plots.draw(plot)) for plot in figures(found) if not plots.is_empty(plot)]
+    return write_page(
+        out,
+        kind="Dynamics",
+        title=", ".join(one.name for one in found),
+        verdict=verdict,
+        sections=[
+            Section("Training", tables=[Table("", header, rows)]),
+            Section("Figures, after Kanai's thesis, Figs 3.2 to 3.5", [note], legend, drawn),
+        ],
+    )
+
+
+def _number(value: float) -> str:
+    return "\N{EN DASH}" if math.isnan(value) else f"{value:.4g}"
+
+
+def figures(found: Sequence[Dynamics]) -> list[Plot]:
+    """The decay of the state, radius and gradient of each run, and s."""
+    decay = [Curve(range(1, len(one.norms) + 1), one.norms, index) for index, one in enumerate(found)]
+    told = "; ".join(f"{one.name}: factor {one.decay_rate:.3g} a step" for one in found)
+    drawn = [Plot("decay", "Norm of the state after one random input", told, "steps", "norm", decay)]
+    drawn += [_radius(index, one) for index, one in enumerate(found)]
+    counts = [curve for index, one in enumerate(found) for curve in _counts(index, one)]
+    drawn.append(Plot("count", "Singular values computed, s", "mean of each epoch", "epochs", "speed", counts))
+    return drawn
+
+
+def _radius(index: int, one: Dynamics) -> Plot:
+    """Thesis, Fig. 3.3: the gradient norm scaled so that its largest is 1."""
+    steps = [line.step for line in one.lines]
+    top = one.largest_norm if one.largest_norm > 0 else 1.0
+    curves = [
+        Curve(steps, [line.spectral_radius for line in one.lines], 0),
+        Curve(steps, [line.grad_norm / top for line in one.lines], 1),
+    ]
+    told = f"radius up to {one.largest_radius:.3g}; gradient norm before clipping up to {one.largest_norm:.3g}"
+    title = f"{one.name}: spectral radius of J, and gradient norm as a share of its largest"
+    return Plot(f"radius-{index}", title, told, "steps", "speed", curves, levels=[Mark(1.0, "stable below")])
+
+
+def _counts(index: int, one: Dynamics) -> list[Curve]:
+    """Thesis, Figs 3.4 and 3.5: s of all blocks together, dots the norm chosen, thin the other."""
+    curves: list[Curve] = []
+    for name in ("s", "s_other"):
+        by_epoch: dict[int, list[float]] = {}
+        for line in one.lines:
+            counts = line.s if name == "s" else line.s_other
+            if counts:
+                by_epoch.setdefault(math.ceil(line.epoch), []).append(sum(counts))
+        means = [sum(values) / len(values) for values in by_epoch.values()]
+        curves.append(Curve(list(by_epoch), means, index, "checks" if name == "s" else "running"))
+    return curves

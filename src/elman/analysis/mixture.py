@@ -1,0 +1,266 @@
+"""What the components of a mixture do over a text: their weights, what each predicts, how evenly they are used.
+
+T positions, K components, V words.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from markupsafe import Markup, escape
+from matplotlib.ticker import MaxNLocator
+from torch import Tensor
+
+from elman.analysis.rank import num_words
+from elman.data.text.vocabulary import Vocabulary
+from elman.data.windows import EvaluationWindows
+from elman.drawing.page import Figure, Section, Table, write_page
+from elman.drawing.style import MUTED, SERIES, canvas, style, svg
+from elman.errors import UserError
+from elman.evaluation.perplexity import traces
+from elman.network.model import LanguageModel
+from elman.network.output.choice import Choice
+from elman.network.output.contexts import Mixture
+from elman.objective.penalties import squared_variation
+
+_ELEMENTS = 1 << 24
+"""How many log-probabilities a window may hold."""
+
+
+class Reading(NamedTuple):
+    """What was found at every position of a text, before its token was read.
+
+    Attributes:
+        levels: the layer of each component, [K]; 0 is the embedding.
+        prior: the weights, [T, K].
+        entropy: of the distribution of each component, bits, [T, K].
+        top: the most probable words of each component, [T, K, n].
+        top_prob: and their probabilities, [T, K, n].
+        component_log_prob: of the token under each component, nats, [T, K].
+
+    """
+
+    levels: list[int]
+    prior: np.ndarray
+    entropy: np.ndarray
+    top: np.ndarray
+    top_prob: np.ndarray
+    component_log_prob: np.ndarray
+
+    @property
+    def log_prob(self) -> np.ndarray:
+        """Of the token under the mixture, nats, [T]."""
+        return np.logaddexp.reduce(np.log(self.prior) + self.component_log_prob, axis=-1)
+
+    @property
+    def responsibility(self) -> np.ndarray:
+        """The share of each component in the probability of the token, [T, K]."""
+        return self.prior * np.exp(self.component_log_prob - self.log_prob[:, None])
+
+    @property
+    def names(self) -> list[str]:
+        """As "layer 2.1" for the first component of layer 2, [K]."""
+        return [f"layer {level}.{self.levels[: at + 1].count(level)}" for at, level in enumerate(self.levels)]
+
+    @property
+    def by_level(self) -> dict[int, np.ndarray]:
+        """The weights of every layer's components together, [T]."""
+        levels = np.array(self.levels)
+        return {level: self.prior[:, levels == level].sum(-1) for level in dict.fromkeys(self.levels)}
+
+    @property
+    def variation(self) -> float:
+        """The coefficient of variation of the summed weights (Takase et al. 2018, eqs 12-13): 0 where all are alike."""
+        return math.sqrt(float(squared_variation(torch.from_numpy(self.prior.sum(0)))))
+
+
+def effective_number(weights: np.ndarray) -> np.ndarray:
+    """How many components are in use: exp of the entropy of weights [..., K], between 1 and K.
+
+    Example:
+        >>> effective_number(np.array([0.5, 0.5, 0.0])).round(3).item()
+        2.0
+
+    """
+    logs = np.log(np.where(weights > 0, weights, 1.0))
+    return np.exp(-(weights * logs).sum(-1))
+
+
+def read_mixture(
+    model: LanguageModel, tokens: np.ndarray, first: int, top: int = 5, *, inputs: np.ndarray | None = None
+) -> Reading:
+    """Read a stream, the state carried, and keep what every component says.
+
+    Args:
+        model: a model whose output is a mixture, in evaluation mode.
+        tokens: the stream, [T], T > 0.
+        first: the symbol before it.
+        top: how many words to keep of each component.
+        inputs: what is read in place of the stream, [T]; see `scoring.score_sentences`.
+
+    Raises:
+        UserError: its output is no mixture.
+
+    """
+    contexts = model.output.contexts
+    if not isinstance(contexts, Mixture):
+        raise UserError(
+            "the run's output is a single distribution, no mixture; give a run whose recipe has"
+            ' model.output.contexts.kind = "mixture"'
+        )
+    levels = [level for level, count in contexts.heads.items() for _ in range(count)]
+    windows = list(_read(model, tokens, first, inputs, len(levels), top))
+    return Reading(levels, *(torch.cat(parts).cpu().numpy() for parts in zip(*windows, strict=True)))
+
+
+@torch.inference_mode()
+def _read(
+    model: LanguageModel, tokens: np.ndarray, first: int, inputs: np.ndarray | None, num_components: int, top: int
+) -> Iterator[tuple[Tensor, ...]]:
+    choice = model.output.choice
+    assert isinstance(choice, Choice), "words, not frames of notes"
+    length = max(1, min(256, _ELEMENTS // (num_components * num_words(model))))
+    for batch, _, trace in traces(model, EvaluationWindows(tokens, first, length=length, inputs=inputs)):
+        targets = batch.targets.flatten()
+        vectors, log_prior = model.output.contexts(trace)
+        each = choice.log_probs(vectors.flatten(0, 1)).double()
+        probs = each.exp()
+        # An impossible word has no share in the entropy: 0 log 0 = 0.
+        entropy = torch.special.entr(probs).sum(-1) / math.log(2)
+        best = probs.topk(min(top, probs.shape[-1]))
+        said = each.gather(-1, targets.view(-1, 1, 1).expand(-1, num_components, 1)).squeeze(-1)
+        yield log_prior.flatten(0, 1).double().exp(), entropy, best.indices, best.values, said
+
+
+# FOLDED report/mixtures.py: The page about a mixture over a text: its components, their weights at every word, and what each of them
+# predicts.
+def write_mixture_page(out: Path, title: str, words: Sequence[str], reading: Reading, vocabulary: Vocabulary,
+                       shown: int) -> Path:  # fmt: skip
+    """Write the page about a run's mixture over a text of these words; `shown` of them one by one."""
+    part = f"the first {shown:,} of {len(words):,} tokens" if shown < len(words) else f"all {len(words):,} tokens"
+    return write_page(
+        out,
+        kind="Mixture of output distributions",
+        title=title,
+        verdict=verdict(reading),
+        sections=[
+            _components(words, reading),
+            _shares(reading, shown, part),
+            Section(
+                "Word by word",
+                [
+                    f"The weight of every component before each word was read, for {part}; the warmer, the heavier."
+                    " Point at a cell for the words that the component expects there."
+                ],
+                body=_grid(words[:shown], reading, vocabulary),
+            ),
+        ],
+    )
+
+
+def verdict(reading: Reading) -> str:
+    """How many components there are, where, and how evenly they are used."""
+    count = len(reading.levels)
+    where = ", ".join(f"{reading.levels.count(level)} from layer {level}" for level in dict.fromkeys(reading.levels))
+    at_once = float(effective_number(reading.prior).mean())
+    overall = float(effective_number(reading.prior.mean(0)))
+    return (
+        f"{count} components ({where}). At one position {at_once:.1f} are in use on average, over the whole text"
+        f" {overall:.1f}; the coefficient of variation of their summed weights is {reading.variation:.2f}"
+        " (0 where all are used alike)."
+    )
+
+
+def component_rows(words: Sequence[str], reading: Reading) -> list[list[str]]:
+    """A row a component: weight, share in what was predicted, entropy, perplexity alone, words where it weighs most."""
+    prior, share = reading.prior.mean(0), reading.responsibility.mean(0)
+    alone = np.exp(np.minimum(-reading.component_log_prob.mean(0), 700.0))
+    return [
+        [
+            name,
+            f"{100 * prior[at]:.1f} %",
+            f"{100 * share[at]:.1f} %",
+            f"{reading.entropy[:, at].mean():.2f}",
+            f"{alone[at]:,.1f}",
+            " ".join(_heaviest(words, reading.prior[:, at])),
+        ]
+        for at, name in enumerate(reading.names)
+    ]
+
+
+COMPONENT_HEADER = ["component", "weight", "share", "entropy, bits", "perplexity", "heaviest before"]
+
+
+def _heaviest(words: Sequence[str], weights: np.ndarray, count: int = 5) -> list[str]:
+    return list(dict.fromkeys(words[at] for at in np.argsort(-weights)))[:count]
+
+
+def _components(words: Sequence[str], reading: Reading) -> Section:
+    note = (
+        "Layer 0 is the embedding. Weight: the mean of the prior. Share: of the probability that the words got."
+        " Entropy and perplexity: of the component alone. Last: the words that it weighs most before."
+    )
+    table = Table("", COMPONENT_HEADER, component_rows(words, reading), note)
+    return Section("Components", tables=[table])
+
+
+def _shares(reading: Reading, shown: int, part: str) -> Section:
+    levels = reading.by_level
+    groups = (
+        {f"layer {level}": weights for level, weights in levels.items()}
+        if len(levels) > 1
+        else dict(zip(reading.names, reading.prior.T, strict=True))
+    )
+    figure, axes = canvas("wide")
+    style(axes)
+    colours = [SERIES[number % len(SERIES)] for number in range(len(groups))]
+    stack = [weights[:shown] for weights in groups.values()]
+    axes.stackplot(np.arange(shown), *stack, colors=colours, alpha=0.75, step="mid", linewidth=0)
+    axes.set_ylim(0, 1)
+    axes.set_xlim(-0.5, shown - 0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True))
+    axes.set_xlabel("position in the text", color=MUTED, fontsize=9.5)
+    axes.set_ylabel("weight", color=MUTED, fontsize=9.5)
+    drawing = svg(figure, "shares", "Weights over the text", "stacked, one band a layer or component")
+    title = "Weights by layer" if len(levels) > 1 else "Weights by component"
+    legend = [(name, number % len(SERIES)) for number, name in enumerate(groups)]
+    return Section(title, [f"Stacked, for {part}."], legend, [Figure("", drawing)])
+
+
+def _grid(words: Sequence[str], reading: Reading, vocabulary: Vocabulary) -> Markup:
+    """A row a word, a cell a component, coloured by its weight."""
+    bits = -reading.log_prob / np.log(2)
+    in_use = effective_number(reading.prior)
+    levels = dict.fromkeys(reading.levels)
+    over = "".join(f'<th colspan="{reading.levels.count(level)}">layer {level}</th>' for level in levels)
+    numbers = "".join(f"<th>{name.partition('.')[2]}</th>" for name in reading.names)
+    rows = "\n".join(
+        f"<tr><th>{escape(word)}</th><td>{bits[at]:.1f}</td><td>{in_use[at]:.1f}</td>"
+        f"{_cells(at, reading, vocabulary)}</tr>"
+        for at, word in enumerate(words)
+    )
+    return Markup(
+        '<div class="scroll grid" role="region" aria-label="Weights word by word" tabindex="0"><table>'
+        f'<thead><tr><th rowspan="2">word</th><th rowspan="2">bits</th><th rowspan="2">in use</th>{over}</tr>'
+        f"<tr>{numbers}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _cells(at: int, reading: Reading, vocabulary: Vocabulary) -> str:
+    cells = []
+    for component, name in enumerate(reading.names):
+        weight = reading.prior[at, component]
+        best = vocabulary.decode(reading.top[at, component])
+        chances = reading.top_prob[at, component]
+        guesses = ", ".join(f"{word} {100 * chance:.0f} %" for word, chance in zip(best, chances, strict=True))
+        told = f"{name}: weight {100 * weight:.0f} %, entropy {reading.entropy[at, component]:.1f} bits; {guesses}"
+        cells.append(f'<td style="--heat:{weight:.2f}" title="{escape(told)}">{_percent(weight)}</td>')
+    return "".join(cells)
+
+
+def _percent(weight: float) -> str:
+    """Whole per cent, and nothing where that would be 0."""
+    return f"{100 * weight:.0f}" if weight >= 0.005 else ""

@@ -1,0 +1,280 @@
+"""The rank of what a model says: the singular values of the matrix of its log-probabilities over a text.
+
+A softmax over d hidden units writes A = W H + b 1^T - 1 z^T, V symbols by T positions, so its rank is at most d + 2,
+however large the vocabulary: the softmax bottleneck (Yang et al. 2018, section 2; Kanai's thesis, section 4.4.3).
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple, TypeAlias, assert_never
+
+import msgspec
+import numpy as np
+import torch
+from torch import Tensor
+
+from elman.analysis.singular_values import Blocks, Values, exact, gram, randomised
+from elman.data.windows import EvaluationWindows
+from elman.evaluation.perplexity import traces
+from elman.network.model import LanguageModel
+from elman.network.output.contexts import Mixture
+from elman.network.output.flat import Flat
+
+Method: TypeAlias = Literal["gram", "randomised", "exact"]
+
+_ELEMENTS = 1 << 24
+"""How many log-probabilities of single components a window may hold: 64 MB in float32."""
+
+
+class Spectrum(NamedTuple):
+    """Singular values of a matrix of log-probabilities.
+
+    Attributes:
+        singular_values: the largest first, float64; min(V, T) of them, or the leading ones that `randomised` finds.
+        num_words: V.
+        num_tokens: T.
+        dtype: the precision that the log-probabilities were computed in.
+        method: how the values were found.
+        error: how far off each of them may be; smaller ones are noise.
+
+    """
+
+    singular_values: np.ndarray
+    num_words: int
+    num_tokens: int
+    dtype: str
+    method: str
+    error: float
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all values are there, and not only the leading ones."""
+        return len(self.singular_values) == min(self.num_words, self.num_tokens)
+
+
+def spectrum(
+    model: LanguageModel,
+    tokens: np.ndarray,
+    first: int,
+    *,
+    method: Method = "gram",
+    max_tokens: int | None = None,
+    advance: Callable[[int, int], None] | None = None,
+    streams: int = 1,
+    num_values: int = 1000,
+) -> Spectrum:
+    """The singular values of the log-probabilities [V, T] of every word after every position of a stream.
+
+    The matrix is never held: windows of it are added up in float64. Its precision is that of the model's parameters;
+    `model.double()` gives float64.
+
+    Args:
+        model: the language model.
+        tokens: the stream, an integer array [n], n > 0; read as for the perplexity, the state carried.
+        first: the symbol read before it.
+        method: see `elman.analysis.singular_values`.
+        max_tokens: T at most; the beginning of the stream.
+        advance: told (tokens read, tokens in all), counted over all passes.
+        streams: columns read side by side, as for the perplexity: faster, and each begins with an empty state.
+        num_values: how many values `randomised` finds.
+
+    """
+    tokens = tokens[:max_tokens]
+    assert len(tokens) > 0, "a spectrum needs a token"
+    width = num_words(model)
+    passes = 3 if method == "randomised" else 1
+    read = 0
+
+    def blocks() -> Iterator[Tensor]:
+        nonlocal read
+        for block in log_prob_rows(model, tokens, first, streams=streams):
+            yield block
+            read += len(block)
+            if advance is not None:
+                advance(read, passes * len(tokens))
+
+    values, error = _decompose(method, blocks, len(tokens), width, num_values)
+    dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
+    return Spectrum(values.cpu().numpy(), width, len(tokens), dtype, method, error)
+
+
+def threshold(spectrum: Spectrum, eps: float | None = None) -> float:
+    """The size from which a singular value counts: sqrt(V + T + 1)/2 * sigma_1 * eps (Press et al., Numerical Recipes).
+
+    Args:
+        spectrum: the singular values.
+        eps: by default the machine epsilon of the precision that the log-probabilities were computed in.
+
+    """
+    if eps is None:
+        eps = float(np.finfo(spectrum.dtype).eps)
+    root = math.sqrt(spectrum.num_words + spectrum.num_tokens + 1)
+    return 0.5 * root * float(spectrum.singular_values[0]) * eps
+
+
+def numerical_rank(spectrum: Spectrum, eps: float | None = None) -> int:
+    """How many singular values exceed `threshold`, and the error of the method, below which there is only noise.
+
+    The values of `randomised` are never too large, so all that exceed the threshold count: the rank is at least that.
+    """
+    noise = 0.0 if spectrum.method == "randomised" else spectrum.error
+    return int((spectrum.singular_values > max(threshold(spectrum, eps), noise)).sum())
+
+
+def rank_bound(model: LanguageModel) -> int | None:
+    """The largest rank that a model's log-probabilities can have: d + 2 for a softmax with a bias, d + 1 without.
+
+    None where no such bound is known: mixtures, other activations, other choices than the flat one.
+    """
+    contexts, choice = model.output.contexts, model.output.choice
+    if not isinstance(choice, Flat) or choice.activation != "softmax":
+        return None
+    if isinstance(contexts, Mixture) and sum(contexts.heads.values()) > 1:
+        return None
+    return contexts.size + 1 + (choice.bias is not None)
+
+
+@torch.inference_mode()
+def log_prob_rows(model: LanguageModel, tokens: np.ndarray, first: int, *, streams: int = 1) -> Iterator[Tensor]:
+    """Log-probabilities [n, V] of every word to follow each position of a stream, window by window, T rows in all."""
+    columns = EvaluationWindows(tokens, first, streams=streams).streams
+    wide = num_words(model) * _num_components(model) * columns
+    windows = EvaluationWindows(tokens, first, streams=streams, length=min(512, max(1, _ELEMENTS // wide)))
+    for batch, _, trace in traces(model, windows):
+        yield model.output.log_probs(trace)[batch.mask]
+
+
+@torch.inference_mode()
+def num_words(model: LanguageModel) -> int:
+    """V, as the model gives it: every choice of a word knows its own."""
+    training = model.training
+    # Without dropout, since that would move the random state of a training run.
+    model.eval()
+    log_probs, _ = model.step(torch.zeros(1, dtype=torch.long, device=model.device), model.begin(1))
+    model.train(training)
+    return log_probs.shape[-1]
+
+
+def _num_components(model: LanguageModel) -> int:
+    contexts = model.output.contexts
+    return sum(contexts.heads.values()) if isinstance(contexts, Mixture) else 1
+
+
+def _decompose(method: Method, blocks: Blocks, num_rows: int, num_columns: int, num_values: int) -> Values:
+    match method:
+        case "gram":
+            return gram(blocks, num_rows, num_columns)
+        case "exact":
+            return exact(blocks, num_rows, num_columns)
+        case "randomised":
+            return randomised(blocks, num_rows, num_columns, count=num_values)
+        case _:
+            assert_never(method)
+
+
+# FOLDED evaluation/bottleneck.py: Does a run escape the softmax bottleneck? Its rank over a text beside the bound of a softmax of its width.
+FACTORS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+"""Multiples of the machine epsilon at which the rank is given, to show how much it depends on the threshold."""
+
+_EXACT_TO, _GRAM_TO = 3_000, 20_000
+
+
+class Sensitivity(msgspec.Struct, frozen=True):
+    """The rank at one multiple of the machine epsilon; `at_least` where the method cannot tell more."""
+
+    factor: float
+    rank: int
+    at_least: bool
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """The rank of a model over a text.
+
+    Attributes:
+        size: d, the width of a context.
+        bound: the largest rank this model can have; None where none is known.
+        softmax_bound: that of one softmax over contexts of the same width.
+        rank: by the rule of `threshold`.
+        at_least: the rank may be larger: the threshold is below what the method can tell, or not all values are there.
+        sensitivity: the rank at multiples of the machine epsilon.
+        seconds: the time it took.
+        spectrum: the singular values.
+
+    """
+
+    size: int
+    bound: int | None
+    softmax_bound: int
+    rank: int
+    at_least: bool
+    threshold: float
+    sensitivity: list[Sensitivity]
+    seconds: float
+    spectrum: Spectrum
+
+    @property
+    def exceeds(self) -> bool:
+        """Whether the rank is beyond what one softmax of this width can reach."""
+        return self.rank > self.softmax_bound
+
+
+def find_rank(
+    model: LanguageModel,
+    tokens: np.ndarray,
+    first: int,
+    *,
+    method: Method | None = None,
+    max_tokens: int | None = None,
+    advance: Callable[[int, int], None] | None = None,
+    streams: int = 1,
+    num_values: int = 1000,
+) -> Finding:
+    """The spectrum of a model over a stream, and what it says.
+
+    Arguments as for `spectrum`; where no method is given the size of the matrix decides.
+    """
+    started = time.monotonic()
+    length = len(tokens) if max_tokens is None else min(max_tokens, len(tokens))
+    found = spectrum(
+        model,
+        tokens,
+        first,
+        method=method or method_for(min(length, num_words(model))),
+        max_tokens=max_tokens,
+        advance=advance,
+        streams=streams,
+        num_values=num_values,
+    )
+    choice = model.output.choice
+    has_bias = not isinstance(choice, Flat) or choice.bias is not None
+    eps = float(np.finfo(found.dtype).eps)
+    return Finding(
+        size=model.output.contexts.size,
+        bound=rank_bound(model),
+        softmax_bound=model.output.contexts.size + 1 + has_bias,
+        rank=numerical_rank(found),
+        at_least=_at_least(found, eps),
+        threshold=threshold(found),
+        sensitivity=[
+            Sensitivity(factor, numerical_rank(found, factor * eps), _at_least(found, factor * eps))
+            for factor in FACTORS
+        ],
+        seconds=time.monotonic() - started,
+        spectrum=found,
+    )
+
+
+def method_for(side: int) -> Method:
+    """The most accurate method that is quick enough for a matrix whose smaller side is `side`."""
+    return "exact" if side <= _EXACT_TO else "gram" if side <= _GRAM_TO else "randomised"
+
+
+def _at_least(found: Spectrum, eps: float) -> bool:
+    rank = numerical_rank(found, eps)
+    if rank == min(found.num_words, found.num_tokens):
+        return False
+    if found.method == "randomised":
+        return rank == len(found.singular_values)
+    # The two are the same number for exact float64 outputs, but for their rounding.
+    return threshold(found, eps) < found.error * (1 - 1e-9)

@@ -1,0 +1,93 @@
+"""How pairs of texts become symbols: the record that recipes, pair corpora and runs share."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from elman.config.text import SubwordOptions, TextOptions
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class PairOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The rules by which pairs of a source and a target become symbols and vocabularies.
+
+    Attributes:
+        form: `tsv`: lines `source TAB target`; `parallel`: two files, line by line, named by `languages`; `trees`:
+            bracketed trees, whose words are the source and whose linear form is the target.
+        languages: endings of the two parallel files, the source's first, such as `["ja", "en"]`.
+        split: which pairs of a single file are held out: those whose source has the smallest SHA-256 (`hash`), or the
+            `last`. Folders that bring their own splits are taken as they are.
+        valid: how many pairs of a single file are its validation split.
+        test: how many pairs of a single file are its test split.
+        skip_empty: leave out pairs with an empty side, and count them, instead of refusing the file.
+        tokenisation: as of a text (`elman.config.text.TextOptions`); trees are `words` always.
+        subwords: how subwords are found in the training pairs: of each side by itself, or of both where they share one
+            vocabulary (Sennrich et al. 2016, section 3.2).
+        lowercase: fold capitals; of a tree's words, never of its labels.
+        max_source: longer training pairs are left out, longer held-out sources are cut (symbols).
+        max_target: longer training pairs are left out (symbols, without the end symbol).
+        min_count: symbols seen less often in training become `<unk>`.
+        max_vocabulary: size of each vocabulary at most.
+        shared_vocabulary: one vocabulary for both sides.
+        reverse_source: the source is read from its last symbol to its first (Sutskever et al. 2014, section 3.3).
+        tags: parts of speech in linear trees: all `XX` (Vinyals et al. 2015, section 2.2), or `keep`.
+        functions: keep functions and traces of labels (`NP-SBJ`), else `NP`.
+        measures: what output is judged by: ROUGE (`headlines`), or BLEU and chrF (`translation`); trees by brackets.
+        rouge_words: what a word is for ROUGE (`elman.evaluation.overlap.rouge`).
+        bleu_tokens: what BLEU counts (`elman.evaluation.overlap.bleu`); `none`: what stands between spaces.
+
+    """
+
+    form: Literal["tsv", "parallel", "trees"] = "tsv"
+    languages: tuple[str, str] | None = None
+    split: Literal["hash", "last"] = "hash"
+    valid: Count = 2000
+    test: Count = 2000
+    skip_empty: bool = False
+    tokenisation: Literal["words", "raw", "characters", "subwords"] = "words"
+    subwords: SubwordOptions = SubwordOptions()
+    lowercase: bool = False
+    max_source: Positive = 100
+    max_target: Positive = 100
+    min_count: Positive = 1
+    max_vocabulary: Annotated[int, msgspec.Meta(ge=4)] | None = None
+    shared_vocabulary: bool = False
+    reverse_source: bool = False
+    tags: Literal["XX", "keep"] = "XX"
+    functions: bool = False
+    measures: Literal["headlines", "translation"] = "translation"
+    rouge_words: Literal["english", "spaces"] = "english"
+    bleu_tokens: Literal["none", "13a", "char", "zh", "intl"] = "none"
+
+    def __post_init__(self) -> None:
+        if self.form == "parallel" and self.languages is None:
+            raise ValueError('form = "parallel" needs the endings of the two files, such as languages = ["ja", "en"]')
+        if self.form == "trees" and self.tokenisation != "words":
+            raise ValueError(f'tokenisation = "{self.tokenisation}"; trees come in words: leave it at "words"')
+        if self.tokenisation == "subwords" and (self.min_count > 1 or self.max_vocabulary is not None):
+            raise ValueError(
+                'min_count and max_vocabulary with tokenisation = "subwords": its vocabulary spells every text and is'
+                " never cut; leave both out, and set subwords.size"
+            )
+
+    @property
+    def source_text(self) -> TextOptions:
+        """The same rules for the text of a source."""
+        return TextOptions(tokenisation=self.tokenisation, lowercase=self.lowercase, eos="none")
+
+    @property
+    def target_text(self) -> TextOptions:
+        """The same rules for the text of a target; the labels of trees keep their capitals."""
+        return TextOptions(eos="none") if self.form == "trees" else self.source_text
+
+
+def identity(options: PairOptions) -> str:
+    """The options as JSON, for digests; keys that came later are left out where they change nothing."""
+    values: dict[str, Any] = msgspec.to_builtins(options)
+    if options.tokenisation != "subwords":
+        del values["subwords"]
+    if options.bleu_tokens == "none":
+        del values["bleu_tokens"]
+    return msgspec.json.encode(values, order="sorted").decode()

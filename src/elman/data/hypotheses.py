@@ -1,0 +1,205 @@
+"""Lists of the n best hypotheses of a recogniser, and the references they are held against."""
+
+import gzip
+import math
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from elman.errors import UserError
+
+
+class Hypothesis(msgspec.Struct, frozen=True):
+    """One hypothesis of an utterance.
+
+    Attributes:
+        utterance: the name of what was said.
+        scores: given with it, the higher the better.
+        text: its words.
+
+    """
+
+    utterance: str
+    scores: tuple[float, ...]
+    text: str
+
+
+def read_tsv(lines: Sequence[str], name: str) -> list[Hypothesis]:
+    """Rows `id TAB score ... TAB text`; every row has as many scores, which may be none.
+
+    Raises:
+        UserError: a row that is not so.
+
+    """
+    found: list[Hypothesis] = []
+    for number, line in _rows(lines):
+        utterance, *scores, text = line.split("\t") if "\t" in line else [line, ""]
+        try:
+            found.append(Hypothesis(utterance, tuple(map(_finite, scores)), text))
+        except ValueError:
+            raise UserError(
+                f"{name}:{number}: expected an id, numbers and a text with tabs between, found {line!r}"
+            ) from None
+        if len(scores) != len(found[0].scores):
+            raise UserError(
+                f"{name}:{number}: {len(scores)} scores, but the first row has {len(found[0].scores)};"
+                " every row must have as many"
+            )
+    return found
+
+
+def read_kaldi(lines: Sequence[str], costs: Sequence[tuple[str, Sequence[str]]], name: str) -> list[Hypothesis]:
+    """The text that Kaldi's `nbest-to-linear` writes: `utterance-N words` a line, and files `utterance-N cost`.
+
+    Args:
+        lines: of the text.
+        costs: (file, its lines) for each kind of cost; a cost is a negative score.
+        name: of the text, for messages.
+
+    Raises:
+        UserError: a key without its number, or a cost that is missing or not a number.
+
+    """
+    tables = [(file, _costs(file, rows)) for file, rows in costs]
+    found = []
+    for number, line in _rows(lines):
+        key, *text = line.split(maxsplit=1)
+        match = re.fullmatch(r"(.+)-\d+", key)
+        if match is None:
+            raise UserError(f"{name}:{number}: expected a key such as utterance-1 and words, found {line!r}")
+        for file, table in tables:
+            if key not in table:
+                raise UserError(f"{file}: no cost of {key}, which {name}:{number} has")
+        found.append(Hypothesis(match[1], tuple(-table[key] for _, table in tables), "".join(text).strip()))
+    return found
+
+
+def read_references(lines: Sequence[str], name: str) -> dict[str, str]:
+    """The text of every utterance, from lines `id TAB text` or `id text`.
+
+    Raises:
+        UserError: an id that is there twice.
+
+    """
+    found: dict[str, str] = {}
+    for number, line in _rows(lines):
+        utterance, *text = re.split(r"[\t ]", line, maxsplit=1)
+        if utterance in found:
+            raise UserError(f"{name}:{number}: {utterance} is there twice; every utterance has one reference")
+        found[utterance] = text[0].strip() if text else ""
+    return found
+
+
+def by_utterance(hypotheses: Sequence[Hypothesis]) -> dict[str, list[int]]:
+    """The numbers of each utterance's hypotheses, in the order of first appearance."""
+    groups: dict[str, list[int]] = {}
+    for index, hypothesis in enumerate(hypotheses):
+        groups.setdefault(hypothesis.utterance, []).append(index)
+    return groups
+
+
+def _costs(file: str, lines: Sequence[str]) -> dict[str, float]:
+    found = {}
+    for number, line in _rows(lines):
+        try:
+            key, cost = line.split()
+            found[key] = _finite(cost)
+        except ValueError:
+            raise UserError(f"{Path(file)}:{number}: expected a key and a number, found {line!r}") from None
+    return found
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value != value or abs(value) == float("inf"):
+        raise ValueError(text)
+    return value
+
+
+def _rows(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    stripped = ((number, line.rstrip("\r\n")) for number, line in enumerate(lines, start=1))
+    return ((number, line) for number, line in stripped if line.strip())
+
+
+# FOLDED data/srilm.py: The n-best lists of SRILM (nbest-format(5)): a file an utterance.
+LOG_10 = math.log(10)
+BYTELOG = 1024 * math.log(1.0001)
+"""Nats of the unit of NBestList1.0."""
+
+NO_WORDS = ("<s>", "</s>", "-pau-")
+"""Marks of a sentence's ends and of silence."""
+
+
+def read_srilm(source: Path) -> list[Hypothesis]:
+    """The hypotheses of a folder of n-best files, or of the files that a text names, one a line.
+
+    Lines are `ascore lscore nwords w1 w2 ...` with logarithms to the base 10, which give two scores, or after the
+    header NBestList1.0 `(score) w1 w2 ...` in bytelogs, which give one; scores are turned into natural logarithms. An
+    utterance has the name of its file without `.gz`, `.nbest`, `.score` or `.txt`.
+
+    Raises:
+        UserError: a file cannot be read or has another form.
+
+    """
+    found = [hypothesis for path in _files(source) for hypothesis in _hypotheses(path)]
+    if not found:
+        raise UserError(f"{source}: no hypothesis; give a folder of n-best files or a list of them")
+    for one in found:
+        if len(one.scores) != len(found[0].scores):
+            raise UserError(f"{source}: {one.utterance} has another form of scores than {found[0].utterance}; use one")
+    return found
+
+
+def _files(source: Path) -> list[Path]:
+    if source.is_dir():
+        return sorted(path for path in source.iterdir() if path.is_file() and not path.name.startswith("."))
+    return [Path(name.strip()) for name in _lines(source) if name.strip()]
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        return data.decode("utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 at byte {error.start}; convert it first") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise UserError(f"{path}: a damaged gzip file; write it again") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); give n-best files of SRILM") from None
+
+
+def _hypotheses(path: Path) -> Iterator[Hypothesis]:
+    name, lines = re.sub(r"(\.(gz|nbest|score|txt))+$", "", path.name), _lines(path)
+    header = lines[0].strip() if lines and lines[0].startswith("NBestList") else ""
+    if header not in ("", "NBestList1.0"):
+        raise UserError(f"{path}: {header}; give NBestList1.0 (nbest2-to-nbest1 makes it) or lines of plain scores")
+    for number, line in enumerate(lines, start=1):
+        cells = line.split()
+        if not cells or (header and number == 1):
+            continue
+        try:
+            scores, words = _of_decipher(cells) if header else _of_srilm(cells)
+        except ValueError:
+            form = "(score) words" if header else "ascore lscore nwords words"
+            raise UserError(f"{path}:{number}: expected {form}, found {line!r}") from None
+        yield Hypothesis(name, scores, " ".join(word for word in words if word not in NO_WORDS))
+
+
+def _of_decipher(cells: list[str]) -> tuple[tuple[float, ...], list[str]]:
+    found = re.fullmatch(r"\((.+)\)", cells[0])
+    return (_finite_cost(found[1] if found else "") * BYTELOG,), cells[1:]
+
+
+def _of_srilm(cells: list[str]) -> tuple[tuple[float, ...], list[str]]:
+    acoustic, language, _ = map(_finite_cost, cells[:3])
+    return (acoustic * LOG_10, language * LOG_10), cells[3:]
+
+
+def _finite_cost(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value

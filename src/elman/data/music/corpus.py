@@ -1,0 +1,158 @@
+"""A corpus of music: pieces of three splits as piano rolls, from an .npz file, MIDI files or a known corpus."""
+
+import dataclasses
+import hashlib
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from elman.config.music import MusicOptions
+from elman.data.catalog import prepare
+from elman.data.music.midi import read_midi
+from elman.data.music.pitches import Pitches, Roll
+from elman.data.text.sources import SPLITS
+from elman.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Pieces:
+    """One split: whole pieces, one after another.
+
+    Attributes:
+        name: `train`, `valid` or `test`.
+        frames: uint8 [steps of all pieces, P].
+        lengths: steps of each piece, int64 [pieces].
+
+    """
+
+    name: str
+    frames: Roll
+    lengths: npt.NDArray[np.int64]
+
+    @property
+    def sha256(self) -> str:
+        """Digest of the frames and the lengths."""
+        digest = hashlib.sha256(np.packbits(self.frames).tobytes())
+        digest.update(self.lengths.astype("<i8").tobytes())
+        return digest.hexdigest()
+
+
+@dataclasses.dataclass(frozen=True)
+class Music:
+    """Music that is ready for a model."""
+
+    name: str
+    source: str
+    options: MusicOptions
+    splits: dict[str, Pieces]
+
+    def split(self, name: str) -> Pieces:
+        """The split of this name.
+
+        Raises:
+            UserError: there is none.
+
+        """
+        if name not in self.splits:
+            raise UserError(f"{self.source}: no {name} split; it has {', '.join(self.splits)}")
+        return self.splits[name]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the options and the pieces."""
+        parts = [msgspec.json.encode(self.options, order="sorted").decode()]
+        parts += [f"{name} {pieces.sha256}" for name, pieces in self.splits.items()]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def describe(self) -> dict[str, Any]:
+        """What a run records about its data, ready for JSON; the tokens of a split are its steps."""
+        return {
+            "name": self.name,
+            "source": self.source,
+            **msgspec.to_builtins(self.options),
+            "splits": {
+                name: {"tokens": len(pieces.frames), "pieces": len(pieces.lengths), "sha256": pieces.sha256}
+                for name, pieces in self.splits.items()
+            },
+            "digest": self.digest,
+        }
+
+
+def open_music(source: str | Path, options: MusicOptions) -> Music:
+    """Read music.
+
+    Args:
+        source: the name of a known corpus of music (`elman data list`), an `.npz` file with `{split}_roll` uint8
+            [steps, 88 or 93] and `{split}_len` [pieces] for train, valid and test, or a folder with subfolders train,
+            valid and test of MIDI files (.mid, .midi).
+        options: which pitches a frame has; for MIDI files also the grid.
+
+    Raises:
+        UserError: the source cannot be used.
+
+    """
+    path = Path(source)
+    if isinstance(source, str) and prepare.is_known(source):
+        path = prepare.locate_music(source)
+    if path.is_dir():
+        splits = {split: _read_folder(path / split, options) for split in SPLITS}
+    elif path.is_file():
+        splits = _read_npz(path, Pitches(options.pitches))
+    else:
+        raise UserError(
+            f"{source}: no such file or folder, and no known corpus has this name; give an .npz file of piano rolls, a"
+            " folder with train, valid and test of MIDI files, or a name that `elman data list` shows"
+        )
+    pieces = {split: Pieces(split, np.concatenate(rolls), _lengths(rolls)) for split, rolls in splits.items()}
+    return Music(path.stem if path.is_file() else path.resolve().name, str(source), options, pieces)
+
+
+def _read_folder(folder: Path, options: MusicOptions) -> list[Roll]:
+    files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in (".mid", ".midi"))
+    if not files:
+        raise UserError(f"{folder}: no MIDI files (.mid, .midi); a folder of music has train, valid and test of them")
+    return [read_midi(file, options) for file in files]
+
+
+def _read_npz(path: Path, pitches: Pitches) -> dict[str, list[Roll]]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (OSError, ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+        raise UserError(f"{path}: not an .npz file of plain arrays ({error}); give another") from None
+    return {split: _cut(arrays, split, pitches, path) for split in SPLITS}
+
+
+def _cut(arrays: dict[str, npt.NDArray[Any]], split: str, pitches: Pitches, path: Path) -> list[Roll]:
+    """The pieces of a split, each in `pitches`."""
+    for key in (f"{split}_roll", f"{split}_len"):
+        if key not in arrays:
+            raise UserError(f"{path}: no array {key}; it has {', '.join(arrays) or 'none'}")
+    roll, lengths = arrays[f"{split}_roll"], arrays[f"{split}_len"]
+    if roll.ndim != 2 or roll.shape[1] not in (88, 93) or not np.isin(roll, (0, 1)).all():
+        raise UserError(
+            f"{path}: {split}_roll is {roll.dtype} {list(roll.shape)}; it must hold zeros and ones, [steps, 88] or"
+            " [steps, 93]"
+        )
+    if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or not len(lengths):
+        raise UserError(
+            f"{path}: {split}_len is {lengths.dtype} {list(lengths.shape)}; it must be whole numbers, one a piece"
+        )
+    if lengths.min() < 1:
+        raise UserError(f"{path}: {split}_len[{int(lengths.argmin())}] is {lengths.min()}; an empty piece, remove it")
+    if lengths.sum() != len(roll):
+        raise UserError(
+            f"{path}: {split}_len adds up to {lengths.sum():,} steps, but {split}_roll has {len(roll):,}; make them"
+            " agree"
+        )
+    given = pitches.reform(roll.astype(np.uint8), Pitches(roll.shape[1]), f"{path}: {split}_roll")
+    return np.split(given, np.cumsum(lengths)[:-1])
+
+
+def _lengths(rolls: list[Roll]) -> npt.NDArray[np.int64]:
+    return np.array([len(roll) for roll in rolls], np.int64)

@@ -1,0 +1,96 @@
+"""Frames of notes: which pitches they hold, and notes in time laid on a grid of steps."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from elman.errors import UserError
+
+Roll = npt.NDArray[np.uint8]
+"""A piano roll: zeros and ones [steps, P]."""
+
+
+MOST_STEPS = 1_000_000
+"""A piece may have so many steps; a damaged file would else fill the memory."""
+
+_LOWEST = {88: 21, 93: 1}
+
+
+class Pitches:
+    """The pitches of a frame of P notes: index i is MIDI pitch `lowest` + i."""
+
+    def __init__(self, size: int) -> None:
+        self.lowest = _LOWEST[size]
+        self.highest = self.lowest + size - 1
+
+    def __len__(self) -> int:
+        return self.highest - self.lowest + 1
+
+    @property
+    def digest(self) -> str:
+        """What tells one form from another, as a vocabulary's digest does."""
+        return f"midi-pitches-{self.lowest}-{self.highest}"
+
+    def reform(self, roll: Roll, source: "Pitches", name: str) -> Roll:
+        """A roll [steps, len(source)] in these pitches.
+
+        Raises:
+            UserError: a note lies outside them; `name` says where.
+
+        """
+        found = np.flatnonzero(roll.any(axis=0)) + source.lowest
+        self.require(found, name)
+        result = np.zeros((len(roll), len(self)), np.uint8)
+        result[:, found - self.lowest] = roll[:, found - source.lowest]
+        return result
+
+    def require(self, pitches: Iterable[int], name: str) -> None:
+        """Raises UserError where a MIDI pitch lies outside; `name` says where it was found."""
+        for pitch in pitches:
+            if not self.lowest <= pitch <= self.highest:
+                others = [size for size, lowest in _LOWEST.items() if lowest <= pitch < lowest + size]
+                advice = f", or set data.music.pitches to {others[0]}" if others else ""
+                raise UserError(
+                    f"{name}: note {pitch} is outside the {len(self)} pitches {self.lowest} to {self.highest};"
+                    f" transpose the music{advice}"
+                )
+
+
+class Note(NamedTuple):
+    """A note: from `start` to `end` in quarter notes, at a MIDI pitch."""
+
+    start: float
+    end: float
+    pitch: int
+
+
+def quantise(notes: Iterable[Note], end: float, pitches: Pitches, steps_per_quarter: int, name: str) -> Roll:
+    """Notes on a grid.
+
+    Beginnings and ends go to the nearest step, halves upwards; a note sounds for one step at least. The roll ends at
+    `end` (quarter notes) or with the last note.
+
+    Raises:
+        UserError: there is no note, one outside the pitches, or the piece is too long; `name` says where.
+
+    """
+    spans = []
+    for start, stop, pitch in notes:
+        first = _nearest(start * steps_per_quarter)
+        spans.append((first, max(first + 1, _nearest(stop * steps_per_quarter)), pitch))
+    if not spans:
+        raise UserError(f"{name}: an empty piece, it has no note; remove it or give another")
+    pitches.require((pitch for _, _, pitch in spans), name)
+    steps = max(_nearest(end * steps_per_quarter), *(stop for _, stop, _ in spans))
+    if steps > MOST_STEPS:
+        raise UserError(f"{name}: {steps:,} steps long; a piece may have {MOST_STEPS:,}, is the file damaged?")
+    roll = np.zeros((steps, len(pitches)), np.uint8)
+    for first, stop, pitch in spans:
+        roll[first:stop, pitch - pitches.lowest] = 1
+    return roll
+
+
+def _nearest(steps: float) -> int:
+    return int(np.floor(steps + 0.5))

@@ -1,0 +1,110 @@
+"""Whole pieces read in windows, several side by side."""
+
+import heapq
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from elman.data.music.pitches import Roll
+from elman.data.windows import Batch, Span
+from elman.errors import UserError
+
+Integers = npt.NDArray[np.int64]
+
+
+class _Layout(NamedTuple):
+    """What each column reads in each window: the first step, how many (0: nothing), and whether a piece begins."""
+
+    first: Integers
+    steps: Integers
+    fresh: npt.NDArray[np.bool_]
+
+
+class PieceWindows:
+    """Pieces in B columns: a column reads one piece after another, each from a window of its own.
+
+    The first step of a piece is predicted from a frame of silence and a state that begins (`Batch.fresh`). What is left
+    of a piece's last window is padding, which the mask leaves out: every step is a target exactly once, and no other
+    piece has a part in its prediction.
+
+    Args:
+        frames: the pieces one after another, uint8 [n, P].
+        lengths: steps of each, all 1 or more.
+        columns: B at most; never more than pieces.
+        length: steps a window at most.
+        seed: of the order of pieces, drawn anew for every epoch; None: the longest first, which pads least, or in one
+            column, which needs no padding, as they stand.
+
+    Raises:
+        UserError: there are fewer pieces than columns, where a seed is given (training).
+
+    """
+
+    def __init__(self, frames: Roll, lengths: Integers, columns: int, length: int, *, seed: int | None = None) -> None:
+        if seed is not None and columns > len(lengths):
+            raise UserError(
+                f"there are {len(lengths)} pieces to train on, fewer than training.batch_size = {columns}; lower it, or"
+                " use more pieces"
+            )
+        self.frames, self.lengths, self.length, self.seed = frames, lengths, length, seed
+        self.starts = np.cumsum(lengths) - lengths
+        self.streams = min(columns, len(lengths))
+        self._laid: tuple[int, _Layout] | None = None
+
+    @property
+    def num_windows(self) -> int:
+        """How many windows the first epoch has."""
+        return len(self._layout(0).steps)
+
+    def spans(self, epoch: int) -> list[Span]:
+        """The windows of an epoch, in order."""
+        longest = self._layout(epoch).steps.max(axis=1)
+        return [Span(index * self.length, int(steps), epoch) for index, steps in enumerate(longest)]
+
+    def batch(self, span: Span) -> Batch:
+        """The window of a span: frames before and after each step, uint8 [T, B, P]."""
+        return self._window(span)[0]
+
+    def __iter__(self) -> Iterator[tuple[Batch, Tensor]]:
+        """The first epoch's windows, each with the position in the stream of every target, [T, B] (-1: padding)."""
+        return map(self._window, self.spans(0))
+
+    def _window(self, span: Span) -> tuple[Batch, Tensor]:
+        first, count, fresh = (part[span.start // self.length] for part in self._layout(span.epoch))
+        steps = np.arange(span.length)[:, None]
+        mask = steps < count
+        at = np.where(mask, first + steps, 0)
+        known = mask & ~(fresh & (steps == 0))
+        inputs = self.frames[np.where(known, at - 1, 0)] * known[..., None]
+        targets = self.frames[at] * mask[..., None]
+        batch = Batch(*(torch.from_numpy(part) for part in (inputs, targets, mask, fresh)))  # type: ignore[arg-type]
+        return batch, torch.from_numpy(np.where(mask, at, -1))
+
+    def _layout(self, epoch: int) -> _Layout:
+        """Each piece goes to the column that is done first; a function of the seed and the epoch's number alone."""
+        if self._laid is not None and self._laid[0] == epoch:
+            return self._laid[1]
+        order = np.arange(len(self.lengths)) if self.streams == 1 else np.argsort(-self.lengths, kind="stable")
+        if self.seed is not None:
+            order = np.random.default_rng([self.seed, epoch]).permutation(len(self.lengths))
+        done = [(0, column) for column in range(self.streams)]
+        places = []
+        for piece in order:
+            window, column = heapq.heappop(done)
+            places.append((piece, window, column))
+            heapq.heappush(done, (window + math.ceil(self.lengths[piece] / self.length), column))
+        shape = (max(window for window, _ in done), self.streams)
+        layout = _Layout(np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(shape, np.bool_))
+        for piece, window, column in places:
+            steps = np.arange(0, self.lengths[piece], self.length)
+            rows = slice(window, window + len(steps))
+            layout.first[rows, column] = self.starts[piece] + steps
+            layout.steps[rows, column] = np.minimum(self.lengths[piece] - steps, self.length)
+            layout.fresh[window, column] = True
+        self._laid = (epoch, layout)
+        return layout

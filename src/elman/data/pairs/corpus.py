@@ -1,0 +1,188 @@
+"""A corpus of pairs: sources and targets as ids, in batches of similar length."""
+
+import dataclasses
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from elman.config.pairs import PairOptions, identity
+from elman.data.pairs.batches import PairBatch, Sequences, by_length, gather, shuffled
+from elman.data.pairs.files import RawPair, cut, find_files, read_pairs
+from elman.data.pairs.symbols import PairSymbols, PairTokenisers, learn_tokenisers
+from elman.data.text.vocabulary import UNK, Vocabulary
+from elman.errors import UserError
+from elman.files import sha256_file
+
+__all__ = ["PairCorpus", "PairOptions", "Pairs", "open_pairs"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Pairs:
+    """A split.
+
+    Attributes:
+        name: `train`, `valid` or `test`.
+        source: ids of the sources, in the order of the text, each int64 [S].
+        target: ids of the targets without start and end symbols, each int64 [T].
+        source_text: the sources as they stand in the file.
+        target_text: the targets as they stand in the file.
+        facts: counts: pairs left out, sources cut, symbols of both sides, unknown ones, characters of the targets.
+
+    """
+
+    name: str
+    source: Sequences
+    target: Sequences
+    source_text: list[str]
+    target_text: list[str]
+    facts: dict[str, int]
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+@dataclasses.dataclass(frozen=True)
+class PairCorpus:
+    """Pairs that are ready for a model."""
+
+    name: str
+    source: str
+    options: PairOptions
+    symbols: PairSymbols
+    splits: dict[str, Pairs]
+    sha256: dict[str, str]
+
+    @property
+    def source_vocabulary(self) -> Vocabulary:
+        """Of the sources."""
+        return self.symbols.source
+
+    @property
+    def target_vocabulary(self) -> Vocabulary:
+        """Of the targets."""
+        return self.symbols.target
+
+    def split(self, name: str) -> Pairs:
+        """The split of this name.
+
+        Raises:
+            UserError: the corpus does not have it.
+
+        """
+        if name not in self.splits:
+            raise UserError(f"{self.source}: no {name} split; it has {', '.join(self.splits)}")
+        return self.splits[name]
+
+    def buckets(
+        self,
+        pairs: Pairs,
+        *,
+        batch_size: int | None = None,
+        tokens_per_batch: int | None = None,
+        seed: int = 0,
+        epoch: int | None = None,
+    ) -> list[list[int]]:
+        """Places of the pairs of each batch: shuffled by seed and epoch, or without an epoch by length alone."""
+        lengths = np.stack([pairs.source.lengths, pairs.target.lengths + 1])
+        if epoch is None:
+            return by_length(lengths, batch_size, tokens_per_batch)
+        return shuffled(lengths, batch_size, tokens_per_batch, seed, epoch)
+
+    def gather(self, pairs: Pairs, indices: list[int]) -> PairBatch:
+        """The pairs at these places, side by side; sources reversed where the options say so."""
+        return gather(
+            [pairs.source[index] for index in indices],
+            [pairs.target[index] for index in indices],
+            indices,
+            self.symbols,
+        )
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the vocabularies, the files and the options."""
+        parts = [self.symbols.digest, identity(self.options)]
+        return hashlib.sha256("\n".join([*parts, *map(" ".join, self.sha256.items())]).encode()).hexdigest()
+
+    def describe(self) -> dict[str, Any]:
+        """What a run records about its data, ready for JSON."""
+        sizes = {"source": self.source_vocabulary, "target": self.target_vocabulary}
+        return {
+            "name": self.name,
+            "source": self.source,
+            **msgspec.to_builtins(self.options),
+            "vocabulary": {side: {"size": len(one), "digest": one.digest} for side, one in sizes.items()},
+            "splits": {name: pairs.facts for name, pairs in self.splits.items()},
+            "files": self.sha256,
+            "digest": self.digest,
+        }
+
+
+def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols | None = None) -> PairCorpus:
+    """Read a corpus of pairs.
+
+    Args:
+        source: a file, a folder, or how parallel files begin (`elman.data.pairs.files.find_files`).
+        options: how pairs become symbols.
+        symbols: those of a run; else they are counted in the training split.
+
+    Raises:
+        UserError: a file or its pairs cannot be used.
+
+    """
+    path = Path(source)
+    files = find_files(path, options)
+    read = {name: read_pairs(paths, options) for name, paths in files.items()}
+    raw = {name: part.pairs for name, part in read.items()}
+    empty = {name: part.empty for name, part in read.items()}
+    if "all" in raw:
+        raw, empty = cut(raw["all"], options, str(source)), {"train": empty["all"]}
+    tokenisers = learn_tokenisers(raw["train"], options) if symbols is None else symbols.tokenisers
+    raw["train"], too_long = _short_enough(raw["train"], tokenisers, options, str(source))
+    if symbols is None:
+        symbols = PairSymbols.counted(raw["train"], tokenisers, options, str(source))
+    splits = {name: _encode(name, pairs, symbols) for name, pairs in raw.items()}
+    for name, pairs in splits.items():
+        pairs.facts.update(empty=empty.get(name, 0), too_long=too_long if name == "train" else 0)
+    digests = {file.name: sha256_file(file) for paths in files.values() for file in paths}
+    name = path.resolve().name.removesuffix(".tsv")
+    return PairCorpus(name, str(source), options, symbols, splits, digests)
+
+
+def _short_enough(
+    pairs: list[RawPair], tokenisers: PairTokenisers, options: PairOptions, name: str
+) -> tuple[list[RawPair], int]:
+    """Training pairs within the limits, and how many are not."""
+    kept = [
+        pair
+        for pair in pairs
+        if len(tokenisers.source_words(pair.source)) <= options.max_source
+        and len(tokenisers.target_words(pair.target)) <= options.max_target
+    ]
+    if not kept:
+        raise UserError(
+            f"{name}: all {len(pairs):,} training pairs are longer than data.pairs.max_source = {options.max_source} or"
+            f" data.pairs.max_target = {options.max_target} symbols; raise the limits, or give shorter pairs"
+        )
+    return kept, len(pairs) - len(kept)
+
+
+def _encode(name: str, pairs: list[RawPair], symbols: PairSymbols) -> Pairs:
+    limit = symbols.options.max_source
+    read = [symbols.source_words(pair.source) for pair in pairs]
+    written = [symbols.target_words(pair.target) for pair in pairs]
+    source = Sequences(symbols.source.encode(words[:limit]) for words in read)
+    target = Sequences(symbols.target.encode(words) for words in written)
+    unknown = symbols.target.ids[UNK]
+    facts = {
+        "lines": len(pairs),
+        "source_symbols": len(source.symbols),
+        "tokens": len(target.symbols) + len(pairs),
+        "unknown": int((target.symbols == unknown).sum()),
+        "source_unknown": int((source.symbols == symbols.source.ids[UNK]).sum()),
+        "characters": sum(len(pair.target) + 1 for pair in pairs),
+        "cut": sum(len(words) > limit for words in read),
+    }
+    return Pairs(name, source, target, [pair.source for pair in pairs], [pair.target for pair in pairs], facts)

@@ -1,0 +1,236 @@
+"""Between the text of a pair and ids: two vocabularies and the rules of a recipe."""
+
+import dataclasses
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from elman.config.pairs import PairOptions
+from elman.data.pairs.files import RawPair
+from elman.data.text import subwords as units
+from elman.data.text.bytewise import readable
+from elman.data.text.subwords import Subwords
+from elman.data.text.tokeniser import Tokeniser
+from elman.data.text.vocabulary import EOS, UNK, Vocabulary
+from elman.errors import UserError
+from elman.files import write_atomic
+
+# FOLDED data/pair_tokenisers.py: Between the texts of a pair and symbols; of subwords, with the models of both sides.
+SOURCE_PIECES, TARGET_PIECES = "source-subwords.model", "target-subwords.model"
+"""The models of subwords in a run folder; one that both sides share is `elman.data.text.subwords.FILE`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PairTokenisers:
+    """The symbols of both sides.
+
+    Attributes:
+        source: of sources.
+        target: of targets.
+
+    """
+
+    source: Tokeniser
+    target: Tokeniser
+
+    def source_words(self, text: str) -> list[str]:
+        """The symbols of a source in the order of the text; an `<eos>` in it is an unknown word."""
+        return _without_end(self.source.encode(text))
+
+    def target_words(self, text: str) -> list[str]:
+        """The symbols of a target."""
+        return _without_end(self.target.encode(text))
+
+    def shown(self, words: Iterable[str]) -> str:
+        """A target's symbols as a line for a reader."""
+        return _line(self.target.decode(words))
+
+    def measured(self, words: Sequence[str]) -> str:
+        """A target in the form that measures take: the text where symbols spell it, else they at single spaces."""
+        return _line(self.target.text(words))
+
+    def measured_source(self, words: Sequence[str]) -> str:
+        """The same of a source."""
+        return _line(self.source.text(words))
+
+    @property
+    def digests(self) -> list[str]:
+        """The SHA-256 of the models of subwords, of the source's and of the target's."""
+        return [one.subwords.digest for one in (self.source, self.target) if one.subwords is not None]
+
+    def save(self, folder: Path) -> None:
+        """Write the models of subwords, if there are any, into a run folder."""
+        ours, theirs = self.source.subwords, self.target.subwords
+        if ours is None or theirs is None:
+            return
+        named = {units.FILE: ours} if ours is theirs else {SOURCE_PIECES: ours, TARGET_PIECES: theirs}
+        for name, model in named.items():
+            write_atomic(folder / name, model.model)
+
+
+def load_tokenisers(folder: Path, options: PairOptions) -> PairTokenisers:
+    """Those of a run folder.
+
+    Raises:
+        UserError: a model of subwords is missing or damaged, or sentencepiece is not installed.
+
+    """
+    if options.tokenisation != "subwords":
+        return _of(options)
+    if options.shared_vocabulary:
+        both = units.load(folder)
+        return _of(options, both, both)
+    return _of(options, units.load(folder, SOURCE_PIECES), units.load(folder, TARGET_PIECES))
+
+
+def learn_tokenisers(pairs: Sequence[RawPair], options: PairOptions) -> PairTokenisers:
+    """Tokenisers for pairs, with subwords found in these, which are those of training.
+
+    Raises:
+        UserError: sentencepiece is not installed, or the size does not fit the text.
+
+    """
+    if options.tokenisation != "subwords":
+        return _of(options)
+    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    if options.shared_vocabulary:
+        both = _train([*sources, *targets], options)
+        return _of(options, both, both)
+    return _of(options, _train(sources, options), _train(targets, options))
+
+
+def _train(lines: Sequence[str], options: PairOptions) -> Subwords:
+    read: Iterable[str] = (line.lower() for line in lines) if options.lowercase else lines
+    return units.train(read, options.subwords, "data.pairs.subwords")
+
+
+def _of(options: PairOptions, source: Subwords | None = None, target: Subwords | None = None) -> PairTokenisers:
+    return PairTokenisers(Tokeniser(options.source_text, source), Tokeniser(options.target_text, target))
+
+
+def _without_end(words: Iterable[str]) -> list[str]:
+    return [UNK if word == EOS else word for word in words]
+
+
+def _line(text: str) -> str:
+    """One line of text: a model of bytes may write line breaks, and bytes that are no text."""
+    return readable(text).replace("\r", " ").replace("\n", " ")
+
+
+# TARGET
+SOURCE_FILE, TARGET_FILE = "source-vocabulary.tsv", "target-vocabulary.tsv"
+
+
+@dataclasses.dataclass(frozen=True)
+class PairSymbols:
+    """What a model of pairs reads and writes.
+
+    Attributes:
+        source: the vocabulary of sources.
+        target: the vocabulary of targets; its `<eos>` is the start and the end symbol.
+        options: the rules.
+        tokenisers: between texts and symbols.
+
+    """
+
+    source: Vocabulary
+    target: Vocabulary
+    options: PairOptions
+    tokenisers: PairTokenisers
+
+    @classmethod
+    def counted(
+        cls, pairs: Iterable[RawPair], tokenisers: PairTokenisers, options: PairOptions, name: str
+    ) -> "PairSymbols":
+        """Vocabularies of training pairs; each has `<unk>`, the target's counts an `<eos>` for every pair.
+
+        Raises:
+            UserError: too few symbols; `name` says of which files.
+
+        """
+        ours, theirs = _pieces(tokenisers.source), _pieces(tokenisers.target)
+        for pair in pairs:
+            ours.update(tokenisers.source_words(pair.source))
+            theirs.update(tokenisers.target_words(pair.target))
+            theirs[EOS] += 1
+        if options.shared_vocabulary:
+            for word, count in theirs.items():  # a sum of counters would lose pieces that were never seen
+                ours[word] += count
+            both = _choose(ours, options, f"{name}: both sides")
+            return cls(both, both, options, tokenisers)
+        source = _choose(ours, options, f"{name}: the sources", add_eos=False)
+        return cls(source, _choose(theirs, options, f"{name}: the targets"), options, tokenisers)
+
+    def __len__(self) -> int:
+        """How many symbols the model chooses from: those of the target."""
+        return len(self.target)
+
+    def source_words(self, text: str) -> list[str]:
+        """The symbols of a source as they are written, unknown ones too, in the order of the text."""
+        return self.tokenisers.source_words(text)
+
+    def target_words(self, text: str) -> list[str]:
+        """The symbols of a target as they are written."""
+        return self.tokenisers.target_words(text)
+
+    def encode_source(self, text: str, name: str) -> npt.NDArray[np.int32]:
+        """The ids of a source [S], for a model to transduce; `name` says where it stands.
+
+        Raises:
+            UserError: it is empty, longer than the limit, or has unknown symbols only.
+
+        """
+        words = self.source_words(text.strip())
+        limit = self.options.max_source
+        if not words:
+            raise UserError(f"{name}: an empty source; every line needs at least one symbol: remove it")
+        if len(words) > limit:
+            raise UserError(f"{name}: a source of {len(words)} symbols, the limit is {limit} (data.pairs.max_source)")
+        ids = self.source.encode(words)
+        if (ids == self.source.unk).all():
+            raise UserError(
+                f"{name}: none of the {len(words)} symbols is in the source vocabulary; give text in the language and"
+                f' the form of the training sources (tokenisation = "{self.options.tokenisation}")'
+            )
+        return ids
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of both vocabularies and of the models of subwords."""
+        parts = [self.source.digest, self.target.digest, *self.tokenisers.digests]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def save(self, folder: Path) -> None:
+        """Write both vocabularies, and models of subwords, into a run folder."""
+        self.tokenisers.save(folder)
+        self.source.save(folder / SOURCE_FILE)
+        self.target.save(folder / TARGET_FILE)
+
+    @classmethod
+    def load(cls, folder: Path, options: PairOptions) -> "PairSymbols":
+        """Read what `save` wrote.
+
+        Raises:
+            UserError: a file is missing or damaged.
+
+        """
+        tokenisers = load_tokenisers(folder, options)
+        source, target = (Vocabulary.load(folder / name) for name in (SOURCE_FILE, TARGET_FILE))
+        return cls(source, target, options, tokenisers)
+
+
+def _pieces(tokeniser: Tokeniser) -> Counter[str]:
+    """Of subwords all that there are, seen or not, since each may be needed to spell a text."""
+    return Counter(dict.fromkeys(tokeniser.subwords.pieces if tokeniser.subwords else (), 0))
+
+
+def _choose(counts: Counter[str], options: PairOptions, what: str, *, add_eos: bool = True) -> Vocabulary:
+    min_count = 0 if options.tokenisation == "subwords" else options.min_count
+    try:
+        return Vocabulary.from_counts(counts, min_count, options.max_vocabulary, add_eos=add_eos, add_unk=True)
+    except UserError as error:
+        raise UserError(f"{what}: {error}") from None

@@ -1,0 +1,213 @@
+"""A corpus: a vocabulary and the splits of a text as memory-mapped ids."""
+
+import dataclasses
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from elman.config.text import TextOptions, identity
+from elman.data.catalog import prepare
+from elman.data.text import cache as store
+from elman.data.text.cache import Progress
+from elman.data.text.counting import counted
+from elman.data.text.sources import Section, demand, find_sections
+from elman.data.text.subwords import Subwords
+from elman.data.text.tokeniser import Tokeniser
+from elman.data.text.vocabulary import Vocabulary
+from elman.errors import UserError
+from elman.files import sha256_file
+
+
+# FOLDED data/split.py: One split of a corpus: its ids, and what is counted of its text.
+@dataclasses.dataclass(frozen=True)
+class Split:
+    """One split of a corpus.
+
+    Attributes:
+        name: `train`, `valid` or `test`.
+        tokens: the ids, [N] int32, memory-mapped and read-only.
+        unknown: how many of them are `<unk>`, because the text says so or because the word is not known.
+        characters: how many characters of text the tokens stand for, one for each `<eos>` included.
+        lines: how many lines were read (one longer than 64 KiB counts as several).
+        sha256: digest of the source file.
+        inputs: what a model that reads spelling reads instead of `tokens`, where that was asked for: unknown words
+            have numbers from V on ([N] int32; `elman.data.text.lexicon.spelled_split`).
+        unknown_words: the words of these numbers.
+        num_bytes: the bytes of these characters in UTF-8.
+        num_words: words and line ends, as `elman.data.text.lines.Passage` counts them.
+        unseparated: letters in clauses without spaces; many of them, and `num_words` says nothing.
+
+    """
+
+    name: str
+    tokens: npt.NDArray[np.int32]
+    unknown: int
+    characters: int
+    lines: int
+    sha256: str
+    inputs: npt.NDArray[np.int32] | None = None
+    unknown_words: tuple[str, ...] = ()
+    num_bytes: int = 0
+    num_words: int = 0
+    unseparated: int = 0
+
+
+# TARGET
+__all__ = ["Corpus", "Split", "TextOptions", "open_corpus"]
+
+Parts = dict[str, tuple[Section, str]]
+"""Where each split is, and the digest of its file."""
+
+_FORMAT = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Corpus:
+    """A text that is ready for a model."""
+
+    name: str
+    source: str
+    options: TextOptions
+    vocabulary: Vocabulary
+    splits: dict[str, Split]
+    subwords: Subwords | None = None
+
+    @property
+    def tokeniser(self) -> Tokeniser:
+        """From lines to tokens and back."""
+        return Tokeniser(self.options, self.subwords)
+
+    def split(self, name: str) -> Split:
+        """The split of this name.
+
+        Raises:
+            UserError: the corpus does not have it.
+
+        """
+        if name not in self.splits:
+            raise UserError(f"{self.source}: no {name} split; it has {', '.join(self.splits)}")
+        return self.splits[name]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the vocabulary, the source files and the options."""
+        parts = [self.vocabulary.digest, identity(self.options)]
+        parts += [] if self.subwords is None else [self.subwords.digest]
+        parts += [f"{name} {split.sha256}" for name, split in self.splits.items()]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def describe(self) -> dict[str, Any]:
+        """What a run records about its data, ready for JSON."""
+        return {
+            "name": self.name,
+            "source": self.source,
+            **msgspec.to_builtins(self.options),
+            "vocabulary": {"size": len(self.vocabulary), "digest": self.vocabulary.digest},
+            "splits": {
+                name: {
+                    "tokens": len(split.tokens),
+                    "unknown": split.unknown,
+                    "characters": split.characters,
+                    "num_bytes": split.num_bytes,
+                    "num_words": split.num_words,
+                    "lines": split.lines,
+                    "sha256": split.sha256,
+                }
+                for name, split in self.splits.items()
+            },
+            "digest": self.digest,
+        }
+
+
+def open_corpus(
+    source: str | Path,
+    options: TextOptions,
+    *,
+    vocabulary: Vocabulary | None = None,
+    partial: bool = False,
+    subwords: Subwords | None = None,
+    cache: Path | None = None,
+    progress: Progress | None = None,
+) -> Corpus:
+    """Open a corpus, encoding it first if that was not done before.
+
+    Args:
+        source: the name of a known corpus (`elman data list`), a folder with `train.txt`, `valid.txt` and
+            `test.txt`, or one text file, which is cut by the rule of `elman.data.text.sources.cut`. A folder that
+            is called like a known corpus is meant by `./name`.
+        options: how the text becomes tokens.
+        vocabulary: the vocabulary to use, as for evaluation with the one of a run; then splits may be
+            missing, and `min_count`, `max_vocabulary` and `vocabulary_from` do nothing. Without it the
+            vocabulary is counted and all three splits must be there.
+        partial: count a vocabulary even where splits are missing.
+        subwords: with `vocabulary`, the model of subwords that belongs to it.
+        cache: where encoded texts are kept; by default `elman.data.text.cache.cache_folder()`.
+        progress: told what is being done, the bytes done and all bytes.
+
+    Raises:
+        UserError: the source, one of its files or its text cannot be used.
+
+    """
+    cache = store.cache_folder() if cache is None else cache
+    known = isinstance(source, str) and prepare.is_known(source)
+    path = prepare.locate(str(source), cache) if known else Path(source)
+    try:
+        parts = _find_parts(path, options, all_three=vocabulary is None and not partial)
+    except OSError as error:
+        raise UserError(f"{error.filename}: cannot be read ({error.strerror}); give a text file") from None
+    if vocabulary is None:
+        kept = cache / "vocabularies" / _key(parts, [identity(options)])
+        sections = {name: section for name, (section, _) in parts.items()}
+        vocabulary, subwords = counted(path, sections, options, kept, progress)
+    reading = [options.tokenisation, str(options.lowercase), options.eos, options.normalisation, options.ruby]
+    reading += [vocabulary.digest, "" if subwords is None else subwords.digest]
+    folder = cache / "encoded" / _key(parts, reading)
+    records = store.load_record(folder)
+    if records is None:
+        records = {}
+        for name, (section, sha256) in parts.items():
+            target = folder / f"{name}.int32"
+            records[name] = store.encode_section(section, sha256, vocabulary, options, target, progress, subwords)
+        store.save_record(folder, records)
+    return Corpus(
+        name=path.stem if path.is_file() else path.resolve().name,
+        source=str(source),
+        options=options,
+        vocabulary=vocabulary,
+        splits={name: _open_split(name, record, folder) for name, record in records.items()},
+        subwords=subwords,
+    )
+
+
+def _find_parts(source: Path, options: TextOptions, *, all_three: bool) -> Parts:
+    sections = find_sections(source, options)
+    if all_three:
+        demand(sections, source)
+    elif not sections:
+        raise UserError(f"{source}: no split is there; give a folder with train.txt, valid.txt or test.txt")
+    digests = {file: sha256_file(file) for file in {section.path for section in sections.values()}}
+    return {name: (section, digests[section.path]) for name, section in sections.items()}
+
+
+def _open_split(name: str, record: store.SplitRecord, folder: Path) -> Split:
+    return Split(
+        name=name,
+        tokens=store.map_tokens(folder / f"{name}.int32", record.tokens),
+        unknown=record.unknown,
+        characters=record.characters,
+        lines=record.lines,
+        sha256=record.sha256,
+        num_bytes=record.num_bytes,
+        num_words=record.num_words,
+        unseparated=record.unseparated,
+    )
+
+
+def _key(parts: Parts, more: list[str]) -> str:
+    lines = [f"format {_FORMAT}", *more]
+    lines += [f"{name} {sha256} {section.start} {section.stop}" for name, (section, sha256) in parts.items()]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]

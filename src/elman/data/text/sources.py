@@ -1,0 +1,130 @@
+"""Where the splits of a corpus are: three files of a folder, or three ranges of one file."""
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import BinaryIO
+
+from elman.config.text import TextOptions
+from elman.errors import UserError
+
+SPLITS = ("train", "valid", "test")
+
+
+@dataclasses.dataclass(frozen=True)
+class Section:
+    """The bytes of `path` from `start` to `stop` (`None`: to the end)."""
+
+    path: Path
+    start: int = 0
+    stop: int | None = None
+
+
+def find_sections(source: Path, options: TextOptions) -> dict[str, Section]:
+    """The splits that `source` has, by name, in the order train, valid, test.
+
+    In a folder a split is the file `train.txt` (`valid.txt`, `test.txt`), or else the one file that has the
+    split's name as a part of its own between points, hyphens and underscores: `ptb.train.txt`,
+    `wiki.valid.tokens`. A single file is cut by `cut`.
+
+    Raises:
+        UserError: there is no such path, a folder has two files for a split, or a file is too short to be
+            cut.
+
+    """
+    if source.is_dir():
+        found = {split: _find(source, split) for split in SPLITS}
+        return {split: Section(path) for split, path in found.items() if path is not None}
+    if source.is_file():
+        return cut(source, options)
+    raise UserError(
+        f"{source}: no such file or folder, and no known corpus has this name; give a folder with train.txt, "
+        "valid.txt and test.txt, one text file, or a name that `elman data list` shows"
+    )
+
+
+def demand(sections: dict[str, Section], source: Path) -> None:
+    """Insist on all three splits.
+
+    Raises:
+        UserError: a split is missing.
+
+    """
+    for split in SPLITS:
+        if split in sections:
+            continue
+        if source.is_dir():
+            names = ", ".join(sorted(path.name for path in source.iterdir())) or "nothing"
+            raise UserError(
+                f"{source}: no {split} split; looked for {split}.txt, or one file with {split!r} as a "
+                f"part of its name such as corpus.{split}.txt; the folder has {names}"
+            )
+        raise UserError(f"{source}: no {split} split; set valid_fraction and test_fraction so that all three have text")
+
+
+def cut(path: Path, options: TextOptions) -> dict[str, Section]:
+    """Cut one file in order into train, valid and test, at whole units.
+
+    In a file of S bytes the train split is what comes before the valid split; the valid split begins with the
+    first line that starts at byte S (1 - valid_fraction - test_fraction) or later, and the test split with
+    the first line that starts at S (1 - test_fraction) or later. With `eos = "paragraph"` they begin after
+    the first blank line from there on, with `eos = "none"` after the first white space. A split whose share
+    is 0 does not exist.
+
+    Raises:
+        UserError: the file is too short, so that a split would be empty.
+
+    """
+    size = path.stat().st_size
+    valid, test = options.valid_fraction, options.test_fraction
+    shares = {"train": round(1 - valid - test, 9), "valid": valid, "test": test}
+    edge = {"train": 0, "valid": round(size * (1 - valid - test)), "test": round(size * (1 - test))}
+    wanted = [split for split in SPLITS if shares[split] > 0]
+    starts = [_next_unit(path, edge[split], options.eos) if split != wanted[0] else 0 for split in wanted]
+    sections = {
+        split: Section(path, start, stop)
+        for split, start, stop in zip(wanted, starts, [*starts[1:], size], strict=True)
+    }
+    unit = {"line": "line", "exact": "line", "paragraph": "paragraph", "none": "word"}[options.eos]
+    for split, section in sections.items():
+        if size and section.start == section.stop:
+            raise UserError(
+                f"{path}: too short to be cut by whole {unit}s: the {split} split would be empty; give more "
+                "text, or a folder with train.txt, valid.txt and test.txt"
+            )
+    return sections
+
+
+def _find(folder: Path, split: str) -> Path | None:
+    exact = folder / f"{split}.txt"
+    if exact.is_file():
+        return exact
+    named = [path for path in sorted(folder.iterdir()) if path.is_file() and split in _parts(path.name)]
+    if len(named) > 1:
+        names = ", ".join(path.name for path in named)
+        raise UserError(f"{folder}: {len(named)} files for the {split} split: {names}; name the one to use {split}.txt")
+    return named[0] if named else None
+
+
+def _parts(name: str) -> list[str]:
+    return [] if name.startswith(".") else name.replace("-", ".").replace("_", ".").split(".")
+
+
+def _next_unit(path: Path, target: int, eos: str) -> int:
+    """The offset of the first unit from byte `target` on; the file's size if there is none."""
+    with path.open("rb") as file:
+        file.seek(max(0, target - 1))
+        if eos == "none":
+            return _after_space(file)
+        file.readline()
+        if eos == "paragraph":
+            while (line := file.readline()) and not line.isspace():
+                pass
+        return file.tell()
+
+
+def _after_space(file: BinaryIO) -> int:
+    while block := file.read(1 << 16):
+        if space := re.search(rb"\s", block):
+            return file.tell() - len(block) + space.end()
+    return file.tell()

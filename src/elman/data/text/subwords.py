@@ -1,0 +1,148 @@
+"""Subwords by the library sentencepiece: byte-pair encoding and the unigram model, without loss.
+
+Nothing is normalised, no space is added or removed, and what has no piece is spelt in bytes, `<0xE3>`. In a piece a
+space is written as U+2581.
+"""
+
+import functools
+import hashlib
+import io
+import itertools
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from elman.config.text import SubwordOptions
+from elman.data.text.bytewise import from_bytes, named_byte, to_bytes
+from elman.data.text.vocabulary import EOS
+from elman.errors import UserError
+
+FILE = "subwords.model"
+"""What a run folder calls it."""
+
+SPACE = "\u2581"
+_UNKNOWN = "<?>"
+_LONGEST = 1 << 18
+
+
+class Subwords:
+    """A trained model of subwords.
+
+    Args:
+        model: the bytes of its protocol buffer, as `train` gives and the library writes them.
+
+    Raises:
+        UserError: sentencepiece is not installed, or these bytes are no model that spells bytes.
+
+    """
+
+    def __init__(self, model: bytes) -> None:
+        self.model = model
+        try:
+            self._processor = _library().SentencePieceProcessor(model_proto=model)
+        except RuntimeError:
+            raise UserError("subwords.model: not a model of sentencepiece; restore the file of the run") from None
+        if not {f"<0x{value:02X}>" for value in range(256)} <= set(self.pieces):
+            raise UserError("subwords.model: cannot spell bytes; train it with byte fallback")
+
+    @functools.cached_property
+    def pieces(self) -> tuple[str, ...]:
+        """All pieces."""
+        found = map(self._processor.id_to_piece, range(self._processor.get_piece_size()))
+        return tuple(piece for piece in found if piece not in (_UNKNOWN, EOS))
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """The SHA-256 of the model."""
+        return hashlib.sha256(self.model).hexdigest()
+
+    def encode(self, text: str) -> list[str]:
+        """The pieces of a line; a stretch that the library would not give back exactly is spelt in bytes."""
+        parts = text.split(SPACE)
+        spelt = [f"<0x{value:02X}>" for value in SPACE.encode()]
+        between = itertools.chain.from_iterable([*spelt, *self._pieces(part)] for part in parts[1:])
+        return [*self._pieces(parts[0]), *between]
+
+    def _pieces(self, text: str) -> list[str]:
+        try:
+            pieces: list[str] = self._processor.encode(text, out_type=str)
+        except UnicodeEncodeError:
+            return [f"<0x{value:02X}>" for value in to_bytes(text)]
+        exact = EOS not in pieces and _UNKNOWN not in pieces and decode(pieces) == text
+        return pieces if exact else [f"<0x{value:02X}>" for value in to_bytes(text)]
+
+
+def load(folder: Path, name: str = FILE) -> Subwords:
+    """The model of a run folder.
+
+    Raises:
+        UserError: it is missing or damaged, or sentencepiece is not installed.
+
+    """
+    try:
+        return Subwords((folder / name).read_bytes())
+    except OSError as error:
+        raise UserError(f"{folder / name}: cannot be read ({error.strerror}); restore the file of the run") from None
+
+
+def decode(pieces: Sequence[str]) -> str:
+    """The text of pieces."""
+    return from_bytes(b"".join(map(piece_bytes, pieces)))
+
+
+def piece_bytes(piece: str) -> bytes:
+    """The bytes that a piece stands for."""
+    return named_byte(piece) or to_bytes(piece.replace(SPACE, " "))
+
+
+def train(lines: Iterable[str], options: SubwordOptions, key: str = "data.text.subwords") -> Subwords:
+    """Find subwords in lines of text without their breaks; on one thread, so that the same text gives the same.
+
+    Args:
+        lines: of the training text.
+        options: how.
+        key: where a recipe has these options, for messages.
+
+    Raises:
+        UserError: sentencepiece is not installed, or the size does not fit the text.
+
+    """
+    written = io.BytesIO()
+    library = _library()
+    try:
+        library.SentencePieceTrainer.train(
+            sentence_iterator=(line for line in lines if line.strip()),
+            model_writer=written,
+            model_type=options.kind,
+            vocab_size=options.size,
+            character_coverage=options.coverage,
+            hard_vocab_limit=False,
+            normalization_rule_name="identity",
+            add_dummy_prefix=False,
+            remove_extra_whitespaces=False,
+            allow_whitespace_only_pieces=True,
+            byte_fallback=True,
+            unk_piece=_UNKNOWN,
+            unk_id=0,
+            bos_id=-1,
+            eos_id=-1,
+            pad_id=-1,
+            num_threads=1,
+            max_sentence_length=_LONGEST,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        reason = str(error).splitlines()[-1].strip()
+        raise UserError(
+            f"{key}.size = {options.size} with kind = {options.kind!r}: the subwords cannot be found "
+            f"({reason}); choose another size, or a lower coverage"
+        ) from None
+    return Subwords(written.getvalue())
+
+
+def _library() -> Any:
+    try:
+        import sentencepiece
+    except ImportError:
+        raise UserError("subwords need the package sentencepiece: pip install 'elman[subwords]'") from None
+    return sentencepiece

@@ -1,0 +1,200 @@
+"""The likeliest targets of a source: greedy search and beam search, many sources at once.
+
+B sources, K hypotheses each, V symbols, S positions of the source.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from elman.data.windows import Source
+from elman.decoding.constraint import Constraint
+from elman.errors import UserError
+from elman.network.seq2seq import SequenceToSequence
+from elman.network.state import select
+
+TIE = 1e-12
+"""Nats by which of two equal candidates the one further on counts as worse: ties do not depend on the machine."""
+
+
+class Beam(msgspec.Struct, frozen=True, kw_only=True):
+    """How targets are searched for.
+
+    A hypothesis Y of length |Y|, its end symbol included, has the score of Wu et al. (2016, eq. 14):
+
+        log p(Y|X) / ((5 + |Y|) / 6)^length_penalty + coverage * sum_s log min(sum_t a_ts, 1)
+
+    where a_ts are the weights of its attention and s runs over the source without padding.
+
+    Attributes:
+        size: K, hypotheses kept at every step; 1 is greedy search.
+        nbest: how many to give, K at most.
+        length_penalty: 0 ranks by probability, which favours short targets.
+        coverage: 0 leaves the second term out.
+        max_length: symbols of a target at most; None: twice the source and 10 more.
+
+    """
+
+    size: int = 5
+    nbest: int = 1
+    length_penalty: float = 0.6
+    coverage: float = 0.0
+    max_length: int | None = None
+
+    def check(self) -> None:
+        """Raises UserError where a value is out of range."""
+        if self.size < 1:
+            raise UserError(f"--beam is {self.size}; it must be 1 (greedy) or more")
+        if not 1 <= self.nbest <= self.size:
+            raise UserError(f"--nbest is {self.nbest}; it must be 1 to {self.size}, the size of the beam")
+        for name, value in (("--length-penalty", self.length_penalty), ("--coverage", self.coverage)):
+            if not 0 <= value < math.inf:
+                raise UserError(f"{name} is {value:g}; it must be 0 or more")
+        if self.max_length is not None and self.max_length < 1:
+            raise UserError(f"--max-length is {self.max_length}; it must be 1 or more")
+
+    def limits(self, lengths: Tensor) -> Tensor:
+        """How long a target may be, without its end, for sources of these lengths."""
+        return 2 * lengths + 10 if self.max_length is None else torch.full_like(lengths, self.max_length)
+
+    def score(self, log_prob: float, attention: npt.NDArray[np.float32]) -> float:
+        """The score of a hypothesis with attention [T, S], T being its length with its end."""
+        score = log_prob / ((5 + len(attention)) / 6) ** self.length_penalty
+        if not self.coverage:
+            return score
+        seen = attention.sum(0, dtype=np.float64).clip(1e-30, 1.0)
+        return score + self.coverage * float(np.log(seen).sum())
+
+
+class Hypothesis(NamedTuple):
+    """A target.
+
+    Attributes:
+        symbols: without the end symbol.
+        log_prob: of the symbols and the end, nats.
+        score: what hypotheses are ranked by.
+        attention: weights of the source's positions, as they were read, at each symbol and the end, [T + 1, S].
+
+    """
+
+    symbols: list[int]
+    log_prob: float
+    score: float
+    attention: npt.NDArray[np.float32]
+
+
+@torch.inference_mode()
+def beam_search(
+    model: SequenceToSequence,
+    source: Source,
+    beam: Beam,
+    end: int,
+    forbidden: Sequence[int] = (),
+    constraint: Constraint | None = None,
+) -> list[list[Hypothesis]]:
+    """The `nbest` hypotheses of every source, the best first.
+
+    The search of a source is over when K hypotheses have ended, or at the limit, where all must end; it does not
+    depend on what other sources are searched beside it.
+
+    Args:
+        model: in evaluation mode.
+        source: [S, B], on the model's device.
+        beam: how to search.
+        end: the symbol that precedes and ends a target.
+        forbidden: symbols that no target has.
+        constraint: what targets must be; probabilities stay those of the model, what is not allowed is left out.
+
+    """
+    search = _Search(model, source, beam, end, tuple(forbidden), constraint)
+    while search.alive:
+        search.step()
+    return [sorted(found, key=lambda one: -one.score)[: beam.nbest] for found in search.ended]
+
+
+class _Search:
+    def __init__(
+        self,
+        model: SequenceToSequence,
+        source: Source,
+        beam: Beam,
+        end: int,
+        forbidden: tuple[int, ...],
+        constraint: Constraint | None,
+    ) -> None:
+        lengths = source.mask.sum(0)
+        num_sources, device = len(lengths), source.mask.device
+        self.model, self.beam, self.end, self.forbidden, self.constraint = model, beam, end, forbidden, constraint
+        self.limits, self.lengths = beam.limits(lengths), lengths.tolist()
+        self.alive, self.ended = list(range(num_sources)), [list[Hypothesis]() for _ in range(num_sources)]
+        rows = torch.arange(num_sources, device=device).repeat_interleave(beam.size)
+        self.state = select(model.read(source), rows)
+        self.total = torch.full((num_sources, beam.size), -torch.inf, dtype=torch.float64, device=device)
+        self.total[:, 0] = 0.0
+        self.symbols = torch.full((len(rows), 1), end, device=device)
+        self.attention = torch.zeros(len(rows), 0, len(source.mask), device=device)
+        self.place = None if constraint is None else constraint.begin(lengths[rows], self.limits[rows])
+
+    def step(self) -> None:
+        """Add one symbol to all hypotheses."""
+        trace, self.state = self.model.trace(self.symbols[:, -1].unsqueeze(0), self.state)
+        assert trace.attention is not None
+        self.attention = torch.cat([self.attention, trace.attention.transpose(0, 1)], 1)
+        log_probs = self.model.output.log_probs(trace).squeeze(0).double()
+        values, parents, symbols = self._candidates(log_probs.unflatten(0, self.total.shape))
+        ends = (symbols == self.end) & values.isfinite()
+        self._keep_ended(values, parents, ends[:, : self.beam.size])
+        values = values.masked_fill(ends, -torch.inf)
+        order = values.isinf().int().argsort(dim=1, stable=True)[:, : self.beam.size]
+        self.total = values.gather(1, order)
+        parents = parents.gather(1, order) + torch.arange(len(parents), device=parents.device).unsqueeze(1) * (
+            self.beam.size
+        )
+        self._go_on(parents.flatten(), symbols.gather(1, order).flatten())
+
+    def _candidates(self, log_probs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The best 2 K continuations of log_probs [B, K, V]: totals, hypotheses they go on from, symbols, [B, 2 K]."""
+        num_symbols = log_probs.shape[-1]
+        if self.forbidden:
+            log_probs[..., list(self.forbidden)] = -torch.inf
+        if self.constraint is not None:
+            allowed = self.constraint.allowed(self.place).view_as(log_probs)
+            log_probs = log_probs.masked_fill(~allowed, -torch.inf)
+        must_end = self.limits[self.alive] < self.attention.shape[1]
+        if must_end.any():
+            others = torch.arange(num_symbols, device=must_end.device) != self.end
+            log_probs = log_probs.masked_fill(must_end.view(-1, 1, 1) & others, -torch.inf)
+        totals = (self.total.unsqueeze(-1) + log_probs).flatten(1)
+        ranks = torch.arange(totals.shape[1], dtype=totals.dtype, device=totals.device)
+        places = (totals - TIE * ranks).topk(min(2 * self.beam.size, totals.shape[1])).indices
+        return totals.gather(1, places), places // num_symbols, places % num_symbols
+
+    def _keep_ended(self, values: Tensor, parents: Tensor, ends: Tensor) -> None:
+        for block, place in ends.nonzero().tolist():
+            row, of = block * self.beam.size + int(parents[block, place]), self.alive[block]
+            attention = self.attention[row, :, : self.lengths[of]].float().cpu().numpy()
+            log_prob = float(values[block, place])
+            symbols = self.symbols[row, 1:].tolist()
+            self.ended[of].append(Hypothesis(symbols, log_prob, self.beam.score(log_prob, attention), attention))
+
+    def _go_on(self, rows: Tensor, symbols: Tensor) -> None:
+        over = self.total.isinf().all(1).tolist()
+        left = [
+            block for block, of in enumerate(self.alive) if not over[block] and len(self.ended[of]) < self.beam.size
+        ]
+        if len(left) == len(self.alive):
+            self.state = self.model.core.reorder(self.state, rows)
+        else:
+            self.total, self.alive = self.total[left], [self.alive[block] for block in left]
+            rows, symbols = (part.view(-1, self.beam.size)[left].flatten() for part in (rows, symbols))
+            self.state = select(self.state, rows)
+        self.symbols = torch.cat([self.symbols[rows], symbols.unsqueeze(1)], 1)
+        self.attention = self.attention[rows]
+        if self.constraint is not None:
+            self.place = self.constraint.advance(select(self.place, rows), symbols)

@@ -1,0 +1,90 @@
+"""Sampling from a language model, one symbol at a time, in constant memory."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import torch
+from torch import Tensor
+
+from elman.errors import UserError
+from elman.network.model import LanguageModel
+from elman.network.state import State
+
+
+class Sampling(msgspec.Struct, frozen=True, kw_only=True):
+    """How a symbol is drawn from a distribution.
+
+    Attributes:
+        temperature: divides the log-probabilities; 0 takes the most probable symbol.
+        top_k: only the k most probable symbols; None: all.
+        top_p: only the most probable symbols that together reach this probability (Holtzman et al. 2020); None: all.
+        forbidden: symbols that are never drawn.
+
+    """
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+    forbidden: tuple[int, ...] = ()
+
+    def check(self) -> None:
+        """Raises UserError where a value is out of range."""
+        if self.temperature < 0:
+            raise UserError(f"--temperature is {self.temperature}; it must be 0 (the most probable word) or more")
+        if self.top_k is not None and self.top_k < 1:
+            raise UserError(f"--top-k is {self.top_k}; it must be 1 or more")
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise UserError(f"--top-p is {self.top_p}; it must be above 0 and at most 1")
+
+
+def draw(log_probs: Tensor, sampling: Sampling, generator: torch.Generator | None = None) -> Tensor:
+    """Draw one symbol a row from log_probs [B, V]; returns [B]."""
+    scores = log_probs.clone()
+    if sampling.forbidden:
+        scores[:, list(sampling.forbidden)] = -torch.inf
+    if sampling.temperature == 0:
+        return scores.argmax(-1)
+    scores = scores / sampling.temperature
+    if sampling.top_k is not None and sampling.top_k < scores.shape[-1]:
+        smallest = scores.topk(sampling.top_k).values[:, -1:]
+        scores = scores.masked_fill(scores < smallest, -torch.inf)
+    if sampling.top_p is not None and sampling.top_p < 1:
+        ordered, order = scores.softmax(-1).sort(dim=-1, descending=True)
+        beyond = ordered.cumsum(-1) - ordered >= sampling.top_p
+        scores = scores.masked_fill(beyond.gather(-1, order.argsort(-1)), -torch.inf)
+    return torch.multinomial(scores.softmax(-1), 1, generator=generator).squeeze(-1)
+
+
+@torch.inference_mode()
+def read(model: LanguageModel, symbols: Sequence[int], state: State) -> tuple[Tensor, State]:
+    """Read symbols; give the log-probabilities [1, V] of what comes next and the state after them."""
+    assert symbols, "there must be at least one symbol to read"
+    inputs = torch.tensor(symbols, device=model.device).unsqueeze(1)
+    if len(symbols) > 1:
+        _, state = model.core(model.encoder(inputs[:-1]), state)
+    return model.step(inputs[-1], state)
+
+
+def generate(
+    model: LanguageModel,
+    prompt: Sequence[int],
+    state: State,
+    sampling: Sampling,
+    generator: torch.Generator | None = None,
+) -> Iterator[tuple[int, State]]:
+    """Symbols without end, each with the state before it was read; memory does not grow with their number.
+
+    Args:
+        model: in evaluation mode.
+        prompt: symbols read first, at least one (`<eos>` where a text begins).
+        state: the state before the prompt, of one sequence.
+        sampling: how symbols are drawn.
+        generator: the source of randomness, on the model's device.
+
+    """
+    with torch.inference_mode():
+        log_probs, state = read(model, prompt, state)
+        while True:
+            symbol = draw(log_probs, sampling, generator)
+            yield int(symbol.item()), state
+            log_probs, state = model.step(symbol, state)

@@ -1,0 +1,106 @@
+"""The page of an analysis: sections of text, figures and tables in one self-contained HTML file."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+import elman
+from elman.errors import UserError
+from elman.files import write_atomic
+
+
+# FOLDED report/templates.py: The HTML templates of the pages.
+def templates() -> Environment:
+    """Those that lie in this package; what is missing is an error, and text is escaped."""
+    return Environment(
+        loader=PackageLoader("elman", "drawing/templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+# TARGET
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """A drawing (see `elman.drawing.style.svg`) under its title, with a note below."""
+
+    title: str
+    drawing: Markup
+    note: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Rows of cells under a header; the first column is text, the others are numbers."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Section:
+    """A part of the page.
+
+    Attributes:
+        heading: its title.
+        text: paragraphs before the figures.
+        legend: what the colours mean, (label, number of the series).
+        figures: side by side; `small` puts three in a row.
+        tables: below the figures.
+        body: anything else, ready for the page, after the tables.
+
+    """
+
+    heading: str
+    text: Sequence[str] = ()
+    legend: Sequence[tuple[str, int]] = ()
+    figures: Sequence[Figure] = ()
+    small: bool = False
+    tables: Sequence[Table] = ()
+    body: Markup | None = None
+
+
+def require_file_name(out: Path) -> Path:
+    """The place of a page, to be asked before long work.
+
+    Raises:
+        UserError: it is a folder.
+
+    """
+    if out.is_dir():
+        raise UserError(f"{out} is a folder; give the name of a file, such as {out / 'page.html'}")
+    return out
+
+
+def write_page(
+    out: Path, *, kind: str, title: str, verdict: str, sections: Sequence[Section], text: Sequence[str] = ()
+) -> Path:
+    """Write the page and return where it is.
+
+    Args:
+        out: the file.
+        kind: what the page is, in small letters above the title.
+        title: its title.
+        verdict: the finding, in one sentence or two.
+        sections: its parts.
+        text: paragraphs below the title.
+
+    Raises:
+        UserError: `out` is a folder or cannot be written.
+
+    """
+    require_file_name(out)
+    page = (
+        templates()
+        .get_template("analysis.html")
+        .render(kind=kind, title=title, verdict=verdict, sections=sections, text=text, version=elman.__version__)
+    )
+    write_atomic(out, page.encode(errors="replace"))
+    return out

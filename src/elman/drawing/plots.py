@@ -1,0 +1,195 @@
+"""Curves as SVG within a page: transparent, coloured by the page's style sheet, readable when small."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+
+from elman.drawing.style import MUTED, SERIES, canvas, style, svg
+
+__all__ = ["SERIES", "Curve", "Mark", "Plot", "Quantity", "draw", "is_empty", "thin"]
+
+_POINTS = 400
+_LOG_FROM = {"perplexity": 3.0, "nll": math.inf, "rate": 200.0, "norm": 10.0, "speed": math.inf}
+"""Ratio of the largest to the smallest value from which a logarithmic scale is used, by what is drawn."""
+
+_LOSSES = ("perplexity", "nll")
+
+_HEADROOM = 2.2
+"""The axis ends at this multiple of the worst check: the first steps of training would fill it otherwise."""
+
+Quantity = Literal["perplexity", "nll", "rate", "norm", "speed"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve:
+    """One line; `series` picks the colour.
+
+    `form`: "running" is many values, drawn thin; "checks" are few, drawn as dots joined by a line.
+    """
+
+    x: Sequence[float]
+    y: Sequence[float]
+    series: int = 0
+    form: Literal["running", "checks"] = "running"
+
+
+@dataclasses.dataclass(frozen=True)
+class Mark:
+    """A labelled place on an axis: a dotted line."""
+
+    at: float
+    label: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Plot:
+    """A figure: its curves, events across it (`marks`), levels along it, and best points (x, y, series)."""
+
+    name: str
+    title: str
+    description: str
+    x_label: str
+    quantity: Quantity
+    curves: Sequence[Curve]
+    marks: Sequence[Mark] = ()
+    levels: Sequence[Mark] = ()
+    best: Sequence[tuple[float, float, int]] = ()
+    size: Literal["wide", "narrow"] = "wide"
+
+
+def is_empty(plot: Plot) -> bool:
+    """Whether there is nothing to draw: no two finite points on any curve, nor one check."""
+    return not any(len(_finite(curve.x, curve.y)) >= (1 if curve.form == "checks" else 2) for curve in plot.curves)
+
+
+def thin(points: Sequence[tuple[float, float]], geometric: bool, limit: int = _POINTS) -> list[tuple[float, float]]:
+    """At most `limit` points, each the mean of its neighbours (the geometric mean for perplexities).
+
+    The geometric mean of perplexities of equally many tokens is their perplexity together.
+
+    Example:
+        >>> thin([(0, 1.0), (1, 3.0), (2, 5.0), (3, 5.0)], geometric=False, limit=2)
+        [(0.5, 2.0), (2.5, 5.0)]
+
+    """
+    if len(points) <= limit:
+        return list(points)
+    size = math.ceil(len(points) / limit)
+    chunks = (points[start : start + size] for start in range(0, len(points), size))
+    return [_mean(chunk, geometric) for chunk in chunks]
+
+
+def draw(plot: Plot) -> Markup:
+    """The plot as an `<svg>` element with a title and a description for those who do not see it."""
+    figure, axes = canvas(plot.size)
+    _scale(axes, plot)
+    dense = max((len(curve.x) for curve in plot.curves if curve.form == "checks"), default=0) > 40
+    for curve in plot.curves:
+        points = thin(_finite(curve.x, curve.y), plot.quantity == "perplexity")
+        x, y = [point[0] for point in points], [point[1] for point in points]
+        colour = SERIES[curve.series % len(SERIES)]
+        if curve.form == "running":
+            axes.plot(x, y, color=colour, linewidth=1.0, alpha=0.55 if plot.quantity in _LOSSES else 0.85)
+        else:
+            axes.plot(x, y, color=colour, linewidth=1.8, marker=None if dense else "o", markersize=4)
+    for x_best, y_best, series in plot.best:
+        colour = SERIES[series % len(SERIES)]
+        axes.plot([x_best], [y_best], "o", markersize=9, markerfacecolor="none", markeredgecolor=colour)
+    _levels(axes, plot.levels)
+    _marks(axes, plot.marks)
+    _style(axes, plot)
+    return svg(figure, plot.name, plot.title, plot.description)
+
+
+def _finite(x: Sequence[float], y: Sequence[float]) -> list[tuple[float, float]]:
+    return [(a, b) for a, b in zip(x, y, strict=True) if math.isfinite(a) and math.isfinite(b)]
+
+
+def _mean(points: Sequence[tuple[float, float]], geometric: bool) -> tuple[float, float]:
+    x = sum(point[0] for point in points) / len(points)
+    if geometric and all(point[1] > 0 for point in points):
+        return x, math.exp(sum(math.log(point[1]) for point in points) / len(points))
+    return x, sum(point[1] for point in points) / len(points)
+
+
+def _scale(axes: Axes, plot: Plot) -> None:
+    """Logarithmic where values span much, else linear, and from zero for all but losses."""
+    values = [y for curve in plot.curves for _, y in _finite(curve.x, curve.y)]
+    low, high = min(values), max(values)
+    if checks := [y for curve in plot.curves if curve.form == "checks" for _, y in _finite(curve.x, curve.y)]:
+        high = min(high, _HEADROOM * max(checks))
+    if low > 0 and high / low > _LOG_FROM[plot.quantity]:
+        axes.set_yscale("log")
+        axes.set_ylim(low / 1.12, high * 1.12)
+        axes.yaxis.set_major_locator(_log_ticks(high / low))
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    elif plot.quantity in _LOSSES:
+        axes.set_ylim(low - 0.06 * (high - low or 1), high + 0.06 * (high - low or 1))
+    elif low >= 0:
+        axes.set_ylim(0, high * 1.08 or 1)
+    axes.yaxis.set_major_formatter(FuncFormatter(_tick))
+
+
+def _log_ticks(ratio: float) -> LogLocator:
+    """More within a power of ten the fewer powers there are; of many only some."""
+    if ratio > 1e4:
+        return LogLocator(numticks=7)
+    return LogLocator(subs=(1, 1.5, 2, 3, 5, 7) if ratio < 30 else (1, 2, 5))
+
+
+def _tick(value: float, _: int | None = None) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _levels(axes: Axes, levels: Sequence[Mark]) -> None:
+    """Levels that lie within the curves' range or not far beyond it; the others would flatten the curves."""
+    low, high = axes.get_ylim()
+    for level in levels:
+        if not low * 0.7 < level.at < high:
+            continue
+        axes.axhline(level.at, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+        text = f"{level.label} {_tick(level.at)}"
+        axes.annotate(
+            text,
+            (1, level.at),
+            (-2, 3),
+            ("axes fraction", "data"),
+            "offset points",
+            ha="right",
+            color=MUTED,
+            fontsize=8.5,
+            parse_math=False,
+        )
+
+
+def _marks(axes: Axes, marks: Sequence[Mark]) -> None:
+    """Lines across with their labels beside them, to the left where there is no room to the right."""
+    end = axes.get_xlim()[1]
+    for index, mark in enumerate(marks):
+        late = mark.at > 0.7 * end
+        axes.axvline(mark.at, color=MUTED, linewidth=1, linestyle=(0, (1, 2)))
+        axes.annotate(
+            mark.label,
+            (mark.at, 1),
+            (-3 if late else 3, -9 - 11 * (index % 3)),
+            ("data", "axes fraction"),
+            "offset points",
+            ha="right" if late else "left",
+            color=MUTED,
+            fontsize=8.5,
+            parse_math=False,
+        )
+
+
+def _style(axes: Axes, plot: Plot) -> None:
+    style(axes)
+    axes.set_xlabel(plot.x_label, color=MUTED, fontsize=9.5)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=7 if plot.size == "wide" else 5, steps=[1, 2, 5, 10]))
+    axes.xaxis.set_major_formatter(FuncFormatter(_tick))
+    axes.set_xlim(left=0)

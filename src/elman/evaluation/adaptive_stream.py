@@ -1,0 +1,148 @@
+"""A stream that is read piece by piece by a model that adapts to it, and that can be stopped and gone on with."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+import torch
+from torch import Tensor
+
+from elman.errors import UserError
+from elman.evaluation.dynamic import DynamicModel, Rule
+from elman.evaluation.gradient_statistics import Statistics
+from elman.evaluation.prediction import Prediction, predict
+from elman.learning import checkpoint
+from elman.network.model import LanguageModel
+from elman.network.state import numbered, rebuild
+
+Tokens: TypeAlias = np.ndarray | Sequence[int]
+
+
+class AdaptiveStream:
+    """One text, scored and learnt from in segments, however it arrives.
+
+    The model learns when a segment is full, so cutting the text elsewhere changes nothing: what is left of a segment
+    waits, already scored, for the next piece.
+
+    Args:
+        model: the trained model; it stays as it is.
+        rule: how to learn.
+        statistics: of the gradients, for the rule "rms".
+        first: the symbol that precedes the text.
+
+    Where a model reads spelling and knows other words (`LanguageModel.knowing`), `inputs` are what is read in place of
+    tokens: of these words, which are `<unk>` where they are predicted, the numbers.
+    """
+
+    def __init__(self, model: LanguageModel, rule: Rule, statistics: Statistics | None, first: int) -> None:
+        self.dynamic = DynamicModel(model, rule, statistics)
+        self.state = model.begin(1)
+        self._read, self._waiting = np.array([first], dtype=np.int64), np.empty(0, dtype=np.int64)
+
+    @property
+    def model(self) -> LanguageModel:
+        """The model as it has become."""
+        return self.dynamic.model
+
+    @property
+    def unread(self) -> list[int]:
+        """The symbols to read from `state` on, to be where the text is: never empty."""
+        symbols: list[int] = self._read.tolist()
+        return symbols
+
+    def score(self, tokens: Tokens, inputs: Tokens | None = None) -> np.ndarray:
+        """The log-probability (nats) of each token, float32 [n], each under a model that has not seen it."""
+        return self._advance(tokens, inputs, lambda *_: None)
+
+    def predict(self, tokens: Tokens, inputs: Tokens | None = None) -> Prediction:
+        """As `score`, with ranks and entropies; the last entropy is that of the model as it has become."""
+        parts: list[tuple[Tensor, ...]] = []
+
+        def look(inputs: Tensor, targets: Tensor, new: int) -> None:
+            parts.append(tuple(part[-new:, 0] for part in predict(self.model, inputs, targets, self.state)))
+
+        self._advance(tokens, inputs, look)
+        unread = self._column(self._read)
+        entropy = predict(self.model, unread, torch.zeros_like(unread), self.state)[2][-1]
+        log_prob, rank, before = (torch.cat(part) for part in zip(*parts, strict=True))
+        return Prediction(
+            log_prob.float().cpu().numpy(), rank.cpu().numpy(), torch.cat([before, entropy]).float().cpu().numpy()
+        )
+
+    def score_all(
+        self, sentences: Sequence[np.ndarray], inputs: Sequence[np.ndarray] | None = None
+    ) -> Iterator[np.ndarray]:
+        """As `elman.evaluation.scoring.score_document`; segments run across the ends of sentences."""
+        return map(self.score, sentences, inputs or sentences)
+
+    def predict_all(
+        self, sentences: Sequence[np.ndarray], inputs: Sequence[np.ndarray] | None = None
+    ) -> Iterator[Prediction]:
+        """As `elman.evaluation.prediction.predict_document`, adapting."""
+        return map(self.predict, sentences, inputs or sentences)
+
+    def _advance(
+        self, tokens: Tokens, inputs: Tokens | None, look: Callable[[Tensor, Tensor, int], None]
+    ) -> np.ndarray:
+        """Score and learn; `look` is shown inputs, targets and how many are new before each part is learnt from."""
+        parts = [np.empty(0, dtype=np.float32)]
+        remaining = np.asarray(tokens, dtype=np.int64)
+        to_read = remaining if inputs is None else np.asarray(inputs, dtype=np.int64)
+        while len(remaining):
+            room = self.dynamic.rule.segment - len(self._waiting)
+            new, remaining = remaining[:room], remaining[room:]
+            segment, read = np.concatenate([self._waiting, new]), np.concatenate([self._read, to_read[:room]])
+            to_read = to_read[room:]
+            before, targets = self._column(read[:-1]), self._column(segment)
+            look(before, targets, len(new))
+            if len(new) == room:
+                log_prob, _, self.state = self.dynamic.read(before, targets, self.state)
+                self._read, self._waiting = read[-1:], segment[:0]
+            else:
+                log_prob, _, _ = self.dynamic.look(before, targets, self.state)
+                self._read, self._waiting = read, segment
+            parts.append(log_prob[-len(new) :, 0].float().cpu().numpy())
+        return np.concatenate(parts)
+
+    def _column(self, symbols: np.ndarray) -> Tensor:
+        return torch.tensor(symbols, device=self.model.device).unsqueeze(1)
+
+    def saved(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """What the rest of the text depends on besides `state` and `unread`: the adapted weights and the rule."""
+        weights = checkpoint.model_tensors(self.model)
+        rule = msgspec.to_builtins(self.dynamic.rule)
+        return {f"weights/{name}": tensor for name, tensor in weights.items()}, {"rule": rule}
+
+    def restore(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
+        """Go on from the tensors and facts of a state file; without weights in it, from the trained ones."""
+        self.state = rebuild(self.state, (leaf.to(self.model.device) for leaf in numbered(tensors)))
+        weights = {name.removeprefix("weights/"): tensor for name, tensor in tensors.items() if "/" in name}
+        with torch.no_grad():
+            for name, parameter in self.model.named_parameters() if weights else ():
+                parameter.copy_(weights[name])
+        read = np.array(facts["unread"], dtype=np.int64)
+        self._read, self._waiting = read[:1], read[:0]
+        self.score(read[1:])
+
+
+def saved_rule(facts: dict[str, Any], rule: Rule | None, default: Rule) -> Rule:
+    """The rule to go on with: that of the file, which may not be changed on the way.
+
+    Raises:
+        UserError: another rule is asked for.
+
+    """
+    if "rule" not in facts:
+        return rule or default
+    kept = msgspec.convert(facts["rule"], Rule)
+    if rule is not None and rule != kept:
+        raise UserError(
+            f"--load-state: the stream adapts by {_shown(kept)}, not by {_shown(rule)}; leave the options of the rule"
+            " out, or begin a new stream"
+        )
+    return kept
+
+
+def _shown(rule: Rule) -> str:
+    return " ".join(f"{name}={value}" for name, value in msgspec.to_builtins(rule).items())

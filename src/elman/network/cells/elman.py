@@ -1,0 +1,27 @@
+"""The simple recurrent network (Elman 1990)."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn.functional import linear
+
+from elman.network.cells.cell import Cell, LayerState, Weights
+
+NONLINEARITIES: dict[str, Callable[[Tensor], Tensor]] = {
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "relu": torch.relu,
+}
+
+
+def elman(nonlinearity: str = "tanh") -> Cell:
+    """h_t = f(W_x x_t + W_h h_{t-1} + b), with f tanh, sigmoid or ReLU."""
+    f = NONLINEARITIES[nonlinearity]
+
+    def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
+        (h,) = state
+        w = weights
+        return (f(linear(x, w.input, w.input_bias) + linear(h, w.hidden, w.hidden_bias)),)
+
+    return Cell(gates=1, slots=1, step=step, name="elman")

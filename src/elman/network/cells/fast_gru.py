@@ -1,0 +1,173 @@
+"""Both gated recurrent units over a whole sequence: the plain loops over `cells.gru`, made faster.
+
+T steps, B rows, I inputs, H units; gates r, z, n. As in `kernels.lstm`, the product with the inputs is taken
+out of the loop, all that multiplies d h on its way to the gates is formed for all steps at once, and each
+weight gradient is one product.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from elman.network.cells.cell import LayerState, Weights
+from elman.network.cells.dispatch import keeps_workspace, library_parameters
+from elman.network.kernels import matmul
+from elman.network.kernels.matmul import differentiable_once
+
+
+def gru_reset_after(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+    """The form of the vendor kernels: n = tanh(W_n x + b + r (U_n h + b')), h' = z h + (1 - z) n.
+
+    Differentiable once.
+
+    Args:
+        weights: input [3H, I], hidden [3H, H], biases [3H] or None.
+        xs: inputs [T, B, I], T >= 1.
+        state: (h,) before the first step, [B, H].
+
+    Returns:
+        outputs [T, B, H] and (h,) after the last step.
+    """
+    w = weights
+    xs, h = xs.to(w.input.dtype), state[0].to(w.input.dtype)
+    with torch.autocast(xs.device.type, enabled=False):
+        if xs.device.type == "cuda":
+            outputs = _vendor(w, xs, h)
+        else:
+            outputs = _ResetAfter.apply(  # type: ignore[no-untyped-call]
+                xs, h, w.input, w.hidden, w.input_bias, w.hidden_bias
+            )
+    return outputs, (outputs[-1].clone(),)
+
+
+def gru_reset_before(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+    """The form of the thesis (2.29-2.32): n = tanh(W_n x + b + U_n (r h)), h' = z h + (1 - z) n.
+
+    Arguments and result as in `gru_reset_after`.
+    """
+    w = weights
+    xs, h = xs.to(w.input.dtype), state[0].to(w.input.dtype)
+    with torch.autocast(xs.device.type, enabled=False):
+        bias = matmul.sum_biases(w.input_bias, w.hidden_bias)
+        outputs = _ResetBefore.apply(xs, h, w.input, w.hidden, bias)  # type: ignore[no-untyped-call]
+    return outputs, (outputs[-1].clone(),)
+
+
+def _vendor(weights: Weights, xs: Tensor, h: Tensor) -> Tensor:
+    parameters = library_parameters(weights)
+    return torch.gru(xs, h[None], parameters, True, 1, 0.0, keeps_workspace(xs), False, False)[0]
+
+
+def _from_inputs(xs: Tensor, w_x: Tensor, bias: Tensor | None) -> Tensor:
+    """What reaches the gates from outside, [T, B, 3, H]."""
+    return matmul.multiply(xs.flatten(0, 1), w_x, bias).view(*xs.shape[:2], 3, -1)
+
+
+class _ResetAfter(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        xs: Tensor,
+        h0: Tensor,
+        w_x: Tensor,
+        w_h: Tensor,
+        bias_x: Tensor | None,
+        bias_h: Tensor | None,
+    ) -> Tensor:
+        gates = _from_inputs(xs, w_x, bias_x)
+        num_steps, num_rows, _, size = gates.shape
+        packed = matmul.pack(w_h, num_rows, num_steps)
+        outputs, candidates = xs.new_empty(num_steps, num_rows, size), xs.new_empty(num_steps, num_rows, size)
+        h = h0
+        steps = zip(
+            gates[:, :, :2].unbind(),
+            gates[:, :, 2].unbind(),
+            candidates.unbind(),
+            outputs.unbind(),
+            strict=True,
+        )
+        for rz, n, candidate, output in steps:
+            from_h = matmul.multiply(h, packed, bias_h).view(num_rows, 3, size)
+            rz.add_(from_h[:, :2]).sigmoid_()
+            n.addcmul_(rz[:, 0], candidate.copy_(from_h[:, 2])).tanh_()
+            h = torch.lerp(n, h, rz[:, 1], out=output)
+        ctx.save_for_backward(xs, h0, w_x, w_h, gates, candidates, outputs)
+        return outputs
+
+    @staticmethod
+    @differentiable_once
+    def backward(ctx: Any, d_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        xs, h0, w_x, w_h, gates, candidates, outputs = ctx.saved_tensors
+        num_steps, num_rows, _ = outputs.shape
+        before = torch.cat([h0[None], outputs[:-1]])
+        r, z, n = gates.unbind(2)
+        d_n = (1 - z) * (1 - n * n)
+        d_hidden = torch.empty_like(gates)
+        torch.mul(d_n, r, out=d_hidden[:, :, 2])
+        torch.mul(d_n * (r - r * r), candidates, out=d_hidden[:, :, 0])
+        torch.mul(before - n, z - z * z, out=d_hidden[:, :, 1])
+        packed = matmul.pack(w_h.t(), num_rows, num_steps)
+        d_h, earlier = d_outputs[-1], (*d_outputs[:-1].unbind()[::-1], torch.zeros_like(h0))
+        for t, d_output in zip(reversed(range(num_steps)), earlier, strict=True):
+            d_n[t].mul_(d_h)
+            d_gate = d_hidden[t].mul_(d_h.unsqueeze(1)).view(num_rows, -1)
+            d_h = matmul.multiply_add(d_gate, packed, torch.addcmul(d_output, d_h, z[t]))
+        d_input = torch.cat([d_hidden[:, :, :2], d_n.unsqueeze(2)], dim=2).flatten(0, 1).flatten(1)
+        d_hidden = d_hidden.flatten(0, 1).flatten(1)
+        return (
+            matmul.multiply(d_input, w_x.t()).view_as(xs) if ctx.needs_input_grad[0] else None,
+            d_h,
+            matmul.multiply(d_input.t(), xs.flatten(0, 1).t()),
+            matmul.multiply(d_hidden.t(), before.flatten(0, 1).t()),
+            d_input.sum(0) if ctx.needs_input_grad[4] else None,
+            d_hidden.sum(0) if ctx.needs_input_grad[5] else None,
+        )
+
+
+class _ResetBefore(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, xs: Tensor, h0: Tensor, w_x: Tensor, w_h: Tensor, bias: Tensor | None) -> Tensor:
+        gates = _from_inputs(xs, w_x, bias)
+        num_steps, num_rows, _, size = gates.shape
+        to_rz, to_n = (matmul.pack(part, num_rows, num_steps) for part in (w_h[: 2 * size], w_h[2 * size :]))
+        outputs = xs.new_empty(num_steps, num_rows, size)
+        h = h0
+        steps = zip(gates[:, :, :2].unbind(), gates[:, :, 2].unbind(), outputs.unbind(), strict=True)
+        for rz, n, output in steps:
+            rz.add_(matmul.multiply(h, to_rz).view_as(rz)).sigmoid_()
+            n.add_(matmul.multiply(rz[:, 0] * h, to_n)).tanh_()
+            h = torch.lerp(n, h, rz[:, 1], out=output)
+        ctx.save_for_backward(xs, h0, w_x, w_h, gates, outputs)
+        return outputs
+
+    @staticmethod
+    @differentiable_once
+    def backward(ctx: Any, d_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        xs, h0, w_x, w_h, gates, outputs = ctx.saved_tensors
+        num_steps, num_rows, size = outputs.shape
+        before = torch.cat([h0[None], outputs[:-1]])
+        r, z, n = gates.unbind(2)
+        d_n = (1 - z) * (1 - n * n)
+        d_rz = gates.new_empty(num_steps, num_rows, 2, size)
+        torch.mul(r - r * r, before, out=d_rz[:, :, 0])
+        torch.mul(before - n, z - z * z, out=d_rz[:, :, 1])
+        from_rz, from_n = (matmul.pack(part.t(), num_rows, num_steps) for part in (w_h[: 2 * size], w_h[2 * size :]))
+        d_h, earlier = d_outputs[-1], (*d_outputs[:-1].unbind()[::-1], torch.zeros_like(h0))
+        for t, d_output in zip(reversed(range(num_steps)), earlier, strict=True):
+            d_reset = matmul.multiply(d_n[t].mul_(d_h), from_n)
+            d_rz[t, :, 0].mul_(d_reset)
+            d_rz[t, :, 1].mul_(d_h)
+            direct = torch.addcmul(d_output, d_h, z[t]).addcmul_(d_reset, r[t])
+            d_h = matmul.multiply_add(d_rz[t].view(num_rows, -1), from_rz, direct)
+        d_n, d_rz, before = d_n.flatten(0, 1), d_rz.flatten(0, 1).flatten(1), before.flatten(0, 1)
+        d_gates = torch.cat([d_rz, d_n], dim=1)
+        d_w_rz = matmul.multiply(d_rz.t(), before.t())
+        d_w_n = matmul.multiply(d_n.t(), (r.flatten(0, 1) * before).t())
+        return (
+            matmul.multiply(d_gates, w_x.t()).view_as(xs) if ctx.needs_input_grad[0] else None,
+            d_h,
+            matmul.multiply(d_gates.t(), xs.flatten(0, 1).t()),
+            torch.cat([d_w_rz, d_w_n]),
+            d_gates.sum(0) if ctx.needs_input_grad[4] else None,
+        )

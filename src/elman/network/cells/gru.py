@@ -1,0 +1,54 @@
+"""The gated recurrent unit, in its two variants. Gates are stacked in the order r, z, n; z keeps the old state.
+
+Some texts exchange z and 1 - z: the same network with W_z, U_z and b_z negated.
+"""
+
+from torch import Tensor
+from torch.nn.functional import linear
+
+from elman.network.cells import fast_gru as kernel
+from elman.network.cells.cell import Cell, LayerState, Weights
+
+
+def step_reset_before(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
+    """N = tanh(W_n x + U_n (r h)), h' = z h + (1 - z) n (Cho et al. 2014; thesis 2.29-2.32)."""
+    (h,) = state
+    w = weights
+    size = h.shape[-1]
+    from_x = linear(x, w.input, w.input_bias)
+    hidden_bias = (None, None) if w.hidden_bias is None else w.hidden_bias.split((2 * size, size))
+    gates = from_x[..., : 2 * size] + linear(h, w.hidden[: 2 * size], hidden_bias[0])
+    r, z = gates.sigmoid().chunk(2, dim=-1)
+    n = (from_x[..., 2 * size :] + linear(r * h, w.hidden[2 * size :], hidden_bias[1])).tanh()
+    return (z * h + (1 - z) * n,)
+
+
+def step_reset_after(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
+    """N = tanh(W_n x + b + r (U_n h + b')), the form of the vendor kernels; h' = z h + (1 - z) n."""
+    (h,) = state
+    w = weights
+    x_r, x_z, x_n = linear(x, w.input, w.input_bias).chunk(3, dim=-1)
+    h_r, h_z, h_n = linear(h, w.hidden, w.hidden_bias).chunk(3, dim=-1)
+    r, z = (x_r + h_r).sigmoid(), (x_z + h_z).sigmoid()
+    n = (x_n + r * h_n).tanh()
+    return (z * h + (1 - z) * n,)
+
+
+GRU_RESET_BEFORE = Cell(
+    gates=3,
+    slots=1,
+    step=step_reset_before,
+    sequence=kernel.gru_reset_before,
+    name="gru-before",
+    candidate=2,
+    masks=None,
+)
+GRU_RESET_AFTER = Cell(
+    gates=3,
+    slots=1,
+    step=step_reset_after,
+    sequence=kernel.gru_reset_after,
+    name="gru-after",
+    candidate=2,
+    masks=None,
+)

@@ -1,0 +1,44 @@
+"""The Mogrifier (Melis, Kocisky & Blunsom 2020): x and h gate each other in turns before they enter an LSTM."""
+
+from torch import Tensor
+from torch.nn.functional import linear
+
+from elman.network.cells.cell import Cell, LayerState, Step, Weights
+
+
+def _product(factors: tuple[Tensor, ...], x: Tensor) -> Tensor:
+    """The product of the factors, left to right, times x."""
+    for factor in reversed(factors):
+        x = linear(x, factor)
+    return x
+
+
+def mogrifier(rounds: int, rank: int | None, lstm: Step) -> Cell:
+    """x_i = 2 sigm(Q_i h_{i-1}) x_{i-2} for odd i, h_i = 2 sigm(R_i x_{i-1}) h_{i-2} for even i (eqs 1-2).
+
+    Args:
+        rounds: how often, r; 0 is the LSTM.
+        rank: of the products Q_i = Q_left Q_right and R_i; None: full matrices.
+        lstm: the step of an LSTM with the gates i, f, g, o, that takes the last x and h.
+
+    """
+
+    def shapes(inputs: int, size: int) -> tuple[tuple[int, int], ...]:
+        sides = [(inputs, size) if i % 2 else (size, inputs) for i in range(1, rounds + 1)]
+        if rank is None:
+            return tuple(sides)
+        return tuple(shape for rows, columns in sides for shape in ((rows, rank), (rank, columns)))
+
+    def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
+        h, c = state
+        extra = weights.extra or ()
+        factors = 1 if rank is None else 2
+        for i in range(rounds):
+            maps = extra[i * factors : (i + 1) * factors]
+            if i % 2:
+                h = 2 * _product(maps, x).sigmoid() * h
+            else:
+                x = 2 * _product(maps, h).sigmoid() * x
+        return lstm(weights, x, (h, c))
+
+    return Cell(gates=4, slots=2, step=step, name="mogrifier", candidate=2, keeps=((1, 1),), extra=shapes)

@@ -1,0 +1,90 @@
+"""Words as the numbers of their characters, end to end in one array."""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Final, NamedTuple
+
+import torch
+from torch import Tensor
+
+from elman.data.text.vocabulary import EOS, UNK
+
+BEGIN, END = 0, 1
+"""The marks before and after every word."""
+
+WHOLE: Final = {UNK: 2, EOS: 3}
+"""Symbols that are no words: one character of their own each, so that `<unk>` is not spelled like a word."""
+
+
+class Alphabet:
+    """The characters (Unicode code points) that words are spelled with.
+
+    Args:
+        words: whose characters they are; others have no number and are read as `nothing`.
+
+    Attributes:
+        nothing: the number of no character: it fills words that are shorter than a filter, and stands for characters
+            that are not in the alphabet.
+
+    """
+
+    def __init__(self, words: Sequence[str]) -> None:
+        characters = sorted({character for word in words if word not in WHOLE for character in word})
+        first = 2 + len(WHOLE)
+        self._numbers = {character: number for number, character in enumerate(characters, start=first)}
+        self.nothing = first + len(characters)
+
+    def __len__(self) -> int:
+        return self.nothing
+
+    def __contains__(self, character: str) -> bool:
+        return character in self._numbers
+
+    def spell(self, word: str) -> list[int]:
+        """The numbers of a word's characters between its two marks."""
+        if word in WHOLE:
+            return [BEGIN, WHOLE[word], END]
+        return [BEGIN, *(self._numbers.get(character, self.nothing) for character in word), END]
+
+
+class Spellings(NamedTuple):
+    """Words end to end.
+
+    Attributes:
+        characters: int64 [S], every word followed by so much of `Alphabet.nothing` that the widest filter fits.
+        starts: where each word begins, int64 [n].
+        lengths: its characters, marks included, int64 [n].
+
+    """
+
+    characters: Tensor
+    starts: Tensor
+    lengths: Tensor
+
+    @classmethod
+    def of(cls, words: Sequence[str], alphabet: Alphabet, widest: int) -> "Spellings":
+        """Spell words for filters of width `widest` at most."""
+        spelled = [alphabet.spell(word) for word in words]
+        filled = [[*word, *[alphabet.nothing] * (widest - len(word))] for word in spelled]
+        starts = list(accumulate((len(word) for word in filled), initial=0))[:-1]
+        return cls(
+            torch.tensor([character for word in filled for character in word], dtype=torch.int64),
+            torch.tensor(starts, dtype=torch.int64),
+            torch.tensor([len(word) for word in spelled], dtype=torch.int64),
+        )
+
+    def to(self, device: torch.device) -> "Spellings":
+        """The same on another device."""
+        return Spellings(*(part.to(device) for part in self))
+
+    def windows(self, words: Tensor, width: int) -> tuple[Tensor, Tensor]:
+        """All windows of `width` characters within words [n], word by word: [P, width], and how many each has, [n].
+
+        A word that is shorter than the window has one, filled up with nothing.
+        """
+        count = (self.lengths[words] - (width - 1)).clamp_(min=1)
+        ends = count.cumsum(0)
+        total = int(ends[-1]) if len(words) else 0
+        first = torch.repeat_interleave(self.starts[words] - ends + count, count, output_size=total)
+        begin = first + torch.arange(total, device=words.device)
+        return self.characters[begin.unsqueeze(1) + torch.arange(width, device=words.device)], count

@@ -1,0 +1,218 @@
+"""Linear mixture log-likelihood: log p(y) = logsumexp_k [ log pi_k + log g(z_ky) - logsumexp_v log g(z_kv) ].
+
+z = context W^T + b. N positions, K components, D context width, V symbols, R rows (components of positions)
+of a chunk. The plain form makes an [N, K, V] tensor and keeps it for the backward pass. Here positions are
+taken in chunks, with all components of a position in one chunk: their responsibilities are then known at
+once, so the gradients are formed in the forward pass, by the three matrix products that the plain form needs
+too, and nothing is kept but the gradients.
+
+With score s = log g(z), p = softmax(s), slope = d s / d z and the responsibility r of a component,
+
+    d nll / d z_v = r slope_v (p_v - [v = y]),
+
+and r, one number a row, scales the narrow factors of the products and never the [R, V] matrix.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from elman.network.kernels import matmul
+from elman.network.kernels.matmul import differentiable_once
+from elman.network.output.activation import SAFE_TOTAL, Shares, log_probs, shares, sigsoftmax_shares
+
+# FOLDED kernels/summed.py: The gradient of a matrix W [V, D] that is formed in parts, chunk by chunk of the rows that it was multiplied
+# by.
+BLOCK_BYTES = 28 << 20
+"""Largest part of the gradient that is formed at once. Blocks of 32 MB and more are not reused by the C library: it
+gives them back to the system at once, and page faults then cost more than the product."""
+
+
+class SummedGradient:
+    """The sum over chunks of (p^T h)^T, [D, V]: so turned, no [R, V] matrix has to be transposed.
+
+    Args:
+        weight: W [V, D].
+
+    Attributes:
+        transposed: what the sum has come to, [D, V].
+
+    """
+
+    def __init__(self, weight: Tensor) -> None:
+        self.transposed = weight.new_zeros(weight.shape[1], weight.shape[0])
+        self.columns = max(1, BLOCK_BYTES // (weight.shape[1] * weight.element_size()))
+
+    def add(self, h: Tensor, p: Tensor) -> None:
+        """Add the part of rows h [R, D] and p [R, V]."""
+        h_t, num_symbols = h.t().contiguous(), p.shape[1]
+        for start in range(0, num_symbols, self.columns):
+            block = slice(start, start + self.columns)
+            self.transposed[:, block] += matmul.multiply(h_t, p[:, block].contiguous().t())
+
+
+# TARGET
+CHUNK_BYTES = {"cpu": 12 << 20, "cuda": 256 << 20}
+"""Least size of the [R, V] matrix of one chunk (`benchmarks/mixture.py`)."""
+
+CHUNK_ROWS = 256
+"""A chunk has at least min(CHUNK_ROWS, D / 2) rows too: with fewer, adding its part to the gradient of W
+costs more than forming it. The [R, V] matrix then stays below half of W."""
+
+UNDERFLOW = 1e-30
+"""Below this probability, log p is not taken from p but computed again for its row in the log domain."""
+
+
+def mixture_nll(
+    context: Tensor,
+    log_prior: Tensor | None,
+    weight: Tensor,
+    bias: Tensor | None,
+    target: Tensor,
+    position_weight: Tensor,
+    activation: str,
+) -> tuple[Tensor, Tensor]:
+    """The weighted negative log-likelihood of the targets.
+
+    Differentiable once, in context, log_prior, weight and bias.
+
+    Args:
+        context: [N, K, D].
+        log_prior: log pi, [N, K]; None stands for K = 1 with pi = 1.
+        weight: W [V, D].
+        bias: b [V] or None.
+        target: symbols [N], int64.
+        position_weight: [N]; no gradient.
+        activation: a key of `elman.network.output.activation.LOG_G`.
+
+    Returns:
+        sum_n position_weight_n nll_n, and nll [N] (nats), detached.
+    """
+    assert log_prior is not None or context.shape[1] == 1, "several components need a log_prior"
+    if not torch.is_grad_enabled():
+        nll = -mixture_log_prob(context, log_prior, weight, bias, target, activation)
+        return (position_weight * nll).sum(), nll
+    with torch.autocast(weight.device.type, enabled=False):
+        return _MixtureNLL.apply(  # type: ignore[no-untyped-call]
+            context.to(weight.dtype),
+            None if log_prior is None else log_prior.to(weight.dtype),
+            weight,
+            bias,
+            target,
+            position_weight.to(weight.dtype),
+            activation,
+        )
+
+
+@torch.no_grad()
+def mixture_log_prob(
+    context: Tensor,
+    log_prior: Tensor | None,
+    weight: Tensor,
+    bias: Tensor | None,
+    target: Tensor,
+    activation: str,
+) -> Tensor:
+    """The log-likelihood [N] of the targets, without gradients; arguments as in `mixture_nll`."""
+    context, log_prior = context.to(weight.dtype), None if log_prior is None else log_prior.to(weight.dtype)
+    with torch.autocast(weight.device.type, enabled=False):
+        joint = context.new_empty(context.shape[:2])
+        layer = _Layer.of(weight, bias, context)
+        for chunk in layer.chunks(context):
+            y = target[chunk].repeat_interleave(context.shape[1])
+            _, log_prob = layer.shares(context[chunk].flatten(0, 1), y, activation)
+            joint[chunk] = log_prob.view_as(joint[chunk])
+        return torch.logsumexp(joint if log_prior is None else log_prior + joint, dim=1)
+
+
+class _Layer(NamedTuple):
+    """z = h W^T + b for chunks of rows h, with W laid out once."""
+
+    weight: Tensor
+    bias: Tensor | None
+    packed: Tensor
+    step: int
+
+    @classmethod
+    def of(cls, weight: Tensor, bias: Tensor | None, context: Tensor) -> "_Layer":
+        num_positions, num_components, width = context.shape
+        least = CHUNK_BYTES[weight.device.type] // (len(weight) * weight.element_size())
+        step = max(1, max(least, min(CHUNK_ROWS, width // 2)) // num_components)
+        uses = -(-num_positions // step)
+        return cls(weight, bias, matmul.pack(weight, step * num_components, uses), step)
+
+    def chunks(self, context: Tensor) -> Iterator[slice]:
+        """Whole positions, all components of each."""
+        return (slice(start, start + self.step) for start in range(0, len(context), self.step))
+
+    def z(self, h: Tensor) -> Tensor:
+        """The matrix z [R, V] of h [R, D]."""
+        return matmul.multiply(h, self.packed, self.bias)
+
+    def log_prob(self, h: Tensor, y: Tensor, activation: str) -> Tensor:
+        """The values log p(y | h), [R]."""
+        return log_probs(self.z(h), activation).gather(1, y.unsqueeze(1)).squeeze(1)
+
+    def shares(self, h: Tensor, y: Tensor, activation: str) -> tuple[Shares, Tensor]:
+        """The distributions [R, V], and log p(y | h) [R]."""
+        sigsoftmax = activation == "sigsoftmax"
+        found = sigsoftmax_shares(self.z(h)) if sigsoftmax else shares(self.z(h), activation)
+        if found.total is not None and found.total.min() < SAFE_TOTAL:
+            found = shares(self.z(h), activation)
+        chosen = found.amounts.gather(1, y.unsqueeze(1))
+        p = (chosen if found.total is None else chosen / found.total).squeeze(1)
+        log_prob = p.log()
+        rare = (p < UNDERFLOW).nonzero().squeeze(1)
+        if len(rare):
+            log_prob[rare] = self.log_prob(h[rare], y[rare], activation)
+        return found, log_prob
+
+
+class _MixtureNLL(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        context: Tensor,
+        log_prior: Tensor | None,
+        weight: Tensor,
+        bias: Tensor | None,
+        target: Tensor,
+        position_weight: Tensor,
+        activation: str,
+    ) -> tuple[Tensor, Tensor]:
+        num_components = context.shape[1]
+        layer = _Layer.of(weight, bias, context)
+        nll, d_prior = context.new_empty(len(context)), context.new_empty(context.shape[:2])
+        d_context = torch.empty_like(context)
+        d_weight = SummedGradient(weight)
+        d_bias = None if bias is None else torch.zeros_like(bias)
+        for chunk in layer.chunks(context):
+            h = context[chunk].flatten(0, 1)
+            y = target[chunk].repeat_interleave(num_components)
+            (amounts, total, slope), log_prob = layer.shares(h, y, activation)
+            joint = log_prob.view(-1, num_components)
+            if log_prior is not None:
+                joint = joint + log_prior[chunk]
+            nll[chunk] = -joint.logsumexp(dim=1)
+            d_prior[chunk] = -(joint + nll[chunk, None]).exp() * position_weight[chunk, None]
+            r = -d_prior[chunk].view(-1, 1)
+            amounts[torch.arange(len(y), device=y.device), y] -= 1 if total is None else total.squeeze(1)
+            r = r if total is None else r / total
+            d_z = amounts if slope is None else amounts.mul_(slope)
+            d_context[chunk] = matmul.multiply(d_z, weight.t()).mul_(r).view_as(d_context[chunk])
+            d_weight.add(r * h, d_z)
+            if d_bias is not None:
+                d_bias.addmv_(d_z.t(), r.view(-1))
+        ctx.save_for_backward(d_context, None if log_prior is None else d_prior, d_weight.transposed, d_bias)
+        ctx.mark_non_differentiable(nll)
+        return (nll * position_weight).sum(), nll
+
+    @staticmethod
+    @differentiable_once
+    def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        d_context, d_prior, d_weight_t, d_bias = ctx.saved_tensors
+        d_weight = torch.mul(d_weight_t.t(), scale, out=d_weight_t.new_empty(d_weight_t.shape[::-1]))
+        scaled = [None if gradient is None else gradient * scale for gradient in (d_context, d_prior, d_bias)]
+        return scaled[0], scaled[1], d_weight, scaled[2], None, None, None

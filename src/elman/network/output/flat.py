@@ -1,0 +1,75 @@
+"""One normalisation over the whole vocabulary, under any of the activations."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from elman.network.output import fast_mixture
+from elman.network.output.activation import LOG_G
+from elman.network.output.choice import Choice, chosen, normalised
+
+
+class Flat(Choice):
+    """log p(y) = log g(z_y) - logsumexp_v log g(z_v), z = W context + b.
+
+    Args:
+        weight: W [V, D]; give an encoder's own parameter to tie them (Press & Wolf 2017; Inan et al. 2017).
+        activation: a key of `LOG_G`.
+        bias: whether z has the bias b [V].
+        shift: whether z has one more learned scalar b 1 (thesis, theorem 4.4); without a bias it matters for
+            every activation but softmax.
+        fast: use the fused kernels; the plain form is their ground truth.
+
+    """
+
+    def __init__(
+        self,
+        weight: nn.Parameter,
+        activation: str = "softmax",
+        *,
+        bias: bool = True,
+        shift: bool = False,
+        fast: bool = True,
+    ) -> None:
+        super().__init__()
+        self.weight, self.activation, self.fast = weight, activation, fast
+        self.bias = nn.Parameter(torch.zeros(len(weight), device=weight.device)) if bias else None
+        self.shift = nn.Parameter(torch.zeros((), device=weight.device)) if shift else None
+
+    def offset(self) -> Tensor | None:
+        """What is added to W context: bias and shift together, [V] or None."""
+        if self.shift is None:
+            return self.bias
+        return self.shift.expand(len(self.weight)) if self.bias is None else self.bias + self.shift
+
+    def log_probs(self, context: Tensor) -> Tensor:
+        """Log-probabilities [N, K, V]."""
+        return normalised(self._scores(context))
+
+    def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
+        """Log-probability of the target, [N, K]."""
+        scores = self._scores(context)
+        return chosen(scores, target) - scores.logsumexp(-1)
+
+    def multiply_adds(self, frequency: Tensor) -> float:  # noqa: ARG002
+        """V D, whatever the target."""
+        return float(self.weight.numel())
+
+    def mixture_log_prob(self, context: Tensor, log_prior: Tensor, target: Tensor) -> Tensor:
+        """As in `Choice`; without gradients no [N, K, V] tensor is formed."""
+        if not self.fast or torch.is_grad_enabled():
+            return super().mixture_log_prob(context, log_prior, target)
+        return fast_mixture.mixture_log_prob(context, log_prior, self.weight, self.offset(), target, self.activation)
+
+    def mixture_nll(
+        self, context: Tensor, log_prior: Tensor, target: Tensor, position_weight: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """As in `Choice`; the gradients are formed on the way, so no [N, K, V] tensor is ever kept."""
+        if not self.fast:
+            return super().mixture_nll(context, log_prior, target, position_weight)
+        return fast_mixture.mixture_nll(
+            context, log_prior, self.weight, self.offset(), target, position_weight, self.activation
+        )
+
+    def _scores(self, context: Tensor) -> Tensor:
+        return LOG_G[self.activation](linear(context, self.weight, self.offset()))

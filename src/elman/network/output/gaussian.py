@@ -1,0 +1,32 @@
+"""Real values under a normal distribution of unit variance: half the squared error, as a likelihood."""
+
+import math
+
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from elman.network.output.choice import Conditional
+
+
+class Gaussian(Conditional):
+    """log p(v) = -|v - z|^2 / 2 - P/2 log 2 pi, z = W context + b.
+
+    Args:
+        num_values: P.
+        size: D.
+
+    """
+
+    def __init__(self, num_values: int, size: int) -> None:
+        super().__init__()
+        self.readout = nn.Linear(size, num_values)
+        nn.init.zeros_(self.readout.bias)
+
+    def mean(self, context: Tensor) -> Tensor:
+        """What is expected given contexts [..., D], [..., P]."""
+        return linear(context, self.readout.weight, self.readout.bias)
+
+    def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
+        """Log-density [N, K] of values [N, P] under contexts [N, K, D]."""
+        distance = (target.unsqueeze(1) - self.mean(context)).square().sum(-1)
+        return -0.5 * (distance + target.shape[-1] * math.log(2 * math.pi))

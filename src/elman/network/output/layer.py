@@ -1,0 +1,61 @@
+"""The output layer: log p(y) = logsumexp_k [ log pi_k + log p_choice(y | context_k) ]."""
+
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from elman.network.cores.core import Trace
+from elman.network.output.choice import Choice, Chord, Conditional
+from elman.network.output.contexts import ContextLayer, Contexts
+
+
+@final
+class OutputLayer(nn.Module):
+    """The distribution of the next symbol, or frame of notes, given a trace: contexts, mixed over a choice.
+
+    Args:
+        contexts: which vectors are read from the trace, and their weights.
+        choice: how a symbol or a frame is chosen given one of them.
+
+    """
+
+    def __init__(self, contexts: ContextLayer, choice: Conditional) -> None:
+        super().__init__()
+        self.contexts, self.choice = contexts, choice
+
+    def log_prob(self, trace: Trace, target: Tensor) -> Tensor:
+        """Log-probability [T, B] of target [T, B], or frames [T, B, P]."""
+        vectors, log_prior = self.contexts(trace)
+        flat = self.choice.mixture_log_prob(vectors.flatten(0, 1), log_prior.flatten(0, 1), target.flatten(0, 1))
+        return flat.view(target.shape[:2])
+
+    def log_probs(self, trace: Trace) -> Tensor:
+        """Log-probabilities [T, B, V] of every symbol."""
+        assert isinstance(self.choice, Choice), "there are too many frames to list"
+        vectors, log_prior = self.contexts(trace)
+        each = self.choice.log_probs(vectors.flatten(0, 1))
+        mixed = torch.logsumexp(log_prior.flatten(0, 1).unsqueeze(-1) + each, dim=1)
+        return mixed.unflatten(0, vectors.shape[:2])
+
+    def sample(self, trace: Trace, temperature: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
+        """Frames [T, B, P], each drawn to follow its position: a component by the prior, then its notes."""
+        assert isinstance(self.choice, Chord), "symbols are drawn from their log-probabilities"
+        vectors, log_prior = self.contexts(trace)
+        component = torch.multinomial(log_prior.flatten(0, 1).exp(), 1, generator=generator).unsqueeze(-1)
+        chosen = vectors.flatten(0, 1).take_along_dim(component, dim=1).squeeze(1)
+        return self.choice.sample(chosen, temperature, generator).unflatten(0, vectors.shape[:2])
+
+    def nll(self, contexts: Contexts, target: Tensor, position_weight: Tensor) -> tuple[Tensor, Tensor]:
+        """The weighted sum of negative log-likelihoods of target [T, B] or frames [T, B, P], and each position's.
+
+        The latter are [T, B], detached.
+
+        Training takes this way because the weights of the positions are known before the loss is, which lets the
+        gradients be formed in the forward pass.
+        """
+        vectors, log_prior = contexts
+        total, each = self.choice.mixture_nll(
+            vectors.flatten(0, 1), log_prior.flatten(0, 1), target.flatten(0, 1), position_weight.flatten()
+        )
+        return total, each.view(target.shape[:2])

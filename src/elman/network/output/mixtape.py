@@ -1,0 +1,92 @@
+"""Mixtape: several contexts mixed before the normalisation, with weights that depend on the word."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from elman.network.output.activation import LOG_G
+from elman.network.output.choice import Choice, chosen, normalised
+
+
+class Mixtape(Choice):
+    """log p(y) = log g(z_y) - logsumexp_v log g(z_v), z_v = sum_m pi_mv h_m^T w_v + b_v (Yang et al. 2019).
+
+        h_m = tanh(H_m context)
+        l_jv = a_v^T tanh(U_j context) + u_j^T context + b_jv,    j = 1 .. M - 1
+        pi_v = leaves of a binary tree that turns left at node j with probability sigmoid(l_jv)
+
+    One normalisation serves all M components, unlike a mixture of softmaxes. Words beyond the first `frequent` share
+    one gate (the gate sharing of the paper), so their contexts are mixed first and cost one product, not M.
+
+    Args:
+        weight: W [V, E]; give an encoder's own parameter to tie them.
+        size: D, the width of the context.
+        activation: a key of `LOG_G`.
+        components: M, a power of two.
+        gate_size: the width of a_v.
+        frequent: how many words have gates of their own; words are numbered by falling frequency.
+        bias: whether z has one.
+
+    """
+
+    def __init__(
+        self,
+        weight: nn.Parameter,
+        size: int,
+        activation: str = "softmax",
+        *,
+        components: int = 4,
+        gate_size: int = 64,
+        frequent: int = 1000,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        assert components.bit_count() == 1, "a power of two"
+        self.weight, self.activation, self.components = weight, activation, components
+        self.frequent, nodes = min(frequent, len(weight)), components - 1
+        gates = self.frequent + (self.frequent < len(weight))
+        self.bias = nn.Parameter(torch.zeros(len(weight))) if bias else None
+        self.up = nn.Parameter(torch.empty(components * weight.shape[1], size))
+        self.gate_hidden = nn.Parameter(torch.empty(nodes * gate_size, size))
+        self.gate_direct = nn.Parameter(torch.empty(nodes, size))
+        self.gate_word = nn.Parameter(torch.empty(gates, gate_size))
+        self.gate_bias = nn.Parameter(torch.zeros(gates * nodes))
+
+    def log_probs(self, context: Tensor) -> Tensor:
+        """Log-probabilities [N, K, V]."""
+        return normalised(self._scores(context))
+
+    def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
+        """Log-probability of the target, [N, K]."""
+        scores = self._scores(context)
+        return chosen(scores, target) - scores.logsumexp(-1)
+
+    def gates(self, context: Tensor) -> Tensor:
+        """The weights pi [*, G, M] of contexts [*, D]: of each frequent word, and last of all others together."""
+        nodes = self.components - 1
+        hidden = linear(context, self.gate_hidden).tanh().unflatten(-1, (nodes, -1))
+        logits = linear(hidden, self.gate_word) + linear(context, self.gate_direct).unsqueeze(-1)
+        left = (logits + self.gate_bias.view(-1, nodes).t()).sigmoid()
+        pi, node = torch.ones_like(left[..., :1, :]), 0
+        while pi.shape[-2] < self.components:
+            turn = left[..., node : node + pi.shape[-2], :]
+            node += pi.shape[-2]
+            pi = torch.stack([pi * turn, pi * (1 - turn)], dim=-2).flatten(-3, -2)
+        return pi.transpose(-1, -2)
+
+    def multiply_adds(self, frequency: Tensor) -> float:  # noqa: ARG002
+        """Contexts and gates; M products for a frequent word, one for another."""
+        gate = self.gate_hidden.numel() + self.gate_direct.numel() + (self.components - 1) * self.gate_word.numel()
+        scores = self.components * self.weight[: self.frequent].numel() + self.weight[self.frequent :].numel()
+        mixing = self.components * self.weight.shape[1] if self.frequent < len(self.weight) else 0
+        return float(self.up.numel() + gate + mixing + scores)
+
+    def _scores(self, context: Tensor) -> Tensor:
+        h = linear(context, self.up).tanh().unflatten(-1, (self.components, -1))
+        pi = self.gates(context)
+        own = pi[..., : self.frequent, :].transpose(-1, -2)
+        z = (own * linear(h, self.weight[: self.frequent])).sum(-2)
+        if self.frequent < len(self.weight):
+            shared = (pi[..., -1:, :] @ h).squeeze(-2)
+            z = torch.cat([z, linear(shared, self.weight[self.frequent :])], dim=-1)
+        return LOG_G[self.activation](z if self.bias is None else z + self.bias)

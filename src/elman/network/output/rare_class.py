@@ -1,0 +1,77 @@
+"""Words seen too rarely to be told apart share one output."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from elman.network.output.choice import Choice
+from elman.network.output.flat import Flat
+
+
+class RareClass(Choice):
+    """p(y) = p(rare) / number of rare words for a rare word, p(y) for another (Mikolov et al. 2010, eq. 7).
+
+    Words are numbered by falling frequency, so the rare ones are the last.
+
+    Args:
+        num_words: V.
+        num_kept: how many words have an output of their own.
+        size: D.
+        activation: a key of `elman.network.output.activation.LOG_G`.
+        bias: whether outputs have one.
+
+    """
+
+    def __init__(
+        self, num_words: int, num_kept: int, size: int, activation: str = "softmax", *, bias: bool = True
+    ) -> None:
+        super().__init__()
+        self.num_kept, self.num_rare = num_kept, num_words - num_kept
+        outputs = num_kept + min(1, self.num_rare)
+        self.outputs = Flat(nn.Parameter(torch.empty(outputs, size)), activation, bias=bias)
+
+    @property
+    def fast(self) -> bool:
+        """Whether the fused kernels are used."""
+        return self.outputs.fast
+
+    @fast.setter
+    def fast(self, value: bool) -> None:
+        self.outputs.fast = value
+
+    def log_probs(self, context: Tensor) -> Tensor:
+        """Log-probabilities [N, K, V]."""
+        found = self.outputs.log_probs(context)
+        if not self.num_rare:
+            return found
+        rare = found[..., -1:] - math.log(self.num_rare)
+        return torch.cat([found[..., :-1], rare.expand(*rare.shape[:-1], self.num_rare)], dim=-1)
+
+    def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
+        """Log-probability of the target, [N, K]."""
+        output, share = self._split(target)
+        return self.outputs.log_prob(context, output) + share.to(context.dtype).unsqueeze(1)
+
+    def mixture_log_prob(self, context: Tensor, log_prior: Tensor, target: Tensor) -> Tensor:
+        """As in `Choice`: a word's share of its output is the same under every context."""
+        output, share = self._split(target)
+        return self.outputs.mixture_log_prob(context, log_prior, output) + share.to(context.dtype)
+
+    def mixture_nll(
+        self, context: Tensor, log_prior: Tensor, target: Tensor, position_weight: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """As in `Choice`."""
+        output, share = self._split(target)
+        total, each = self.outputs.mixture_nll(context, log_prior, output, position_weight)
+        share = share.to(each.dtype)
+        return total - (position_weight * share).sum(), each - share
+
+    def multiply_adds(self, frequency: Tensor) -> float:
+        """One product with the outputs that are left."""
+        return self.outputs.multiply_adds(frequency)
+
+    def _split(self, target: Tensor) -> tuple[Tensor, Tensor]:
+        """The output of every target, and the logarithm of the target's share of it."""
+        share = (target >= self.num_kept) * -math.log(max(1, self.num_rare))
+        return target.clamp(max=self.num_kept), share

@@ -1,0 +1,133 @@
+"""What every certificate says: a value against a limit, what follows if it holds, and what does not."""
+
+from typing import Literal, NamedTuple
+
+import msgspec
+import torch
+from torch import Tensor
+
+from elman.errors import UserError
+from elman.network.cores.stack import Layer, Stack, candidate_hidden, layers_of
+
+
+class Certificate(msgspec.Struct, frozen=True, kw_only=True):
+    """One condition on one layer.
+
+    Attributes:
+        tier: 0 to 3.
+        layer: 1 is the lowest; 0 stands for the whole network.
+        name: the quantity.
+        value: what was found.
+        limit: the condition is value < limit.
+        proves: what follows when it holds.
+        does_not: what does not follow all the same.
+
+    """
+
+    tier: int
+    layer: int
+    name: str
+    value: float
+    limit: float
+    proves: str
+    does_not: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether the condition is met."""
+        return self.value < self.limit
+
+
+# FOLDED stability/origin.py: Tier 0: sigma_1(W_hh) < 2 makes h = 0 stable in a bias-free network without input (Kanai's thesis, Theorem
+# 3.1).
+PROVES = "without input and biases h = 0 is a fixed point, and states near it return to it"
+DOES_NOT = "nothing of states far from 0, of inputs, or of a model with biases, whose fixed point lies elsewhere"
+
+
+def origin(core: Stack) -> list[Certificate]:
+    """One certificate a layer; for an LSTM the block is U_g, and the same 2 = (1 - f) / (i o) with gates of 1/2."""
+    found = []
+    for number, layer in enumerate(layers_of(core), start=1):
+        elman = kind_of(layer) == "elman"
+        found.append(
+            Certificate(
+                tier=0,
+                layer=number,
+                name="sigma_1(W_hh)",
+                value=torch.linalg.matrix_norm(candidate_hidden(layer).detach().double(), 2).item(),
+                limit=1 / slope_of(layer) if elman else 2.0,
+                proves=PROVES,
+                does_not=DOES_NOT,
+            )
+        )
+    return found
+
+
+# FOLDED stability/parts.py: A layer's weights gate by gate, in float64, which is what certificates are computed in.
+Kind = Literal["elman", "gru-before", "gru-after", "lstm"]
+
+
+class Gates(NamedTuple):
+    """Recurrent blocks U, input blocks W, and the two biases of each gate, by the gate's letter."""
+
+    kind: Kind
+    recurrent: dict[str, Tensor]
+    input: dict[str, Tensor]
+    input_bias: dict[str, Tensor]
+    hidden_bias: dict[str, Tensor]
+
+    def bias(self, gate: str) -> Tensor:
+        """Both biases of a gate together."""
+        return self.input_bias[gate] + self.hidden_bias[gate]
+
+    def slices(self, drive: Tensor) -> dict[str, Tensor]:
+        """The part [..., H] of a drive [..., G H] that each gate gets."""
+        return dict(zip(self.recurrent, drive.chunk(len(self.recurrent), dim=-1), strict=True))
+
+
+LETTERS: dict[Kind, str] = {"elman": "n", "gru-before": "rzn", "gru-after": "rzn", "lstm": "ifgo"}
+
+
+def gates_of(layer: Layer, *, detached: bool = True) -> Gates:
+    """The blocks of a layer.
+
+    Args:
+        layer: a layer of a stack.
+        detached: float64 copies without gradients; otherwise the parameters themselves, to be trained.
+
+    Raises:
+        UserError: the cell has peepholes or no forget gate: no certificate is known here.
+
+    """
+    kind = kind_of(layer)
+    size, letters = layer.hidden_size, LETTERS[kind]
+
+    def split(stacked: Tensor | None) -> dict[str, Tensor]:
+        if stacked is None:
+            stacked = layer.weight_hh.new_zeros(len(letters) * size)
+        stacked = stacked.detach().double() if detached else stacked
+        return dict(zip(letters, stacked.split(size), strict=True))
+
+    return Gates(kind, split(layer.weight_hh), split(layer.weight_ih), split(layer.bias_ih), split(layer.bias_hh))
+
+
+def kind_of(layer: Layer) -> Kind:
+    """Which equations.
+
+    Raises:
+        UserError: see `gates_of`.
+
+    """
+    if layer.cell.name in LETTERS:
+        return layer.cell.name
+    raise UserError("stability certificates are for the cells elman, gru and lstm with a forget gate and no peepholes")
+
+
+def slope_of(layer: Layer) -> float:
+    """The largest slope of the nonlinearity of Elman's network: 1 for tanh and ReLU, 1/4 for the sigmoid."""
+    zero = torch.zeros((), dtype=torch.float64, requires_grad=True)
+    one = torch.ones(1, 1, dtype=torch.float64)
+    weights = layer.weights()._replace(input=one, hidden=one, input_bias=None, hidden_bias=None)
+    ahead = layer.cell.step(weights, zero.reshape(1, 1), (torch.full((1, 1), 1e-9, dtype=torch.float64),))[0]
+    (slope,) = torch.autograd.grad(ahead.sum(), zero)
+    return float(slope)

@@ -1,0 +1,177 @@
+"""Tier 1: local stability at the actual fixed point, biases included.
+
+With J the Jacobian of the step at the fixed point h* of a constant input, and h* = n* in a GRU:
+
+    GRU:           J = diag(z) + diag(1 - z) K
+    reset after:   K = diag(1 - n^2) [diag(r) U_n + diag(m r (1 - r)) U_r],  m = U_n h* + b'
+    reset before:  K = diag(1 - n^2) U_n [diag(r) + diag(h r (1 - r)) U_r]
+    LSTM:          K = o (1 - tanh^2 c) / (1 - f) * [diag(c f') U_f + diag(g i') U_i + diag(i (1 - g^2)) U_g],
+                   N = diag(tanh(c) o') U_o, and the value is ||K||_2 + ||N||_2
+
+A value below 1 keeps every eigenvalue of J within the unit circle: docs/stability.md. For an LSTM at c = 0 with equal
+gates in all units this is sigma_1(U_g) < (1 - f) / (i o).
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from elman.network.cells.cell import LayerState, Step, Weights
+from elman.network.cores.stack import Layer, Stack, layers_of
+from elman.network.stability.certificate import Certificate, Gates, gates_of, slope_of
+
+PROVES = "without input the model has this fixed point, and states near it return to it exponentially"
+DOES_NOT = "nothing of states far from it, of how far 'near' reaches, or of what inputs do"
+
+
+def fixed_point_certificates(core: Stack, steps: int = 2000) -> list[Certificate]:
+    """One certificate a layer, at the state that the silent network comes to from 0; NaN where it comes to none."""
+    below = torch.zeros(1, core.dims[0], dtype=torch.float64, device=layers_of(core)[0].weight_hh.device)
+    found = []
+    for number, layer in enumerate(layers_of(core), start=1):
+        state, settled = settle(layer, below, steps)
+        value = contraction(layer, gates_of(layer), below, state).item() if settled else float("nan")
+        found.append(
+            Certificate(
+                tier=1,
+                layer=number,
+                name="||K||_2 at the fixed point",
+                value=value,
+                limit=1.0,
+                proves=PROVES,
+                does_not=DOES_NOT if settled else "no fixed point was reached from 0: it may oscillate",
+            )
+        )
+        below = state[0] if settled else torch.full_like(state[0], float("nan"))
+    return found
+
+
+def double_weights(layer: Layer) -> Weights:
+    """The layer's arrays in float64, without DropConnect."""
+    arrays = (layer.weight_ih, layer.weight_hh, layer.bias_ih, layer.bias_hh, layer.peephole)
+    extra = None if layer.extra is None else tuple(matrix.detach().double() for matrix in layer.extra)
+    double = Weights(*(None if array is None else array.detach().double() for array in arrays))  # type: ignore[arg-type]
+    return double._replace(extra=extra)
+
+
+@torch.no_grad()
+def settle(layer: Layer, x: Tensor, steps: int = 2000, tolerance: float = 1e-11) -> tuple[LayerState, bool]:
+    """The state that a constant input x [1, I] leads to from 0 in so many steps, and whether it has settled."""
+    weights = double_weights(layer)
+    state: LayerState = tuple(x.new_zeros(1, layer.hidden_size) for _ in range(layer.cell.slots))
+    for _ in range(steps):
+        new = layer.cell.step(weights, x, state)
+        moved = max((a - b).abs().max().item() for a, b in zip(new, state, strict=True))
+        if not moved < 1e6:
+            break
+        state = new
+        if moved < tolerance:
+            return state, True
+    return state, False
+
+
+def contraction(layer: Layer, gates: Gates, x: Tensor, state: LayerState) -> Tensor:
+    """The value of the certificate at a fixed point, differentiable in the weights when `gates` are.
+
+    Args:
+        layer: for the nonlinearity of Elman's network.
+        gates: its weights.
+        x: the constant input [1, I].
+        state: the fixed point.
+
+    """
+    first, *coupled = blocks(layer, gates, x, state)
+    value = torch.linalg.matrix_norm(first, 2)
+    return value + torch.linalg.matrix_norm(coupled[0], 2) if coupled else value
+
+
+def blocks(layer: Layer, gates: Gates, x: Tensor, state: LayerState) -> tuple[Tensor, ...]:
+    """K, and N for an LSTM: see the head of this file."""
+    h = state[0][0].to(x)
+    u, drive = gates.recurrent, {gate: (x @ w.t())[0] + gates.input_bias[gate] for gate, w in gates.input.items()}
+    inner = {gate: drive[gate] + u[gate] @ h + gates.hidden_bias[gate] for gate in u}
+    if gates.kind == "elman":
+        return (slope_of(layer) * u["n"],)
+    if gates.kind == "lstm":
+        return _lstm_blocks(u, inner, state[1][0].to(x))
+    r = inner["r"].sigmoid()
+    turn = (r * (1 - r)).unsqueeze(1)
+    if gates.kind == "gru-after":
+        m = u["n"] @ h + gates.hidden_bias["n"]
+        n = (drive["n"] + r * m).tanh()
+        return ((1 - n**2).unsqueeze(1) * (r.unsqueeze(1) * u["n"] + m.unsqueeze(1) * turn * u["r"]),)
+    n = (drive["n"] + gates.hidden_bias["n"] + u["n"] @ (r * h)).tanh()
+    return ((1 - n**2).unsqueeze(1) * (u["n"] @ (r.diag() + h.unsqueeze(1) * turn * u["r"])),)
+
+
+def _lstm_blocks(u: dict[str, Tensor], inner: dict[str, Tensor], c: Tensor) -> tuple[Tensor, Tensor]:
+    i, f, o = (inner[gate].sigmoid() for gate in "ifo")
+    g = inner["g"].tanh()
+    into = (
+        (c * f * (1 - f)).unsqueeze(1) * u["f"]
+        + (g * i * (1 - i)).unsqueeze(1) * u["i"]
+        + (i * (1 - g**2)).unsqueeze(1) * u["g"]
+    )
+    out = o * (1 - c.tanh() ** 2) / (1 - f)
+    return out.unsqueeze(1) * into, (c.tanh() * o * (1 - o)).unsqueeze(1) * u["o"]
+
+
+# FOLDED stability/lyapunov.py: Tier 3: the largest Lyapunov exponent along a text, a diagnostic and not a proof (Benettin et al. 1980).
+EXPONENT_PROVES = "nothing: on this text, neighbouring states came together (value below 0) or moved apart (above 0)"
+EXPONENT_DOES_NOT = "it is an average over one text and one start; other words may behave otherwise"
+
+State = tuple[LayerState, ...]
+
+
+def advance(layers: Sequence[tuple[Weights, Step]], x: Tensor, state: State) -> State:
+    """One step of all layers from float64 weights, by the plain equations."""
+    new = []
+    for (weights, step), before in zip(layers, state, strict=True):
+        after = step(weights, x, before)
+        new.append(after)
+        x = after[0]
+    return tuple(new)
+
+
+@torch.no_grad()
+def largest_exponent(core: Stack, vectors: Tensor, warm_up: int = 50, seed: int = 0) -> float:
+    """Nats a step by which a small difference between states grows: tangent vectors carried along the data.
+
+    Args:
+        core: layers.
+        vectors: encoded words [T, B, E], float64; the first `warm_up` steps turn the tangents and are not counted.
+        warm_up: see `vectors`.
+        seed: of the tangents.
+
+    """
+    layers = [(double_weights(layer), layer.cell.step) for layer in layers_of(core)]
+    columns = vectors.shape[1]
+    state: State = tuple(tuple(leaf.double() for leaf in layer.begin(columns)) for layer in layers_of(core))
+    generator = torch.Generator().manual_seed(seed)
+    tangent: State = tuple(
+        tuple(torch.randn(leaf.shape, generator=generator, dtype=leaf.dtype).to(leaf) for leaf in leaves)
+        for leaves in state
+    )
+    growth = vectors.new_zeros(columns)
+    for time, x in enumerate(vectors):
+        state, tangent = torch.func.jvp(lambda at, x=x: advance(layers, x, at), (state,), (tangent,))[:2]
+        size = torch.stack([leaf.square().sum(1) for leaves in tangent for leaf in leaves]).sum(0).sqrt()
+        size = size.clamp(min=1e-300)
+        tangent = tuple(tuple(leaf / size.unsqueeze(1) for leaf in leaves) for leaves in tangent)
+        if time >= warm_up:
+            growth += size.log()
+    return (growth / max(1, len(vectors) - warm_up)).mean().item()
+
+
+def lyapunov(core: Stack, vectors: Tensor) -> Certificate:
+    """The exponent as a line beside the certificates."""
+    return Certificate(
+        tier=3,
+        layer=0,
+        name="largest Lyapunov exponent, nats a step",
+        value=largest_exponent(core, vectors),
+        limit=0.0,
+        proves=EXPONENT_PROVES,
+        does_not=EXPONENT_DOES_NOT,
+    )

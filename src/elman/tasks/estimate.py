@@ -1,0 +1,92 @@
+"""What a recipe would cost: parameters, memory, minutes; measured on a few steps, nothing written."""
+
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from elman import config
+from elman.errors import UserError
+from elman.learning.constraint import build_constraint
+from elman.learning.optimisers import build_optimiser, clip_gradients
+from elman.learning.rules import build_learner
+from elman.network.build.model import build_model
+from elman.objective.build import build_objective
+from elman.tasks.open import open_task, source_of
+
+
+def estimate(
+    recipe: config.Recipe,
+    data: str | Path | None,
+    device: torch.device,
+    advance: Callable[[int, int], None] | None = None,
+    steps: int = 4,
+) -> dict[str, Any]:
+    """Time a few training steps after a warm-up step.
+
+    Returns:
+        parameters, peak_mb (of the process, or of the GPU's allocator), tokens_per_s, minutes_per_epoch, epochs,
+        minutes.
+
+    Raises:
+        UserError: no data, or the recipe does not fit it.
+
+    """
+    source = data if data is not None else source_of(recipe)
+    if source is None:
+        raise UserError("no data to measure on: give --data, or a recipe with data.corpus or data.grammar")
+    training = recipe.training
+    task = open_task(recipe, str(source))
+    torch.manual_seed(recipe.seed)
+    model = build_model(recipe.model, len(task.inputs), task.counts, task.words, task.num_source).to(device).train()
+    windows = task.windows(training.window.max_extra)
+    spans = windows.spans(0)
+    parameters = list(model.parameters())
+    optimiser = build_optimiser(training.optimiser, parameters, training.weight_decay)
+    objective = build_objective(training)
+    constraint = build_constraint(training, model.core)
+    learner = build_learner(training, recipe.model)
+    learner.check(model, training.batch_size)
+    state, seconds, positions = None, 0.0, 0
+    parts = len(spans) if recipe.of_pairs else sum(span.length for span in spans) / training.window.length
+    for index in range(steps + 1):
+        started = time.perf_counter()
+        span = spans[index % len(spans)] if recipe.of_pairs else spans[0]._replace(length=training.window.length)
+        batch = windows.batch(span).to(device)
+        optimiser.zero_grad()
+        before = learner.state_before(model, batch, state, training.batch_size)
+        _, state = learner(model, objective, batch, before)
+        clip_gradients(parameters, training.clip, training.clip_by).item()
+        optimiser.step()
+        if constraint is not None:
+            constraint.project()
+        if index:
+            seconds += time.perf_counter() - started
+            positions += (
+                batch.targets.shape[0] * batch.targets.shape[1] if batch.mask is None else int(batch.mask.sum())
+            )
+        if advance is not None:
+            advance(index + 1, steps + 1)
+    per_step = seconds / steps
+    epochs = training.epochs + (training.fine_tune.epochs if training.fine_tune else 0)
+    return {
+        "title": recipe.title,
+        "parameters": sum(parameter.numel() for parameter in parameters),
+        "peak_mb": peak_mb(device),
+        "tokens_per_s": positions / seconds,
+        "minutes_per_epoch": per_step * parts / 60,
+        "epochs": epochs,
+        "minutes": per_step * parts * epochs / 60,
+    }
+
+
+def peak_mb(device: torch.device) -> float:
+    """Peak memory in MB: of the GPU's allocator, else of this process."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / 1e6
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak / 1e3

@@ -1,0 +1,59 @@
+"""Several models of one text, token by token."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from elman.data.text.corpus import Split
+from elman.errors import UserError
+from elman.evaluation.ngram import KneserNey
+from elman.evaluation.perplexity import average_probabilities, reading, token_log_probs
+from elman.tasks.text.run import Run
+
+
+def ensemble_log_probs(
+    runs: Sequence[Run],
+    split: Split,
+    ngram: int | None = None,
+    weights: list[float] | None = None,
+    streams: int = 1,
+    skip_first: bool = False,
+) -> np.ndarray:
+    """Log of the averaged probability of every token of a split, [n] float64.
+
+    Args:
+        runs: models with one vocabulary.
+        split: the text (`Run.split`).
+        ngram: the order of a Kneser-Ney model of the first run's training text that joins them; None: none.
+        weights: one for each member, the n-gram last; None: equal.
+        streams: columns read side by side.
+        skip_first: do not count the first token.
+
+    Raises:
+        UserError: the vocabularies differ.
+
+    """
+    require_one_vocabulary(runs)
+    members = [run_log_probs(run, split, streams, skip_first) for run in runs]
+    if ngram is not None:
+        if ngram < 1:
+            raise UserError(f"--ngram is {ngram}; it must be 1 or more")
+        train = runs[0].corpus().split("train").tokens
+        members.append(KneserNey.train(train, len(runs[0].vocabulary), ngram).log_prob(split.tokens, [runs[0].first]))
+    return average_probabilities(members, weights)
+
+
+def run_log_probs(run: Run, split: Split, streams: int = 1, skip_first: bool = False) -> np.ndarray:
+    """The log-probability (nats) of every token of a split under a run, [n] float32."""
+    return token_log_probs(*reading(run.model, split, run.first, streams=streams, skip_first=skip_first))
+
+
+def require_one_vocabulary(runs: Sequence[Run]) -> None:
+    """Raises UserError where the runs do not number the same words in the same way."""
+    first = runs[0]
+    for run in runs[1:]:
+        if run.vocabulary.words != first.vocabulary.words:
+            raise UserError(
+                f"{run.path} and {first.path} have different vocabularies ({len(run.vocabulary):,} and"
+                f" {len(first.vocabulary):,} words); only runs on one text with one vocabulary can be compared"
+            )

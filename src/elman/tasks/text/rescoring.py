@@ -1,0 +1,228 @@
+"""What a language model gives the n best hypotheses of a recogniser."""
+
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from elman.data.hypotheses import Hypothesis, by_utterance
+from elman.data.text.tokeniser import fold
+from elman.data.windows import stack_sequences
+from elman.evaluation.perplexity import Sentences
+from elman.evaluation.scoring import Unknown, score_sentences
+from elman.network.state import select
+from elman.tasks.text.run import Run
+
+
+# FOLDED questions/mixing.py: How a language model's score is weighed against those that hypotheses came with, and how the weights are
+# tuned.
+class Mix(msgspec.Struct, frozen=True, kw_only=True):
+    """score = sum_j given_weights[j] given_j + weight log p(text) - word_penalty words.
+
+    Attributes:
+        weight: of the language model's log-probability (nats), the "language model scale".
+        word_penalty: taken off for every word.
+        given_weights: one for each given score; None: all 1.
+
+    """
+
+    weight: float = 1.0
+    word_penalty: float = 0.0
+    given_weights: tuple[float, ...] | None = None
+
+    def score(self, hypothesis: Hypothesis, log_prob: float) -> float:
+        """The score of a hypothesis, given its log-probability."""
+        weights = self.weights_of(len(hypothesis.scores))
+        given = sum(weight * score for weight, score in zip(weights, hypothesis.scores, strict=True))
+        return given + self.weight * log_prob - self.word_penalty * len(hypothesis.text.split())
+
+    def weights_of(self, count: int) -> tuple[float, ...]:
+        """The weights of so many given scores."""
+        return (1.0,) * count if self.given_weights is None else self.given_weights
+
+
+class Grid(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a mix is looked for.
+
+    Attributes:
+        weights, penalties: tried together.
+        given: for the weight of each given score from the second on, one after another; empty: they stay.
+
+    """
+
+    weights: tuple[float, ...] = (*(step / 20 for step in range(41)), *(step / 2 for step in range(5, 41)))
+    penalties: tuple[float, ...] = (0.0, -1.0, -0.5, 0.5, 1.0)
+    given: tuple[float, ...] = tuple(step / 10 for step in range(21))
+
+
+def ranked(hypotheses: Sequence[Hypothesis], log_probs: Sequence[float], mix: Mix) -> Iterator[tuple[str, list[int]]]:
+    """The numbers of each utterance's hypotheses, the best first; equals keep their order."""
+    scores = [mix.score(one, log_prob) for one, log_prob in zip(hypotheses, log_probs, strict=True)]
+    for utterance, group in by_utterance(hypotheses).items():
+        yield utterance, sorted(group, key=lambda index: -scores[index])
+
+
+@dataclasses.dataclass
+class Trial:
+    """Hypotheses that are held against references.
+
+    Args:
+        hypotheses: of all utterances.
+        log_probs: of each (nats), [N].
+        references: the right text of every utterance.
+
+    """
+
+    hypotheses: Sequence[Hypothesis]
+    log_probs: Sequence[float]
+    references: dict[str, str]
+
+    def __post_init__(self) -> None:
+        groups = by_utterance(self.hypotheses)
+        self._order = np.concatenate([np.array(group) for group in groups.values()])
+        self._starts = np.cumsum([0, *map(len, groups.values())])[:-1]
+        self._sizes = np.array([len(group) for group in groups.values()])
+        rows = [
+            (*one.scores, log_prob, -len(one.text.split()))
+            for one, log_prob in zip(self.hypotheses, self.log_probs, strict=True)
+        ]
+        self._features = np.array(rows, dtype=np.float64)[self._order]
+        self._words = sum(len(self.references[name].split()) for name in groups)
+        self._errors: dict[int, int] = {}
+
+    def error_rate(self, mix: Mix) -> float:
+        """The word error rate of what a mix chooses; NaN where the references have no words."""
+        errors = sum(self._errors_of(index) for index in self._chosen(mix).tolist())
+        return errors / self._words if self._words else math.nan
+
+    def tuned(self, mix: Mix, grid: Grid) -> tuple[Mix, float]:
+        """The mix of lowest word error rate, and that rate; of equals the one nearest the given scores alone.
+
+        Weight and penalty are looked for together, then each further given weight, and so on until nothing is gained.
+        """
+        best, lowest = mix, math.inf
+        while True:
+            before = lowest
+            pairs = [(weight, penalty) for weight in grid.weights for penalty in sorted(grid.penalties, key=abs)]
+            mixes = [msgspec.structs.replace(best, weight=weight, word_penalty=penalty) for weight, penalty in pairs]
+            best, lowest = self._better(best, lowest, mixes)
+            given = best.weights_of(self._features.shape[1] - 2)
+            for index in range(1, len(given) if grid.given else 1):
+                given = best.weights_of(len(given))
+                mixes = [
+                    msgspec.structs.replace(best, given_weights=(*given[:index], weight, *given[index + 1 :]))
+                    for weight in grid.given
+                ]
+                best, lowest = self._better(best, lowest, mixes)
+            if not lowest < before:
+                return best, lowest
+
+    def _better(self, best: Mix, lowest: float, mixes: Sequence[Mix]) -> tuple[Mix, float]:
+        for mix in mixes:
+            rate = self.error_rate(mix)
+            if rate < lowest:
+                best, lowest = mix, rate
+        return best, lowest
+
+    def _chosen(self, mix: Mix) -> npt.NDArray[np.intp]:
+        """The number of the best hypothesis of every utterance, the first of equals."""
+        given = mix.weights_of(self._features.shape[1] - 2)
+        scores = self._features @ np.array([*given, mix.weight, mix.word_penalty])
+        best = np.repeat(np.maximum.reduceat(scores, self._starts), self._sizes)
+        places = np.flatnonzero(scores == best)
+        return self._order[places[np.searchsorted(places, self._starts)]]
+
+    def _errors_of(self, index: int) -> int:
+        if index not in self._errors:
+            one = self.hypotheses[index]
+            self._errors[index] = edit_distance(one.text.split(), self.references[one.utterance].split())
+        return self._errors[index]
+
+
+# FOLDED questions/__init__.py: What a model of text can be asked: how hard each word was, what it holds of it, which hypothesis it prefers.
+
+
+# FOLDED evaluation/edit_distance.py: The errors of a hypothesis: the fewest words to insert, delete or replace.
+def edit_distance(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
+    """The Levenshtein distance, in O(n m) time and O(m) memory.
+
+    Example:
+        >>> edit_distance("the cat sat".split(), "a cat sat down".split())
+        2
+
+    """
+    before = list(range(len(reference) + 1))
+    for row, word in enumerate(hypothesis, start=1):
+        now = [row]
+        for column, wanted in enumerate(reference, start=1):
+            now.append(min(before[column] + 1, now[-1] + 1, before[column - 1] + (word != wanted)))
+        before = now
+    return before[-1]
+
+
+# TARGET
+def read_hypotheses(run: Run, hypotheses: Sequence[Hypothesis]) -> Sentences:
+    """Each text read as the training text was, on its own; an empty one is `<eos>` alone."""
+    eos = run.vocabulary.eos
+    encoded: list[tuple[list[str], np.ndarray]] = []
+    for hypothesis in hypotheses:
+        sentences = list(run.sentences([hypothesis.text]))
+        tokens = [token for words, _ in sentences for token in words]
+        if not tokens and eos is not None:
+            tokens = [run.vocabulary.words[eos]]
+            sentences = [(tokens, np.array([eos], dtype=np.int32))]
+        encoded.append((tokens, np.concatenate([np.empty(0, np.int32), *(ids for _, ids in sentences)])))
+    return run.as_read(encoded)
+
+
+def unknown_types(run: Run, read: Sentences) -> int:
+    """How many different words of the hypotheses the vocabulary lacks."""
+    known = run.vocabulary.ids
+    return len({token for tokens in read.words for token in _folded(run, tokens) if token not in known})
+
+
+def log_probs_fresh(run: Run, read: Sentences, treatment: Unknown, batch_size: int = 32) -> list[float]:
+    """The log-probability (nats) of each hypothesis as a text of its own, in batches of similar length."""
+    order = sorted((index for index, ids in enumerate(read.ids) if len(ids)), key=lambda index: len(read.ids[index]))
+    totals = [0.0] * len(read.ids)
+    ids, inputs = ([part[index] for index in order] for part in (read.ids, read.inputs))
+    scored = score_sentences(read.model, ids, run.first, batch_size, inputs)
+    for index, log_probs in zip(order, scored, strict=True):
+        totals[index] = _total(run, read.words[index], log_probs, treatment)
+    return totals
+
+
+@torch.inference_mode()
+def log_probs_carried(
+    run: Run, hypotheses: Sequence[Hypothesis], read: Sentences, treatment: Unknown, mix: Mix
+) -> list[float]:
+    """As `log_probs_fresh`, but each utterance is read after the hypotheses chosen for those before it."""
+    state, before = run.begin(), run.first
+    totals = [0.0] * len(read.ids)
+    for group in by_utterance(hypotheses).values():
+        ids, inputs = ([np.append(part[index], run.first) for index in group] for part in (read.ids, read.inputs))
+        batch, lengths = stack_sequences(ids, before, inputs)
+        batch = batch.to(run.device)
+        many = select(state, torch.zeros(len(group), dtype=torch.long, device=run.device))
+        log_probs = read.model.log_prob(batch.inputs, batch.targets, many)[0].t().float().cpu().numpy()
+        for row, (index, length) in enumerate(zip(group, lengths, strict=True)):
+            totals[index] = _total(run, read.words[index], log_probs[row, : length - 1], treatment)
+        best = max(group, key=lambda index: mix.score(hypotheses[index], totals[index]))
+        if len(chosen := read.inputs[best]):
+            symbols = torch.tensor([before, *chosen[:-1].tolist()], device=run.device).unsqueeze(1)
+            _, state = read.model.trace(symbols, state)
+            before = int(chosen[-1])
+    return totals
+
+
+def _total(run: Run, tokens: Sequence[str], log_probs: np.ndarray, treatment: Unknown) -> float:
+    unknown = [token not in run.vocabulary.ids for token in _folded(run, tokens)]
+    return float(np.nansum(treatment.apply(log_probs, unknown), dtype=np.float64))
+
+
+def _folded(run: Run, tokens: Sequence[str]) -> Sequence[str]:
+    return fold(tokens) if run.recipe.data.text.folds_tokens else tokens

@@ -1,0 +1,168 @@
+"""A run: the folder that training writes, and everything that can be asked of the model in it."""
+
+import functools
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from elman.config import Characters
+from elman.data.text import subwords
+from elman.data.text.corpus import Corpus, Split, open_corpus
+from elman.data.text.lexicon import spelled_sentences, spelled_split
+from elman.data.text.sentences import encode_lines
+from elman.data.text.tokeniser import Tokeniser
+from elman.data.text.vocabulary import Vocabulary
+from elman.data.windows import start_symbol
+from elman.decoding.sampling import Sampling, generate, read
+from elman.evaluation.perplexity import Sentences
+from elman.evaluation.scoring import score_document, score_sentences
+from elman.network.model import LanguageModel
+from elman.network.state import State
+from elman.tasks.run import TEXT, OpenedRun, text_source
+
+
+class Run(OpenedRun):
+    """A trained language model with its vocabulary and recipe.
+
+    Example (see docs/python.md)::
+
+        run = elman.load("runs/shakespeare")
+        for words, log_probs in run.score(["To be, or not to be"]):
+            ...
+        run.next_words("to be or not to", k=5)
+        " ".join(run.words("my lord,", count=20, seed=1))
+
+    Args:
+        path: the run folder.
+        device: where the model lives.
+
+    Raises:
+        UserError: the folder is not a run on text.
+
+    """
+
+    kind = TEXT
+    inputs: Vocabulary
+
+    def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
+        super().__init__(path, device)
+        self.inputs = Vocabulary.load(self.path / "vocabulary.tsv")
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """What the model reads, and what it chooses from."""
+        return self.inputs
+
+    @property
+    def first(self) -> int:
+        """The symbol that precedes a text."""
+        return start_symbol(self.vocabulary)
+
+    def corpus(self, data: str | Path | None = None, **options: Any) -> Corpus:
+        """The run's corpus, or another one encoded with the run's vocabulary."""
+        source = text_source(self.path, self.recipe) if data is None else data
+        text, pieces = self.recipe.data.text, self.tokeniser.subwords
+        return open_corpus(source, text, vocabulary=self.vocabulary, subwords=pieces, **options)
+
+    @functools.cached_property
+    def tokeniser(self) -> Tokeniser:
+        """From lines to tokens and back."""
+        text = self.recipe.data.text
+        return Tokeniser(text, subwords.load(self.path) if text.tokenisation == "subwords" else None)
+
+    def sentences(self, lines: Iterable[str]) -> Iterator[tuple[list[str], np.ndarray]]:
+        """The tokens of every sentence, as they stand in the text, and their ids."""
+        return encode_lines(lines, self.vocabulary, self.recipe.data.text, self.tokeniser.subwords)
+
+    @property
+    def reads_spelling(self) -> bool:
+        """Whether words beyond the vocabulary have vectors of their own."""
+        return isinstance(self.recipe.model.encoder, Characters)
+
+    def split(self, corpus: Corpus, name: str) -> Split:
+        """A split to evaluate: where the model reads spelling, with its unknown words told apart."""
+        return spelled_split(corpus, name) if self.reads_spelling else corpus.split(name)
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a piece of text, without an `<eos>` at its end; unknown words become `<unk>`.
+
+        With `eos = "exact"` every line feed is an `<eos>`, one at the end too.
+        """
+        return self.read(text, known_only=True)[1]
+
+    def read(self, text: str, *, known_only: bool = False) -> tuple[LanguageModel, list[int]]:
+        """As `encode`, but where the model reads spelling unknown words have ids of their own, which it knows."""
+        found = self.reading(io.StringIO(text, newline="\n"), known_only=known_only)
+        ids = [int(symbol) for part in found.inputs for symbol in part]
+        ends = bool(ids) and ids[-1] == self.vocabulary.eos and self.recipe.data.text.eos != "exact"
+        return found.model, ids[:-1] if ends else ids
+
+    def reading(self, lines: Iterable[str], *, known_only: bool = False) -> Sentences:
+        """The sentences of a text, as the model reads them, or with `known_only` one that reads no spelling does."""
+        return self.as_read(list(self.sentences(lines)), known_only=known_only)
+
+    def as_read(self, sentences: Sequence[tuple[list[str], np.ndarray]], *, known_only: bool = False) -> Sentences:
+        """As `reading`, of sentences that are tokenised and numbered."""
+        words, ids = [words for words, _ in sentences], [ids for _, ids in sentences]
+        if known_only or not self.reads_spelling:
+            return Sentences(self.model, words, ids, ids)
+        inputs, unknown = spelled_sentences(words, self.vocabulary, self.recipe.data.text)
+        return Sentences(self.model.knowing(unknown) if unknown else self.model, words, ids, inputs)
+
+    def score(self, lines: Sequence[str], *, document: bool = False) -> Iterator[tuple[list[str], np.ndarray]]:
+        """The tokens of every sentence, and their log-probabilities (nats)."""
+        text = self.reading(lines)
+        yield from zip(text.words, self.score_text(text, document=document), strict=True)
+
+    def score_text(self, text: Sentences, *, document: bool = False) -> Iterator[np.ndarray]:
+        """The log-probabilities (nats) of the tokens of every sentence of what `reading` gave."""
+        score = score_document if document else score_sentences
+        return score(text.model, text.ids, self.first, inputs=text.inputs)
+
+    def begin(self) -> State:
+        """The state of one text that has not begun."""
+        return self.model.begin(1)
+
+    def step(self, word: str, state: State) -> tuple[Tensor, State]:
+        """Read one word; the log-probabilities [V] of the next and the state after it."""
+        model, ids = self.model, [int(self.vocabulary.encode([word])[0])]
+        if self.reads_spelling and word not in self.vocabulary.ids:
+            model, ids = self.model.knowing([word]), [len(self.vocabulary)]
+        log_probs, state = read(model, ids, state)
+        return log_probs.squeeze(0), state
+
+    def next_words(self, prompt: str, k: int = 10) -> list[tuple[str, float]]:
+        """The k most probable words to follow `prompt`, with their probabilities."""
+        model, ids = self.read(prompt)
+        log_probs, _ = read(model, [self.first, *ids], self.begin())
+        best = log_probs.squeeze(0).topk(min(k, len(self.vocabulary)))
+        words = self.vocabulary.decode(best.indices.tolist())
+        return list(zip(words, best.values.exp().tolist(), strict=True))
+
+    def words(self, prompt: str = "", *, count: int, seed: int = 0, sampling: Sampling | None = None) -> list[str]:
+        """Draw `count` words to follow `prompt`."""
+        generator = torch.Generator(self.device).manual_seed(seed)
+        model, ids = self.read(prompt)
+        stream = generate(
+            model,
+            [self.first, *ids],
+            self.begin(),
+            sampling or Sampling(forbidden=self.unspeakable),
+            generator,
+        )
+        return self.vocabulary.decode([symbol for symbol, _ in (next(stream) for _ in range(count))])
+
+    @property
+    def unspeakable(self) -> tuple[int, ...]:
+        """Symbols that a sample should not contain: `<unk>`."""
+        return () if self.vocabulary.unk is None else (self.vocabulary.unk,)
+
+
+def load(path: Path | str, device: torch.device | str = "cpu") -> Run:
+    """Open a run folder."""
+    return Run(path, device)

@@ -1,0 +1,69 @@
+"""What training on words begins from: another run's weights, words put together by their vectors."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from elman import config
+from elman.errors import UserError
+from elman.network.encoders.characters import Characters
+from elman.network.encoders.lookup import Lookup
+from elman.network.model import LanguageModel
+from elman.network.output.adaptive import by_similarity
+from elman.network.output.tree import Tree
+from elman.tasks.text.run import Run
+
+
+def start_from(model: LanguageModel, words: Sequence[str], run: Run) -> int:
+    """Copy the weights of a run into a model; rows that stand for words are mapped by the words' spelling.
+
+    Returns:
+        how many words were found in the other vocabulary.
+
+    Raises:
+        UserError: the two networks have parameters of other names or sizes.
+
+    """
+    theirs = dict(run.model.named_parameters())
+    known = run.vocabulary.ids
+    here = [index for index, word in enumerate(words) if word in known]
+    there = [known[words[index]] for index in here]
+    for name, parameter in model.named_parameters():
+        other = theirs.get(name)
+        by_word = len(parameter.shape) > 0 and parameter.shape[0] == len(words)
+        same_rest = other is not None and parameter.shape[1:] == other.shape[1:]
+        if other is not None and by_word and same_rest and other.shape[0] == len(run.vocabulary):
+            with torch.no_grad():
+                parameter[here] = other[there]
+        elif other is not None and parameter.shape == other.shape:
+            with torch.no_grad():
+                parameter.copy_(other)
+        else:
+            found = "missing" if other is None else tuple(other.shape)
+            raise UserError(
+                f"--init {run.path}: its network differs: {name} is {found} there and {tuple(parameter.shape)} here;"
+                " use the same model section in both recipes"
+            )
+    return len(here)
+
+
+def arrange_clusters(output: config.Output, model: LanguageModel, init: Path | None) -> None:
+    """Where the recipe asks for it, put the words of a tree together by the vectors that training starts from.
+
+    Raises:
+        UserError: the vectors are random, since no run is started from.
+
+    """
+    if not (isinstance(output.choice, config.Tree) and output.choice.assignment == "similarity"):
+        return
+    if init is None:
+        raise UserError(
+            'model.output.choice.assignment = "similarity" needs word vectors that have learnt something: train with'
+            ' "frequency" first and give that run with --init, or keep "frequency"'
+        )
+    tree, encoder = model.output.choice, model.encoder
+    assert isinstance(tree, Tree)
+    assert isinstance(encoder, Lookup | Characters)
+    vectors = encoder.weight if isinstance(encoder, Lookup) else encoder.encode_words(encoder.words)
+    tree.arrange(by_similarity(vectors.detach().numpy(), len(tree.cluster_weight)))

@@ -1,0 +1,221 @@
+"""The grids over which dynamic evaluation and the cache are tuned on the beginning of the validation text.
+
+Every point's result is kept in RUN/tuning.json, so that tuning that was stopped goes on where it was.
+"""
+
+import dataclasses
+import json
+import math
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from itertools import product
+from multiprocessing import get_context
+from pathlib import Path
+
+import msgspec
+import torch
+
+from elman.errors import UserError
+from elman.evaluation.cache import CacheRule, NeuralCache
+from elman.evaluation.dynamic import Rule
+from elman.evaluation.gradient_statistics import Statistics
+from elman.files import write_atomic
+from elman.learning.checkpoint import digest_of, model_tensors
+from elman.tasks import adaptation
+from elman.tasks.adaptation import AnyRun, Method, method_figures, reader, statistics
+from elman.tasks.open import open_run
+from elman.tasks.pairs.run import PairRun
+
+# FOLDED tuning_grid.py: Where dynamic evaluation and the cache are looked for.
+RATES = {
+    "rms": (tuple(rate * 1e-5 for rate in (3, 4, 5, 6, 7, 10)), (1e-3, 2e-3, 3e-3, 5e-3)),
+    "sgd": ((0.03, 0.1, 0.3, 1.0), (0.0, 1e-3, 1e-2)),
+}
+"""Learning rates and decays; those of "rms" are the grid of the thesis, section 4.4.1."""
+
+STRIDE, STRIDES = 1.5, 8
+"""Where the best point lies at the border of the grid, it is followed outwards: by this factor, so often at most."""
+
+CACHES = ((0.05, 0.1, 0.15, 0.2, 0.3), (0.05, 0.1, 0.2, 0.4, 0.7, 1.0), (500, 2000))
+"""Weights, thetas and windows of the cache."""
+
+
+def beyond(rule: Rule, rates: Sequence[float], decays: Sequence[float]) -> list[Rule]:
+    """The points one stride outwards from a rule at the border of the grid or beyond it; none from inside."""
+    replace = msgspec.structs.replace
+    points = []
+    if rule.lr >= max(rates):
+        points.append(replace(rule, lr=rule.lr * STRIDE))
+    if rule.lr <= min(rates):
+        points.append(replace(rule, lr=rule.lr / STRIDE))
+    if rule.decay >= max(decays):
+        points.append(replace(rule, decay=rule.decay * STRIDE))
+    if 0 < rule.decay <= min(decays):
+        points.append(replace(rule, decay=rule.decay / STRIDE))
+    return points
+
+
+# TARGET
+TOKENS = 10_000
+"""How much of the validation text is read."""
+
+Told = Callable[[int, int, float], None]
+"""Told (points done, points in all, best perplexity)."""
+
+
+@dataclasses.dataclass
+class Tuning:
+    """Tuning of one run.
+
+    Args:
+        run: the trained model.
+        tokens: how many tokens of the validation text, or steps of its first pieces, to read.
+        statistics_tokens: as for `elman.tasks.adaptation.statistics`.
+        jobs: processes side by side; 1 stays in this one.
+        told: progress.
+
+    """
+
+    run: AnyRun
+    tokens: int = TOKENS
+    statistics_tokens: int | None = None
+    jobs: int = 1
+    told: Told | None = None
+
+    def __post_init__(self) -> None:
+        valid = adaptation.split_of(self.run, adaptation.corpus_of(self.run), "valid")
+        self.split = adaptation.beginning_of(valid, self.tokens)
+        self.path = self.run.path / "tuning.json"
+        self.kept = _kept(self.path)
+        self.facts = {"model": digest_of(model_tensors(self.run.model)), **adaptation.facts_of(self.split)}
+
+    def best(self, method: Method) -> Method:
+        """The best settings: first those of the rule, then, with that rule, those of the cache."""
+        rule = None if method.rule is None else self._best_rule(method.rule)
+        return Method(rule=rule, cache=None if method.cache is None else self._best_cache(rule))
+
+    def _best_rule(self, rule: Rule) -> Rule:
+        rates, decays = RATES[rule.kind]
+        grid = [msgspec.structs.replace(rule, lr=lr, decay=decay) for lr, decay in product(rates, decays)]
+        best = self._best_of(grid)
+        for _ in range(STRIDES):
+            further = beyond(best, rates, decays)
+            if not further or (found := self._best_of([best, *further])) == best:
+                break
+            best = found
+        return best
+
+    def _best_of(self, rules: Sequence[Rule]) -> Rule:
+        methods = [Method(rule=rule) for rule in rules]
+        missing = [method for method in methods if self._found(method) is None]
+        self._tell(methods)
+        for method, nll in self._nlls(missing):
+            self._keep([(method, nll)])
+            self._tell(methods)
+        best = self._least(methods).rule
+        assert best is not None
+        return best
+
+    def _nlls(self, methods: Sequence[Method]) -> Iterator[tuple[Method, float]]:
+        if not methods:
+            return
+        gradients = self._statistics(methods[0].rule)
+        if self.jobs == 1:
+            for method in methods:
+                yield method, method_figures(self.run, self.split, method, gradients)["nll"]
+            return
+        threads = max(1, torch.get_num_threads() // self.jobs)
+        given = (self.run.path, str(self.run.device), self.tokens, self.statistics_tokens, threads)
+        ends_quietly = (signal.SIGINT, signal.SIG_DFL)
+        with ProcessPoolExecutor(self.jobs, get_context("spawn"), signal.signal, ends_quietly) as pool:
+            futures = {pool.submit(_nll_elsewhere, *given, method): method for method in methods}
+            try:
+                for future in as_completed(futures):
+                    yield futures[future], future.result()
+            except BrokenProcessPool:
+                raise UserError("--jobs: a process was ended from outside; try fewer, what is tuned is kept") from None
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+    def _statistics(self, rule: Rule | None) -> Statistics | None:
+        return statistics(self.run, self.statistics_tokens) if rule is not None and rule.kind == "rms" else None
+
+    def _best_cache(self, rule: Rule | None) -> CacheRule:
+        grid = [CacheRule(weight=w, theta=theta, window=window) for w, theta, window in product(*CACHES)]
+        methods = [Method(rule=rule, cache=cache) for cache in grid]
+        missing = [method for method in methods if self._found(method) is None]
+        if missing:
+            # One pass of the model serves all points: what the cache needs of it is kept, the text being short.
+            pieces = self._traced(rule)
+            for method in missing:
+                assert method.cache is not None
+                mixed = NeuralCache(method.cache).read(*pieces)
+                self._keep([(method, -mixed.double().mean().item())], write=False)
+                self._tell(methods)
+            self._write()
+        return self._least(methods).cache or CacheRule()
+
+    def _traced(self, rule: Rule | None) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Log-probabilities [n], last levels [n, D] and symbols [n] of the text."""
+        model, windows = adaptation.column_of(self.run, self.split, Method(rule=rule).segment)
+        read, state = reader(model, rule, self._statistics(rule)), model.begin(1)
+        pieces = []
+        for batch, _ in windows:
+            batch = batch.to(self.run.device)
+            log_prob, hidden, state = read(batch.inputs, batch.targets, state)
+            pieces.append((log_prob[:, 0], hidden[:, 0], batch.targets[:, 0]))
+        log_prob, hidden, symbols = (torch.cat(parts) for parts in zip(*pieces, strict=True))
+        return log_prob, hidden, symbols
+
+    def _key(self, method: Method) -> str:
+        by_rms = method.rule is not None and method.rule.kind == "rms"
+        facts = self.facts | ({"statistics_tokens": self.statistics_tokens} if by_rms else {})
+        return json.dumps(facts | msgspec.to_builtins(method), sort_keys=True)
+
+    def _found(self, method: Method) -> float | None:
+        return self.kept.get(self._key(method))
+
+    def _keep(self, points: Sequence[tuple[Method, float]], *, write: bool = True) -> None:
+        self.kept |= {self._key(method): nll if math.isfinite(nll) else math.inf for method, nll in points}
+        if write:
+            self._write()
+
+    def _write(self) -> None:
+        rows = [json.loads(key) | {"nll": nll if math.isfinite(nll) else "diverged"} for key, nll in self.kept.items()]
+        write_atomic(self.path, "[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+
+    def _least(self, methods: Sequence[Method]) -> Method:
+        best = min(methods, key=lambda method: self.kept[self._key(method)])
+        if math.isinf(self.kept[self._key(best)]):
+            raise UserError(f"{self.path}: dynamic evaluation diverged at every point of the grid; try another --rule")
+        return best
+
+    def _tell(self, methods: Sequence[Method]) -> None:
+        found = [nll for nll in map(self._found, methods) if nll is not None]
+        if self.told is not None:
+            self.told(len(found), len(methods), math.exp(min(found)) if found and min(found) < 700 else math.inf)
+
+
+def _nll_elsewhere(
+    path: Path, device: str, tokens: int, statistics_tokens: int | None, threads: int, method: Method
+) -> float:
+    torch.set_num_threads(threads)
+    run = open_run(path, device)
+    assert not isinstance(run, PairRun)
+    return next(Tuning(run, tokens, statistics_tokens)._nlls([method]))[1]
+
+
+def _kept(path: Path) -> dict[str, float]:
+    """NLL by point, as the file holds them; a file of another form is a user's to repair."""
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+        return {
+            json.dumps({name: value for name, value in row.items() if name != "nll"}, sort_keys=True): float(
+                "inf" if row["nll"] == "diverged" else row["nll"]
+            )
+            for row in rows
+        }
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UserError(f"{path}: damaged; remove it, and tuning begins anew") from None
