@@ -6,10 +6,10 @@ import msgspec
 import numpy as np
 import pytest
 
-import toy
 from elman import config
 from elman.cli import main
 from elman.tasks.experiment import Experiment
+from support import text_runs
 
 COUNTS = {"train": 6, "valid": 3, "test": 3}
 
@@ -30,7 +30,7 @@ def write_music(path):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("music")
-    raw = msgspec.to_builtins(toy.recipe(epochs=1))
+    raw = msgspec.to_builtins(text_runs.recipe(epochs=1))
     raw["data"], raw["model"]["encoder"] = {"music": {}}, {"kind": "frames", "size": 8}
     raw["model"]["output"] = {"choice": {"kind": "bernoulli"}}
     raw["training"] |= {"window": {"length": 10}, "batch_size": 3}

@@ -6,13 +6,13 @@ import msgspec
 import numpy as np
 import pytest
 
-import toy
 from elman import config
 from elman.analysis.rank import spectrum
 from elman.cli import main
 from elman.network.output.activation import LOG_G
 from elman.tasks.experiment import Experiment
 from elman.tasks.text.run import load
+from support import text_runs
 
 MIXTURE = {"kind": "mixture", "heads": {1: 1, 2: 2}, "size": 8}
 
@@ -21,8 +21,8 @@ MIXTURE = {"kind": "mixture", "heads": {1: 1, 2: 2}, "size": 8}
 def runs(tmp_path_factory):
     """A softmax and a mixture, each trained for an epoch."""
     folder = tmp_path_factory.mktemp("analyze")
-    text = toy.write_corpus(folder / "text")
-    plain = msgspec.to_builtins(toy.recipe(epochs=1), str_keys=True)
+    text = text_runs.write_corpus(folder / "text")
+    plain = msgspec.to_builtins(text_runs.recipe(epochs=1), str_keys=True)
     for name, contexts in (("softmax", {"kind": "single"}), ("doc", MIXTURE)):
         plain["model"]["output"]["contexts"] = contexts
         Experiment(config.parse_recipe(plain, "toy"), folder / name, data=text).train()

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-import small
 from elman.data.windows import EvaluationWindows, TrainingWindows
 from elman.errors import UserError
 from elman.evaluation.cache import CacheRule, NeuralCache
@@ -12,6 +11,7 @@ from elman.evaluation.dynamic import DynamicModel, Rule, adaptive_stream, read_s
 from elman.evaluation.gradient_statistics import gradient_statistics, kept_statistics, statistics_windows
 from elman.evaluation.perplexity import token_log_probs
 from reference import adaptation
+from support import networks
 
 WORDS = 7
 TEXT = np.random.default_rng(0).integers(WORDS, size=43)
@@ -43,7 +43,7 @@ def gradients_of(model, inputs, targets, state):
 @pytest.mark.parametrize("rule", [RMS, SGD, Rule(lr=1e-3, decay=20.0, eps=1e-3, segment=4)])
 @pytest.mark.parametrize("segment", [5, 3])
 def test_two_updates_as_in_the_paper(rule, segment):
-    model = small.model(tied=True)
+    model = networks.model(tied=True)
     learner, plain = dynamic(model, rule), copy.deepcopy(model)
     trained = [parameter.detach().numpy().copy() for parameter in model.parameters()]
     squares = [value.numpy() ** 2 for value in statistics_of(model).values()]
@@ -63,7 +63,7 @@ def test_two_updates_as_in_the_paper(rule, segment):
 
 
 def test_statistics_are_the_mean_squares_of_the_segments_gradients():
-    model, text = small.model(), np.random.default_rng(1).integers(WORDS, size=26)
+    model, text = networks.model(), np.random.default_rng(1).integers(WORDS, size=26)
     windows = TrainingWindows(text, 4, 5)
     state, squares = model.begin(4), 0
     for span in windows.spans(0):
@@ -78,9 +78,9 @@ def test_statistics_are_the_mean_squares_of_the_segments_gradients():
 
 @pytest.mark.parametrize("rule", [RMS, SGD])
 @pytest.mark.parametrize("activation", ["softmax", "sigsoftmax"])
-@pytest.mark.parametrize("contexts", list(small.CONTEXTS))
+@pytest.mark.parametrize("contexts", list(networks.CONTEXTS))
 def test_every_output_learns_and_the_model_stays_bitwise(contexts, activation, rule):
-    model = small.model(contexts, activation, weight_drop=0.5, between_dropout=0.5).train()
+    model = networks.model(contexts, activation, weight_drop=0.5, between_dropout=0.5).train()
     before = copy.deepcopy(model.state_dict())
     static = token_log_probs(model, EvaluationWindows(TEXT, 0))
     adapted = log_probs(model, rule)
@@ -94,7 +94,7 @@ def test_every_output_learns_and_the_model_stays_bitwise(contexts, activation, r
 
 def test_learning_helps_on_a_text_that_repeats_itself():
     text = np.tile([1, 2, 3, 4, 5], 100)
-    model = small.model()
+    model = networks.model()
     adapted = log_probs(model, Rule(kind="sgd", lr=0.5, decay=0.0), text)
     assert adapted[-50:].mean() > token_log_probs(model, EvaluationWindows(text, 0)).mean() + 1
 
@@ -103,7 +103,7 @@ def test_learning_helps_on_a_text_that_repeats_itself():
 @pytest.mark.parametrize("at", [0, 3, 4, 17, 42])
 def test_no_token_is_scored_by_a_model_that_has_seen_it(at, cache):
     """Another symbol at a position changes nothing before it, and at it only which symbol is asked for."""
-    model = small.model()
+    model = networks.model()
     other = TEXT.copy()
     other[at] = (other[at] + 1) % WORDS
 
@@ -120,20 +120,20 @@ def test_no_token_is_scored_by_a_model_that_has_seen_it(at, cache):
 
 
 def test_a_rate_of_zero_is_static_evaluation():
-    model = small.model()
+    model = networks.model()
     static = token_log_probs(model, EvaluationWindows(TEXT, 0))
     np.testing.assert_allclose(log_probs(model, Rule(lr=0.0, segment=3)), static, rtol=1e-6)
 
 
 def test_the_hidden_states_are_the_last_level():
-    model = small.model()
+    model = networks.model()
     inputs = torch.tensor(TEXT[:5])[:, None]
     reading = read_static(model.eval(), inputs, inputs, model.begin(1))
     torch.testing.assert_close(reading.hidden, model.trace(inputs, model.begin(1))[0].top)
 
 
 def test_statistics_are_kept_for_the_same_facts(tmp_path):
-    model, path = small.model().float(), tmp_path / "statistics.safetensors"
+    model, path = networks.model().float(), tmp_path / "statistics.safetensors"
     computed = []
 
     def compute():

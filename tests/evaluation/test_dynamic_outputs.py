@@ -6,20 +6,22 @@ import numpy as np
 import pytest
 import torch
 
-import small
 from elman.data.music.windows import PieceWindows
 from elman.data.windows import EvaluationWindows
 from elman.evaluation.dynamic import DynamicModel, Rule, adaptive_stream, read_static
 from elman.evaluation.gradient_statistics import gradient_statistics, statistics_windows
 from elman.evaluation.perplexity import stream
+from support import networks
 
 RULES = [Rule(lr=1e-3, decay=0.5, eps=1e-3, segment=4), Rule(kind="sgd", lr=0.1, decay=0.2, segment=4)]
-TEXT = np.random.default_rng(0).integers(len(small.COUNTS), size=23)
+TEXT = np.random.default_rng(0).integers(len(networks.COUNTS), size=23)
 PITCHES, LENGTHS = 3, np.array([6, 3, 11])
 ROLL = np.random.default_rng(0).integers(2, size=(LENGTHS.sum(), PITCHES)).astype(np.uint8)
 
-MODELS = {name: lambda name=name: small.choice_model(name) for name in small.CHOICES} | {
-    f"music-{choice}-{contexts}": lambda choice=choice, contexts=contexts: small.music_model(contexts, choice, PITCHES)
+MODELS = {name: lambda name=name: networks.choice_model(name) for name in networks.CHOICES} | {
+    f"music-{choice}-{contexts}": lambda choice=choice, contexts=contexts: networks.music_model(
+        contexts, choice, PITCHES
+    )
     for choice in ("bernoulli", "nade")
     for contexts in ("single", "mos")
 }
@@ -35,7 +37,7 @@ def training_of(name):
     draw = np.random.default_rng(1)
     if name.startswith("music"):
         return PieceWindows(draw.integers(2, size=(40, PITCHES)).astype(np.uint8), np.array([19, 21]), 2, 5)
-    return statistics_windows(draw.integers(len(small.COUNTS), size=90))
+    return statistics_windows(draw.integers(len(networks.COUNTS), size=90))
 
 
 def scored(name, model, rule, **other):
@@ -68,7 +70,7 @@ def test_nothing_is_scored_by_a_model_that_has_seen_it(name, at):
     torch.manual_seed(0)
     model, each = MODELS[name](), []
     music = name.startswith("music")
-    choices = range(2**PITCHES) if music else range(len(small.COUNTS))
+    choices = range(2**PITCHES) if music else range(len(networks.COUNTS))
     for choice in choices:
         text, roll = TEXT.copy(), ROLL.copy()
         text[at], roll[at] = choice, [choice >> bit & 1 for bit in range(PITCHES)]

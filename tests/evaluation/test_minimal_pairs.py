@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-import small
 from elman.config.text import TextOptions
 from elman.data.catalog.prepare import locate_pairs
 from elman.data.minimal_pairs import Pair, read_pairs
@@ -20,6 +19,7 @@ from elman.evaluation.minimal_pairs import by_field, code, judge_pairs
 from elman.evaluation.prediction import levels_of, sentence_log_probs
 from elman.evaluation.scoring import score_sentences
 from elman.evaluation.statistics import Proportion
+from support import networks
 
 WORDS = Vocabulary.from_counts(Counter(["the", "the", "cat", "cats", "sees", "see", "n't", "do", "dog"]), add_unk=True)
 
@@ -27,7 +27,7 @@ WORDS = Vocabulary.from_counts(Counter(["the", "the", "cat", "cats", "sees", "se
 @pytest.mark.parametrize("contexts", ["single", "doc"])
 def test_the_tree_of_prefixes_scores_as_sentence_by_sentence(contexts):
     torch.manual_seed(0)
-    model = small.model(contexts).eval()
+    model = networks.model(contexts).eval()
     draw = np.random.default_rng(1)
     sentences = [draw.integers(0, 3, length).astype(np.int32) for length in (5, 1, 7, 3, 3, 7, 1, 4) * 6]
     expected = [scores.sum() for scores in score_sentences(model, sentences, 0)]
@@ -128,7 +128,7 @@ def test_unknown_words_that_are_spelled_are_judged_by_what_follows():
 
 def test_the_tree_reads_one_thing_and_predicts_another():
     torch.manual_seed(0)
-    model = small.model().eval()
+    model = networks.model().eval()
     sentences = [np.array(ids, dtype=np.int32) for ids in ([1, 2, 2], [1, 2, 3], [1, 2, 3])]
     inputs = [np.array(ids, dtype=np.int32) for ids in ([1, 5, 2], [1, 6, 3], [1, 2, 3])]
     expected = [scores.sum() for scores in score_sentences(model, sentences, 0, inputs=inputs)]

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 import torch
 
-import small
 from elman.data.windows import EvaluationWindows
 from elman.errors import UserError
 from elman.evaluation.adaptive_stream import AdaptiveStream, saved_rule
 from elman.evaluation.dynamic import DynamicModel, Rule, adaptive_stream
 from elman.network.state import leaves
+from support import networks
 
 WORDS = 7
 TEXT = np.random.default_rng(0).integers(WORDS, size=43)
@@ -28,7 +28,7 @@ def facts_of(one):
 @pytest.mark.parametrize("read", [TEXT, np.roll(TEXT, 7)], ids=["text", "other inputs"])
 @pytest.mark.parametrize("cuts", [[], [5], [3], [1, 2, 4, 12, 13], [20, 40]])
 def test_the_pieces_do_not_matter(cuts, read):
-    model = small.model()
+    model = networks.model()
     windows = EvaluationWindows(TEXT, 0, length=5, inputs=read)
     learner = DynamicModel(model, RULE)
     whole = torch.cat([part for part, _ in adaptive_stream(learner.read, model, windows)]).numpy()
@@ -40,7 +40,7 @@ def test_the_pieces_do_not_matter(cuts, read):
 
 @pytest.mark.parametrize("cut", [0, 4, 5, 23])
 def test_a_stream_goes_on_exactly_where_it_was_saved(cut):
-    model = small.model()
+    model = networks.model()
     whole, before, after = stream(model), stream(model), stream(model)
     whole.score(TEXT)
     before.score(TEXT[:cut])
@@ -56,7 +56,7 @@ def test_a_stream_goes_on_exactly_where_it_was_saved(cut):
 
 
 def test_where_sentences_end_the_scores_too_go_on_bit_by_bit():
-    model, sentences = small.model(), np.split(TEXT, [3, 9, 20, 31])
+    model, sentences = networks.model(), np.split(TEXT, [3, 9, 20, 31])
     whole, before, after = stream(model), stream(model), stream(model)
     expected = list(whole.score_all(sentences))
     found = list(before.score_all(sentences[:2]))
@@ -67,7 +67,7 @@ def test_where_sentences_end_the_scores_too_go_on_bit_by_bit():
 
 
 def test_a_plain_state_is_a_beginning_too():
-    model = small.model().eval()
+    model = networks.model().eval()
     _, state = model.trace(torch.tensor(TEXT[:9])[:, None], model.begin(1))
     tensors = {str(index): leaf.detach() for index, leaf in enumerate(leaves(state))}
     one = stream(model)
@@ -79,7 +79,7 @@ def test_a_plain_state_is_a_beginning_too():
 
 
 def test_the_rule_of_a_stream_cannot_change():
-    facts = facts_of(stream(small.model()))[1]
+    facts = facts_of(stream(networks.model()))[1]
     assert saved_rule(facts, None, Rule()) == RULE
     assert saved_rule({}, None, Rule()) == Rule()
     with pytest.raises(UserError, match="--load-state: the stream adapts by kind=sgd"):

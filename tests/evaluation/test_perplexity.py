@@ -8,9 +8,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import small
 from elman.data.windows import EvaluationWindows
 from elman.evaluation.perplexity import Score, average_probabilities, evaluate, score_of, token_log_probs
+from support import networks
 
 TOKENS = np.random.default_rng(0).integers(0, 7, 61)
 
@@ -18,7 +18,7 @@ TOKENS = np.random.default_rng(0).integers(0, 7, 61)
 @pytest.fixture(scope="module")
 def model():
     torch.manual_seed(0)
-    return small.model("doc", "sigsoftmax").eval()
+    return networks.model("doc", "sigsoftmax").eval()
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_evaluate_sums_what_is_counted(model, expected, skip_first):
 
 
 def test_evaluation_leaves_the_model_as_it_was():
-    model = small.model(between_dropout=0.5, weight_drop=0.5).train()
+    model = networks.model(between_dropout=0.5, weight_drop=0.5).train()
     before = {name: value.clone() for name, value in model.state_dict().items()}
     windows = EvaluationWindows(TOKENS, 0)
     assert evaluate(model, windows) == evaluate(model, windows)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-import small
 from elman.evaluation import prediction
 from elman.evaluation.adaptive_stream import AdaptiveStream
 from elman.evaluation.dynamic import Rule
 from elman.evaluation.prediction import predict_document, predict_sentences
 from elman.evaluation.scoring import score_document, score_sentences
+from support import networks
 
 WORDS = 7
 DRAW = np.random.default_rng(0)
@@ -19,10 +19,10 @@ SENTENCES = [DRAW.integers(0, WORDS, length) for length in (5, 1, 9, 3, 3)]
 
 
 def built(name):
-    return (small.model(name) if name in small.CONTEXTS else small.choice_model(name)).eval()
+    return (networks.model(name) if name in networks.CONTEXTS else networks.choice_model(name)).eval()
 
 
-@pytest.mark.parametrize("name", [*small.CONTEXTS, *small.CHOICES])
+@pytest.mark.parametrize("name", [*networks.CONTEXTS, *networks.CHOICES])
 def test_it_is_what_the_distribution_says(name, monkeypatch):
     monkeypatch.setattr(prediction, "LARGEST", 20)
     model = built(name)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-import small
 from elman.data.windows import EvaluationWindows, stack_sequences
 from elman.evaluation.perplexity import token_log_probs
 from elman.evaluation.scoring import score_document, score_sentences, surprisal
+from support import networks
 
 DRAW = np.random.default_rng(0)
 SENTENCES = [DRAW.integers(0, 7, length) for length in (5, 1, 9, 3, 3, 12, 1)]
@@ -16,7 +16,7 @@ SENTENCES = [DRAW.integers(0, 7, length) for length in (5, 1, 9, 3, 3, 12, 1)]
 @pytest.fixture(scope="module", params=["single", "doc"])
 def model(request):
     torch.manual_seed(0)
-    return small.model(request.param).eval()
+    return networks.model(request.param).eval()
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 3, 7, 32])

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-import small
 from elman.learning.averaging import Average, non_monotone
 from reference import averaging as reference
+from support import networks
 
 
 def wander(parameters, average, steps):
@@ -26,7 +26,7 @@ def wander(parameters, average, steps):
 @pytest.mark.parametrize("steps", [1, 2, 7])
 def test_average_is_the_mean_of_the_iterates(steps):
     """The weights before the first step do not count (t0 = 0 of ASGD)."""
-    parameters = list(small.model().parameters())
+    parameters = list(networks.model().parameters())
     average = Average(parameters)
     iterates = wander(parameters, average, steps)
     for value, *visited in zip(average.values, *iterates, strict=True):
@@ -35,7 +35,7 @@ def test_average_is_the_mean_of_the_iterates(steps):
 
 def test_exponential_average():
     """a_t = d a_{t-1} + (1 - d) w_t, from a_0 = w_0."""
-    parameters = list(small.model().parameters())
+    parameters = list(networks.model().parameters())
     expected = [parameter.detach().clone() for parameter in parameters]
     average = Average(parameters, decay=0.9)
     for iterate in wander(parameters, average, 5):
@@ -46,7 +46,7 @@ def test_exponential_average():
 @pytest.mark.parametrize("tied", [False, True])
 def test_applied_swaps_and_restores(tied):
     """Tied weights follow, and what is in the block is the average, bit for bit."""
-    model = small.model(tied=tied)
+    model = networks.model(tied=tied)
     parameters = list(model.parameters())
     average = Average(parameters)
     wander(parameters, average, 3)

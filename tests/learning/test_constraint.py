@@ -6,8 +6,6 @@ import msgspec
 import pytest
 import torch
 
-import small
-import toy
 from elman import config
 from elman.config.toml import parse_recipe
 from elman.errors import UserError
@@ -21,8 +19,9 @@ from elman.network.build.model import build_model
 from elman.network.cores.stack import candidate_hidden, candidate_input, linearised
 from elman.tasks.experiment import Experiment
 from elman.tasks.text.run import load
-from spectra import sigma_1
-from stopping import StopAt, interrupt
+from support import networks, text_runs
+from support.interruption import StopAt, interrupt
+from support.singular_values import sigma_1
 
 CELLS = {
     "gru-before": config.GRU(reset="before"),
@@ -41,7 +40,7 @@ BOUNDS = {"subspace": 0.8, "truncated": 2.0, "svd": 0.8, "orthogonal": 1.0, "spe
 
 
 def recipe(kind, cell="gru-before", **training):
-    made = toy.recipe(constraint=KINDS[kind], optimiser={"kind": "sgd", "lr": 2.0}, **training)
+    made = text_runs.recipe(constraint=KINDS[kind], optimiser={"kind": "sgd", "lr": 2.0}, **training)
     raw = json.loads(json.dumps(msgspec.to_builtins(made, str_keys=True)))
     raw["model"]["core"]["cell"] = msgspec.to_builtins(CELLS[cell])
     return parse_recipe(raw, "toy")
@@ -49,7 +48,7 @@ def recipe(kind, cell="gru-before", **training):
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    return toy.write_corpus(tmp_path_factory.mktemp("corpus"))
+    return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +71,7 @@ def lines(out, kind):
 def test_only_the_candidate_changes(name):
     torch.manual_seed(0)
     core = build_core(config.Stack(sizes=(6, 5), cell=CELLS[name]), 4, locked=True)
-    small.randomise(core, 1.5)
+    networks.randomise(core, 1.5)
     before = [parameter.clone() for parameter in core.parameters()]
     constrained = ConstrainedCore(core, config.Spectral(delta=0.9, input=True))
     constrained.project()
@@ -91,7 +90,7 @@ def test_linearised_is_the_jacobian_of_the_thesis():
     torch.manual_seed(0)
     for name in ("gru-before", "gru-after"):
         core = build_core(config.Stack(sizes=(4,), cell=CELLS[name], biases=0), 3, locked=True)
-        (layer,) = small.randomise(core).layers
+        (layer,) = networks.randomise(core).layers
 
         def step(h, layer=layer):
             return layer.cell.step(layer.weights(), h.new_zeros(1, 3), (h.unsqueeze(0),))[0].squeeze(0)
@@ -129,7 +128,7 @@ def test_the_journal_says_what_the_figures_need(corpus, tmp_path):
 
 
 def test_the_spectrum_can_be_journalled_without_a_constraint(corpus, tmp_path):
-    trained(toy.recipe(epochs=1, log_spectrum=True), tmp_path / "run", corpus)
+    trained(text_runs.recipe(epochs=1, log_spectrum=True), tmp_path / "run", corpus)
     assert all("spectral_radius" in record for record in lines(tmp_path / "run", "train"))
 
 
@@ -159,7 +158,7 @@ def test_a_killed_run_resumes_bit_for_bit(kind, corpus, tmp_path):
 def test_averages_of_feasible_weights_are_feasible(decay):
     """The set is convex."""
     torch.manual_seed(0)
-    core = small.randomise(build_core(config.Stack(sizes=(12,), cell=config.GRU()), 4, locked=True))
+    core = networks.randomise(build_core(config.Stack(sizes=(12,), cell=config.GRU()), 4, locked=True))
     constrained = ConstrainedCore(core, config.Spectral(delta=0.5))
     constrained.project()
     average = Average(list(core.parameters()), decay)
@@ -197,8 +196,8 @@ def test_what_does_not_fit_is_said_in_one_line():
             build_constraint(training, other)
         assert journal_spectrum(other) == {}
     with pytest.raises(UserError, match=r"training\.constraint\.delta"):
-        toy.recipe(constraint={"kind": "spectral", "delta": 2.0})
+        text_runs.recipe(constraint={"kind": "spectral", "delta": 2.0})
     bounded = config.Training(epochs=1, optimiser=config.SGD(lr=1.0), constraint=config.Spectral(bound=0.9))
-    constrained = build_constraint(bounded, small.randomise(core))
+    constrained = build_constraint(bounded, networks.randomise(core))
     constrained.project()
     assert sigma_1(core.layers[0].weight_hh) <= 0.9 + 1e-5

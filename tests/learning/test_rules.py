@@ -24,7 +24,7 @@ from elman.network.output.layer import OutputLayer
 from elman.network.state import detach, leaves
 from elman.objective.loss import Objective
 from elman.objective.penalties import ActivationPenalty
-from small import CELLS, CORES, randomise, stack
+from support.networks import CELLS, CORES, randomise, stack
 
 WORDS, STEPS, ROWS = 5, 6, 3
 

@@ -5,14 +5,14 @@ import json
 import msgspec
 import pytest
 
-import toy
 from elman import config
 from elman.config.shipped import find
 from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.learning.log import Outcome
 from elman.tasks.experiment import Experiment
-from stopping import StopAt
+from support import text_runs
+from support.interruption import StopAt
 
 RULES = {
     "rtrl": {"rule": {"kind": "rtrl"}},
@@ -24,12 +24,12 @@ RULES = {
 @pytest.fixture
 def corpus(tmp_path, monkeypatch):
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path / "cache"))
-    return toy.write_corpus(tmp_path / "corpus", {"train": 30, "valid": 5, "test": 5})
+    return text_runs.write_corpus(tmp_path / "corpus", {"train": 30, "valid": 5, "test": 5})
 
 
 def recipe(**training):
     plain = config.Model(encoder=config.Lookup(size=4), core=config.Stack(sizes=(4,), cell=config.Elman(), biases=1))
-    base = toy.recipe(epochs=1, batch_size=2, window={"length": 6}, penalties={}, **training)
+    base = text_runs.recipe(epochs=1, batch_size=2, window={"length": 6}, penalties={}, **training)
     return msgspec.structs.replace(base, model=plain)
 
 

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-import small
 from elman import config
 from elman.data.windows import Batch
 from elman.learning.bptt import bptt
@@ -11,6 +10,7 @@ from elman.network.state import leaves
 from elman.objective.build import build_objective
 from elman.objective.loss import Objective
 from elman.objective.penalties import ActivationPenalty, BalancePenalty, TemporalActivationPenalty
+from support import networks
 
 STEPS, ROWS = 5, 6
 PENALTIES = (ActivationPenalty(2.0), TemporalActivationPenalty(1.0))
@@ -26,7 +26,7 @@ def window(masked=False):
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 def test_reductions(reduction, masked):
     """The mean over the counted positions, or the sum over the steps and mean over the columns."""
-    model, batch = small.model("doc", "sigsoftmax"), window(masked)
+    model, batch = networks.model("doc", "sigsoftmax"), window(masked)
     loss, _ = Objective(PENALTIES, reduction)(model, batch, model.begin(ROWS))
     log_prob, _ = model.log_prob(batch.inputs, batch.targets, model.begin(ROWS))
     nll = -log_prob if batch.mask is None else -log_prob[batch.mask]
@@ -39,7 +39,7 @@ def test_reductions(reduction, masked):
 
 
 def test_penalties_add_and_are_not_in_the_reported_nll():
-    model, batch = small.model("mos"), window()
+    model, batch = networks.model("mos"), window()
     trace, _ = model.trace(batch.inputs, model.begin(ROWS))
     contexts = model.output.contexts(trace)
     plain, _ = Objective()(model, batch, model.begin(ROWS))
@@ -68,7 +68,7 @@ def test_the_recipe_names_the_penalties():
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 def test_slices_give_the_gradient_of_the_whole_batch(reduction, slices):
     """Also where the columns cannot be shared out evenly."""
-    model, batch = small.model("doc"), window()
+    model, batch = networks.model("doc"), window()
     objective = Objective(PENALTIES, reduction)
 
     def gradient(slices):
@@ -81,7 +81,7 @@ def test_slices_give_the_gradient_of_the_whole_batch(reduction, slices):
 
 
 def test_bptt_is_the_gradient_of_the_objective_and_adds_to_grad():
-    model, batch = small.model(), window()
+    model, batch = networks.model(), window()
     loss, _ = Objective(PENALTIES)(model, batch, model.begin(ROWS))
     expected = torch.autograd.grad(loss.objective, list(model.parameters()))
     for times in (1, 2):

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-import small
 from elman import config
 from elman.analysis.stability import certify
 from elman.data.windows import Batch
@@ -11,13 +10,14 @@ from elman.errors import UserError
 from elman.network.build.model import build_model
 from elman.objective.build import build_objective
 from elman.objective.penalties import FixedPointPenalty, IncrementalPenalty, smooth_norm
+from support import networks
 
 CELLS = {"before": config.GRU(reset="before"), "after": config.GRU(), "lstm": config.LSTM(), "elman": config.Elman()}
 TIERS = {1: FixedPointPenalty, 2: IncrementalPenalty}
 
 
 def network(name, scale, **core):
-    model = small.model(cell=CELLS[name], words=9, **core)
+    model = networks.model(cell=CELLS[name], words=9, **core)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(scale / 0.7)

@@ -11,7 +11,6 @@ import time
 import pytest
 import torch
 
-import toy
 from elman import config
 from elman.cli import main
 from elman.errors import UserError
@@ -23,11 +22,12 @@ from elman.reproduce.claims import registry
 from elman.reproduce.comparison import Bound, lower, no_difference, no_higher, times, together
 from elman.reproduce.measures.runs import PERPLEXITY, RANK
 from elman.reproduce.runs import Status, Store, essence
+from support import text_runs
 
 
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory):
-    return toy.write_corpus(tmp_path_factory.mktemp("corpus"))
+    return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 @pytest.fixture(autouse=True)
@@ -38,12 +38,12 @@ def cache(tmp_path_factory, monkeypatch):
 @pytest.fixture
 def experiment(tmp_path, monkeypatch, corpus):
     """A claim on two toy recipes: that sigsoftmax is lower than softmax."""
-    recipe = tmp_path / "toy.toml"
-    recipe.write_text(config.dump_recipe(toy.recipe(epochs=1)))
+    recipe = tmp_path / "text_runs.toml"
+    recipe.write_text(config.dump_recipe(text_runs.recipe(epochs=1)))
     monkeypatch.setattr(claim, "find", lambda name: tmp_path / name)
     arms = (
-        Arm("softmax", Source("toy.toml")),
-        Arm("sigsoftmax", Source("toy.toml", ("model.output.activation=sigsoftmax",))),
+        Arm("softmax", Source("text_runs.toml")),
+        Arm("sigsoftmax", Source("text_runs.toml", ("model.output.activation=sigsoftmax",))),
     )
     made = Claim(
         name="toy-claim",
@@ -173,7 +173,7 @@ def test_an_interrupted_run_goes_on(experiment, corpus, tmp_path):
 def test_a_training_that_diverges_is_a_result(experiment, corpus, tmp_path):
     store = Store(tmp_path / "out", str(corpus))
     recipe = recipe_of(experiment.arms[0].lab, 1)
-    wild = config.load_recipe(tmp_path / "toy.toml", ['training.optimiser={kind = "sgd", lr = 1e39}'])
+    wild = config.load_recipe(tmp_path / "text_runs.toml", ['training.optimiser={kind = "sgd", lr = 1e39}'])
     run = store.place("wild", wild)
     pool.train_all([run], store, pool.Machine(threads=1), lambda line: None)
     assert run.status is Status.DIVERGED
@@ -206,7 +206,7 @@ def test_figures_of_seeds_that_diverged_are_written(experiment, corpus, tmp_path
 def test_a_signal_saves_every_run(experiment, corpus, tmp_path):
     """SIGTERM to the parent: the child saves, and a second call goes on with the same run."""
     store = Store(tmp_path / "out", str(corpus))
-    run = store.place("long", config.load_recipe(tmp_path / "toy.toml", ["training.epochs=400"]))
+    run = store.place("long", config.load_recipe(tmp_path / "text_runs.toml", ["training.epochs=400"]))
 
     def stop_soon():
         while not (run.folder / "metrics.jsonl").exists():
@@ -240,7 +240,7 @@ def test_planned_minutes_of_the_list_are_those_of_the_sizes():
 
 def test_what_is_left_at_its_default_is_not_in_a_digest():
     """So the runs of an older elman are found by one whose configuration has more keys."""
-    plain = essence(toy.recipe())
+    plain = essence(text_runs.recipe())
     assert plain["training"]["clip"] == 0.5
     assert "constraint" not in plain["training"]
     assert plain["model"]["core"] == {

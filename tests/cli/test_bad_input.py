@@ -1,0 +1,270 @@
+"""Every mistake of a user gets one line on stderr, exit status 2, and nothing written."""
+
+import json
+import shutil
+import stat
+
+import pytest
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from elman import config
+from elman.cli import main
+from elman.tasks.experiment import Experiment
+from support import text_runs
+from support.commands import refusal
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, corpus):
+    out = tmp_path_factory.mktemp("runs") / "run"
+    patch = pytest.MonkeyPatch()
+    patch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    Experiment(text_runs.recipe(epochs=1), out, data=corpus).train()
+    patch.undo()
+    return out
+
+
+@pytest.fixture
+def run(trained, tmp_path):
+    """A copy of a trained run, to be damaged."""
+    return shutil.copytree(trained, tmp_path / "run")
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    path = tmp_path / "recipe.toml"
+    path.write_text(config.dump_recipe(text_runs.recipe(epochs=1)))
+    return path
+
+
+def train(capsys, recipe, data, out, *more):
+    return refusal(capsys, "train", recipe, "--data", data, "--out", out, *more)
+
+
+def corpus_with(tmp_path, **splits):
+    folder = text_runs.write_corpus(tmp_path / "damaged")
+    for split, content in splits.items():
+        if content is None:
+            (folder / f"{split}.txt").unlink()
+        else:
+            (folder / f"{split}.txt").write_bytes(content)
+    return folder
+
+
+def test_empty_file(capsys, recipe, tmp_path):
+    data = corpus_with(tmp_path, train=b"")
+    line = train(capsys, recipe, data, tmp_path / "out")
+    assert line == f"elman: {data}/train.txt: the file is empty; give a text of at least two different words"
+    assert not (tmp_path / "out").exists()
+
+
+def test_not_utf8_names_the_byte(capsys, recipe, tmp_path):
+    data = corpus_with(tmp_path, valid="abc é".encode("latin-1"))
+    line = train(capsys, recipe, data, tmp_path / "out")
+    assert line.startswith(f"elman: {data}/valid.txt: not UTF-8 at byte 4 (0xe9); convert it first")
+
+
+def test_only_blank_lines(capsys, recipe, tmp_path):
+    data = corpus_with(tmp_path, test=b"\n \n\n")
+    line = train(capsys, recipe, data, tmp_path / "out")
+    assert line == f"elman: {data}/test.txt: only blank lines; give a text of at least two different words"
+
+
+def test_shorter_than_one_window(capsys, recipe, tmp_path):
+    data = corpus_with(tmp_path, train=b"a b c\nd e f\n")
+    line = train(capsys, recipe, data, tmp_path / "out", "--set", "data.text.vocabulary_from=all")
+    assert line == (
+        "elman: the training text has 8 tokens, too few for 4 columns of one window of 10 steps (44 tokens); use more"
+        " text, or lower training.batch_size or training.window.length"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_token_vocabulary(capsys, recipe, tmp_path):
+    data = corpus_with(tmp_path, train=b"a a a a\n" * 100)
+    line = train(capsys, recipe, data, tmp_path / "out")
+    assert line == (
+        f"elman: {data}: the text has only the word 'a' besides <eos> and <unk>; a vocabulary needs two words or more"
+    )
+
+
+def test_missing_split(capsys, recipe, tmp_path):
+    data = corpus_with(tmp_path, valid=None)
+    line = train(capsys, recipe, data, tmp_path / "out")
+    assert line.startswith(f"elman: {data}: no valid split; looked for valid.txt, or one file with 'valid'")
+
+
+def test_no_such_data(capsys, recipe, tmp_path):
+    line = train(capsys, recipe, tmp_path / "nowhere", tmp_path / "out")
+    assert line.startswith(f"elman: {tmp_path}/nowhere: no such file or folder, and no known corpus has this name")
+
+
+@pytest.mark.parametrize("command", ["evaluate", "generate", "info", "report"])
+def test_not_a_run_folder(capsys, command, tmp_path):
+    line = refusal(capsys, command, tmp_path)
+    assert line.startswith(f"elman: {tmp_path} is not a run folder: it has no recipe.toml")
+
+
+def test_truncated_model(capsys, run):
+    file = run / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-100])
+    line = refusal(capsys, "evaluate", run)
+    assert line.startswith(f"elman: {file}: truncated or not a model file (")
+    assert line.endswith("restore it or train again")
+
+
+def test_altered_model(capsys, run):
+    file = run / "model.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-3] ^= 1
+    file.write_bytes(content)
+    line = refusal(capsys, "evaluate", run)
+    assert line == (
+        f"elman: {file}: altered since it was written (its digest does not match); restore it or train again"
+    )
+
+
+def test_foreign_model(capsys, run):
+    file = run / "model.safetensors"
+    with safe_open(file, framework="pt") as opened:
+        tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    save_file(tensors, file)
+    line = refusal(capsys, "evaluate", run)
+    assert line == f"elman: {file}: not written by elman (its header has no digest); give a run folder"
+
+
+def test_no_model_yet(capsys, run):
+    (run / "model.safetensors").unlink()
+    line = refusal(capsys, "evaluate", run)
+    assert line.startswith(f"elman: {run}/model.safetensors: no such model file")
+
+
+def test_model_of_another_vocabulary(capsys, run):
+    with (run / "vocabulary.tsv").open("a") as file:
+        file.write("extra\t1\n")
+    line = refusal(capsys, "evaluate", run)
+    assert line.startswith(
+        f"elman: {run}/model.safetensors: trained with another vocabulary than {run}/vocabulary.tsv (its digest is"
+    )
+
+
+def test_model_that_does_not_fit_the_recipe(capsys, run):
+    file = run / "recipe.toml"
+    file.write_text(file.read_text().replace("    8,\n    8,\n", "    9,\n    8,\n"))
+    line = refusal(capsys, "evaluate", run)
+    assert line.startswith(f"elman: {run}/model.safetensors: does not fit {file}: core.layers.0.")
+
+
+def test_out_that_holds_a_run(capsys, recipe, corpus, run):
+    line = train(capsys, recipe, corpus, run)
+    assert line == f"elman: {run} already holds a run; add --resume to go on with it, or choose another --out"
+
+
+def test_out_that_is_a_file(capsys, recipe, corpus, tmp_path):
+    (tmp_path / "out").write_text("")
+    line = train(capsys, recipe, corpus, tmp_path / "out")
+    assert line == f"elman: {tmp_path}/out is a file; choose a folder for --out"
+
+
+def test_out_that_cannot_be_written(capsys, recipe, corpus, tmp_path, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("elman.files.tempfile.mkstemp", refuse)
+    status = main(["train", str(recipe), "--data", str(corpus), "--out", str(tmp_path / "out")])
+    assert status == 2
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert last.startswith(f"elman: {tmp_path}/out")
+    assert last.endswith("cannot be written (Permission denied); choose another folder with --out")
+
+
+def test_resume_with_a_changed_recipe(capsys, recipe, corpus, run):
+    line = train(capsys, recipe, corpus, run, "--resume", "--set", "training.clip=1.0", "--seed", "9")
+    assert line.startswith(f"elman: --resume with a changed recipe: seed, training.clip differ from {run}/recipe.toml;")
+
+
+def test_resume_with_other_data(capsys, recipe, run, tmp_path):
+    other = corpus_with(tmp_path, test=b"w1 w2 w3\n" * 20)
+    line = train(capsys, recipe, other, run, "--resume")
+    assert line.startswith(f"elman: --resume with other data: the text of {other} has changed since {run} was started")
+
+
+def test_resume_without_a_run(capsys, recipe, corpus, tmp_path):
+    line = train(capsys, recipe, corpus, tmp_path / "out", "--resume")
+    assert line == (
+        f"elman: {tmp_path}/out is not a run folder: it has no recipe.toml; nothing to resume, leave out --resume"
+    )
+
+
+def test_init_from_another_network(capsys, recipe, corpus, run, tmp_path):
+    line = train(capsys, recipe, corpus, tmp_path / "out", "--init", run, "--set", "model.core.sizes=[9, 8]")
+    assert line.startswith(f"elman: --init {run}: its network differs: core.layers.0.weight_ih is (32, 8) there")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--temperature", "-1"], "--temperature is -1.0; it must be 0 (the most probable word) or more"),
+        (["--top-k", "0"], "--top-k is 0; it must be 1 or more"),
+        (["--top-p", "1.5"], "--top-p is 1.5; it must be above 0 and at most 1"),
+        (["--tokens", "-1"], "--tokens is -1; it must be 0 or more"),
+        (["--threads", "0"], "--threads is 0; it must be 1 or more"),
+        (["--device", "warp"], "--device warp: unknown; write auto, cpu, cuda or cuda:0"),
+    ],
+)
+def test_generate_arguments(capsys, trained, arguments, message):
+    assert refusal(capsys, "generate", trained, *arguments) == f"elman: {message}"
+
+
+def test_score_of_bad_text(capsys, trained, tmp_path):
+    file = tmp_path / "text.txt"
+    file.write_bytes(b"")
+    assert refusal(capsys, "score", trained, file) == f"elman: {file}: the file is empty; give a text to score"
+    file.write_bytes(b"\n\n")
+    assert refusal(capsys, "score", trained, file) == f"elman: {file}: only blank lines; give a text to score"
+    file.write_bytes(b"w1 \xff")
+    assert refusal(capsys, "score", trained, file).startswith(f"elman: {file}: not UTF-8 at byte 3 (0xff)")
+
+
+def test_unknown_split(capsys, trained):
+    line = refusal(capsys, "evaluate", trained, "--split", "dev")
+    assert line.endswith("no dev split; it has train, valid, test")
+
+
+def test_comparison_of_different_vocabularies(capsys, trained, run):
+    words = (run / "vocabulary.tsv").read_text().splitlines()
+    (run / "vocabulary.tsv").write_text("\n".join([words[1], words[0], *words[2:]]) + "\n")
+    line = refusal(capsys, "compare", trained, run)
+    assert "have different vocabularies (21 and 21 words)" in line
+
+
+def test_damaged_state_file(capsys, trained, tmp_path):
+    state = tmp_path / "state.safetensors"
+    state.write_bytes(b"nonsense")
+    assert refusal(capsys, "generate", trained, "--state", state).startswith(f"elman: {state}: truncated or not")
+
+
+def test_written_files_are_readable_by_others(trained):
+    assert stat.S_IMODE((trained / "model.safetensors").stat().st_mode) == 0o644
+    assert json.loads((trained / "data.json").read_text())["splits"]["train"]["tokens"] == 1200
+
+
+@pytest.mark.parametrize("content", [None, "", "{", "[]", '{"source": "x"}'])
+def test_data_facts_missing_or_damaged(capsys, recipe, corpus, run, content):
+    file = run / "data.json"
+    file.unlink() if content is None else file.write_text(content)
+    message = f"elman: {file}: missing or damaged; restore the file of the run, or train again"
+    assert refusal(capsys, "evaluate", run) == message
+    assert train(capsys, recipe, corpus, run, "--resume") == message
+    assert refusal(capsys, "train", "--resume", "--out", run) == message

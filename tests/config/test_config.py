@@ -1,0 +1,345 @@
+"""The recipe's language: what it reads, what it writes, and every complaint by its exact text."""
+
+import msgspec
+import pytest
+
+from elman import config
+from elman.config.errors import _allowed
+from elman.errors import UserError
+from elman.network.build.model import build_model
+from support import text_runs
+
+TOML = """\
+title = "small"
+[data]
+text = { tokenisation = "words" }
+[model]
+encoder = { kind = "lookup", size = 4 }
+core = { kind = "stack", sizes = [5, 4], cell = { kind = "lstm" } }
+[model.output]
+contexts = { kind = "mixture", heads = { 1 = 1, 2 = 2 }, size = 4 }
+choice = { kind = "flat", tied = true }
+[training]
+epochs = 2
+optimiser = { kind = "adam", lr = 0.01 }
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "recipe.toml"
+    path.write_text(TOML)
+    return path
+
+
+def complaint(path, *settings):
+    with pytest.raises(UserError) as caught:
+        config.load_recipe(path, list(settings))
+    line = str(caught.value)
+    assert "\n" not in line
+    return line
+
+
+CELLS = '"elman", "lstm", "gru", "highway", "mogrifier", "ladder"'
+CORES = '"stack" or "window" or "jordan" or "reservoir" or "bidirectional" or "attentive"'
+
+SETTINGS = [
+    (
+        "foo=1",
+        "unknown key foo; here one may write title, model, training, data, evaluation, citation, notes, expected, seed",
+    ),
+    (
+        "model.core.cell.size=1",
+        "unknown key model.core.cell.size; here one may write kind, forget_gate, peepholes, input_gate",
+    ),
+    (
+        "training.optimiser.momentum=0.9",
+        "unknown key training.optimiser.momentum; here one may write kind, lr, betas, eps, decoupled",
+    ),
+    (
+        "training.window.size=35",
+        "unknown key training.window.size; here one may write length, random, short_probability, spread, max_extra",
+    ),
+    ("training.epochs=two", 'training.epochs = "two"; write a whole number of 1 or more'),
+    ("training.epochs=1.5", "training.epochs = 1.5; write a whole number of 1 or more"),
+    ("training.epochs=true", "training.epochs = true; write a whole number of 1 or more"),
+    ("training.epochs=0", "training.epochs = 0; write a whole number of 1 or more"),
+    ("training.clip=-1", "training.clip = -1; write a number above 0"),
+    ("training.clip=no", 'training.clip = "no"; write a number above 0'),
+    ("training.window.random=yes", 'training.window.random = "yes"; write true or false'),
+    (
+        "training.optimiser=3",
+        'training.optimiser = 3; write a table with kind = "sgd" or "adam" or "rmsprop"',
+    ),
+    ("training.fine_tune=true", "training.fine_tune = true; write a table ({ key = value, ... })"),
+    (
+        "training.averaging=nt",
+        'training.averaging = "nt"; write a table with kind = "non-monotone" or "immediate" or "exponential"',
+    ),
+    (
+        "training.optimiser.kind=adagrad",
+        'training.optimiser.kind = "adagrad"; write one of "sgd", "adam", "rmsprop"',
+    ),
+    ("training.optimiser.kind=3", 'training.optimiser.kind = 3; write one of "sgd", "adam", "rmsprop"'),
+    (
+        "training.optimiser.betas=[0.9]",
+        "training.optimiser.betas = [0.9]; write a list [...] of 2, each a number of 0 or more and below 1",
+    ),
+    (
+        "training.optimiser.betas=[0.9, 1]",
+        "training.optimiser.betas[1] = 1; write a number of 0 or more and below 1",
+    ),
+    (
+        "training.fine_tune.lr=1.0",
+        "the key training.fine_tune.epochs is missing; write a whole number of 1 or more",
+    ),
+    ("training.penalties.ar=nan", "training.penalties.ar = nan; write a number of 0 or more"),
+    ("model.encoder.kind=cnn", 'model.encoder.kind = "cnn"; write one of "lookup", "characters", "frames"'),
+    ("model.encoder.dropout=1", "model.encoder.dropout = 1; write a number of 0 or more and below 1"),
+    ("model.core.cell.kind=rnn", f'model.core.cell.kind = "rnn"; write one of {CELLS}'),
+    ("model.core.cell={}", f"the key model.core.cell.kind is missing; write one of {CELLS}"),
+    (
+        "model.core.sizes=[]",
+        "model.core.sizes = []; write a list [...] with 1 or more, each a whole number of 1 or more",
+    ),
+    (
+        "model.core.sizes=[4, four]",
+        'model.core.sizes = "[4, four]"; write a list [...] with 1 or more, each a whole number of 1 or more',
+    ),
+    ("model.core.sizes=[4, 'b']", 'model.core.sizes[1] = "b"; write a whole number of 1 or more'),
+    ("model.core.biases=3", "model.core.biases = 3; write one of 0, 1, 2"),
+    (
+        "model.output.activation=tanh",
+        'model.output.activation = "tanh"; write one of "relu", "sigmoid", "sigsoftmax", "softmax", "softplus",'
+        ' "spherical", "taylor"',
+    ),
+    (
+        "model.output.contexts.heads=3",
+        "model.output.contexts.heads = 3; write a table from a whole number to a whole number of 1 or more",
+    ),
+    (
+        "model.output.contexts.heads.2=0",
+        "model.output.contexts.heads.2 = 0; write a whole number of 1 or more",
+    ),
+    ("model.output.contexts.heads.top=1", "model.output.contexts.heads: the key top is not a whole number"),
+    ("model.output.contexts.heads.03=1", "model.output.contexts.heads: the key 03 is not a whole number"),
+    (
+        "model.initialisation.hidden.kind=random",
+        'model.initialisation.hidden.kind = "random"; write one of "uniform", "normal", "glorot", "he",'
+        ' "orthogonal", "identity", "zeros"',
+    ),
+    ("title=3", 'title = 3; write text in quotes ("...")'),
+    ("model=3", "model = 3; write a table ({ key = value, ... })"),
+    ("seed=-1", "seed = -1; write a whole number of 0 or more"),
+    ("data.text.max_vocabulary=2", "data.text.max_vocabulary = 2; write a whole number of 3 or more"),
+    (
+        "data.text.test_fraction=0.99",
+        "data.text: valid_fraction 0.05 and test_fraction 0.99 make more than the whole text; their sum"
+        " may be 1 at most",
+    ),
+]
+
+
+@pytest.mark.parametrize(("setting", "message"), SETTINGS)
+def test_complaint(path, setting, message):
+    assert complaint(path, setting) == f"{path}: {message}"
+
+
+@pytest.mark.parametrize(
+    ("removed", "message"),
+    [
+        ('title = "small"\n', 'the key title is missing; write text in quotes ("...")'),
+        ("epochs = 2\n", "the key training.epochs is missing; write a whole number of 1 or more"),
+        (
+            'encoder = { kind = "lookup", size = 4 }\n',
+            'the key model.encoder is missing; write a table with kind = "lookup" or "characters" or "frames"',
+        ),
+        (
+            'core = { kind = "stack", sizes = [5, 4], cell = { kind = "lstm" } }\n',
+            f"the key model.core is missing; write a table with kind = {CORES}",
+        ),
+        (
+            'kind = "adam", ',
+            'the key training.optimiser.kind is missing; write one of "sgd", "adam", "rmsprop"',
+        ),
+    ],
+)
+def test_missing_key(path, removed, message):
+    path.write_text(TOML.replace(removed, ""))
+    assert complaint(path) == f"{path}: {message}"
+
+
+def test_missing_file(tmp_path):
+    path = tmp_path / "none.toml"
+    assert complaint(path) == f"{path}: no such recipe; `elman recipes` lists those that come with elman"
+
+
+def test_malformed_toml_names_the_line(path):
+    path.write_text('title = "small"\nmodel\n')
+    assert complaint(path) == (
+        f"{path}: not a readable TOML recipe (Expected '=' after a key in a key/value pair (at line 2, column 6))"
+    )
+
+
+def test_not_text(path):
+    path.write_bytes(b"title = '\xff'")
+    assert complaint(path).startswith(f"{path}: not a readable TOML recipe ('utf-8' codec can't decode byte 0xff")
+
+
+def test_folder_in_place_of_a_recipe(tmp_path):
+    assert complaint(tmp_path).startswith(f"{tmp_path}: not a readable TOML recipe (")
+
+
+@pytest.mark.parametrize("setting", ["training.epochs", "=3", ".epochs=3", "training..epochs=3", ""])
+def test_setting_without_key_or_value(path, setting):
+    assert complaint(path, setting) == (
+        f"--set {setting}: write key.path=value, such as --set training.optimiser.lr=20"
+    )
+
+
+def test_setting_below_a_value(path):
+    assert complaint(path, "training.epochs.x=1") == ("--set training.epochs.x=1: epochs is not a table of the recipe")
+
+
+@pytest.mark.parametrize(
+    ("setting", "read"),
+    [
+        ("training.epochs=7", lambda recipe: recipe.training.epochs == 7),
+        ("training.optimiser.lr=20", lambda recipe: recipe.training.optimiser.lr == 20.0),
+        ("training.optimiser.lr=3e-3", lambda recipe: recipe.training.optimiser.lr == 0.003),
+        ("training.window.random=true", lambda recipe: recipe.training.window.random is True),
+        ("model.core.sizes=[6, 4]", lambda recipe: recipe.model.core.sizes == (6, 4)),
+        ("model.output.contexts.heads={2 = 3}", lambda recipe: recipe.model.output.contexts.heads == {2: 3}),
+        (
+            "model.output.contexts.heads.0=3",
+            lambda recipe: recipe.model.output.contexts.heads == {0: 3, 1: 1, 2: 2},
+        ),
+        ("model.output.activation=relu", lambda recipe: recipe.model.output.activation == "relu"),
+        ('model.output.activation="relu"', lambda recipe: recipe.model.output.activation == "relu"),
+        ("title=two words", lambda recipe: recipe.title == "two words"),
+        ('title="3"', lambda recipe: recipe.title == "3"),
+        ("title=a=b", lambda recipe: recipe.title == "a=b"),
+        ("training.fine_tune={lr = 1, epochs = 2}", lambda recipe: recipe.training.fine_tune.epochs == 2),
+        ("training.penalties.ar=2", lambda recipe: recipe.training.penalties.ar == 2.0),
+    ],
+)
+def test_setting_is_typed_as_in_the_file(path, setting, read):
+    assert read(config.load_recipe(path, [setting]))
+
+
+def test_later_settings_win(path):
+    assert config.load_recipe(path, ["training.epochs=3", "training.epochs=4"]).training.epochs == 4
+
+
+def test_dump_writes_every_default_and_reads_back(path, tmp_path):
+    recipe = config.load_recipe(path, ["training.fine_tune={lr = 1, epochs = 2}", "notes=several\nlines"])
+    written = tmp_path / "written.toml"
+    written.write_text(config.dump_recipe(recipe))
+    assert config.load_recipe(written) == recipe
+    assert "checkpoint_minutes = 3.0" in written.read_text()
+
+
+def test_changed_keys_by_path(path):
+    old = config.load_recipe(path)
+    new = config.load_recipe(
+        path, ["model.core.sizes=[6, 4]", "training.clip=1", "model.output.contexts.heads.0=1", "seed=4"]
+    )
+    assert config.changed_keys(old, new) == [
+        "model.core.sizes",
+        "model.output.contexts.heads.0",
+        "seed",
+        "training.clip",
+    ]
+    assert config.changed_keys(old, old) == []
+
+
+def test_changed_keys_of_another_kind(path):
+    old = config.load_recipe(path)
+    new = config.load_recipe(path, ["training.optimiser={kind = 'sgd', lr = 0.01}"])
+    assert config.changed_keys(old, new) == [
+        f"training.optimiser.{key}" for key in ("betas", "decoupled", "eps", "kind", "momentum", "nesterov")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            ["model.output.contexts.size=5"],
+            "model.output.choice.tied needs contexts as wide as the word vectors, but contexts have 5 and"
+            " model.encoder.size is 4; make them equal or set tied = false",
+        ),
+        (
+            ["model.output.contexts={kind = 'single'}", "model.core.sizes=[4, 6]"],
+            "model.output.choice.tied needs contexts as wide as the word vectors, but contexts have 6 and"
+            " model.encoder.size is 4; make them equal or set tied = false",
+        ),
+        (
+            ["model.output.contexts.heads.3=2"],
+            "model.output.contexts.heads names level 3, but the levels are 0 (the encoder) to 2 (the last layer)",
+        ),
+        (
+            ["model.output.contexts.heads.-1=2"],
+            "model.output.contexts.heads names level -1, but the levels are 0 (the encoder) to 2 (the last layer)",
+        ),
+        (
+            ["model.output.contexts.heads={}"],
+            "model.output.contexts.heads is empty; give a level, such as heads = { 3 = 15 }",
+        ),
+        (
+            ["model.core.cell.forget_gate=false", "model.core.cell.peepholes=true"],
+            "model.core.cell: peepholes need the forget gate; set forget_gate = true",
+        ),
+        (
+            ["model.core.cell.forget_gate=false", "model.core.cell.input_gate=coupled"],
+            'model.core.cell: input_gate = "coupled" is for the LSTM with a forget gate and no peepholes; set'
+            ' input_gate = "free", or forget_gate = true and peepholes = false',
+        ),
+        (
+            ["model.core.connections=melis"],
+            'model.core.connections = "melis" adds the layers up, so model.core.sizes must be equal, but they are'
+            " [5, 4]",
+        ),
+        (
+            ["model.core={kind = 'bidirectional', sizes = [4]}"],
+            'model.core.kind = "bidirectional" reads the symbols that a language model is to predict; it is for'
+            " encoders and taggers: here use stack, window, jordan or reservoir",
+        ),
+        (
+            ["model.core.cell.kind=gru", "model.core.recurrent_dropout=0.1"],
+            "model.core.recurrent_dropout masks the output in the products only, which the GRU's"
+            " h' = z h + (1 - z) n does not allow; use model.core.weight_drop, or the cell lstm or elman",
+        ),
+    ],
+)
+def test_parts_that_do_not_fit(path, settings, message):
+    recipe = config.load_recipe(path, settings)
+    with pytest.raises(UserError) as caught:
+        build_model(recipe.model, 10)
+    assert str(caught.value) == message
+
+
+def every_type(kind):
+    """The type and all types inside it."""
+    yield kind
+    inside = getattr(kind, "types", ()) or getattr(kind, "item_types", ())
+    inside += tuple(field.type for field in getattr(kind, "fields", ()))
+    inside += tuple(
+        getattr(kind, name) for name in ("item_type", "key_type", "value_type") if name in kind.__struct_fields__
+    )
+    for one in inside:
+        yield from every_type(one)
+
+
+def test_there_are_words_for_every_type_of_a_recipe():
+    types = [
+        kind
+        for kind in every_type(msgspec.inspect.type_info(config.Recipe))
+        if not isinstance(kind, msgspec.inspect.NoneType)
+    ]
+    assert len(types) > 200
+    assert all(_allowed(kind) for kind in types)
+
+
+def test_toy_recipe_reads_back():
+    assert config.changed_keys(text_runs.recipe(), text_runs.recipe()) == []

@@ -1,0 +1,89 @@
+"""Whole pieces in windows: every step once, and nothing of another piece."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elman.data.music.windows import PieceWindows
+from elman.errors import UserError
+from elman.evaluation.perplexity import evaluate, stream
+from support import networks
+
+PITCHES = 5
+
+
+def music(lengths, seed=0):
+    draw = np.random.default_rng(seed)
+    return draw.integers(2, size=(sum(lengths), PITCHES)).astype(np.uint8), np.array(lengths)
+
+
+@given(
+    st.lists(st.integers(1, 12), min_size=1, max_size=9),
+    st.integers(1, 4),
+    st.integers(1, 5),
+    st.none() | st.integers(0, 9),
+)
+def test_every_step_is_a_target_once_after_the_frame_before_it(lengths, columns, length, seed):
+    frames, lengths = music(lengths)
+    columns = min(columns, len(lengths))
+    windows = PieceWindows(frames, lengths, columns, length, seed=seed)
+    begins = set((np.cumsum(lengths) - lengths).tolist())
+    for epoch in (0, 3):
+        seen, before = [], [-1] * columns
+        for span in windows.spans(epoch):
+            batch, at = windows._window(span)
+            assert batch.inputs.shape == (span.length, columns, PITCHES)
+            np.testing.assert_array_equal(batch.mask, at >= 0)
+            for column in range(columns):
+                for step in torch.nonzero(batch.mask[:, column]).flatten().tolist():
+                    place = int(at[step, column])
+                    np.testing.assert_array_equal(batch.targets[step, column], frames[place])
+                    if place in begins:
+                        assert step == 0
+                        assert batch.fresh[column]
+                        assert not batch.inputs[step, column].any()
+                    else:
+                        assert before[column] == place - 1
+                        assert not (step == 0 and batch.fresh[column])
+                        np.testing.assert_array_equal(batch.inputs[step, column], frames[place - 1])
+                    before[column] = place
+                    seen.append(place)
+        assert sorted(seen) == list(range(len(frames)))
+
+
+def test_orders_differ_by_epoch_and_repeat_by_seed():
+    frames, lengths = music(range(1, 30))
+    one, other = (PieceWindows(frames, lengths, 3, 4, seed=7) for _ in range(2))
+    first = [one.batch(span).inputs for span in one.spans(0)]
+    later = [one.batch(span).inputs for span in one.spans(1)]
+    again = [other.batch(span).inputs for span in other.spans(0)]
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(first, later, strict=False))
+
+
+@pytest.mark.parametrize("choice", ["bernoulli", "nade"])
+@pytest.mark.parametrize(("columns", "length"), [(1, 50), (1, 3), (3, 4), (5, 7)])
+def test_padding_and_neighbours_never_change_a_pieces_nll(choice, columns, length):
+    model = networks.music_model(choice=choice, pitches=PITCHES).eval()
+    frames, lengths = music([7, 1, 12, 3, 8])
+    found = np.full(len(frames), np.nan)
+    for log_prob, at in stream(model, PieceWindows(frames, lengths, columns, length)):
+        assert np.isnan(found[at]).all()
+        found[at] = log_prob
+    for begin, piece in zip(np.cumsum(lengths) - lengths, lengths, strict=True):
+        targets = torch.from_numpy(frames[begin : begin + piece]).unsqueeze(1)
+        inputs = torch.cat([torch.zeros_like(targets[:1]), targets[:-1]])
+        alone, _ = model.log_prob(inputs, targets, model.begin(1))
+        np.testing.assert_allclose(found[begin : begin + piece], alone.squeeze(1).detach())
+    score = evaluate(model, PieceWindows(frames, lengths, columns, length))
+    assert score.count == len(frames)
+    assert score.nll == pytest.approx(-found.mean())
+
+
+def test_fewer_pieces_than_columns():
+    frames, lengths = music([3, 4])
+    with pytest.raises(UserError, match="2 pieces to train on, fewer than training"):
+        PieceWindows(frames, lengths, 3, 4, seed=0)
+    assert PieceWindows(frames, lengths, 3, 4).streams == 2

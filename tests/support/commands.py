@@ -1,0 +1,63 @@
+"""Small trained models, and commands in this process: what they print, what they complain of."""
+
+import contextlib
+import csv
+import io
+
+import msgspec
+import pytest
+
+from elman.cli import main
+from elman.config.text import TextOptions
+from elman.tasks.experiment import Experiment
+from support import text_runs
+
+TEXTS = {
+    "words": TextOptions(tokenisation="raw", min_count=2),
+    "characters": TextOptions(tokenisation="characters"),
+}
+
+
+@contextlib.contextmanager
+def trained(name, tmp_path_factory):
+    """The folder of a run on one of `TEXTS`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+        out = tmp_path_factory.mktemp("runs") / "run"
+        recipe = text_runs.recipe(epochs=1)
+        recipe = msgspec.structs.replace(recipe, data=msgspec.structs.replace(recipe.data, text=TEXTS[name]))
+        experiment = Experiment(recipe, out, data=text_runs.write_corpus(out.parent / "corpus"))
+        experiment.train()
+        experiment.finish()
+        yield out
+
+
+def output(capsys, *arguments):
+    assert main([str(argument) for argument in arguments]) == 0
+    return capsys.readouterr().out
+
+
+def refusal(capsys, *arguments):
+    """The one line that a command prints on stderr before it exits with 2."""
+    status = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    assert status == 2
+    assert captured.out == ""
+    lines = captured.err.strip().splitlines()
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+def complaint(capsys, *arguments):
+    assert main([str(argument) for argument in arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return captured.err
+
+
+def table(text):
+    return list(csv.DictReader(io.StringIO(text), delimiter="\t"))
+
+
+def column(rows, name):
+    return [float(row[name]) for row in rows if row[name]]

@@ -1,0 +1,327 @@
+"""An experiment on pairs from files to targets: training, resuming, evaluating, searching, and what is refused."""
+
+import json
+import re
+
+import msgspec
+import numpy as np
+import pytest
+import torch
+
+from elman import config
+from elman.cli import main
+from elman.data.windows import Source
+from elman.decoding.beam import Beam
+from elman.errors import UserError
+from elman.learning.log import Outcome
+from elman.report.page import write_report
+from elman.tasks.experiment import Experiment
+from elman.tasks.open import open_run
+from elman.tasks.pairs.run import PairRun
+from elman.tasks.text.run import load
+from support.interruption import StopAt
+
+RECIPE = """
+title = "toy pairs"
+seed = 3
+[model]
+encoder = { kind = "lookup", size = 16, dropout = 0.1 }
+source = { encoder = { kind = "lookup", size = 16 }, stack = { sizes = [8], output_dropout = 0.1 } }
+core = { kind = "attentive", stack = { sizes = [16], weight_drop = 0.1 }, feed = "output", output_dropout = 0.1 }
+[model.output]
+contexts = { kind = "mixture", heads = { 1 = 2, 2 = 2 }, size = 16 }
+choice = { kind = "flat", tied = true }
+[training]
+epochs = 3
+batch_size = 20
+optimiser = { kind = "adam", lr = 0.01 }
+clip = 1.0
+log_every = 2
+[data.pairs]
+valid = 20
+test = 20
+max_source = 8
+min_count = 2
+"""
+
+
+def recipe(tmp_path, **training):
+    (tmp_path / "toy.toml").write_text(RECIPE)
+    settings = [f"training.{key}={value}" for key, value in training.items()]
+    return config.load_recipe(tmp_path / "toy.toml", settings)
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """A file of lines `c a b TAB B A C`."""
+    draw = np.random.default_rng(0)
+    path = tmp_path_factory.mktemp("pairs") / "toy.tsv"
+    lines = [list(draw.choice(list("abcdefgh"), draw.integers(1, 7))) for _ in range(240)]
+    path.write_text("".join(f"{' '.join(one)}\t{' '.join(one[::-1]).upper()}\n" for one in lines))
+    return path
+
+
+@pytest.fixture(scope="module")
+def trained(pairs, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    experiment = Experiment(recipe(folder), folder / "run", data=pairs)
+    assert experiment.train() is Outcome.FINISHED
+    experiment.finish()
+    return folder / "run"
+
+
+def records(folder):
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    told = [json.loads(line) for line in lines]
+    return [
+        {key: value for key, value in one.items() if key not in ("seconds", "tokens_per_s")}
+        for one in told
+        if one.get("event") != "resume"
+    ]
+
+
+@pytest.mark.parametrize("size", [{}, {"tokens_per_batch": 150}], ids=["pairs", "tokens"])
+def test_resuming_is_exact(pairs, tmp_path, size):
+    """Stopped in the middle of an epoch and gone on with: the same losses to the last bit."""
+    wanted = recipe(tmp_path, epochs=2, **size)
+    whole = Experiment(wanted, tmp_path / "whole", data=pairs)
+    whole.train()
+    parted = Experiment(wanted, tmp_path / "parted", data=pairs)
+    assert parted.train([StopAt(7)]) is Outcome.INTERRUPTED
+    again = Experiment(wanted, tmp_path / "parted", resume=True)
+    again.train()
+    assert records(tmp_path / "parted") == records(tmp_path / "whole")
+    for one, other in zip(whole.model.parameters(), again.model.parameters(), strict=True):
+        assert one.equal(other)
+
+
+def test_a_seed_decides_everything(pairs, tmp_path):
+    for name, seed in (("one", 3), ("same", 3), ("other", 4)):
+        wanted = msgspec.structs.replace(recipe(tmp_path, epochs=1), seed=seed)
+        Experiment(wanted, tmp_path / name, data=pairs).train()
+    assert records(tmp_path / "one") == records(tmp_path / "same") != records(tmp_path / "other")
+
+
+def test_the_folder_of_a_run(trained, pairs):
+    names = {path.name for path in trained.iterdir()}
+    assert {"source-vocabulary.tsv", "target-vocabulary.tsv", "data.json", "results.json", "samples.json"} <= names
+    results = json.loads((trained / "results.json").read_text())
+    assert [(row["split"], row["pairs"]) for row in results] == [("valid", 20), ("test", 20)]
+    run = open_run(trained)
+    assert isinstance(run, PairRun)
+    corpus = run.corpus()
+    targets = corpus.split("test").target
+    assert results[1]["tokens"] == sum(len(target) + 1 for target in targets)
+    sample = json.loads((trained / "samples.json").read_text())[0]
+    assert np.array(sample["attention"]["weights"]).shape == (
+        len(sample["attention"]["target"]),
+        len(sample["attention"]["source"]),
+    )
+    page = write_report([trained]).read_text()
+    assert page.count('class="attention"') == 1
+    assert "reference:" in page
+    written = results[1]["output"]
+    for name, value, simple in (
+        (one["name"], one["value"], other["value"])
+        for one, other in zip(written["measures"], written["baseline"], strict=True)
+    ):
+        assert re.search(rf">{name}</th>\s*<td>{value:.2f}</td>.*\s*<td>{simple:.2f}</td>", page)
+
+
+def test_the_nll_is_that_of_each_pair_alone(trained):
+    run = PairRun(trained)
+    corpus = run.corpus()
+    pairs, total = corpus.split("valid"), 0.0
+    for index in range(len(pairs)):
+        one = corpus.gather(pairs, [index])
+        source = Source(one.source, one.source_mask)
+        total -= run.model.log_prob_given(source, one.inputs, one.targets).sum().item()
+    results = json.loads((trained / "results.json").read_text())
+    assert results[0]["nll"] * results[0]["tokens"] == pytest.approx(total, rel=1e-5)
+
+
+def test_targets_of_lines(trained):
+    run = PairRun(trained)
+    lines = ["a b c", "", "d e", "a a a a a a a"]
+    found = run.transduce(lines, batch_size=2)
+    assert [bool(candidates) for candidates in found] == [True, False, True, True]
+    assert found[0][0].source == ["a", "b", "c"]
+    assert [one[0].text for one in found if one] == [run.transduce([line])[0][0].text for line in lines if line]
+
+
+def test_an_unknown_word_may_be_copied(trained):
+    """A model that always writes <unk> and ends at the limit: the word that is looked at most stands in its place."""
+    run = PairRun(trained)
+    run.model.output.choice.bias.data[run.inputs.target.unk] = 50.0
+    (plain,) = run.transduce(["a zz b"], Beam(size=1, max_length=2), unknown=True)
+    (copied,) = run.transduce(["a zz b"], Beam(size=1, max_length=2), copy=True)
+    assert plain[0].words == ["<unk>", "<unk>"]
+    looked = [["a", "zz", "b"][place] for place in copied[0].attention.argmax(1)]
+    assert copied[0].words == looked[:2]
+    assert "<unk>" not in run.transduce(["a zz b"], Beam(max_length=2))[0][0].words
+
+
+def test_attention_is_told_in_the_order_of_the_text(pairs, tmp_path):
+    """Read backwards, the weights still stand under the words as written."""
+    backwards = recipe(tmp_path, epochs=1)
+    options = msgspec.structs.replace(backwards.data.pairs, reverse_source=True)
+    data = msgspec.structs.replace(backwards.data, pairs=options)
+    Experiment(msgspec.structs.replace(backwards, data=data), tmp_path / "run", data=pairs).train()
+    run = PairRun(tmp_path / "run")
+    one = run.transduce(["a b c d"])[0][0]
+    ids = np.array([run.inputs.source.ids[word] for word in "dcba"])
+    source = Source(torch.from_numpy(ids).unsqueeze(1), torch.ones(4, 1, dtype=torch.bool))
+    inputs = torch.tensor([[run.inputs.target.eos], *([symbol] for symbol in run.inputs.target.encode(one.words))])
+    trace, _ = run.model.trace(inputs, run.model.read(source))
+    np.testing.assert_allclose(trace.attention[:, 0].flip(-1).detach().numpy(), one.attention, atol=1e-5)
+
+
+def test_generate_prints_a_line_for_a_line(trained, tmp_path, capsys):
+    source = tmp_path / "source.txt"
+    source.write_text("a b c\n\nd e\n")
+    assert main(["generate", str(trained), "--source", str(source)]) == 0
+    told = capsys.readouterr()
+    assert len(told.out.splitlines()) == 3
+    assert told.out.splitlines()[1] == ""
+    assert "1 of 3 lines are blank" in told.err.replace("\n", " ")
+    out = tmp_path / "targets.txt"
+    assert main(["generate", str(trained), "--source", str(source), "--out", str(out), "--batch-size", "1"]) == 0
+    assert out.read_text() == told.out
+    capsys.readouterr()
+    assert main(["generate", str(trained), "--source", str(source), "--beam", "3", "--nbest", "2"]) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [row[:2] for row in rows] == [["1", "1"], ["1", "2"], ["3", "1"], ["3", "2"]]
+    assert main(["generate", str(trained), "--source", str(source), "--nbest", "2", "--json"]) == 0
+    assert [len(one["targets"]) for one in json.loads(capsys.readouterr().out)] == [2, 0, 2]
+
+
+def test_generate_writes_heat_maps_beside_the_targets(trained, tmp_path, capsys):
+    source, page = tmp_path / "source.txt", tmp_path / "looks.html"
+    source.write_text("a b c\n\nd e\n")
+    assert main(["generate", str(trained), "--source", str(source), "--attention", str(page)]) == 0
+    told = capsys.readouterr()
+    assert len(told.out.splitlines()) == 3
+    assert "looks.html" in told.err.replace("\n", "")
+    assert page.read_text().count('class="attention"') == 2
+    assert main(["generate", str(trained), "--source", str(source), "--attention", str(tmp_path)]) == 2
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        'activation = "sigsoftmax"',
+        'contexts = { kind = "mixture", heads = { 2 = 2 }, size = 16 }',
+        'contexts = { kind = "mixture", heads = { 2 = 2 }, size = 16 }\nactivation = "sigsoftmax"',
+        'contexts = { kind = "mixture", heads = { 0 = 1, 1 = 2, 2 = 2 }, size = 16 }',
+        'choice = { kind = "adaptive", cutoffs = [3, 6] }',
+        'choice = { kind = "tree" }',
+    ],
+    ids=["sigsoftmax", "mos", "moss", "doc", "adaptive", "tree"],
+)
+def test_any_output_by_its_recipe(pairs, tmp_path, output):
+    """Over the attention layer, the layer below and the vectors: probabilities near uniform before training."""
+    begun, after = RECIPE.split("[model.output]")
+    (tmp_path / "toy.toml").write_text(f"{begun}[model.output]\n{output}\n[training]{after.split('[training]')[1]}")
+    experiment = Experiment(config.load_recipe(tmp_path / "toy.toml"), tmp_path / "run", data=pairs)
+    assert experiment.task.validate(experiment.model) == pytest.approx(np.log(len(experiment.task.inputs)), rel=0.5)
+
+
+def test_subwords_from_training_to_targets(pairs, tmp_path, capsys):
+    """The output is the text that pieces spell, and what is generated again is the same."""
+    pytest.importorskip("sentencepiece")
+    settings = ['data.pairs.tokenisation="subwords"', "data.pairs.subwords.size=300", "data.pairs.min_count=1"]
+    recipe(tmp_path)
+    wanted = config.load_recipe(tmp_path / "toy.toml", [*settings, "data.pairs.max_source=40", "training.epochs=1"])
+    experiment = Experiment(wanted, tmp_path / "run", data=pairs)
+    experiment.train()
+    experiment.finish()
+    output, right = ((tmp_path / "run" / f"{name}-test.txt").read_text() for name in ("output", "reference"))
+    held = experiment.task.corpus.split("test")
+    assert right.splitlines() == held.target_text
+    assert len(output.splitlines()) == len(held)
+    (tmp_path / "source.txt").write_text("".join(f"{line}\n" for line in held.source_text))
+    arguments = ["--source", str(tmp_path / "source.txt"), "--max-length", str(wanted.data.pairs.max_target)]
+    assert main(["generate", str(tmp_path / "run"), *arguments]) == 0
+    assert capsys.readouterr().out == output
+
+
+def test_analyze_attention_writes_a_page(trained, tmp_path, capsys):
+    source = tmp_path / "source.txt"
+    source.write_text("a b c\n\nd <e\n")
+    assert main(["analyze", "attention", str(trained), "--source", str(source), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [one["source"] for one in told["pairs"]] == [["a", "b", "c"], ["d", "<e"]]
+    page = (trained / "attention.html").read_text()
+    assert page.count('class="attention"') == 2
+    assert "&lt;e" in page
+
+
+def test_evaluate_and_info_know_the_run(trained, capsys):
+    assert main(["evaluate", str(trained), "--split", "valid", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["nll"] == pytest.approx(json.loads((trained / "results.json").read_text())[0]["nll"])
+    assert main(["info", str(trained), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["vocabulary"] == len(PairRun(trained).inputs.target)
+
+
+def test_dry_run(pairs, tmp_path, capsys):
+    recipe(tmp_path)
+    assert main(["train", str(tmp_path / "toy.toml"), "--data", str(pairs), "--dry-run", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["tokens_per_s"] > 0
+    assert told["epochs"] == 3
+
+
+def test_weights_of_another_run(trained, pairs, tmp_path):
+    begun = Experiment(recipe(tmp_path), tmp_path / "next", data=pairs, init=trained)
+    for one, other in zip(begun.model.parameters(), PairRun(trained).model.parameters(), strict=True):
+        assert one.equal(other)
+    fewer = config.load_recipe(tmp_path / "toy.toml", ["data.pairs.max_vocabulary=6"])
+    with pytest.raises(UserError, match=r"--init .*: its vocabularies differ"):
+        Experiment(fewer, tmp_path / "no", data=pairs, init=trained)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("a b c d e f g h a", "source.txt:2: a source of 9 symbols, the limit is 8"),
+        ("zz yy", "source.txt:2: none of the 2 symbols is in the source vocabulary"),
+    ],
+)
+def test_sources_that_cannot_be_read(trained, tmp_path, capsys, line, message):
+    source = tmp_path / "source.txt"
+    source.write_text(f"a b\n{line}\n")
+    assert main(["generate", str(trained), "--source", str(source)]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert message in told.err
+    assert len(told.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "a run on pairs needs sources: give --source FILE"),
+        (["--prompt", "a"], "--prompt does not belong to a run on pairs"),
+        (["--source", "no-such-file"], "no-such-file: cannot be read"),
+        (["--source", __file__, "--unconstrained"], "--unconstrained is about trees, and"),
+    ],
+)
+def test_arguments_that_do_not_fit(trained, capsys, arguments, message):
+    assert main(["generate", str(trained), *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_commands_for_text_refuse_the_run(trained):
+    with pytest.raises(UserError, match="is a run on pairs of a source and a target; here a run on text is needed"):
+        load(trained)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [("slices", 2, "not cut into slices"), ("window", "{ random = true }", "not cut into windows")],
+)
+def test_recipes_that_ask_for_streams(pairs, tmp_path, key, value, message):
+    with pytest.raises(UserError, match=message):
+        Experiment(recipe(tmp_path, **{key: value}), tmp_path / "run", data=pairs)

@@ -1,0 +1,280 @@
+"""Adaptation by command: evaluate --method, tuning, streams."""
+
+import hashlib
+import json
+import shutil
+
+import pytest
+import torch
+
+import elman
+from elman.cli import main
+from elman.evaluation.dynamic import Rule
+from elman.learning import checkpoint
+from elman.tasks.adaptation import Method
+from elman.tasks.experiment import Experiment
+from elman.tasks.tuning import RATES, Tuning, beyond
+from support import text_runs
+
+QUICK = ("--statistics-tokens", "600")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+        out = tmp_path_factory.mktemp("runs") / "run"
+        experiment = Experiment(text_runs.recipe(epochs=1), out, data=text_runs.write_corpus(out.parent / "corpus"))
+        experiment.train()
+        experiment.finish()
+        yield out
+
+
+@pytest.fixture
+def run(trained, tmp_path):
+    return shutil.copytree(trained, tmp_path / "run")
+
+
+def answer(capsys, *arguments):
+    assert main([str(argument) for argument in arguments]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def complaint(capsys, *arguments):
+    assert main([str(argument) for argument in arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (line,) = captured.err.strip().splitlines()
+    return line.removeprefix("elman: ")
+
+
+def digest(file):
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def test_every_method_has_its_row_and_the_model_stays(capsys, run):
+    before, static = digest(run / "model.safetensors"), json.loads((run / "results.json").read_text())
+    for method in ("dynamic", "cache", "dynamic+cache", "dynamic"):
+        row = answer(capsys, "evaluate", run, "--method", method, *(QUICK if method != "cache" else ()), "--json")
+        assert row["method"] == method
+        assert row["tokens"] == static[1]["tokens"]
+    rows = json.loads((run / "results.json").read_text())
+    assert rows[:2] == static
+    assert [row["method"] for row in rows[2:]] == ["cache", "dynamic+cache", "dynamic"]
+    assert rows[-1]["settings"]["rule"]["segment"] == 5
+    assert digest(run / "model.safetensors") == before
+    assert main(["report", str(run)]) == 0
+
+
+def test_methods_that_change_nothing_give_the_static_figure(capsys, run):
+    static = answer(capsys, "evaluate", run, "--json")["nll"]
+    dynamic = ("--method", "dynamic+cache", "--rule", "sgd", "--lr", 0, "--cache-weight", 0)
+    assert answer(capsys, "evaluate", run, *dynamic, "--json")["nll"] == pytest.approx(static, rel=1e-6)
+
+
+def test_another_text_leaves_no_row(capsys, run, tmp_path):
+    before = (run / "results.json").read_text()
+    data = text_runs.write_corpus(tmp_path / "other")
+    answer(capsys, "evaluate", run, "--method", "cache", "--data", data, "--json")
+    assert (run / "results.json").read_text() == before
+
+
+def test_tuning_goes_on_where_it_was(capsys, run, monkeypatch):
+    command = ("evaluate", run, "--method", "dynamic+cache", "--rule", "sgd", "--tune", "--tune-tokens", 50, "--json")
+    row = answer(capsys, *command)
+    points = json.loads((run / "tuning.json").read_text())
+    rules = [point for point in points if point["cache"] is None]
+    assert len(rules) >= 12
+    best = min(rules, key=lambda point: point["nll"])
+    assert row["settings"]["rule"] == best["rule"]
+    caches = [point for point in points if point["cache"] is not None]
+    assert row["settings"]["cache"] == min(caches, key=lambda point: point["nll"])["cache"]
+
+    done = []
+    monkeypatch.setattr("elman.tasks.tuning.method_figures", lambda *_: done.append(1) or {"nll": 99.0})
+    assert answer(capsys, *command)["settings"] == row["settings"]
+    assert not done
+    (run / "tuning.json").write_text(json.dumps(points[5:]))
+    answer(capsys, *command)
+    assert len(done) == 5
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """One point of a grid, and how often a point was computed."""
+    done = []
+    monkeypatch.setattr("elman.tasks.tuning.RATES", {"sgd": ((0.1,), (0.0,))})
+    monkeypatch.setattr("elman.tasks.tuning.STRIDES", 0)
+    monkeypatch.setattr("elman.tasks.tuning.method_figures", lambda *_: done.append(1) or {"nll": 1.0})
+    return done
+
+
+def test_points_are_kept_by_all_they_depend_on(run, counted):
+    rule = Rule(kind="sgd")
+
+    def computed(rule, tokens=50, shift=0.0):
+        loaded, before = elman.load(run), len(counted)
+        with torch.no_grad():
+            next(loaded.model.parameters()).add_(shift)
+        Tuning(loaded, tokens).best(Method(rule=rule))
+        return len(counted) - before
+
+    assert [computed(rule), computed(rule)] == [1, 0]
+    assert [computed(rule, tokens=60), computed(rule, tokens=60)] == [1, 0]
+    assert [computed(rule, shift=0.01), computed(rule, shift=0.01)] == [1, 0]
+    assert computed(Rule(kind="sgd", segment=3)) == 1
+    assert computed(rule) == 0
+
+
+def test_what_was_tuned_before_a_stop_is_kept(capsys, run, counted, monkeypatch):
+    monkeypatch.setattr("elman.tasks.tuning.RATES", {"sgd": ((0.1, 0.2, 0.3), (0.0,))})
+
+    def stopped(*_):
+        if len(counted) == 2:
+            raise KeyboardInterrupt
+        counted.append(1)
+        return {"nll": 1.0}
+
+    monkeypatch.setattr("elman.tasks.tuning.method_figures", stopped)
+    command = ("evaluate", run, "--method", "dynamic", "--rule", "sgd", "--tune", "--tune-tokens", 50, "--json")
+    assert main([str(part) for part in command]) == 130
+    assert len(json.loads((run / "tuning.json").read_text())) == 2
+    monkeypatch.setattr("elman.tasks.tuning.method_figures", lambda *_: counted.append(1) or {"nll": 1.0})
+    capsys.readouterr()
+    answer(capsys, *command)
+    assert len(counted) == 3
+
+
+def test_jobs_find_the_same(capsys, run, tmp_path, monkeypatch):
+    monkeypatch.setattr("elman.tasks.tuning.RATES", {"sgd": ((0.1,), (0.0, 1e-3))})
+    other = shutil.copytree(run, tmp_path / "other")
+    for folder, jobs in ((run, 1), (other, 2)):
+        answer(capsys, "evaluate", folder, "--method", "dynamic", "--rule", "sgd", "--tune", "--tune-tokens", 20,
+               "--jobs", jobs, "--json")  # fmt: skip
+    ours, theirs = (
+        {json.dumps(point["rule"]): point["nll"] for point in json.loads((folder / "tuning.json").read_text())}
+        for folder in (run, other)
+    )
+    assert ours == pytest.approx(theirs, rel=1e-6)
+
+
+def test_a_best_point_at_the_border_is_followed_outwards():
+    rates, decays = RATES["rms"]
+    middle = Rule(kind="rms", lr=rates[2], decay=decays[1])
+    assert beyond(middle, rates, decays) == []
+    corner = Rule(kind="rms", lr=rates[-1], decay=decays[-1])
+    assert [(rule.lr, rule.decay) for rule in beyond(corner, rates, decays)] == [
+        (pytest.approx(1.5e-4), decays[-1]),
+        (rates[-1], pytest.approx(7.5e-3)),
+    ]
+    outside = Rule(kind="sgd", lr=2.0, decay=0.0)
+    assert [rule.lr for rule in beyond(outside, *RATES["sgd"])] == [3.0]
+
+
+def test_a_stream_in_two_parts_is_the_stream(capsys, run, tmp_path):
+    lines = [" ".join(f"w{(3 * row + column) % 7}" for column in range(8)) for row in range(6)]
+    files = {name: tmp_path / name for name in ("whole", "one", "two", "state")}
+    for name, part in (("whole", lines), ("one", lines[:2]), ("two", lines[2:])):
+        files[name].write_text("\n".join(part) + "\n")
+
+    def scores(name, *more):
+        assert main(["score", str(run), str(files[name]), "--adapt", *QUICK, "--json", *map(str, more)]) == 0
+        return [json.loads(line)["log_prob"] for line in capsys.readouterr().out.splitlines()]
+
+    whole = scores("whole", "--lr", "1e-2")
+    one = scores("one", "--lr", "1e-2", "--save-state", files["state"])
+    two = scores("two", "--load-state", files["state"])
+    assert one + two == whole
+    assert two != pytest.approx(scores("two"), abs=1e-3)
+    line = complaint(
+        capsys, "score", run, files["two"], "--adapt", *QUICK, "--lr", "1e-3", "--load-state", files["state"]
+    )
+    assert line.startswith("--load-state: the stream adapts by kind=rms lr=0.01")
+    assert main(["score", str(run), str(files["two"]), "--adapt", "--load-state", str(files["state"])]) == 2
+    assert "other gradient statistics; give --statistics-tokens 600" in capsys.readouterr().err
+    assert "add --adapt to go on" in complaint(capsys, "generate", run, "--state", files["state"])
+    assert main(["generate", str(run), "--adapt", *QUICK, "--load-state", str(files["state"]), "--tokens", "3"]) == 0
+
+
+def test_generation_adapts_to_its_prompt_and_goes_on(capsys, run, tmp_path):
+    state = tmp_path / "state.safetensors"
+    adapt = ("--adapt", "--rule", "sgd", "--lr", 0.5, "--temperature", 0, "--prompt", "w1 w2 w3 w1 w2 w3 w1")
+    whole = answer(capsys, "generate", run, *adapt, "--tokens", 8, "--json")["words"]
+    part = answer(capsys, "generate", run, *adapt, "--tokens", 3, "--save-state", state, "--json")["words"]
+    rest = answer(capsys, "generate", run, "--adapt", "--state", state, "--temperature", 0, "--tokens", 5, "--json")
+    assert part + rest["words"] == whole
+
+
+@pytest.mark.parametrize("adapt", [(), ("--adapt", "--rule", "sgd", "--lr", 0.5)], ids=["static", "adapt"])
+def test_draws_go_on_where_they_were_left(capsys, run, tmp_path, adapt):
+    state = tmp_path / "state.safetensors"
+    begin = ("generate", run, "--prompt", "w1 w2 w3 w1", "--seed", 7, "--json", *adapt)
+    whole = answer(capsys, *begin, "--tokens", 30)["words"]
+    part = answer(capsys, *begin, "--tokens", 12, "--save-state", state)["words"]
+    more = ("generate", run, *adapt[:1], "--state", state, "--tokens", 18, "--json")
+    rest = answer(capsys, *more)
+    assert part + rest["words"] == whole
+    assert rest["seed"] == 7
+    assert answer(capsys, *more, "--seed", 1)["words"] != rest["words"]
+
+
+@pytest.mark.parametrize("tokens", [0, 1, 4])
+def test_a_saved_state_does_not_read_a_symbol_twice(capsys, run, tmp_path, tokens):
+    states = tmp_path / "one.safetensors", tmp_path / "two.safetensors"
+    begin = ("generate", run, "--prompt", "w1 w2 w3", "--temperature", 0, "--json")
+    whole = answer(capsys, *begin, "--tokens", 5, "--save-state", states[0])["words"]
+    part = answer(capsys, *begin, "--tokens", tokens, "--save-state", states[1])["words"]
+    more = ("--state", states[1], "--temperature", 0, "--tokens", 5 - tokens, "--save-state", states[1], "--json")
+    assert part + answer(capsys, "generate", run, *more)["words"] == whole
+    (one, facts), (two, others) = map(checkpoint.load, states)
+    assert facts["unread"] == others["unread"]
+    assert all(one[name].allclose(two[name], atol=1e-6) for name in one)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--lr", "1e-4"], "--lr belongs to --method dynamic"),
+        (["--method", "cache", "--segment", "4"], "--segment belongs to --method dynamic"),
+        (["--method", "dynamic", "--cache-theta", "1"], "--cache-theta belongs to --method cache"),
+        (["--method", "dynamic", "--jobs", "2"], "--jobs belongs to --tune; add it"),
+        (["--tune"], "--tune needs something to tune; give --method dynamic, cache or dynamic+cache"),
+        (
+            ["--method", "dynamic", "--tune", "--lr", "1"],
+            "--lr belongs to settings without --tune, which chooses them; leave one out",
+        ),
+        (
+            ["--method", "cache", "--streams", "2"],
+            "--method cache reads one stream with one model; leave out --ensemble, --streams and --warm-up",
+        ),
+        (["--method", "dynamic", "--segment", "0"], "--segment is 0; it must be 1 or more"),
+        (["--method", "dynamic", "--lr", "-1"], "--lr is -1; it must be 0 or more"),
+        (["--method", "cache", "--cache-weight", "1"], "--cache-weight is 1; it must be 0 or more and below 1"),
+        (["--method", "cache", "--tune", "--tune-tokens", "0"], "--tune-tokens is 0; it must be 1 or more"),
+        (["--method", "dynamic", "--rule", "sgd", "--eps", "1"], "--eps belongs to --rule rms"),
+        (["--method", "dynamic", "--statistics-tokens", "0"], "--statistics-tokens is 0; it must be 1 or more"),
+    ],
+)
+def test_evaluate_arguments(capsys, trained, arguments, message):
+    assert complaint(capsys, "evaluate", trained, *arguments) == message
+
+
+def test_streams_need_adapt(capsys, trained, tmp_path):
+    assert complaint(capsys, "generate", trained, "--lr", "1") == "--lr belongs to --adapt; add it"
+    line = complaint(capsys, "score", trained, tmp_path / "x", "--save-state", tmp_path / "y")
+    assert line == "--save-state belongs to --adapt; add it"
+    line = complaint(capsys, "generate", trained, "--state", tmp_path / "none")
+    assert line == f"{tmp_path}/none: no such state file; give one that --save-state wrote"
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"a": 1}', "[1]", '[{"nll": "x"}]', "[{}]"])
+def test_damaged_tuning(capsys, run, content):
+    (run / "tuning.json").write_text(content)
+    line = complaint(capsys, "evaluate", run, "--method", "cache", "--tune")
+    assert line == f"{run}/tuning.json: damaged; remove it, and tuning begins anew"
+
+
+def test_damaged_results(capsys, run):
+    (run / "results.json").write_text("[1]")
+    line = complaint(capsys, "evaluate", run, "--method", "cache")
+    assert line == f"{run}/results.json: damaged; restore or remove the file"

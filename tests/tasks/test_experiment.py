@@ -1,0 +1,327 @@
+"""The whole machine: train, stop, resume, evaluate."""
+
+import errno
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from elman import config, files
+from elman.cli import main
+from elman.errors import UserError
+from elman.files import FolderLock
+from elman.learning import checkpoint
+from elman.learning.log import Outcome
+from elman.tasks.experiment import Experiment
+from elman.tasks.text.run import load
+from support import text_runs
+from support.interruption import StopAt
+
+NT_ASGD = {
+    "epochs": 4,
+    "optimiser": {"kind": "sgd", "lr": 2.0},
+    "averaging": {"kind": "non-monotone", "interval": 1},
+    "weight_decay": 1e-6,
+    "validate_every": 13,
+    "fine_tune": {"lr": 1.0, "epochs": 2, "interval": 2},
+}
+LEARNERS = {
+    "adam": {"schedule": {"kind": "cosine", "warm_up": 0.5}},
+    "nt-asgd": NT_ASGD,
+    "rmsprop": {
+        "optimiser": {"kind": "rmsprop", "lr": 0.01},
+        "averaging": {"kind": "exponential", "decay": 0.9},
+        "schedule": {"kind": "plateau", "factor": 2.0},
+    },
+    "momentum": {"optimiser": {"kind": "sgd", "lr": 1.0, "momentum": 0.9}, "slices": 2, "clip_by": "tensor"},
+}
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory):
+    return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def trained(recipe, out, corpus, stops=()):
+    """Train with interruptions at some steps; the run folder."""
+    for resume, stop in enumerate([*stops, None]):
+        experiment = Experiment(recipe, out, data=corpus, resume=bool(resume))
+        outcome = experiment.train([] if stop is None else [StopAt(stop)])
+        assert outcome is (Outcome.FINISHED if stop is None else Outcome.INTERRUPTED)
+    return out
+
+
+def test_a_second_training_in_one_folder_is_refused(tmp_path, corpus):
+    first, second = (Experiment(text_runs.recipe(epochs=1), tmp_path / "run", data=corpus) for _ in range(2))
+    with FolderLock(tmp_path / "run"), pytest.raises(UserError, match="is in use"):
+        first.train()
+    assert [path.name for path in (tmp_path / "run").iterdir()] == [".lock"]
+    first.train()
+    with pytest.raises(UserError, match="already holds a run; add --resume"):
+        second.train()
+
+
+def same_tensors(a, b):
+    return checkpoint.digest_of(checkpoint.load(a)[0]) == checkpoint.digest_of(checkpoint.load(b)[0])
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_interrupted_run_is_the_same_run_bit_for_bit(learner, corpus, tmp_path):
+    recipe = text_runs.recipe(**LEARNERS[learner])
+    whole = trained(recipe, tmp_path / "whole", corpus)
+    broken = trained(recipe, tmp_path / "broken", corpus, stops=[7, 31, 50])
+    for name in ("checkpoint.safetensors", "model.safetensors"):
+        assert same_tensors(whole / name, broken / name)
+    assert text_runs.metrics(whole) == text_runs.metrics(broken)
+
+
+def test_losses_may_be_read_now_and_then(corpus, tmp_path, monkeypatch):
+    """As on a GPU, which is not asked at every step: the same run, records and all, interrupted or not."""
+    often = trained(text_runs.recipe(), tmp_path / "often", corpus)
+    monkeypatch.setattr("elman.learning.log.STEPS_BETWEEN_READINGS", {"cpu": 7})
+    seldom = trained(text_runs.recipe(), tmp_path / "seldom", corpus, stops=[15])
+    assert same_tensors(often / "checkpoint.safetensors", seldom / "checkpoint.safetensors")
+    assert text_runs.metrics(often) == text_runs.metrics(seldom)
+
+
+def test_nt_asgd_averages_and_fine_tunes(corpus, tmp_path):
+    out = trained(text_runs.recipe(**NT_ASGD), tmp_path / "run", corpus)
+    events = [record["event"] for record in text_runs.metrics(out) if record["kind"] == "event"]
+    assert events[0] == "averaging"
+    assert "fine-tune" in events
+    assert any(record["averaged"] for record in text_runs.metrics(out) if record["kind"] == "valid")
+
+
+def test_out_of_time_keeps_the_best_so_far_and_resumes_exactly(corpus, tmp_path):
+    recipe = text_runs.recipe()
+    whole = trained(recipe, tmp_path / "whole", corpus)
+    out = tmp_path / "short"
+    experiment = Experiment(recipe, out, data=corpus)
+    assert experiment.train(max_minutes=0) is Outcome.OUT_OF_TIME
+    assert load(out).model is not None
+    trained_on = Experiment(recipe, out, data=corpus, resume=True)
+    assert trained_on.train() is Outcome.FINISHED
+    assert same_tensors(whole / "model.safetensors", out / "model.safetensors")
+
+
+def test_resuming_a_finished_run_changes_nothing(corpus, tmp_path):
+    out = trained(text_runs.recipe(), tmp_path / "run", corpus)
+    before = checkpoint.load(out / "checkpoint.safetensors")[0]
+    assert Experiment(text_runs.recipe(), out, data=corpus, resume=True).train() is Outcome.FINISHED
+    assert checkpoint.digest_of(before) == checkpoint.digest_of(checkpoint.load(out / "checkpoint.safetensors")[0])
+
+
+def test_sigkill_at_any_moment_is_survived(corpus, tmp_path):
+    recipe = text_runs.recipe(epochs=6, checkpoint_minutes=0)
+    whole = trained(recipe, tmp_path / "whole", corpus)
+    (tmp_path / "recipe.toml").write_text(config.dump_recipe(recipe))
+    out = tmp_path / "killed"
+    command = [
+        sys.executable,
+        "-m",
+        "elman",
+        "train",
+        tmp_path / "recipe.toml",
+        "--data",
+        corpus,
+        "--out",
+        out,
+    ]
+    for resume in ([], ["--resume"]):
+        process = subprocess.Popen(
+            [*command, "--threads", "1", *resume], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        wait_for_steps(out, steps_done(out) + 20)
+        process.kill()
+        process.wait()
+    trained_on = Experiment(recipe, out, data=corpus, resume=True)
+    assert trained_on.train() is Outcome.FINISHED
+    assert same_tensors(whole / "model.safetensors", out / "model.safetensors")
+    assert same_tensors(whole / "checkpoint.safetensors", out / "checkpoint.safetensors")
+
+
+def steps_done(out):
+    try:
+        return checkpoint.load(out / "checkpoint.safetensors")[1]["progress"]["step"]
+    except UserError:
+        return 0
+
+
+def wait_for_steps(out, steps, seconds=60):
+    deadline = time.monotonic() + seconds
+    while steps_done(out) < steps and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def test_two_runs_with_one_seed_are_equal_and_another_seed_differs(corpus, tmp_path):
+    a = trained(text_runs.recipe(), tmp_path / "a", corpus)
+    b = trained(text_runs.recipe(), tmp_path / "b", corpus)
+    other = text_runs.recipe()
+    other = config.parse_recipe({**_plain(other), "seed": 4}, "toy")
+    c = trained(other, tmp_path / "c", corpus)
+    assert same_tensors(a / "model.safetensors", b / "model.safetensors")
+    assert not same_tensors(a / "model.safetensors", c / "model.safetensors")
+
+
+def _plain(recipe):
+    import msgspec
+
+    return msgspec.to_builtins(recipe, str_keys=True)
+
+
+def test_diverging_run_stops_with_advice_and_keeps_the_checkpoint(corpus, tmp_path):
+    recipe = text_runs.recipe(optimiser={"kind": "sgd", "lr": 1e39}, clip=None)
+    message = r"the loss is not finite at step \d+ .*gradient norm.*lower training.optimiser.lr"
+    with pytest.raises(UserError, match=message):
+        Experiment(recipe, tmp_path / "run", data=corpus).train()
+
+
+def test_full_disk_keeps_the_previous_checkpoint(corpus, tmp_path, monkeypatch):
+    out = trained(text_runs.recipe(), tmp_path / "run", corpus)
+    before = (out / "checkpoint.safetensors").read_bytes()
+
+    def full(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    message = "the disk is full; the previous file, if any, is untouched; free some space and resume"
+    with pytest.raises(UserError, match=message):
+        Experiment(text_runs.recipe(), out, data=corpus, resume=True).train()
+    assert (out / "checkpoint.safetensors").read_bytes() == before
+    assert not list(out.glob("*.tmp"))
+    assert not list(out.glob(".*.tmp"))
+
+
+def test_finish_counts_every_token_once_and_writes_what_a_report_needs(corpus, tmp_path):
+    out = tmp_path / "run"
+    experiment = Experiment(text_runs.recipe(), out, data=corpus)
+    experiment.train()
+    results = experiment.finish()
+    assert [row["tokens"] for row in results] == [len(experiment.corpus.split(s).tokens) for s in ("valid", "test")]
+    assert experiment.baselines()[0]["name"] == "unigram"
+    for name in ("results", "samples", "surprisal", "baselines", "data", "environment"):
+        assert json.loads((out / f"{name}.json").read_text())
+
+
+def test_learns_the_chain_better_than_a_unigram(corpus, tmp_path):
+    out = tmp_path / "run"
+    experiment = Experiment(text_runs.recipe(epochs=12), out, data=corpus)
+    experiment.train()
+    unigram = experiment.baselines(order=1, splits=("test",))[0]
+    assert experiment.finish()[1]["perplexity"] < 0.8 * unigram["perplexity"]
+
+
+def test_init_maps_words_by_spelling(corpus, tmp_path):
+    first = trained(text_runs.recipe(), tmp_path / "first", corpus)
+    other = text_runs.write_corpus(tmp_path / "other", {"train": 100, "valid": 20, "test": 20})
+    (other / "train.txt").write_text("brand new words\n" + (other / "train.txt").read_text())
+    experiment = Experiment(text_runs.recipe(), tmp_path / "second", data=other, init=first)
+    ours, theirs = experiment.model.encoder.weight, load(first).model.encoder.weight
+    here, there = experiment.corpus.vocabulary.ids, load(first).vocabulary.ids
+    assert here["w3"] != there["w3"]
+    assert ours[here["w3"]].equal(theirs[there["w3"]])
+
+
+def test_command_line_from_training_to_scoring(corpus, tmp_path, capsys):
+    (tmp_path / "recipe.toml").write_text(config.dump_recipe(text_runs.recipe()))
+    out = tmp_path / "run"
+    assert main(["train", f"{tmp_path}/recipe.toml", "--data", str(corpus), "--out", str(out), "--json"]) == 0
+    trained_results = json.loads(capsys.readouterr().out.splitlines()[-1])["results"]
+    assert main(["evaluate", str(out), "--split", "test", "--json"]) == 0
+    evaluated = json.loads(capsys.readouterr().out)
+    assert evaluated["nll"] == pytest.approx(trained_results[1]["nll"], rel=1e-6)
+    assert main(["score", str(out), str(corpus / "test.txt"), "--document", "--by", "sentence", "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert -sum(row["log_prob"] for row in rows) / evaluated["tokens"] == pytest.approx(evaluated["nll"], rel=1e-4)
+    state = tmp_path / "state.safetensors"
+    assert main(["generate", str(out), "--tokens", "12", "--seed", "5", "--raw"]) == 0
+    at_once = capsys.readouterr().out.split()
+    assert main(["generate", str(out), "--tokens", "5", "--temperature", "0", "--save-state", str(state)]) == 0
+    assert main(["generate", str(out), "--tokens", "5", "--temperature", "0", "--state", str(state)]) == 0
+    in_parts = capsys.readouterr().out.split()
+    assert main(["generate", str(out), "--tokens", "10", "--temperature", "0"]) == 0
+    assert capsys.readouterr().out.split() == in_parts
+    assert at_once
+    assert main(["info", str(out), "--json"]) == 0
+    info = json.loads(capsys.readouterr().out)
+    assert sum(info["blocks"].values()) == info["parameters"]
+    assert main(["compare", str(out), str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["difference"] == 0
+    assert main(["evaluate", str(out), str(out), "--ensemble", "--ngram", "3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["perplexity"] > 1
+
+
+SMALL = [
+    "training.epochs=1",
+    "training.batch_size=4",
+    "training.window.length=10",
+    "model.encoder.size=8",
+    "model.core.sizes=[8,8]",
+    "data.text.min_count=1",
+]
+
+
+def test_demo_prints_baselines_and_samples_and_can_be_run_again(corpus, tmp_path, capsys):
+    out = tmp_path / "demo"
+    settings = [part for setting in SMALL for part in ("--set", setting)]
+    arguments = ["demo", "--data", str(corpus), "--out", str(out), *settings]
+    assert main(arguments) == 0
+    first = capsys.readouterr().out
+    for expected in (
+        "unigram",
+        "Kneser-Ney 5-gram",
+        "this model",
+        f"report: {out}/report.html",
+        "more: elman generate",
+    ):
+        assert expected in first
+    assert (out / "report.html").stat().st_size > 10_000
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == first
+
+
+def test_dry_run_tells_the_cost_and_begins_no_run(corpus, tmp_path, capsys):
+    (tmp_path / "recipe.toml").write_text(config.dump_recipe(text_runs.recipe()))
+    out = tmp_path / "run"
+    command = ["train", f"{tmp_path}/recipe.toml", "--data", str(corpus), "--out", str(out), "--dry-run", "--json"]
+    assert main(command) == 0
+    cost = json.loads(capsys.readouterr().out)
+    assert cost["parameters"] == sum(
+        p.numel() for p in Experiment(text_runs.recipe(), out, data=corpus).model.parameters()
+    )
+    assert cost["minutes"] == pytest.approx(cost["minutes_per_epoch"] * 2)
+    assert not out.exists()
+
+
+def test_tensorboard_gets_the_metrics(corpus, tmp_path, capsys):
+    (tmp_path / "recipe.toml").write_text(config.dump_recipe(text_runs.recipe(epochs=1)))
+    out = tmp_path / "run"
+    assert main(["train", f"{tmp_path}/recipe.toml", "--data", str(corpus), "--out", str(out), "--tensorboard"]) == 0
+    assert "this model" in capsys.readouterr().out
+    assert [path for path in (out / "tensorboard").iterdir() if "tfevents" in path.name]
+
+
+def test_stop_by_time_says_how_to_go_on(corpus, tmp_path, capsys):
+    (tmp_path / "recipe.toml").write_text(config.dump_recipe(text_runs.recipe()))
+    out = tmp_path / "run"
+    assert (
+        main(["train", f"{tmp_path}/recipe.toml", "--data", str(corpus), "--out", str(out), "--max-minutes", "0"]) == 0
+    )
+    captured = capsys.readouterr()
+    assert f"the time is over; go on with: elman train --resume --out {out}" in captured.err
+    assert main(["train", "--resume", "--out", str(out)]) == 0
+
+
+def test_a_run_finds_its_text_from_any_folder(corpus, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(corpus.parent)
+    Experiment(text_runs.recipe(epochs=1), tmp_path / "run", data=corpus.name).train()
+    monkeypatch.chdir(tmp_path)
+    assert main(["evaluate", "run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tokens"] == 200

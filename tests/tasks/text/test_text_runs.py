@@ -1,0 +1,112 @@
+"""Runs on bytes, characters and subwords: figures that compare, samples and scores that give the text exactly."""
+
+import csv
+import io
+import json
+import math
+
+import msgspec
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from elman import config
+from elman.cli import main
+from elman.data.text.bytewise import to_bytes
+from elman.tasks.experiment import Experiment
+from elman.tasks.text.run import load
+from support import text_runs
+
+TEXT = "吾輩《わがはい》は猫である。\nthe cat sat , the dog ran\r\n" * 60
+
+
+@pytest.fixture(scope="module", params=["characters", "bytes", "subwords"])
+def run(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    (folder / "text.txt").write_bytes(TEXT.encode())
+    raw = msgspec.to_builtins(text_runs.recipe(epochs=1, window={"length": 10}), str_keys=True)
+    raw["data"] = {
+        "text": {
+            "tokenisation": request.param,
+            "eos": "exact",
+            "ruby": "remove",
+            "subwords": {"size": 300, "coverage": 1.0},
+            "test_fraction": 0.2,
+        }
+    }
+    experiment = Experiment(config.parse_recipe(raw, "toy"), folder / "run", data=folder / "text.txt")
+    experiment.train()
+    experiment.finish()
+    return folder / "run"
+
+
+def test_figures_are_of_the_same_text(run):
+    (row,) = [row for row in json.loads((run / "results.json").read_text()) if row["split"] == "test"]
+    split = load(run).corpus().split("test")
+    text = load(run).tokeniser.decode(load(run).vocabulary.decode(split.tokens))
+    assert "《" not in text
+    assert (row["characters"], row["bytes"]) == (len(text), len(text.encode()))
+    assert row["words"] == len(text.split()) + text.count("\n")
+    total = row["nll"] * row["tokens"]
+    for unit in ("character", "byte", "word"):
+        assert row[f"bits_per_{unit}"] == pytest.approx(total / math.log(2) / row[f"{unit}s"])
+    assert row["word_perplexity"] == pytest.approx(math.exp(total / row["words"]))
+
+
+def test_score_gives_the_text_back(run, tmp_path, capsysbinary):
+    text = "the cat\r\n\n猫ran 吾輩"
+    (tmp_path / "a.txt").write_bytes(text.encode())
+    assert main(["score", str(run), str(tmp_path / "a.txt"), "--by", "sentence", "--json"]) == 0
+    rows = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
+    assert "".join(row["text"] for row in rows) == text
+
+
+def test_samples_are_exact(run, capsys):
+    call = ["generate", str(run), "--prompt", "吾輩は\n", "--tokens", "60", "--seed", "3"]
+    assert main([*call, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert load(run).tokeniser.decode(told["words"]) == told["text"]
+    assert len(told["words"]) == 60
+    assert json.loads((run / "samples.json").read_text())
+
+
+@settings(max_examples=25, deadline=None)
+@example("e\u0301 👩‍👩‍👧 \ufeff\u2028\x0b\x00\t  ▁ <unk> <eos> <0x41> \r\n\n\r")
+@given(st.text(st.characters(codec="utf-8", exclude_characters="《》｜［］"), min_size=1))  # noqa: RUF001
+def test_any_text_is_read_and_scored_exactly(run, text):
+    loaded = load(run)
+    if not loaded.tokeniser.options.open_vocabulary:
+        pytest.skip("characters that were not counted are an error")
+    scored = list(loaded.score(list(io.StringIO(text, newline="\n"))))
+    assert loaded.tokeniser.decode([token for tokens, _ in scored for token in tokens]) == text
+    assert all((log_probs < 0).all() for _, log_probs in scored)
+    assert loaded.tokeniser.decode(loaded.vocabulary.decode(loaded.encode(text))) == text
+
+
+def test_any_bytes_are_scored_and_prompted_exactly(run, tmp_path, capsysbinary, monkeypatch):
+    data = b"\xef\xbb\xbfthe \xff\xfe\r\n\xe7\x8c\r\n\n\xed\xa0\x80 cat"
+    (tmp_path / "a.txt").write_bytes(data)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
+    loaded = load(run)
+    if loaded.tokeniser.options.tokenisation != "bytes":
+        for command in (["score", str(run), str(tmp_path / "a.txt")], ["generate", str(run), "--prompt", "-"]):
+            assert main(command) == 2
+            assert b"not UTF-8 at byte 7 (0xff)" in capsysbinary.readouterr().err
+        return
+    assert main(["generate", str(run), "--prompt", "-", "--tokens", "0"]) == 0
+    assert capsysbinary.readouterr().out == data + b"\n"
+    for form in ("tsv", "jsonl"):
+        assert main(["score", str(run), str(tmp_path / "a.txt"), "--format", form]) == 0
+        out = capsysbinary.readouterr().out.decode()
+        rows = csv.DictReader(io.StringIO(out, newline=""), delimiter="\t")
+        tokens = [row["token"] for row in (rows if form == "tsv" else map(json.loads, out.splitlines()))]
+        assert to_bytes(loaded.tokeniser.decode(tokens)) == data
+    assert main(["score", str(run), str(tmp_path / "a.txt"), "--by", "sentence", "--json"]) == 0
+    rows = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
+    assert to_bytes("".join(row["text"] for row in rows)) == data
+
+
+def test_a_prompt_is_read_exactly(run):
+    loaded = load(run)
+    ids = loaded.encode("the cat\r\n\n吾輩")
+    assert loaded.tokeniser.decode(loaded.vocabulary.decode(ids)) == "the cat\r\n\n吾輩"
