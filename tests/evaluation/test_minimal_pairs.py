@@ -10,8 +10,7 @@ import torch
 from elman.config.text import TextOptions
 from elman.data.catalog.prepare import locate_pairs
 from elman.data.minimal_pairs import Pair, read_pairs
-from elman.data.text.lexicon import Lexicon
-from elman.data.text.sentences import fit
+from elman.data.text.sentences import Lexicon, fit
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError

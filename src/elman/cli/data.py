@@ -88,8 +88,8 @@ def prepare(args: argparse.Namespace) -> int:
 
 def trees(args: argparse.Namespace) -> int:
     """Write a treebank as pairs."""
-    from elman.data.pairs.files import read_text
     from elman.data.pairs.trees import read_trees, to_pair
+    from elman.data.text.utf8 import read_text
     from elman.files import write_atomic
 
     found = read_trees(read_text(args.file), str(args.file))

@@ -21,9 +21,9 @@ from elman.data.catalog.builtin import cut_works
 from elman.data.catalog.download import download
 from elman.data.catalog.pianoroll import convert_pickle
 from elman.data.music.corpus import open_music
-from elman.data.text.bytewise import to_bytes
 from elman.data.text.corpus import open_corpus
 from elman.data.text.sources import SPLITS
+from elman.data.text.utf8 import to_bytes
 from elman.errors import UserError
 from elman.files import sha256_file
 

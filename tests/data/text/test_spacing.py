@@ -2,7 +2,7 @@
 
 import pytest
 
-from elman.data.text.spacing import has_words, unseparated
+from elman.data.text.passages import has_words, unseparated
 
 ENGLISH = "It is a truth universally acknowledged; internationalisation, 3.14159265358979 and naïveté too.\n"
 JAPANESE = "吾輩は猫である。名前はまだ無い。\nどこで生れたかとんと見当がつかぬ。\n"

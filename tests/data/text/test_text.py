@@ -5,9 +5,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from elman.config.text import TextOptions
-from elman.data.text.detokenise import detokenise
-from elman.data.text.lines import Line, passages, read_lines, read_passages, read_tokens
-from elman.data.text.raw import split_raw
+from elman.data.text.passages import passages, read_passages
+from elman.data.text.tokeniser import detokenise, split_raw
+from elman.data.text.utf8 import Line, read_lines
 from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
 
@@ -81,9 +81,9 @@ def test_characters_counted(text, options, count):
 def test_crlf_mark_and_missing_last_break(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"\xef\xbb\xbfa b\r\nc ")
-    assert list(read_tokens(path, WORDS)) == [["a", "b", EOS], ["c", EOS]]
+    assert [passage.words for passage in read_passages(path, WORDS)] == [["a", "b", EOS], ["c", EOS]]
     characters = TextOptions(tokenisation="characters")
-    assert list(read_tokens(path, characters)) == [["a", " ", "b", EOS], ["c", " ", EOS]]
+    assert [passage.words for passage in read_passages(path, characters)] == [["a", " ", "b", EOS], ["c", " ", EOS]]
 
 
 @pytest.mark.parametrize("end", ["", " ", "\n", " \n"])
@@ -92,10 +92,11 @@ def test_very_long_line(tmp_path, length, end):
     path = tmp_path / "long.txt"
     text = ("word " * (length // 5 + 1))[: length - len(end)].replace(" w ", " v ") + end
     path.write_text(text)
-    words = [word for words in read_tokens(path, WORDS) for word in words]
+    words = [word for passage in read_passages(path, WORDS) for word in passage.words]
     assert words == [*text.split(), EOS]
     assert "".join(line.text for line in read_lines(path)) == text
-    found = [word for words in read_tokens(path, TextOptions(tokenisation="characters", eos="none")) for word in words]
+    options = TextOptions(tokenisation="characters", eos="none")
+    found = [word for passage in read_passages(path, options) for word in passage.words]
     assert "".join(found) == text.replace("\n", " ")
 
 
@@ -103,7 +104,7 @@ def test_memory_does_not_grow(tmp_path):
     path = tmp_path / "long.txt"
     path.write_text("some words of a text that goes on and on \n" * 50_000 + "and on " * 300_000)
     tracemalloc.start()
-    for _ in read_tokens(path, TextOptions(eos="paragraph")):
+    for _ in read_passages(path, TextOptions(eos="paragraph")):
         pass
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -133,9 +134,7 @@ def test_only_blank_lines(tmp_path, options):
 def test_not_utf8(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"first line\nsecond caf\xe9 line\n")
-    assert message(path) == (
-        f"{path}: not UTF-8 at byte 21 (0xe9); convert it first, for example with: iconv -f LATIN1 -t UTF-8"
-    )
+    assert message(path).startswith(f"{path}: not UTF-8 at byte 21 (0xe9); convert it first")
 
 
 def test_cannot_be_read(tmp_path):

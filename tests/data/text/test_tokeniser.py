@@ -8,15 +8,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from elman.config.text import SubwordOptions, TextOptions, identity
-from elman.data.text.bytewise import from_bytes, to_bytes
-from elman.data.text.cleaning import clean, remove_ruby
 from elman.data.text.corpus import open_corpus
-from elman.data.text.lines import read_passages
+from elman.data.text.passages import clean, read_passages, remove_ruby
 from elman.data.text.sentences import encode_lines
 from elman.data.text.subwords import Subwords, train
-from elman.data.text.tokeniser import Tokeniser
+from elman.data.text.tokeniser import Tokeniser, word_slices
+from elman.data.text.utf8 import from_bytes, to_bytes
 from elman.data.text.vocabulary import EOS, Vocabulary
-from elman.data.text.word_starts import word_slices
 from elman.errors import UserError
 
 LINES = [

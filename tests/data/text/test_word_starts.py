@@ -1,7 +1,7 @@
 import pytest
 
 from elman.config.text import TextOptions
-from elman.data.text.word_starts import spelt, word_slices, word_starts
+from elman.data.text.tokeniser import spelt, word_slices, word_starts
 
 CHARACTERS = TextOptions(tokenisation="characters")
 
