@@ -17,7 +17,7 @@ import pytest
 from elman.config.music import MusicOptions
 from elman.config.text import TextOptions
 from elman.data.catalog import prepare, unpack
-from elman.data.catalog.builtin import cut_works
+from elman.data.catalog.unpack import cut_works
 from elman.data.catalog.download import download
 from elman.data.catalog.pianoroll import convert_pickle
 from elman.data.music.corpus import open_music
@@ -369,7 +369,8 @@ def test_pydoc_topics():
 
 
 def test_the_list():
-    names = [entry.name for entry in prepare.list_corpora()]
-    assert len(set(names)) == len(names) == len(prepare.KNOWN)
+    names = [entry.name for entry in prepare.KNOWN]
+    assert len(set(names)) == len(names)
+    assert set(prepare.WRITERS) == set(names)
     assert prepare.info("ptb").published["vocabulary"] == 10_000
     assert message(prepare.info, "pbt") == f"no known corpus is called 'pbt'; there are {', '.join(names)}"

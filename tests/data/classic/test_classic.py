@@ -10,8 +10,8 @@ from scipy.integrate import solve_ivp
 
 from elman.data.classic.grammars import LETTERS, embedded_reber, reber
 from elman.data.classic.mackey_glass import foresee, mackey_glass
-from elman.data.classic.memory import adding, copying, recall, temporal_xor
-from elman.data.classic.registry import PLANS, TASKS, classic_task, plan_sequences
+from elman.data.classic.memory import PLANS, adding, copying, plan_sequences, recall, temporal_xor
+from elman.data.classic import TASKS, classic_task
 from elman.errors import UserError
 
 
