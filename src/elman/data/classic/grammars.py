@@ -19,7 +19,7 @@ GRAMMAR: tuple[tuple[tuple[str, int], ...], ...] = (
     (("P", 4), ("V", 6)),
     (("E", 7),),
 )
-"""Reber's automaton (Reber 1967; Cleeremans, Servan-Schreiber & McClelland 1989): for each state the letters and the next states."""
+"""Reber's automaton (Reber 1967; Cleeremans et al. 1989): for each state its letters and the states they lead to."""
 
 Step = tuple[str, str]
 """A letter, and those that were possible in its place."""

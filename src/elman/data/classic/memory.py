@@ -9,7 +9,7 @@ from elman.data.classic.task import ClassicTask, Sample, determined
 from elman.data.windows import Batch
 
 ITEMS, LETTERS = 5, 4
-"""Of `copying`, which a small network learns in a minute; `copying-10`, that of the paper, has 10 items of 8 letters."""
+"""Of `copying`, which a small network learns in a minute; `copying-10`, as in the paper, has 10 items of 8 letters."""
 
 PLANS = 8
 

@@ -1,12 +1,12 @@
-"""From a file of rules to a `Grammar`, with one line for every mistake."""
+"""The reader of grammar files; every mistake is reported in one line."""
 
 import dataclasses
 import re
 from pathlib import Path
 from typing import NamedTuple
 
-from elman.data.grammar.checks import check
-from elman.data.grammar.rules import Alternative, Grammar, Part
+from elman.data.grammar.rules import Alternative, Grammar, Part, check
+from elman.data.text.utf8 import read_text
 from elman.errors import UserError
 
 FOLDER = Path(__file__).parent
@@ -24,28 +24,16 @@ def shipped() -> list[str]:
 def read_grammar(name: str) -> Grammar:
     """A grammar that comes with elman, or the one of a file.
 
-    Raises:
-        UserError: there is none, or a line of it is wrong.
-
+    Raises UserError where there is none, or a line of it is wrong.
     """
     path = FOLDER / f"{name}.grammar" if name in shipped() else Path(name)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(
-            f"{name}: no readable grammar ({error.strerror}); give a file of rules, or one of {', '.join(shipped())}"
-        ) from None
-    except UnicodeDecodeError as error:
-        raise UserError(f"{name}: not UTF-8 at byte {error.start}; save the rules as UTF-8") from None
-    return parse_grammar(text, name)
+    return parse_grammar(read_text(path, f"give a file of rules, or one of {', '.join(shipped())}"), name)
 
 
 def parse_grammar(text: str, name: str = "grammar") -> Grammar:
-    """A grammar from the text of its file; `name` is said in messages.
+    """A grammar from the text of its file; `name` names it in messages.
 
-    Raises:
-        UserError: names the line, what is wrong there and what may stand.
-
+    Raises UserError where a line is wrong; the message names it and what is allowed.
     """
     reader = _Reader(name)
     for number, line in enumerate(text.splitlines(), start=1):
@@ -75,7 +63,7 @@ class _Reader:
         tokens = text.split()
         if tokens[0] in _HEADS and "->" not in tokens and ":" not in tokens:
             if tokens[0] in self.heads:
-                raise self.wrong(line, f"{tokens[0]} stands twice; write it once")
+                raise self.wrong(line, f"{tokens[0]} appears twice; write it once")
             if len(tokens) < 2:
                 raise self.wrong(line, f"{tokens[0]} names nothing; write for example: {tokens[0]} S")
             self.heads[tokens[0]] = tokens[1:]
@@ -116,7 +104,7 @@ class _Reader:
         return UserError(f"{self.name}:{line}: {message}")
 
     def _values(self, name: _Name, values: list[str]) -> list[str]:
-        """What the number of a left side may be; one empty value where it has none."""
+        """The possible numbers of a left side; one empty value where it has none."""
         if name.bracket is None:
             return [""]
         return [name.bracket] if name.bracket in values else values
@@ -141,7 +129,7 @@ class _Reader:
             if token.startswith("(") and words:
                 words[next(reversed(words))] = self._weight(line, token)
             elif token in words or token in ("<eos>", "<unk>"):
-                raise self.wrong(line, f"the word {token!r} stands twice or is reserved; write each word once")
+                raise self.wrong(line, f"the word {token!r} appears twice or is reserved; write each word once")
             else:
                 words[token] = 1.0
         return words
@@ -158,7 +146,7 @@ def _spell(name: _Name, values: dict[str | None, str]) -> str:
 
 
 def _expand(choice: _Choice, bracket: str | None, value: str, values: list[str]) -> list[Alternative]:
-    """A choice for one value of the left side; a variable of its own is every value, with equal shares."""
+    """A choice for one value of the left side; a variable of the right side alone takes every value, equally often."""
     bonds: dict[str | None, int] = {} if bracket is None else {bracket: 0}
     free = [name.bracket for name in choice.names if name.bracket is not None and name.bracket != bracket]
     for variable in dict.fromkeys(free):

@@ -53,12 +53,7 @@ class MusicCorpus:
     splits: dict[str, Pieces]
 
     def split(self, name: str) -> Pieces:
-        """The split of this name.
-
-        Raises:
-            UserError: the corpus does not have it.
-
-        """
+        """The split of this name; raises UserError where the corpus does not have it."""
         return require_split(self.splits, name, self.source)
 
     @property

@@ -35,9 +35,7 @@ class Pitches:
     def reform(self, roll: Roll, source: "Pitches", name: str) -> Roll:
         """A roll [steps, len(source)] in these pitches.
 
-        Raises:
-            UserError: a note lies outside them; `name` says where.
-
+        Raises UserError where a note lies outside them; `name` says where.
         """
         found = np.flatnonzero(roll.any(axis=0)) + source.lowest
         self.require(found, name)

@@ -65,12 +65,7 @@ class PairCorpus:
         return self.symbols.target
 
     def split(self, name: str) -> Pairs:
-        """The split of this name.
-
-        Raises:
-            UserError: the corpus does not have it.
-
-        """
+        """The split of this name; raises UserError where the corpus does not have it."""
         return require_split(self.splits, name, self.source)
 
     def buckets(

@@ -56,10 +56,8 @@ def find_files(source: Path, options: PairOptions) -> dict[str, tuple[Path, ...]
 def read_pairs(paths: tuple[Path, ...], options: PairOptions) -> RawPairs:
     """The pairs of one file, or of two parallel ones.
 
-    Raises:
-        UserError: with the file and the line: no tab, a damaged tree, an empty side; not UTF-8, unequal line counts,
-            no pair at all.
-
+    Raises UserError where a line has no tab, a damaged tree or an empty side, line counts differ, or there is no pair
+    at all.
     """
     match options.form:
         case "tsv":

@@ -68,9 +68,7 @@ class PairTokenisers:
 def load_tokenisers(folder: Path, options: PairOptions) -> PairTokenisers:
     """The tokenisers of a run folder.
 
-    Raises:
-        UserError: a model of subwords is missing or damaged, or sentencepiece is not installed.
-
+    Raises UserError where a model of subwords is missing or damaged, or sentencepiece is not installed.
     """
     if options.tokenisation != "subwords":
         return _of(options)
@@ -83,9 +81,7 @@ def load_tokenisers(folder: Path, options: PairOptions) -> PairTokenisers:
 def learn_tokenisers(pairs: Sequence[RawPair], options: PairOptions) -> PairTokenisers:
     """Tokenisers for pairs, with subwords found in these training pairs.
 
-    Raises:
-        UserError: sentencepiece is not installed, or the size does not fit the text.
-
+    Raises UserError where sentencepiece is not installed, or the size does not fit the text.
     """
     if options.tokenisation != "subwords":
         return _of(options)
@@ -137,9 +133,7 @@ class PairSymbols:
     ) -> "PairSymbols":
         """Vocabularies of training pairs; each has `<unk>`, the target's counts an `<eos>` for every pair.
 
-        Raises:
-            UserError: too few symbols; `name` names the files in the message.
-
+        Raises UserError where there are too few symbols; `name` names the files in the message.
         """
         ours, theirs = _pieces(tokenisers.source), _pieces(tokenisers.target)
         for pair in pairs:
@@ -169,9 +163,7 @@ class PairSymbols:
     def encode_source(self, text: str, name: str) -> npt.NDArray[np.int32]:
         """The ids of a source [S], for a model to translate; `name` names its place in messages.
 
-        Raises:
-            UserError: it is empty, longer than the limit, or has unknown symbols only.
-
+        Raises UserError where it is empty, longer than the limit, or has unknown symbols only.
         """
         words = self.source_words(text.strip())
         limit = self.options.max_source
@@ -201,12 +193,7 @@ class PairSymbols:
 
     @classmethod
     def load(cls, folder: Path, options: PairOptions) -> "PairSymbols":
-        """Read what `save` wrote.
-
-        Raises:
-            UserError: a file is missing or damaged.
-
-        """
+        """Read what `save` wrote; raises UserError where a file is missing or damaged."""
         tokenisers = load_tokenisers(folder, options)
         source, target = (Vocabulary.load(folder / name) for name in (SOURCE_FILE, TARGET_FILE))
         return cls(source, target, options, tokenisers)

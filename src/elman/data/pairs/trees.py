@@ -111,9 +111,7 @@ def to_pair(tree: Node, hide_tags: bool, functions: bool) -> tuple[str, str]:
 def linear_line(line: str, name: str) -> str:
     """A linear tree from a line with one, or with a bracketed tree; an empty line stays.
 
-    Raises:
-        UserError: brackets of which none closes with its label, and that are no tree.
-
+    Raises UserError where the line has brackets but is neither.
     """
     is_linear = any(symbol.startswith(")") and len(symbol.strip(")")) > 0 for symbol in line.split())
     if is_linear or ")" not in line:

@@ -25,10 +25,22 @@ Progress = Callable[[str, int, int], None]
 _EVERY = 1000
 
 
-class SplitRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The counts of an encoded split, as `splits.json` keeps them; see `elman.data.text.corpus.Split`."""
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """The counts of an encoded split, as `splits.json` keeps them.
 
-    tokens: int
+    Attributes:
+        num_tokens: the number of ids.
+        unknown: how many of them are `<unk>`, written in the text or standing for a word that is not known.
+        characters: how many characters of text the tokens stand for, one for each `<eos>` included.
+        num_bytes: the bytes of these characters in UTF-8.
+        num_words: words and line ends, as `elman.data.text.passages.Passage` counts them.
+        unseparated: letters in clauses without spaces; with many of them `num_words` is meaningless.
+        lines: how many lines were read (one longer than 64 KiB counts as several).
+        sha256: digest of the source file.
+
+    """
+
+    num_tokens: int
     unknown: int
     characters: int
     num_bytes: int
@@ -93,13 +105,10 @@ def encode_section(
     path: Path,
     progress: Progress | None,
     subwords: Subwords | None = None,
-) -> SplitRecord:
+) -> Counts:
     """Write the ids of a section to `path` as little-endian int32, wholly or not at all.
 
-    Raises:
-        UserError: the text is bad, the folder cannot be written, or a word is unknown and there is no
-            `<unk>`.
-
+    Raises UserError where the text is bad, the folder cannot be written, or a word is unknown and there is no `<unk>`.
     """
     tokens = unknown = characters = num_bytes = num_words = unseparated = lines = 0
     with replacing(path) as temporary, temporary.open("wb") as file:
@@ -113,8 +122,8 @@ def encode_section(
             num_words += passage.num_words
             unseparated += passage.unseparated
             lines += 1
-    return SplitRecord(
-        tokens=tokens,
+    return Counts(
+        num_tokens=tokens,
         unknown=unknown,
         characters=characters,
         num_bytes=num_bytes,
@@ -130,16 +139,16 @@ def map_tokens(path: Path, tokens: int) -> npt.NDArray[np.int32]:
     return np.memmap(path, dtype="<i4", mode="r", shape=(tokens,))
 
 
-def save_record(folder: Path, record: dict[str, SplitRecord]) -> None:
+def save_record(folder: Path, record: dict[str, Counts]) -> None:
     """Mark `folder` as complete; called after everything else is written."""
     write_atomic(folder / "splits.json", msgspec.json.format(msgspec.json.encode(record)))
 
 
-def load_record(folder: Path) -> dict[str, SplitRecord] | None:
+def load_record(folder: Path) -> dict[str, Counts] | None:
     """The record of `save_record`; None if the folder is not complete."""
     try:
-        record = msgspec.json.decode((folder / "splits.json").read_bytes(), type=dict[str, SplitRecord])
-        whole = all((folder / f"{name}.int32").stat().st_size == 4 * split.tokens for name, split in record.items())
+        record = msgspec.json.decode((folder / "splits.json").read_bytes(), type=dict[str, Counts])
+        whole = all((folder / f"{name}.int32").stat().st_size == 4 * split.num_tokens for name, split in record.items())
     except (OSError, msgspec.MsgspecError):
         return None
     return record if whole else None

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from elman.config.text import TextOptions, identity
 from elman.data.catalog import prepare
 from elman.data.text import cache as store
-from elman.data.text.cache import Progress
+from elman.data.text.cache import Counts, Progress
 from elman.data.text.sources import Section, find_sections, require_all, require_split
 from elman.data.text.subwords import Subwords
 from elman.data.text.tokeniser import Tokeniser
@@ -20,37 +20,22 @@ from elman.errors import UserError
 from elman.files import sha256_file, sha256_lines
 
 
-@dataclasses.dataclass(frozen=True)
-class Split:
+class Split(Counts, frozen=True, kw_only=True):
     """One split of a corpus.
 
     Attributes:
         name: `train`, `valid` or `test`.
         tokens: the ids, [N] int32, memory-mapped and read-only.
-        unknown: how many of them are `<unk>`, written in the text or standing for a word that is not known.
-        characters: how many characters of text the tokens stand for, one for each `<eos>` included.
-        lines: how many lines were read (one longer than 64 KiB counts as several).
-        sha256: digest of the source file.
         inputs: what a model that reads spelling reads instead of `tokens`, where that was asked for: unknown words
             have numbers from V on ([N] int32; `elman.data.text.sentences.spelled_split`).
         unknown_words: the words of these numbers.
-        num_bytes: the bytes of these characters in UTF-8.
-        num_words: words and line ends, as `elman.data.text.passages.Passage` counts them.
-        unseparated: letters in clauses without spaces; with many of them `num_words` is meaningless.
 
     """
 
     name: str
     tokens: npt.NDArray[np.int32]
-    unknown: int
-    characters: int
-    lines: int
-    sha256: str
     inputs: npt.NDArray[np.int32] | None = None
     unknown_words: tuple[str, ...] = ()
-    num_bytes: int = 0
-    num_words: int = 0
-    unseparated: int = 0
 
 
 Parts = dict[str, tuple[Section, str]]
@@ -76,12 +61,7 @@ class TextCorpus:
         return Tokeniser(self.options, self.subwords)
 
     def split(self, name: str) -> Split:
-        """The split of this name.
-
-        Raises:
-            UserError: the corpus does not have it.
-
-        """
+        """The split of this name; raises UserError where the corpus does not have it."""
         return require_split(self.splits, name, self.source)
 
     @property
@@ -99,18 +79,7 @@ class TextCorpus:
             "source": self.source,
             **msgspec.to_builtins(self.options),
             "vocabulary": {"size": len(self.vocabulary), "digest": self.vocabulary.digest},
-            "splits": {
-                name: {
-                    "tokens": len(split.tokens),
-                    "unknown": split.unknown,
-                    "characters": split.characters,
-                    "num_bytes": split.num_bytes,
-                    "num_words": split.num_words,
-                    "lines": split.lines,
-                    "sha256": split.sha256,
-                }
-                for name, split in self.splits.items()
-            },
+            "splits": {name: _described(split) for name, split in self.splits.items()},
             "digest": self.digest,
         }
 
@@ -185,18 +154,14 @@ def _find_parts(source: Path, options: TextOptions, *, all_three: bool) -> Parts
     return {name: (section, digests[section.path]) for name, section in sections.items()}
 
 
-def _open_split(name: str, record: store.SplitRecord, folder: Path) -> Split:
-    return Split(
-        name=name,
-        tokens=store.map_tokens(folder / f"{name}.int32", record.tokens),
-        unknown=record.unknown,
-        characters=record.characters,
-        lines=record.lines,
-        sha256=record.sha256,
-        num_bytes=record.num_bytes,
-        num_words=record.num_words,
-        unseparated=record.unseparated,
-    )
+def _open_split(name: str, counts: Counts, folder: Path) -> Split:
+    tokens = store.map_tokens(folder / f"{name}.int32", counts.num_tokens)
+    return Split(name=name, tokens=tokens, **msgspec.structs.asdict(counts))
+
+
+def _described(split: Split) -> dict[str, int | str]:
+    names = ("unknown", "characters", "num_bytes", "num_words", "lines", "sha256")
+    return {"tokens": split.num_tokens, **{name: getattr(split, name) for name in names}}
 
 
 def _key(parts: Parts, more: list[str]) -> str:

@@ -85,9 +85,7 @@ def read_passages(
 ) -> Iterator[Passage]:
     """The passages of a file, or of a range of its bytes, in constant memory.
 
-    Raises:
-        UserError: as `read_lines`, and at the end if there was nothing but blank lines.
-
+    Raises UserError where `read_lines` does, or, at the end, there were only blank lines.
     """
     found = False
     for passage in passages(read_lines(path, start, stop, options), options, subwords):

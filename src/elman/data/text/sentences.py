@@ -1,6 +1,5 @@
 """New text for an existing vocabulary: encoded sentence by sentence, its unknown words told apart where needed."""
 
-import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -117,9 +116,7 @@ def spelled_sentences(
 def spelled_split(corpus: TextCorpus, name: str) -> Split:
     """A split of a corpus with its unknown words told apart, for models that read spelling.
 
-    Raises:
-        UserError: the corpus does not have the split, or its text cannot be used any more.
-
+    Raises UserError where the corpus does not have the split, or its text cannot be used any more.
     """
     split = corpus.split(name)
     if not split.unknown:
@@ -131,4 +128,4 @@ def spelled_split(corpus: TextCorpus, name: str) -> Split:
     lexicon = Lexicon(corpus.vocabulary)
     table = np.zeros(len(whole.vocabulary), dtype=np.int32)
     table[used] = lexicon.read(whole.vocabulary.decode(used))
-    return dataclasses.replace(split, inputs=table[tokens], unknown_words=tuple(lexicon.words))
+    return msgspec.structs.replace(split, inputs=table[tokens], unknown_words=tuple(lexicon.words))

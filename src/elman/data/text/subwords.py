@@ -72,12 +72,7 @@ class Subwords:
 
 
 def load(folder: Path, name: str = FILE) -> Subwords:
-    """The model of a run folder.
-
-    Raises:
-        UserError: it is missing or damaged, or sentencepiece is not installed.
-
-    """
+    """The model of a run folder; raises UserError where it is missing or damaged, or sentencepiece is not installed."""
     return Subwords(read_bytes(folder / name, "restore the file of the run"))
 
 

@@ -49,8 +49,8 @@ def decode(data: bytes, name: str, offset: int = 0) -> str:
     except UnicodeDecodeError as error:
         raise UserError(
             f"{name}: not UTF-8 at byte {offset + error.start} (0x{data[error.start]:02x}); convert it first, for"
-            " example with: iconv -f ENCODING -t UTF-8, where ENCODING is the one it was written in, such as WINDOWS-1252,"
-            " UTF-16 or SHIFT_JIS"
+            " example with: iconv -f ENCODING -t UTF-8, where ENCODING is that of the file, WINDOWS-1252, UTF-16 or"
+            " SHIFT_JIS for instance"
         ) from None
 
 

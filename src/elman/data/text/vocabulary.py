@@ -66,9 +66,7 @@ class Vocabulary:
     def encode(self, words: Iterable[str]) -> npt.NDArray[np.int32]:
         """The ids of `words`, [N]; a word that is not known gets the id of `<unk>`.
 
-        Raises:
-            UserError: a word is not known and there is no `<unk>`.
-
+        Raises UserError where a word is not known and there is no `<unk>`.
         """
         ids, unk = self.ids, self.unk
         if unk is not None:
@@ -131,12 +129,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: Path) -> "Vocabulary":
-        """Read what `save` wrote.
-
-        Raises:
-            UserError: no such file, or a line that is not `word TAB count`.
-
-        """
+        """Read what `save` wrote; raises UserError where there is no such file, or a line is not `word TAB count`."""
         lines = decode(read_bytes(path, "a run folder keeps its vocabulary here"), str(path)).split("\n")
         table: dict[str, int] = {}
         for number, line in enumerate(lines[:-1] if lines[-1] == "" else lines, start=1):
