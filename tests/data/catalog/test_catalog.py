@@ -17,9 +17,9 @@ import pytest
 from elman.config.music import MusicOptions
 from elman.config.text import TextOptions
 from elman.data.catalog import prepare, unpack
-from elman.data.catalog.unpack import cut_works
 from elman.data.catalog.download import download
 from elman.data.catalog.pianoroll import convert_pickle
+from elman.data.catalog.unpack import cut_works
 from elman.data.music.corpus import open_music
 from elman.data.text.corpus import open_corpus
 from elman.data.text.sources import SPLITS

@@ -135,6 +135,18 @@ def test_long_training_pairs_are_left_out_and_long_held_out_sources_cut(tmp_path
     assert test.target.lengths.tolist() == whole.split("test").target.lengths.tolist()
 
 
+@pytest.mark.parametrize("side", ["max_source", "max_target"])
+def test_a_training_pair_as_long_as_the_limit_is_kept(side, tmp_path):
+    texts = ["a b c", "a b c d", "a b c d e"]
+    pairs = [f"{text}\ta b" if side == "max_source" else f"a b\t{text}" for text in texts]
+    held_out = [f"c {number}\td" for number in range(10)]
+    options = msgspec.structs.replace(SMALL, split="last", **{side: 4})
+    train = open_pairs(tsv(tmp_path, pairs + held_out), options).split("train")
+    lengths = (train.source if side == "max_source" else train.target).lengths
+    assert lengths.tolist() == [3, 4]
+    assert train.facts["too_long"] == 1
+
+
 def test_symbols_are_saved_with_the_run(corpus, tmp_path):
     corpus.symbols.save(tmp_path)
     loaded = PairSymbols.load(tmp_path, corpus.options)
