@@ -175,7 +175,7 @@ def test_mistakes_of_the_whole():
         with pytest.raises(UserError) as error:
             parse_grammar(TINY.replace(old, new), "my.grammar")
         assert message in str(error.value)
-    with pytest.raises(UserError, match="cannot be read .*; give a file of rules, or one of elman-1991"):
+    with pytest.raises(UserError, match=r"cannot be read .*; give a file of rules, or one of elman-1991"):
         read_grammar("no-such-grammar")
 
 

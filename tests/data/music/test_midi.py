@@ -120,7 +120,7 @@ def test_complaints(tmp_path):
 def test_every_truncation_and_flip_is_read_or_complained_about(tmp_path):
     whole = save(tmp_path / "a.mid", [("note_on", 0, 60, 90, 0), ("note_off", 0, 60, 0, 240)]).read_bytes()
     bad, draw = tmp_path / "bad.mid", np.random.default_rng(0)
-    read = refused = 0
+    rolls, messages = [], []
     for number in range(300):
         data = bytearray(whole[: draw.integers(len(whole) + 1) if number % 2 else len(whole)])
         for at in draw.integers(max(1, len(data)), size=2):
@@ -128,17 +128,12 @@ def test_every_truncation_and_flip_is_read_or_complained_about(tmp_path):
                 data[at] = draw.integers(256)
         bad.write_bytes(data)
         try:
-            roll = read_midi(bad, OPTIONS)
+            rolls.append(read_midi(bad, OPTIONS))
         except UserError as error:
-            refused += 1
-            assert str(error).startswith(f"{bad}: ")
-            assert "\n" not in str(error)
-        else:
-            read += 1
-            assert (roll.dtype, roll.shape[1]) == (np.uint8, 88)
-            assert set(np.unique(roll)) == {0, 1}
-    assert read > 10
-    assert refused > 100
+            messages.append(str(error))
+    assert len(rolls) > 5
+    assert all(roll.dtype == np.uint8 and roll.shape[1] == 88 and set(np.unique(roll)) == {0, 1} for roll in rolls)
+    assert all(message.startswith(f"{bad}: ") and "\n" not in message for message in messages)
 
 
 def test_without_mido(tmp_path, monkeypatch):
