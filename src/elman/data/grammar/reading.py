@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from elman.data.grammar.rules import Alternative, Grammar, Part, check
+from elman.data.grammar.rules import Alternative, Draft, Grammar, Part
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError
 
@@ -81,24 +81,22 @@ class _Reader:
         values = self.heads.get("number", ["sg", "pl"])
         if len(values) != 2 or values[0] == values[1]:
             raise UserError(f"{self.name}: number has {' '.join(values)}; write two different values: number sg pl")
-        words: dict[str, dict[str, float]] = {}
-        lines: dict[str, int] = {}
+        draft = Draft(self.name, text, self.heads, values)
         for line, left, found in self.lexicon:
             for value in self._values(left, values):
                 symbol = _spell(left, {left.bracket: value})
-                if symbol in words:
-                    raise self.wrong(line, f"the words of {symbol} stand in line {lines[symbol]} already")
-                words[symbol], lines[symbol] = _scaled(found), line
-        rules: dict[str, list[Alternative]] = {}
+                if symbol in draft.words:
+                    raise self.wrong(line, f"the words of {symbol} stand in line {draft.lines[symbol]} already")
+                draft.words[symbol], draft.lines[symbol] = _scaled(found), line
         for line, left, choices in self.rules:
             for value in self._values(left, values):
                 symbol = _spell(left, {left.bracket: value})
-                lines.setdefault(symbol, line)
-                if symbol in words:
-                    raise self.wrong(line, f"{symbol} has words in line {lines[symbol]}; it cannot have rules as well")
+                defined = draft.lines.setdefault(symbol, line)
+                if symbol in draft.words:
+                    raise self.wrong(line, f"{symbol} has words in line {defined}; it cannot have rules as well")
                 for choice in choices:
-                    rules.setdefault(symbol, []).extend(_expand(choice, left.bracket, value, values))
-        return check(self.name, text, self.heads, values, rules, words, lines)
+                    draft.rules.setdefault(symbol, []).extend(_expand(choice, left.bracket, value, values))
+        return draft.check()
 
     def wrong(self, line: int, message: str) -> UserError:
         return UserError(f"{self.name}:{line}: {message}")

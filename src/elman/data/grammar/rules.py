@@ -94,19 +94,12 @@ class Grammar:
         return tuple(Alternative(parts, probability / total) for parts, probability in flat)
 
 
-def check(
-    name: str,
-    text: str,
-    heads: dict[str, list[str]],
-    values: list[str],
-    rules: dict[str, list[Alternative]],
-    words: dict[str, dict[str, float]],
-    lines: dict[str, int],
-) -> Grammar:
-    """The grammar of these rules and words, with weights scaled to probabilities.
+@dataclasses.dataclass(frozen=True)
+class Draft:
+    """The content of a grammar file, which `check` turns into a `Grammar`.
 
-    Args:
-        name: of its file, for messages.
+    Attributes:
+        name: of the file, for messages.
         text: the content of the file.
         heads: the symbols after `start`, `nouns`, `verbs` and `embedding`, where the file has them.
         values: the two values of number.
@@ -114,122 +107,107 @@ def check(
         words: words and their probabilities, by symbol.
         lines: the line that defines a symbol.
 
-    Raises:
-        UserError: an undefined symbol, a symbol that can begin with itself or never ends, verbs without partners; the
-            message names the line.
-
     """
-    _require_defined(name, rules, words, lines)
-    start = _start(name, heads, rules)
-    _require_no_left_recursion(name, rules, lines)
-    _require_an_end(name, rules, words, lines)
-    kinds = {kind: _symbols(name, kind, heads.get(kind, []), {**rules, **words}) for kind in ("embedding",)}
-    kinds |= {kind: _symbols(name, kind, heads.get(kind, []), words) for kind in ("nouns", "verbs")}
-    number = {symbol: value for symbol in lines for value in values if symbol.endswith(f"[{value}]")}
-    for symbol in sorted(kinds["nouns"] | kinds["verbs"]):
-        if symbol not in number:
-            raise UserError(f"{name}:{lines[symbol]}: {symbol} has no number; write {symbol}[{values[0]}] : WORDS")
-    grammar = Grammar(
-        name=name,
-        text=text,
-        start=start,
-        rules={symbol: _scaled(found) for symbol, found in rules.items()},
-        words=words,
-        number=number,
-        nouns=kinds["nouns"],
-        verbs=kinds["verbs"],
-        embedding=kinds["embedding"],
-        partners=_partners(name, kinds["verbs"], values, words, lines),
-    )
-    for symbol, found in grammar.rules.items():
-        if all(map(grammar.embeds, found)):
-            raise UserError(
-                f"{name}:{lines[symbol]}: every alternative of {symbol} opens a clause; add one that does not, so that"
-                " sentences can end"
-            )
-    return grammar
 
+    name: str
+    text: str
+    heads: dict[str, list[str]]
+    values: list[str]
+    rules: dict[str, list[Alternative]] = dataclasses.field(default_factory=dict)
+    words: dict[str, dict[str, float]] = dataclasses.field(default_factory=dict)
+    lines: dict[str, int] = dataclasses.field(default_factory=dict)
 
-def _require_defined(
-    name: str, rules: dict[str, list[Alternative]], words: dict[str, dict[str, float]], lines: dict[str, int]
-) -> None:
-    for left, alternatives in rules.items():
-        for part in (part for one in alternatives for part in one.parts):
-            if part.symbol not in rules and part.symbol not in words:
-                raise UserError(
-                    f"{name}:{lines[left]}: {left} needs {part.symbol}, which is not defined; write a line"
-                    f" {part.symbol} -> SYMBOLS or {part.symbol} : WORDS"
-                )
+    def check(self) -> Grammar:
+        """The grammar, its weights scaled to probabilities.
 
+        Raises UserError where a symbol is undefined, can begin with itself or never ends, or a verb lacks a partner;
+        the message names the line.
+        """
+        self._require_defined()
+        start = self._start()
+        self._require_no_left_recursion()
+        self._require_an_end()
+        embedding = self._symbols("embedding", {**self.rules, **self.words})
+        nouns, verbs = (self._symbols(kind, self.words) for kind in ("nouns", "verbs"))
+        number = {symbol: value for symbol in self.lines for value in self.values if symbol.endswith(f"[{value}]")}
+        for symbol in sorted(nouns | verbs):
+            if symbol not in number:
+                raise self._wrong(symbol, f"{symbol} has no number; write {symbol}[{self.values[0]}] : WORDS")
+        rules = {symbol: _scaled(found) for symbol, found in self.rules.items()}
+        partners = self._partners(verbs)
+        grammar = Grammar(self.name, self.text, start, rules, self.words, number, nouns, verbs, embedding, partners)
+        for symbol, found in rules.items():
+            if all(map(grammar.embeds, found)):
+                advice = "add one that does not, so that sentences can end"
+                raise self._wrong(symbol, f"every alternative of {symbol} opens a clause; {advice}")
+        return grammar
 
-def _start(name: str, heads: dict[str, list[str]], rules: dict[str, list[Alternative]]) -> str:
-    start = heads.get("start", ["S"])
-    if len(start) != 1 or start[0] not in rules:
-        raise UserError(f"{name}: the start symbol {' '.join(start)} has no rules; write one: {start[0]} -> SYMBOLS")
-    return start[0]
+    def _wrong(self, symbol: str, message: str) -> UserError:
+        return UserError(f"{self.name}:{self.lines[symbol]}: {message}")
 
+    def _require_defined(self) -> None:
+        for left, alternatives in self.rules.items():
+            for symbol in (part.symbol for one in alternatives for part in one.parts):
+                if symbol not in self.rules and symbol not in self.words:
+                    advice = f"write a line {symbol} -> SYMBOLS or {symbol} : WORDS"
+                    raise self._wrong(left, f"{left} needs {symbol}, which is not defined; {advice}")
 
-def _require_no_left_recursion(name: str, rules: dict[str, list[Alternative]], lines: dict[str, int]) -> None:
-    """With left recursion the first word of a symbol could not be found by expanding it."""
-    firsts = {
-        left: {one.parts[0].symbol for one in found if one.parts[0].symbol in rules} for left, found in rules.items()
-    }
-    for left in rules:
-        reached, todo = set[str](), list(firsts[left])
-        while todo:
-            symbol = todo.pop()
-            if symbol not in reached:
-                reached.add(symbol)
-                todo += firsts[symbol]
-        if left in reached:
-            raise UserError(
-                f"{name}:{lines[left]}: {left} can begin with itself; put the recursion at the right, as in"
-                " NP[n] -> N[n] PP"
-            )
+    def _start(self) -> str:
+        start = self.heads.get("start", ["S"])
+        if len(start) != 1 or start[0] not in self.rules:
+            advice = f"write one: {start[0]} -> SYMBOLS"
+            raise UserError(f"{self.name}: the start symbol {' '.join(start)} has no rules; {advice}")
+        return start[0]
 
+    def _require_no_left_recursion(self) -> None:
+        """With left recursion the first word of a symbol could not be found by expanding it."""
+        firsts = {
+            left: {one.parts[0].symbol for one in found} & self.rules.keys() for left, found in self.rules.items()
+        }
+        for left in rules:
+            reached, todo = set[str](), list(firsts[left])
+            while todo:
+                symbol = todo.pop()
+                if symbol not in reached:
+                    reached.add(symbol)
+                    todo += firsts[symbol]
+            if left in reached:
+                advice = "put the recursion at the right, as in NP[n] -> N[n] PP"
+                raise self._wrong(left, f"{left} can begin with itself; {advice}")
 
-def _require_an_end(
-    name: str, rules: dict[str, list[Alternative]], words: dict[str, dict[str, float]], lines: dict[str, int]
-) -> None:
-    ends = set(words)
-    while grown := {
-        left
-        for left, found in rules.items()
-        if left not in ends and any(all(part.symbol in ends for part in one.parts) for one in found)
-    }:
-        ends |= grown
-    for left in rules:
-        if left not in ends:
-            raise UserError(f"{name}:{lines[left]}: {left} never ends; give it an alternative of words alone")
+    def _require_an_end(self) -> None:
+        ends = set(self.words)
+        while grown := {
+            left
+            for left, found in self.rules.items()
+            if left not in ends and any(all(part.symbol in ends for part in one.parts) for one in found)
+        }:
+            ends |= grown
+        for left in self.rules:
+            if left not in ends:
+                raise self._wrong(left, f"{left} never ends; give it an alternative of words alone")
 
+    def _symbols(self, kind: str, defined: Collection[str]) -> frozenset[str]:
+        """The symbols of a kind: the named ones with each of their numbers."""
+        bases = self.heads.get(kind, [])
+        found = {base: [symbol for symbol in defined if symbol.partition("[")[0] == base] for base in bases}
+        for base, symbols in found.items():
+            if not symbols:
+                what = "is not defined" if kind == "embedding" else "has no words"
+                raise UserError(f"{self.name}: {kind} names {base}, which {what}; there are {', '.join(defined)}")
+        return frozenset(symbol for symbols in found.values() for symbol in symbols)
 
-def _symbols(name: str, kind: str, bases: list[str], defined: Collection[str]) -> frozenset[str]:
-    found = {base: [symbol for symbol in defined if symbol.partition("[")[0] == base] for base in bases}
-    for base, symbols in found.items():
-        if not symbols:
-            what = "is not defined" if kind == "embedding" else "has no words"
-            raise UserError(f"{name}: {kind} names {base}, which {what}; there are {', '.join(defined)}")
-    return frozenset(symbol for symbols in found.values() for symbol in symbols)
-
-
-def _partners(
-    name: str,
-    verbs: frozenset[str],
-    values: list[str],
-    words: dict[str, dict[str, float]],
-    lines: dict[str, int],
-) -> dict[tuple[str, str], str]:
-    partners: dict[tuple[str, str], str] = {}
-    for verb in sorted(verbs):
-        base = verb.partition("[")[0]
-        other = f"{base}[{values[1] if verb.endswith(f'[{values[0]}]') else values[0]}]"
-        if len(words.get(other, ())) != len(words[verb]):
-            raise UserError(
-                f"{name}:{lines[verb]}: {verb} has {len(words[verb])} words and {other} {len(words.get(other, ()))};"
-                " write the two forms of every verb, in the same order"
-            )
-        partners |= {(verb, word): form for word, form in zip(words[verb], words[other], strict=True)}
-    return partners
+    def _partners(self, verbs: frozenset[str]) -> dict[tuple[str, str], str]:
+        partners: dict[tuple[str, str], str] = {}
+        for verb in sorted(verbs):
+            base, one = verb.partition("[")[0], verb.endswith(f"[{self.values[0]}]")
+            other = f"{base}[{self.values[1] if one else self.values[0]}]"
+            words, forms = self.words[verb], self.words.get(other, {})
+            if len(forms) != len(words):
+                advice = "write the two forms of every verb, in the same order"
+                raise self._wrong(verb, f"{verb} has {len(words)} words and {other} {len(forms)}; {advice}")
+            partners |= {(verb, word): form for word, form in zip(words, forms, strict=True)}
+        return partners
 
 
 def _scaled(alternatives: list[Alternative]) -> tuple[Alternative, ...]:
