@@ -210,7 +210,7 @@ def test_ptb_files_are_taken_as_they_are(tmp_path):
 
 def test_text8(tmp_path):
     zipped(tmp_path / "text8.zip", {"text8": " abcdefghi"})
-    unpack.text8(tmp_path / "text8.zip", tmp_path, (6, 2, 2))
+    unpack.in_three(tmp_path / "text8.zip", "text8", tmp_path, (6, 2, 2))
     assert [(tmp_path / f"{s}.txt").read_text() for s in ("train", "valid", "test")] == [" abcde", "fg", "hi"]
     corpus = open_corpus(tmp_path, TextOptions(tokenisation="characters", eos="none", vocabulary_from="all"))
     assert [(len(split.tokens), split.characters) for split in corpus.splits.values()] == [
@@ -218,8 +218,8 @@ def test_text8(tmp_path):
         (2, 2),
         (2, 2),
     ]
-    assert message(unpack.text8, tmp_path / "text8.zip", tmp_path).endswith(
-        "text8 has fewer than 100,000,000 characters; download it again"
+    assert message(unpack.in_three, tmp_path / "text8.zip", "text8", tmp_path).endswith(
+        "text8 has fewer than 100,000,000 bytes; download it again"
     )
 
 
@@ -227,7 +227,7 @@ def test_enwik8_is_cut_at_bytes_and_comes_back(tmp_path):
     data = b"\xef\xbb\xbfab\r\n\xff\xc3\xa9"
     with zipfile.ZipFile(tmp_path / "enwik8.zip", "w") as archive:
         archive.writestr("enwik8", data)
-    unpack.enwik8(tmp_path / "enwik8.zip", tmp_path, (6, 2, 2))
+    unpack.in_three(tmp_path / "enwik8.zip", "enwik8", tmp_path, (6, 2, 2))
     assert [(tmp_path / f"{s}.txt").read_bytes() for s in ("train", "valid", "test")] == [data[:6], data[6:8], data[8:]]
     corpus = open_corpus(tmp_path, prepare.info("enwik8").options)
     assert len(corpus.vocabulary) == 256
@@ -237,9 +237,8 @@ def test_enwik8_is_cut_at_bytes_and_comes_back(tmp_path):
     assert to_bytes(corpus.tokeniser.decode(tokens)) == data
 
 
-@pytest.mark.parametrize("unpacker", [unpack.text8, unpack.enwik8])
-def test_the_standard_splits_are_of_90_5_and_5_millions(unpacker):
-    assert inspect.signature(unpacker).parameters["sizes"].default == (90_000_000, 5_000_000, 5_000_000)
+def test_the_standard_splits_are_of_90_5_and_5_millions():
+    assert inspect.signature(unpack.in_three).parameters["sizes"].default == (90_000_000, 5_000_000, 5_000_000)
 
 
 def test_ptb_characters_count_spaces_and_line_ends(tmp_path):

@@ -39,8 +39,8 @@ class Entry:
     licence: str
     homepage: str
     split: str
-    options: TextOptions
-    published: dict[str, int]
+    options: TextOptions = dataclasses.field(default_factory=TextOptions)
+    published: dict[str, int] = dataclasses.field(default_factory=dict)
     downloads: tuple[Download, ...] = ()
 
 
@@ -66,7 +66,6 @@ TEXTS = (
         homepage="http://www.openshakespeare.org/",
         split=_BY_WORK.format("work"),
         options=TextOptions(tokenisation="raw", lowercase=True, eos="line", min_count=3),
-        published={},
     ),
     Entry(
         name="pydoc-topics",
@@ -76,7 +75,6 @@ TEXTS = (
         homepage="https://docs.python.org/3/library/pydoc.html",
         split=_BY_WORK.format("topic"),
         options=TextOptions(tokenisation="raw", eos="line", min_count=2),
-        published={},
     ),
     Entry(
         name="ptb",
@@ -165,7 +163,6 @@ TEXTS = (
         licence="CC BY 4.0",
         homepage="https://github.com/alexwarstadt/blimp",
         split="none; every set is for the test",
-        options=TextOptions(),
         published={"pairs": 67_000},
         downloads=(Download("blimp.zip", ("https://github.com/alexwarstadt/blimp/archive/refs/heads/master.zip",)),),
     ),
@@ -185,7 +182,6 @@ def _piano_rolls(name: str, stem: str, what: str, licence: str, train: int, vali
         licence=licence,
         homepage=f"{_MUSIC}/icml2012",
         split=_AS_PUBLISHED,
-        options=TextOptions(),
         published={"train": train, "valid": valid, "test": test},
         downloads=(Download(f"{stem}.pickle", urls),),
     )
@@ -211,8 +207,6 @@ MUSIC = (
         licence=f"{_FREE}; the package is BSD-3-Clause",
         homepage="https://www.music21.org/",
         split="files by name: of every ten, eight train, the ninth valid, the tenth test",
-        options=TextOptions(),
-        published={},
     ),
     *PIANO_ROLLS,
 )

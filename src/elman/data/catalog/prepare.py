@@ -20,8 +20,8 @@ WRITERS: dict[str, Callable[[list[Path], Path], None]] = {
     "ptb": unpack.copy_files,
     "ptb-characters": unpack.ptb_characters,
     "wikitext-2": lambda files, folder: unpack.wikitext(files[0], folder),
-    "text8": lambda files, folder: unpack.text8(files[0], folder),
-    "enwik8": lambda files, folder: unpack.enwik8(files[0], folder),
+    "text8": lambda files, folder: unpack.in_three(files[0], "text8", folder),
+    "enwik8": lambda files, folder: unpack.in_three(files[0], "enwik8", folder),
     "one-billion-word": lambda files, folder: unpack.one_billion_word(files[0], folder),
     "blimp": lambda files, folder: unpack.members(files[0], ".jsonl", folder),
     "bach-chorales": lambda _, folder: pianoroll.write_chorales(folder / "rolls.npz"),
@@ -101,10 +101,7 @@ def locate(name: str, cache: Path) -> Path:
     if not entry.downloads:
         return prepare(name, folder)
     if not (folder / "corpus.json").is_file():
-        raise UserError(
-            f"{name}: this corpus is not here yet ({folder}); run: elman data prepare {name} "
-            "or give a folder that has it"
-        )
+        raise _not_prepared(name, folder, "or give a folder that has it")
     return folder
 
 
@@ -119,10 +116,7 @@ def locate_music(name: str) -> Path:
     if not info(name).downloads and not path.is_file():
         prepare(name)
     if not path.is_file():
-        raise UserError(
-            f"{name}: this corpus is not here yet ({path.parent}); run: elman data prepare {name} or give an .npz file"
-            " that has it"
-        )
+        raise _not_prepared(name, path.parent, "or give an .npz file that has it")
     return path
 
 
@@ -130,11 +124,12 @@ def locate_pairs(name: str) -> Path:
     """The folder of a known set of minimal pairs; raises UserError where it has to be prepared first."""
     folder = cache_folder() / "corpora" / name
     if not any(folder.glob("*.jsonl")):
-        raise UserError(
-            f"{name}: these pairs are not here yet; run: elman data prepare {name} or put its .jsonl files"
-            f" into {folder}"
-        )
+        raise _not_prepared(name, folder, "or put its .jsonl files there")
     return folder
+
+
+def _not_prepared(name: str, folder: Path, otherwise: str) -> UserError:
+    return UserError(f"{name}: this corpus is not here yet ({folder}); run: elman data prepare {name} {otherwise}")
 
 
 def _digest_of(path: Path, item: Download, urls: tuple[str, ...], progress: Progress | None) -> str:

@@ -95,21 +95,12 @@ def ptb_characters(sources: list[Path], folder: Path) -> None:
             out.writelines(line.strip() + b"\n" for line in file)
 
 
-def text8(archive: Path, folder: Path, sizes: tuple[int, int, int] = _MILLIONS) -> None:
-    """The member text8 of a zip file: the first 90 M, next 5 M and last 5 M characters."""
-    _in_three(archive, "text8", "characters", folder, sizes)
-
-
-def enwik8(archive: Path, folder: Path, sizes: tuple[int, int, int] = _MILLIONS) -> None:
-    """The member enwik8 of a zip file: the first 90 M, next 5 M and last 5 M bytes."""
-    _in_three(archive, "enwik8", "bytes", folder, sizes)
-
-
-def _in_three(archive: Path, name: str, units: str, folder: Path, sizes: tuple[int, int, int]) -> None:
+def in_three(archive: Path, name: str, folder: Path, sizes: tuple[int, int, int] = _MILLIONS) -> None:
+    """The member `name` of a zip file: the first 90 M, next 5 M and last 5 M bytes."""
     with _opened_zip(archive) as members, _member(members, name, archive) as file:
         for split, size in zip(SPLITS, sizes, strict=True):
             if _write(folder / f"{split}.txt", file, size) < size:
-                raise UserError(f"{archive}: {name} has fewer than {sum(sizes):,} {units}; download it again")
+                raise UserError(f"{archive}: {name} has fewer than {sum(sizes):,} bytes; download it again")
 
 
 def members(archive: Path, ending: str, folder: Path) -> None:

@@ -161,9 +161,8 @@ class Draft:
 
     def _require_no_left_recursion(self) -> None:
         """With left recursion the first word of a symbol could not be found by expanding it."""
-        firsts = {
-            left: {one.parts[0].symbol for one in found} & self.rules.keys() for left, found in self.rules.items()
-        }
+        rules = self.rules
+        firsts = {left: {one.parts[0].symbol for one in found} & rules.keys() for left, found in rules.items()}
         for left in rules:
             reached, todo = set[str](), list(firsts[left])
             while todo:
