@@ -25,11 +25,11 @@ Progress = Callable[[str, int, int], None]
 _EVERY = 1000
 
 
-class Counts(msgspec.Struct, frozen=True, kw_only=True):
+class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The counts of an encoded split, as `splits.json` keeps them.
 
     Attributes:
-        num_tokens: the number of ids.
+        tokens: the number of ids.
         unknown: how many of them are `<unk>`, written in the text or standing for a word that is not known.
         characters: how many characters of text the tokens stand for, one for each `<eos>` included.
         num_bytes: the bytes of these characters in UTF-8.
@@ -40,7 +40,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
     """
 
-    num_tokens: int
+    tokens: int
     unknown: int
     characters: int
     num_bytes: int
@@ -123,7 +123,7 @@ def encode_section(
             unseparated += passage.unseparated
             lines += 1
     return Counts(
-        num_tokens=tokens,
+        tokens=tokens,
         unknown=unknown,
         characters=characters,
         num_bytes=num_bytes,
@@ -148,7 +148,7 @@ def load_record(folder: Path) -> dict[str, Counts] | None:
     """The record of `save_record`; None if the folder is not complete."""
     try:
         record = msgspec.json.decode((folder / "splits.json").read_bytes(), type=dict[str, Counts])
-        whole = all((folder / f"{name}.int32").stat().st_size == 4 * split.num_tokens for name, split in record.items())
+        whole = all((folder / f"{name}.int32").stat().st_size == 4 * split.tokens for name, split in record.items())
     except (OSError, msgspec.MsgspecError):
         return None
     return record if whole else None

@@ -20,8 +20,9 @@ from elman.errors import UserError
 from elman.files import sha256_file, sha256_lines
 
 
-class Split(Counts, frozen=True, kw_only=True):
-    """One split of a corpus.
+@dataclasses.dataclass(frozen=True)
+class Split:
+    """One split of a corpus; its counts, and the digest of its file, are those of `elman.data.text.cache.Counts`.
 
     Attributes:
         name: `train`, `valid` or `test`.
@@ -34,6 +35,13 @@ class Split(Counts, frozen=True, kw_only=True):
 
     name: str
     tokens: npt.NDArray[np.int32]
+    unknown: int
+    characters: int
+    num_bytes: int
+    num_words: int
+    unseparated: int
+    lines: int
+    sha256: str
     inputs: npt.NDArray[np.int32] | None = None
     unknown_words: tuple[str, ...] = ()
 
@@ -155,13 +163,13 @@ def _find_parts(source: Path, options: TextOptions, *, all_three: bool) -> Parts
 
 
 def _open_split(name: str, counts: Counts, folder: Path) -> Split:
-    tokens = store.map_tokens(folder / f"{name}.int32", counts.num_tokens)
-    return Split(name=name, tokens=tokens, **msgspec.structs.asdict(counts))
+    facts = msgspec.structs.asdict(counts)
+    return Split(name, store.map_tokens(folder / f"{name}.int32", facts.pop("tokens")), **facts)
 
 
 def _described(split: Split) -> dict[str, int | str]:
     names = ("unknown", "characters", "num_bytes", "num_words", "lines", "sha256")
-    return {"tokens": split.num_tokens, **{name: getattr(split, name) for name in names}}
+    return {"tokens": len(split.tokens), **{name: getattr(split, name) for name in names}}
 
 
 def _key(parts: Parts, more: list[str]) -> str:

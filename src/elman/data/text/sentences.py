@@ -1,5 +1,6 @@
 """New text for an existing vocabulary: encoded sentence by sentence, its unknown words told apart where needed."""
 
+import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -128,4 +129,4 @@ def spelled_split(corpus: TextCorpus, name: str) -> Split:
     lexicon = Lexicon(corpus.vocabulary)
     table = np.zeros(len(whole.vocabulary), dtype=np.int32)
     table[used] = lexicon.read(whole.vocabulary.decode(used))
-    return msgspec.structs.replace(split, inputs=table[tokens], unknown_words=tuple(lexicon.words))
+    return dataclasses.replace(split, inputs=table[tokens], unknown_words=tuple(lexicon.words))
