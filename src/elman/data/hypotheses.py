@@ -135,9 +135,7 @@ def read_srilm(source: Path) -> list[Hypothesis]:
     header NBestList1.0 `(score) w1 w2 ...` in bytelogs, which give one; scores are converted to natural logarithms. An
     utterance has the name of its file without `.gz`, `.nbest`, `.score` or `.txt`.
 
-    Raises:
-        UserError: a file cannot be read or has another form.
-
+    Raises UserError where a file cannot be read or has another form.
     """
     found = [hypothesis for path in _files(source) for hypothesis in _hypotheses(path)]
     if not found:

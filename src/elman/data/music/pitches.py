@@ -69,9 +69,7 @@ def quantise(notes: Iterable[Note], end: float, pitches: Pitches, steps_per_quar
     Beginnings and ends go to the nearest step, halves upwards; a note sounds for one step at least. The roll ends at
     `end` (quarter notes) or with the last note.
 
-    Raises:
-        UserError: there is no note, one outside the pitches, or the piece is too long; `name` says where.
-
+    Raises UserError where there is no note, one outside the pitches, or the piece is too long; `name` says where.
     """
     spans = []
     for start, stop, pitch in notes:

@@ -40,9 +40,7 @@ def find_files(source: Path, options: PairOptions) -> dict[str, tuple[Path, ...]
     A split's file lies in the folder `source`, or begins like `source`, and has the split's name between points,
     hyphens and underscores: `train.tsv`, `corpus.dev.ja` (`valid`, `validation` and `dev` are one).
 
-    Raises:
-        UserError: there is no file for a split, or more than one.
-
+    Raises UserError where there is no file for a split, or more than one.
     """
     if source.is_file() and options.form != "parallel":
         return {"all": (source,)}
@@ -90,9 +88,7 @@ def cut(pairs: list[RawPair], options: PairOptions, name: str) -> dict[str, list
     are the test split, the next `valid` the validation split. `last`: the last `test`, and the `valid` before them.
     Training keeps the order of the file without the pairs whose source is also held out, so no source is in both.
 
-    Raises:
-        UserError: too few pairs, or too few different sources.
-
+    Raises UserError where there are too few pairs, or too few different sources.
     """
     held = options.valid + options.test
     if len(pairs) <= held:

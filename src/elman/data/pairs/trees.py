@@ -43,9 +43,8 @@ def read_trees(text: str, name: str) -> list[Node]:
     a label, `TOP` or `ROOT` is the root; another root gets one above it. Empty elements (`-NONE-`) are left out, with
     the constituents that have no word then.
 
-    Raises:
-        UserError: `name` and line: brackets that do not match, a leaf without a word, text between trees.
-
+    Raises UserError where brackets do not match, a leaf lacks a word or text stands between trees; the message has
+    `name` and the line.
     """
     trees: list[Node] = []
     open_: list[tuple[str, list[Node | Leaf], int]] = []

@@ -65,9 +65,7 @@ def counted(
 
     The vocabulary of bytes has all 256 of them and that of subwords has every piece, whether they occur or not.
 
-    Raises:
-        UserError: the text or the sizes cannot be used.
-
+    Raises UserError where the text or the sizes cannot be used.
     """
     table, of_subwords = folder / "vocabulary.tsv", options.tokenisation == "subwords"
     if table.is_file():

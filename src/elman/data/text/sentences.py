@@ -1,4 +1,4 @@
-"""New text for an existing vocabulary: encoded sentence by sentence, its unknown words told apart where needed."""
+"""New text for an existing vocabulary: encoded sentence by sentence, its unknown words distinguished where needed."""
 
 import dataclasses
 import re
@@ -115,7 +115,7 @@ def spelled_sentences(
 
 
 def spelled_split(corpus: TextCorpus, name: str) -> Split:
-    """A split of a corpus with its unknown words told apart, for models that read spelling.
+    """A split of a corpus with its unknown words distinguished, for models that read spelling.
 
     Raises UserError where the corpus does not have the split, or its text cannot be used any more.
     """

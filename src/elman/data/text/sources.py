@@ -29,10 +29,7 @@ def find_sections(source: Path, options: TextOptions) -> dict[str, Section]:
     split's name as a part of its own between points, hyphens and underscores: `ptb.train.txt`,
     `wiki.valid.tokens`. A single file is cut by `cut`.
 
-    Raises:
-        UserError: there is no such path, a folder has two files for a split, or a file is too short to be
-            cut.
-
+    Raises UserError where there is no such path, a folder has two files for a split, or a file is too short to be cut.
     """
     if source.is_dir():
         found = {split: _find(source, split) for split in SPLITS}
@@ -75,9 +72,7 @@ def cut(path: Path, options: TextOptions) -> dict[str, Section]:
     the first blank line from there on, with `eos = "none"` after the first white space. A split whose share
     is 0 does not exist.
 
-    Raises:
-        UserError: the file is too short, so that a split would be empty.
-
+    Raises UserError where the file is too short, so that a split would be empty.
     """
     size = path.stat().st_size
     valid, test = options.valid_fraction, options.test_fraction

@@ -78,9 +78,7 @@ def read_lines(path: Path, start: int = 0, stop: int | None = None, options: Tex
     Lines end at a line feed, and a carriage return before it belongs to the break. A byte order mark is
     skipped unless `eos` is `exact`. A line longer than 64 KiB is yielded in parts cut after a space.
 
-    Raises:
-        UserError: the file cannot be read, has no bytes, or is not UTF-8 and not read as `bytes`.
-
+    Raises UserError where the file cannot be read, has no bytes, or is not UTF-8 and not read as `bytes`.
     """
     try:
         with path.open("rb") as file:
