@@ -1,121 +1,75 @@
-"""Files that are either whole or not there: write to a temporary name, flush to the disk, rename."""
+"""Files that are written wholly or not at all, digests, and run folders that one process at a time works in."""
 
 import contextlib
 import errno
 import hashlib
 import os
-import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from io import BufferedReader, FileIO
+from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
+
+import filelock
+import msgspec
 
 from elman.errors import UserError
 
-# FOLDED lock.py: A folder for one process at a time, by a lock that the operating system takes back when its holder dies.
-if sys.platform != "win32":
-    import fcntl
-
-_NAME = ".lock"
-
 
 class FolderLock:
-    """Held while a block runs; a block that holds it may hold it again within.
+    """A folder locked for one process while a block runs; a block that holds the lock may enter it again.
 
-    The folder is made where it is missing, and keeps a file `.lock` with the number of the last holder's process.
-    Where the system, or the file system, has no such locks, nothing is held.
-
-    Args:
-        folder: what is locked, once a block begins.
-
+    The folder is created if it is missing, and keeps a file `.lock` with the process id of the last holder where other
+    processes can read it. The lock ends with its process.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.blocks = folder, 0
-        self._file: FileIO | None = None
+        self.folder = folder
+        self._lock = filelock.FileLock(folder / ".lock", thread_local=False)
 
     def __enter__(self) -> Self:
-        """Take the lock.
-
-        Raises:
-            UserError: another process has it, or the folder cannot be written.
-
-        """
-        if self.blocks == 0:
-            self._file = _take(self.folder)
-        self.blocks += 1
+        """Take the lock; raises UserError where another process holds it or the folder cannot be written."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire(timeout=0.2)  # `is_taken` of another process holds it for a moment
+        except filelock.Timeout:
+            raise UserError(
+                f"{self.folder} is in use: {_holder(self.folder)} is training there; wait until it ends, or choose"
+                " another --out"
+            ) from None
+        except OSError as error:
+            raise UserError(explain(self.folder, error)) from error
+        if isinstance(self._lock, filelock.UnixFileLock):  # elsewhere the file is locked itself, or is the lock
+            with contextlib.suppress(OSError):  # the process id only informs; a full disk is reported by later writes
+                Path(self._lock.lock_file).write_text(f"{os.getpid()}\n")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Give it back."""
-        self.blocks -= 1
-        if self.blocks == 0 and self._file is not None:
-            self._file.close()
-            self._file = None
+    def __exit__(self, *_: object) -> None:
+        """Release it."""
+        self._lock.release()
 
 
 def is_taken(folder: Path) -> bool:
     """Whether a process holds the lock of a folder now."""
     try:
-        with (folder / _NAME).open("rb") as file:
-            return not _locked(file, alone=False)
-    except OSError:
-        return False
-
-
-def _take(folder: Path) -> FileIO:
-    path = folder / _NAME
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+b", buffering=0)
+        if (folder / ".lock").is_file():
+            filelock.FileLock(folder / ".lock").acquire(blocking=False).lock.release()
     except OSError as error:
-        raise UserError(explain(folder, error)) from error
-    if not _locked(file, alone=True):
-        time.sleep(0.2)  # who only asks whether it is taken holds it for a moment
-        if not _locked(file, alone=True):
-            raise _in_use(folder, file)
-    with contextlib.suppress(OSError):  # the number is for people; a full disk is told of by what must be written
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n".encode())
-    return file
+        return isinstance(error, filelock.Timeout)
+    return False
 
 
-def _in_use(folder: Path, file: FileIO) -> UserError:
-    file.seek(0)
-    holder = file.read(20).decode(errors="replace").strip()
-    file.close()
-    who = f"process {holder}" if holder.isdigit() else "another process"
-    return UserError(f"{folder} is in use: {who} is training there; wait until it ends, or choose another --out")
+def _holder(folder: Path) -> str:
+    with contextlib.suppress(OSError, ValueError):
+        return f"process {int((folder / '.lock').read_bytes()[:20])}"
+    return "another process"
 
 
-def _locked(file: FileIO | BufferedReader, *, alone: bool) -> bool:
-    """Lock an open file, alone or beside others who do not ask for it alone; whether that was possible."""
-    if sys.platform == "win32":
-        return True
-    try:
-        fcntl.flock(file, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True  # a file system without locks
-    return True
-
-
-# TARGET
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`; when the block ends well it takes `path`'s place at once.
+    """Yield a temporary path beside `path`, which takes the place of `path` in one step when the block succeeds.
 
-    On any failure `path` keeps its old content and the temporary file is removed.
-
-    Raises:
-        UserError: the folder cannot be written or the disk is full.
-
+    On any failure `path` keeps its old content and the temporary file is removed; raises UserError where the folder
+    cannot be written or the disk is full.
     """
     temporary: Path | None = None
     try:
@@ -124,7 +78,8 @@ def replacing(path: Path) -> Iterator[Path]:
         os.close(handle)
         temporary = Path(name)
         yield temporary
-        _flush(temporary)
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
         temporary.chmod(0o644)
         temporary.replace(path)
     except OSError as error:
@@ -135,29 +90,29 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_atomic(path: Path, data: bytes | str) -> None:
-    """Write `data` (text as UTF-8) to `path`, wholly or not at all."""
+    """Write `data` (text as UTF-8) to `path`, wholly or not at all; raises UserError as `replacing` does."""
     with replacing(path) as temporary:
         temporary.write_bytes(data.encode() if isinstance(data, str) else data)
 
 
-def sha256_file(path: Path, progress: Callable[[int], None] | None = None) -> str:
-    """The SHA-256 digest of a file in hexadecimal; `progress` is told the bytes of each block read."""
-    digest = hashlib.sha256()
+def sha256_file(path: Path) -> str:
+    """The SHA-256 digest of a file in hexadecimal."""
     with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-            if progress is not None:
-                progress(len(block))
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _flush(path: Path) -> None:
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
+def sha256_lines(*lines: str) -> str:
+    """The SHA-256 digest, in hexadecimal, of lines joined by line feeds."""
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def canonical_json(value: Any) -> str:
+    """A record, or plain values, as compact JSON with sorted keys: equal values give equal text, for digests."""
+    return msgspec.json.encode(value, order="sorted").decode()
 
 
 def explain(path: Path, error: OSError) -> str:
-    """What to tell a user whose file could not be written."""
+    """The message for a user whose file could not be written."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"{path}: the disk is full; the previous file, if any, is untouched; free some space and resume"
     return f"{path}: cannot be written ({error.strerror}); choose another folder with --out"

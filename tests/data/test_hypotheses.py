@@ -30,7 +30,7 @@ def test_references():
         (lambda: read_kaldi(["u1 to be"], [], "n"), "n:1: expected a key such as utterance-1"),
         (lambda: read_kaldi(["u1-1 to"], [("ac", ["u1-2 1"])], "n"), "ac: no cost of u1-1, which n:1 has"),
         (lambda: read_kaldi(["u1-1 to"], [("ac", ["u1-2"])], "n"), "ac:1: expected a key and a number"),
-        (lambda: read_references(["u1 a", "u1 b"], "r"), "r:2: u1 is there twice"),
+        (lambda: read_references(["u1 a", "u1 b"], "r"), "r:2: u1 appears twice"),
     ],
 )
 def test_mistakes(read, message):

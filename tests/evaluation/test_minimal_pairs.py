@@ -10,8 +10,7 @@ import torch
 from elman.config.text import TextOptions
 from elman.data.catalog.prepare import locate_pairs
 from elman.data.minimal_pairs import Pair, read_pairs
-from elman.data.text.lexicon import Lexicon
-from elman.data.text.sentences import fit
+from elman.data.text.sentences import Lexicon, fit
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
@@ -76,7 +75,7 @@ def test_mistakes_in_files(tmp_path, name, text, message):
 
 
 def test_places_without_pairs(tmp_path, monkeypatch):
-    with pytest.raises(UserError, match="no file of pairs in this folder"):
+    with pytest.raises(UserError, match="no file of minimal pairs"):
         read_pairs([str(tmp_path)])
     with pytest.raises(UserError, match="cannot be read"):
         read_pairs([str(tmp_path / "no.tsv")])

@@ -10,9 +10,8 @@ import msgspec
 import numpy as np
 from markupsafe import Markup
 
-from elman.data.text.tokeniser import fold
+from elman.data.text.tokeniser import fold, spelt, word_slices, word_starts
 from elman.data.text.vocabulary import Vocabulary
-from elman.data.text.word_starts import spelt, word_slices, word_starts
 from elman.drawing.heat_map import HOTTEST, Word, heat_map, mean_bits
 from elman.drawing.page import Section, Table, write_page
 from elman.evaluation.perplexity import Sentences

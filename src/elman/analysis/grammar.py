@@ -9,10 +9,9 @@ import msgspec
 from elman.analysis.agreement import Distance, judge, line, predictions, principal_components, require_words, table
 from elman.analysis.grammar_page import Findings, Walk
 from elman.config.text import GrammarOptions
-from elman.data.grammar.agreement import Sentence
 from elman.data.grammar.exact import Oracle
 from elman.data.grammar.reading import read_grammar
-from elman.data.grammar.sample import sentences, wish_of
+from elman.data.grammar.sample import Sentence, sentences, wish_of
 from elman.errors import UserError
 from elman.tasks.text.run import Run
 

@@ -41,12 +41,12 @@ def list_all(args: argparse.Namespace) -> int:
     """List."""
     import msgspec
 
-    from elman.data.catalog.prepare import list_corpora
+    from elman.data.catalog.prepare import KNOWN
 
     if args.json:
-        show.print_json([msgspec.to_builtins(entry) for entry in list_corpora()])
+        show.print_json([msgspec.to_builtins(entry) for entry in KNOWN])
         return 0
-    rows = [[entry.name, entry.title, entry.kind, "no" if entry.downloads == () else "yes"] for entry in list_corpora()]
+    rows = [[entry.name, entry.title, entry.kind, "no" if entry.downloads == () else "yes"] for entry in KNOWN]
     show.print_table("known corpora", ["name", "title", "kind", "download"], rows)
     return 0
 
@@ -88,8 +88,8 @@ def prepare(args: argparse.Namespace) -> int:
 
 def trees(args: argparse.Namespace) -> int:
     """Write a treebank as pairs."""
-    from elman.data.pairs.files import read_text
     from elman.data.pairs.trees import read_trees, to_pair
+    from elman.data.text.utf8 import read_text
     from elman.files import write_atomic
 
     found = read_trees(read_text(args.file), str(args.file))

@@ -130,7 +130,7 @@ class _Printer:
     def __init__(self, tokeniser: "Tokeniser", prompt: str, *, raw: bool) -> None:
         import msgspec
 
-        from elman.data.text.detokenise import Detokeniser
+        from elman.data.text.tokeniser import Detokeniser
 
         options = tokeniser.options
         self.undo = Detokeniser(msgspec.structs.replace(options, tokenisation="words", eos="line") if raw else options)

@@ -9,7 +9,7 @@ from elman.cli import options, show
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.data.grammar.agreement import Sentence
+    from elman.data.grammar.sample import Sentence
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -47,7 +47,7 @@ def _add_cells(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 def tasks(args: argparse.Namespace) -> int:
     """List tasks."""
-    from elman.data.classic.registry import TASKS
+    from elman.data.classic import TASKS
 
     fields = ("name", "sentence", "source", "kind", "span", "solved", "chance")
     rows = [{field: getattr(task, field) for field in fields} for task in TASKS.values()]

@@ -41,7 +41,7 @@ def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compare and print."""
-    from elman.data.classic.registry import classic_task
+    from elman.data.classic import classic_task
     from elman.laboratory.conduct import Chain
     from elman.laboratory.trial import Trial
 

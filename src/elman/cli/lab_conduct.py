@@ -72,7 +72,7 @@ def seeded(trial: "Trial", seed: int) -> "Trial":
 
 def _check(chains: "list[Chain]") -> None:
     """Raises UserError for what does not exist or fit together, before anything is run."""
-    from elman.data.classic.registry import classic_task
+    from elman.data.classic import classic_task
     from elman.laboratory.networks import build_network, learner_of
 
     for trial in {seeded(chain.first, 0) for chain in chains}:

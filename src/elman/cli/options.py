@@ -117,21 +117,13 @@ def read_text(name: str, text: "TextOptions | None" = None) -> str:
         UserError: it cannot be read, or is not UTF-8 and not read as bytes.
 
     """
-    exact = text is not None and text.eos == "exact"
-    errors = "surrogateescape" if text is not None and text.tokenisation == "bytes" else "strict"
-    try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    except OSError as error:
-        raise UserError(
-            f"{name}: cannot be read ({error.strerror}); give a text file, or - for standard input"
-        ) from None
-    try:
-        return data.decode("utf-8" if exact else "utf-8-sig", errors)
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{_named(name)}: not UTF-8 at byte {error.start} (0x{data[error.start]:02x}); convert it first, for"
-            " example with: iconv -f LATIN1 -t UTF-8"
-        ) from None
+    from elman.data.text import utf8
+
+    advice = "give a text file, or - for standard input"
+    data = sys.stdin.buffer.read() if name == "-" else utf8.read_bytes(Path(name), advice)
+    as_bytes = text is not None and text.tokenisation == "bytes"
+    found = utf8.from_bytes(data) if as_bytes else utf8.decode(data, _named(name))
+    return found if text is not None and text.eos == "exact" else found.removeprefix(utf8.MARK)
 
 
 def _named(name: str) -> str:

@@ -53,7 +53,7 @@ def evaluate(args: argparse.Namespace, device: "torch.device") -> int:
 
 
 def _judge(run: "Run", pairs: "list[Pair]", args: argparse.Namespace) -> "list[Row]":
-    from elman.data.text.lexicon import Lexicon
+    from elman.data.text.sentences import Lexicon
     from elman.evaluation.minimal_pairs import code, judge_pairs
     from elman.evaluation.prediction import sentence_log_probs
 

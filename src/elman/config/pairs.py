@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from elman.config.text import SubwordOptions, TextOptions
+from elman.files import canonical_json
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -90,4 +91,4 @@ def identity(options: PairOptions) -> str:
         del values["subwords"]
     if options.bleu_tokens == "none":
         del values["bleu_tokens"]
-    return msgspec.json.encode(values, order="sorted").decode()
+    return canonical_json(values)

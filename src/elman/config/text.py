@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from elman.files import canonical_json
+
 # FOLDED data/grammar/options.py: Which sentences of which grammar: the record that recipes, `elman grammar generate` and caches share.
 Count = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
@@ -75,8 +77,8 @@ class TextOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     Attributes:
         tokenisation: `words`: the text is tokenised already, split at white space and taken as it is; `raw`:
-            ordinary text, by the rule of `elman.data.text.raw.split_raw`; `characters`: every character (Unicode code
-            point) is a token; `bytes`: every byte is; `subwords`: pieces of words (`elman.data.text.subwords`).
+            ordinary text, by the rule of `elman.data.text.tokeniser.split_raw`; `characters`: every character (Unicode
+            code point) is a token; `bytes`: every byte is; `subwords`: pieces of words (`elman.data.text.subwords`).
         lowercase: fold capitals before anything is counted (never `<unk>` or `<eos>`).
         eos: `line`: every line ends with `<eos>`; `paragraph`: every block of lines between blank lines does,
             and a line break inside a block is a space; `none`: no `<eos>` at all, line breaks are spaces;
@@ -88,7 +90,7 @@ class TextOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         valid_fraction: share of a single file that is its validation split (folders bring their own splits).
         test_fraction: share of a single file that is its test split.
         normalisation: Unicode normalisation of every line before anything else.
-        ruby: `remove`: take the marks of Aozora Bunko out (`elman.data.text.cleaning.remove_ruby`).
+        ruby: `remove`: take the marks of Aozora Bunko out (`elman.data.text.passages.remove_ruby`).
         subwords: how subwords are found.
 
     """
@@ -146,4 +148,4 @@ def identity(options: TextOptions) -> str:
     for key, nothing in (("normalisation", "none"), ("ruby", "keep")):
         if values[key] == nothing:
             del values[key]
-    return msgspec.json.encode(values, order="sorted").decode()
+    return canonical_json(values)

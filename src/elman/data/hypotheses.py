@@ -1,4 +1,4 @@
-"""Lists of the n best hypotheses of a recogniser, and the references they are held against."""
+"""Lists of the n best hypotheses of a recogniser, in three formats, and the references that they are compared with."""
 
 import gzip
 import math
@@ -9,15 +9,23 @@ from pathlib import Path
 
 import msgspec
 
+from elman.data.text.utf8 import decode, read_bytes
 from elman.errors import UserError
+
+LOG_10 = math.log(10)
+BYTELOG = 1024 * math.log(1.0001)
+"""Nats per unit of NBestList1.0."""
+
+NO_WORDS = ("<s>", "</s>", "-pau-")
+"""Marks of a sentence's ends and of silence."""
 
 
 class Hypothesis(msgspec.Struct, frozen=True):
     """One hypothesis of an utterance.
 
     Attributes:
-        utterance: the name of what was said.
-        scores: given with it, the higher the better.
+        utterance: the name of the utterance.
+        scores: of the recogniser, higher is better.
         text: its words.
 
     """
@@ -30,9 +38,7 @@ class Hypothesis(msgspec.Struct, frozen=True):
 def read_tsv(lines: Sequence[str], name: str) -> list[Hypothesis]:
     """Rows `id TAB score ... TAB text`; every row has as many scores, which may be none.
 
-    Raises:
-        UserError: a row that is not so.
-
+    Raises UserError where a row has another form.
     """
     found: list[Hypothesis] = []
     for number, line in _rows(lines):
@@ -52,12 +58,12 @@ def read_tsv(lines: Sequence[str], name: str) -> list[Hypothesis]:
 
 
 def read_kaldi(lines: Sequence[str], costs: Sequence[tuple[str, Sequence[str]]], name: str) -> list[Hypothesis]:
-    """The text that Kaldi's `nbest-to-linear` writes: `utterance-N words` a line, and files `utterance-N cost`.
+    """The text that Kaldi's `nbest-to-linear` writes: lines `utterance-N words`, and files of lines `utterance-N cost`.
 
     Args:
-        lines: of the text.
+        lines: the text.
         costs: (file, its lines) for each kind of cost; a cost is a negative score.
-        name: of the text, for messages.
+        name: of the text's file, for messages.
 
     Raises:
         UserError: a key without its number, or a cost that is missing or not a number.
@@ -80,15 +86,13 @@ def read_kaldi(lines: Sequence[str], costs: Sequence[tuple[str, Sequence[str]]],
 def read_references(lines: Sequence[str], name: str) -> dict[str, str]:
     """The text of every utterance, from lines `id TAB text` or `id text`.
 
-    Raises:
-        UserError: an id that is there twice.
-
+    Raises UserError where an id appears twice.
     """
     found: dict[str, str] = {}
     for number, line in _rows(lines):
         utterance, *text = re.split(r"[\t ]", line, maxsplit=1)
         if utterance in found:
-            raise UserError(f"{name}:{number}: {utterance} is there twice; every utterance has one reference")
+            raise UserError(f"{name}:{number}: {utterance} appears twice; every utterance has one reference")
         found[utterance] = text[0].strip() if text else ""
     return found
 
@@ -114,7 +118,7 @@ def _costs(file: str, lines: Sequence[str]) -> dict[str, float]:
 
 def _finite(text: str) -> float:
     value = float(text)
-    if value != value or abs(value) == float("inf"):
+    if not math.isfinite(value):
         raise ValueError(text)
     return value
 
@@ -124,25 +128,14 @@ def _rows(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     return ((number, line) for number, line in stripped if line.strip())
 
 
-# FOLDED data/srilm.py: The n-best lists of SRILM (nbest-format(5)): a file an utterance.
-LOG_10 = math.log(10)
-BYTELOG = 1024 * math.log(1.0001)
-"""Nats of the unit of NBestList1.0."""
-
-NO_WORDS = ("<s>", "</s>", "-pau-")
-"""Marks of a sentence's ends and of silence."""
-
-
 def read_srilm(source: Path) -> list[Hypothesis]:
-    """The hypotheses of a folder of n-best files, or of the files that a text names, one a line.
+    """The hypotheses of SRILM (nbest-format(5)): a folder with a file per utterance, or a list of such files.
 
     Lines are `ascore lscore nwords w1 w2 ...` with logarithms to the base 10, which give two scores, or after the
-    header NBestList1.0 `(score) w1 w2 ...` in bytelogs, which give one; scores are turned into natural logarithms. An
+    header NBestList1.0 `(score) w1 w2 ...` in bytelogs, which give one; scores are converted to natural logarithms. An
     utterance has the name of its file without `.gz`, `.nbest`, `.score` or `.txt`.
 
-    Raises:
-        UserError: a file cannot be read or has another form.
-
+    Raises UserError where a file cannot be read or has another form.
     """
     found = [hypothesis for path in _files(source) for hypothesis in _hypotheses(path)]
     if not found:
@@ -160,15 +153,12 @@ def _files(source: Path) -> list[Path]:
 
 
 def _lines(path: Path) -> list[str]:
+    data = read_bytes(path, "give n-best files of SRILM")
     try:
-        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        return data.decode("utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 at byte {error.start}; convert it first") from None
+        data = gzip.decompress(data) if path.suffix == ".gz" else data
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise UserError(f"{path}: a damaged gzip file; write it again") from None
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}); give n-best files of SRILM") from None
+    return decode(data, str(path)).splitlines()
 
 
 def _hypotheses(path: Path) -> Iterator[Hypothesis]:
@@ -190,16 +180,9 @@ def _hypotheses(path: Path) -> Iterator[Hypothesis]:
 
 def _of_decipher(cells: list[str]) -> tuple[tuple[float, ...], list[str]]:
     found = re.fullmatch(r"\((.+)\)", cells[0])
-    return (_finite_cost(found[1] if found else "") * BYTELOG,), cells[1:]
+    return (_finite(found[1] if found else "") * BYTELOG,), cells[1:]
 
 
 def _of_srilm(cells: list[str]) -> tuple[tuple[float, ...], list[str]]:
-    acoustic, language, _ = map(_finite_cost, cells[:3])
+    acoustic, language, _ = map(_finite, cells[:3])
     return (acoustic * LOG_10, language * LOG_10), cells[3:]
-
-
-def _finite_cost(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(text)
-    return value

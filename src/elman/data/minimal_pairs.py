@@ -1,7 +1,7 @@
-"""Minimal pairs: a grammatical sentence and one that differs from it by what makes it ungrammatical.
+"""Minimal pairs: a grammatical sentence, and an ungrammatical one that differs from it in one respect.
 
 Three kinds of files: BLiMP's JSON lines (Warstadt et al. 2020), Linzen's sentences with a `.gold` file beside `.text`
-(Linzen, Dupoux & Goldberg 2016), and tab-separated good, bad and, where it is given, phenomenon.
+(Linzen, Dupoux & Goldberg 2016), and tab-separated columns: good, bad and optionally the phenomenon.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from elman.data.catalog.prepare import info, is_known, locate_pairs
+from elman.data.text.utf8 import read_text
 from elman.errors import UserError
 
 
@@ -18,9 +19,9 @@ class Pair(NamedTuple):
     """A minimal pair.
 
     Attributes:
-        good, bad: the text of both; of Linzen's sentences what comes before the verb, and the verb.
-        phenomenon: the line of the table it counts in.
-        field: a wider heading, such as BLiMP's linguistics term; empty where there is none.
+        good, bad: the text of both; of Linzen's sentences the words before the verb, and the verb.
+        phenomenon: the row of the table to which it belongs.
+        field: a wider heading, such as BLiMP's linguistics term; empty if there is none.
         whole: whether both are whole sentences, whose end is scored as well.
         tokenised: whether white space already separates the tokens.
 
@@ -35,7 +36,7 @@ class Pair(NamedTuple):
 
 
 class _Blimp(msgspec.Struct):
-    """What is read of a line of BLiMP, by its names."""
+    """The fields of a line of BLiMP that are read."""
 
     sentence_good: str
     sentence_bad: str
@@ -46,9 +47,7 @@ class _Blimp(msgspec.Struct):
 def read_pairs(names: Iterable[str]) -> list[Pair]:
     """The pairs of files, of all such files in folders, and of known sets such as `blimp`.
 
-    Raises:
-        UserError: a file cannot be read or has a line that is no pair.
-
+    Raises UserError where a file cannot be read or has a line that is no pair.
     """
     return [pair for name in names for path in _files(name) for pair in _read(path)]
 
@@ -60,7 +59,7 @@ def _files(name: str) -> list[Path]:
     found = [one for one in sorted(path.iterdir()) if one.suffix in (".jsonl", ".gold", ".tsv")]
     if not found:
         raise UserError(
-            f"{path}: no file of pairs in this folder; give .jsonl (BLiMP), .text with .gold (Linzen) or .tsv"
+            f"{path}: no file of minimal pairs in this folder; give .jsonl (BLiMP), .text with .gold (Linzen) or .tsv"
         )
     return found
 
@@ -74,12 +73,7 @@ def _read(path: Path) -> Iterator[Pair]:
 
 
 def _lines(path: Path) -> list[str]:
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}); give a file of minimal pairs") from None
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 at byte {error.start}; convert it first") from None
+    lines = read_text(path, "give a file of minimal pairs").splitlines()
     if not any(line.strip() for line in lines):
         raise UserError(f"{path}: the file is empty; give at least one pair")
     return lines
@@ -93,7 +87,7 @@ def _blimp(path: Path) -> Iterator[Pair]:
             record = msgspec.json.decode(line, type=_Blimp)
         except msgspec.DecodeError:
             raise UserError(
-                f"{path}:{number}: not a record with sentence_good and sentence_bad; write one JSON object a line"
+                f"{path}:{number}: not a record with sentence_good and sentence_bad; write one JSON object per line"
             ) from None
         yield Pair(record.sentence_good, record.sentence_bad, record.UID or path.stem, record.linguistics_term)
 

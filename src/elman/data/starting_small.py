@@ -1,4 +1,4 @@
-"""Starting small: windows that change from epoch to epoch, by the text that is read or by the memory of it."""
+"""Starting small (Elman 1993): the text, or the length of memory, changes from epoch to epoch."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -10,10 +10,10 @@ from elman.data.windows import Batch, Span, TrainingWindows, Windows
 
 
 class StagedWindows:
-    """Each epoch has windows of its own.
+    """Windows chosen for each epoch.
 
     Args:
-        choose: the windows of an epoch; epochs that share them give the same object or an equal one.
+        choose: from an epoch to its windows; the same object, or an equal one, for epochs that share them.
 
     """
 
@@ -32,13 +32,13 @@ class StagedWindows:
 class ForgetfulWindows:
     """Windows of a few words, all columns fresh at the beginning of each: nothing earlier is remembered.
 
-    Elman 1993 sets the context units back after every third or fourth word, later after more. A network that forgets
-    so sees no dependency that is longer than the window.
+    Elman 1993 resets the context units after every third or fourth word, later after more. A network that forgets
+    in this way sees no dependency that is longer than the window.
 
     Args:
         windows: the columns.
         words: the least and the greatest number of words; each length is drawn with equal probability.
-        seed: of the lengths.
+        seed: for the lengths.
 
     """
 
@@ -61,7 +61,7 @@ class ForgetfulWindows:
 
 
 def stage_of(epochs: Sequence[int], epoch: int) -> int:
-    """Which stage an epoch is in; the last goes on for ever.
+    """The stage of an epoch; the last has no end.
 
     Example:
         >>> [stage_of([2, 1], epoch) for epoch in range(5)]

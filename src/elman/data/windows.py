@@ -1,4 +1,4 @@
-"""Windows of T steps by B columns: what is read at once, and a stream read once to evaluate."""
+"""Windows of T steps by B columns: a stream of tokens cut for training, and read in full for evaluation."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -12,13 +12,12 @@ from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
 
 
-# FOLDED data/condition.py: What a target is conditioned on: a source read beforehand.
 class Source(NamedTuple):
-    """Sources side by side, padded at the end.
+    """What targets are conditioned on: sources side by side, padded at the end.
 
     Attributes:
         symbols: ids of the source vocabulary [S, B].
-        mask: which of them are there, bool [S, B]; the others are padding and have no part in anything.
+        mask: which of them are symbols, bool [S, B]; the others are padding and have no effect.
 
     """
 
@@ -34,7 +33,6 @@ class Source(NamedTuple):
         return Source(self.symbols[:, rows], self.mask[:, rows])
 
 
-# TARGET
 class Batch(NamedTuple):
     """One window.
 
@@ -74,7 +72,7 @@ class Span(NamedTuple):
 
 
 class Windows(Protocol):
-    """What is read to train."""
+    """The windows of training."""
 
     def spans(self, epoch: int) -> list[Span]:
         """The windows of an epoch, in order."""
@@ -83,16 +81,83 @@ class Windows(Protocol):
         """The window of a span."""
 
 
-class Reading(Protocol):
-    """What is read once to evaluate: windows in order, each with the position of every target, [T, B]; -1: none."""
+class TrainingWindows:
+    """A stream cut into B columns that are read side by side; the remainder is dropped.
+
+    With `random` the lengths vary: base `length` with probability 1 - `short_probability`, else half of it, then
+    max(5, int(N(base, spread))) and never more than `length + max_extra` (Merity et al. 2018, section 4.1). The spans
+    of an epoch depend on the seed and the epoch's number alone, so a resumed run needs only its position.
+
+    Args:
+        tokens: the stream, an integer array [n].
+        batch_size: B.
+        length: the base length (bptt).
+        random: vary the lengths.
+        short_probability, spread, max_extra: see above.
+        seed: of the lengths.
+
+    Raises:
+        UserError: the corpus is too short for one window in every column.
+
+    """
+
+    def __init__(
+        self,
+        tokens: np.ndarray,
+        batch_size: int,
+        length: int,
+        *,
+        random: bool = False,
+        short_probability: float = 0.05,
+        spread: float = 5.0,
+        max_extra: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        steps = len(tokens) // batch_size
+        if steps < length + 1:
+            raise UserError(
+                f"the training text has {len(tokens):,} tokens, too few for {batch_size} columns of one window of"
+                f" {length} steps ({batch_size * (length + 1):,} tokens); use more text, or lower"
+                " training.batch_size or training.window.length"
+            )
+        self.columns = tokens[: steps * batch_size].reshape(batch_size, steps)
+        self.batch_size, self.steps, self.length, self.random = batch_size, steps, length, random
+        self.short_probability, self.spread, self.max_extra, self.seed = short_probability, spread, max_extra, seed
+
+    def spans(self, epoch: int) -> list[Span]:
+        """The windows of an epoch, in order; together they cover every step but the last once."""
+        last = self.steps - 1
+        if not self.random:
+            return [Span(at, min(self.length, last - at)) for at in range(0, last, self.length)]
+        draw = np.random.default_rng([self.seed, epoch])
+        spans, at = [], 0
+        while at < last:
+            base = self.length if draw.random() >= self.short_probability else self.length / 2
+            length = max(5, int(draw.normal(base, self.spread)))
+            if self.max_extra is not None:
+                length = min(length, self.length + self.max_extra)
+            spans.append(Span(at, min(length, last - at)))
+            at += length
+        return spans
+
+    def batch(self, span: Span) -> Batch:
+        """The window of a span; the columns are fresh at the beginning of the stream."""
+        at, length, _ = span
+        block = torch.from_numpy(self.columns[:, at : at + length + 1].astype(np.int64)).t().contiguous()
+        fresh = torch.full((self.batch_size,), at == 0)
+        return Batch(block[:-1], block[1:], None, fresh)
+
+
+class PositionedWindows(Protocol):
+    """Windows of an evaluation in order, each with the position of every target, [T, B]; -1: not counted."""
 
     @property
     def streams(self) -> int:
-        """Columns."""
+        """The number of columns."""
 
     @property
     def num_windows(self) -> int:
-        """How many windows there are."""
+        """The number of windows."""
 
     def __iter__(self) -> Iterator[tuple[Batch, Tensor]]:
         """The windows."""
@@ -108,10 +173,10 @@ class EvaluationWindows:
         tokens: the stream, an integer array [n].
         first: the symbol read before the first token.
         streams: columns; more are faster, and each begins with an empty state before its warm-up.
-        length: steps a window.
+        length: steps per window.
         warm_up: tokens read before a column's part.
         skip_first: do not count the first token, as the published figures do (DOC eq. 1).
-        inputs: what is read in place of `tokens`, [n], where unknown words have numbers of their own; None: `tokens`.
+        inputs: read in place of `tokens`, [n], where unknown words have numbers of their own; None: `tokens`.
 
     """
 
@@ -136,12 +201,12 @@ class EvaluationWindows:
 
     @property
     def streams(self) -> int:
-        """How many columns there are; never more than tokens."""
+        """The number of columns; never more than tokens."""
         return len(self.counted)
 
     @property
     def num_windows(self) -> int:
-        """How many windows there will be."""
+        """The number of windows."""
         return math.ceil(self._steps() / self.length)
 
     def _steps(self) -> int:
@@ -149,7 +214,7 @@ class EvaluationWindows:
         return max((end - begin for begin, (_, end) in spans), default=0)
 
     def __iter__(self) -> Iterator[tuple[Batch, Tensor]]:
-        """Windows, each with the position in the stream of every target, [T, B] (-1 where nothing counts)."""
+        """Windows, each with the position in the stream of every target, [T, B] (-1: not counted)."""
         for at in range(0, self._steps(), self.length):
             yield self._window(at, min(self.length, self._steps() - at))
 
@@ -198,76 +263,3 @@ def stack_sequences(
 def start_symbol(vocabulary: Vocabulary) -> int:
     """The symbol that a text is preceded by: `<eos>`, or the most frequent word where the text has none."""
     return vocabulary.eos if vocabulary.eos is not None else 0
-
-
-# FOLDED data/training_windows.py: A stream of tokens in columns, read to train in windows of equal or of random length.
-class TrainingWindows:
-    """A stream cut into B columns that are read side by side; the remainder is dropped.
-
-    Only the lengths of the windows vary: base `length` with probability 1 - `short_probability`, else half of it, then
-    max(5, int(N(base, spread))) and never more than `length + max_extra` (Merity et al. 2018, section 4.1). The spans
-    of an epoch depend on the seed and the epoch's number alone, so a resumed run needs nothing but its position.
-
-    Args:
-        tokens: the stream, an integer array [n].
-        batch_size: B.
-        length: the base length (bptt).
-        random: vary the lengths.
-        short_probability, spread, max_extra: see above.
-        seed: of the lengths.
-
-    Raises:
-        UserError: the corpus is shorter than one window of two steps a column.
-
-    """
-
-    def __init__(
-        self,
-        tokens: np.ndarray,
-        batch_size: int,
-        length: int,
-        *,
-        random: bool = False,
-        short_probability: float = 0.05,
-        spread: float = 5.0,
-        max_extra: int | None = None,
-        seed: int = 0,
-    ) -> None:
-        steps = len(tokens) // batch_size
-        if steps < length + 1:
-            raise UserError(
-                f"the training text has {len(tokens):,} tokens, too few for {batch_size} columns of one window of"
-                f" {length} steps ({batch_size * (length + 1):,} tokens); use more text, or lower"
-                " training.batch_size or training.window.length"
-            )
-        self.columns = tokens[: steps * batch_size].reshape(batch_size, steps)
-        self.batch_size, self.steps, self.length, self.random = batch_size, steps, length, random
-        self.short_probability, self.spread, self.max_extra, self.seed = (
-            short_probability,
-            spread,
-            max_extra,
-            seed,
-        )
-
-    def spans(self, epoch: int) -> list[Span]:
-        """The windows of an epoch, in order; together they cover every step but the last once."""
-        last = self.steps - 1
-        if not self.random:
-            return [Span(at, min(self.length, last - at)) for at in range(0, last, self.length)]
-        draw = np.random.default_rng([self.seed, epoch])
-        spans, at = [], 0
-        while at < last:
-            base = self.length if draw.random() >= self.short_probability else self.length / 2
-            length = max(5, int(draw.normal(base, self.spread)))
-            if self.max_extra is not None:
-                length = min(length, self.length + self.max_extra)
-            spans.append(Span(at, min(length, last - at)))
-            at += length
-        return spans
-
-    def batch(self, span: Span) -> Batch:
-        """The window of a span; the columns are fresh at the beginning of the stream."""
-        at, length, _ = span
-        block = torch.from_numpy(self.columns[:, at : at + length + 1].astype(np.int64)).t().contiguous()
-        fresh = torch.full((self.batch_size,), at == 0)
-        return Batch(block[:-1], block[1:], None, fresh)

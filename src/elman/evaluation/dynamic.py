@@ -8,7 +8,7 @@ import msgspec
 import torch
 from torch import Tensor
 
-from elman.data.windows import Reading as Windows
+from elman.data.windows import PositionedWindows as Windows
 from elman.errors import UserError
 from elman.evaluation.cache import NeuralCache
 from elman.evaluation.gradient_statistics import Statistics, handing_over

@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elman.data.minimal_pairs import Pair
-from elman.data.text.lexicon import Lexicon
-from elman.data.text.sentences import fit
+from elman.data.text.sentences import Lexicon, fit
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import EOS, Vocabulary
 from elman.errors import UserError

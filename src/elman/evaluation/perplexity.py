@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from elman.data.text.corpus import Split
-from elman.data.text.spacing import has_words
-from elman.data.windows import Batch, EvaluationWindows, Reading
+from elman.data.text.passages import has_words
+from elman.data.windows import Batch, EvaluationWindows, PositionedWindows
 from elman.network.cores.core import Trace
 from elman.network.encoders.characters import Characters
 from elman.network.model import LanguageModel
@@ -42,7 +42,7 @@ class Score(msgspec.Struct, frozen=True):
 
 
 @torch.inference_mode()
-def traces(model: LanguageModel, windows: Reading) -> Iterator[tuple[Batch, Tensor, Trace]]:
+def traces(model: LanguageModel, windows: PositionedWindows) -> Iterator[tuple[Batch, Tensor, Trace]]:
     """Windows on the model's device, the positions of their targets, and what the core makes of them, in order."""
     training = model.training
     model.eval()
@@ -59,13 +59,15 @@ def traces(model: LanguageModel, windows: Reading) -> Iterator[tuple[Batch, Tens
 
 
 @torch.inference_mode()
-def stream(model: LanguageModel, windows: Reading) -> Iterator[tuple[Tensor, Tensor]]:
+def stream(model: LanguageModel, windows: PositionedWindows) -> Iterator[tuple[Tensor, Tensor]]:
     """Log-probabilities (nats, [n]) window by window, and the positions [n] in the stream they belong to."""
     for batch, positions, trace in traces(model, windows):
         yield model.output.log_prob(trace, batch.targets)[batch.mask], positions[positions >= 0]
 
 
-def evaluate(model: LanguageModel, windows: Reading, advance: Callable[[int, int], None] | None = None) -> Score:
+def evaluate(
+    model: LanguageModel, windows: PositionedWindows, advance: Callable[[int, int], None] | None = None
+) -> Score:
     """The score of a stream; summed in float64. `advance` is told (windows done, windows in all)."""
     total, count = 0.0, 0
     for done, (log_prob, _) in enumerate(stream(model, windows), start=1):
@@ -108,8 +110,8 @@ def figures(score: Score, split: Split) -> dict[str, Any]:
     """Nats and bits a token, perplexity, bits per character, per byte and per word, and what was counted.
 
     Whatever the tokens are, a word's perplexity is exp of all nats over the words of the split and its line ends
-    (`elman.data.text.lines.Passage`), so that models of words, subwords, characters and bytes of one text compare. Where
-    the text has no spaces between words (`elman.data.text.spacing`), figures a word are None.
+    (`elman.data.text.passages.Passage`), so that models of words, subwords, characters and bytes of one text compare.
+    Where the text has no spaces between words (`elman.data.text.passages.unseparated`), figures a word are None.
     """
     total, spaced = score.nll_sum / math.log(2), has_words(split.unseparated, split.characters)
     return {

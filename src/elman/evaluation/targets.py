@@ -9,7 +9,6 @@ import torch
 
 from elman import config
 from elman.data.pairs.corpus import PairCorpus, Pairs
-from elman.data.pairs.windows import as_batch
 from elman.decoding.beam import Beam, Hypothesis, beam_search
 from elman.decoding.constraint import constraint_of
 from elman.evaluation.perplexity import Score
@@ -54,7 +53,7 @@ def write_targets(
     found = [""] * len(pairs)
     done = 0
     for indices in corpus.buckets(pairs, batch_size=batch_size):
-        batch = as_batch(corpus.gather(pairs, indices)).to(model.device)
+        batch = corpus.gather(pairs, indices).to(model.device)
         assert batch.source is not None
         best = beam_search(model, batch.source, beam, vocabulary.eos, forbidden, constraint)
         for index, (hypothesis, *_) in zip(indices, best, strict=True):
@@ -128,7 +127,7 @@ def evaluate_pairs(
     batches = corpus.buckets(pairs, batch_size=batch_size)
     try:
         for done, indices in enumerate(batches, start=1):
-            batch = as_batch(corpus.gather(pairs, indices)).to(model.device)
+            batch = corpus.gather(pairs, indices).to(model.device)
             assert batch.source is not None
             assert batch.mask is not None
             log_prob = model.log_prob_given(batch.source, batch.inputs, batch.targets)[batch.mask]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from elman.data.classic.registry import classic_task
+from elman.data.classic import classic_task
 from elman.drawing.page import Figure, Section, Table, write_page
 from elman.drawing.style import MUTED, SERIES, canvas, style, svg
 from elman.laboratory.conduct import reach

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from elman import config
-from elman.data.classic.registry import classic_task
+from elman.data.classic import classic_task
 from elman.data.classic.task import ClassicTask, Sample
 from elman.data.windows import Batch
 from elman.laboratory.networks import build_network, learner_of

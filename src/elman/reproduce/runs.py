@@ -1,7 +1,6 @@
 """Runs that are kept by what they are: the same recipe, seed and text are trained once, whoever asks."""
 
 import functools
-import hashlib
 import json
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -16,7 +15,7 @@ import torch
 from elman.config.recipe import Recipe
 from elman.config.toml import dump_recipe
 from elman.errors import UserError
-from elman.files import write_atomic
+from elman.files import canonical_json, sha256_lines, write_atomic
 from elman.reproduce.claim import Claim, Computation, Measure, Measurement, Scale, recipe_of
 from elman.tasks.estimate import estimate
 from elman.tasks.open import open_task, source_of
@@ -196,7 +195,7 @@ class Store:
     ) -> PlannedComputation:
         """A computation, and where its result is kept: apart for each scale and --data."""
         folder = self.out / "computed" / (claim.name if scale == "lab" else f"{claim.name}-{scale}")
-        digest = "" if self.data is None else "-" + hashlib.sha256(self.data.encode()).hexdigest()[:8]
+        digest = "" if self.data is None else "-" + sha256_lines(self.data)[:8]
         path = folder / f"{_file_name(label)}-{seed}{digest}.json"
         return PlannedComputation(label, seed, self.data, computation, tuple(claim.measure.metrics), path)
 
@@ -206,7 +205,7 @@ class Store:
         facts = {key: value for key, value in essence(recipe).items() if key not in _SAID}
         read = {"pairs": recipe.data.pairs} if recipe.of_pairs else {"text": recipe.data.text}
         facts["data"] = {**{name: essence(one) for name, one in read.items()}, "digest": self._digest_of(recipe)}
-        digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
+        digest = sha256_lines(canonical_json(facts))[:12]
         if digest not in self._folders:
             existing = sorted((self.out / "runs").glob(f"*-{digest}"))
             self._folders[digest] = existing[0] if existing else self.out / "runs" / f"{_file_name(label)}-{digest}"

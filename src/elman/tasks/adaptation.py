@@ -10,10 +10,10 @@ import msgspec
 import numpy as np
 import torch
 
-from elman.data.music.corpus import Music, Pieces
+from elman.data.music.corpus import MusicCorpus, Pieces
 from elman.data.music.windows import PieceWindows
-from elman.data.text.corpus import Corpus, Split
-from elman.data.windows import Reading as Windows
+from elman.data.text.corpus import Split, TextCorpus
+from elman.data.windows import PositionedWindows as Windows
 from elman.data.windows import TrainingWindows
 from elman.errors import UserError
 from elman.evaluation.adaptive_stream import AdaptiveStream
@@ -44,7 +44,7 @@ Material: TypeAlias = Split | Pieces
 """Tokens of a text, or the frames of whole pieces of music."""
 
 
-def corpus_of(run: AnyRun, data: str | Path | None = None) -> Corpus | Music:
+def corpus_of(run: AnyRun, data: str | Path | None = None) -> TextCorpus | MusicCorpus:
     """What the run was trained on, or another text or other music read as that was."""
     if isinstance(run, MusicRun):
         return run.music(data)
@@ -76,10 +76,10 @@ def beginning_of(material: Material, size: int | None) -> Material:
     return dataclasses.replace(material, lengths=lengths, frames=material.frames[: lengths.sum()])
 
 
-def split_of(run: AnyRun, corpus: Corpus | Music, name: str) -> Material:
+def split_of(run: AnyRun, corpus: TextCorpus | MusicCorpus, name: str) -> Material:
     """A split to read: where the model reads spelling, with its unknown words told apart."""
     if isinstance(run, Run):
-        assert isinstance(corpus, Corpus)
+        assert isinstance(corpus, TextCorpus)
         return run.split(corpus, name)
     return corpus.split(name)
 

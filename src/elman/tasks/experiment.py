@@ -12,7 +12,7 @@ import torch
 import elman
 from elman import config
 from elman.data.catalog.prepare import is_known
-from elman.data.text.corpus import Corpus
+from elman.data.text.corpus import TextCorpus
 from elman.errors import UserError
 from elman.files import FolderLock, write_atomic
 from elman.learning.log import Outcome, Watcher
@@ -85,7 +85,7 @@ class Experiment:
         )
 
     @property
-    def corpus(self) -> Corpus:
+    def corpus(self) -> TextCorpus:
         """The text, of an experiment on text."""
         assert isinstance(self.task, Words)
         return self.task.corpus

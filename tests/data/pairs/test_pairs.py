@@ -42,15 +42,14 @@ def test_a_batch_is_padded_shifted_and_masked(corpus):
     eos = corpus.target_vocabulary.eos
     for column, index in enumerate([0, 3, 7]):
         source, target = pairs.source[index], pairs.target[index]
-        assert batch.source[batch.source_mask[:, column], column].tolist() == source.tolist()
-        assert batch.source_mask[:, column].tolist() == [True] * len(source) + [False] * (
-            len(batch.source) - len(source)
+        assert batch.source.symbols[batch.source.mask[:, column], column].tolist() == source.tolist()
+        assert batch.source.mask[:, column].tolist() == [True] * len(source) + [False] * (
+            len(batch.source.symbols) - len(source)
         )
         assert batch.inputs[batch.mask[:, column], column].tolist() == [eos, *target.tolist()]
         assert batch.targets[batch.mask[:, column], column].tolist() == [*target.tolist(), eos]
-        assert (batch.source[~batch.source_mask[:, column], column] == 0).all()
-    assert batch.indices.tolist() == [0, 3, 7]
-    assert batch.source.dtype == batch.inputs.dtype == batch.targets.dtype == torch.int64
+        assert (batch.source.symbols[~batch.source.mask[:, column], column] == 0).all()
+    assert batch.source.symbols.dtype == batch.inputs.dtype == batch.targets.dtype == torch.int64
 
 
 def test_reversed_sources_end_with_the_first_symbol(tmp_path):
@@ -59,8 +58,8 @@ def test_reversed_sources_end_with_the_first_symbol(tmp_path):
     backward = open_pairs(path, msgspec.structs.replace(SMALL, reverse_source=True))
     ahead, back = (each.gather(each.split("train"), [0, 1]) for each in (forward, backward))
     for column in range(2):
-        symbols = ahead.source[ahead.source_mask[:, column], column]
-        assert back.source[back.source_mask[:, column], column].tolist() == symbols.flip(0).tolist()
+        symbols = ahead.source.symbols[ahead.source.mask[:, column], column]
+        assert back.source.symbols[back.source.mask[:, column], column].tolist() == symbols.flip(0).tolist()
     assert torch.equal(ahead.targets, back.targets)
 
 
@@ -79,7 +78,7 @@ def test_a_batch_by_tokens_keeps_within_them(corpus):
     pairs = corpus.split("train")
     for batch in corpus.buckets(pairs, tokens_per_batch=60, epoch=1):
         gathered = corpus.gather(pairs, batch)
-        assert len(batch) == 1 or gathered.source.numel() + gathered.targets.numel() <= 60
+        assert len(batch) == 1 or gathered.source.symbols.numel() + gathered.targets.numel() <= 60
 
 
 @pytest.mark.parametrize("rule", ["hash", "last"])
@@ -134,6 +133,18 @@ def test_long_training_pairs_are_left_out_and_long_held_out_sources_cut(tmp_path
     assert len(test) == 5
     assert test.facts["cut"] == sum(whole.split("test").source.lengths > 4) > 0
     assert test.target.lengths.tolist() == whole.split("test").target.lengths.tolist()
+
+
+@pytest.mark.parametrize("side", ["max_source", "max_target"])
+def test_a_training_pair_as_long_as_the_limit_is_kept(side, tmp_path):
+    texts = ["a b c", "a b c d", "a b c d e"]
+    pairs = [f"{text}\ta b" if side == "max_source" else f"a b\t{text}" for text in texts]
+    held_out = [f"c {number}\td" for number in range(10)]
+    options = msgspec.structs.replace(SMALL, split="last", **{side: 4})
+    train = open_pairs(tsv(tmp_path, pairs + held_out), options).split("train")
+    lengths = (train.source if side == "max_source" else train.target).lengths
+    assert lengths.tolist() == [3, 4]
+    assert train.facts["too_long"] == 1
 
 
 def test_symbols_are_saved_with_the_run(corpus, tmp_path):
@@ -198,8 +209,8 @@ def test_other_mistakes_are_one_line(tmp_path):
     )
     fails("every training source is also held out", tsv(tmp_path, ["a b\tc"] * 60))
     (tmp_path / "latin.tsv").write_bytes(b"a\tb\ncaf\xe9\tcoffee\n")
-    fails(r"latin.tsv:2: not UTF-8 at byte 7 \(0xe9\); convert", tmp_path / "latin.tsv")
-    fails("no pair is there", tsv(tmp_path, [""]), PairOptions(skip_empty=True))
+    fails(r"latin.tsv: not UTF-8 at byte 7 \(0xe9\); convert", tmp_path / "latin.tsv")
+    fails("there is no pair", tsv(tmp_path, [""]), PairOptions(skip_empty=True))
 
 
 def long_only():

@@ -96,7 +96,7 @@ def test_no_split_at_all(tmp_path):
     (tmp_path / "other").mkdir()
     vocabulary = Vocabulary(("a", "b"), (1, 1))
     assert message(tmp_path / "other", vocabulary=vocabulary) == (
-        f"{tmp_path / 'other'}: no split is there; give a folder with train.txt, valid.txt or test.txt"
+        f"{tmp_path / 'other'}: there is no split; give a folder with train.txt, valid.txt or test.txt"
     )
 
 
@@ -112,17 +112,14 @@ def test_no_such_source():
     [
         (b"", "the file is empty; give a text of at least two different words"),
         (b"\n\n", "only blank lines; give a text of at least two different words"),
-        (
-            b"the \xff\n",
-            "not UTF-8 at byte 4 (0xff); convert it first, for example with: iconv -f LATIN1 -t UTF-8",
-        ),
+        (b"the \xff\n", "not UTF-8 at byte 4 (0xff); convert it first"),
     ],
 )
 @pytest.mark.parametrize("split", ["train", "valid"])
 def test_bad_files(corpus_folder, cache, data, problem, split):
     path = corpus_folder / f"{split}.txt"
     path.write_bytes(data)
-    assert message(corpus_folder) == f"{path}: {problem}"
+    assert message(corpus_folder).startswith(f"{path}: {problem}")
     assert not list(cache.rglob(".*"))
 
 

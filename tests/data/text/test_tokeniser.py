@@ -1,22 +1,19 @@
 """Characters, bytes and subwords give every text back exactly."""
 
 # ruff: noqa: RUF001
-
 import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from elman.config.text import SubwordOptions, TextOptions, identity
-from elman.data.text.bytewise import from_bytes, to_bytes
-from elman.data.text.cleaning import clean, remove_ruby
 from elman.data.text.corpus import open_corpus
-from elman.data.text.lines import read_passages
+from elman.data.text.passages import clean, read_passages, remove_ruby
 from elman.data.text.sentences import encode_lines
 from elman.data.text.subwords import Subwords, train
-from elman.data.text.tokeniser import Tokeniser
+from elman.data.text.tokeniser import Tokeniser, spelt, word_slices, word_starts
+from elman.data.text.utf8 import from_bytes, to_bytes
 from elman.data.text.vocabulary import EOS, Vocabulary
-from elman.data.text.word_starts import word_slices
 from elman.errors import UserError
 
 LINES = [
@@ -188,3 +185,40 @@ def test_options_that_do_not_fit(options, reason):
 @given(st.binary())
 def test_bytes_as_text(data):
     assert to_bytes(from_bytes(data)) == data
+
+
+CHARACTERS = TextOptions(tokenisation="characters")
+
+
+def cut(text, *, eos=True):
+    tokens = [*text, "<eos>"] if eos else [*text]
+    return ["".join(tokens[part]) for part in word_slices(word_starts(tokens, CHARACTERS))]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("to be", ["to ", "be<eos>"]),
+        ("  to   be ", ["  to   ", "be <eos>"]),
+        ("a", ["a<eos>"]),
+        ("", ["<eos>"]),
+        ("  ", ["  <eos>"]),
+    ],
+)
+def test_a_word_of_characters_has_its_boundary(text, words):
+    assert cut(text) == words
+
+
+def test_without_an_end_the_last_word_has_none():
+    assert cut("to be", eos=False) == ["to ", "be"]
+
+
+def test_words_are_words():
+    tokens = ["to", "be", "<eos>"]
+    assert word_starts(tokens, TextOptions()) == [True] * 3
+    assert word_slices([]) == []
+
+
+def test_what_is_spelt():
+    assert spelt([*" to ", "<eos>"], CHARACTERS) == "to"
+    assert spelt(["<eos>"], CHARACTERS) == "<eos>"

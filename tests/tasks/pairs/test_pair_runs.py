@@ -134,8 +134,7 @@ def test_the_nll_is_that_of_each_pair_alone(trained):
     pairs, total = corpus.split("valid"), 0.0
     for index in range(len(pairs)):
         one = corpus.gather(pairs, [index])
-        source = Source(one.source, one.source_mask)
-        total -= run.model.log_prob_given(source, one.inputs, one.targets).sum().item()
+        total -= run.model.log_prob_given(one.source, one.inputs, one.targets).sum().item()
     results = json.loads((trained / "results.json").read_text())
     assert results[0]["nll"] * results[0]["tokens"] == pytest.approx(total, rel=1e-5)
 

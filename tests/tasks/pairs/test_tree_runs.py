@@ -8,7 +8,6 @@ import pytest
 from elman import config
 from elman.cli import main
 from elman.data.pairs.trees import to_tree
-from elman.data.pairs.windows import as_batch
 from elman.decoding.beam import Beam, beam_search
 from elman.evaluation.targets import evaluate_output, write_targets
 from elman.learning.log import Outcome
@@ -78,7 +77,7 @@ def test_unconstrained_is_the_plain_search(trained):
     corpus = run.corpus()
     pairs, words = corpus.split("test"), corpus.target_vocabulary
     lines, worth = evaluate_output(run.model, corpus, pairs, config.Evaluation(beam=2, constrained=False))
-    batch = as_batch(corpus.gather(pairs, list(range(len(pairs)))))
+    batch = corpus.gather(pairs, list(range(len(pairs))))
     plain = beam_search(run.model, batch.source, Beam(size=2, max_length=40), words.eos, (words.unk,))
     assert lines == [" ".join(words.decode(best.symbols)) for best, *_ in plain]
     assert not all(are_trees(lines, pairs.source_text))

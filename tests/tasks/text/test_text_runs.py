@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from elman import config
 from elman.cli import main
-from elman.data.text.bytewise import to_bytes
+from elman.data.text.utf8 import to_bytes
 from elman.tasks.experiment import Experiment
 from elman.tasks.text.run import load
 from support import text_runs

@@ -1,4 +1,4 @@
-"""Files from the network: resumed when broken off, checked, never left half done under their own name."""
+"""Downloads: resumed when interrupted, verified, and given their name only when complete."""
 
 import http.client
 import urllib.error
@@ -22,21 +22,20 @@ def download(
 ) -> str:
     """Fetch a file from the first of its addresses that answers.
 
-    What has arrived is kept as `path` with `.part` added until it is whole, and a second call goes on from
-    there.
+    Until the file is complete it is kept as `path` with `.part` added, and a second call resumes it.
 
     Args:
         urls: addresses of the same file, the preferred one first.
-        path: where it goes.
-        sha256: the digest it must have, if that is known.
-        progress: told the file's name, the bytes that are there and all bytes (0 if that is not known).
+        path: the target.
+        sha256: the digest that it must have, if known.
+        progress: receives the file's name, the bytes so far and all bytes (0 if that is not known).
         timeout: seconds of silence after which an address is given up.
 
     Returns:
         The SHA-256 of the file.
 
     Raises:
-        UserError: no address gave the whole file, or it is another file than it should be.
+        UserError: no address gave the whole file, or its digest is wrong.
 
     """
     failures = []

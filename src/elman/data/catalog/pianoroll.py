@@ -1,14 +1,22 @@
-"""Polyphonic music: the published pickles of notes turned into plain arrays, running no code of theirs."""
+"""Known corpora of music as piano rolls: published pickles, read without running their code, and Bach's chorales.
+
+The chorales are those of the Python package `music21` (MusicXML in zip archives).
+"""
 
 import pickle
 import zipfile
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, BinaryIO
+from xml.etree import ElementTree
 
 import numpy as np
 import numpy.typing as npt
 
+from elman.data.catalog.unpack import installed_files
+from elman.data.music.pitches import Note, Pitches, Roll, quantise
 from elman.data.text.sources import SPLITS
 from elman.errors import UserError
 from elman.files import replacing
@@ -17,6 +25,17 @@ LOWEST = 21
 """The MIDI pitch of the first column, A0; the last of the 88 is C8."""
 
 KEYS = 88
+
+STEPS_PER_QUARTER = 2
+"""The grid of the chorales: a step is an eighth note."""
+
+_STEPS = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
+_DAMAGED = (
+    *(OSError, EOFError, KeyError, ValueError, ArithmeticError, RuntimeError),
+    *(zlib.error, zipfile.BadZipFile, ElementTree.ParseError),
+)
+_NOT_PLAIN = (pickle.UnpicklingError, EOFError, ValueError, IndexError, KeyError, TypeError, AttributeError)
+_OF_TEN = ("train",) * 8 + ("valid", "test")
 
 
 def convert_pickle(source: Path, target: Path) -> None:
@@ -28,13 +47,11 @@ def convert_pickle(source: Path, target: Path) -> None:
 
     Writes `{split}_roll` [steps, 88] uint8, the tunes one after the other, and `{split}_len` [tunes] int32.
 
-    Raises:
-        UserError: the file is not such a pickle.
-
+    Raises UserError where the file is not such a pickle.
     """
     with source.open("rb") as file:
         tunes = _load(file, source)
-    rolls: dict[str, list[npt.NDArray[np.uint8]]] = {}
+    rolls: dict[str, list[Roll]] = {}
     for split in SPLITS:
         try:
             rolls[split] = [_roll(tune) for tune in tunes[split]]
@@ -46,7 +63,7 @@ def convert_pickle(source: Path, target: Path) -> None:
     write_rolls(target, rolls)
 
 
-def write_rolls(target: Path, rolls: Mapping[str, Sequence[npt.NDArray[np.uint8]]]) -> None:
+def write_rolls(target: Path, rolls: Mapping[str, Sequence[Roll]]) -> None:
     """Write pieces [steps, 88] of each split: `{split}_roll`, one after the other, and `{split}_len` int32."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     for split, pieces in rolls.items():
@@ -66,19 +83,11 @@ class _PlainUnpickler(pickle.Unpickler):
 def _load(file: BinaryIO, source: Path) -> Any:
     try:
         return _PlainUnpickler(file).load()
-    except (
-        pickle.UnpicklingError,
-        EOFError,
-        ValueError,
-        IndexError,
-        KeyError,
-        TypeError,
-        AttributeError,
-    ) as error:
+    except _NOT_PLAIN as error:
         raise UserError(f"{source}: not a pickle of plain lists and numbers ({error}); download it again") from None
 
 
-def _roll(tune: Any) -> npt.NDArray[np.uint8]:
+def _roll(tune: Any) -> Roll:
     roll = np.zeros((len(tune), KEYS), np.uint8)
     for step, pitches in enumerate(tune):
         for pitch in pitches:
@@ -86,3 +95,67 @@ def _roll(tune: Any) -> npt.NDArray[np.uint8]:
                 raise ValueError(pitch)
             roll[step, pitch - LOWEST] = 1
     return roll
+
+
+def write_chorales(target: Path) -> None:
+    """Write the pieces of `music21/corpus/bach` as piano rolls, `.npz`, on a grid of eighth notes.
+
+    Files in the order of their names; of every ten the first eight are for training, the ninth for validation, the
+    tenth for the test. Repeats are not played twice.
+
+    Raises UserError where the package is not installed, or one of its files is damaged.
+    """
+    files = installed_files("bach-chorales", "music21", "music21", "corpus/bach/*.mxl")
+    rolls: dict[str, list[Roll]] = {split: [] for split in SPLITS}
+    for number, file in enumerate(files):
+        rolls[_OF_TEN[number % 10]].append(read_musicxml(file))
+    write_rolls(target, rolls)
+
+
+def read_musicxml(path: Path) -> Roll:
+    """The piano roll of a zipped MusicXML score, uint8 [steps, 88]; all parts and voices together.
+
+    Raises UserError where it cannot be read, has no notes, or a note outside the keys of a piano.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            container = ElementTree.fromstring(archive.read("META-INF/container.xml"))
+            score = ElementTree.fromstring(archive.read(_root_file(container)))
+        parts = [list(_notes(part)) for part in score.iter("part")]
+    except _DAMAGED as error:
+        raise UserError(f"{path}: not a readable MusicXML score ({error}); install music21 again") from None
+    notes = [note for part in parts for note in part]
+    return quantise(notes, 0.0, Pitches(88), STEPS_PER_QUARTER, str(path))
+
+
+def _root_file(container: ElementTree.Element) -> str:
+    for element in container.iter():
+        if element.tag.rpartition("}")[2] == "rootfile":
+            return element.attrib["full-path"]
+    raise ValueError("it names no score")
+
+
+def _notes(part: ElementTree.Element) -> Iterator[Note]:
+    """The notes of a part; times in quarter notes."""
+    now = last = Fraction(0)
+    divisions = 1
+    for element in (child for measure in part.iter("measure") for child in measure):
+        divisions = int(element.findtext("divisions", str(divisions))) if element.tag == "attributes" else divisions
+        duration = Fraction(element.findtext("duration", "0")) / divisions
+        if element.tag == "backup":
+            now -= duration
+            if now < 0:
+                raise ValueError("it goes back beyond its beginning")
+        elif element.tag == "forward":
+            now += duration
+        elif element.tag == "note" and duration:  # grace notes have none
+            if element.find("chord") is None:
+                last, now = now, now + duration
+            pitch = element.find("pitch")
+            if pitch is not None:
+                yield Note(float(last), float(last + duration), _midi(pitch))
+
+
+def _midi(pitch: ElementTree.Element) -> int:
+    octave, alter = int(pitch.findtext("octave", "")), float(pitch.findtext("alter", "0"))
+    return 12 * (octave + 1) + _STEPS[pitch.findtext("step", "")] + int(np.round(alter))

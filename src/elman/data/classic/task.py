@@ -1,4 +1,4 @@
-"""A classic task: batches of sequences made on the spot, of any span, and when it counts as learnt."""
+"""A classic task: sequences of any span generated on demand, and the error at which the task counts as learnt."""
 
 from collections.abc import Callable
 from typing import Literal, NamedTuple
@@ -14,8 +14,8 @@ class Sample(NamedTuple):
     """Sequences side by side.
 
     Attributes:
-        batch: inputs and targets, symbols [T, B] or values [T, B, P]; the mask says what is learnt.
-        allowed: which symbols would be right, bool [T, B, V]; positions that allow none are not judged. None: values.
+        batch: inputs and targets, symbols [T, B] or values [T, B, P]; the mask gives the targets of training.
+        allowed: the correct symbols, bool [T, B, V]; positions that allow none are not judged. None for values.
 
     """
 
@@ -31,17 +31,17 @@ class ClassicTask(NamedTuple):
     """One task.
 
     Attributes:
-        name: what it is called.
+        name: on the command line.
         sentence: what is to be learnt, and what the span is.
-        source: where it comes from.
+        source: the publication.
         kind: symbols, or real values with a squared error.
-        inputs: V symbols, or P values a step.
-        outputs: values a step; V for symbols.
-        draw: makes sequences.
+        inputs: V symbols, or P values per step.
+        outputs: values per step; V for symbols.
+        draw: generates sequences.
         solved: the error below which it counts as learnt: mean square, or share of judged positions that are wrong.
         chance: the error of the best guess without memory, in words.
-        span: the shortest span that is tried, unless another is asked for.
-        least, most: the spans that there are.
+        span: the shortest span to try by default.
+        least, most: the range of the span.
 
     """
 
@@ -60,7 +60,7 @@ class ClassicTask(NamedTuple):
 
 
 def determined(inputs: np.ndarray, targets: np.ndarray, judged: np.ndarray, symbols: int) -> Sample:
-    """Symbols [T, B] that are learnt and judged where `judged`, each with one right answer."""
+    """Symbols [T, B] that are trained and judged where `judged`, each with one correct answer."""
     allowed = np.eye(symbols, dtype=bool)[targets] & judged[..., None]
     mask = torch.from_numpy(judged)
     return Sample(Batch(torch.from_numpy(inputs), torch.from_numpy(targets), mask), torch.from_numpy(allowed))

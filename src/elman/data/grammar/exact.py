@@ -1,8 +1,8 @@
-"""What a grammar itself says of the next word: exact probabilities, summed over all parses of what was read.
+"""The exact probabilities of the next word under a grammar, summed over all parses of the words so far.
 
-A parse in progress is a stack of symbols that are still to come. All stacks that fit the words so far are kept with
+A parse in progress is a stack of the symbols that remain. All stacks that agree with the words so far are kept with
 their probabilities; the next word's probability is the share of stacks that can begin with it. Grammars have no left
-recursion, so the stacks are finitely many. Stolcke 1995 has the same from Earley's chart.
+recursion, so the stacks are finitely many. Stolcke 1995 computes the same from Earley's chart.
 """
 
 import functools
@@ -30,9 +30,9 @@ class Parses(NamedTuple):
 
 
 class Oracle:
-    """The true distribution of sentences of a grammar, with the share of complex ones that is wished.
+    """The true distribution of sentences of a grammar, with the share of complex ones that `wish` sets.
 
-    `wish.max_length` is left out of account: sentences that were drawn again for their length are thought to be there.
+    `wish.max_length` is ignored: the distribution includes the sentences that sampling rejects for their length.
 
     Args:
         grammar: the rules.
@@ -48,7 +48,7 @@ class Oracle:
         self._openings = functools.lru_cache(maxsize=None)(self._find_openings)
         whole = self.simple[grammar.start]
         share = wish.complex
-        # A share of sentences that the rules cannot give would divide by zero; the sampler says so to the user.
+        # A share of sentences that the rules cannot give would divide by zero; the sampler reports it to the user.
         self.factors = (1.0, 1.0) if share is None else (_ratio(1 - share, whole), _ratio(share, 1 - whole))
 
     def begin(self) -> Parses:
@@ -105,11 +105,11 @@ class Oracle:
         return tuple(found)
 
     def _seen(self, depth: int) -> int:
-        """Without a limit all depths are alike, which keeps the stacks few."""
+        """Without a limit all depths are equivalent, which keeps the stacks few."""
         return 0 if self.wish.max_depth is None else depth
 
     def _factor(self, rest: tuple[_Item, ...], opened: bool) -> float:
-        """By how much the wished share raises the probability of what may follow a stack."""
+        """The factor by which the share of complex sentences changes the probability of a stack's continuations."""
         simple, complex_ = self.factors
         if opened:
             return complex_
@@ -117,7 +117,7 @@ class Oracle:
         return simple * still + complex_ * (1 - still)
 
     def _simple_shares(self) -> dict[str, float]:
-        """The probability of every symbol to come to an end without an embedded clause, at depth 0."""
+        """The probability that a symbol is completed without an embedded clause, by symbol, at depth 0."""
         shares = dict.fromkeys(self.grammar.words, 1.0) | dict.fromkeys(self.grammar.rules, 0.0)
         shares |= dict.fromkeys(self.grammar.embedding, 0.0)
         while True:

@@ -1,12 +1,12 @@
-"""From a file of rules to a `Grammar`, with one line for every mistake."""
+"""The reader of grammar files; every mistake is reported in one line."""
 
 import dataclasses
 import re
 from pathlib import Path
 from typing import NamedTuple
 
-from elman.data.grammar.checks import check
-from elman.data.grammar.rules import Alternative, Grammar, Part
+from elman.data.grammar.rules import Alternative, Draft, Grammar, Part
+from elman.data.text.utf8 import read_text
 from elman.errors import UserError
 
 FOLDER = Path(__file__).parent
@@ -24,28 +24,16 @@ def shipped() -> list[str]:
 def read_grammar(name: str) -> Grammar:
     """A grammar that comes with elman, or the one of a file.
 
-    Raises:
-        UserError: there is none, or a line of it is wrong.
-
+    Raises UserError where there is none, or a line of it is wrong.
     """
     path = FOLDER / f"{name}.grammar" if name in shipped() else Path(name)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(
-            f"{name}: no readable grammar ({error.strerror}); give a file of rules, or one of {', '.join(shipped())}"
-        ) from None
-    except UnicodeDecodeError as error:
-        raise UserError(f"{name}: not UTF-8 at byte {error.start}; save the rules as UTF-8") from None
-    return parse_grammar(text, name)
+    return parse_grammar(read_text(path, f"give a file of rules, or one of {', '.join(shipped())}"), name)
 
 
 def parse_grammar(text: str, name: str = "grammar") -> Grammar:
-    """A grammar from the text of its file; `name` is said in messages.
+    """A grammar from the text of its file; `name` names it in messages.
 
-    Raises:
-        UserError: names the line, what is wrong there and what may stand.
-
+    Raises UserError where a line is wrong; the message names it and what is allowed.
     """
     reader = _Reader(name)
     for number, line in enumerate(text.splitlines(), start=1):
@@ -75,7 +63,7 @@ class _Reader:
         tokens = text.split()
         if tokens[0] in _HEADS and "->" not in tokens and ":" not in tokens:
             if tokens[0] in self.heads:
-                raise self.wrong(line, f"{tokens[0]} stands twice; write it once")
+                raise self.wrong(line, f"{tokens[0]} appears twice; write it once")
             if len(tokens) < 2:
                 raise self.wrong(line, f"{tokens[0]} names nothing; write for example: {tokens[0]} S")
             self.heads[tokens[0]] = tokens[1:]
@@ -93,30 +81,28 @@ class _Reader:
         values = self.heads.get("number", ["sg", "pl"])
         if len(values) != 2 or values[0] == values[1]:
             raise UserError(f"{self.name}: number has {' '.join(values)}; write two different values: number sg pl")
-        words: dict[str, dict[str, float]] = {}
-        lines: dict[str, int] = {}
+        draft = Draft(self.name, text, self.heads, values)
         for line, left, found in self.lexicon:
             for value in self._values(left, values):
                 symbol = _spell(left, {left.bracket: value})
-                if symbol in words:
-                    raise self.wrong(line, f"the words of {symbol} stand in line {lines[symbol]} already")
-                words[symbol], lines[symbol] = _scaled(found), line
-        rules: dict[str, list[Alternative]] = {}
+                if symbol in draft.words:
+                    raise self.wrong(line, f"the words of {symbol} stand in line {draft.lines[symbol]} already")
+                draft.words[symbol], draft.lines[symbol] = _scaled(found), line
         for line, left, choices in self.rules:
             for value in self._values(left, values):
                 symbol = _spell(left, {left.bracket: value})
-                lines.setdefault(symbol, line)
-                if symbol in words:
-                    raise self.wrong(line, f"{symbol} has words in line {lines[symbol]}; it cannot have rules as well")
+                defined = draft.lines.setdefault(symbol, line)
+                if symbol in draft.words:
+                    raise self.wrong(line, f"{symbol} has words in line {defined}; it cannot have rules as well")
                 for choice in choices:
-                    rules.setdefault(symbol, []).extend(_expand(choice, left.bracket, value, values))
-        return check(self.name, text, self.heads, values, rules, words, lines)
+                    draft.rules.setdefault(symbol, []).extend(_expand(choice, left.bracket, value, values))
+        return draft.check()
 
     def wrong(self, line: int, message: str) -> UserError:
         return UserError(f"{self.name}:{line}: {message}")
 
     def _values(self, name: _Name, values: list[str]) -> list[str]:
-        """What the number of a left side may be; one empty value where it has none."""
+        """The possible numbers of a left side; one empty value where it has none."""
         if name.bracket is None:
             return [""]
         return [name.bracket] if name.bracket in values else values
@@ -141,7 +127,7 @@ class _Reader:
             if token.startswith("(") and words:
                 words[next(reversed(words))] = self._weight(line, token)
             elif token in words or token in ("<eos>", "<unk>"):
-                raise self.wrong(line, f"the word {token!r} stands twice or is reserved; write each word once")
+                raise self.wrong(line, f"the word {token!r} appears twice or is reserved; write each word once")
             else:
                 words[token] = 1.0
         return words
@@ -158,7 +144,7 @@ def _spell(name: _Name, values: dict[str | None, str]) -> str:
 
 
 def _expand(choice: _Choice, bracket: str | None, value: str, values: list[str]) -> list[Alternative]:
-    """A choice for one value of the left side; a variable of its own is every value, with equal shares."""
+    """A choice for one value of the left side; a variable of the right side alone takes every value, equally often."""
     bonds: dict[str | None, int] = {} if bracket is None else {bracket: 0}
     free = [name.bracket for name in choice.names if name.bracket is not None and name.bracket != bracket]
     for variable in dict.fromkeys(free):

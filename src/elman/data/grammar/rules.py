@@ -1,13 +1,13 @@
-"""A grammar: rules with probabilities and number agreement, read from a small file.
+"""A grammar: rules with probabilities and number agreement, and the conditions that rules must meet.
 
 A file has four kinds of lines; `#` begins a comment::
 
-    start S                                   what a sentence is
+    start S                                   the symbol of a sentence
     number sg pl                              the two values of number
     nouns N                                   categories that have a number of their own
     verbs V                                   categories that agree; their sg and pl words correspond in order
-    embedding RC                              categories whose words are one clause deeper
-    S -> NP[n] VP[n]                          what stands for what
+    embedding RC                              categories that open an embedded clause
+    S -> NP[n] VP[n]                          a rule
     NP[n] -> N[n] (0.8) | N[n] RC[n] (0.2)    alternatives with weights; without one it is 1
     N[sg] : boy girl (2)                      words with weights
 
@@ -17,7 +17,10 @@ and what shares it agrees: a variable that is not on the left is drawn anew. Wei
 
 import dataclasses
 import functools
+from collections.abc import Collection
 from typing import NamedTuple
+
+from elman.errors import UserError
 
 
 class Part(NamedTuple):
@@ -25,7 +28,7 @@ class Part(NamedTuple):
 
     Attributes:
         symbol: such as `NP[sg]`.
-        bond: which number it shares: 0 that of the left side, 1, 2, ... a new one; None: it has no number.
+        bond: the number it shares: 0 that of the left side, 1, 2, ... a new one; None: it has no number.
 
     """
 
@@ -34,7 +37,7 @@ class Part(NamedTuple):
 
 
 class Alternative(NamedTuple):
-    """One way to write a symbol, and how probable it is."""
+    """A right side of a rule, and its probability."""
 
     parts: tuple[Part, ...]
     probability: float
@@ -46,7 +49,7 @@ class Grammar:
 
     Attributes:
         name: of its file.
-        text: the file as it stands.
+        text: the content of the file.
         start: the symbol of a sentence.
         rules: alternatives by left side; probabilities of each sum to one.
         words: words and their probabilities by symbol.
@@ -82,10 +85,130 @@ class Grammar:
         return any(part.symbol in self.embedding for part in alternative.parts)
 
     def alternatives(self, symbol: str, depth: int, max_depth: int | None) -> tuple[Alternative, ...]:
-        """How a symbol may be written at a depth; where no clause may open any more the others are scaled up."""
+        """The alternatives of a symbol at a depth; where no further clause may open the others are scaled up."""
         found = self.rules[symbol]
         if max_depth is None or depth < max_depth:
             return found
         flat = [one for one in found if not self.embeds(one)]
         total = sum(one.probability for one in flat)
         return tuple(Alternative(parts, probability / total) for parts, probability in flat)
+
+
+@dataclasses.dataclass(frozen=True)
+class Draft:
+    """The content of a grammar file, which `check` turns into a `Grammar`.
+
+    Attributes:
+        name: of the file, for messages.
+        text: the content of the file.
+        heads: the symbols after `start`, `nouns`, `verbs` and `embedding`, where the file has them.
+        values: the two values of number.
+        rules: alternatives with weights, by left side.
+        words: words and their probabilities, by symbol.
+        lines: the line that defines a symbol.
+
+    """
+
+    name: str
+    text: str
+    heads: dict[str, list[str]]
+    values: list[str]
+    rules: dict[str, list[Alternative]] = dataclasses.field(default_factory=dict)
+    words: dict[str, dict[str, float]] = dataclasses.field(default_factory=dict)
+    lines: dict[str, int] = dataclasses.field(default_factory=dict)
+
+    def check(self) -> Grammar:
+        """The grammar, its weights scaled to probabilities.
+
+        Raises UserError where a symbol is undefined, can begin with itself or never ends, or a verb lacks a partner;
+        the message names the line.
+        """
+        self._require_defined()
+        start = self._start()
+        self._require_no_left_recursion()
+        self._require_an_end()
+        embedding = self._symbols("embedding", {**self.rules, **self.words})
+        nouns, verbs = (self._symbols(kind, self.words) for kind in ("nouns", "verbs"))
+        number = {symbol: value for symbol in self.lines for value in self.values if symbol.endswith(f"[{value}]")}
+        for symbol in sorted(nouns | verbs):
+            if symbol not in number:
+                raise self._wrong(symbol, f"{symbol} has no number; write {symbol}[{self.values[0]}] : WORDS")
+        rules = {symbol: _scaled(found) for symbol, found in self.rules.items()}
+        partners = self._partners(verbs)
+        grammar = Grammar(self.name, self.text, start, rules, self.words, number, nouns, verbs, embedding, partners)
+        for symbol, found in rules.items():
+            if all(map(grammar.embeds, found)):
+                advice = "add one that does not, so that sentences can end"
+                raise self._wrong(symbol, f"every alternative of {symbol} opens a clause; {advice}")
+        return grammar
+
+    def _wrong(self, symbol: str, message: str) -> UserError:
+        return UserError(f"{self.name}:{self.lines[symbol]}: {message}")
+
+    def _require_defined(self) -> None:
+        for left, alternatives in self.rules.items():
+            for symbol in (part.symbol for one in alternatives for part in one.parts):
+                if symbol not in self.rules and symbol not in self.words:
+                    advice = f"write a line {symbol} -> SYMBOLS or {symbol} : WORDS"
+                    raise self._wrong(left, f"{left} needs {symbol}, which is not defined; {advice}")
+
+    def _start(self) -> str:
+        start = self.heads.get("start", ["S"])
+        if len(start) != 1 or start[0] not in self.rules:
+            advice = f"write one: {start[0]} -> SYMBOLS"
+            raise UserError(f"{self.name}: the start symbol {' '.join(start)} has no rules; {advice}")
+        return start[0]
+
+    def _require_no_left_recursion(self) -> None:
+        """With left recursion the first word of a symbol could not be found by expanding it."""
+        rules = self.rules
+        firsts = {left: {one.parts[0].symbol for one in found} & rules.keys() for left, found in rules.items()}
+        for left in rules:
+            reached, todo = set[str](), list(firsts[left])
+            while todo:
+                symbol = todo.pop()
+                if symbol not in reached:
+                    reached.add(symbol)
+                    todo += firsts[symbol]
+            if left in reached:
+                advice = "put the recursion at the right, as in NP[n] -> N[n] PP"
+                raise self._wrong(left, f"{left} can begin with itself; {advice}")
+
+    def _require_an_end(self) -> None:
+        ends = set(self.words)
+        while grown := {
+            left
+            for left, found in self.rules.items()
+            if left not in ends and any(all(part.symbol in ends for part in one.parts) for one in found)
+        }:
+            ends |= grown
+        for left in self.rules:
+            if left not in ends:
+                raise self._wrong(left, f"{left} never ends; give it an alternative of words alone")
+
+    def _symbols(self, kind: str, defined: Collection[str]) -> frozenset[str]:
+        """The symbols of a kind: the named ones with each of their numbers."""
+        bases = self.heads.get(kind, [])
+        found = {base: [symbol for symbol in defined if symbol.partition("[")[0] == base] for base in bases}
+        for base, symbols in found.items():
+            if not symbols:
+                what = "is not defined" if kind == "embedding" else "has no words"
+                raise UserError(f"{self.name}: {kind} names {base}, which {what}; there are {', '.join(defined)}")
+        return frozenset(symbol for symbols in found.values() for symbol in symbols)
+
+    def _partners(self, verbs: frozenset[str]) -> dict[tuple[str, str], str]:
+        partners: dict[tuple[str, str], str] = {}
+        for verb in sorted(verbs):
+            base, one = verb.partition("[")[0], verb.endswith(f"[{self.values[0]}]")
+            other = f"{base}[{self.values[1] if one else self.values[0]}]"
+            words, forms = self.words[verb], self.words.get(other, {})
+            if len(forms) != len(words):
+                advice = "write the two forms of every verb, in the same order"
+                raise self._wrong(verb, f"{verb} has {len(words)} words and {other} {len(forms)}; {advice}")
+            partners |= {(verb, word): form for word, form in zip(words, forms, strict=True)}
+        return partners
+
+
+def _scaled(alternatives: list[Alternative]) -> tuple[Alternative, ...]:
+    total = sum(one.probability for one in alternatives)
+    return tuple(Alternative(parts, probability / total) for parts, probability in alternatives)

@@ -1,29 +1,117 @@
-"""Sentences drawn from a grammar, each with its parse."""
+"""Sentences drawn from a grammar, annotated with their agreement, and the texts made of them.
 
-import hashlib
+The parse decides which verb agrees with which noun, and what stands between them.
+"""
+
 import itertools
 import json
 import random
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from elman.config.text import GrammarOptions
-from elman.data.grammar.agreement import Leaf, Sentence, annotate
 from elman.data.grammar.reading import read_grammar
 from elman.data.grammar.rules import Grammar
 from elman.data.text.cache import cache_folder
 from elman.errors import UserError
-from elman.files import write_atomic
+from elman.files import canonical_json, sha256_lines, write_atomic
 
 _TRIES, _SYMBOLS = 10_000, 10_000
+_FORMAT = 1
+
+COLUMNS = ("sentence", "noun", "verb", "right", "wrong", "number", "depth", "levels", "attractors")
+"""Of `SPLIT.agreement.tsv`: sentences from 1, positions within a sentence from 0."""
+
+
+class Leaf(NamedTuple):
+    """A word with its place in the parse.
+
+    Attributes:
+        word: the word.
+        symbol: its category, such as `N[sg]`.
+        bond: identifies, within the sentence, the words that share its number; None: it has no number.
+        clauses: the embedded clauses it is in, outermost first.
+
+    """
+
+    word: str
+    symbol: str
+    bond: int | None
+    clauses: tuple[int, ...]
+
+
+class Dependency(NamedTuple):
+    """A verb and the noun it agrees with.
+
+    Attributes:
+        noun, verb: positions in the sentence, from 0.
+        right, wrong: the verb as it is, and in the other number.
+        number: of both, such as `sg`.
+        depth: clauses that the verb is in.
+        levels: clauses within each other between noun and verb, at the deepest place.
+        attractors: nouns of the other number between them (Linzen et al. 2016).
+
+    """
+
+    noun: int
+    verb: int
+    right: str
+    wrong: str
+    number: str
+    depth: int
+    levels: int
+    attractors: int
+
+
+class Sentence(NamedTuple):
+    """A sentence and its agreement.
+
+    Attributes:
+        words: in order, without `<eos>`.
+        dependencies: one for every verb that agrees with a noun, in the order of the verbs.
+        depth: clauses within each other, at the deepest place; 0: a simple sentence.
+
+    """
+
+    words: tuple[str, ...]
+    dependencies: tuple[Dependency, ...]
+    depth: int
+
+
+def annotate(grammar: Grammar, leaves: Sequence[Leaf]) -> Sentence:
+    """The sentence of a parse."""
+    nouns = {leaf.bond: at for at, leaf in enumerate(leaves) if leaf.symbol in grammar.nouns}
+    pairs = [
+        (nouns[leaf.bond], at) for at, leaf in enumerate(leaves) if leaf.symbol in grammar.verbs and leaf.bond in nouns
+    ]
+    return Sentence(
+        words=tuple(leaf.word for leaf in leaves),
+        dependencies=tuple(_dependency(grammar, leaves, noun, verb) for noun, verb in pairs),
+        depth=max(len(leaf.clauses) for leaf in leaves),
+    )
+
+
+def _dependency(grammar: Grammar, leaves: Sequence[Leaf], noun: int, verb: int) -> Dependency:
+    target = leaves[verb]
+    number = grammar.number[target.symbol]
+    between = leaves[min(noun, verb) + 1 : max(noun, verb)]
+    return Dependency(
+        noun=noun,
+        verb=verb,
+        right=target.word,
+        wrong=grammar.partners[target.symbol, target.word],
+        number=number,
+        depth=len(target.clauses),
+        levels=max((len(set(leaf.clauses) - set(target.clauses)) for leaf in between), default=0),
+        attractors=sum(leaf.symbol in grammar.nouns and grammar.number[leaf.symbol] != number for leaf in between),
+    )
 
 
 class Wish(NamedTuple):
-    """What sentences should be like; see `elman.config.text.GrammarOptions`."""
+    """The constraints on sentences; see `elman.config.text.GrammarOptions`."""
 
     complex: float | None = None
     max_depth: int | None = None
@@ -37,14 +125,12 @@ class _Open(NamedTuple):
 
 
 def sentences(grammar: Grammar, wish: Wish, seed: str) -> Iterator[Sentence]:
-    """Sentences without end; equal seeds give equal sentences.
+    """An endless sequence of sentences; equal seeds give equal sentences.
 
     With `wish.complex` it is drawn first whether a sentence has an embedded clause, then sentences of the grammar until
-    one is so: within simple and within complex sentences the shares are those of the grammar.
+    one agrees: within simple and within complex sentences the shares are those of the grammar.
 
-    Raises:
-        UserError: such sentences are not to be had from these rules.
-
+    Raises UserError where these rules give no such sentence.
     """
     draw = random.Random(seed)
     while True:
@@ -66,7 +152,7 @@ def _one(grammar: Grammar, wish: Wish, wanted: bool | None, draw: random.Random)
 
 
 def _derive(grammar: Grammar, wish: Wish, draw: random.Random) -> list[Leaf] | None:
-    """The words of one derivation, leftmost first; None when it is longer than wished."""
+    """The words of one derivation, leftmost first; None when it is too long."""
     leaves: list[Leaf] = []
     bonds, clauses = itertools.count(), itertools.count()
     longest = _SYMBOLS if wish.max_length is None else wish.max_length
@@ -100,16 +186,8 @@ def _derive(grammar: Grammar, wish: Wish, draw: random.Random) -> list[Leaf] | N
     )
 
 
-# FOLDED data/grammar/text.py: The text that a grammar makes, kept in the cache by what it is made from: split files and what is known of
-# them.
-_FORMAT = 1
-
-COLUMNS = ("sentence", "noun", "verb", "right", "wrong", "number", "depth", "levels", "attractors")
-"""Of `SPLIT.agreement.tsv`: sentences from 1, positions within a sentence from 0."""
-
-
 def wish_of(options: GrammarOptions) -> Wish:
-    """What validation and test sentences are like; with stages, those of the last stage."""
+    """The constraints on validation and test sentences; with stages, those of the last stage."""
     share = options.stages[-1].complex if options.stages and options.complex is None else options.complex
     return Wish(share, options.max_depth, options.max_length)
 
@@ -118,19 +196,15 @@ def training_stages(grammar: Grammar, options: GrammarOptions) -> list[list[Sent
     """The training sentences of every stage; without stages there is one."""
     if not options.stages:
         return [_draw(grammar, wish_of(options), f"{options.seed} train", options.sentences)]
-    return [
-        _draw(
-            grammar,
-            wish_of(options)._replace(complex=stage.complex),
-            f"{options.seed} train {number}",
-            stage.sentences or options.sentences,
-        )
-        for number, stage in enumerate(options.stages)
-    ]
+    stages = []
+    for number, stage in enumerate(options.stages):
+        wish = wish_of(options)._replace(complex=stage.complex)
+        stages.append(_draw(grammar, wish, f"{options.seed} train {number}", stage.sentences or options.sentences))
+    return stages
 
 
 def write_text(grammar: Grammar, options: GrammarOptions, folder: Path) -> dict[str, list[Sentence]]:
-    """Write train.txt, valid.txt and test.txt, for each SPLIT.agreement.tsv, and grammar.json; the sentences."""
+    """Write SPLIT.txt and SPLIT.agreement.tsv of each split, and grammar.json; returns the sentences."""
     stages = training_stages(grammar, options)
     splits = {"train": [sentence for stage in stages for sentence in stage]}
     for split, count in (("valid", options.valid), ("test", options.test)):
@@ -148,16 +222,14 @@ def write_text(grammar: Grammar, options: GrammarOptions, folder: Path) -> dict[
 
 
 def grammar_folder(options: GrammarOptions, cache: Path | None = None) -> Path:
-    """The folder of the text of these options, written if it is not there.
+    """The folder of the text of these options in the cache, written if it is missing.
 
-    Raises:
-        UserError: the grammar cannot be read or cannot give such sentences.
-
+    Raises UserError where the grammar cannot be read or cannot give such sentences.
     """
     grammar = read_grammar(options.rules)
-    # A file that is moved makes the same text; what decides is what is in it.
-    named = msgspec.json.encode(msgspec.structs.replace(options, rules=""), order="sorted").decode()
-    digest = hashlib.sha256(f"{_FORMAT}\n{grammar.text}\n{named}".encode()).hexdigest()[:16]
+    # The content of the file decides, so that a file that is moved makes the same text.
+    facts = canonical_json(msgspec.structs.replace(options, rules=""))
+    digest = sha256_lines(str(_FORMAT), grammar.text, facts)[:16]
     folder = (cache_folder() if cache is None else cache) / "grammars" / f"{Path(options.rules).stem}-{digest}"
     if not (folder / "grammar.json").is_file():
         write_text(grammar, options, folder)
@@ -165,27 +237,16 @@ def grammar_folder(options: GrammarOptions, cache: Path | None = None) -> Path:
 
 
 def stage_tokens(folder: Path) -> list[int]:
-    """How many tokens of the training text every stage has."""
+    """The number of tokens of every stage of the training text."""
     return list(json.loads((folder / "grammar.json").read_text(encoding="utf-8"))["stage_tokens"])
 
 
 def _draw(grammar: Grammar, wish: Wish, seed: str, count: int) -> list[Sentence]:
-    return list(islice(sentences(grammar, wish, seed), count))
+    return list(itertools.islice(sentences(grammar, wish, seed), count))
 
 
 def _table(found: Iterable[Sentence]) -> Iterator[str]:
     yield "\t".join(COLUMNS)
     for number, sentence in enumerate(found, start=1):
         for one in sentence.dependencies:
-            cells = (
-                number,
-                one.noun,
-                one.verb,
-                one.right,
-                one.wrong,
-                one.number,
-                one.depth,
-                one.levels,
-                one.attractors,
-            )
-            yield "\t".join(map(str, cells))
+            yield "\t".join(map(str, (number, *one)))

@@ -1,4 +1,4 @@
-"""A corpus of music: pieces of three splits as piano rolls, from an .npz file, MIDI files or a known corpus."""
+"""A corpus of music: the pieces of three splits as piano rolls, from an .npz file, MIDI files or a known corpus."""
 
 import dataclasses
 import hashlib
@@ -15,8 +15,9 @@ from elman.config.music import MusicOptions
 from elman.data.catalog import prepare
 from elman.data.music.midi import read_midi
 from elman.data.music.pitches import Pitches, Roll
-from elman.data.text.sources import SPLITS
+from elman.data.text.sources import SPLITS, require_split
 from elman.errors import UserError
+from elman.files import canonical_json, sha256_lines
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,8 +44,8 @@ class Pieces:
 
 
 @dataclasses.dataclass(frozen=True)
-class Music:
-    """Music that is ready for a model."""
+class MusicCorpus:
+    """Music as a model reads it."""
 
     name: str
     source: str
@@ -52,25 +53,17 @@ class Music:
     splits: dict[str, Pieces]
 
     def split(self, name: str) -> Pieces:
-        """The split of this name.
-
-        Raises:
-            UserError: there is none.
-
-        """
-        if name not in self.splits:
-            raise UserError(f"{self.source}: no {name} split; it has {', '.join(self.splits)}")
-        return self.splits[name]
+        """The split of this name; raises UserError where the corpus does not have it."""
+        return require_split(self.splits, name, self.source)
 
     @property
     def digest(self) -> str:
         """SHA-256 over the options and the pieces."""
-        parts = [msgspec.json.encode(self.options, order="sorted").decode()]
-        parts += [f"{name} {pieces.sha256}" for name, pieces in self.splits.items()]
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        pieces = (f"{name} {pieces.sha256}" for name, pieces in self.splits.items())
+        return sha256_lines(canonical_json(self.options), *pieces)
 
     def describe(self) -> dict[str, Any]:
-        """What a run records about its data, ready for JSON; the tokens of a split are its steps."""
+        """The record that a run keeps of its data, for JSON; the tokens of a split are its steps."""
         return {
             "name": self.name,
             "source": self.source,
@@ -83,7 +76,7 @@ class Music:
         }
 
 
-def open_music(source: str | Path, options: MusicOptions) -> Music:
+def open_music(source: str | Path, options: MusicOptions) -> MusicCorpus:
     """Read music.
 
     Args:
@@ -108,8 +101,11 @@ def open_music(source: str | Path, options: MusicOptions) -> Music:
             f"{source}: no such file or folder, and no known corpus has this name; give an .npz file of piano rolls, a"
             " folder with train, valid and test of MIDI files, or a name that `elman data list` shows"
         )
-    pieces = {split: Pieces(split, np.concatenate(rolls), _lengths(rolls)) for split, rolls in splits.items()}
-    return Music(path.stem if path.is_file() else path.resolve().name, str(source), options, pieces)
+    pieces = {
+        split: Pieces(split, np.concatenate(rolls), np.array([len(roll) for roll in rolls], np.int64))
+        for split, rolls in splits.items()
+    }
+    return MusicCorpus(path.stem if path.is_file() else path.resolve().name, str(source), options, pieces)
 
 
 def _read_folder(folder: Path, options: MusicOptions) -> list[Roll]:
@@ -141,10 +137,10 @@ def _cut(arrays: dict[str, npt.NDArray[Any]], split: str, pitches: Pitches, path
         )
     if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or not len(lengths):
         raise UserError(
-            f"{path}: {split}_len is {lengths.dtype} {list(lengths.shape)}; it must be whole numbers, one a piece"
+            f"{path}: {split}_len is {lengths.dtype} {list(lengths.shape)}; it must be whole numbers, one per piece"
         )
     if lengths.min() < 1:
-        raise UserError(f"{path}: {split}_len[{int(lengths.argmin())}] is {lengths.min()}; an empty piece, remove it")
+        raise UserError(f"{path}: {split}_len[{int(lengths.argmin())}] is {lengths.min()}: an empty piece; remove it")
     if lengths.sum() != len(roll):
         raise UserError(
             f"{path}: {split}_len adds up to {lengths.sum():,} steps, but {split}_roll has {len(roll):,}; make them"
@@ -152,7 +148,3 @@ def _cut(arrays: dict[str, npt.NDArray[Any]], split: str, pitches: Pitches, path
         )
     given = pitches.reform(roll.astype(np.uint8), Pitches(roll.shape[1]), f"{path}: {split}_roll")
     return np.split(given, np.cumsum(lengths)[:-1])
-
-
-def _lengths(rolls: list[Roll]) -> npt.NDArray[np.int64]:
-    return np.array([len(roll) for roll in rolls], np.int64)

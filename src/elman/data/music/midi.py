@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import mido
 
 TICKS = 120
-"""MIDI ticks of a step in files that are written."""
+"""MIDI ticks per step in files that are written."""
 
 _DRUMS = 9
 
@@ -25,12 +25,10 @@ _DRUMS = 9
 def read_midi(path: Path, options: MusicOptions) -> Roll:
     """The piano roll of a MIDI file, uint8 [steps, P].
 
-    All tracks and channels together but drums (channel 10), on the grid of `elman.data.music.pitches.quantise`; times are in
-    quarter notes, whatever the tempo. The piece ends with its longest track. A note that is never ended ends with it.
+    All tracks and channels except drums (channel 10), on the grid of `elman.data.music.pitches.quantise`; times are in
+    quarter notes, independent of the tempo. The piece ends with its longest track; so does a note without an end.
 
-    Raises:
-        UserError: mido is not installed, the file is not MIDI or holds no notes, or a note is out of range.
-
+    Raises UserError where mido is not installed, the file is not MIDI or holds no notes, or a note is out of range.
     """
     mido = require_mido()
     from mido.midifiles.meta import KeySignatureError
@@ -49,22 +47,22 @@ def read_midi(path: Path, options: MusicOptions) -> Roll:
     if kind == 2:
         raise UserError(f"{path}: a MIDI file of type 2 (tracks one after another); save it as type 0 or 1")
     if ticks <= 0 or ticks >= 0x8000:
-        raise UserError(f"{path}: its time is in film frames; save it with a number of ticks to the quarter note")
+        raise UserError(f"{path}: its time is in film frames; save it with a number of ticks per quarter note")
     beats = (Note(start / ticks, (end if stop is None else stop) / ticks, pitch) for start, stop, pitch in notes)
     pitches = Pitches(options.pitches)
     return quantise(beats, end / ticks, pitches, options.steps_per_quarter, str(path))
 
 
 def write_midi(path: Path, roll: Roll, options: MusicOptions, tempo: float = 120.0) -> None:
-    """Write a piano roll [steps, P] as a MIDI file of one track; `read_midi` gives the same roll back.
+    """Write a piano roll [steps, P] as a MIDI file of one track; `read_midi` restores the same roll.
 
     Adjoining steps of one pitch are one held note.
 
     Args:
         path: the file, written wholly or not at all.
         roll: zeros and ones.
-        options: which pitches, and how many steps there are to a quarter note.
-        tempo: quarter notes a minute.
+        options: which pitches, and how many steps there are per quarter note.
+        tempo: quarter notes per minute.
 
     Raises:
         UserError: mido is not installed, or the file cannot be written.
@@ -74,12 +72,12 @@ def write_midi(path: Path, roll: Roll, options: MusicOptions, tempo: float = 120
     assert roll.shape[1] == options.pitches
     track = mido.MidiTrack()
     track.append(mido.MetaMessage("set_tempo", tempo=mido.bpm2tempo(tempo)))
-    told = 0
+    now = 0
     for step, kind, pitch in _changes(roll, Pitches(options.pitches).lowest):
         velocity = 80 if kind == "note_on" else 0
-        track.append(mido.Message(kind, note=pitch, velocity=velocity, time=(step - told) * TICKS))
-        told = step
-    track.append(mido.MetaMessage("end_of_track", time=(len(roll) - told) * TICKS))
+        track.append(mido.Message(kind, note=pitch, velocity=velocity, time=(step - now) * TICKS))
+        now = step
+    track.append(mido.MetaMessage("end_of_track", time=(len(roll) - now) * TICKS))
     file = mido.MidiFile(type=0, ticks_per_beat=TICKS * options.steps_per_quarter)
     file.tracks.append(track)
     buffer = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Frames of notes: which pitches they hold, and notes in time laid on a grid of steps."""
+"""Frames of notes: their pitches, and notes in time quantised on a grid of steps."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -11,9 +11,8 @@ from elman.errors import UserError
 Roll = npt.NDArray[np.uint8]
 """A piano roll: zeros and ones [steps, P]."""
 
-
 MOST_STEPS = 1_000_000
-"""A piece may have so many steps; a damaged file would else fill the memory."""
+"""The most steps of a piece, so that a damaged file does not fill the memory."""
 
 _LOWEST = {88: 21, 93: 1}
 
@@ -30,15 +29,13 @@ class Pitches:
 
     @property
     def digest(self) -> str:
-        """What tells one form from another, as a vocabulary's digest does."""
+        """Identifies the range of pitches, as a vocabulary's digest does a vocabulary."""
         return f"midi-pitches-{self.lowest}-{self.highest}"
 
     def reform(self, roll: Roll, source: "Pitches", name: str) -> Roll:
         """A roll [steps, len(source)] in these pitches.
 
-        Raises:
-            UserError: a note lies outside them; `name` says where.
-
+        Raises UserError where a note lies outside them; `name` says where.
         """
         found = np.flatnonzero(roll.any(axis=0)) + source.lowest
         self.require(found, name)
@@ -72,20 +69,20 @@ def quantise(notes: Iterable[Note], end: float, pitches: Pitches, steps_per_quar
     Beginnings and ends go to the nearest step, halves upwards; a note sounds for one step at least. The roll ends at
     `end` (quarter notes) or with the last note.
 
-    Raises:
-        UserError: there is no note, one outside the pitches, or the piece is too long; `name` says where.
-
+    Raises UserError where there is no note, one outside the pitches, or the piece is too long; `name` says where.
     """
     spans = []
     for start, stop, pitch in notes:
         first = _nearest(start * steps_per_quarter)
         spans.append((first, max(first + 1, _nearest(stop * steps_per_quarter)), pitch))
     if not spans:
-        raise UserError(f"{name}: an empty piece, it has no note; remove it or give another")
+        raise UserError(f"{name}: an empty piece without a note; remove it or give another")
     pitches.require((pitch for _, _, pitch in spans), name)
     steps = max(_nearest(end * steps_per_quarter), *(stop for _, stop, _ in spans))
     if steps > MOST_STEPS:
-        raise UserError(f"{name}: {steps:,} steps long; a piece may have {MOST_STEPS:,}, is the file damaged?")
+        raise UserError(
+            f"{name}: {steps:,} steps long, and a piece may have {MOST_STEPS:,}; check whether the file is damaged"
+        )
     roll = np.zeros((steps, len(pitches)), np.uint8)
     for first, stop, pitch in spans:
         roll[first:stop, pitch - pitches.lowest] = 1

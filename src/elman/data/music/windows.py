@@ -18,7 +18,7 @@ Integers = npt.NDArray[np.int64]
 
 
 class _Layout(NamedTuple):
-    """What each column reads in each window: the first step, how many (0: nothing), and whether a piece begins."""
+    """What each column reads in each window: the first step, the number of steps, and whether a piece begins."""
 
     first: Integers
     steps: Integers
@@ -28,17 +28,17 @@ class _Layout(NamedTuple):
 class PieceWindows:
     """Pieces in B columns: a column reads one piece after another, each from a window of its own.
 
-    The first step of a piece is predicted from a frame of silence and a state that begins (`Batch.fresh`). What is left
-    of a piece's last window is padding, which the mask leaves out: every step is a target exactly once, and no other
-    piece has a part in its prediction.
+    The first step of a piece is predicted from a frame of silence and an initial state (`Batch.fresh`). The rest of a
+    piece's last window is padding, which the mask leaves out: every step is a target exactly once, and no other piece
+    affects its prediction.
 
     Args:
         frames: the pieces one after another, uint8 [n, P].
         lengths: steps of each, all 1 or more.
-        columns: B at most; never more than pieces.
-        length: steps a window at most.
+        columns: B, or the number of pieces if that is smaller.
+        length: the most steps per window.
         seed: of the order of pieces, drawn anew for every epoch; None: the longest first, which pads least, or in one
-            column, which needs no padding, as they stand.
+            column, which needs no padding, in their given order.
 
     Raises:
         UserError: there are fewer pieces than columns, where a seed is given (training).
@@ -58,7 +58,7 @@ class PieceWindows:
 
     @property
     def num_windows(self) -> int:
-        """How many windows the first epoch has."""
+        """The number of windows of the first epoch."""
         return len(self._layout(0).steps)
 
     def spans(self, epoch: int) -> list[Span]:
@@ -86,7 +86,7 @@ class PieceWindows:
         return batch, torch.from_numpy(np.where(mask, at, -1))
 
     def _layout(self, epoch: int) -> _Layout:
-        """Each piece goes to the column that is done first; a function of the seed and the epoch's number alone."""
+        """Each piece goes to the column that ends first; depends on the seed and the epoch's number alone."""
         if self._laid is not None and self._laid[0] == epoch:
             return self._laid[1]
         order = np.arange(len(self.lengths)) if self.streams == 1 else np.argsort(-self.lengths, kind="stable")

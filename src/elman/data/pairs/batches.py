@@ -1,7 +1,6 @@
-"""Pairs of different lengths side by side."""
+"""Pairs of similar length side by side: sequences in one array, the order of batches, and padding."""
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,9 +8,18 @@ import torch
 from torch import Tensor
 
 from elman.data.pairs.symbols import PairSymbols
+from elman.data.windows import Batch, Source
+
+POOL = 50
+"""Batches whose pairs are sorted together: more leaves less padding, fewer leaves the order more random."""
+
+STEP = 4
+"""Targets whose lengths differ by less than this count as equally long, so that sources may be sorted too."""
+
+Lengths = npt.NDArray[np.int64]
+"""Of the sources and of the targets with their end symbol, [2, n]."""
 
 
-# FOLDED data/sequences.py: Sequences of different lengths in one array.
 class Sequences:
     """Symbols of many sequences, end to end.
 
@@ -32,7 +40,7 @@ class Sequences:
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """How long each is, [n]."""
+        """The length of each, [n]."""
         return np.diff(self.ends, prepend=0)
 
     def __getitem__(self, index: int) -> Tensor:
@@ -44,19 +52,8 @@ class Sequences:
         return (self[index] for index in range(len(self)))
 
 
-# FOLDED data/buckets.py: Batches of sequences of similar length, so that little of them is padding.
-POOL = 50
-"""Batches whose pairs are sorted together: more leaves less padding, fewer leaves the order more random."""
-
-STEP = 4
-"""Targets whose lengths differ by less than this count as equally long, so that sources may be sorted too."""
-
-Lengths = npt.NDArray[np.int64]
-"""Of the sources and of the targets with their end symbol, [2, n]."""
-
-
 def by_length(lengths: Lengths, batch_size: int | None, tokens_per_batch: int | None) -> list[list[int]]:
-    """All pairs once, the short ones first: an order that nothing but the lengths decides."""
+    """All pairs once, the short ones first, in an order that depends on the lengths alone."""
     order = _sorted(np.arange(lengths.shape[1]), lengths)
     return _batches(order, lengths, batch_size, tokens_per_batch)
 
@@ -64,15 +61,15 @@ def by_length(lengths: Lengths, batch_size: int | None, tokens_per_batch: int | 
 def shuffled(
     lengths: Lengths, batch_size: int | None, tokens_per_batch: int | None, seed: int, epoch: int
 ) -> list[list[int]]:
-    """All pairs once, in a random order that the seed and the epoch alone decide.
+    """All pairs once, in a random order that depends on the seed and the epoch alone.
 
     The pairs are shuffled, sorted by length in pools of about fifty batches, and the batches shuffled.
 
     Args:
         lengths: [2, n].
-        batch_size: pairs a batch; either this or the next.
-        tokens_per_batch: symbols of a batch at most, padding included, of sources and targets together; a pair that is
-            longer alone is a batch of its own.
+        batch_size: pairs per batch; either this or the next.
+        tokens_per_batch: the most symbols of a batch, padding included, sources and targets together; a longer pair is
+            a batch of its own.
         seed: of the order.
         epoch: the number of the epoch.
 
@@ -112,40 +109,23 @@ def _batches(
     return batches
 
 
-# TARGET
-class PairBatch(NamedTuple):
-    """Pairs side by side.
+def side_by_side(sources: list[Tensor], targets: list[Tensor], symbols: PairSymbols) -> Batch:
+    """Pairs as one window whose columns are conditioned on their sources.
 
-    Attributes:
-        source: ids of the source vocabulary, padded at the end with 0, int64 [S, B].
-        source_mask: which of them are symbols, bool [S, B].
-        inputs: the target with the start symbol first, int64 [T, B].
-        targets: the target with the end symbol last, int64 [T, B].
-        mask: which targets count, bool [T, B].
-        indices: the places of the pairs in their split, int64 [B].
+    Args:
+        sources: ids of each source, in the order of the text; reversed where the options say so.
+        targets: ids of each target, without start and end symbols.
+        symbols: the vocabularies and the options.
+
+    Returns:
+        Inputs begin with the start symbol and targets end with the end symbol, int64 [T, B]; padding is 0.
 
     """
-
-    source: Tensor
-    source_mask: Tensor
-    inputs: Tensor
-    targets: Tensor
-    mask: Tensor
-    indices: Tensor
-
-    def to(self, device: torch.device) -> "PairBatch":
-        """The same pairs on another device."""
-        return PairBatch(*(part.to(device, non_blocking=True) for part in self))
-
-
-def gather(sources: list[Tensor], targets: list[Tensor], indices: list[int], symbols: PairSymbols) -> PairBatch:
-    """Sources and targets (without start and end symbols) side by side."""
     end = torch.tensor([symbols.target.eos])
     read = [source.flip(0) for source in sources] if symbols.options.reverse_source else sources
-    source, source_mask = _pad(read)
     inputs, mask = _pad([torch.cat([end, target]) for target in targets])
     written, _ = _pad([torch.cat([target, end]) for target in targets])
-    return PairBatch(source, source_mask, inputs, written, mask, torch.tensor(indices))
+    return Batch(inputs, written, mask, None, Source(*_pad(read)))
 
 
 def _pad(sequences: list[Tensor]) -> tuple[Tensor, Tensor]:

@@ -1,7 +1,6 @@
-"""A corpus of pairs: sources and targets as ids, in batches of similar length."""
+"""A corpus of pairs: sources and targets as ids, and the batches that training reads."""
 
 import dataclasses
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +8,14 @@ import msgspec
 import numpy as np
 
 from elman.config.pairs import PairOptions, identity
-from elman.data.pairs.batches import PairBatch, Sequences, by_length, gather, shuffled
+from elman.data.pairs.batches import Sequences, by_length, shuffled, side_by_side
 from elman.data.pairs.files import RawPair, cut, find_files, read_pairs
 from elman.data.pairs.symbols import PairSymbols, PairTokenisers, learn_tokenisers
+from elman.data.text.sources import require_split
 from elman.data.text.vocabulary import UNK, Vocabulary
+from elman.data.windows import Batch, Span
 from elman.errors import UserError
-from elman.files import sha256_file
-
-__all__ = ["PairCorpus", "PairOptions", "Pairs", "open_pairs"]
+from elman.files import sha256_file, sha256_lines
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Pairs:
 
 @dataclasses.dataclass(frozen=True)
 class PairCorpus:
-    """Pairs that are ready for a model."""
+    """Pairs as a model reads them."""
 
     name: str
     source: str
@@ -66,15 +65,8 @@ class PairCorpus:
         return self.symbols.target
 
     def split(self, name: str) -> Pairs:
-        """The split of this name.
-
-        Raises:
-            UserError: the corpus does not have it.
-
-        """
-        if name not in self.splits:
-            raise UserError(f"{self.source}: no {name} split; it has {', '.join(self.splits)}")
-        return self.splits[name]
+        """The split of this name; raises UserError where the corpus does not have it."""
+        return require_split(self.splits, name, self.source)
 
     def buckets(
         self,
@@ -91,23 +83,19 @@ class PairCorpus:
             return by_length(lengths, batch_size, tokens_per_batch)
         return shuffled(lengths, batch_size, tokens_per_batch, seed, epoch)
 
-    def gather(self, pairs: Pairs, indices: list[int]) -> PairBatch:
+    def gather(self, pairs: Pairs, indices: list[int]) -> Batch:
         """The pairs at these places, side by side; sources reversed where the options say so."""
-        return gather(
-            [pairs.source[index] for index in indices],
-            [pairs.target[index] for index in indices],
-            indices,
-            self.symbols,
-        )
+        sources, targets = ([side[index] for index in indices] for side in (pairs.source, pairs.target))
+        return side_by_side(sources, targets, self.symbols)
 
     @property
     def digest(self) -> str:
         """SHA-256 over the vocabularies, the files and the options."""
         parts = [self.symbols.digest, identity(self.options)]
-        return hashlib.sha256("\n".join([*parts, *map(" ".join, self.sha256.items())]).encode()).hexdigest()
+        return sha256_lines(*parts, *map(" ".join, self.sha256.items()))
 
     def describe(self) -> dict[str, Any]:
-        """What a run records about its data, ready for JSON."""
+        """The record that a run keeps of its data, for JSON."""
         sizes = {"source": self.source_vocabulary, "target": self.target_vocabulary}
         return {
             "name": self.name,
@@ -120,13 +108,52 @@ class PairCorpus:
         }
 
 
+class PairWindows:
+    """Pairs of similar length side by side, every pair once per epoch; each batch begins and ends its targets.
+
+    The batches of an epoch depend on the seed and the epoch's number alone, so a resumed run needs only its
+    position.
+
+    Args:
+        corpus: of the pairs.
+        pairs: the split.
+        batch_size: pairs per batch.
+        tokens: instead of a number of pairs, the most symbols of a batch, padding and both sides together.
+        seed: of the order.
+
+    """
+
+    def __init__(self, corpus: PairCorpus, pairs: Pairs, batch_size: int, tokens: int | None, seed: int) -> None:
+        self.corpus, self.pairs, self.seed = corpus, pairs, seed
+        self.batch_size, self.tokens = (None if tokens else batch_size), tokens
+        self._laid: tuple[int, list[list[int]]] | None = None
+
+    def spans(self, epoch: int) -> list[Span]:
+        """One for every batch, as long as its longest target with its end."""
+        lengths = self.pairs.target.lengths + 1
+        return [Span(place, int(lengths[indices].max()), epoch) for place, indices in enumerate(self._batches(epoch))]
+
+    def batch(self, span: Span) -> Batch:
+        """The batch of a span."""
+        return self.corpus.gather(self.pairs, self._batches(span.epoch)[span.start])
+
+    def _batches(self, epoch: int) -> list[list[int]]:
+        if self._laid is None or self._laid[0] != epoch:
+            found = self.corpus.buckets(
+                self.pairs, batch_size=self.batch_size, tokens_per_batch=self.tokens, seed=self.seed, epoch=epoch
+            )
+            self._laid = (epoch, found)
+        return self._laid[1]
+
+
 def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols | None = None) -> PairCorpus:
     """Read a corpus of pairs.
 
     Args:
-        source: a file, a folder, or how parallel files begin (`elman.data.pairs.files.find_files`).
+        source: a file, a folder, or the beginning that the names of parallel files share
+            (`elman.data.pairs.files.find_files`).
         options: how pairs become symbols.
-        symbols: those of a run; else they are counted in the training split.
+        symbols: those of a run; None: they are counted in the training split.
 
     Raises:
         UserError: a file or its pairs cannot be used.

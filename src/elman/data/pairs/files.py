@@ -1,4 +1,4 @@
-"""Where pairs are: lines of one file, of two parallel files, or trees; and which of them are held out."""
+"""Files of pairs: lines of one file, of two parallel files, or trees; and the pairs that are held out."""
 
 import hashlib
 import re
@@ -8,6 +8,7 @@ from typing import NamedTuple
 from elman.config.pairs import PairOptions
 from elman.data.pairs.trees import read_trees, to_pair
 from elman.data.text.sources import SPLITS
+from elman.data.text.utf8 import read_text
 from elman.errors import UserError
 
 ALIASES = {"train": ("train",), "valid": ("valid", "validation", "dev"), "test": ("test",)}
@@ -39,9 +40,7 @@ def find_files(source: Path, options: PairOptions) -> dict[str, tuple[Path, ...]
     A split's file lies in the folder `source`, or begins like `source`, and has the split's name between points,
     hyphens and underscores: `train.tsv`, `corpus.dev.ja` (`valid`, `validation` and `dev` are one).
 
-    Raises:
-        UserError: nothing is there, a split has no file or two.
-
+    Raises UserError where there is no file for a split, or more than one.
     """
     if source.is_file() and options.form != "parallel":
         return {"all": (source,)}
@@ -55,10 +54,8 @@ def find_files(source: Path, options: PairOptions) -> dict[str, tuple[Path, ...]
 def read_pairs(paths: tuple[Path, ...], options: PairOptions) -> RawPairs:
     """The pairs of one file, or of two parallel ones.
 
-    Raises:
-        UserError: with the file and the line: not UTF-8, no tab, a damaged tree, an empty side, unequal line counts,
-            no pair at all.
-
+    Raises UserError where a line has no tab, a damaged tree or an empty side, line counts differ, or there is no pair
+    at all.
     """
     match options.form:
         case "tsv":
@@ -80,7 +77,7 @@ def read_pairs(paths: tuple[Path, ...], options: PairOptions) -> RawPairs:
                 " or set data.pairs.skip_empty = true"
             )
     if not kept:
-        raise UserError(f"{paths[0]}: no pair is there; give lines with a source and a target")
+        raise UserError(f"{paths[0]}: there is no pair; give lines with a source and a target")
     return RawPairs(kept, len(pairs) - len(kept))
 
 
@@ -91,9 +88,7 @@ def cut(pairs: list[RawPair], options: PairOptions, name: str) -> dict[str, list
     are the test split, the next `valid` the validation split. `last`: the last `test`, and the `valid` before them.
     Training keeps the order of the file without the pairs whose source is also held out, so no source is in both.
 
-    Raises:
-        UserError: too few pairs, or too few different sources.
-
+    Raises UserError where there are too few pairs, or too few different sources.
     """
     held = options.valid + options.test
     if len(pairs) <= held:
@@ -114,38 +109,14 @@ def cut(pairs: list[RawPair], options: PairOptions, name: str) -> dict[str, list
     return {"train": train, "valid": [pairs[index] for index in valid], "test": [pairs[index] for index in test]}
 
 
-def read_text(path: Path) -> str:
-    """A UTF-8 file, without its byte order mark.
-
-    Raises:
-        UserError: it cannot be read, or is not UTF-8 (with the line).
-
-    """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}); give a text file") from None
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise UserError(
-            f"{path}:{line}: not UTF-8 at byte {error.start} (0x{data[error.start]:02x}); convert the file first, for"
-            " example with: iconv -f LATIN1 -t UTF-8"
-        ) from None
-
-
-def read_sides(path: Path) -> list[str]:
-    """The lines of a file, bare."""
-    return [line.strip() for line in read_text(path).removesuffix("\n").split("\n")]
+def _lines(path: Path) -> list[str]:
+    return read_text(path).removesuffix("\n").split("\n")
 
 
 def _columns(path: Path) -> list[RawPair]:
     pairs = []
-    for number, line in enumerate(read_text(path).removesuffix("\n").split("\n"), start=1):
-        columns = [column.strip() for column in line.split("\t")]
-        if not line.strip():
-            columns = ["", ""]
+    for number, line in enumerate(_lines(path), start=1):
+        columns = [column.strip() for column in line.split("\t")] if line.strip() else ["", ""]
         if len(columns) != 2:
             found = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"
             raise UserError(f"{path}:{number}: {found}; every line is a source, one tab and a target")
@@ -154,7 +125,7 @@ def _columns(path: Path) -> list[RawPair]:
 
 
 def _side_by_side(source: Path, target: Path) -> list[RawPair]:
-    sides = [read_sides(path) for path in (source, target)]
+    sides = [[line.strip() for line in _lines(path)] for path in (source, target)]
     if len(sides[0]) != len(sides[1]):
         raise UserError(
             f"{source} has {len(sides[0]):,} lines and {target} has {len(sides[1]):,}; parallel files have one line"

@@ -1,7 +1,6 @@
-"""Between the text of a pair and ids: two vocabularies and the rules of a recipe."""
+"""From the text of pairs to ids and back: the tokenisers and the vocabularies of both sides."""
 
 import dataclasses
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,28 +10,22 @@ import numpy.typing as npt
 
 from elman.config.pairs import PairOptions
 from elman.data.pairs.files import RawPair
-from elman.data.text import subwords as units
-from elman.data.text.bytewise import readable
+from elman.data.text import subwords
 from elman.data.text.subwords import Subwords
 from elman.data.text.tokeniser import Tokeniser
+from elman.data.text.utf8 import readable
 from elman.data.text.vocabulary import EOS, UNK, Vocabulary
 from elman.errors import UserError
-from elman.files import write_atomic
+from elman.files import sha256_lines, write_atomic
 
-# FOLDED data/pair_tokenisers.py: Between the texts of a pair and symbols; of subwords, with the models of both sides.
+SOURCE_FILE, TARGET_FILE = "source-vocabulary.tsv", "target-vocabulary.tsv"
 SOURCE_PIECES, TARGET_PIECES = "source-subwords.model", "target-subwords.model"
 """The models of subwords in a run folder; one that both sides share is `elman.data.text.subwords.FILE`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class PairTokenisers:
-    """The symbols of both sides.
-
-    Attributes:
-        source: of sources.
-        target: of targets.
-
-    """
+    """The tokenisers of sources and of targets; of subwords, with their models."""
 
     source: Tokeniser
     target: Tokeniser
@@ -50,11 +43,11 @@ class PairTokenisers:
         return _line(self.target.decode(words))
 
     def measured(self, words: Sequence[str]) -> str:
-        """A target in the form that measures take: the text where symbols spell it, else they at single spaces."""
+        """A target in the form that measures take: the text where symbols spell it, otherwise symbols and spaces."""
         return _line(self.target.text(words))
 
     def measured_source(self, words: Sequence[str]) -> str:
-        """The same of a source."""
+        """The same for a source."""
         return _line(self.source.text(words))
 
     @property
@@ -67,32 +60,28 @@ class PairTokenisers:
         ours, theirs = self.source.subwords, self.target.subwords
         if ours is None or theirs is None:
             return
-        named = {units.FILE: ours} if ours is theirs else {SOURCE_PIECES: ours, TARGET_PIECES: theirs}
+        named = {subwords.FILE: ours} if ours is theirs else {SOURCE_PIECES: ours, TARGET_PIECES: theirs}
         for name, model in named.items():
             write_atomic(folder / name, model.model)
 
 
 def load_tokenisers(folder: Path, options: PairOptions) -> PairTokenisers:
-    """Those of a run folder.
+    """The tokenisers of a run folder.
 
-    Raises:
-        UserError: a model of subwords is missing or damaged, or sentencepiece is not installed.
-
+    Raises UserError where a model of subwords is missing or damaged, or sentencepiece is not installed.
     """
     if options.tokenisation != "subwords":
         return _of(options)
     if options.shared_vocabulary:
-        both = units.load(folder)
+        both = subwords.load(folder)
         return _of(options, both, both)
-    return _of(options, units.load(folder, SOURCE_PIECES), units.load(folder, TARGET_PIECES))
+    return _of(options, subwords.load(folder, SOURCE_PIECES), subwords.load(folder, TARGET_PIECES))
 
 
 def learn_tokenisers(pairs: Sequence[RawPair], options: PairOptions) -> PairTokenisers:
-    """Tokenisers for pairs, with subwords found in these, which are those of training.
+    """Tokenisers for pairs, with subwords found in these training pairs.
 
-    Raises:
-        UserError: sentencepiece is not installed, or the size does not fit the text.
-
+    Raises UserError where sentencepiece is not installed, or the size does not fit the text.
     """
     if options.tokenisation != "subwords":
         return _of(options)
@@ -105,7 +94,7 @@ def learn_tokenisers(pairs: Sequence[RawPair], options: PairOptions) -> PairToke
 
 def _train(lines: Sequence[str], options: PairOptions) -> Subwords:
     read: Iterable[str] = (line.lower() for line in lines) if options.lowercase else lines
-    return units.train(read, options.subwords, "data.pairs.subwords")
+    return subwords.train(read, options.subwords, "data.pairs.subwords")
 
 
 def _of(options: PairOptions, source: Subwords | None = None, target: Subwords | None = None) -> PairTokenisers:
@@ -117,23 +106,19 @@ def _without_end(words: Iterable[str]) -> list[str]:
 
 
 def _line(text: str) -> str:
-    """One line of text: a model of bytes may write line breaks, and bytes that are no text."""
+    """One line of text: a model of bytes may write line breaks, and bytes that are not UTF-8."""
     return readable(text).replace("\r", " ").replace("\n", " ")
-
-
-# TARGET
-SOURCE_FILE, TARGET_FILE = "source-vocabulary.tsv", "target-vocabulary.tsv"
 
 
 @dataclasses.dataclass(frozen=True)
 class PairSymbols:
-    """What a model of pairs reads and writes.
+    """The symbols that a model of pairs reads and writes.
 
     Attributes:
         source: the vocabulary of sources.
         target: the vocabulary of targets; its `<eos>` is the start and the end symbol.
         options: the rules.
-        tokenisers: between texts and symbols.
+        tokenisers: from texts to symbols and back.
 
     """
 
@@ -148,9 +133,7 @@ class PairSymbols:
     ) -> "PairSymbols":
         """Vocabularies of training pairs; each has `<unk>`, the target's counts an `<eos>` for every pair.
 
-        Raises:
-            UserError: too few symbols; `name` says of which files.
-
+        Raises UserError where there are too few symbols; `name` names the files in the message.
         """
         ours, theirs = _pieces(tokenisers.source), _pieces(tokenisers.target)
         for pair in pairs:
@@ -166,7 +149,7 @@ class PairSymbols:
         return cls(source, _choose(theirs, options, f"{name}: the targets"), options, tokenisers)
 
     def __len__(self) -> int:
-        """How many symbols the model chooses from: those of the target."""
+        """The number of symbols that the model chooses from: those of the target."""
         return len(self.target)
 
     def source_words(self, text: str) -> list[str]:
@@ -178,11 +161,9 @@ class PairSymbols:
         return self.tokenisers.target_words(text)
 
     def encode_source(self, text: str, name: str) -> npt.NDArray[np.int32]:
-        """The ids of a source [S], for a model to transduce; `name` says where it stands.
+        """The ids of a source [S], for a model to translate; `name` names its place in messages.
 
-        Raises:
-            UserError: it is empty, longer than the limit, or has unknown symbols only.
-
+        Raises UserError where it is empty, longer than the limit, or has unknown symbols only.
         """
         words = self.source_words(text.strip())
         limit = self.options.max_source
@@ -202,7 +183,7 @@ class PairSymbols:
     def digest(self) -> str:
         """The SHA-256 of both vocabularies and of the models of subwords."""
         parts = [self.source.digest, self.target.digest, *self.tokenisers.digests]
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        return sha256_lines(*parts)
 
     def save(self, folder: Path) -> None:
         """Write both vocabularies, and models of subwords, into a run folder."""
@@ -212,19 +193,14 @@ class PairSymbols:
 
     @classmethod
     def load(cls, folder: Path, options: PairOptions) -> "PairSymbols":
-        """Read what `save` wrote.
-
-        Raises:
-            UserError: a file is missing or damaged.
-
-        """
+        """Read what `save` wrote; raises UserError where a file is missing or damaged."""
         tokenisers = load_tokenisers(folder, options)
         source, target = (Vocabulary.load(folder / name) for name in (SOURCE_FILE, TARGET_FILE))
         return cls(source, target, options, tokenisers)
 
 
 def _pieces(tokeniser: Tokeniser) -> Counter[str]:
-    """Of subwords all that there are, seen or not, since each may be needed to spell a text."""
+    """All subwords, seen or not, since each may be needed to spell a text."""
     return Counter(dict.fromkeys(tokeniser.subwords.pieces if tokeniser.subwords else (), 0))
 
 

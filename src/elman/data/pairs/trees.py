@@ -43,9 +43,8 @@ def read_trees(text: str, name: str) -> list[Node]:
     a label, `TOP` or `ROOT` is the root; another root gets one above it. Empty elements (`-NONE-`) are left out, with
     the constituents that have no word then.
 
-    Raises:
-        UserError: `name` and line: brackets that do not match, a leaf without a word, text between trees.
-
+    Raises UserError where brackets do not match, a leaf lacks a word or text stands between trees; the message has
+    `name` and the line.
     """
     trees: list[Node] = []
     open_: list[tuple[str, list[Node | Leaf], int]] = []
@@ -75,7 +74,7 @@ def read_trees(text: str, name: str) -> list[Node]:
     if open_:
         raise UserError(f"{name}:{open_[0][2]}: a tree begins here and its brackets are not closed; add the missing )")
     if not trees:
-        raise UserError(f"{name}: no tree is there; give trees such as (ROOT (S (NP (PRP We)) (VP (VBP sleep))))")
+        raise UserError(f"{name}: there is no tree; give trees such as (ROOT (S (NP (PRP We)) (VP (VBP sleep))))")
     return trees
 
 
@@ -111,9 +110,7 @@ def to_pair(tree: Node, hide_tags: bool, functions: bool) -> tuple[str, str]:
 def linear_line(line: str, name: str) -> str:
     """A linear tree from a line with one, or with a bracketed tree; an empty line stays.
 
-    Raises:
-        UserError: brackets of which none closes with its label, and that are no tree.
-
+    Raises UserError where the line has brackets but is neither.
     """
     is_linear = any(symbol.startswith(")") and len(symbol.strip(")")) > 0 for symbol in line.split())
     if is_linear or ")" not in line:
@@ -129,7 +126,7 @@ def bracketed(tree: Node | Leaf) -> str:
 
 
 def _close(opened: tuple[str, list[Node | Leaf], int], name: str) -> Node | Leaf:
-    """What a closing bracket makes: a leaf or a constituent."""
+    """The leaf or constituent that a closing bracket completes."""
     label, children, line = opened
     words = [child for child in children if isinstance(child, Leaf) and not child.tag]
     if not children:
@@ -142,11 +139,11 @@ def _close(opened: tuple[str, list[Node | Leaf], int], name: str) -> Node | Leaf
 
 
 def _without_empty(tree: Node | Leaf) -> Node | Leaf | None:
-    """A tree without empty elements and the constituents of nothing else."""
+    """A tree without empty elements and without constituents that then have no word; None if nothing is left."""
     if isinstance(tree, Leaf):
         return None if tree.tag == "-NONE-" else tree
-    children = [child for child in map(_without_empty, tree.children) if child is not None]
-    return Node(tree.label, tuple(children)) if children else None
+    children = tuple(child for child in map(_without_empty, tree.children) if child is not None)
+    return Node(tree.label, children) if children else None
 
 
 def _rooted(tree: Node | Leaf) -> Node:
@@ -155,13 +152,12 @@ def _rooted(tree: Node | Leaf) -> Node:
     return Node(ROOT, (tree,))
 
 
-# FOLDED data/linear_trees.py: From the linear form back to a tree, whatever a model wrote.
 class Repaired(NamedTuple):
-    """A tree.
+    """A tree made from what a model wrote.
 
     Attributes:
-        tree: over all the words given, rooted in `ROOT`.
-        repairs: how many symbols had to be added or dropped; 0 where the line was well formed.
+        tree: over all the words, rooted in `ROOT`.
+        repairs: the number of symbols added or dropped; 0 where the line was well formed.
 
     """
 
@@ -177,7 +173,7 @@ def bracket(symbol: str) -> tuple[str, str]:
 def to_tree(symbols: Iterable[str], words: Sequence[str]) -> Repaired:
     """A tree over `words` from symbols `(LABEL`, `)LABEL` and, for a word, anything else.
 
-    What does not fit is repaired by this rule, each symbol counted:
+    Symbols that do not fit are repaired by these rules, and counted:
 
     1. `)LABEL` closes the nearest open LABEL, and first what is open within it; where none is open it is dropped;
     2. a symbol for a word takes the next word; when all are taken it is dropped;
@@ -216,20 +212,18 @@ def to_tree(symbols: Iterable[str], words: Sequence[str]) -> Repaired:
         top[-1] = Node(top[-1].label, top[-1].children + left)
     else:
         top += left
-    whole = Node(ROOT, tuple(top))
-    tree, dropped = _without_hollow(whole)
+    tree, dropped = _without_hollow(Node(ROOT, tuple(top)))
     return Repaired(tree, repairs + dropped)
 
 
 def _without_hollow(tree: Node) -> tuple[Node, int]:
-    """A tree without the constituents that have no word, and how many those were."""
+    """A tree without the constituents that have no word, and the number of those."""
     children: list[Node | Leaf] = []
     dropped = 0
     for child in tree.children:
         if isinstance(child, Node):
-            kept, below = _without_hollow(child)
-            dropped += below + (not kept.children)
-            children += [kept] if kept.children else []
-        else:
+            child, below = _without_hollow(child)
+            dropped += below + (not child.children)
+        if isinstance(child, Leaf) or child.children:
             children.append(child)
     return Node(tree.label, tuple(children)), dropped

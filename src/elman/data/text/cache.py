@@ -1,4 +1,4 @@
-"""Texts encoded once: int32 files in a cache folder, mapped into memory when opened."""
+"""The cache folder: vocabularies, models of subwords and encoded texts are computed once and kept."""
 
 import os
 from collections import Counter
@@ -10,20 +10,35 @@ import numpy as np
 import numpy.typing as npt
 
 from elman.config.text import TextOptions
-from elman.data.text.lines import Passage, read_passages
+from elman.data.text import subwords as subword_models
+from elman.data.text.passages import Passage, clean, read_passages
 from elman.data.text.sources import Section
 from elman.data.text.subwords import Subwords
+from elman.data.text.utf8 import BYTES, read_lines
 from elman.data.text.vocabulary import Vocabulary
+from elman.errors import UserError
 from elman.files import replacing, write_atomic
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done and how much there is (bytes)."""
+"""Receives what is being done, the bytes done and all bytes."""
 
 _EVERY = 1000
 
 
-class SplitRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is known of an encoded split besides its ids."""
+class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The counts of an encoded split, as `splits.json` keeps them.
+
+    Attributes:
+        tokens: the number of ids.
+        unknown: how many of them are `<unk>`, written in the text or standing for a word that is not known.
+        characters: how many characters of text the tokens stand for, one for each `<eos>` included.
+        num_bytes: the bytes of these characters in UTF-8.
+        num_words: words and line ends, as `elman.data.text.passages.Passage` counts them.
+        unseparated: letters in clauses without spaces; with many of them `num_words` is meaningless.
+        lines: how many lines were read (one longer than 64 KiB counts as several).
+        sha256: digest of the source file.
+
+    """
 
     tokens: int
     unknown: int
@@ -43,15 +58,41 @@ def cache_folder() -> Path:
     return (Path(shared) if shared else Path.home() / ".cache") / "elman"
 
 
-def count_words(
-    sections: list[Section], options: TextOptions, progress: Progress | None, subwords: Subwords | None = None
-) -> Counter[str]:
-    """How often each token occurs in the sections, in order of first appearance."""
+def counted(
+    source: Path, sections: dict[str, Section], options: TextOptions, folder: Path, progress: Progress | None
+) -> tuple[Vocabulary, Subwords | None]:
+    """The vocabulary of a text, and the model of its subwords if there are any: read from `folder`, or made and kept.
+
+    The vocabulary of bytes has all 256 of them and that of subwords has every piece, whether they occur or not.
+
+    Raises UserError where the text or the sizes cannot be used.
+    """
+    table, of_subwords = folder / "vocabulary.tsv", options.tokenisation == "subwords"
+    if table.is_file():
+        return Vocabulary.load(table), subword_models.load(folder) if of_subwords else None
+    subwords = subword_models.train(_cleaned(sections["train"], options), options.subwords) if of_subwords else None
     counts: Counter[str] = Counter()
-    for section in sections:
-        for passage in _read(section, options, "counting words", progress, subwords):
+    for name in sections if options.vocabulary_from == "all" else ["train"]:
+        for passage in _read(sections[name], options, "counting words", progress, subwords):
             counts.update(passage.words)
-    return counts
+    pieces = subwords.pieces if subwords is not None else BYTES if options.tokenisation == "bytes" else ()
+    for piece in pieces:
+        if piece != "\n":  # it is <eos>, or a space
+            counts.setdefault(piece, 0)
+    try:
+        vocabulary = Vocabulary.from_counts(
+            counts,
+            0 if options.open_vocabulary else options.min_count,
+            options.max_vocabulary,
+            add_eos=options.eos != "none",
+            add_unk=options.tokenisation == "raw",
+        )
+    except UserError as error:
+        raise UserError(f"{source}: {error}") from None
+    if subwords is not None:
+        write_atomic(folder / subword_models.FILE, subwords.model)
+    vocabulary.save(table)  # last: where it exists the folder is complete
+    return vocabulary, subwords
 
 
 def encode_section(
@@ -62,18 +103,14 @@ def encode_section(
     path: Path,
     progress: Progress | None,
     subwords: Subwords | None = None,
-) -> SplitRecord:
+) -> Counts:
     """Write the ids of a section to `path` as little-endian int32, wholly or not at all.
 
-    Raises:
-        UserError: the text is bad, the folder cannot be written, or a word is unknown and there is no
-            `<unk>`.
-
+    Raises UserError where the text is bad, the folder cannot be written, or a word is unknown and there is no `<unk>`.
     """
     tokens = unknown = characters = num_bytes = num_words = unseparated = lines = 0
     with replacing(path) as temporary, temporary.open("wb") as file:
-        source = _read(section, options, "encoding", progress, subwords)
-        for passage in source:
+        for passage in _read(section, options, "encoding", progress, subwords):
             ids = vocabulary.encode(passage.words)
             file.write(ids.astype("<i4").tobytes())
             tokens += len(ids)
@@ -83,7 +120,7 @@ def encode_section(
             num_words += passage.num_words
             unseparated += passage.unseparated
             lines += 1
-    return SplitRecord(
+    return Counts(
         tokens=tokens,
         unknown=unknown,
         characters=characters,
@@ -100,15 +137,15 @@ def map_tokens(path: Path, tokens: int) -> npt.NDArray[np.int32]:
     return np.memmap(path, dtype="<i4", mode="r", shape=(tokens,))
 
 
-def save_record(folder: Path, record: dict[str, SplitRecord]) -> None:
-    """Say that `folder` is complete; written after everything else."""
+def save_record(folder: Path, record: dict[str, Counts]) -> None:
+    """Mark `folder` as complete; called after everything else is written."""
     write_atomic(folder / "splits.json", msgspec.json.format(msgspec.json.encode(record)))
 
 
-def load_record(folder: Path) -> dict[str, SplitRecord] | None:
-    """What `save_record` wrote, or nothing if the folder is not complete."""
+def load_record(folder: Path) -> dict[str, Counts] | None:
+    """The record of `save_record`; None if the folder is not complete."""
     try:
-        record = msgspec.json.decode((folder / "splits.json").read_bytes(), type=dict[str, SplitRecord])
+        record = msgspec.json.decode((folder / "splits.json").read_bytes(), type=dict[str, Counts])
         whole = all((folder / f"{name}.int32").stat().st_size == 4 * split.tokens for name, split in record.items())
     except (OSError, msgspec.MsgspecError):
         return None
@@ -128,3 +165,10 @@ def _read(
             progress(f"{what}: {section.path.name}", min(done, total), total)
     if progress is not None:
         progress(f"{what}: {section.path.name}", total, total)
+
+
+def _cleaned(section: Section, options: TextOptions) -> Iterator[str]:
+    """The lines of a section as subwords are found in them."""
+    for line in read_lines(section.path, section.start, section.stop, options):
+        text = clean(line.text, options).removesuffix("\n")
+        yield text.lower() if options.lowercase else text

@@ -1,7 +1,6 @@
-"""A corpus: a vocabulary and the splits of a text as memory-mapped ids."""
+"""A corpus of text: a vocabulary and the splits as memory-mapped ids."""
 
 import dataclasses
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -12,34 +11,25 @@ import numpy.typing as npt
 from elman.config.text import TextOptions, identity
 from elman.data.catalog import prepare
 from elman.data.text import cache as store
-from elman.data.text.cache import Progress
-from elman.data.text.counting import counted
-from elman.data.text.sources import Section, demand, find_sections
+from elman.data.text.cache import Counts, Progress
+from elman.data.text.sources import Section, find_sections, require_all, require_split
 from elman.data.text.subwords import Subwords
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
-from elman.files import sha256_file
+from elman.files import sha256_file, sha256_lines
 
 
-# FOLDED data/split.py: One split of a corpus: its ids, and what is counted of its text.
 @dataclasses.dataclass(frozen=True)
 class Split:
-    """One split of a corpus.
+    """One split of a corpus; its counts, and the digest of its file, are those of `elman.data.text.cache.Counts`.
 
     Attributes:
         name: `train`, `valid` or `test`.
         tokens: the ids, [N] int32, memory-mapped and read-only.
-        unknown: how many of them are `<unk>`, because the text says so or because the word is not known.
-        characters: how many characters of text the tokens stand for, one for each `<eos>` included.
-        lines: how many lines were read (one longer than 64 KiB counts as several).
-        sha256: digest of the source file.
         inputs: what a model that reads spelling reads instead of `tokens`, where that was asked for: unknown words
-            have numbers from V on ([N] int32; `elman.data.text.lexicon.spelled_split`).
+            have numbers from V on ([N] int32; `elman.data.text.sentences.spelled_split`).
         unknown_words: the words of these numbers.
-        num_bytes: the bytes of these characters in UTF-8.
-        num_words: words and line ends, as `elman.data.text.lines.Passage` counts them.
-        unseparated: letters in clauses without spaces; many of them, and `num_words` says nothing.
 
     """
 
@@ -47,27 +37,24 @@ class Split:
     tokens: npt.NDArray[np.int32]
     unknown: int
     characters: int
+    num_bytes: int
+    num_words: int
+    unseparated: int
     lines: int
     sha256: str
     inputs: npt.NDArray[np.int32] | None = None
     unknown_words: tuple[str, ...] = ()
-    num_bytes: int = 0
-    num_words: int = 0
-    unseparated: int = 0
 
-
-# TARGET
-__all__ = ["Corpus", "Split", "TextOptions", "open_corpus"]
 
 Parts = dict[str, tuple[Section, str]]
-"""Where each split is, and the digest of its file."""
+"""The section of each split, and the digest of its file."""
 
 _FORMAT = 2
 
 
 @dataclasses.dataclass(frozen=True)
-class Corpus:
-    """A text that is ready for a model."""
+class TextCorpus:
+    """A text as a model reads it."""
 
     name: str
     source: str
@@ -82,15 +69,8 @@ class Corpus:
         return Tokeniser(self.options, self.subwords)
 
     def split(self, name: str) -> Split:
-        """The split of this name.
-
-        Raises:
-            UserError: the corpus does not have it.
-
-        """
-        if name not in self.splits:
-            raise UserError(f"{self.source}: no {name} split; it has {', '.join(self.splits)}")
-        return self.splits[name]
+        """The split of this name; raises UserError where the corpus does not have it."""
+        return require_split(self.splits, name, self.source)
 
     @property
     def digest(self) -> str:
@@ -98,27 +78,16 @@ class Corpus:
         parts = [self.vocabulary.digest, identity(self.options)]
         parts += [] if self.subwords is None else [self.subwords.digest]
         parts += [f"{name} {split.sha256}" for name, split in self.splits.items()]
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        return sha256_lines(*parts)
 
     def describe(self) -> dict[str, Any]:
-        """What a run records about its data, ready for JSON."""
+        """The record that a run keeps of its data, for JSON."""
         return {
             "name": self.name,
             "source": self.source,
             **msgspec.to_builtins(self.options),
             "vocabulary": {"size": len(self.vocabulary), "digest": self.vocabulary.digest},
-            "splits": {
-                name: {
-                    "tokens": len(split.tokens),
-                    "unknown": split.unknown,
-                    "characters": split.characters,
-                    "num_bytes": split.num_bytes,
-                    "num_words": split.num_words,
-                    "lines": split.lines,
-                    "sha256": split.sha256,
-                }
-                for name, split in self.splits.items()
-            },
+            "splits": {name: _described(split) for name, split in self.splits.items()},
             "digest": self.digest,
         }
 
@@ -132,21 +101,21 @@ def open_corpus(
     subwords: Subwords | None = None,
     cache: Path | None = None,
     progress: Progress | None = None,
-) -> Corpus:
+) -> TextCorpus:
     """Open a corpus, encoding it first if that was not done before.
 
     Args:
         source: the name of a known corpus (`elman data list`), a folder with `train.txt`, `valid.txt` and
-            `test.txt`, or one text file, which is cut by the rule of `elman.data.text.sources.cut`. A folder that
-            is called like a known corpus is meant by `./name`.
+            `test.txt`, or one text file, which is cut by the rule of `elman.data.text.sources.cut`. A folder with the
+            name of a known corpus is written `./name`.
         options: how the text becomes tokens.
         vocabulary: the vocabulary to use, as for evaluation with the one of a run; then splits may be
-            missing, and `min_count`, `max_vocabulary` and `vocabulary_from` do nothing. Without it the
+            missing, and `min_count`, `max_vocabulary` and `vocabulary_from` have no effect. Without it the
             vocabulary is counted and all three splits must be there.
         partial: count a vocabulary even where splits are missing.
         subwords: with `vocabulary`, the model of subwords that belongs to it.
         cache: where encoded texts are kept; by default `elman.data.text.cache.cache_folder()`.
-        progress: told what is being done, the bytes done and all bytes.
+        progress: receives what is being done, the bytes done and all bytes.
 
     Raises:
         UserError: the source, one of its files or its text cannot be used.
@@ -162,7 +131,7 @@ def open_corpus(
     if vocabulary is None:
         kept = cache / "vocabularies" / _key(parts, [identity(options)])
         sections = {name: section for name, (section, _) in parts.items()}
-        vocabulary, subwords = counted(path, sections, options, kept, progress)
+        vocabulary, subwords = store.counted(path, sections, options, kept, progress)
     reading = [options.tokenisation, str(options.lowercase), options.eos, options.normalisation, options.ruby]
     reading += [vocabulary.digest, "" if subwords is None else subwords.digest]
     folder = cache / "encoded" / _key(parts, reading)
@@ -173,7 +142,7 @@ def open_corpus(
             target = folder / f"{name}.int32"
             records[name] = store.encode_section(section, sha256, vocabulary, options, target, progress, subwords)
         store.save_record(folder, records)
-    return Corpus(
+    return TextCorpus(
         name=path.stem if path.is_file() else path.resolve().name,
         source=str(source),
         options=options,
@@ -186,28 +155,24 @@ def open_corpus(
 def _find_parts(source: Path, options: TextOptions, *, all_three: bool) -> Parts:
     sections = find_sections(source, options)
     if all_three:
-        demand(sections, source)
+        require_all(sections, source)
     elif not sections:
-        raise UserError(f"{source}: no split is there; give a folder with train.txt, valid.txt or test.txt")
+        raise UserError(f"{source}: there is no split; give a folder with train.txt, valid.txt or test.txt")
     digests = {file: sha256_file(file) for file in {section.path for section in sections.values()}}
     return {name: (section, digests[section.path]) for name, section in sections.items()}
 
 
-def _open_split(name: str, record: store.SplitRecord, folder: Path) -> Split:
-    return Split(
-        name=name,
-        tokens=store.map_tokens(folder / f"{name}.int32", record.tokens),
-        unknown=record.unknown,
-        characters=record.characters,
-        lines=record.lines,
-        sha256=record.sha256,
-        num_bytes=record.num_bytes,
-        num_words=record.num_words,
-        unseparated=record.unseparated,
-    )
+def _open_split(name: str, counts: Counts, folder: Path) -> Split:
+    facts = msgspec.structs.asdict(counts)
+    return Split(name, store.map_tokens(folder / f"{name}.int32", facts.pop("tokens")), **facts)
+
+
+def _described(split: Split) -> dict[str, int | str]:
+    names = ("unknown", "characters", "num_bytes", "num_words", "lines", "sha256")
+    return {"tokens": len(split.tokens), **{name: getattr(split, name) for name in names}}
 
 
 def _key(parts: Parts, more: list[str]) -> str:
     lines = [f"format {_FORMAT}", *more]
     lines += [f"{name} {sha256} {section.start} {section.stop}" for name, (section, sha256) in parts.items()]
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]
+    return sha256_lines(*lines)[:32]

@@ -1,14 +1,16 @@
-"""Where the splits of a corpus are: three files of a folder, or three ranges of one file."""
+"""The splits of a corpus: three files of a folder, or three ranges of one file."""
 
 import dataclasses
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from elman.config.text import TextOptions
 from elman.errors import UserError
 
 SPLITS = ("train", "valid", "test")
+Found = TypeVar("Found")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,10 +29,7 @@ def find_sections(source: Path, options: TextOptions) -> dict[str, Section]:
     split's name as a part of its own between points, hyphens and underscores: `ptb.train.txt`,
     `wiki.valid.tokens`. A single file is cut by `cut`.
 
-    Raises:
-        UserError: there is no such path, a folder has two files for a split, or a file is too short to be
-            cut.
-
+    Raises UserError where there is no such path, a folder has two files for a split, or a file is too short to be cut.
     """
     if source.is_dir():
         found = {split: _find(source, split) for split in SPLITS}
@@ -43,13 +42,15 @@ def find_sections(source: Path, options: TextOptions) -> dict[str, Section]:
     )
 
 
-def demand(sections: dict[str, Section], source: Path) -> None:
-    """Insist on all three splits.
+def require_split(splits: Mapping[str, Found], name: str, source: str) -> Found:
+    """The split of this name; where the corpus of `source` does not have it, raises UserError."""
+    if name not in splits:
+        raise UserError(f"{source}: no {name} split; it has {', '.join(splits)}")
+    return splits[name]
 
-    Raises:
-        UserError: a split is missing.
 
-    """
+def require_all(sections: dict[str, Section], source: Path) -> None:
+    """Raises UserError where one of the three splits is missing."""
     for split in SPLITS:
         if split in sections:
             continue
@@ -65,15 +66,13 @@ def demand(sections: dict[str, Section], source: Path) -> None:
 def cut(path: Path, options: TextOptions) -> dict[str, Section]:
     """Cut one file in order into train, valid and test, at whole units.
 
-    In a file of S bytes the train split is what comes before the valid split; the valid split begins with the
+    In a file of S bytes the train split is what precedes the valid split; the valid split begins with the
     first line that starts at byte S (1 - valid_fraction - test_fraction) or later, and the test split with
     the first line that starts at S (1 - test_fraction) or later. With `eos = "paragraph"` they begin after
     the first blank line from there on, with `eos = "none"` after the first white space. A split whose share
     is 0 does not exist.
 
-    Raises:
-        UserError: the file is too short, so that a split would be empty.
-
+    Raises UserError where the file is too short, so that a split would be empty.
     """
     size = path.stat().st_size
     valid, test = options.valid_fraction, options.test_fraction

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from elman.config.text import SubwordOptions
-from elman.data.text.bytewise import from_bytes, named_byte, to_bytes
+from elman.data.text.utf8 import from_bytes, named_byte, read_bytes, to_bytes
 from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
 
 FILE = "subwords.model"
-"""What a run folder calls it."""
+"""The file in a run folder."""
 
 SPACE = "\u2581"
 _UNKNOWN = "<?>"
@@ -29,10 +29,10 @@ class Subwords:
     """A trained model of subwords.
 
     Args:
-        model: the bytes of its protocol buffer, as `train` gives and the library writes them.
+        model: the bytes of its protocol buffer, as the library writes them.
 
     Raises:
-        UserError: sentencepiece is not installed, or these bytes are no model that spells bytes.
+        UserError: sentencepiece is not installed, or these bytes are not a model with byte fallback.
 
     """
 
@@ -42,7 +42,7 @@ class Subwords:
             self._processor = _library().SentencePieceProcessor(model_proto=model)
         except RuntimeError:
             raise UserError("subwords.model: not a model of sentencepiece; restore the file of the run") from None
-        if not {f"<0x{value:02X}>" for value in range(256)} <= set(self.pieces):
+        if not set(_spelt(bytes(range(256)))) <= set(self.pieces):
             raise UserError("subwords.model: cannot spell bytes; train it with byte fallback")
 
     @functools.cached_property
@@ -57,32 +57,23 @@ class Subwords:
         return hashlib.sha256(self.model).hexdigest()
 
     def encode(self, text: str) -> list[str]:
-        """The pieces of a line; a stretch that the library would not give back exactly is spelt in bytes."""
+        """The pieces of a line; a part that the library would not restore exactly is spelt in bytes."""
         parts = text.split(SPACE)
-        spelt = [f"<0x{value:02X}>" for value in SPACE.encode()]
-        between = itertools.chain.from_iterable([*spelt, *self._pieces(part)] for part in parts[1:])
+        between = itertools.chain.from_iterable([*_spelt(SPACE.encode()), *self._pieces(part)] for part in parts[1:])
         return [*self._pieces(parts[0]), *between]
 
     def _pieces(self, text: str) -> list[str]:
         try:
             pieces: list[str] = self._processor.encode(text, out_type=str)
         except UnicodeEncodeError:
-            return [f"<0x{value:02X}>" for value in to_bytes(text)]
+            return _spelt(to_bytes(text))
         exact = EOS not in pieces and _UNKNOWN not in pieces and decode(pieces) == text
-        return pieces if exact else [f"<0x{value:02X}>" for value in to_bytes(text)]
+        return pieces if exact else _spelt(to_bytes(text))
 
 
 def load(folder: Path, name: str = FILE) -> Subwords:
-    """The model of a run folder.
-
-    Raises:
-        UserError: it is missing or damaged, or sentencepiece is not installed.
-
-    """
-    try:
-        return Subwords((folder / name).read_bytes())
-    except OSError as error:
-        raise UserError(f"{folder / name}: cannot be read ({error.strerror}); restore the file of the run") from None
+    """The model of a run folder; raises UserError where it is missing or damaged, or sentencepiece is not installed."""
+    return Subwords(read_bytes(folder / name, "restore the file of the run"))
 
 
 def decode(pieces: Sequence[str]) -> str:
@@ -96,12 +87,12 @@ def piece_bytes(piece: str) -> bytes:
 
 
 def train(lines: Iterable[str], options: SubwordOptions, key: str = "data.text.subwords") -> Subwords:
-    """Find subwords in lines of text without their breaks; on one thread, so that the same text gives the same.
+    """Find subwords in lines of text without their breaks; on one thread, so that the result is reproducible.
 
     Args:
-        lines: of the training text.
-        options: how.
-        key: where a recipe has these options, for messages.
+        lines: the training text.
+        options: kind, number and coverage of the subwords.
+        key: of these options in a recipe, for messages.
 
     Raises:
         UserError: sentencepiece is not installed, or the size does not fit the text.
@@ -138,6 +129,10 @@ def train(lines: Iterable[str], options: SubwordOptions, key: str = "data.text.s
             f"({reason}); choose another size, or a lower coverage"
         ) from None
     return Subwords(written.getvalue())
+
+
+def _spelt(data: bytes) -> list[str]:
+    return [f"<0x{value:02X}>" for value in data]
 
 
 def _library() -> Any:

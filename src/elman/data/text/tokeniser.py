@@ -1,14 +1,40 @@
-"""Text to tokens and back: one object for every tokenisation."""
+"""Text to tokens and back: the rules that split, the inverse that writes readable text, and where words begin."""
 
+import itertools
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from elman.config.text import TextOptions
-from elman.data.text import bytewise
-from elman.data.text.detokenise import detokenise
-from elman.data.text.raw import split_raw
-from elman.data.text.subwords import Subwords
-from elman.data.text.word_starts import word_starts
+from elman.data.text.subwords import Subwords, piece_bytes
+from elman.data.text.utf8 import ByteDecoder, from_bytes, readable, spell
+from elman.data.text.vocabulary import EOS
+
+APOSTROPHE, LEFT_QUOTE = "\u2019", "\u2018"
+
+_LEADING = "tis|twas|twere|twill|twould|twixt|tween|gainst|mongst|scape|em|gan|gins|cause"
+_TRAILING = "th|o|i|ha|wi|t"
+_LETTER = r"[\w\u0300-\u036f]"
+_APOSTROPHE = r"['\u2019]"
+_RAW = re.compile(
+    rf"""
+      <unk>                                                           # stands for an unknown word
+    | (?<!\w) {_APOSTROPHE} (?ai:{_LEADING}) (?!{_LETTER})             # 'tis 'twas 'gainst
+    | (?<!\w) (?ai:{_TRAILING}) {_APOSTROPHE} (?!{_LETTER})            # th' o' i'
+    | \d+ (?:[.,:/]\d+)+ (?!{_LETTER})                                # 3.14  1,000  12:30
+    | {_LETTER}+ (?: (?:[-\u2011]|{_APOSTROPHE}) {_LETTER}+ )*         # well-beloved  o'er
+    | -{{2,}} | \.{{2,}}                                              # dashes or points in a row
+    | \S                                                              # any other mark
+    """,
+    re.VERBOSE,
+)
+
+_TIGHT_BEFORE = frozenset([",", ".", ";", ":", "!", "?", ")", "]", "}", "%", "...", "..", "…", "”", "»"])
+_TIGHT_AFTER = frozenset(["(", "[", "{", "$", "£", "€", "#", "@", "“", LEFT_QUOTE, "«"])
+_TIGHT = frozenset(["--", "---", "—", "/"])
+_MARKS = frozenset(['"', "'", APOSTROPHE])
+_SENTENCE_END = frozenset([".", "!", "?"])
+_RUN = 8
 
 
 @dataclass(frozen=True)
@@ -33,11 +59,11 @@ class Tokeniser:
         return detokenise(tokens, self.options)
 
     def text(self, tokens: Sequence[str]) -> str:
-        """Tokens as they are told in a row: exact where they spell the text, else with spaces between."""
+        """Tokens in a row: exact where they spell the text, otherwise with spaces between them."""
         return self.decode(tokens) if self.options.spelt else " ".join(tokens)
 
     def word_starts(self, tokens: Sequence[str]) -> list[bool]:
-        """Which tokens begin a word (`elman.data.text.word_starts`); a word's surprisal is the sum of its tokens'."""
+        """Which tokens begin a word (see `word_starts`); the surprisal of a word is the sum over its tokens."""
         return word_starts(tokens, self.options)
 
 
@@ -51,13 +77,176 @@ def tokenise(text: str, options: TextOptions, subwords: Subwords | None = None) 
         case "characters":
             words = list(text)
         case "bytes":
-            return bytewise.spell(text.lower() if options.lowercase else text)
+            return spell(text.lower() if options.lowercase else text)
         case "subwords":
-            assert subwords is not None, "subwords come with their model"
+            assert subwords is not None, "tokenisation into subwords needs their model"
             return subwords.encode(text.lower() if options.lowercase else text)
     return fold(words) if options.lowercase else words
 
 
 def fold(words: Iterable[str]) -> list[str]:
-    """The words in small letters."""
+    """The words in lower case."""
     return [word.lower() for word in words]
+
+
+def split_raw(text: str) -> list[str]:
+    """Tokenise ordinary text.
+
+    A token is, in this order of preference:
+
+    1. `<unk>`;
+    2. a word with an apostrophe before or after it from a closed list: 'tis, 'twas, 'twere, 'twill, 'twould,
+       'twixt, 'tween, 'gainst, 'mongst, 'scape, 'em, 'gan, 'gins, 'cause; th', o', i', ha', wi', t';
+    3. a number with inner points, commas, colons or slashes: 3.14, 1,000, 12:30;
+    4. a word: letters, digits, underscores and combining accents, with inner single apostrophes and hyphens:
+       o'er, well-beloved;
+    5. two or more hyphens, or two or more points, in a row;
+    6. any other single mark.
+
+    White space only separates. `Detokeniser` is the inverse. Scripts without spaces between words, or with combining
+    vowel signs, should be tokenised by a tool for their language and read as `words`.
+
+    >>> split_raw("'Tis he--the King's son, well-beloved!")
+    ["'Tis", 'he', '--', 'the', "King's", 'son', ',', 'well-beloved', '!']
+    """
+    return _RAW.findall(text)
+
+
+class Detokeniser:
+    """The inverse of tokenisation, for a stream of words: `add` gives the text to append for the next word.
+
+    For `raw` text: no space before , . ; : ! ? ) ] } and after ( [ {, none around dashes, quotation marks
+    alternately open and close, and where leaving out a space would change the tokens there is one. With
+    `lowercase`, sentences and lines begin with a capital, and so does the English word I. `<eos>` is a line
+    break, with `eos = "paragraph"` a blank line. Words of pre-tokenised text are joined by spaces, characters
+    by nothing.
+
+    In raw text, tokenising the result gives the same tokens again (folded to lower case under `lowercase`), except
+    that three or more `<eos>` in a row are two and those at the very beginning are none.
+    """
+
+    def __init__(self, options: TextOptions) -> None:
+        self._options = options
+        self._break = "\n\n" if options.eos == "paragraph" else "\n"
+        self._bytes = ByteDecoder()
+        self._run: list[str] = []
+        self._open: set[str] = set()
+        self._tight = True
+        self._sentence_start = True
+        self._line_start = True
+
+    def add(self, word: str) -> str:
+        """The text that `word` adds, with the space or line break that belongs before it."""
+        if word == EOS:
+            return self._end_line() if not self._options.spelt else self.end() + self._break
+        self._line_start = False
+        match self._options.tokenisation:
+            case "characters":
+                return word
+            case "bytes" | "subwords":
+                return self._bytes.add(piece_bytes(word))
+            case "words":
+                space = "" if self._tight else " "
+                self._tight = False
+                return space + word
+            case "raw":
+                return self._add_raw(word)
+
+    def end(self) -> str:
+        """The text of bytes that never became a character."""
+        return self._bytes.end()
+
+    def _end_line(self) -> str:
+        if self._line_start:
+            self._open.clear()
+        self._run, self._tight, self._sentence_start, self._line_start = [], True, True, True
+        return self._break
+
+    def _add_raw(self, word: str) -> str:
+        before, after = self._tightness(word)
+        text = self._capitalised(word) if self._options.lowercase else word
+        joined = [*self._run, text]
+        glued = (self._tight or before) and split_raw("".join(joined)) == joined
+        space = "" if glued or not self._run else " "
+        self._run = joined[-_RUN:] if glued else [text]
+        self._tight = after
+        return space + text
+
+    def _tightness(self, word: str) -> tuple[bool, bool]:
+        """Whether the word takes no space before it, and none after it."""
+        if word in _TIGHT:
+            return True, True
+        if word not in _MARKS:
+            return word in _TIGHT_BEFORE, word in _TIGHT_AFTER
+        if word in self._open:
+            self._open.remove(word)
+            return True, False
+        if word == APOSTROPHE or (word == "'" and self._run and self._run[-1].endswith("s")):
+            return True, False
+        self._open.add(word)
+        return False, True
+
+    def _capitalised(self, word: str) -> str:
+        starts, letters = self._sentence_start, any(character.isalnum() for character in word)
+        self._sentence_start = word in _SENTENCE_END or (starts and not letters)
+        if not letters or not (starts or word == "i" or word.startswith(("i'", f"i{APOSTROPHE}"))):
+            return word
+        mark = word[:1] if word[0] in ("'", APOSTROPHE) else ""
+        capital = mark + word[len(mark)].upper() + word[len(mark) + 1 :]
+        return capital if capital.lower() == word else word
+
+
+def detokenise(words: Iterable[str], options: TextOptions) -> str:
+    r"""Readable text for tokens.
+
+    >>> options = TextOptions(tokenisation="raw", lowercase=True)
+    >>> detokenise(["to", "be", ",", "or", "not", "to", "be", ":", "<eos>", "'tis", "i", "!"], options)
+    "To be, or not to be:\n'Tis I!"
+    """
+    detokeniser = Detokeniser(options)
+    text = "".join(detokeniser.add(word) for word in words)
+    return text + detokeniser.end()
+
+
+def shown(words: Iterable[str], options: TextOptions) -> str:
+    """As `detokenise`, for display: bytes that are not UTF-8 are U+FFFD."""
+    return readable(detokenise(words, options))
+
+
+def word_starts(tokens: Sequence[str], options: TextOptions) -> list[bool]:
+    """Whether each token of a sentence begins a word, [n]; the first always does.
+
+    Where tokens are words, `<eos>` among them, each does. Characters and bytes: a word extends to the next one, so the
+    white space or the `<eos>` that ends it belongs to it, and its surprisal includes that of its end; white space at
+    the beginning of a sentence belongs to the first word. (The boundary has to be counted for the probabilities of
+    words to sum to one: Pimentel & Meister 2024; Oh & Schuler 2024.) Subwords carry their white space in front: there a
+    piece that begins with white space and holds more than that begins a word.
+
+    Example:
+        >>> word_starts([*"to be", "<eos>"], TextOptions(tokenisation="characters"))
+        [True, False, False, True, False, False]
+
+    """
+    if not options.spelt:
+        return [True] * len(tokens)
+    starts, between, found = [], True, False
+    for index, token in enumerate(tokens):
+        text = token if options.tokenisation == "characters" else from_bytes(piece_bytes(token))
+        boundary = token == EOS or text.isspace()
+        starts.append(index == 0 or (found and not boundary and (between or text[:1].isspace())))
+        found, between = found or not boundary, boundary or text[-1:].isspace()
+    return starts
+
+
+def word_slices(starts: Sequence[bool]) -> list[slice]:
+    """The tokens of each word: together all of them, in order."""
+    edges = [index for index, begins in enumerate(starts) if begins] + [len(starts)]
+    return [slice(begin, end) for begin, end in itertools.pairwise(edges)]
+
+
+def spelt(tokens: Sequence[str], options: TextOptions) -> str:
+    """The word that tokens spell, without its boundary; a boundary alone is itself, as `<eos>` is."""
+    inner = [token for token in tokens if token != EOS]
+    joined = options.tokenisation == "characters"
+    text = "".join(inner) if joined else from_bytes(b"".join(map(piece_bytes, inner)))
+    return text.strip() or (EOS if EOS in tokens else " ")

@@ -1,8 +1,7 @@
-"""The words a model knows: numbered, counted, saved beside it."""
+"""The words that a model knows: numbered, counted, saved with it."""
 
 import dataclasses
 import functools
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -12,8 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from elman.data.text.utf8 import decode, read_bytes
 from elman.errors import UserError
-from elman.files import write_atomic
+from elman.files import sha256_lines, write_atomic
 
 UNK = "<unk>"
 EOS = "<eos>"
@@ -37,8 +37,8 @@ class Vocabulary:
     counts: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        assert len(self.words) == len(self.counts), "one count a word"
-        assert len(self.ids) == len(self.words), "no word twice"
+        assert len(self.words) == len(self.counts), "one count per word"
+        assert len(self.ids) == len(self.words), "words are unique"
 
     def __len__(self) -> int:
         return len(self.words)
@@ -61,14 +61,12 @@ class Vocabulary:
     @functools.cached_property
     def digest(self) -> str:
         """The SHA-256 of the saved form: what `sha256sum vocabulary.tsv` prints."""
-        return hashlib.sha256(self._table().encode()).hexdigest()
+        return sha256_lines(self._table())
 
     def encode(self, words: Iterable[str]) -> npt.NDArray[np.int32]:
         """The ids of `words`, [N]; a word that is not known gets the id of `<unk>`.
 
-        Raises:
-            UserError: a word is not known and there is no `<unk>`.
-
+        Raises UserError where a word is not known and there is no `<unk>`.
         """
         ids, unk = self.ids, self.unk
         if unk is not None:
@@ -126,25 +124,13 @@ class Vocabulary:
         return cls(tuple(word for word, _ in table), tuple(count for _, count in table))
 
     def save(self, path: Path) -> None:
-        r"""Write one `word TAB count` a line by id (`\t`, `\n`, `\r`, `\\` escaped in words)."""
+        r"""Write one `word TAB count` per line, by id (`\t`, `\n`, `\r`, `\\` escaped in words)."""
         write_atomic(path, self._table())
 
     @classmethod
     def load(cls, path: Path) -> "Vocabulary":
-        """Read what `save` wrote.
-
-        Raises:
-            UserError: no such file, or a line that is not `word TAB count`.
-
-        """
-        try:
-            lines = path.read_bytes().decode().split("\n")
-        except OSError as error:
-            raise UserError(
-                f"{path}: cannot be read ({error.strerror}); a run folder keeps its vocabulary here"
-            ) from None
-        except UnicodeDecodeError as error:
-            raise UserError(f"{path}: not UTF-8 at byte {error.start}; restore the file from its run") from None
+        """Read what `save` wrote; raises UserError where there is no such file, or a line is not `word TAB count`."""
+        lines = decode(read_bytes(path, "a run folder keeps its vocabulary here"), str(path)).split("\n")
         table: dict[str, int] = {}
         for number, line in enumerate(lines[:-1] if lines[-1] == "" else lines, start=1):
             word, _, count = line.partition("\t")
@@ -152,7 +138,7 @@ class Vocabulary:
             if not word or not re.fullmatch("[0-9]+", count):
                 raise UserError(f"{path}:{number}: expected a word, a tab and its count, found {line!r}")
             if word in table:
-                raise UserError(f"{path}:{number}: the word {word!r} is there twice; every word has one line")
+                raise UserError(f"{path}:{number}: the word {word!r} appears twice; every word has one line")
             table[word] = int(count)
         if not table:
             raise UserError(f"{path}: the vocabulary is empty; restore the file from its run")

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from elman.data.music.corpus import Music, open_music
+from elman.data.music.corpus import MusicCorpus, open_music
 from elman.data.music.pitches import Pitches, Roll
 from elman.tasks.run import MUSIC, OpenedRun
 
@@ -34,7 +34,7 @@ class MusicRun(OpenedRun):
         super().__init__(path, device)
         self.inputs = Pitches(self.recipe.data.music.pitches)
 
-    def music(self, data: str | Path | None = None) -> Music:
+    def music(self, data: str | Path | None = None) -> MusicCorpus:
         """The run's music, or other music in the form that the run reads."""
         return open_music(self.facts["source"] if data is None else data, self.recipe.data.music)
 

@@ -7,8 +7,7 @@ from typing import Any
 import torch
 
 from elman import config
-from elman.data.pairs.corpus import open_pairs
-from elman.data.pairs.windows import PairWindows
+from elman.data.pairs.corpus import PairWindows, open_pairs
 from elman.errors import UserError
 from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_figures
 from elman.evaluation.transduction import references, require_libraries, rules_of

@@ -12,9 +12,8 @@ from torch import Tensor
 
 from elman.config import Characters
 from elman.data.text import subwords
-from elman.data.text.corpus import Corpus, Split, open_corpus
-from elman.data.text.lexicon import spelled_sentences, spelled_split
-from elman.data.text.sentences import encode_lines
+from elman.data.text.corpus import Split, TextCorpus, open_corpus
+from elman.data.text.sentences import encode_lines, spelled_sentences, spelled_split
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import start_symbol
@@ -63,7 +62,7 @@ class Run(OpenedRun):
         """The symbol that precedes a text."""
         return start_symbol(self.vocabulary)
 
-    def corpus(self, data: str | Path | None = None, **options: Any) -> Corpus:
+    def corpus(self, data: str | Path | None = None, **options: Any) -> TextCorpus:
         """The run's corpus, or another one encoded with the run's vocabulary."""
         source = text_source(self.path, self.recipe) if data is None else data
         text, pieces = self.recipe.data.text, self.tokeniser.subwords
@@ -84,7 +83,7 @@ class Run(OpenedRun):
         """Whether words beyond the vocabulary have vectors of their own."""
         return isinstance(self.recipe.model.encoder, Characters)
 
-    def split(self, corpus: Corpus, name: str) -> Split:
+    def split(self, corpus: TextCorpus, name: str) -> Split:
         """A split to evaluate: where the model reads spelling, with its unknown words told apart."""
         return spelled_split(corpus, name) if self.reads_spelling else corpus.split(name)
 

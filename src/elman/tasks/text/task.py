@@ -11,7 +11,7 @@ from elman import config
 from elman.data.text import subwords
 from elman.data.text.cache import Progress
 from elman.data.text.corpus import open_corpus
-from elman.data.text.detokenise import shown
+from elman.data.text.tokeniser import shown
 from elman.data.windows import EvaluationWindows, Windows, start_symbol
 from elman.decoding.sampling import Sampling
 from elman.evaluation.ngram import CountModel, KneserNey, Unigram

