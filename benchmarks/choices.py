@@ -15,7 +15,7 @@ import torch
 
 import timing
 from elman import config
-from elman.network.build.choice import build_choice
+from elman.network.output.choice import build_choice
 from elman.network.encoders.lookup import Lookup
 from elman.network.output.choice import Choice, zipf
 from mixture import high_water

@@ -15,7 +15,7 @@ from elman.learning.gradient_norm import GradientNorm, errors_back, preservation
 from elman.learning.rtrl import RTRL, cost
 from elman.learning.rules import build_learner
 from elman.learning.single_step import OneStep
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.network.encoders.lookup import Lookup
 from elman.network.model import LanguageModel
 from elman.network.output.contexts import Single

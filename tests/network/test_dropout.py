@@ -6,7 +6,7 @@ import torch
 
 from elman import config
 from elman.network import dropout
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.network.cells.elman import elman
 from elman.network.cells.lstm import LSTM
 from elman.network.cores.stack import Layer

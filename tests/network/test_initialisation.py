@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from elman import config
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.network.cells.gru import GRU_RESET_AFTER
 from elman.network.cells.lstm import LSTM, LSTM_1997, PEEPHOLE_LSTM
 from elman.network.initialisation import fill, has_forget_gate

@@ -8,7 +8,7 @@ import torch
 from elman import config
 from elman.data.windows import Source
 from elman.errors import UserError
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.network.cores.source import HOLDING_GATES
 from support import pair_networks
 

@@ -3,7 +3,7 @@
 import torch
 
 from elman import config
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.network.cells.cell import Weights
 from elman.network.cells.elman import elman
 from elman.network.cells.gru import GRU_RESET_AFTER, GRU_RESET_BEFORE

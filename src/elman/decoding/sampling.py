@@ -61,7 +61,7 @@ def read(model: LanguageModel, symbols: Sequence[int], state: State) -> tuple[Te
     assert symbols, "there must be at least one symbol to read"
     inputs = torch.tensor(symbols, device=model.device).unsqueeze(1)
     if len(symbols) > 1:
-        _, state = model.core(model.encoder(inputs[:-1]), state)
+        _, state = model.trace(inputs[:-1], state)
     return model.step(inputs[-1], state)
 
 

@@ -16,11 +16,10 @@ from elman.learning.echo_state import NormalEquations
 from elman.learning.gradient_norm import GradientNorm
 from elman.learning.rtrl import RTRL
 from elman.learning.single_step import learns
-from elman.network.build.core import build_core
-from elman.network.build.model import build_model
+from elman.network.build import build_model
+from elman.network.cores.core import build_core
 from elman.network.cores.jordan import Jordan
 from elman.network.encoders.encoder import Values
-from elman.network.initialisation import initialise
 from elman.network.model import LanguageModel
 from elman.network.output.contexts import Single
 from elman.network.output.gaussian import Gaussian
@@ -200,5 +199,5 @@ def build_network(task: ClassicTask, name: str, size: int) -> LanguageModel:
     assert not isinstance(built, Jordan)
     width = built.dims[-1]
     model = LanguageModel(Values(task.inputs), built, OutputLayer(Single(width), Gaussian(task.outputs, width)))
-    initialise(model, rules)
+    model.initialise(rules)
     return model

@@ -8,9 +8,9 @@ import torch
 
 from elman import config
 from elman.errors import UserError
-from elman.network.build.core import build_bidirectional, build_core
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.network.cells.cell import unroll
+from elman.network.cores.core import build_core
 from elman.network.cores.reservoir import Reservoir
 from reference import cells as reference
 from support import networks

@@ -12,7 +12,7 @@ from elman import config
 from elman.cli import parser
 from elman.data.windows import Batch
 from elman.learning.rules import build_learner
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.objective.loss import Objective
 
 ROOT = Path(__file__).parents[3]

@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from elman import config
-from elman.network.build.core import build_bidirectional
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from reference import networks as reference
 from reference.cells import Gate
 from support import networks as small

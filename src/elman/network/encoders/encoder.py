@@ -1,16 +1,21 @@
-"""From symbols or frames to vectors."""
+"""Encoders: from symbols, frames of notes or real values to vectors."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pkgutil import resolve_name
+from typing import NamedTuple, final
 
 import torch
 from torch import Tensor, nn
 
-from elman.network import dropout
+from elman import config
+from elman.network.dropout import Dropout
+from elman.network.initialisation import fill
 from elman.network.kernels.matmul import linear
 
 
 class TokenEncoder(nn.Module, ABC):
-    """Turns what is read at each step into a vector.
+    """Maps the input of each step to a vector.
 
     Attributes:
         size: the width E of its vectors.
@@ -21,12 +26,50 @@ class TokenEncoder(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, x: Tensor) -> Tensor:
-        """Symbols [T, B], or frames of notes [T, B, P], to vectors [T, B, E]."""
+        """Vectors [T, B, E] of symbols [T, B], or of frames or values [T, B, P]."""
+
+    @abstractmethod
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill the parameters, in a fixed order, from torch's global random state."""
 
 
-# FOLDED encoders/frames.py: Frames of notes times a matrix: the vector of a frame is the sum of those of its notes.
+class Inputs(NamedTuple):
+    """What an encoder reads.
+
+    Attributes:
+        number: V symbols, or P pitches.
+        words: the vocabulary, for an encoder of spelling.
+        locked: dropout masks held over time.
+
+    """
+
+    number: int
+    words: Sequence[str]
+    locked: bool
+
+
+def build_encoder(
+    record: config.Encoder, number: int, words: Sequence[str] | None = None, *, locked: bool
+) -> TokenEncoder:
+    """The encoder of a recipe.
+
+    Args:
+        record: the encoder.
+        number: V symbols, or P pitches.
+        words: the vocabulary; without it words are spelled as their numbers.
+        locked: dropout masks held over time.
+
+    Raises:
+        UserError: parts that do not fit together.
+
+    """
+    build: Callable[[config.Encoder, Inputs], TokenEncoder] = resolve_name(record.builder)
+    return build(record, Inputs(number, words or [str(symbol) for symbol in range(number)], locked))
+
+
+@final
 class Frames(TokenEncoder):
-    """A linear map of frames, one step of a piano roll each.
+    """A linear map of frames, one step of a piano roll each: the vector of a frame is the sum of those of its notes.
 
     Args:
         num_pitches: P.
@@ -49,22 +92,37 @@ class Frames(TokenEncoder):
         bias: bool = False,
     ) -> None:
         super().__init__()
-        self.size, self.rate, self.locked, self.scale = size, dropout, locked, scale
+        self.size, self.scale = size, scale
+        self.dropout = Dropout(dropout, locked=locked)
         self.weight = nn.Parameter(torch.empty(size, num_pitches))
         self.bias = nn.Parameter(torch.zeros(size)) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """Frames of zeros and ones [T, B, P] to vectors [T, B, E]."""
+        """Vectors [T, B, E] of frames of zeros and ones [T, B, P]."""
         vectors = linear(x.to(self.weight.dtype), self.weight, self.bias)
-        if self.scale != 1.0:
-            vectors = vectors * self.scale
-        drop = dropout.locked if self.locked else dropout.elementwise
-        return drop(vectors, self.rate if self.training else 0.0)
+        dropped: Tensor = self.dropout(vectors if self.scale == 1.0 else vectors * self.scale)
+        return dropped
+
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill the matrix; the bias stays at zero."""
+        fill(self.weight, rules.embedding, self.size)
 
 
-# FOLDED encoders/values.py: Real values, read as they are.
+def build_frames(record: config.Frames, inputs: Inputs) -> Frames:
+    """The encoder of a recipe."""
+    return Frames(
+        inputs.number,
+        record.size,
+        dropout=record.dropout,
+        locked=inputs.locked,
+        scale=record.scale,
+        bias=record.bias,
+    )
+
+
+@final
 class Values(TokenEncoder):
-    """Vectors [T, B, P] for themselves: nothing is learnt, and E = P."""
+    """Real vectors [T, B, P], read as they are: E = P, and there are no parameters."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -73,3 +131,6 @@ class Values(TokenEncoder):
     def forward(self, x: Tensor) -> Tensor:
         """The values."""
         return x
+
+    def initialise(self, rules: config.Initialisation) -> None:
+        """There is nothing to fill."""

@@ -1,13 +1,18 @@
-"""One-hot times embedding matrix: the usual word vectors."""
+"""Word vectors: the usual embedding matrix."""
+
+from typing import final
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from elman.network import dropout
-from elman.network.encoders.encoder import TokenEncoder
+from elman import config
+from elman.network.dropout import Dropout, word_types
+from elman.network.encoders.encoder import Inputs, TokenEncoder
+from elman.network.initialisation import fill
 
 
+@final
 class Lookup(TokenEncoder):
     """A vector for every word of the vocabulary.
 
@@ -33,21 +38,30 @@ class Lookup(TokenEncoder):
         scale: float = 1.0,
     ) -> None:
         super().__init__()
-        self.size, self.rate, self.word_rate, self.locked, self.scale = (
-            size,
-            dropout,
-            word_dropout,
-            locked,
-            scale,
-        )
+        self.size, self.word_dropout, self.scale = size, word_dropout, scale
+        self.dropout = Dropout(dropout, locked=locked)
         self.weight = nn.Parameter(torch.empty(num_words, size))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Word ids [T, B] to vectors [T, B, E]."""
+        """Vectors [T, B, E] of word ids [T, B]."""
         vectors = embedding(x, self.weight)
-        if self.training and self.word_rate:
-            vectors = vectors * dropout.word_types(len(self.weight), self.word_rate, vectors)[x]
-        if self.scale != 1.0:
-            vectors = vectors * self.scale
-        drop = dropout.locked if self.locked else dropout.elementwise
-        return drop(vectors, self.rate if self.training else 0.0)
+        if self.training and self.word_dropout:
+            vectors = vectors * word_types(len(self.weight), self.word_dropout, vectors)[x]
+        dropped: Tensor = self.dropout(vectors if self.scale == 1.0 else vectors * self.scale)
+        return dropped
+
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill the matrix."""
+        fill(self.weight, rules.embedding, self.size)
+
+
+def build(record: config.Lookup, inputs: Inputs) -> Lookup:
+    """The encoder of a recipe."""
+    return Lookup(
+        inputs.number,
+        record.size,
+        dropout=record.dropout,
+        word_dropout=record.word_dropout,
+        locked=inputs.locked,
+        scale=record.scale,
+    )

@@ -1,14 +1,19 @@
-"""Words seen too rarely to be told apart share one output."""
+"""Words too rare to learn an output of their own share one."""
 
 import math
+from itertools import pairwise
+from typing import final
 
 import torch
 from torch import Tensor, nn
 
-from elman.network.output.choice import Choice
+from elman import config
+from elman.errors import UserError
+from elman.network.output.choice import Choice, Surroundings
 from elman.network.output.flat import Flat
 
 
+@final
 class RareClass(Choice):
     """p(y) = p(rare) / number of rare words for a rare word, p(y) for another (Mikolov et al. 2010, eq. 7).
 
@@ -16,15 +21,15 @@ class RareClass(Choice):
 
     Args:
         num_words: V.
-        num_kept: how many words have an output of their own.
+        num_kept: number of words with an output of their own.
         size: D.
-        activation: a key of `elman.network.output.activation.LOG_G`.
-        bias: whether outputs have one.
+        activation: name of the activation.
+        bias: whether the outputs have one.
 
     """
 
     def __init__(
-        self, num_words: int, num_kept: int, size: int, activation: str = "softmax", *, bias: bool = True
+        self, num_words: int, num_kept: int, size: int, activation: config.Activation = "softmax", *, bias: bool = True
     ) -> None:
         super().__init__()
         self.num_kept, self.num_rare = num_kept, num_words - num_kept
@@ -68,10 +73,31 @@ class RareClass(Choice):
         return total - (position_weight * share).sum(), each - share
 
     def multiply_adds(self, frequency: Tensor) -> float:
-        """One product with the outputs that are left."""
+        """One product with the outputs."""
         return self.outputs.multiply_adds(frequency)
 
     def _split(self, target: Tensor) -> tuple[Tensor, Tensor]:
         """The output of every target, and the logarithm of the target's share of it."""
         share = (target >= self.num_kept) * -math.log(max(1, self.num_rare))
         return target.clamp(max=self.num_kept), share
+
+
+def build(record: config.RareClass, surroundings: Surroundings) -> RareClass:
+    """The choice of a recipe.
+
+    Raises:
+        UserError: no word is frequent enough, or the counts are not known.
+
+    """
+    counts, num_words = surroundings.counts, surroundings.num_outputs
+    if counts is None:
+        raise UserError('model.output.choice.kind = "rare-class" needs the counts of a vocabulary')
+    assert len(counts) == num_words
+    assert all(high >= low for high, low in pairwise(counts)), "words by falling frequency"
+    kept = sum(count >= record.threshold for count in counts)
+    if not kept:
+        raise UserError(
+            f"model.output.choice.threshold is {record.threshold}, but the most frequent word occurs {counts[0]} times;"
+            " lower it"
+        )
+    return RareClass(num_words, kept, surroundings.size, surroundings.activation, bias=record.bias)
