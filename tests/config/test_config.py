@@ -41,7 +41,7 @@ def complaint(path, *settings):
 
 
 CELLS = '"elman", "lstm", "gru", "highway", "mogrifier", "ladder"'
-CORES = '"stack" or "window" or "jordan" or "reservoir" or "bidirectional" or "attentive"'
+CORES = '"stack" or "window" or "jordan" or "reservoir" or "attentive"'
 
 SETTINGS = [
     (

@@ -101,7 +101,7 @@ def test_drop_connect_draws_one_mask_a_call():
 def test_recurrent_dropout_holds_its_mask_over_time(name):
     """Silencing the units of the mask in U's columns, scaled by what the rest gain, is the same."""
     cell = networks.CELLS[name]
-    layer = Layer(cell, 3, 16, recurrent_dropout=0.5, peepholes=name == "lstm-peephole").train()
+    layer = Layer(cell, 3, 16, recurrent_dropout=0.5).train()
     networks.randomise(layer, 0.3)
     xs, state = torch.randn(7, 1, 3, dtype=torch.float64), networks.state(cell, 1, 16)
     torch.manual_seed(5)
@@ -122,7 +122,7 @@ def test_recurrent_masks_differ_over_the_batch():
 
 @pytest.mark.parametrize("locked", [True, False])
 def test_a_stack_drops_between_and_after_its_layers(locked):
-    core = networks.stack("lstm", sizes=(40, 40), between=0.3, after=0.6, locked=locked).train()
+    core = networks.stack("lstm", sizes=(40, 40), between_dropout=0.3, output_dropout=0.6, locked=locked).train()
     trace, _ = core(torch.randn(5, 4, 3, dtype=torch.float64), core.begin(4))
     for level, raw, rate in zip(trace.levels[1:], trace.raw[1:], (0.3, 0.6), strict=True):
         mask = level / raw
@@ -136,7 +136,7 @@ def test_a_stack_drops_between_and_after_its_layers(locked):
 @pytest.mark.parametrize("shared", [True, False])
 def test_context_dropout_is_locked_and_shared_or_not(shared):
     """The DOC code holds one mask for all components, the MoS code one for each."""
-    layer = Mixture((3, 5), {0: 2, 1: 2}, 40, linear=True, drop=0.5, shared_mask=shared).train()
+    layer = Mixture((3, 5), {0: 2, 1: 2}, 40, linear=True, dropout=0.5, shared_mask=shared).train()
     for projection in layer.projections.values():
         torch.nn.init.zeros_(projection.weight)
         torch.nn.init.ones_(projection.bias)
@@ -150,7 +150,7 @@ def test_context_dropout_is_locked_and_shared_or_not(shared):
 
 
 def test_window_core_drops_its_output():
-    core = networks.randomise(FeedForwardWindow(3, 2, 60, after=0.5)).train()
+    core = networks.randomise(FeedForwardWindow(3, 2, 60, output_dropout=0.5)).train()
     trace, _ = core(torch.randn(5, 2, 3, dtype=torch.float64), core.begin(2))
     assert abs((trace.top == 0).double().mean() - 0.5) < 0.1
 

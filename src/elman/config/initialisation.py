@@ -6,7 +6,7 @@ from elman.config.record import PositiveFloat, Record, Tagged
 
 
 class Uniform(Tagged, frozen=True, tag="uniform"):
-    """U(-bound, bound); without a bound U(-1/sqrt(H), 1/sqrt(H)), where H is the number of columns of the recurrent matrix."""
+    """U(-bound, bound); without a bound U(-1/sqrt(H), 1/sqrt(H)), H the number of columns of the recurrent matrix."""
 
     bound: PositiveFloat | None = None
 

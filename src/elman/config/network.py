@@ -84,7 +84,7 @@ class Mogrifier(Part, frozen=True, tag="mogrifier"):
 
 
 class Ladder(Part, frozen=True, tag="ladder"):
-    """The networks between Elman's and the LSTM, by the last gate that is added; with the output gate it is the LSTM."""
+    """From Elman's network to the LSTM: `rung` is the last gate that is added; with the output gate it is the LSTM."""
 
     builder: ClassVar = "elman.network.cells.partial_lstm:build"
     rung: Literal["forget", "input", "output"] = "forget"
@@ -135,8 +135,8 @@ class Attentive(Part, frozen=True, tag="attentive"):
 class Reader(Record, frozen=True):
     """The layers that read the source (`network/cores/source.py`); `stack.sizes` holds the size of each direction.
 
-    Without an `encoder` the source is read with the target's vectors, which needs one vocabulary for both. `start`: each
-    layer of the decoder begins with the final state of the reader's layer, or with a map of the last layer's.
+    Without an `encoder` the source is read with the target's vectors, which needs one vocabulary for both. `start`:
+    each layer of the decoder begins with the final state of the reader's layer, or with a map of the last layer's.
     """
 
     stack: Stack

@@ -129,8 +129,8 @@ def build_seq2seq(
 def _bridge(source: config.Reader, core: config.Attentive, reader: SourceReader) -> Bridge | None:
     if type(source.stack.cell) is not type(core.stack.cell):
         raise UserError(
-            "model.source.stack.cell and model.core.stack.cell are of two kinds, but the state of one is the first state"
-            " of the other; use one cell"
+            "model.source.stack.cell and model.core.stack.cell are of two kinds, but the state of one is the first"
+            " state of the other; use one cell"
         )
     if source.start == "bridge":
         return Bridge(reader.sizes[-1], core.stack.sizes, 2 if isinstance(source.stack.cell, config.LSTM) else 1)

@@ -55,7 +55,7 @@ def test_a_network_learns_when_one_key_is_changed(name):
 
 def test_every_cell_and_every_causal_core_is_in_the_list():
     recipes = [config.load_recipe(RECIPE, settings).model.core for settings in NETWORKS.values()]
-    cores = set(get_args(config.Core)) - {config.Bidirectional, config.Attentive}
+    cores = set(get_args(config.Core)) - {config.Attentive}
     assert {type(core) for core in recipes} == cores
     stacks = [core for core in recipes if isinstance(core, config.Stack)]
     assert {type(core.cell) for core in stacks} == set(get_args(config.Cell))

@@ -209,5 +209,5 @@ def test_what_does_not_fit_is_said():
         build_model(
             config.Model(encoder=config.Characters(widths=(1, 2), filters=(3,)), core=config.Stack(sizes=(4,))), 7
         )
-    with pytest.raises(UserError, match="tied needs a matrix of word vectors"):
+    with pytest.raises(UserError, match=r"model\.output\.choice\.tied .* vector per word"):
         char_model(output=config.Output(choice=config.Flat(tied=True)))

@@ -169,7 +169,7 @@ def printed(choice, model, x, activation):
             rare = sum(count < (3 if choice == "rare-class" else 1) for count in networks.COUNTS)
             return reference.rare_class(x, at["outputs.weight"], bias, rare, activation)
         case "monotone":
-            z = reference.monotone(at["weight"] @ x + at.get("bias", 0), at["raw_slope"], made.reach)
+            z = reference.monotone(at["weight"] @ x + at.get("bias", 0), at["raw_slope"], made.range)
             return reference.distribution(activation, z)
         case "mixtape":
             nodes, width = made.components - 1, at["gate_word"].shape[1]

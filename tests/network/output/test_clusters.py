@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from elman import config
 from elman.errors import UserError
+from elman.network.encoders.lookup import Lookup
 from elman.network.output import tree
-from elman.network.output.choice import zipf
+from elman.network.output.choice import build_choice, zipf
 
 
 def made(kind, num_words, num_clusters):
@@ -79,5 +81,6 @@ def test_similar_words_stand_together():
 
 
 def test_more_clusters_than_words():
-    with pytest.raises(UserError, match=r"model\.output\.choice\.clusters is 8, but the vocabulary has 7 words"):
-        tree.check(7, 8)
+    recipe = config.Output(choice=config.Tree(clusters=8))
+    with pytest.raises(UserError, match=r"model\.output\.choice\.clusters.* 7 words"):
+        build_choice(recipe, 3, Lookup(7, 3), 7)

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from elman.network.cores.core import Trace
+from elman.network.output.activation import ACTIVATIONS
 from elman.network.output.contexts import Mixture, Single
 from reference import outputs as reference
 from support import networks
@@ -24,7 +25,7 @@ def test_single_is_the_top_with_weight_one():
     assert torch.equal(log_prior, torch.zeros(6, 2, 1))
 
 
-@pytest.mark.parametrize("prior", networks.ACTIVATIONS)
+@pytest.mark.parametrize("prior", ACTIVATIONS)
 @pytest.mark.parametrize("linear", [False, True])
 @pytest.mark.parametrize("heads", [{2: 3}, {0: 1, 1: 2, 2: 2}, {2: 2, 0: 1}, {1: 1, 2: 0}])
 def test_mixture_is_the_papers(heads, linear, prior):

@@ -54,7 +54,7 @@ class Cell(NamedTuple):
         sequence: the same over time, computed faster; None means the plain loop.
         name: identifies the equations in messages and analyses.
         candidate: the block of the candidate state.
-        keeps: (block, sign) of each gate that decides how much of the old state is kept: 1 keeps when open, -1 when shut.
+        keeps: (block, sign) of each gate that keeps the old state: 1 when it is open, -1 when it is shut.
         input_gates: how many blocks the input weights have; None: as many as the recurrent ones.
         extra: the shapes of further matrices.
         masks: how recurrent dropout is applied: to h before the step, as `Weights.mask` in the products, or not at all.

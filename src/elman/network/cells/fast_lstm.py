@@ -5,7 +5,8 @@ the inputs is hoisted out of the loop; the factors by which d h and d c reach th
 steps at once, so that a step back in time is one product and four elementwise operations; each weight
 gradient is one product.
 
-The library's LSTM runs instead where it is faster. Milliseconds of one thread (AMD Zen 5, torch 2.13; `python benchmarks/recurrent.py`):
+The library's LSTM runs instead where it is faster. Milliseconds of one thread (AMD Zen 5, torch 2.13;
+`python benchmarks/recurrent.py --threads 1 --cpu-time lstm`):
 
     T B I H               training: library, hoisted     without gradients: library, hoisted
     70  20 1150 1150           444  490                            241  174

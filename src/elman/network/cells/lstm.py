@@ -81,8 +81,8 @@ def build(record: config.LSTM) -> Cell:
     if record.input_gate != "free":
         if record.peepholes or not record.forget_gate:
             raise UserError(
-                f'model.core.cell: input_gate = "{record.input_gate}" needs an LSTM with a forget gate and no peepholes;'
-                ' set input_gate = "free", or forget_gate = true and peepholes = false'
+                f'model.core.cell: input_gate = "{record.input_gate}" needs a forget gate and no peepholes; set'
+                ' input_gate = "free", or forget_gate = true and peepholes = false'
             )
         return COUPLED_LSTM if record.input_gate == "coupled" else CAPPED_LSTM
     if record.peepholes:

@@ -140,7 +140,7 @@ class AttentiveCore(RecurrentCore):
         super().__init__()
         self.stack, self.attention, self.feed = stack, attention, feed
         self.output_dropout = Dropout(output_dropout, locked=locked)
-        self.fed_size = _fed_size(feed, memory_size, size)
+        self.fed_size = fed_size(feed, memory_size, size)
         self.memory_size = memory_size
         self.combine = nn.Linear(memory_size + stack.dims[-1], size, bias=False)
         self.dims = (stack.dims[0] - self.fed_size, *stack.dims[1:], size)
@@ -244,7 +244,7 @@ def build(record: config.Attentive, surroundings: Surroundings) -> AttentiveCore
     source = surroundings.source
     if source is None:
         raise UserError(
-            'model.core.kind = "attentive" needs a source, but there is no model.source; describe what reads it, such as'
+            'model.core.kind = "attentive" needs a source, but there is no model.source; describe its reader, such as'
             " source = { stack = { sizes = [200] } }"
         )
     for where, layers in (("model.source", source.stack), ("model.core", record.stack)):
@@ -257,7 +257,7 @@ def build(record: config.Attentive, surroundings: Surroundings) -> AttentiveCore
             ' "general"'
         )
     size = record.size or query
-    input_size = surroundings.input_size + _fed_size(record.feed, memory, size)
+    input_size = surroundings.input_size + fed_size(record.feed, memory, size)
     stack = build_stack(record.stack, input_size, locked=surroundings.locked)
     return AttentiveCore(
         stack,
@@ -270,7 +270,8 @@ def build(record: config.Attentive, surroundings: Surroundings) -> AttentiveCore
     )
 
 
-def _fed_size(feed: Feed, memory_size: int, size: int) -> int:
+def fed_size(feed: Feed, memory_size: int, size: int) -> int:
+    """The width of the input of the layers beside the symbol's vector."""
     return {"nothing": 0, "output": size, "context": memory_size}[feed]
 
 
@@ -291,8 +292,8 @@ def _require_plain(stack: config.Stack, where: str) -> None:
     plain = isinstance(cell, config.Elman | config.GRU) or (isinstance(cell, config.LSTM) and cell.input_gate == "free")
     if not plain:
         raise UserError(
-            f"{where}.stack.cell: readers and decoders have the cells elman, gru, or lstm with a free input gate; use one"
-            " of them"
+            f"{where}.stack.cell: readers and decoders have the cells elman, gru, or lstm with a free input gate; use"
+            " one of them"
         )
     if stack.connections != "chain":
         raise UserError(

@@ -87,7 +87,7 @@ class Reservoir(RecurrentCore):
         outputs, state = self.run(x.detach(), state)
         return Trace((x, self.output_dropout(outputs)), (x, outputs)), state
 
-    def initialise(self, rules: config.Initialisation) -> None:
+    def initialise(self, rules: config.Initialisation) -> None:  # noqa: ARG002
         """Draw the weights; the rules are for parameters, of which there are none."""
         self.draw()
 

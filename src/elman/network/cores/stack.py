@@ -112,7 +112,7 @@ class Layer(nn.Module):
 
     @torch.no_grad()
     def _set_forget_bias(self, bias: float) -> None:
-        """Let the biases of each gate that keeps the old state sum to `bias`, or to -`bias` where it keeps when shut."""
+        """Set the sum of the biases of gates that keep the old state: `bias`, or -`bias` if they keep it when shut."""
         for block, sign in self.cell.keeps:
             rows = slice(block * self.hidden_size, (block + 1) * self.hidden_size)
             rest = sign * bias
@@ -318,7 +318,7 @@ def _candidate(stacked: Tensor, layer: Layer) -> Tensor:
 
 
 def candidate_hidden(layer: Layer) -> Tensor:
-    """W_hh [H, H] of the candidate state, as a view: n of a GRU (r, z, n), g of an LSTM (i, f, g, o), all of Elman's."""
+    """W_hh [H, H] of the candidate state, as a view: n of a GRU, g of an LSTM, all of Elman's."""
     return _candidate(layer.weight_hh, layer)
 
 

@@ -46,9 +46,9 @@ class Characters(TokenEncoder):
         f_i = tanh(<C[:, i : i + w], H> + b),  y = max_i f_i     for each filter H [d, w]       (Kim et al. 2016, 5-6)
         z = t * relu(W_H y + b_H) + (1 - t) * y,  t = sigm(W_T y + b_T)                         (Kim et al. 2016, 8)
 
-    with C [d, l] the vectors of the word's characters and its two marks. A filter reads the word only, so the vector does
-    not depend on the other words of a batch; in the paper filters also run over the padding. tanh is increasing, so it
-    is applied after the maximum.
+    with C [d, l] the vectors of the word's characters and its two marks. A filter reads the word only, so the vector
+    does not depend on the other words of a batch; in the paper filters also run over the padding. tanh is increasing,
+    so it is applied after the maximum.
 
     The vectors of a window are computed once per distinct word. Without gradients those of the whole vocabulary are
     computed once, and kept until a parameter changes.

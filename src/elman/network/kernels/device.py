@@ -41,10 +41,10 @@ def processor_name(device: torch.device) -> str:
 def use_large_pages() -> None:
     """Set the environment variable that torch reads before its first large tensor, unless it is set.
 
-    A training step frees and allocates the same large blocks repeatedly. The C library returns blocks of 32 MB and more
-    to the system on every release, so that each consists of fresh pages again, at about a microsecond per 4 kB. Pages of
-    2 MB cost a tenth: a training step's softmax over 33 000 words takes 0.8 of the time, an LSTM of 80 x 400 0.85.
-    (Keeping the blocks with mallopt is as fast, but the heap fragments and grows.) A program calls this function once, at
-    its start; it has an effect on Linux only.
+    A training step frees and allocates the same large blocks repeatedly. The C library returns blocks of 32 MB and
+    more to the system on every release, so that each consists of fresh pages again, at about a microsecond per 4 kB.
+    Pages of 2 MB cost a tenth: a training step's softmax over 33 000 words takes 0.8 of the time, an LSTM of 80 x 400
+    0.85. (Keeping the blocks with mallopt is as fast, but the heap fragments and grows.) A program calls this function
+    at its start; it has an effect on Linux only.
     """
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")

@@ -84,7 +84,7 @@ def _taylor(z: Tensor) -> Tensor:
     return _log_square(z + 1, 1.0) - math.log(2)
 
 
-ACTIVATIONS: dict[config.Activation, Activation] = {
+ACTIVATIONS: dict[str, Activation] = {
     "softmax": Activation(lambda z: z, lambda z: z, 1, monotone=True),
     "sigsoftmax": Activation(
         lambda z: z + logsigmoid(z),

@@ -101,8 +101,8 @@ class Surroundings(NamedTuple):
             return nn.Parameter(torch.empty(self.num_outputs, width))
         if not isinstance(self.encoder, Lookup):
             raise UserError(
-                "model.output.choice.tied needs an encoder with a vector per word, and this model.encoder.kind has none;"
-                ' set tied = false, or take kind = "lookup"'
+                "model.output.choice.tied needs an encoder with a vector per word, and this one has none; set"
+                ' tied = false, or model.encoder.kind = "lookup"'
             )
         if width != self.encoder.size:
             raise UserError(

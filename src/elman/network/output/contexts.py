@@ -40,10 +40,10 @@ class ContextLayer(nn.Module, ABC):
 
     def initialise(self, rules: config.Initialisation) -> None:
         """Fill the linear layers, in order."""
-        for linear in self.modules():
-            if isinstance(linear, nn.Linear):
-                for parameter in linear.parameters():
-                    fill(parameter, rules.contexts, linear.in_features)
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                for parameter in module.parameters():
+                    fill(parameter, rules.contexts, module.in_features)
 
 
 def build_contexts(record: config.Output, dims: Sequence[int]) -> ContextLayer:

@@ -1,8 +1,8 @@
 """Log-likelihood of symbols within groups: log p(y | h, group of y).
 
-z = h W_group^T + b_group, p = softmax(log g(z)). R rows, D their width, V symbols, S of them in a group. Rows are sorted
-by group, so a group costs one product with its part of W, and nothing larger than [rows of the group, S] is formed. That
-matrix is kept, as d log p / d z, for the backward pass.
+z = h W_group^T + b_group, p = softmax(log g(z)). R rows, D their width, V symbols, S of them in a group. Rows are
+sorted by group, so a group costs one product with its part of W, and nothing larger than [rows of the group, S] is
+formed. That matrix is kept, as d log p / d z, for the backward pass.
 
 Every group has its own product, not a slice of one batched product: the numbers of rows differ by orders of magnitude,
 as word frequencies do, and a batch would be padded to the largest. The products of several groups are torch's: oneDNN
@@ -117,8 +117,8 @@ class _GroupedLogProb(torch.autograd.Function):
         h, weight, bias, *slopes = ctx.saved_tensors
         d_h, d_weight = torch.empty_like(h), torch.zeros_like(weight)
         d_bias, multiply = None if bias is None else torch.zeros_like(bias), _product(ctx.members)
-        for group, rows, slope in zip(ctx.members, _rows(ctx.counts), slopes, strict=True):
-            d_z = slope * d_log_prob[rows].unsqueeze(1)
+        for group, rows, along in zip(ctx.members, _rows(ctx.counts), slopes, strict=True):
+            d_z = along * d_log_prob[rows].unsqueeze(1)
             d_h[rows] = multiply(d_z, weight[group].t())
             d_weight[group] = multiply(d_z.t(), h[rows].t())
             if d_bias is not None:

@@ -49,7 +49,7 @@ class OutputLayer(nn.Module):
         return self.choice.sample(chosen, temperature, generator).unflatten(0, vectors.shape[:2])
 
     def nll(self, contexts: Contexts, target: Tensor, position_weight: Tensor) -> tuple[Tensor, Tensor]:
-        """The weighted sum of negative log-likelihoods of target [T, B] or [T, B, P], and each of them [T, B], detached.
+        """The weighted sum of negative log-likelihoods of target [T, B] or [T, B, P], and each of them [T, B] detached.
 
         Training uses this method because the weights of the positions are known before the loss, so that the gradients
         can be formed in the forward pass.

@@ -154,8 +154,8 @@ def build(record: config.Tree, surroundings: Surroundings) -> Tree:
     weight = surroundings.matrix(record.tied)
     if number > num_words:
         raise UserError(
-            f"model.output.choice.clusters is {number}, but the vocabulary has {num_words} words; set at most that many,"
-            " or leave the key out for ceil(sqrt(V))"
+            f"model.output.choice.clusters is {number}, but the vocabulary has {num_words} words; set at most that"
+            " many, or leave the key out for ceil(sqrt(V))"
         )
     if record.assignment == "random":
         clusters = at_random(num_words, number, lambda n: torch.randperm(n, device="cpu").numpy())
