@@ -12,7 +12,7 @@ import torch
 from elman import config
 from elman.network.build import build_model
 from elman.network.cells.cell import Weights, build_cell
-from elman.network.cores.core import build_core
+from elman.network.cores.core import Surroundings, build_core
 from elman.network.cores.jordan import Jordan
 from elman.network.cores.reservoir import Reservoir
 from elman.network.cores.stack import ConnectedStack, Layer, Stack, input_sizes
@@ -126,22 +126,30 @@ class FreeJordan(Jordan):
 
     outputs = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
 
-    def forward(self, x, state):
+    def forward(self, x, state, answer=None):
         return super().forward(x, state, lambda trace: (trace.top @ self.outputs.t()).log_softmax(-1))
 
 
 CORES = {name: lambda name=name: stack(name) for name in CELLS} | {
     "graves": lambda: connected("lstm", "graves", (4, 5)),
     "melis": lambda: connected("lstm-capped", "melis"),
-    "jordan": lambda: randomise(FreeJordan(3, 4, 5)),
-    "jordan-decay": lambda: randomise(FreeJordan(3, 4, 5, decay=0.5, nonlinearity="sigmoid")),
-    "jordan-target": lambda: randomise(Jordan(3, 4, 5, feedback="target")),
-    "jordan-target-decay": lambda: randomise(Jordan(3, 4, 5, feedback="target", decay=0.7)),
-    "reservoir": lambda: Reservoir(3, 30, bias_scale=0.2).double().draw(),
-    "reservoir-leaky": lambda: Reservoir(3, 30, leak=0.3, density=0.5).double().draw(),
-    "window-1": lambda: randomise(FeedForwardWindow(3, 1, 4)),
-    "window-3": lambda: randomise(FeedForwardWindow(3, 3, 4)),
-    "window-4-direct": lambda: randomise(FeedForwardWindow(3, 4, 4, direct=True)),
+    "jordan": lambda: randomise(FreeJordan(config.Jordan(size=4), Surroundings(3, 5))),
+    "jordan-decay": lambda: randomise(
+        FreeJordan(config.Jordan(size=4, decay=0.5, nonlinearity="sigmoid"), Surroundings(3, 5))
+    ),
+    "jordan-target": lambda: randomise(Jordan(config.Jordan(size=4, feedback="target"), Surroundings(3, 5))),
+    "jordan-target-decay": lambda: randomise(
+        Jordan(config.Jordan(size=4, feedback="target", decay=0.7), Surroundings(3, 5))
+    ),
+    "reservoir": lambda: Reservoir(config.Reservoir(size=30, bias_scale=0.2), Surroundings(3)).double().draw(),
+    "reservoir-leaky": lambda: (
+        Reservoir(config.Reservoir(size=30, leak=0.3, density=0.5), Surroundings(3)).double().draw()
+    ),
+    "window-1": lambda: randomise(FeedForwardWindow(config.FeedForward(width=1, size=4), Surroundings(3))),
+    "window-3": lambda: randomise(FeedForwardWindow(config.FeedForward(width=3, size=4), Surroundings(3))),
+    "window-4-direct": lambda: randomise(
+        FeedForwardWindow(config.FeedForward(width=4, size=4, direct=True), Surroundings(3))
+    ),
 }
 _TESTED = (config.Stack, config.Jordan, config.Reservoir, config.FeedForward)
 CORES |= {

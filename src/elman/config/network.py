@@ -12,7 +12,7 @@ from elman.config.record import NonNegative, Part, Positive, PositiveFloat, Rate
 class Lookup(Part, frozen=True, tag="lookup"):
     """Word vectors."""
 
-    builder: ClassVar = "elman.network.encoders.lookup:build"
+    builder: ClassVar = "elman.network.encoders.lookup:Lookup"
     size: Positive
     dropout: Rate = 0.0
     word_dropout: Rate = 0.0
@@ -22,7 +22,7 @@ class Lookup(Part, frozen=True, tag="lookup"):
 class Characters(Part, frozen=True, tag="characters"):
     """Words by their spelling: `filters` gives the number of filters of each of the `widths`."""
 
-    builder: ClassVar = "elman.network.encoders.characters:build"
+    builder: ClassVar = "elman.network.encoders.characters:Characters"
     size: Positive = 15
     widths: Annotated[tuple[Positive, ...], Meta(min_length=1)] = (1, 2, 3, 4, 5, 6)
     filters: Annotated[tuple[Positive, ...], Meta(min_length=1)] = (25, 50, 75, 100, 125, 150)
@@ -33,7 +33,7 @@ class Characters(Part, frozen=True, tag="characters"):
 class Frames(Part, frozen=True, tag="frames"):
     """A linear map of frames of notes."""
 
-    builder: ClassVar = "elman.network.encoders.encoder:build_frames"
+    builder: ClassVar = "elman.network.encoders.encoder:Frames"
     size: Positive
     dropout: Rate = 0.0
     scale: PositiveFloat = 1.0
@@ -110,7 +110,7 @@ class Stack(Part, frozen=True, tag="stack"):
 class FeedForward(Part, frozen=True, tag="window"):
     """Bengio's window model."""
 
-    builder: ClassVar = "elman.network.cores.window:build"
+    builder: ClassVar = "elman.network.cores.window:FeedForwardWindow"
     width: Positive
     size: Positive
     direct: bool = False
@@ -148,7 +148,7 @@ class Reader(Record, frozen=True):
 class Jordan(Part, frozen=True, tag="jordan"):
     """Jordan's network; `feedback`: the model's own output, or the true target."""
 
-    builder: ClassVar = "elman.network.cores.jordan:build"
+    builder: ClassVar = "elman.network.cores.jordan:Jordan"
     size: Positive
     feedback: Literal["output", "target"] = "output"
     nonlinearity: Literal["tanh", "sigmoid", "relu"] = "tanh"
@@ -159,7 +159,7 @@ class Jordan(Part, frozen=True, tag="jordan"):
 class Reservoir(Part, frozen=True, tag="reservoir"):
     """Echo state network: the recurrent weights are random and fixed, and only the output layer is trained."""
 
-    builder: ClassVar = "elman.network.cores.reservoir:build"
+    builder: ClassVar = "elman.network.cores.reservoir:Reservoir"
     size: Positive
     radius: PositiveFloat = 0.9
     leak: Annotated[float, Meta(gt=0, le=1)] = 1.0

@@ -10,13 +10,13 @@ from elman.config.record import Activation, Part, Positive, PositiveFloat, Rate,
 class Single(Part, frozen=True, tag="single"):
     """The last level is the only context."""
 
-    builder: ClassVar = "elman.network.output.contexts:build_single"
+    builder: ClassVar = "elman.network.output.contexts:Single"
 
 
 class Mixture(Part, frozen=True, tag="mixture"):
     """Mixture of softmaxes and DOC: `heads` maps a level (0 is the encoder) to its number of components."""
 
-    builder: ClassVar = "elman.network.output.contexts:build_mixture"
+    builder: ClassVar = "elman.network.output.contexts:Mixture"
     heads: dict[int, Positive]
     size: Positive
     linear: bool = False
@@ -37,7 +37,7 @@ class Flat(Part, frozen=True, tag="flat"):
 class Adaptive(Part, frozen=True, tag="adaptive"):
     """Adaptive softmax: the head ends before word cutoffs[0], each tail before the next cut-off."""
 
-    builder: ClassVar = "elman.network.output.adaptive:build"
+    builder: ClassVar = "elman.network.output.adaptive:Adaptive"
     cutoffs: Annotated[tuple[Positive, ...], Meta(min_length=1)]
     div_value: Annotated[float, Meta(ge=1)] = 4.0
     bias: bool = False
@@ -46,7 +46,7 @@ class Adaptive(Part, frozen=True, tag="adaptive"):
 class Tree(Part, frozen=True, tag="tree"):
     """Hierarchical softmax, of ceil(sqrt(V)) clusters unless `clusters` is set."""
 
-    builder: ClassVar = "elman.network.output.tree:build"
+    builder: ClassVar = "elman.network.output.tree:Tree"
     clusters: Annotated[int, Meta(ge=2)] | None = None
     assignment: Literal["frequency", "random", "similarity"] = "frequency"
     tied: bool = False
@@ -56,7 +56,7 @@ class Tree(Part, frozen=True, tag="tree"):
 class RareClass(Part, frozen=True, tag="rare-class"):
     """One output for all words with fewer than `threshold` occurrences."""
 
-    builder: ClassVar = "elman.network.output.rare_class:build"
+    builder: ClassVar = "elman.network.output.rare_class:RareClass"
     threshold: Positive
     bias: bool = True
 
@@ -64,7 +64,7 @@ class RareClass(Part, frozen=True, tag="rare-class"):
 class Monotone(Part, frozen=True, tag="monotone"):
     """A learned increasing function of the logits, of `pieces` linear pieces on [-range, range]."""
 
-    builder: ClassVar = "elman.network.output.monotone:build"
+    builder: ClassVar = "elman.network.output.monotone:Monotone"
     pieces: Positive = 1000
     range: PositiveFloat = 20.0
     tied: bool = False
@@ -74,7 +74,7 @@ class Monotone(Part, frozen=True, tag="monotone"):
 class Mixtape(Part, frozen=True, tag="mixtape"):
     """Logits mixed by gates; each of the first `frequent` words has its own, all others share one."""
 
-    builder: ClassVar = "elman.network.output.mixtape:build"
+    builder: ClassVar = "elman.network.output.mixtape:Mixtape"
     components: Literal[2, 4, 8, 16] = 4
     gate_size: Positive = 64
     frequent: Positive = 1000
@@ -86,14 +86,14 @@ class Mixtape(Part, frozen=True, tag="mixtape"):
 class Bernoulli(Part, frozen=True, tag="bernoulli"):
     """Notes that sound independently of each other."""
 
-    builder: ClassVar = "elman.network.output.notes:build_bernoulli"
+    builder: ClassVar = "elman.network.output.notes:Bernoulli"
     bias: bool = True
 
 
 class NADE(Part, frozen=True, tag="nade"):
     """Notes one after another, lowest first, through `size` hidden units."""
 
-    builder: ClassVar = "elman.network.output.notes:build_nade"
+    builder: ClassVar = "elman.network.output.notes:NADE"
     size: Positive = 128
 
 

@@ -24,7 +24,7 @@ class Part(Tagged, frozen=True):
     """A part of the network.
 
     Attributes:
-        builder: the function that builds it from its record, as "module:function"; it is imported when it is needed.
+        builder: the class or function that builds it from its record, as "module:name"; it is imported when needed.
 
     """
 

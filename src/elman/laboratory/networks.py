@@ -21,7 +21,7 @@ from elman.network.cores.core import build_core
 from elman.network.cores.jordan import Jordan
 from elman.network.encoders.encoder import Values
 from elman.network.model import LanguageModel
-from elman.network.output.contexts import Single
+from elman.network.output.contexts import build_contexts
 from elman.network.output.gaussian import Gaussian
 from elman.network.output.layer import OutputLayer
 from elman.network.state import State
@@ -198,6 +198,10 @@ def build_network(task: ClassicTask, name: str, size: int) -> LanguageModel:
     built = build_core(core, task.inputs, locked=True)
     assert not isinstance(built, Jordan)
     width = built.dims[-1]
-    model = LanguageModel(Values(task.inputs), built, OutputLayer(Single(width), Gaussian(task.outputs, width)))
+    model = LanguageModel(
+        Values(task.inputs),
+        built,
+        OutputLayer(build_contexts(config.Output(), built.dims), Gaussian(task.outputs, width)),
+    )
     model.initialise(rules)
     return model

@@ -5,7 +5,7 @@ import pytest
 
 from elman import config
 from elman.errors import UserError
-from elman.network.encoders.lookup import Lookup
+from elman.network.encoders.encoder import build_encoder
 from elman.network.output import tree
 from elman.network.output.choice import build_choice, zipf
 
@@ -83,4 +83,4 @@ def test_similar_words_stand_together():
 def test_more_clusters_than_words():
     recipe = config.Output(choice=config.Tree(clusters=8))
     with pytest.raises(UserError, match=r"model\.output\.choice\.clusters.* 7 words"):
-        build_choice(recipe, 3, Lookup(7, 3), 7)
+        build_choice(recipe, 3, build_encoder(config.Lookup(size=3), 7, locked=True), 7)

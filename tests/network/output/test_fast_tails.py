@@ -7,7 +7,7 @@ from torch.nn.functional import linear
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from elman import config
-from elman.network.encoders.lookup import Lookup
+from elman.network.encoders.encoder import build_encoder
 from elman.network.output import fast_tails
 from elman.network.output.activation import ACTIVATIONS, log_g
 from elman.network.output.choice import build_choice, zipf
@@ -89,7 +89,9 @@ class LargestTensor(TorchDispatchMode):
 def test_no_tensor_is_of_the_order_of_positions_times_symbols(choice, components):
     """Forward and backward, in positions N, components K and symbols V: the largest is a gradient, V D."""
     num_words, positions, width = 4000, 200, 8
-    made = build_choice(config.Output(choice=choice), width, Lookup(num_words, 2), num_words)
+    made = build_choice(
+        config.Output(choice=choice), width, build_encoder(config.Lookup(size=2), num_words, locked=True), num_words
+    )
     for parameter in made.parameters():
         torch.nn.init.normal_(parameter)
     context = torch.randn(positions, components, width, requires_grad=True)

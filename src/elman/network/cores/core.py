@@ -66,9 +66,9 @@ class Surroundings(NamedTuple):
     """
 
     input_size: int
-    num_outputs: int
-    locked: bool
-    source: config.Reader | None
+    num_outputs: int = 0
+    locked: bool = True
+    source: config.Reader | None = None
 
 
 def build_core(

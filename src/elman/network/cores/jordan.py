@@ -1,7 +1,6 @@
 """Jordan's network, in which the output of the network is fed back, not its hidden layer (Jordan 1986)."""
 
 from collections.abc import Callable
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -25,40 +24,19 @@ class Jordan(RecurrentCore):
     caller passes to `forward`. "target", the teacher-forced form: y_{t-1} is the true symbol, which in next-symbol
     prediction is the input of step t, as its vector x_t. W_c times a one-hot vector is a column of W_c, so reading the
     vector loses nothing. With decay = 0 the forced form therefore depends on one symbol only.
-
-    Args:
-        input_size: E.
-        hidden_size: H.
-        num_outputs: V; ignored when targets are fed back.
-        feedback: "output" or "target".
-        nonlinearity: f.
-        decay: the weight of Jordan's connections from the state units to themselves.
-        output_dropout: rate on the output.
-        locked: one dropout mask over time.
-
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_outputs: int,
-        *,
-        feedback: Literal["output", "target"] = "output",
-        nonlinearity: str = "tanh",
-        decay: float = 0.0,
-        output_dropout: float = 0.0,
-        locked: bool = True,
-    ) -> None:
+    def __init__(self, record: config.Jordan, surroundings: Surroundings) -> None:
         super().__init__()
-        self.feedback, self.decay = feedback, decay
-        self.output_dropout = Dropout(output_dropout, locked=locked)
-        self.f = NONLINEARITIES[nonlinearity]
-        self.context_size = num_outputs if feedback == "output" else input_size
-        self.weight_ih = nn.Parameter(torch.empty(hidden_size, input_size))
-        self.weight_ch = nn.Parameter(torch.empty(hidden_size, self.context_size))
-        self.bias = nn.Parameter(torch.empty(hidden_size))
-        self.dims = (input_size, hidden_size)
+        self.feedback, self.decay = record.feedback, record.decay
+        self.output_dropout = Dropout(record.output_dropout, locked=surroundings.locked)
+        self.f = NONLINEARITIES[record.nonlinearity]
+        input_size, size = surroundings.input_size, record.size
+        self.context_size = surroundings.num_outputs if self.feedback == "output" else input_size
+        self.weight_ih = nn.Parameter(torch.empty(size, input_size))
+        self.weight_ch = nn.Parameter(torch.empty(size, self.context_size))
+        self.bias = nn.Parameter(torch.empty(size))
+        self.dims = (input_size, size)
 
     def begin(self, batch: int) -> State:
         """A context of zeros, [B, V] or [B, E]: there is no output yet."""
@@ -104,17 +82,3 @@ class Jordan(RecurrentCore):
         fill(self.weight_ih, rules.input, size)
         fill(self.weight_ch, rules.input, size)
         fill(self.bias, rules.bias, size)
-
-
-def build(record: config.Jordan, surroundings: Surroundings) -> Jordan:
-    """The core of a recipe."""
-    return Jordan(
-        surroundings.input_size,
-        record.size,
-        surroundings.num_outputs,
-        feedback=record.feedback,
-        nonlinearity=record.nonlinearity,
-        decay=record.decay,
-        output_dropout=record.output_dropout,
-        locked=surroundings.locked,
-    )

@@ -11,33 +11,14 @@ from elman.network.state import State
 
 
 class FeedForwardWindow(RecurrentCore):
-    """h_t = tanh(H [x_{t-n+1}; ...; x_t] + d), over the last `width` = n encoded words (Bengio et al. 2003, eq. 1).
+    """h_t = tanh(H [x_{t-n+1}; ...; x_t] + d), over the last `width` = n encoded words (Bengio et al. 2003, eq. 1)."""
 
-    Args:
-        input_size: E.
-        width: n, the number of words in the window, the current one included.
-        hidden_size: H.
-        direct: the output layer reads [h; x] instead of h: the direct connections W of the paper.
-        output_dropout: rate on the output.
-        locked: one dropout mask over time.
-
-    """
-
-    def __init__(
-        self,
-        input_size: int,
-        width: int,
-        hidden_size: int,
-        *,
-        direct: bool = False,
-        output_dropout: float = 0.0,
-        locked: bool = False,
-    ) -> None:
+    def __init__(self, record: config.FeedForward, surroundings: Surroundings) -> None:
         super().__init__()
-        self.width, self.direct = width, direct
-        self.output_dropout = Dropout(output_dropout, locked=locked)
-        self.hidden = nn.Linear(width * input_size, hidden_size)
-        self.dims = (input_size, hidden_size + (width * input_size if direct else 0))
+        self.width, self.direct, input_size = record.width, record.direct, surroundings.input_size
+        self.output_dropout = Dropout(record.output_dropout, locked=surroundings.locked)
+        self.hidden = nn.Linear(self.width * input_size, record.size)
+        self.dims = (input_size, record.size + (self.width * input_size if self.direct else 0))
 
     def begin(self, batch: int) -> State:
         """Zeros in place of the words before the first."""
@@ -59,15 +40,3 @@ class FeedForwardWindow(RecurrentCore):
         """Fill the matrix of the hidden layer; its bias is zero."""
         fill(self.hidden.weight, rules.input, self.hidden.weight.shape[1])
         fill(self.hidden.bias, config.Zeros(), 1)
-
-
-def build(record: config.FeedForward, surroundings: Surroundings) -> FeedForwardWindow:
-    """The core of a recipe."""
-    return FeedForwardWindow(
-        surroundings.input_size,
-        record.width,
-        record.size,
-        direct=record.direct,
-        output_dropout=record.output_dropout,
-        locked=surroundings.locked,
-    )

@@ -52,40 +52,26 @@ class Characters(TokenEncoder):
 
     The vectors of a window are computed once per distinct word. Without gradients those of the whole vocabulary are
     computed once, and kept until a parameter changes.
-
-    Args:
-        words: the vocabulary; word i is read as symbol i.
-        size: d, the width of the characters' vectors.
-        widths: widths w of filters.
-        filters: number of filters of each width.
-        highways: number of highway layers above them.
-        dropout: rate on the vectors.
-        locked: one dropout mask over time.
-
     """
 
-    def __init__(
-        self,
-        words: Sequence[str],
-        size: int,
-        widths: Sequence[int],
-        filters: Sequence[int],
-        *,
-        highways: int = 1,
-        dropout: float = 0.0,
-        locked: bool = True,
-    ) -> None:
+    def __init__(self, record: config.Characters, inputs: Inputs) -> None:
         super().__init__()
-        self.size, self.widths = sum(filters), tuple(widths)
-        self.dropout = Dropout(dropout, locked=locked)
-        self.words = tuple(words)
+        if len(record.widths) != len(record.filters):
+            raise UserError(
+                f"model.encoder.filters has {len(record.filters)} numbers and model.encoder.widths"
+                f" {len(record.widths)}; set one number of filters per width"
+            )
+        self.size, self.widths = sum(record.filters), record.widths
+        self.dropout = Dropout(record.dropout, locked=inputs.locked)
+        self.words = tuple(inputs.spelled())
         self.alphabet = Alphabet(self.words)
-        self.weight = nn.Parameter(torch.empty(len(self.alphabet), size))
+        self.weight = nn.Parameter(torch.empty(len(self.alphabet), record.size))
         self.filters = nn.ParameterList(
-            nn.Parameter(torch.empty(count, width * size)) for width, count in zip(widths, filters, strict=True)
+            nn.Parameter(torch.empty(count, width * record.size))
+            for width, count in zip(record.widths, record.filters, strict=True)
         )
         self.bias = nn.Parameter(torch.zeros(self.size))
-        self.highways = nn.ModuleList(Highway(self.size) for _ in range(highways))
+        self.highways = nn.ModuleList(Highway(self.size) for _ in range(record.highways))
         self._spellings = self._spell(self.words)
         self._kept, self._kept_with_more = Kept(), Kept()
 
@@ -161,29 +147,6 @@ class Characters(TokenEncoder):
         for layer in self.highways if highway else ():
             y = layer(y)
         return y
-
-
-def build(record: config.Characters, inputs: Inputs) -> Characters:
-    """The encoder of a recipe.
-
-    Raises:
-        UserError: the numbers of widths and filters differ.
-
-    """
-    if len(record.widths) != len(record.filters):
-        raise UserError(
-            f"model.encoder.filters has {len(record.filters)} numbers and model.encoder.widths {len(record.widths)};"
-            " set one number of filters per width"
-        )
-    return Characters(
-        inputs.words,
-        record.size,
-        record.widths,
-        record.filters,
-        highways=record.highways,
-        dropout=record.dropout,
-        locked=inputs.locked,
-    )
 
 
 class Highway(nn.Module):

@@ -44,58 +44,37 @@ class Inputs(NamedTuple):
     """
 
     number: int
-    words: Sequence[str]
-    locked: bool
+    words: Sequence[str] | None = None
+    locked: bool = True
+
+    def spelled(self) -> Sequence[str]:
+        """The vocabulary; without it words are spelled as their numbers."""
+        return self.words or [str(symbol) for symbol in range(self.number)]
 
 
 def build_encoder(
     record: config.Encoder, number: int, words: Sequence[str] | None = None, *, locked: bool
 ) -> TokenEncoder:
-    """The encoder of a recipe.
-
-    Args:
-        record: the encoder.
-        number: V symbols, or P pitches.
-        words: the vocabulary; without it words are spelled as their numbers.
-        locked: dropout masks held over time.
+    """The encoder of a recipe; arguments as in `Inputs`.
 
     Raises:
         UserError: parts that do not fit together.
 
     """
     build: Callable[[config.Encoder, Inputs], TokenEncoder] = resolve_name(record.builder)
-    return build(record, Inputs(number, words or [str(symbol) for symbol in range(number)], locked))
+    return build(record, Inputs(number, words, locked))
 
 
 @final
 class Frames(TokenEncoder):
-    """A linear map of frames, one step of a piano roll each: the vector of a frame is the sum of those of its notes.
+    """A linear map of frames, one step of a piano roll each: the vector of a frame is the sum of those of its notes."""
 
-    Args:
-        num_pitches: P.
-        size: E.
-        dropout: rate on the vectors.
-        locked: one dropout mask over time.
-        scale: a constant factor on the vectors.
-        bias: whether a vector b [E] is added before the scale.
-
-    """
-
-    def __init__(
-        self,
-        num_pitches: int,
-        size: int,
-        *,
-        dropout: float = 0.0,
-        locked: bool = True,
-        scale: float = 1.0,
-        bias: bool = False,
-    ) -> None:
+    def __init__(self, record: config.Frames, inputs: Inputs) -> None:
         super().__init__()
-        self.size, self.scale = size, scale
-        self.dropout = Dropout(dropout, locked=locked)
-        self.weight = nn.Parameter(torch.empty(size, num_pitches))
-        self.bias = nn.Parameter(torch.zeros(size)) if bias else None
+        self.size, self.scale = record.size, record.scale
+        self.dropout = Dropout(record.dropout, locked=inputs.locked)
+        self.weight = nn.Parameter(torch.empty(record.size, inputs.number))
+        self.bias = nn.Parameter(torch.zeros(record.size)) if record.bias else None
 
     def forward(self, x: Tensor) -> Tensor:
         """Vectors [T, B, E] of frames of zeros and ones [T, B, P]."""
@@ -106,18 +85,6 @@ class Frames(TokenEncoder):
     def initialise(self, rules: config.Initialisation) -> None:
         """Fill the matrix; the bias stays at zero."""
         fill(self.weight, rules.embedding, self.size)
-
-
-def build_frames(record: config.Frames, inputs: Inputs) -> Frames:
-    """The encoder of a recipe."""
-    return Frames(
-        inputs.number,
-        record.size,
-        dropout=record.dropout,
-        locked=inputs.locked,
-        scale=record.scale,
-        bias=record.bias,
-    )
 
 
 @final

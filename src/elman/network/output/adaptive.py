@@ -1,6 +1,6 @@
 """Adaptive softmax: the frequent words in a head, the others in narrower tails, each with an entry in the head."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple, final
 
@@ -22,37 +22,22 @@ class Adaptive(Choice):
     The head has the words before cutoffs[0] and an entry for each tail; tail i has those from cutoffs[i] to the next,
     as U_i P_i context with P_i of D / div_value^(i+1) rows. Each part is normalised log g: with sigsoftmax it is the
     adaptive sigsoftmax of Table 4.5 of the thesis. Words are numbered by falling frequency, as a vocabulary's are.
-
-    Args:
-        num_words: V.
-        size: D.
-        cutoffs: rising, all below V.
-        activation: name of the activation.
-        div_value: ratio of the width of each part to that of the tail after it.
-        bias: whether the head has one.
-        fast: use the fused kernels; the plain form is its ground truth.
-
     """
 
-    def __init__(
-        self,
-        num_words: int,
-        size: int,
-        cutoffs: Sequence[int],
-        activation: config.Activation = "softmax",
-        *,
-        div_value: float = 4.0,
-        bias: bool = False,
-        fast: bool = True,
-    ) -> None:
+    def __init__(self, record: config.Adaptive, surroundings: Surroundings) -> None:
         super().__init__()
-        assert all(low < high for low, high in pairwise((0, *cutoffs, num_words))), "rising cut-offs below V"
-        self.cutoffs, self.num_words, self.activation, self.fast = tuple(cutoffs), num_words, activation, fast
-        widths = [max(1, int(size / div_value ** (tail + 1))) for tail in range(len(cutoffs))]
+        self.cutoffs, self.num_words, self.fast = record.cutoffs, surroundings.num_outputs, True
+        if list(self.cutoffs) != sorted(set(self.cutoffs)) or self.cutoffs[-1] >= self.num_words:
+            raise UserError(
+                f"model.output.choice.cutoffs is {list(self.cutoffs)}; cut-offs must rise and be less than the"
+                f" {self.num_words} words of the vocabulary"
+            )
+        self.activation, size = surroundings.activation, surroundings.size
+        widths = [max(1, int(size / record.div_value ** (tail + 1))) for tail in range(len(self.cutoffs))]
         sizes = [high - low for low, high in self.tails()]
-        head = cutoffs[0] + len(cutoffs)
+        head = self.cutoffs[0] + len(self.cutoffs)
         self.head = nn.Parameter(torch.empty(head, size))
-        self.bias = nn.Parameter(torch.zeros(head)) if bias else None
+        self.bias = nn.Parameter(torch.zeros(head)) if record.bias else None
         self.down = nn.ParameterList(nn.Parameter(torch.empty(width, size)) for width in widths)
         self.up = nn.ParameterList(
             nn.Parameter(torch.empty(words, width)) for words, width in zip(sizes, widths, strict=True)
@@ -132,26 +117,3 @@ class _Part(NamedTuple):
     weight: Tensor
     bias: Tensor | None
     target: Tensor
-
-
-def build(record: config.Adaptive, surroundings: Surroundings) -> Adaptive:
-    """The choice of a recipe.
-
-    Raises:
-        UserError: cut-offs that do not rise, or are beyond the vocabulary.
-
-    """
-    cutoffs, num_words = record.cutoffs, surroundings.num_outputs
-    if list(cutoffs) != sorted(set(cutoffs)) or cutoffs[-1] >= num_words:
-        raise UserError(
-            f"model.output.choice.cutoffs is {list(cutoffs)}; cut-offs must rise and be less than the {num_words} words"
-            " of the vocabulary"
-        )
-    return Adaptive(
-        num_words,
-        surroundings.size,
-        cutoffs,
-        surroundings.activation,
-        div_value=record.div_value,
-        bias=record.bias,
-    )

@@ -85,9 +85,9 @@ class Surroundings(NamedTuple):
 
     size: int
     num_outputs: int
-    activation: config.Activation
-    encoder: TokenEncoder
-    counts: Sequence[int] | None
+    activation: config.Activation = "softmax"
+    encoder: TokenEncoder | None = None
+    counts: Sequence[int] | None = None
 
     def matrix(self, tied: bool, width: int | None = None, whose: str = "contexts have") -> nn.Parameter:
         """A matrix [V, width], the encoder's own if it is tied; without `width` it is D.

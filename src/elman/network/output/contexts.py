@@ -1,7 +1,7 @@
 """From a trace to K context vectors and the weight of each."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pkgutil import resolve_name
 from typing import NamedTuple, final
 
@@ -61,19 +61,14 @@ def build_contexts(record: config.Output, dims: Sequence[int]) -> ContextLayer:
 class Single(ContextLayer):
     """The last level itself, with weight one: the usual output layer, K = 1."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, record: config.Output, dims: Sequence[int]) -> None:  # noqa: ARG002
         super().__init__()
-        self.size = size
+        self.size = dims[-1]
 
     def forward(self, trace: Trace) -> Contexts:
         """The top of the trace as the only context."""
         vectors = trace.top.unsqueeze(-2)
         return Contexts(vectors, vectors.new_zeros(vectors.shape[:-1]))
-
-
-def build_single(record: config.Output, dims: Sequence[int]) -> Single:  # noqa: ARG001
-    """The contexts of a recipe."""
-    return Single(dims[-1])
 
 
 @final
@@ -84,37 +79,32 @@ class Mixture(ContextLayer):
     the encoder's included: direct output connection (Takase et al. 2018, eqs 7-11), components ordered by level.
 
         k_s = tanh(W_s h^n + b_s),   pi = softmax(W_pi h^N)
-
-    Args:
-        dims: the width of every level.
-        heads: level -> number of components read from it.
-        size: D.
-        linear: without the tanh, as DOC's eq. 11 is printed; the published code has it.
-        dropout: locked dropout rate on the contexts.
-        shared_mask: one mask [1, B, D] for all components (the DOC code) instead of one per component (the MoS code).
-        prior: the activation that normalises the weights (MoSS: sigsoftmax, thesis 4.43).
-
     """
 
-    def __init__(
-        self,
-        dims: Sequence[int],
-        heads: Mapping[int, int],
-        size: int,
-        *,
-        linear: bool = False,
-        dropout: float = 0.0,
-        shared_mask: bool = False,
-        prior: config.Activation = "softmax",
-    ) -> None:
+    def __init__(self, record: config.Output, dims: Sequence[int]) -> None:
         super().__init__()
-        self.size, self.linear, self.rate, self.shared_mask = size, linear, dropout, shared_mask
-        self.heads = {level: heads[level] for level in sorted(heads) if heads[level]}
+        mixture = record.contexts
+        assert isinstance(mixture, config.Mixture)
+        if not mixture.heads:
+            raise UserError("model.output.contexts.heads is empty; set a level, such as heads = { 3 = 15 }")
+        for level in mixture.heads:
+            if not 0 <= level < len(dims):
+                raise UserError(
+                    f"model.output.contexts.heads names level {level}, but the levels are 0 (the encoder) to"
+                    f" {len(dims) - 1} (the last layer)"
+                )
+        self.size, self.linear, self.rate, self.shared_mask = (
+            mixture.size,
+            mixture.linear,
+            mixture.dropout,
+            mixture.shared_mask,
+        )
+        self.heads = {level: count for level, count in sorted(mixture.heads.items()) if count}
         self.projections = nn.ModuleDict(
-            {str(level): nn.Linear(dims[level], count * size) for level, count in self.heads.items()}
+            {str(level): nn.Linear(dims[level], count * self.size) for level, count in self.heads.items()}
         )
         self.prior = nn.Linear(dims[-1], sum(self.heads.values()), bias=False)
-        self.prior_activation: config.Activation = prior
+        self.prior_activation: config.Activation = record.activation if mixture.prior == "same" else "softmax"
 
     def forward(self, trace: Trace) -> Contexts:
         """Project every level that has heads, and weight the components by the last level."""
@@ -134,31 +124,3 @@ class Mixture(ContextLayer):
         projection = self.projections[str(level)]
         assert isinstance(projection, nn.Linear)
         return linear(trace.levels[level], projection.weight, projection.bias)
-
-
-def build_mixture(record: config.Output, dims: Sequence[int]) -> Mixture:
-    """The contexts of a recipe.
-
-    Raises:
-        UserError: there are no heads, or a level does not exist.
-
-    """
-    mixture = record.contexts
-    assert isinstance(mixture, config.Mixture)
-    for level in mixture.heads:
-        if not 0 <= level < len(dims):
-            raise UserError(
-                f"model.output.contexts.heads names level {level}, but the levels are 0 (the encoder) to"
-                f" {len(dims) - 1} (the last layer)"
-            )
-    if not mixture.heads:
-        raise UserError("model.output.contexts.heads is empty; set a level, such as heads = { 3 = 15 }")
-    return Mixture(
-        dims,
-        mixture.heads,
-        mixture.size,
-        linear=mixture.linear,
-        dropout=mixture.dropout,
-        shared_mask=mixture.shared_mask,
-        prior=record.activation if mixture.prior == "same" else "softmax",
-    )

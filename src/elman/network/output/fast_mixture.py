@@ -25,8 +25,8 @@ from elman.network.kernels.matmul import differentiable_once
 from elman.network.output.activation import SAFE_TOTAL, Shares, log_probs, shares
 
 BLOCK_BYTES = 28 << 20
-"""Largest part of the gradient that is formed in one product. The C library does not reuse blocks of 32 MB and more, but
-returns them to the system, and page faults then cost more than the product."""
+"""Largest part of the gradient that is formed in one product. The C library does not reuse blocks of 32 MB and more
+but returns them to the system, and page faults then cost more than the product."""
 
 CHUNK_BYTES = {"cpu": 12 << 20, "cuda": 256 << 20}
 """Least size of the [R, V] matrix of one chunk (`benchmarks/mixture.py`)."""

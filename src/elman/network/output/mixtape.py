@@ -21,39 +21,22 @@ class Mixtape(Choice):
 
     One normalisation serves all M components, unlike a mixture of softmaxes. Words beyond the first `frequent` share
     one gate (the gate sharing of the paper), so their contexts are mixed first and cost one product, not M.
-
-    Args:
-        weight: W [V, E], which may be the encoder's.
-        size: D, the width of the context.
-        activation: name of the activation.
-        components: M, a power of two.
-        gate_size: the width of a_v.
-        frequent: number of words with gates of their own; words are numbered by falling frequency.
-        bias: whether z has the bias b [V].
-
     """
 
-    def __init__(
-        self,
-        weight: nn.Parameter,
-        size: int,
-        activation: config.Activation = "softmax",
-        *,
-        components: int = 4,
-        gate_size: int = 64,
-        frequent: int = 1000,
-        bias: bool = True,
-    ) -> None:
+    def __init__(self, record: config.Mixtape, surroundings: Surroundings) -> None:
         super().__init__()
-        assert components.bit_count() == 1, "a power of two"
-        self.weight, self.activation, self.components = weight, activation, components
-        self.frequent, nodes = min(frequent, len(weight)), components - 1
-        gates = self.frequent + (self.frequent < len(weight))
-        self.bias = nn.Parameter(torch.zeros(len(weight))) if bias else None
-        self.up = nn.Parameter(torch.empty(components * weight.shape[1], size))
-        self.gate_hidden = nn.Parameter(torch.empty(nodes * gate_size, size))
+        encoder, size = surroundings.encoder, surroundings.size
+        width = record.size or (encoder.size if record.tied and encoder is not None else size)
+        self.weight = surroundings.matrix(record.tied, width, "model.output.choice.size is")
+        self.activation, self.components = surroundings.activation, record.components
+        num_words, nodes = len(self.weight), self.components - 1
+        self.frequent = min(record.frequent, num_words)
+        gates = self.frequent + (self.frequent < num_words)
+        self.bias = nn.Parameter(torch.zeros(num_words)) if record.bias else None
+        self.up = nn.Parameter(torch.empty(self.components * width, size))
+        self.gate_hidden = nn.Parameter(torch.empty(nodes * record.gate_size, size))
         self.gate_direct = nn.Parameter(torch.empty(nodes, size))
-        self.gate_word = nn.Parameter(torch.empty(gates, gate_size))
+        self.gate_word = nn.Parameter(torch.empty(gates, record.gate_size))
         self.gate_bias = nn.Parameter(torch.zeros(gates * nodes))
 
     def log_probs(self, context: Tensor) -> Tensor:
@@ -94,17 +77,3 @@ class Mixtape(Choice):
             shared = (pi[..., -1:, :] @ h).squeeze(-2)
             z = torch.cat([z, linear(shared, self.weight[self.frequent :])], dim=-1)
         return log_g(z if self.bias is None else z + self.bias, self.activation)
-
-
-def build(record: config.Mixtape, surroundings: Surroundings) -> Mixtape:
-    """The choice of a recipe."""
-    width = record.size or (surroundings.encoder.size if record.tied else surroundings.size)
-    return Mixtape(
-        surroundings.matrix(record.tied, width, "model.output.choice.size is"),
-        surroundings.size,
-        surroundings.activation,
-        components=record.components,
-        gate_size=record.gate_size,
-        frequent=record.frequent,
-        bias=record.bias,
-    )

@@ -19,29 +19,14 @@ class Monotone(Choice):
     f is piecewise linear and increasing (PLIF): equal pieces on [-range, range] with a slope of their own each,
     softplus of a parameter; the first and the last piece extend to infinity. At first f(z) = z, so training starts from
     the plain activation.
-
-    Args:
-        weight: W [V, D], which may be the encoder's.
-        activation: name of the activation.
-        pieces: the number of slopes.
-        range: the pieces divide [-range, range].
-        bias: whether z has the bias b [V].
-
     """
 
-    def __init__(
-        self,
-        weight: nn.Parameter,
-        activation: config.Activation = "softmax",
-        *,
-        pieces: int = 1000,
-        range: float = 20.0,
-        bias: bool = True,
-    ) -> None:
+    def __init__(self, record: config.Monotone, surroundings: Surroundings) -> None:
         super().__init__()
-        self.weight, self.activation, self.range = weight, activation, range
-        self.bias = nn.Parameter(torch.zeros(len(weight))) if bias else None
-        self.raw_slope = nn.Parameter(torch.full((pieces,), math.log(math.e - 1)))
+        self.weight = surroundings.matrix(record.tied)
+        self.activation, self.range = surroundings.activation, record.range
+        self.bias = nn.Parameter(torch.zeros(len(self.weight))) if record.bias else None
+        self.raw_slope = nn.Parameter(torch.full((record.pieces,), math.log(math.e - 1)))
 
     def bend(self, z: Tensor) -> Tensor:
         """The learned function, elementwise."""
@@ -69,14 +54,3 @@ class Monotone(Choice):
 
     def _scores(self, context: Tensor) -> Tensor:
         return log_g(self.bend(linear(context, self.weight, self.bias)), self.activation)
-
-
-def build(record: config.Monotone, surroundings: Surroundings) -> Monotone:
-    """The choice of a recipe."""
-    return Monotone(
-        surroundings.matrix(record.tied),
-        surroundings.activation,
-        pieces=record.pieces,
-        range=record.range,
-        bias=record.bias,
-    )

@@ -18,18 +18,12 @@ class Bernoulli(Chord):
     """log p(v) = sum_p log p(v_p), p(v_p = 1) = sigmoid(z_p), z = W context + b (thesis 3.5, logistic outputs).
 
     Notes are independent given one context; in a mixture over contexts they are not.
-
-    Args:
-        num_pitches: P.
-        size: D.
-        bias: whether z has the bias b [P].
-
     """
 
-    def __init__(self, num_pitches: int, size: int, *, bias: bool = True) -> None:
+    def __init__(self, record: config.Bernoulli, surroundings: Surroundings) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(num_pitches, size))
-        self.bias = nn.Parameter(torch.zeros(num_pitches)) if bias else None
+        self.weight = nn.Parameter(torch.empty(surroundings.num_outputs, surroundings.size))
+        self.bias = nn.Parameter(torch.zeros(surroundings.num_outputs)) if record.bias else None
 
     def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
         """Log-probability [N, K] of frames [N, P] under contexts [N, K, D]."""
@@ -56,18 +50,13 @@ class NADE(Chord):
     c = C context + c_0 depend on the context, the weights do not. Pitches go from low to high. The hidden state changes
     only after a note that sounds, so a frame of m notes has m + 1 of them however many pitches there are: all of them
     and their products with V are formed at once, and each pitch reads its own.
-
-    Args:
-        num_pitches: P.
-        size: D.
-        hidden: Q.
-
     """
 
-    def __init__(self, num_pitches: int, size: int, hidden: int) -> None:
+    def __init__(self, record: config.NADE, surroundings: Surroundings) -> None:
         super().__init__()
-        self.visible = nn.Linear(size, num_pitches)
-        self.hidden = nn.Linear(size, hidden)
+        num_pitches, hidden = surroundings.num_outputs, record.size
+        self.visible = nn.Linear(surroundings.size, num_pitches)
+        self.hidden = nn.Linear(surroundings.size, hidden)
         self.given = nn.Parameter(torch.empty(num_pitches, hidden))
         self.weight = nn.Parameter(torch.empty(num_pitches, hidden))
         nn.init.zeros_(self.visible.bias)
@@ -96,13 +85,3 @@ class NADE(Chord):
             notes.append(draw_notes(log_odds, temperature, generator))
             total = total + notes[-1].unsqueeze(1) * given
         return torch.stack(notes, dim=1)
-
-
-def build_bernoulli(record: config.Bernoulli, surroundings: Surroundings) -> Bernoulli:
-    """The choice of a recipe."""
-    return Bernoulli(surroundings.num_outputs, surroundings.size, bias=record.bias)
-
-
-def build_nade(record: config.NADE, surroundings: Surroundings) -> NADE:
-    """The choice of a recipe."""
-    return NADE(surroundings.num_outputs, surroundings.size, record.size)

@@ -18,23 +18,24 @@ class RareClass(Choice):
     """p(y) = p(rare) / number of rare words for a rare word, p(y) for another (Mikolov et al. 2010, eq. 7).
 
     Words are numbered by falling frequency, so the rare ones are the last.
-
-    Args:
-        num_words: V.
-        num_kept: number of words with an output of their own.
-        size: D.
-        activation: name of the activation.
-        bias: whether the outputs have one.
-
     """
 
-    def __init__(
-        self, num_words: int, num_kept: int, size: int, activation: config.Activation = "softmax", *, bias: bool = True
-    ) -> None:
+    def __init__(self, record: config.RareClass, surroundings: Surroundings) -> None:
         super().__init__()
-        self.num_kept, self.num_rare = num_kept, num_words - num_kept
-        outputs = num_kept + min(1, self.num_rare)
-        self.outputs = Flat(nn.Parameter(torch.empty(outputs, size)), activation, bias=bias)
+        counts, num_words = surroundings.counts, surroundings.num_outputs
+        if counts is None:
+            raise UserError('model.output.choice.kind = "rare-class" needs the counts of a vocabulary')
+        assert len(counts) == num_words
+        assert all(high >= low for high, low in pairwise(counts)), "words by falling frequency"
+        self.num_kept = sum(count >= record.threshold for count in counts)
+        self.num_rare = num_words - self.num_kept
+        if not self.num_kept:
+            raise UserError(
+                f"model.output.choice.threshold is {record.threshold}, but the most frequent word occurs {counts[0]}"
+                " times; lower it"
+            )
+        weight = nn.Parameter(torch.empty(self.num_kept + min(1, self.num_rare), surroundings.size))
+        self.outputs = Flat(weight, surroundings.activation, bias=record.bias)
 
     @property
     def fast(self) -> bool:
@@ -80,24 +81,3 @@ class RareClass(Choice):
         """The output of every target, and the logarithm of the target's share of it."""
         share = (target >= self.num_kept) * -math.log(max(1, self.num_rare))
         return target.clamp(max=self.num_kept), share
-
-
-def build(record: config.RareClass, surroundings: Surroundings) -> RareClass:
-    """The choice of a recipe.
-
-    Raises:
-        UserError: no word is frequent enough, or the counts are not known.
-
-    """
-    counts, num_words = surroundings.counts, surroundings.num_outputs
-    if counts is None:
-        raise UserError('model.output.choice.kind = "rare-class" needs the counts of a vocabulary')
-    assert len(counts) == num_words
-    assert all(high >= low for high, low in pairwise(counts)), "words by falling frequency"
-    kept = sum(count >= record.threshold for count in counts)
-    if not kept:
-        raise UserError(
-            f"model.output.choice.threshold is {record.threshold}, but the most frequent word occurs {counts[0]} times;"
-            " lower it"
-        )
-    return RareClass(num_words, kept, surroundings.size, surroundings.activation, bias=record.bias)

@@ -43,35 +43,21 @@ class Tree(Choice):
     Both are normalised log g of products with the context. With C = ceil(sqrt(V)) clusters a target costs about
     2 sqrt(V) D multiply-adds instead of V D. The rows of W are in the order of the words, so they can be an encoder's;
     the clusters are saved with the model.
-
-    Args:
-        weight: W [V, D], one row per word, which may be the encoder's.
-        clusters: the words of every cluster.
-        activation: name of the activation.
-        bias: whether words and clusters have one.
-        fast: use the fused kernel; the plain form is its ground truth.
-
     """
 
     order: Tensor
     place: Tensor
     starts: Tensor
 
-    def __init__(
-        self,
-        weight: nn.Parameter,
-        clusters: Clusters,
-        activation: config.Activation = "softmax",
-        *,
-        bias: bool = True,
-        fast: bool = True,
-    ) -> None:
+    def __init__(self, record: config.Tree, surroundings: Surroundings) -> None:
         super().__init__()
-        num_clusters, size = len(clusters.starts) - 1, weight.shape[1]
-        self.weight, self.activation, self.fast = weight, activation, fast
-        self.bias = nn.Parameter(torch.zeros(len(weight))) if bias else None
+        self.weight = surroundings.matrix(record.tied)
+        clusters = _first_clusters(record, surroundings)
+        num_clusters, size = len(clusters.starts) - 1, self.weight.shape[1]
+        self.activation, self.fast = surroundings.activation, True
+        self.bias = nn.Parameter(torch.zeros(len(self.weight))) if record.bias else None
         self.cluster_weight = nn.Parameter(torch.empty(num_clusters, size))
-        self.cluster_bias = nn.Parameter(torch.zeros(num_clusters)) if bias else None
+        self.cluster_bias = nn.Parameter(torch.zeros(num_clusters)) if record.bias else None
         self.register_buffer("order", torch.from_numpy(clusters.order.copy()))
         self.register_buffer("place", torch.from_numpy(np.argsort(clusters.order)))
         self.register_buffer("starts", torch.from_numpy(clusters.starts.copy()))
@@ -142,8 +128,8 @@ class Tree(Choice):
         ]
 
 
-def build(record: config.Tree, surroundings: Surroundings) -> Tree:
-    """The choice of a recipe, with the clusters that training begins with: those by similarity need word vectors.
+def _first_clusters(record: config.Tree, surroundings: Surroundings) -> Clusters:
+    """The clusters that training begins with; those by similarity need word vectors and come later.
 
     Raises:
         UserError: there are more clusters than words.
@@ -151,18 +137,15 @@ def build(record: config.Tree, surroundings: Surroundings) -> Tree:
     """
     num_words, counts = surroundings.num_outputs, surroundings.counts
     number = record.clusters or math.ceil(math.sqrt(num_words))
-    weight = surroundings.matrix(record.tied)
     if number > num_words:
         raise UserError(
             f"model.output.choice.clusters is {number}, but the vocabulary has {num_words} words; set at most that"
             " many, or leave the key out for ceil(sqrt(V))"
         )
     if record.assignment == "random":
-        clusters = at_random(num_words, number, lambda n: torch.randperm(n, device="cpu").numpy())
-    else:
-        frequency = zipf(num_words).numpy() if counts is None else np.asarray(counts, dtype=np.float64)
-        clusters = by_frequency(frequency, number)
-    return Tree(weight, clusters, surroundings.activation, bias=record.bias)
+        return at_random(num_words, number, lambda n: torch.randperm(n, device="cpu").numpy())
+    frequency = zipf(num_words).numpy() if counts is None else np.asarray(counts, dtype=np.float64)
+    return by_frequency(frequency, number)
 
 
 def by_frequency(frequency: npt.NDArray[np.float64], num_clusters: int) -> Clusters:
