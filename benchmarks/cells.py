@@ -11,7 +11,8 @@ from torch import Tensor
 
 import timing
 from elman import config
-from elman.network.build.core import build_cell, build_core
+from elman.network.cells.cell import build_cell
+from elman.network.cores.core import build_core
 from elman.network.cells.cell import unroll
 from elman.network.cores.core import RecurrentCore
 from elman.network.cores.reservoir import Reservoir
@@ -47,7 +48,7 @@ def cells(options: argparse.Namespace) -> None:
     xs = torch.randn(STEPS, ROWS, SIZE)
     candidates: timing.Candidates = {}
     for name, recipe in CELLS.items():
-        layer = Layer(build_cell(recipe), SIZE, SIZE, peepholes=name == "lstm, peepholes")
+        layer = Layer(build_cell(recipe), SIZE, SIZE)
         for parameter in layer.parameters():
             torch.nn.init.normal_(parameter, 0, 0.05)
         candidates[name] = lambda layer=layer: _train(lambda: layer(xs, layer.begin(ROWS))[0], layer)

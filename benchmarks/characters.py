@@ -18,7 +18,7 @@ import whole
 from elman.config.shipped import find
 from elman.config.toml import load_recipe
 from elman.data.windows import Batch
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.network.cells import fast_lstm
 from elman.network.cells.cell import Weights
 from elman.network.kernels.device import use_large_pages

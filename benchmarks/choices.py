@@ -15,9 +15,8 @@ import torch
 
 import timing
 from elman import config
-from elman.network.build.choice import build_choice
-from elman.network.encoders.lookup import Lookup
-from elman.network.output.choice import Choice, zipf
+from elman.network.encoders.encoder import build_encoder
+from elman.network.output.choice import Choice, build_choice, zipf
 from mixture import high_water
 
 POSITIONS, WIDTH = 700, 256
@@ -43,7 +42,7 @@ def choices(size: str) -> dict[str, config.Output]:
 
 def made(recipe: config.Output, num_words: int) -> Choice:
     """A choice with random weights."""
-    choice = build_choice(recipe, WIDTH, Lookup(num_words, 1), num_words)
+    choice = build_choice(recipe, WIDTH, build_encoder(config.Lookup(size=1), num_words, locked=True), num_words)
     for parameter in choice.parameters():
         torch.nn.init.uniform_(parameter, -0.1, 0.1)
     return choice

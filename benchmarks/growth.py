@@ -28,7 +28,7 @@ from elman.data.windows import Batch, EvaluationWindows
 from elman.evaluation.perplexity import evaluate
 from elman.learning.bptt import bptt
 from elman.learning.optimisers import build_optimiser
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.network.kernels.device import use_large_pages
 from elman.objective.build import build_objective
 

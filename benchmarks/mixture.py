@@ -19,7 +19,7 @@ from torch.nn.functional import linear
 
 import timing
 from elman.network.output import fast_mixture
-from elman.network.output.activation import LOG_G
+from elman.network.output.activation import log_g
 
 SHAPES = {"mixture": (840, 15, 10_000, 280), "flat": (1400, 1, 10_000, 400), "wide": (350, 1, 33_278, 400)}
 
@@ -33,7 +33,7 @@ def plain(
     position_weight: Tensor,
     activation: str,
 ) -> tuple[Tensor, Tensor]:
-    scores = LOG_G[activation](linear(context, weight, bias))
+    scores = log_g(linear(context, weight, bias), activation)
     chosen = scores.gather(-1, target.view(-1, 1, 1).expand(-1, scores.shape[1], 1)).squeeze(-1)
     nll = -torch.logsumexp(log_prior + chosen - scores.logsumexp(-1), -1)
     return (position_weight * nll).sum(), nll

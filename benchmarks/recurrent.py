@@ -2,7 +2,7 @@
 
 The parts: `products`, the narrow product of one step in every layout, ten in a row; `lstm` and `gru`, whole
 windows, with and without gradients; `stream`, one token at a time through three layers of 1150.
-The table in `elman.network.cells.dispatch` comes from `--threads 1 --cpu-time lstm`.
+The table in `elman.network.cells.fast_lstm` comes from `--threads 1 --cpu-time lstm`.
 """
 
 import argparse

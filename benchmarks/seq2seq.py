@@ -13,7 +13,7 @@ import torch
 
 from elman import config
 from elman.data.windows import Batch, Source
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.network.seq2seq import SequenceToSequence
 
 PAIRS, SOURCE, TARGET, WORDS, ROUNDS = 64, 30, 10, 10_000, 4

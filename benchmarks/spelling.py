@@ -17,7 +17,7 @@ import whole
 from elman.config.shipped import find
 from elman.config.toml import load_recipe
 from elman.data.windows import Batch
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.network.encoders.characters import Characters
 from elman.network.kernels.device import use_large_pages
 from elman.network.model import LanguageModel

@@ -18,7 +18,7 @@ from elman.config.toml import load_recipe
 from elman.data.windows import Batch
 from elman.learning.bptt import bptt
 from elman.learning.optimisers import build_optimiser, clip_gradients
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.network.cores.stack import Stack
 from elman.network.kernels.device import use_large_pages
 from elman.network.model import LanguageModel

@@ -12,7 +12,7 @@ from elman.analysis import dynamics
 from elman.analysis.dynamics import decay_rate, state_decay
 from elman.cli import main
 from elman.learning.constraint import ConstrainedCore
-from elman.network.build.core import build_core
+from elman.network.cores.core import build_core
 from elman.report import folder
 from elman.tasks.experiment import Experiment
 from support import networks, text_runs

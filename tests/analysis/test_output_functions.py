@@ -13,7 +13,7 @@ from elman.analysis.output_functions import (
     require_known,
 )
 from elman.errors import UserError
-from support import networks
+from elman.network.output.activation import ACTIVATIONS
 
 W = torch.tensor([1.0, 0.2, -0.8])
 
@@ -33,7 +33,7 @@ def test_sigsoftmax_tends_to_softmax_like_exp_minus_b():
     assert distance_from_softmax("softmax", 3.0, W) < 1e-13
 
 
-@pytest.mark.parametrize("activation", networks.ACTIVATIONS)
+@pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_only_log_softmax_stays_in_its_plane(activation):
     distance = beside_plane(log_outputs(activation, line(W, 1.0)), W)[:, 1].abs().max()
     assert (distance < 1e-12) == (activation == "softmax")

@@ -1,11 +1,12 @@
 """The page about output functions takes any activation."""
 
 from elman.analysis import output_functions
-from elman.network.output.activation import LOG_G
+from elman.network.output.activation import ACTIVATIONS, Activation
 
 
 def test_an_activation_that_can_be_zero_is_drawn(monkeypatch, tmp_path):
-    monkeypatch.setitem(LOG_G, "square", lambda z: z.square().log())
+    square = Activation(lambda z: z.square().log(), lambda z: z.square().log(), lambda z: 2 / z, monotone=False)
+    monkeypatch.setitem(ACTIVATIONS, "square", square)
     names = ["softmax", "square"]
     page = output_functions.write_outputs_page(
         tmp_path / "o.html", names, output_functions.rank_table(names), output_functions.limit_table(names)

@@ -10,7 +10,7 @@ from elman import config
 from elman.analysis.spelling import by_frequency, neighbourhoods
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from support import networks
 
 VOCABULARY = Vocabulary(("the", "cat", "cats", "<unk>"), (4, 3, 2, 1))

@@ -9,7 +9,7 @@ import pytest
 from elman import config
 from elman.analysis.rank import spectrum
 from elman.cli import main
-from elman.network.output.activation import LOG_G
+from elman.network.output.activation import ACTIVATIONS
 from elman.tasks.experiment import Experiment
 from elman.tasks.text.run import load
 from support import text_runs
@@ -89,7 +89,7 @@ def test_outputs_need_no_run(analyze, tmp_path):
     told = analyze("outputs", "--out", out)
     assert "Softmax never exceeds 2." in told
     text = assert_self_contained(out)
-    assert text.count("<svg") == 2 * len(LOG_G) + 1
+    assert text.count("<svg") == 2 * len(ACTIVATIONS) + 1
     some = json.loads(analyze("outputs", "--activation", "softmax", "sigsoftmax", "--out", out, "--json"))
     assert {row["activation"] for row in some["ranks"]} == {"softmax", "sigsoftmax"}
     assert all(row["rank"]["8"] == (2 if row["activation"] == "softmax" else 8) for row in some["ranks"])

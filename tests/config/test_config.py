@@ -6,7 +6,7 @@ import pytest
 from elman import config
 from elman.config.errors import _allowed
 from elman.errors import UserError
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from support import text_runs
 
 TOML = """\
@@ -41,7 +41,7 @@ def complaint(path, *settings):
 
 
 CELLS = '"elman", "lstm", "gru", "highway", "mogrifier", "ladder"'
-CORES = '"stack" or "window" or "jordan" or "reservoir" or "bidirectional" or "attentive"'
+CORES = '"stack" or "window" or "jordan" or "reservoir" or "attentive"'
 
 SETTINGS = [
     (

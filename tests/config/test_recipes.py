@@ -9,7 +9,7 @@ import torch
 from elman import config
 from elman.config.shipped import find, resolve, shipped
 from elman.config.text import TextOptions
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.objective.build import build_objective
 
 RECIPES = {path.relative_to("recipes").with_suffix("").as_posix(): recipe for path, recipe in shipped()}

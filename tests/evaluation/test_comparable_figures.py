@@ -10,7 +10,7 @@ from elman.config.text import SubwordOptions, TextOptions
 from elman.data.text.corpus import open_corpus
 from elman.data.windows import start_symbol
 from elman.evaluation.perplexity import split_figures
-from elman.network.build.model import tiny_model
+from elman.network.build import tiny_model
 
 LINES = ("the cat sat", "a naïve 猫 ran", "吾輩 は 猫 で ある")
 TOKENISATIONS = ("words", "raw", "characters", "bytes", "subwords")

@@ -11,7 +11,7 @@ from elman.cli import main
 from elman.data.pairs.corpus import open_pairs
 from elman.evaluation.targets import output_figures, write_targets
 from elman.evaluation.transduction import references
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 
 RECIPE = {
     "title": "backwards",

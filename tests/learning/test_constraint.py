@@ -14,8 +14,8 @@ from elman.learning.averaging import Average
 from elman.learning.constraint import ConstrainedCore, Constraint, build_constraint, journal_spectrum
 from elman.learning.log import Outcome
 from elman.learning.projections.subspace import BySubspace
-from elman.network.build.core import build_core
-from elman.network.build.model import build_model
+from elman.network.build import build_model
+from elman.network.cores.core import build_core
 from elman.network.cores.stack import candidate_hidden, candidate_input, linearised
 from elman.tasks.experiment import Experiment
 from elman.tasks.text.run import load

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from elman import config
 from elman.errors import UserError
 from elman.learning.echo_state import NormalEquations, fit_next, fit_readout, fit_ridge
+from elman.network.cores.core import Surroundings
 from elman.network.cores.reservoir import Reservoir
 
 
@@ -48,7 +50,7 @@ def test_few_positions_and_float32():
 
 def test_the_streamed_readout_is_the_whole_one():
     series = torch.randn(300, 2, 1, dtype=torch.float64).cumsum(0).sin()
-    core = Reservoir(1, 30, leak=0.5).double().draw()
+    core = Reservoir(config.Reservoir(size=30, leak=0.5), Surroundings(1)).double().draw()
     whole = fit_readout(core, series[:-1], series[1:], washout=50, penalty=1e-3)
     for chunk in (1, 40, 50, 1000):
         streamed = fit_next(core, series, washout=50, penalty=1e-3, chunk=chunk)
@@ -56,7 +58,7 @@ def test_the_streamed_readout_is_the_whole_one():
 
 
 def test_generation_goes_on_from_any_point():
-    core = Reservoir(2, 30).double().draw()
+    core = Reservoir(config.Reservoir(size=30), Surroundings(2)).double().draw()
     series = torch.randn(100, 3, 2, dtype=torch.float64).cumsum(0).sin()
     network = fit_next(core, series, washout=10, penalty=1e-2)
     said, state = network.predict(series, network.begin(3))
@@ -70,14 +72,18 @@ def test_generation_goes_on_from_any_point():
 
 def test_a_washout_must_leave_something():
     with pytest.raises(UserError, match="a washout of 100 steps leaves nothing of a series of 50; give a longer"):
-        fit_readout(Reservoir(1, 5).draw(), torch.zeros(50, 1, 1), torch.zeros(50, 1, 1))
+        fit_readout(
+            Reservoir(config.Reservoir(size=5), Surroundings(1)).draw(), torch.zeros(50, 1, 1), torch.zeros(50, 1, 1)
+        )
 
 
 def test_a_reservoir_predicts_mackey_glass_84_steps_ahead():
     """The measure of Jaeger & Haas 2004: runs of its own from many points, the error after 84 steps."""
     values = mackey_glass(6200)
     series = (values - 1).tanh()[:, None, None]
-    core = Reservoir(1, 500, radius=1.0, leak=0.7, density=0.02, bias_scale=0.2).double()
+    core = Reservoir(
+        config.Reservoir(size=500, radius=1.0, leak=0.7, density=0.02, bias_scale=0.2), Surroundings(1)
+    ).double()
     network = fit_next(core.draw(torch.Generator().manual_seed(0)), series[:3200], washout=200)
     starts = torch.arange(3300, 6100, 50)
     heard, _ = core.run(series, core.begin(1))

@@ -8,7 +8,7 @@ from elman.data.windows import EvaluationWindows, TrainingWindows
 from elman.evaluation.perplexity import token_log_probs
 from elman.learning.bptt import bptt
 from elman.learning.optimisers import build_optimiser, clip_gradients
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.objective.loss import Objective
 
 SYMBOLS = 4

@@ -15,10 +15,10 @@ from elman.learning.gradient_norm import GradientNorm, errors_back, preservation
 from elman.learning.rtrl import RTRL, cost
 from elman.learning.rules import build_learner
 from elman.learning.single_step import OneStep
-from elman.network.build.model import build_model
-from elman.network.encoders.lookup import Lookup
+from elman.network.build import build_model
+from elman.network.encoders.encoder import build_encoder
 from elman.network.model import LanguageModel
-from elman.network.output.contexts import Single
+from elman.network.output.contexts import build_contexts
 from elman.network.output.flat import Flat
 from elman.network.output.layer import OutputLayer
 from elman.network.state import detach, leaves
@@ -32,7 +32,8 @@ WORDS, STEPS, ROWS = 5, 6, 3
 def model_of(core):
     """A language model of few words around a core that reads vectors of 3."""
     flat = Flat(torch.nn.Parameter(torch.empty(WORDS, core.dims[-1])), "softmax")
-    return randomise(LanguageModel(Lookup(WORDS, 3), core, OutputLayer(Single(core.dims[-1]), flat)), 0.6)
+    encoder = build_encoder(config.Lookup(size=3), WORDS, locked=True)
+    return randomise(LanguageModel(encoder, core, OutputLayer(build_contexts(config.Output(), core.dims), flat)), 0.6)
 
 
 def window(steps=STEPS):

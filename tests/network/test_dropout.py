@@ -6,13 +6,13 @@ import torch
 
 from elman import config
 from elman.network import dropout
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.network.cells.elman import elman
 from elman.network.cells.lstm import LSTM
+from elman.network.cores.core import build_core
 from elman.network.cores.stack import Layer
-from elman.network.cores.window import FeedForwardWindow
-from elman.network.encoders.lookup import Lookup
-from elman.network.output.contexts import Mixture
+from elman.network.encoders.encoder import build_encoder
+from elman.network.output.contexts import build_contexts
 from support import networks
 
 
@@ -56,7 +56,7 @@ def test_dropout_at_rate_zero_is_the_identity(drop):
 
 
 def test_word_dropout_drops_whole_types():
-    encoder = Lookup(30, 4, word_dropout=0.5).train()
+    encoder = build_encoder(config.Lookup(size=4, word_dropout=0.5), 30, locked=True).train()
     torch.nn.init.ones_(encoder.weight)
     words = torch.randint(30, (12, 9))
     vectors = encoder(words)
@@ -71,7 +71,7 @@ def test_word_dropout_drops_whole_types():
 
 @pytest.mark.parametrize("locked", [True, False])
 def test_embedding_dropout_and_scale(locked):
-    encoder = Lookup(5, 40, dropout=0.5, locked=locked, scale=3.0).train()
+    encoder = build_encoder(config.Lookup(size=40, dropout=0.5, scale=3.0), 5, locked=locked).train()
     torch.nn.init.ones_(encoder.weight)
     words = torch.randint(5, (6, 4))
     vectors = encoder(words)
@@ -101,7 +101,7 @@ def test_drop_connect_draws_one_mask_a_call():
 def test_recurrent_dropout_holds_its_mask_over_time(name):
     """Silencing the units of the mask in U's columns, scaled by what the rest gain, is the same."""
     cell = networks.CELLS[name]
-    layer = Layer(cell, 3, 16, recurrent_dropout=0.5, peepholes=name == "lstm-peephole").train()
+    layer = Layer(cell, 3, 16, recurrent_dropout=0.5).train()
     networks.randomise(layer, 0.3)
     xs, state = torch.randn(7, 1, 3, dtype=torch.float64), networks.state(cell, 1, 16)
     torch.manual_seed(5)
@@ -122,7 +122,7 @@ def test_recurrent_masks_differ_over_the_batch():
 
 @pytest.mark.parametrize("locked", [True, False])
 def test_a_stack_drops_between_and_after_its_layers(locked):
-    core = networks.stack("lstm", sizes=(40, 40), between=0.3, after=0.6, locked=locked).train()
+    core = networks.stack("lstm", sizes=(40, 40), between_dropout=0.3, output_dropout=0.6, locked=locked).train()
     trace, _ = core(torch.randn(5, 4, 3, dtype=torch.float64), core.begin(4))
     for level, raw, rate in zip(trace.levels[1:], trace.raw[1:], (0.3, 0.6), strict=True):
         mask = level / raw
@@ -136,7 +136,8 @@ def test_a_stack_drops_between_and_after_its_layers(locked):
 @pytest.mark.parametrize("shared", [True, False])
 def test_context_dropout_is_locked_and_shared_or_not(shared):
     """The DOC code holds one mask for all components, the MoS code one for each."""
-    layer = Mixture((3, 5), {0: 2, 1: 2}, 40, linear=True, drop=0.5, shared_mask=shared).train()
+    record = config.Mixture(heads={0: 2, 1: 2}, size=40, linear=True, dropout=0.5, shared_mask=shared)
+    layer = build_contexts(config.Output(contexts=record), (3, 5)).train()
     for projection in layer.projections.values():
         torch.nn.init.zeros_(projection.weight)
         torch.nn.init.ones_(projection.bias)
@@ -150,7 +151,9 @@ def test_context_dropout_is_locked_and_shared_or_not(shared):
 
 
 def test_window_core_drops_its_output():
-    core = networks.randomise(FeedForwardWindow(3, 2, 60, after=0.5)).train()
+    core = networks.randomise(
+        build_core(config.FeedForward(width=2, size=60, output_dropout=0.5), 3, locked=False)
+    ).train()
     trace, _ = core(torch.randn(5, 2, 3, dtype=torch.float64), core.begin(2))
     assert abs((trace.top == 0).double().mean() - 0.5) < 0.1
 

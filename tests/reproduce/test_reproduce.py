@@ -15,7 +15,7 @@ from elman import config
 from elman.cli import main
 from elman.errors import UserError
 from elman.files import FolderLock
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.reproduce import claim, conduct, pool
 from elman.reproduce.claim import Arm, Axes, Claim, Computation, Measure, Measurement, Source, recipe_of
 from elman.reproduce.claims import registry

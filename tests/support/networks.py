@@ -1,49 +1,75 @@
-"""Small parts with random weights, for the tests of single parts."""
+"""Small parts with random weights, for the tests of single parts.
 
+CELLS, CORES and CHOICES hold named variants of the records of each union of `elman.config`; a record without a variant
+is added with default values, so that a new part is tested without an entry.
+"""
+
+from typing import get_args
+
+import msgspec
 import torch
 
 from elman import config
-from elman.network.build.model import build_model
-from elman.network.cells.cell import Weights
-from elman.network.cells.elman import elman
-from elman.network.cells.gru import GRU_RESET_AFTER, GRU_RESET_BEFORE
-from elman.network.cells.highway import highway
-from elman.network.cells.lstm import CAPPED_LSTM, COUPLED_LSTM, LSTM, LSTM_1997, PEEPHOLE_LSTM, step
-from elman.network.cells.mogrifier import mogrifier
-from elman.network.cells.partial_lstm import FORGET_RUNG, INPUT_RUNG
+from elman.network.build import build_model
+from elman.network.cells.cell import Weights, build_cell
+from elman.network.cores.core import Surroundings, build_core
 from elman.network.cores.jordan import Jordan
 from elman.network.cores.reservoir import Reservoir
 from elman.network.cores.stack import ConnectedStack, Layer, Stack, input_sizes
 from elman.network.cores.window import FeedForwardWindow
 
-CELLS = {
-    "elman-tanh": elman("tanh"),
-    "elman-sigmoid": elman("sigmoid"),
-    "elman-relu": elman("relu"),
-    "lstm": LSTM,
-    "lstm-1997": LSTM_1997,
-    "lstm-peephole": PEEPHOLE_LSTM,
-    "gru-before": GRU_RESET_BEFORE,
-    "gru-after": GRU_RESET_AFTER,
-    "lstm-coupled": COUPLED_LSTM,
-    "lstm-capped": CAPPED_LSTM,
-    "rung-forget": FORGET_RUNG,
-    "rung-input": INPUT_RUNG,
-    "highway-1": highway(1),
-    "highway-3": highway(3),
-    "highway-2-carry": highway(2, coupled=False),
-    "mogrifier-5": mogrifier(5, None, step),
-    "mogrifier-4-low-rank": mogrifier(4, 2, CAPPED_LSTM.step),
-}
+
+def tag(kind):
+    """The kind of a record as a recipe writes it."""
+    return msgspec.inspect.type_info(kind).tag
+
+
+def example(kind):
+    """A record with small numbers where it has no defaults."""
+    for number in (4, (4,), (4, 9), {"0": 2}):
+        required = {field.name: number for field in msgspec.structs.fields(kind) if field.required}
+        try:
+            return msgspec.convert({"kind": tag(kind), **required}, kind)
+        except msgspec.ValidationError:
+            continue
+    raise AssertionError(f"no example of {kind.__name__}")
+
+
+def with_examples(union, variants, without=()):
+    """The variants, and an example of every other record of the union."""
+    missing = set(get_args(union)) - {type(record) for record in variants.values()} - set(without)
+    return variants | {tag(kind): example(kind) for kind in sorted(missing, key=tag)}
+
+
+CELL_RECORDS = with_examples(
+    config.Cell,
+    {
+        "elman-tanh": config.Elman(),
+        "elman-sigmoid": config.Elman(nonlinearity="sigmoid"),
+        "elman-relu": config.Elman(nonlinearity="relu"),
+        "lstm": config.LSTM(),
+        "lstm-1997": config.LSTM(forget_gate=False),
+        "lstm-peephole": config.LSTM(peepholes=True),
+        "gru-before": config.GRU(reset="before"),
+        "gru-after": config.GRU(),
+        "lstm-coupled": config.LSTM(input_gate="coupled"),
+        "lstm-capped": config.LSTM(input_gate="capped"),
+        "rung-forget": config.Ladder(),
+        "rung-input": config.Ladder(rung="input"),
+        "highway-1": config.Highway(depth=1),
+        "highway-3": config.Highway(depth=3),
+        "highway-2-carry": config.Highway(depth=2, coupled=False),
+        "mogrifier-5": config.Mogrifier(),
+        "mogrifier-4-low-rank": config.Mogrifier(rounds=4, rank=2, input_gate="capped"),
+    },
+)
+CELLS = {name: build_cell(record) for name, record in CELL_RECORDS.items()}
 
 CONTEXTS = {
     "single": config.Single(),
     "mos": config.Mixture(heads={2: 3}, size=4),
     "doc": config.Mixture(heads={0: 1, 1: 2, 2: 2}, size=4),
 }
-
-MONOTONE = ("softmax", "sigsoftmax", "sigmoid", "softplus", "relu")
-ACTIVATIONS = (*MONOTONE, "spherical", "taylor")
 
 OFFSETS = {
     "none": {"bias": False},
@@ -62,7 +88,7 @@ def randomise(module, scale=0.7):
     return module
 
 
-def weights(cell, inputs=3, size=4, biases=2, peepholes=False):
+def weights(cell, inputs=3, size=4, biases=2):
     """Leaves with gradients, float64."""
 
     def leaf(*shape):
@@ -74,7 +100,7 @@ def weights(cell, inputs=3, size=4, biases=2, peepholes=False):
         leaf(rows, size),
         leaf(input_rows) if biases >= 1 else None,
         leaf(rows) if biases == 2 else None,
-        leaf(3, size) if peepholes else None,
+        leaf(3, size) if cell.peepholes else None,
         None if cell.extra is None else tuple(leaf(*shape) for shape in cell.extra(inputs, size)),
     )
 
@@ -85,10 +111,7 @@ def state(cell, rows=2, size=4):
 
 def stack(name, sizes=(5, 4), inputs=3, **rates):
     cell = CELLS[name]
-    layers = [
-        Layer(cell, below, size, peepholes=name == "lstm-peephole")
-        for below, size in zip((inputs, *sizes), sizes, strict=False)
-    ]
+    layers = [Layer(cell, below, size) for below, size in zip((inputs, *sizes), sizes, strict=False)]
     return randomise(Stack(layers, **rates))
 
 
@@ -98,32 +121,45 @@ def connected(name, connections, sizes=(4, 4), inputs=3, **rates):
     return randomise(ConnectedStack(layers, connections, **rates))
 
 
-def jordan(**options):
-    """Jordan's network; the free-running form listens to five outputs of weights that stay as they are."""
-    core = randomise(Jordan(3, 4, 5, **options))
+class FreeJordan(Jordan):
+    """Jordan's network of 4 units with a fixed output layer of 5 outputs."""
+
     outputs = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    core.listen(lambda trace: (trace.top @ outputs.t()).log_softmax(-1))
-    return core
+
+    def forward(self, x, state, answer=None):
+        return super().forward(x, state, lambda trace: (trace.top @ self.outputs.t()).log_softmax(-1))
 
 
 CORES = {name: lambda name=name: stack(name) for name in CELLS} | {
     "graves": lambda: connected("lstm", "graves", (4, 5)),
     "melis": lambda: connected("lstm-capped", "melis"),
-    "jordan": jordan,
-    "jordan-decay": lambda: jordan(decay=0.5, nonlinearity="sigmoid"),
-    "jordan-target": lambda: jordan(feedback="target"),
-    "jordan-target-decay": lambda: jordan(feedback="target", decay=0.7),
-    "reservoir": lambda: Reservoir(3, 30, bias_scale=0.2).double().draw(),
-    "reservoir-leaky": lambda: Reservoir(3, 30, leak=0.3, density=0.5).double().draw(),
-    "window-1": lambda: randomise(FeedForwardWindow(3, 1, 4)),
-    "window-3": lambda: randomise(FeedForwardWindow(3, 3, 4)),
-    "window-4-direct": lambda: randomise(FeedForwardWindow(3, 4, 4, direct=True)),
+    "jordan": lambda: randomise(FreeJordan(config.Jordan(size=4), Surroundings(3, 5))),
+    "jordan-decay": lambda: randomise(
+        FreeJordan(config.Jordan(size=4, decay=0.5, nonlinearity="sigmoid"), Surroundings(3, 5))
+    ),
+    "jordan-target": lambda: randomise(Jordan(config.Jordan(size=4, feedback="target"), Surroundings(3, 5))),
+    "jordan-target-decay": lambda: randomise(
+        Jordan(config.Jordan(size=4, feedback="target", decay=0.7), Surroundings(3, 5))
+    ),
+    "reservoir": lambda: Reservoir(config.Reservoir(size=30, bias_scale=0.2), Surroundings(3)).double().draw(),
+    "reservoir-leaky": lambda: (
+        Reservoir(config.Reservoir(size=30, leak=0.3, density=0.5), Surroundings(3)).double().draw()
+    ),
+    "window-1": lambda: randomise(FeedForwardWindow(config.FeedForward(width=1, size=4), Surroundings(3))),
+    "window-3": lambda: randomise(FeedForwardWindow(config.FeedForward(width=3, size=4), Surroundings(3))),
+    "window-4-direct": lambda: randomise(
+        FeedForwardWindow(config.FeedForward(width=4, size=4, direct=True), Surroundings(3))
+    ),
 }
-
+_TESTED = (config.Stack, config.Jordan, config.Reservoir, config.FeedForward)
+CORES |= {
+    tag(kind): lambda kind=kind: randomise(build_core(example(kind), 3, 5, locked=True))
+    for kind in set(get_args(config.Core)) - {*_TESTED, config.Attentive}  # which needs a source: test_seq2seq
+}
 
 COUNTS = (40, 31, 17, 9, 9, 7, 5, 4, 3, 2, 1, 1, 0)
 
-CHOICES = {
+CHOICE_VARIANTS = {
     "flat": config.Flat(),
     "adaptive": config.Adaptive(cutoffs=(4, 9), div_value=2.0),
     "adaptive-bias": config.Adaptive(cutoffs=(3,), div_value=1.0, bias=True),
@@ -137,6 +173,7 @@ CHOICES = {
     "mixtape-8-tied": config.Mixtape(components=8, gate_size=2, frequent=13, tied=True, bias=False),
     "mixtape-2-wide": config.Mixtape(components=2, gate_size=2, frequent=1, size=6),
 }
+CHOICES = with_examples(config.Choice, CHOICE_VARIANTS, without=(config.Bernoulli, config.NADE))
 
 
 def choice_model(choice, contexts="single", activation="softmax", size=4):

@@ -7,7 +7,7 @@ from elman import config
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import Batch, Source
 from elman.decoding.constraint import TreeConstraint
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 
 EOS = 0
 """Ends a target, and precedes it."""

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from elman.errors import UserError
 from elman.network.encoders.encoder import Frames
-from elman.network.output.activation import Monotone
 from elman.network.output.flat import Flat
 from elman.network.output.mixtape import Mixtape
+from elman.network.output.monotone import Monotone
 from elman.network.output.tree import Tree
 from elman.tasks.text.run import Run
 

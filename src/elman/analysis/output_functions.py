@@ -18,7 +18,7 @@ from elman.analysis import output_functions
 from elman.drawing.page import Figure, Section, Table, write_page
 from elman.drawing.style import INK, MUTED, SERIES, canvas, style, svg
 from elman.errors import UserError
-from elman.network.output.activation import LOG_G
+from elman.network.output.activation import ACTIVATIONS
 
 
 def require_known(names: Iterable[str]) -> list[str]:
@@ -30,14 +30,14 @@ def require_known(names: Iterable[str]) -> list[str]:
     """
     known = list(names)
     for name in known:
-        if name not in LOG_G:
-            raise UserError(f"--activation {name}: unknown; choose among {', '.join(LOG_G)}")
+        if name not in ACTIVATIONS:
+            raise UserError(f"--activation {name}: unknown; choose among {', '.join(ACTIVATIONS)}")
     return known
 
 
 def log_outputs(activation: str, scores: Tensor) -> Tensor:
     """Log f(z), [n, M], of scores [n, M]."""
-    log_g = LOG_G[activation](scores)
+    log_g = ACTIVATIONS[activation].log_g(scores)
     return log_g - log_g.logsumexp(-1, keepdim=True)
 
 

@@ -28,9 +28,9 @@ def run(args: argparse.Namespace) -> int:
     """Write the page, print the table of ranks."""
     from elman.analysis import output_functions
     from elman.analysis.output_functions import require_known
-    from elman.network.output.activation import LOG_G
+    from elman.network.output.activation import ACTIVATIONS
 
-    names = require_known(args.activation or LOG_G)
+    names = require_known(args.activation or ACTIVATIONS)
     ranks, limits = output_functions.rank_table(names), output_functions.limit_table(names)
     page = output_functions.write_outputs_page(args.out, names, ranks, limits)
     if args.json:

@@ -1,26 +1,28 @@
-"""What reads symbols and what remembers them: encoders, cells and cores."""
+"""The network: encoders, cells, recurrent cores, and the model they make up."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta
 
 from elman.config.initialisation import Initialisation
 from elman.config.output import Output
-from elman.config.record import NonNegative, Positive, PositiveFloat, Rate, Record, Tagged
+from elman.config.record import NonNegative, Part, Positive, PositiveFloat, Rate, Record
 
 
-class Lookup(Tagged, frozen=True, tag="lookup"):
-    """Word vectors (`network/encoders/lookup.py`)."""
+class Lookup(Part, frozen=True, tag="lookup"):
+    """Word vectors."""
 
+    builder: ClassVar = "elman.network.encoders.lookup:Lookup"
     size: Positive
     dropout: Rate = 0.0
     word_dropout: Rate = 0.0
     scale: PositiveFloat = 1.0
 
 
-class Characters(Tagged, frozen=True, tag="characters"):
-    """Words by their spelling (`network/encoders/characters.py`): `filters` says how many there are of each of `widths`."""
+class Characters(Part, frozen=True, tag="characters"):
+    """Words by their spelling: `filters` gives the number of filters of each of the `widths`."""
 
+    builder: ClassVar = "elman.network.encoders.characters:Characters"
     size: Positive = 15
     widths: Annotated[tuple[Positive, ...], Meta(min_length=1)] = (1, 2, 3, 4, 5, 6)
     filters: Annotated[tuple[Positive, ...], Meta(min_length=1)] = (25, 50, 75, 100, 125, 150)
@@ -28,62 +30,73 @@ class Characters(Tagged, frozen=True, tag="characters"):
     dropout: Rate = 0.0
 
 
-class Frames(Tagged, frozen=True, tag="frames"):
-    """A linear map of frames of notes (`network/encoders/encoder.py`)."""
+class Frames(Part, frozen=True, tag="frames"):
+    """A linear map of frames of notes."""
 
+    builder: ClassVar = "elman.network.encoders.encoder:Frames"
     size: Positive
     dropout: Rate = 0.0
     scale: PositiveFloat = 1.0
     bias: bool = False
 
 
-class Elman(Tagged, frozen=True, tag="elman"):
-    """Simple recurrent network (`network/cells/elman.py`)."""
+Encoder: TypeAlias = Lookup | Characters | Frames
 
+
+class Elman(Part, frozen=True, tag="elman"):
+    """Simple recurrent network."""
+
+    builder: ClassVar = "elman.network.cells.elman:build"
     nonlinearity: Literal["tanh", "sigmoid", "relu"] = "tanh"
 
 
-class LSTM(Tagged, frozen=True, tag="lstm"):
-    """Long short-term memory (`network/cells/lstm.py`); `input_gate` is free, 1 - f, or at most 1 - f (`network/cells/lstm.py`)."""
+class LSTM(Part, frozen=True, tag="lstm"):
+    """Long short-term memory; `input_gate` is independent, 1 - f, or at most 1 - f."""
 
+    builder: ClassVar = "elman.network.cells.lstm:build"
     forget_gate: bool = True
     peepholes: bool = False
     input_gate: Literal["free", "coupled", "capped"] = "free"
 
 
-class GRU(Tagged, frozen=True, tag="gru"):
-    """Gated recurrent unit (`network/cells/gru.py`); `reset` says whether the gate acts before or after the product."""
+class GRU(Part, frozen=True, tag="gru"):
+    """Gated recurrent unit; `reset`: the gate acts before or after the product."""
 
+    builder: ClassVar = "elman.network.cells.gru:build"
     reset: Literal["before", "after"] = "after"
 
 
-class Highway(Tagged, frozen=True, tag="highway"):
-    """Recurrent highway network (`network/cells/highway.py`); `coupled`: the carry gate is 1 minus the transform gate."""
+class Highway(Part, frozen=True, tag="highway"):
+    """Recurrent highway network; `coupled`: the carry gate is 1 minus the transform gate."""
 
+    builder: ClassVar = "elman.network.cells.highway:build"
     depth: Positive = 5
     coupled: bool = True
 
 
-class Mogrifier(Tagged, frozen=True, tag="mogrifier"):
-    """An LSTM whose x and h gate each other first (`network/cells/mogrifier.py`); without `rank` by full matrices."""
+class Mogrifier(Part, frozen=True, tag="mogrifier"):
+    """An LSTM whose x and h gate each other first, through full matrices unless a `rank` is set."""
 
+    builder: ClassVar = "elman.network.cells.mogrifier:build"
     rounds: Annotated[int, Meta(ge=0)] = 5
     rank: Positive | None = None
     input_gate: Literal["free", "capped"] = "free"
 
 
-class Ladder(Tagged, frozen=True, tag="ladder"):
-    """A rung between Elman's network and the LSTM (`network/cells/partial_lstm.py`); the rung of the output gate is the LSTM."""
+class Ladder(Part, frozen=True, tag="ladder"):
+    """From Elman's network to the LSTM: `rung` is the last gate that is added; with the output gate it is the LSTM."""
 
+    builder: ClassVar = "elman.network.cells.partial_lstm:build"
     rung: Literal["forget", "input", "output"] = "forget"
 
 
 Cell: TypeAlias = Elman | LSTM | GRU | Highway | Mogrifier | Ladder
 
 
-class Stack(Tagged, frozen=True, tag="stack"):
-    """Layers of one cell (`network/cores/stack.py`), in a chain or with connections that skip layers (`network/cores/stack.py`)."""
+class Stack(Part, frozen=True, tag="stack"):
+    """Layers of one cell, in a chain or with connections that skip layers; `biases`: bias vectors per gate."""
 
+    builder: ClassVar = "elman.network.cores.stack:build"
     sizes: Annotated[tuple[Positive, ...], Meta(min_length=1)]
     cell: Cell = LSTM()
     connections: Literal["chain", "graves", "melis"] = "chain"
@@ -94,21 +107,23 @@ class Stack(Tagged, frozen=True, tag="stack"):
     output_dropout: Rate = 0.0
 
 
-class FeedForward(Tagged, frozen=True, tag="window"):
-    """Bengio's window model (`network/cores/window.py`)."""
+class FeedForward(Part, frozen=True, tag="window"):
+    """Bengio's window model."""
 
+    builder: ClassVar = "elman.network.cores.window:FeedForwardWindow"
     width: Positive
     size: Positive
     direct: bool = False
     output_dropout: Rate = 0.0
 
 
-class Attentive(Tagged, frozen=True, tag="attentive"):
-    """A stack that looks at the source (`network/cores/attentive.py`).
+class Attentive(Part, frozen=True, tag="attentive"):
+    """A stack with attention to a source.
 
-    `size`: of the attention layer, that of the last layer unless given; `score_size`: of the additive score, the same.
+    `size` of the attention layer and `score_size` of the additive score are by default the size of the last layer.
     """
 
+    builder: ClassVar = "elman.network.cores.attentive:build"
     stack: Stack
     score: Literal["dot", "general", "additive"] = "general"
     size: Positive | None = None
@@ -118,10 +133,10 @@ class Attentive(Tagged, frozen=True, tag="attentive"):
 
 
 class Reader(Record, frozen=True):
-    """What reads the source (`network/cores/source.py`); `stack.sizes` are of each direction.
+    """The layers that read the source (`network/cores/source.py`); `stack.sizes` holds the size of each direction.
 
-    `encoder`: of the source's symbols; None: the target's vectors, where both have one vocabulary. `start`: the
-    decoder's layers begin with the final states of the reader's, or with maps of the last of them.
+    Without an `encoder` the source is read with the target's vectors, which needs one vocabulary for both. `start`:
+    each layer of the decoder begins with the final state of the reader's layer, or with a map of the last layer's.
     """
 
     stack: Stack
@@ -130,9 +145,10 @@ class Reader(Record, frozen=True):
     start: Literal["copy", "bridge"] = "copy"
 
 
-class Jordan(Tagged, frozen=True, tag="jordan"):
-    """Jordan's network (`network/cores/jordan.py`); `feedback`: the model's own output, or the true target."""
+class Jordan(Part, frozen=True, tag="jordan"):
+    """Jordan's network; `feedback`: the model's own output, or the true target."""
 
+    builder: ClassVar = "elman.network.cores.jordan:Jordan"
     size: Positive
     feedback: Literal["output", "target"] = "output"
     nonlinearity: Literal["tanh", "sigmoid", "relu"] = "tanh"
@@ -140,9 +156,10 @@ class Jordan(Tagged, frozen=True, tag="jordan"):
     output_dropout: Rate = 0.0
 
 
-class Reservoir(Tagged, frozen=True, tag="reservoir"):
-    """Echo state network (`network/cores/reservoir.py`): random, fixed; the output layer alone is trained."""
+class Reservoir(Part, frozen=True, tag="reservoir"):
+    """Echo state network: the recurrent weights are random and fixed, and only the output layer is trained."""
 
+    builder: ClassVar = "elman.network.cores.reservoir:Reservoir"
     size: Positive
     radius: PositiveFloat = 0.9
     leak: Annotated[float, Meta(gt=0, le=1)] = 1.0
@@ -152,29 +169,16 @@ class Reservoir(Tagged, frozen=True, tag="reservoir"):
     output_dropout: Rate = 0.0
 
 
-class Bidirectional(Tagged, frozen=True, tag="bidirectional"):
-    """Layers of one cell in both directions (`network/cores/bidirectional.py`): for encoders and taggers."""
-
-    sizes: Annotated[tuple[Positive, ...], Meta(min_length=1)]
-    cell: Cell = LSTM()
-    biases: Literal[0, 1, 2] = 2
-    weight_drop: Rate = 0.0
-    recurrent_dropout: Rate = 0.0
-    between_dropout: Rate = 0.0
-    output_dropout: Rate = 0.0
+Core: TypeAlias = Stack | FeedForward | Jordan | Reservoir | Attentive
 
 
-Core: TypeAlias = Stack | FeedForward | Jordan | Reservoir | Bidirectional | Attentive
-
-
-# FOLDED config/model.py: The network as a whole.
 class Model(Record, frozen=True):
-    """The network. `masks`: dropout masks held over time ("locked", Gal) or drawn anew ("fresh", Zaremba).
+    """The network. `masks`: dropout masks held over time ("locked", Gal) or drawn at every step ("fresh", Zaremba).
 
-    `source`: what reads the source of each target, with the core attentive.
+    `source`: the layers that read the source, for an attentive core.
     """
 
-    encoder: Lookup | Characters | Frames
+    encoder: Encoder
     core: Core
     output: Output = Output()
     source: Reader | None = None

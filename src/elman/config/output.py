@@ -1,19 +1,22 @@
-"""What says the next symbol: contexts and choices."""
+"""The output layer: contexts, and the choice of a symbol or frame given one of them."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta
 
-from elman.config.record import Activation, Positive, PositiveFloat, Rate, Record, Tagged
+from elman.config.record import Activation, Part, Positive, PositiveFloat, Rate, Record
 
 
-class Single(Tagged, frozen=True, tag="single"):
+class Single(Part, frozen=True, tag="single"):
     """The last level is the only context."""
 
+    builder: ClassVar = "elman.network.output.contexts:Single"
 
-class Mixture(Tagged, frozen=True, tag="mixture"):
-    """MoS and DOC (`network/output/contexts.py`): `heads` maps a level (0 is the encoder) to its number of components."""
 
+class Mixture(Part, frozen=True, tag="mixture"):
+    """Mixture of softmaxes and DOC: `heads` maps a level (0 is the encoder) to its number of components."""
+
+    builder: ClassVar = "elman.network.output.contexts:Mixture"
     heads: dict[int, Positive]
     size: Positive
     linear: bool = False
@@ -22,50 +25,56 @@ class Mixture(Tagged, frozen=True, tag="mixture"):
     prior: Literal["softmax", "same"] = "softmax"
 
 
-class Flat(Tagged, frozen=True, tag="flat"):
-    """One normalisation over the vocabulary (`network/output/flat.py`)."""
+class Flat(Part, frozen=True, tag="flat"):
+    """One normalisation over the vocabulary."""
 
+    builder: ClassVar = "elman.network.output.flat:build"
     tied: bool = False
     bias: bool = True
     shift: bool = False
 
 
-class Adaptive(Tagged, frozen=True, tag="adaptive"):
-    """Adaptive softmax (`network/output/adaptive.py`): the head ends before word cutoffs[0], tails before the others."""
+class Adaptive(Part, frozen=True, tag="adaptive"):
+    """Adaptive softmax: the head ends before word cutoffs[0], each tail before the next cut-off."""
 
+    builder: ClassVar = "elman.network.output.adaptive:Adaptive"
     cutoffs: Annotated[tuple[Positive, ...], Meta(min_length=1)]
     div_value: Annotated[float, Meta(ge=1)] = 4.0
     bias: bool = False
 
 
-class Tree(Tagged, frozen=True, tag="tree"):
-    """Hierarchical softmax (`network/output/tree.py`); without `clusters` there are ceil(sqrt(V))."""
+class Tree(Part, frozen=True, tag="tree"):
+    """Hierarchical softmax, of ceil(sqrt(V)) clusters unless `clusters` is set."""
 
+    builder: ClassVar = "elman.network.output.tree:Tree"
     clusters: Annotated[int, Meta(ge=2)] | None = None
     assignment: Literal["frequency", "random", "similarity"] = "frequency"
     tied: bool = False
     bias: bool = True
 
 
-class RareClass(Tagged, frozen=True, tag="rare-class"):
-    """One output for all words counted fewer times than `threshold` (`network/output/rare_class.py`)."""
+class RareClass(Part, frozen=True, tag="rare-class"):
+    """One output for all words with fewer than `threshold` occurrences."""
 
+    builder: ClassVar = "elman.network.output.rare_class:RareClass"
     threshold: Positive
     bias: bool = True
 
 
-class Monotone(Tagged, frozen=True, tag="monotone"):
-    """A learned increasing function of the logits, of `pieces` lines on [-range, range] (`network/output/activation.py`)."""
+class Monotone(Part, frozen=True, tag="monotone"):
+    """A learned increasing function of the logits, of `pieces` linear pieces on [-range, range]."""
 
+    builder: ClassVar = "elman.network.output.monotone:Monotone"
     pieces: Positive = 1000
     range: PositiveFloat = 20.0
     tied: bool = False
     bias: bool = True
 
 
-class Mixtape(Tagged, frozen=True, tag="mixtape"):
-    """Logits mixed by gates that `frequent` words have each for themselves (`network/output/mixtape.py`)."""
+class Mixtape(Part, frozen=True, tag="mixtape"):
+    """Logits mixed by gates; each of the first `frequent` words has its own, all others share one."""
 
+    builder: ClassVar = "elman.network.output.mixtape:Mixtape"
     components: Literal[2, 4, 8, 16] = 4
     gate_size: Positive = 64
     frequent: Positive = 1000
@@ -74,21 +83,27 @@ class Mixtape(Tagged, frozen=True, tag="mixtape"):
     bias: bool = True
 
 
-class Bernoulli(Tagged, frozen=True, tag="bernoulli"):
-    """Notes that sound independently of each other (`network/output/notes.py`)."""
+class Bernoulli(Part, frozen=True, tag="bernoulli"):
+    """Notes that sound independently of each other."""
 
+    builder: ClassVar = "elman.network.output.notes:Bernoulli"
     bias: bool = True
 
 
-class NADE(Tagged, frozen=True, tag="nade"):
-    """Notes one after another, lowest first, through `size` hidden units (`network/output/notes.py`)."""
+class NADE(Part, frozen=True, tag="nade"):
+    """Notes one after another, lowest first, through `size` hidden units."""
 
+    builder: ClassVar = "elman.network.output.notes:NADE"
     size: Positive = 128
 
 
-class Output(Record, frozen=True):
-    """Contexts, mixed over a choice."""
+Contexts: TypeAlias = Single | Mixture
+Choice: TypeAlias = Flat | Adaptive | Tree | RareClass | Monotone | Mixtape | Bernoulli | NADE
 
-    contexts: Single | Mixture = Single()
-    choice: Flat | Adaptive | Tree | RareClass | Monotone | Mixtape | Bernoulli | NADE = Flat()
+
+class Output(Record, frozen=True):
+    """A choice, mixed over contexts."""
+
+    contexts: Contexts = Single()
+    choice: Choice = Flat()
     activation: Activation = "softmax"

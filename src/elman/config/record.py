@@ -1,6 +1,6 @@
-"""What all records of a recipe have in common, and the ranges of their numbers."""
+"""The base classes of the records of a recipe, and the ranges of their numbers."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -18,3 +18,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 class Tagged(Record, frozen=True, tag_field="kind"):
     """A part that is one of several kinds; its key `kind` says which."""
+
+
+class Part(Tagged, frozen=True):
+    """A part of the network.
+
+    Attributes:
+        builder: the class or function that builds it from its record, as "module:name"; it is imported when needed.
+
+    """
+
+    builder: ClassVar[str]

@@ -1,4 +1,4 @@
-"""The likeliest targets of a source: greedy search and beam search, many sources at once.
+"""The most probable targets of a source: greedy search and beam search, many sources in parallel.
 
 B sources, K hypotheses each, V symbols, S positions of the source.
 """
@@ -20,7 +20,7 @@ from elman.network.seq2seq import SequenceToSequence
 from elman.network.state import select
 
 TIE = 1e-12
-"""Nats by which of two equal candidates the one further on counts as worse: ties do not depend on the machine."""
+"""Nats subtracted per rank, so that ties between equal candidates do not depend on the machine."""
 
 
 class Beam(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,10 +34,10 @@ class Beam(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         size: K, hypotheses kept at every step; 1 is greedy search.
-        nbest: how many to give, K at most.
+        nbest: number of hypotheses to return, at most K.
         length_penalty: 0 ranks by probability, which favours short targets.
-        coverage: 0 leaves the second term out.
-        max_length: symbols of a target at most; None: twice the source and 10 more.
+        coverage: weight of the second term.
+        max_length: most symbols of a target; None: twice the source plus 10.
 
     """
 
@@ -48,7 +48,7 @@ class Beam(msgspec.Struct, frozen=True, kw_only=True):
     max_length: int | None = None
 
     def check(self) -> None:
-        """Raises UserError where a value is out of range."""
+        """Raise UserError if a value is out of range."""
         if self.size < 1:
             raise UserError(f"--beam is {self.size}; it must be 1 (greedy) or more")
         if not 1 <= self.nbest <= self.size:
@@ -60,11 +60,11 @@ class Beam(msgspec.Struct, frozen=True, kw_only=True):
             raise UserError(f"--max-length is {self.max_length}; it must be 1 or more")
 
     def limits(self, lengths: Tensor) -> Tensor:
-        """How long a target may be, without its end, for sources of these lengths."""
+        """Most symbols of a target, without its end, for sources of these lengths."""
         return 2 * lengths + 10 if self.max_length is None else torch.full_like(lengths, self.max_length)
 
     def score(self, log_prob: float, attention: npt.NDArray[np.float32]) -> float:
-        """The score of a hypothesis with attention [T, S], T being its length with its end."""
+        """The score of a hypothesis with attention [T, S], T its length with its end."""
         score = log_prob / ((5 + len(attention)) / 6) ** self.length_penalty
         if not self.coverage:
             return score
@@ -78,8 +78,8 @@ class Hypothesis(NamedTuple):
     Attributes:
         symbols: without the end symbol.
         log_prob: of the symbols and the end, nats.
-        score: what hypotheses are ranked by.
-        attention: weights of the source's positions, as they were read, at each symbol and the end, [T + 1, S].
+        score: the score of `Beam`, by which hypotheses are ranked.
+        attention: weights of the positions of the source at each symbol and the end, [T + 1, S].
 
     """
 
@@ -100,16 +100,16 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """The `nbest` hypotheses of every source, the best first.
 
-    The search of a source is over when K hypotheses have ended, or at the limit, where all must end; it does not
-    depend on what other sources are searched beside it.
+    The search of a source is over when K hypotheses have ended, or at the limit, where all must end. It does not depend
+    on the other sources of the batch.
 
     Args:
         model: in evaluation mode.
         source: [S, B], on the model's device.
         beam: how to search.
         end: the symbol that precedes and ends a target.
-        forbidden: symbols that no target has.
-        constraint: what targets must be; probabilities stay those of the model, what is not allowed is left out.
+        forbidden: symbols that are excluded.
+        constraint: the language of targets; probabilities remain those of the model, other targets are excluded.
 
     """
     search = _Search(model, source, beam, end, tuple(forbidden), constraint)
@@ -156,10 +156,10 @@ class _Search:
         parents = parents.gather(1, order) + torch.arange(len(parents), device=parents.device).unsqueeze(1) * (
             self.beam.size
         )
-        self._go_on(parents.flatten(), symbols.gather(1, order).flatten())
+        self._continue(parents.flatten(), symbols.gather(1, order).flatten())
 
     def _candidates(self, log_probs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The best 2 K continuations of log_probs [B, K, V]: totals, hypotheses they go on from, symbols, [B, 2 K]."""
+        """The best 2 K continuations of log_probs [B, K, V]: totals, hypotheses they continue, symbols, [B, 2 K]."""
         num_symbols = log_probs.shape[-1]
         if self.forbidden:
             log_probs[..., list(self.forbidden)] = -torch.inf
@@ -183,7 +183,7 @@ class _Search:
             symbols = self.symbols[row, 1:].tolist()
             self.ended[of].append(Hypothesis(symbols, log_prob, self.beam.score(log_prob, attention), attention))
 
-    def _go_on(self, rows: Tensor, symbols: Tensor) -> None:
+    def _continue(self, rows: Tensor, symbols: Tensor) -> None:
         over = self.total.isinf().all(1).tolist()
         left = [
             block for block, of in enumerate(self.alive) if not over[block] and len(self.ended[of]) < self.beam.size

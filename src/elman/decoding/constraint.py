@@ -1,4 +1,4 @@
-"""Linear trees over exactly the words of a source: what a search may write where targets are trees."""
+"""Constraints on the targets of a search; where targets are trees, to linear trees over the words of the source."""
 
 import abc
 from typing import final
@@ -12,12 +12,11 @@ from elman.data.text.vocabulary import UNK, Vocabulary
 from elman.network.state import State
 
 
-# FOLDED search_constraint.py: What a search for targets may write: a language, symbol by symbol.
 class Constraint(abc.ABC):
-    """The targets that a search may find, as an automaton over N targets under way, V symbols.
+    """A language of targets, as an automaton over N unfinished targets; V symbols.
 
-    Where each target is in the language is a value as of a model (`elman.network.state`): tuples of tensors [N, ...], which a
-    search reorders with its hypotheses.
+    The state of the automaton is a value like that of a model (`elman.network.state`): tuples of tensors [N, ...], which
+    a search reorders with its hypotheses.
     """
 
     @abc.abstractmethod
@@ -25,8 +24,8 @@ class Constraint(abc.ABC):
         """The state of N targets that have not begun.
 
         Args:
-            lengths: symbols of the source of each [N].
-            limits: symbols that each may have at most, without its end [N].
+            lengths: number of symbols of each source [N].
+            limits: most symbols of each target, without its end [N].
 
         """
 
@@ -36,19 +35,18 @@ class Constraint(abc.ABC):
 
     @abc.abstractmethod
     def advance(self, state: State, symbols: Tensor) -> State:
-        """The state after one more symbol of each [N], which may be any of those that are not followed up."""
+        """The state after one more symbol of each [N]; the symbol of a discarded target may be any."""
 
 
-# TARGET
 OPENED = 10
-"""Constituents that may open between two words; the trees of GUM have 6 at most."""
+"""Constituents that may open between two words; the trees of GUM have at most 6."""
 
 _NEVER, _OPENING, _CLOSING, _WORD, _END = range(5)
 
 
 @final
 class TreeConstraint(Constraint):
-    """The lines that `elman.data.pairs.trees.to_tree` takes without repair, with a word for each of the source.
+    """The lines that `elman.data.pairs.trees.to_tree` reads without repair, with one word per word of the source.
 
     While w words of the source are left, d constituents are open and n symbols may still be written,
 
@@ -57,14 +55,14 @@ class TreeConstraint(Constraint):
     - a part of speech if w > 0;
     - the end if w = d = 0.
 
-    So n >= w + d stays true, and with it a way to the end. A target whose limit is below the length of its source has
-    no such way: all its symbols are allowed. `<unk>` and brackets whose other half is not in the vocabulary never are.
+    So n >= w + d remains true, and the target can be finished. A target whose limit is below the length of its source
+    cannot: all its symbols are allowed. `<unk>` and brackets whose other half is not in the vocabulary never are.
 
     Args:
         vocabulary: of the targets; its `<eos>` ends them.
-        hide_tags: parts of speech are all `XX`, else every symbol that is neither bracket, `<eos>` nor `<unk>`.
+        hide_tags: every part of speech is `XX`; otherwise any symbol but brackets, `<eos>` and `<unk>` is one.
         opened: constituents that may open between two words; without a bound a search may open them up to the limit.
-        device: where targets are searched for.
+        device: the device of the search.
 
     """
 
@@ -94,11 +92,11 @@ class TreeConstraint(Constraint):
 
     @property
     def has_words(self) -> bool:
-        """Whether any symbol stands for a word; without one no source has a tree."""
+        """Whether any symbol stands for a word; otherwise no source has a tree."""
         return bool((self.kind == _WORD).any())
 
     def begin(self, lengths: Tensor, limits: Tensor) -> State:
-        """Labels of what is open [N, D], and how many: are open, opened last, words and symbols are left, each [N]."""
+        """Labels of open constituents [N, D]; [N] each: number open, number just opened, words left, symbols left."""
         most = min(self.opened * int(lengths.max()), int(limits.max()) // 2)
         nothing = torch.zeros_like(lengths)
         return lengths.new_zeros(len(lengths), most + 1), nothing, nothing, lengths, limits
@@ -123,7 +121,7 @@ class TreeConstraint(Constraint):
     def advance(self, state: State, symbols: Tensor) -> State:
         """The state after one more symbol of each [N].
 
-        A symbol that was not allowed leaves a state of some kind, within bounds.
+        After a symbol that was not allowed the state is arbitrary, but within bounds.
         """
         labels, depth, opened, words, room = state
         kind = self.kind[symbols]
@@ -134,7 +132,7 @@ class TreeConstraint(Constraint):
 
 
 def constraint_of(symbols: PairSymbols, device: torch.device | str) -> Constraint | None:
-    """What the targets of a recipe's pairs must be; None: anything, or no symbol of theirs stands for a word."""
+    """The constraint on the targets of a recipe's pairs; None if there is none, or no symbol stands for a word."""
     if symbols.options.form != "trees":
         return None
     trees = TreeConstraint(symbols.target, hide_tags=symbols.options.tags == "XX", device=device)

@@ -28,7 +28,7 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
     forbidden: tuple[int, ...] = ()
 
     def check(self) -> None:
-        """Raises UserError where a value is out of range."""
+        """Raise UserError if a value is out of range."""
         if self.temperature < 0:
             raise UserError(f"--temperature is {self.temperature}; it must be 0 (the most probable word) or more")
         if self.top_k is not None and self.top_k < 1:
@@ -38,7 +38,7 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def draw(log_probs: Tensor, sampling: Sampling, generator: torch.Generator | None = None) -> Tensor:
-    """Draw one symbol a row from log_probs [B, V]; returns [B]."""
+    """Draw one symbol per row from log_probs [B, V]; return them, [B]."""
     scores = log_probs.clone()
     if sampling.forbidden:
         scores[:, list(sampling.forbidden)] = -torch.inf
@@ -57,11 +57,11 @@ def draw(log_probs: Tensor, sampling: Sampling, generator: torch.Generator | Non
 
 @torch.inference_mode()
 def read(model: LanguageModel, symbols: Sequence[int], state: State) -> tuple[Tensor, State]:
-    """Read symbols; give the log-probabilities [1, V] of what comes next and the state after them."""
+    """Read symbols; return the log-probabilities [1, V] of the next symbol and the state after them."""
     assert symbols, "there must be at least one symbol to read"
     inputs = torch.tensor(symbols, device=model.device).unsqueeze(1)
     if len(symbols) > 1:
-        _, state = model.core(model.encoder(inputs[:-1]), state)
+        _, state = model.trace(inputs[:-1], state)
     return model.step(inputs[-1], state)
 
 
@@ -72,7 +72,7 @@ def generate(
     sampling: Sampling,
     generator: torch.Generator | None = None,
 ) -> Iterator[tuple[int, State]]:
-    """Symbols without end, each with the state before it was read; memory does not grow with their number.
+    """An endless stream of symbols, each with the state before it was read; memory does not grow.
 
     Args:
         model: in evaluation mode.

@@ -16,13 +16,12 @@ from elman.learning.echo_state import NormalEquations
 from elman.learning.gradient_norm import GradientNorm
 from elman.learning.rtrl import RTRL
 from elman.learning.single_step import learns
-from elman.network.build.core import build_core
-from elman.network.build.model import build_model
+from elman.network.build import build_model
+from elman.network.cores.core import build_core
 from elman.network.cores.jordan import Jordan
 from elman.network.encoders.encoder import Values
-from elman.network.initialisation import initialise
 from elman.network.model import LanguageModel
-from elman.network.output.contexts import Single
+from elman.network.output.contexts import build_contexts
 from elman.network.output.gaussian import Gaussian
 from elman.network.output.layer import OutputLayer
 from elman.network.state import State
@@ -199,6 +198,10 @@ def build_network(task: ClassicTask, name: str, size: int) -> LanguageModel:
     built = build_core(core, task.inputs, locked=True)
     assert not isinstance(built, Jordan)
     width = built.dims[-1]
-    model = LanguageModel(Values(task.inputs), built, OutputLayer(Single(width), Gaussian(task.outputs, width)))
-    initialise(model, rules)
+    model = LanguageModel(
+        Values(task.inputs),
+        built,
+        OutputLayer(build_contexts(config.Output(), built.dims), Gaussian(task.outputs, width)),
+    )
+    model.initialise(rules)
     return model

@@ -27,15 +27,19 @@ class OneStep(nn.Module):
         super().__init__()
         memo = {id(parameter): parameter for parameter in model.parameters()}
         self.encoder, self.core, output = copy.deepcopy((model.encoder, model.core, model.output), memo)
-        if isinstance(self.core, Jordan) and self.core.feedback == "output":
-            self.output = output  # which the core listens to: its weights reach the states too
+        listens = isinstance(self.core, Jordan) and self.core.feedback == "output"
+        self.output = output if listens else None  # its weights affect the states too
         for module in self.core.modules():
             if isinstance(module, Layer):
                 module.cell = module.cell._replace(sequence=None)
 
     def forward(self, symbols: Tensor, state: State) -> tuple[tuple[Tensor, ...], State]:
         """From symbols [B], or values [B, P], and a state to the levels, each [B, _], and the next state."""
-        trace, state = self.core(self.encoder(symbols.unsqueeze(0)), state)
+        vectors = self.encoder(symbols.unsqueeze(0))
+        if self.output is None:
+            trace, state = self.core(vectors, state)
+        else:
+            trace, state = self.core(vectors, state, self.output.log_probs)
         return tuple(level.squeeze(0) for level in trace.levels), state
 
     @property

@@ -1,11 +1,35 @@
-"""Dropout in its recurrent forms. Each function is the identity at rate zero.
+"""Dropout in its recurrent forms; every function is the identity at rate zero.
 
-What is kept is scaled by 1 / (1 - rate), so that nothing changes at evaluation.
+Units that are kept are scaled by 1 / (1 - rate), so that expectations are those of evaluation.
 """
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
+
+
+class Dropout(nn.Module):
+    """Dropout of x [T, B, ...] in training.
+
+    Args:
+        rate: the probability of dropping a unit.
+        locked: one mask over all steps (Gal); otherwise one draw per element (Zaremba).
+
+    """
+
+    def __init__(self, rate: float, *, locked: bool = True) -> None:
+        super().__init__()
+        self.rate, self.locked = rate, locked
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return x, with units dropped in training."""
+        if not self.training:
+            return x
+        return locked(x, self.rate) if self.locked else elementwise(x, self.rate)
+
+    def mask(self, x: Tensor, size: int) -> Tensor | None:
+        """A mask [T, B, size] for a window x [T, B, _]; None where nothing is dropped."""
+        return self(x.new_ones(*x.shape[:2], size)) if self.rate and self.training else None
 
 
 def locked(x: Tensor, rate: float) -> Tensor:
@@ -19,7 +43,7 @@ def elementwise(x: Tensor, rate: float) -> Tensor:
 
 
 def connections(weight: Tensor, rate: float) -> Tensor:
-    """DropConnect: drop recurrent weights, one mask a window (Wan et al. 2013; Merity et al. 2018, section 2)."""
+    """DropConnect: drop recurrent weights, one mask per window (Wan et al. 2013; Merity et al. 2018, section 2)."""
     return _drop(weight, rate) if rate else weight
 
 
@@ -37,8 +61,8 @@ def _drop(x: Tensor, rate: float) -> Tensor:
 def _kept(x: Tensor, rate: float) -> Tensor:
     """True with probability 1 - rate, to 2^-17, in the shape of x.
 
-    torch draws one double for each element on one thread, a tenth of AWD-LSTM's training step for DropConnect alone.
-    Four elements to a random integer of 64 bits take a twelfth of that, and the mask a quarter of the memory.
+    torch draws one double per element on one thread, a tenth of AWD-LSTM's training step for DropConnect alone. Four
+    elements per random integer of 64 bits take a twelfth of that time, and the mask a quarter of the memory.
     """
     words = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
     threshold = min(round(rate * 2**16), 2**16 - 1) - 2**15

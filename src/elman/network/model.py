@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from elman import config
 from elman.network.cores.core import RecurrentCore, Trace
+from elman.network.cores.jordan import Jordan
 from elman.network.encoders.characters import Characters
 from elman.network.encoders.encoder import TokenEncoder
 from elman.network.output.layer import OutputLayer
@@ -15,12 +17,12 @@ from elman.network.state import State
 class LanguageModel(nn.Module):
     """p(next symbol | symbols so far), with the state as an explicit value.
 
-    Shapes: T steps, B sequences side by side, V symbols. In models of music a symbol is a frame of P notes: inputs
-    and targets are [T, B, P], `log_probs` and `step` give way to `sample`. Nothing is remembered between calls: what
-    carries a sequence from one call to the next is the state that the caller holds.
+    Shapes: T steps, B parallel sequences, V symbols. In models of music a symbol is a frame of P notes: inputs and
+    targets are [T, B, P], and `sample` takes the place of `log_probs` and `step`. The model keeps nothing between
+    calls: the caller passes the state from one call to the next.
 
     Example:
-        >>> from elman.network.build.model import tiny_model
+        >>> from elman.network.build import tiny_model
         >>> model = tiny_model(num_words=7).eval()
         >>> state = model.begin(1)
         >>> log_probs, state = model.step(torch.tensor([3]), state)
@@ -34,9 +36,9 @@ class LanguageModel(nn.Module):
         self.encoder, self.core, self.output = encoder, core, output
 
     def knowing(self, words: Sequence[str]) -> "LanguageModel":
-        """The same model, its parameters shared, that reads symbol V + i as the i-th of `words`.
+        """A model with the same parameters that also reads symbol V + i, as the i-th of `words`.
 
-        It goes on predicting the V symbols of its vocabulary. Its encoder must read spelling.
+        It still predicts the V symbols of its vocabulary. Its encoder must read spelling.
         """
         assert isinstance(self.encoder, Characters), "only an encoder of spelling knows other words"
         wider = LanguageModel(self.encoder.knowing(words), self.core, self.output)
@@ -48,8 +50,11 @@ class LanguageModel(nn.Module):
         return self.core.begin(batch)
 
     def trace(self, inputs: Tensor, state: State) -> tuple[Trace, State]:
-        """What the core makes of inputs [T, B]."""
-        return self.core(self.encoder(inputs), state)
+        """The levels of the core over inputs [T, B], and the state after them."""
+        vectors = self.encoder(inputs)
+        if isinstance(self.core, Jordan):
+            return self.core.forward(vectors, state, self.output.log_probs)
+        return self.core(vectors, state)
 
     def log_prob(self, inputs: Tensor, targets: Tensor, state: State) -> tuple[Tensor, State]:
         """Log-probability [T, B] (nats) of targets [T, B], each given the inputs up to its position."""
@@ -57,12 +62,12 @@ class LanguageModel(nn.Module):
         return self.output.log_prob(trace, targets), state
 
     def log_probs(self, inputs: Tensor, state: State) -> tuple[Tensor, State]:
-        """Log-probabilities [T, B, V] of every symbol to follow each position of inputs [T, B]."""
+        """Log-probabilities [T, B, V] of the symbol that follows each position of inputs [T, B]."""
         trace, state = self.trace(inputs, state)
         return self.output.log_probs(trace), state
 
     def step(self, symbols: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read one symbol a sequence, [B]; give the log-probabilities [B, V] of the next and the new state."""
+        """Read one symbol per sequence, [B]; return the log-probabilities [B, V] of the next, and the new state."""
         log_probs, state = self.log_probs(symbols.unsqueeze(0), state)
         return log_probs.squeeze(0), state
 
@@ -73,7 +78,13 @@ class LanguageModel(nn.Module):
         trace, state = self.trace(frames, state)
         return self.output.sample(trace, temperature, generator), state
 
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill every parameter, in a fixed order, from torch's global random state."""
+        self.encoder.initialise(rules)
+        self.core.initialise(rules)
+        self.output.initialise(rules, tied=list(self.encoder.parameters()))
+
     @property
     def device(self) -> torch.device:
-        """Where the parameters are."""
+        """The device of the parameters."""
         return next(self.parameters()).device

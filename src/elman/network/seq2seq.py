@@ -4,22 +4,27 @@ from typing import final
 
 from torch import Tensor, nn
 
+from elman import config
 from elman.data.windows import Source
+from elman.errors import UserError
 from elman.network.cells.cell import LayerState
 from elman.network.cores.attentive import AttentiveCore
-from elman.network.cores.source import Reading, SourceReader
-from elman.network.encoders.encoder import TokenEncoder
+from elman.network.cores.core import RecurrentCore
+from elman.network.cores.source import Reading, SourceReader, build_reader
+from elman.network.encoders.encoder import TokenEncoder, build_encoder
+from elman.network.encoders.lookup import Lookup
+from elman.network.initialisation import fill
 from elman.network.model import LanguageModel
 from elman.network.output.layer import OutputLayer
 from elman.network.state import State
 
 
 class Bridge(nn.Module):
-    """The layers of a decoder begin with maps of the state s after the source (Bahdanau et al. 2015, A.2.2).
+    """Maps of the state s after the source, with which the layers of a decoder begin (Bahdanau et al. 2015, A.2.2).
 
         h_0 = tanh(W s_h + b), and for an LSTM c_0 = W' s_c + b'
 
-    s is that of the reader's last layer, both directions side by side; in the paper the backward one alone.
+    s is the state of the reader's last layer, both directions concatenated; in the paper it is the backward one alone.
 
     Args:
         source_size: width of s.
@@ -40,20 +45,25 @@ class Bridge(nn.Module):
             mapped[place] = mapped[place].tanh()
         return tuple(tuple(mapped[at : at + self.slots]) for at in range(0, len(mapped), self.slots))
 
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill the matrices as inputs of a layer; the biases are zero."""
+        for parameter in self.parameters():
+            fill(parameter, rules.input if parameter.ndim > 1 else config.Zeros(), parameter.shape[-1])
+
 
 @final
 class SequenceToSequence(LanguageModel):
-    """p(next symbol | symbols so far, source): everything of a language model, and `read`.
+    """p(next symbol | symbols so far, source): a language model whose first state is made by `read`.
 
     Shapes: S steps of the source, T of the target, B pairs, V target symbols.
 
     Args:
-        encoder: of the target's symbols.
-        core: looks at the source.
+        encoder: reads the target's symbols.
+        core: has attention to the source.
         output: any distribution over V.
-        reader: of sources.
-        bridge: how the core's layers begin; None: with the reader's final states, layer by layer (Sutskever et al.
-            2014, Luong et al. 2015), whose widths agree.
+        reader: reads the source.
+        bridge: makes the first state of the core's layers; None: they begin with the reader's final states, layer by
+            layer (Sutskever et al. 2014, Luong et al. 2015), which have the same widths.
 
     """
 
@@ -80,3 +90,54 @@ class SequenceToSequence(LanguageModel):
         """Log-probability [T, B] (nats) of targets [T, B] given their sources and the inputs up to each position."""
         log_prob, _ = self.log_prob(inputs, targets, self.read(source))
         return log_prob
+
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill the decoder, then the reader and the bridge."""
+        super().initialise(rules)
+        if self.reader.encoder is not self.encoder:
+            self.reader.encoder.initialise(rules)
+        self.reader.initialise(rules)
+        if self.bridge is not None:
+            self.bridge.initialise(rules)
+
+
+def build_seq2seq(
+    record: config.Model, encoder: TokenEncoder, core: RecurrentCore, output: OutputLayer, num_source: int
+) -> SequenceToSequence:
+    """The model of a recipe that has a source, from its decoder's parts.
+
+    Raises:
+        UserError: the core has no attention to the source, or parts do not fit together.
+
+    """
+    source, locked = record.source, record.masks == "locked"
+    assert source is not None
+    if not isinstance(core, AttentiveCore) or not isinstance(record.core, config.Attentive):
+        raise UserError('model.source needs a core that reads it: set model.core.kind = "attentive", or remove the key')
+    source_encoder = encoder
+    if source.encoder is not None:
+        source_encoder = build_encoder(source.encoder, num_source, locked=locked)
+    elif not isinstance(encoder, Lookup) or len(encoder.weight) != num_source:
+        raise UserError(
+            "without model.source.encoder the source is read with the target's vectors, but the two have different"
+            ' vocabularies; add one, such as encoder = { kind = "lookup", size = 200 }, or share the vocabulary'
+        )
+    reader = build_reader(source, source_encoder, locked=locked)
+    return SequenceToSequence(encoder, core, output, reader, _bridge(source, record.core, reader))
+
+
+def _bridge(source: config.Reader, core: config.Attentive, reader: SourceReader) -> Bridge | None:
+    if type(source.stack.cell) is not type(core.stack.cell):
+        raise UserError(
+            "model.source.stack.cell and model.core.stack.cell are of two kinds, but the state of one is the first"
+            " state of the other; use one cell"
+        )
+    if source.start == "bridge":
+        return Bridge(reader.sizes[-1], core.stack.sizes, 2 if isinstance(source.stack.cell, config.LSTM) else 1)
+    if reader.sizes != core.stack.sizes:
+        raise UserError(
+            'model.source.start = "copy" begins each layer of the decoder with the state of one of the reader\'s, but'
+            f" their widths are {list(core.stack.sizes)} and {list(reader.sizes)} (both directions together); make them"
+            ' equal, or set start = "bridge"'
+        )
+    return None

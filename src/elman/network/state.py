@@ -1,6 +1,6 @@
 """The state of a recurrent model is a value: nested tuples of tensors, each with the batch as its first axis.
 
-The data says where a sequence begins (`fresh`), the model says what a beginning is (`begin`), the trainer says
+The data marks where a sequence begins (`fresh`), the model provides its first state (`begin`), and the trainer decides
 where gradients stop (`detach`).
 """
 

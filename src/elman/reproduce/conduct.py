@@ -15,7 +15,7 @@ from elman.config import Mixture
 from elman.config.recipe import Recipe
 from elman.data.catalog.prepare import info, locate_pairs
 from elman.files import write_atomic
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.network.kernels.device import choose_device
 from elman.network.seq2seq import SequenceToSequence
 from elman.reproduce.claim import Claim, Computation, Measurement, Scale, recipe_of

@@ -14,7 +14,7 @@ from elman.errors import UserError
 from elman.learning.constraint import build_constraint
 from elman.learning.optimisers import build_optimiser, clip_gradients
 from elman.learning.rules import build_learner
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.objective.build import build_objective
 from elman.tasks.open import open_task, source_of
 

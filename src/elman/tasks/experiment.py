@@ -17,7 +17,7 @@ from elman.errors import UserError
 from elman.files import FolderLock, write_atomic
 from elman.learning.log import Outcome, Watcher
 from elman.learning.trainer import Trainer
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.network.kernels.device import processor_name
 from elman.network.model import LanguageModel
 from elman.tasks.open import open_task, source_of

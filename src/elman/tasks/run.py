@@ -15,7 +15,7 @@ from elman.data.pairs.symbols import PairSymbols
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
 from elman.learning import checkpoint
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.network.model import LanguageModel
 
 Inputs: TypeAlias = Vocabulary | Pitches | PairSymbols

@@ -12,7 +12,7 @@ from elman.learning.projections import spectral
 from elman.learning.projections.projector import ByEigh, BySVD
 from elman.learning.projections.subspace import BySubspace
 from elman.learning.projections.truncated import ByTruncation
-from elman.network.build.core import build_core
+from elman.network.cores.core import build_core
 
 SIZE = 64
 

@@ -68,10 +68,10 @@ TRANSCRIPTIONS = {
 
 
 @pytest.mark.parametrize("biases", [0, 1, 2])
-@pytest.mark.parametrize("name", networks.CELLS)
+@pytest.mark.parametrize("name", TRANSCRIPTIONS)
 def test_sequence_is_the_papers_equations(name, biases):
     cell = networks.CELLS[name]
-    w = networks.weights(cell, biases=biases, peepholes=name == "lstm-peephole")
+    w = networks.weights(cell, biases=biases)
     xs, state = torch.randn(6, 2, 3, dtype=torch.float64), networks.state(cell)
     run = cell.sequence or (lambda *given: unroll(cell.step, *given))
     outputs, after = run(w, xs, state)
@@ -151,7 +151,7 @@ def test_gru_variants_agree(agreement):
 def test_the_gradients_are_those_of_the_equations(name):
     """By finite differences, through three steps, to the weights, the inputs and the state."""
     cell = networks.CELLS[name]
-    w = networks.weights(cell, inputs=2, size=3, peepholes=name == "lstm-peephole")
+    w = networks.weights(cell, inputs=2, size=3)
     xs, state = torch.randn(3, 2, 2, dtype=torch.float64, requires_grad=True), networks.state(cell, size=3)
     flat = [part for part in (*w[:5], *(w.extra or ())) if part is not None]
     run = cell.sequence or (lambda *given: unroll(cell.step, *given))
@@ -190,7 +190,7 @@ def test_a_mogrifier_of_no_rounds_is_the_lstm():
 
 def test_lstm_forms_agree_where_they_must():
     """Peepholes of zero are none; a forget gate held open is none."""
-    w = networks.weights(networks.CELLS["lstm"], peepholes=True)
+    w = networks.weights(networks.CELLS["lstm-peephole"])
     x, state = torch.randn(2, 3, dtype=torch.float64), networks.state(networks.CELLS["lstm"])
     assert not torch.allclose(step_peephole(w, x, state)[1], step(w, x, state)[1])
     torch.testing.assert_close(

@@ -7,10 +7,9 @@ import pytest
 import torch
 
 from elman import config
-from elman.errors import UserError
-from elman.network.build.core import build_bidirectional, build_core
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.network.cells.cell import unroll
+from elman.network.cores.core import Surroundings
 from elman.network.cores.reservoir import Reservoir
 from reference import cells as reference
 from support import networks
@@ -47,7 +46,7 @@ def test_melis_adds_the_layers_up():
 
 @pytest.mark.parametrize("connections", ["graves", "melis"])
 def test_connected_levels_drop_as_a_stack_does(connections):
-    core = networks.connected("lstm", connections, (40, 40), between=0.3, after=0.6).train()
+    core = networks.connected("lstm", connections, (40, 40), between_dropout=0.3, output_dropout=0.6).train()
     trace, _ = core(torch.randn(5, 4, 3, dtype=torch.float64), core.begin(4))
     for level, raw, rate in zip(trace.levels[1:], trace.raw[1:], (0.3, 0.3, 0.6), strict=True):
         dropped = (level == 0).double()
@@ -125,8 +124,6 @@ def test_a_copy_of_jordan_listens_to_itself():
         model.output.choice.weight.mul_(0)
     words = torch.randint(6, (STEPS, 1))
     assert not torch.allclose(model.log_probs(words, model.begin(1))[0], twin.log_probs(words, twin.begin(1))[0])
-    assert twin.core.answer.__self__ is twin.output
-    assert not any("answer" in name for name in model.state_dict())
 
 
 def test_jordan_drops_the_same_units_at_every_step():
@@ -139,39 +136,9 @@ def test_jordan_drops_the_same_units_at_every_step():
     assert torch.equal(dropped, dropped[:1].expand_as(dropped))
 
 
-def bidirectional(**options):
-    recipe = config.Bidirectional(sizes=(4, 5), **options)
-    return networks.randomise(build_bidirectional(recipe, 3, locked=True)).eval()
-
-
-@pytest.mark.parametrize("lengths", [None, (7, 4, 1)])
-def test_both_directions_are_layers_that_read_each_sequence_forwards_and_backwards(lengths):
-    core = bidirectional(cell=config.GRU())
-    x = torch.randn(STEPS, 3, 3, dtype=torch.float64)
-    trace = core(x, None if lengths is None else torch.tensor(lengths))
-    assert core.dims == (3, 8, 10) == tuple(level.shape[-1] for level in trace.levels)
-    for row, length in enumerate(lengths or (STEPS,) * 3):
-        level = x[:length, row : row + 1]
-        for ahead, back in zip(core.forwards, core.backwards, strict=True):
-            one, _ = unroll(ahead.cell.step, ahead.weights(), level, ahead.begin(1))
-            other, _ = unroll(back.cell.step, back.weights(), level.flip(0), back.begin(1))
-            level = torch.cat([one, other.flip(0)], dim=-1)
-        torch.testing.assert_close(trace.top[:length, row : row + 1], level)
-        assert not trace.top[length:, row].any()
-
-
-def test_a_language_model_in_both_directions_is_refused():
-    with pytest.raises(UserError) as caught:
-        build_core(config.Bidirectional(sizes=(4,)), 3, locked=True)
-    assert str(caught.value) == (
-        'model.core.kind = "bidirectional" reads the symbols that a language model is to predict; it is for'
-        " encoders and taggers: here use stack, window, jordan or reservoir"
-    )
-
-
 @pytest.mark.parametrize("leak", [1.0, 0.3])
 def test_a_reservoir_is_jaegers(leak):
-    core = Reservoir(3, 20, leak=leak, bias_scale=0.5).double().draw()
+    core = Reservoir(config.Reservoir(size=20, leak=leak, bias_scale=0.5), Surroundings(3)).double().draw()
     x = torch.randn(STEPS, 2, 3, dtype=torch.float64)
     trace, _ = core(x, core.begin(2))
     s = np.zeros((2, 20))
@@ -181,12 +148,18 @@ def test_a_reservoir_is_jaegers(leak):
 
 
 def test_a_reservoir_has_the_radius_and_the_density_that_were_asked_for():
-    core = Reservoir(3, 200, radius=1.1, density=0.05, input_scale=0.3).double().draw()
+    core = (
+        Reservoir(config.Reservoir(size=200, radius=1.1, density=0.05, input_scale=0.3), Surroundings(3))
+        .double()
+        .draw()
+    )
     assert torch.linalg.eigvals(core.weight_hh).abs().max().item() == pytest.approx(1.1)
     assert (core.weight_hh != 0).double().mean().item() == pytest.approx(0.05, rel=0.1)
     assert 0.25 < core.weight_ih.abs().max() <= 0.3
     assert not core.bias.any()
-    twins = [Reservoir(3, 20).draw(torch.Generator().manual_seed(4)) for _ in range(2)]
+    twins = [
+        Reservoir(config.Reservoir(size=20), Surroundings(3)).draw(torch.Generator().manual_seed(4)) for _ in range(2)
+    ]
     assert torch.equal(twins[0].weight_hh, twins[1].weight_hh)
 
 

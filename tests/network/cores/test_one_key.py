@@ -12,7 +12,7 @@ from elman import config
 from elman.cli import parser
 from elman.data.windows import Batch
 from elman.learning.rules import build_learner
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.objective.loss import Objective
 
 ROOT = Path(__file__).parents[3]
@@ -55,7 +55,7 @@ def test_a_network_learns_when_one_key_is_changed(name):
 
 def test_every_cell_and_every_causal_core_is_in_the_list():
     recipes = [config.load_recipe(RECIPE, settings).model.core for settings in NETWORKS.values()]
-    cores = set(get_args(config.Core)) - {config.Bidirectional, config.Attentive}
+    cores = set(get_args(config.Core)) - {config.Attentive}
     assert {type(core) for core in recipes} == cores
     stacks = [core for core in recipes if isinstance(core, config.Stack)]
     assert {type(core.cell) for core in stacks} == set(get_args(config.Cell))

@@ -5,8 +5,10 @@ import pytest
 import torch
 
 from elman import config
-from elman.network.build.core import build_bidirectional
-from elman.network.build.model import build_model
+from elman.data.windows import Source
+from elman.network.build import build_model
+from elman.network.cores.source import build_reader
+from elman.network.encoders.encoder import Values
 from reference import networks as reference
 from reference.cells import Gate
 from support import networks as small
@@ -64,8 +66,9 @@ def test_skip_connections_are_melis(input_gate):
 
 
 def test_both_directions_are_schusters_and_paliwals():
-    core = small.randomise(build_bidirectional(config.Bidirectional(sizes=(4,), cell=config.Elman()), 3, locked=True))
+    record = config.Reader(stack=config.Stack(sizes=(4,), cell=config.Elman()))
+    reader = small.randomise(build_reader(record, Values(3), locked=True)).eval()
     xs = torch.randn(STEPS, ROWS, 3, dtype=torch.float64)
-    (forward,), (backward,) = (split(layers[0]) for layers in (core.forwards, core.backwards))
-    wanted = reference.bidirectional(forward, backward, xs.numpy())
-    np.testing.assert_allclose(array(core.eval()(xs).top), wanted, rtol=1e-10)
+    memory = reader(Source(xs, torch.ones(STEPS, ROWS, dtype=torch.bool))).memory
+    (forward,), (backward,) = (split(layer) for layer in reader.layers[0])
+    np.testing.assert_allclose(array(memory), reference.bidirectional(forward, backward, xs.numpy()), rtol=1e-10)

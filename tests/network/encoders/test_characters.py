@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from elman import config
 from elman.errors import UserError
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.network.encoders.spelling import Alphabet
-from elman.network.initialisation import initialise
 from reference import spelling
 from support import networks
 
@@ -194,7 +193,7 @@ def test_every_output_reads_spelling(choice, contexts):
 
 def test_gates_begin_at_minus_two_and_dropout_is_on_the_vectors():
     model = char_model(dropout=0.5)
-    initialise(model, config.Initialisation())
+    model.initialise(config.Initialisation())
     gate = model.encoder.highways[0].bias.chunk(2)[1]
     with torch.no_grad():
         gate_begins = type(model.encoder.highways[0])(4).bias
@@ -210,5 +209,5 @@ def test_what_does_not_fit_is_said():
         build_model(
             config.Model(encoder=config.Characters(widths=(1, 2), filters=(3,)), core=config.Stack(sizes=(4,))), 7
         )
-    with pytest.raises(UserError, match="tied needs a matrix of word vectors"):
+    with pytest.raises(UserError, match=r"model\.output\.choice\.tied .* vector per word"):
         char_model(output=config.Output(choice=config.Flat(tied=True)))

@@ -7,7 +7,7 @@ import torch
 from elman import config
 from elman.errors import UserError
 from elman.learning.optimisers import build_optimiser
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.tasks.experiment import Experiment
 from elman.tasks.text.run import load
 from support import networks, text_runs

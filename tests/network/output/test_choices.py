@@ -8,9 +8,11 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from elman import config
 from elman.decoding.sampling import Sampling, draw
 from elman.learning import checkpoint
 from elman.network.output.adaptive import Adaptive
+from elman.network.output.choice import Surroundings
 from reference import choices as reference
 from support import networks
 
@@ -169,7 +171,7 @@ def printed(choice, model, x, activation):
             rare = sum(count < (3 if choice == "rare-class" else 1) for count in networks.COUNTS)
             return reference.rare_class(x, at["outputs.weight"], bias, rare, activation)
         case "monotone":
-            z = reference.monotone(at["weight"] @ x + at.get("bias", 0), at["raw_slope"], made.reach)
+            z = reference.monotone(at["weight"] @ x + at.get("bias", 0), at["raw_slope"], made.range)
             return reference.distribution(activation, z)
         case "mixtape":
             nodes, width = made.components - 1, at["gate_word"].shape[1]
@@ -204,7 +206,7 @@ def test_the_gates_of_a_word_sum_to_one(choice):
 def test_adaptive_softmax_is_torchs():
     """With the same matrices, torch.nn.AdaptiveLogSoftmaxWithLoss says the same."""
     theirs = nn.AdaptiveLogSoftmaxWithLoss(8, 60, [10, 30], div_value=2.0).double()
-    ours = Adaptive(60, 8, [10, 30], div_value=2.0).double()
+    ours = Adaptive(config.Adaptive(cutoffs=(10, 30), div_value=2.0), Surroundings(8, 60)).double()
     with torch.no_grad():
         ours.head.copy_(theirs.head.weight)
         for tail, (down, up) in enumerate(theirs.tail):

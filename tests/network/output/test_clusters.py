@@ -3,26 +3,28 @@
 import numpy as np
 import pytest
 
+from elman import config
 from elman.errors import UserError
-from elman.network.output import adaptive
-from elman.network.output.choice import zipf
+from elman.network.encoders.encoder import build_encoder
+from elman.network.output import tree
+from elman.network.output.choice import build_choice, zipf
 
 
 def made(kind, num_words, num_clusters):
     draw = np.random.default_rng(0)
     match kind:
         case "frequency":
-            return adaptive.by_frequency(zipf(num_words).numpy(), num_clusters)
+            return tree.by_frequency(zipf(num_words).numpy(), num_clusters)
         case "even":
-            return adaptive.by_frequency(np.ones(num_words), num_clusters)
+            return tree.by_frequency(np.ones(num_words), num_clusters)
         case "one word only":
-            return adaptive.by_frequency(np.eye(num_words)[0], num_clusters)
+            return tree.by_frequency(np.eye(num_words)[0], num_clusters)
         case "random":
-            return adaptive.at_random(num_words, num_clusters, draw.permutation)
+            return tree.at_random(num_words, num_clusters, draw.permutation)
         case "similarity":
-            return adaptive.by_similarity(draw.standard_normal((num_words, 3)), num_clusters)
+            return tree.by_similarity(draw.standard_normal((num_words, 3)), num_clusters)
         case "the same vector":
-            return adaptive.by_similarity(np.ones((num_words, 3)), num_clusters)
+            return tree.by_similarity(np.ones((num_words, 3)), num_clusters)
 
 
 @pytest.mark.parametrize("kind", ["frequency", "even", "one word only", "random", "similarity", "the same vector"])
@@ -63,7 +65,7 @@ def test_frequency_costs_less_than_chance():
 
 def test_words_need_not_come_by_frequency():
     frequency = np.random.default_rng(0).dirichlet(np.full(50, 0.3))
-    order, starts = adaptive.by_frequency(frequency, 5)
+    order, starts = tree.by_frequency(frequency, 5)
     least = [frequency[words].min() for words in np.split(order, starts[1:-1])]
     most = [frequency[words].max() for words in np.split(order, starts[1:-1])]
     assert all(low >= high for low, high in zip(least, most[1:], strict=False))
@@ -74,10 +76,11 @@ def test_similar_words_stand_together():
     draw = np.random.default_rng(0)
     cloud = draw.permutation(np.repeat(np.arange(4), 25))
     centres = np.array([[9.0, 5, 0], [-9, 5, 1], [9, -5, 1], [-9, -5, 0]])
-    order, starts = adaptive.by_similarity(centres[cloud] + 0.1 * draw.standard_normal((100, 3)), 4)
+    order, starts = tree.by_similarity(centres[cloud] + 0.1 * draw.standard_normal((100, 3)), 4)
     assert all(len(set(cloud[words])) == 1 for words in np.split(order, starts[1:-1]))
 
 
 def test_more_clusters_than_words():
-    with pytest.raises(UserError, match=r"model\.output\.choice\.clusters is 8, but the vocabulary has 7 words"):
-        adaptive.check(7, 8)
+    recipe = config.Output(choice=config.Tree(clusters=8))
+    with pytest.raises(UserError, match=r"model\.output\.choice\.clusters.* 7 words"):
+        build_choice(recipe, 3, build_encoder(config.Lookup(size=3), 7, locked=True), 7)

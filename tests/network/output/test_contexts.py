@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from elman import config
 from elman.network.cores.core import Trace
-from elman.network.output.contexts import Mixture, Single
+from elman.network.output.activation import ACTIVATIONS
+from elman.network.output.contexts import build_contexts
 from reference import outputs as reference
 from support import networks
 
@@ -19,17 +21,19 @@ def trace():
 
 def test_single_is_the_top_with_weight_one():
     given = trace()
-    vectors, log_prior = Single(4)(given)
+    vectors, log_prior = build_contexts(config.Output(), (4,))(given)
     assert torch.equal(vectors, given.top.unsqueeze(-2))
     assert torch.equal(log_prior, torch.zeros(6, 2, 1))
 
 
-@pytest.mark.parametrize("prior", networks.ACTIVATIONS)
+@pytest.mark.parametrize("prior", ACTIVATIONS)
 @pytest.mark.parametrize("linear", [False, True])
 @pytest.mark.parametrize("heads", [{2: 3}, {0: 1, 1: 2, 2: 2}, {2: 2, 0: 1}, {1: 1, 2: 0}])
 def test_mixture_is_the_papers(heads, linear, prior):
     """Components are ordered by level, whatever the recipe's order; the last level gives the prior."""
-    layer = networks.randomise(Mixture(DIMS, heads, 7, linear=linear, prior=prior))
+    record = config.Mixture(heads=heads, size=7, linear=linear, prior="same")
+    output = config.Output(contexts=record, activation=prior)
+    layer = networks.randomise(build_contexts(output, DIMS))
     given = trace()
     vectors, log_prior = layer(given)
     ordered = [(level, count) for level, count in sorted(heads.items()) if count]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from elman.network.output.activation import ACTIVATIONS
 from reference import outputs as reference
 from support import networks
 
@@ -13,7 +14,7 @@ STEPS, ROWS, WORDS = 3, 2, 7
 
 combinations = pytest.mark.parametrize(
     ("contexts", "activation", "tied", "offset"),
-    list(product(networks.CONTEXTS, networks.ACTIVATIONS, (False, True), networks.OFFSETS)),
+    list(product(networks.CONTEXTS, ACTIVATIONS, (False, True), networks.OFFSETS)),
 )
 
 
@@ -90,7 +91,7 @@ def test_tying_shares_the_encoders_matrix(contexts, activation, tied, offset):
 
 
 @pytest.mark.parametrize("fast", [False, True])
-@pytest.mark.parametrize("activation", networks.ACTIVATIONS)
+@pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("contexts", networks.CONTEXTS)
 def test_gradients_are_those_of_finite_differences(contexts, activation, fast):
     """With respect to every level of the trace and every parameter of the layer."""
@@ -114,7 +115,7 @@ def test_gradients_are_those_of_finite_differences(contexts, activation, fast):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("fast", [False, True])
-@pytest.mark.parametrize("activation", networks.ACTIVATIONS)
+@pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("contexts", ["single", "doc"])
 @pytest.mark.parametrize("size", [1e2, 1e4])
 def test_extreme_logits_stay_finite(contexts, activation, fast, dtype, size):

@@ -7,11 +7,10 @@ from torch.nn.functional import linear
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from elman import config
-from elman.network.build.choice import build_choice
-from elman.network.encoders.lookup import Lookup
+from elman.network.encoders.encoder import build_encoder
 from elman.network.output import fast_tails
-from elman.network.output.activation import LOG_G
-from elman.network.output.choice import zipf
+from elman.network.output.activation import ACTIVATIONS, log_g
+from elman.network.output.choice import build_choice, zipf
 
 MEMBERS = (slice(2, 5), torch.tensor([7, 0, 1, 9]), slice(5, 6))
 COUNTS = (3, 4, 2)
@@ -24,7 +23,7 @@ def plain(h, weight, bias, y, activation):
     for members, count in zip(MEMBERS, COUNTS, strict=True):
         for _ in range(count):
             x, place = next(rows)
-            scores = LOG_G[activation](linear(x, weight[members], None if bias is None else bias[members]))
+            scores = log_g(linear(x, weight[members], None if bias is None else bias[members]), activation)
             found.append(scores.log_softmax(-1)[place])
     return torch.stack(found)
 
@@ -36,7 +35,7 @@ def problem(dtype=torch.float64, bias=True, scale=1.0):
     return [leaf if leaf is None else leaf.requires_grad_() for leaf in leaves], y
 
 
-@pytest.mark.parametrize("activation", LOG_G)
+@pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("scale", [1.0, 1e4])
@@ -55,7 +54,7 @@ def test_values_and_gradients_are_those_of_the_plain_formula(activation, dtype, 
         torch.testing.assert_close(fast_tails.log_prob(*leaves, y, activation, MEMBERS, COUNTS), found.detach())
 
 
-@pytest.mark.parametrize("activation", LOG_G)
+@pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_gradcheck(activation):
     leaves, y = problem()
     assert torch.autograd.gradcheck(lambda *x: fast_tails.log_prob(*x, y, activation, MEMBERS, COUNTS), leaves)
@@ -90,7 +89,9 @@ class LargestTensor(TorchDispatchMode):
 def test_no_tensor_is_of_the_order_of_positions_times_symbols(choice, components):
     """Forward and backward, in positions N, components K and symbols V: the largest is a gradient, V D."""
     num_words, positions, width = 4000, 200, 8
-    made = build_choice(config.Output(choice=choice), width, Lookup(num_words, 2), num_words)
+    made = build_choice(
+        config.Output(choice=choice), width, build_encoder(config.Lookup(size=2), num_words, locked=True), num_words
+    )
     for parameter in made.parameters():
         torch.nn.init.normal_(parameter)
     context = torch.randn(positions, components, width, requires_grad=True)

@@ -6,13 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from elman.network.output.choice import Choice
+from elman import config
+from elman.network.output.choice import Choice, Surroundings
 from elman.network.output.notes import NADE, Bernoulli
 from reference import frames as reference
 from support import networks
 
 PITCHES, WIDTH = 4, 3
-CHOICES = {"bernoulli": lambda: Bernoulli(PITCHES, WIDTH), "nade": lambda: NADE(PITCHES, WIDTH, 5)}
+CHOICES = {
+    "bernoulli": lambda: Bernoulli(config.Bernoulli(), Surroundings(WIDTH, PITCHES)),
+    "nade": lambda: NADE(config.NADE(size=5), Surroundings(WIDTH, PITCHES)),
+}
 ALL_FRAMES = torch.tensor(list(itertools.product([0, 1], repeat=PITCHES)), dtype=torch.uint8)
 
 choices = pytest.mark.parametrize("name", CHOICES)

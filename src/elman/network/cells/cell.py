@@ -1,18 +1,21 @@
 """A recurrent cell is its equations: a pure function of weights, input and state."""
 
 from collections.abc import Callable
+from pkgutil import resolve_name
 from typing import Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from elman import config
+
 
 class Weights(NamedTuple):
     """The arrays of one recurrent layer; G gates are stacked on the first axis.
 
-    Shapes: input [G*H, I], hidden [G*H, H], biases [G*H] or None, peephole [3, H] (i, f, o) or None. `extra` are the
-    further matrices that a cell asks for; `mask` [B, H] multiplies the state in the products of a cell that says so.
+    Shapes: input [G*H, I], hidden [G*H, H], biases [G*H] or None, peephole [3, H] (i, f, o) or None. `extra` holds the
+    further matrices of a cell that has them; `mask` [B, H] multiplies the state in the products (see `Cell.masks`).
     """
 
     input: Tensor
@@ -31,7 +34,7 @@ Step: TypeAlias = Callable[[Weights, Tensor, LayerState], LayerState]
 """(weights, x [B, I], state) -> state."""
 
 Driven: TypeAlias = Callable[[Weights, Tensor, LayerState], LayerState]
-"""As a step, but given the drive W x + b [B, G*H] in place of x: what is left when the input product is hoisted."""
+"""As a step, with the drive W x + b [B, G*H] in place of x: the rest of a step whose input product is hoisted."""
 
 Sequence: TypeAlias = Callable[[Weights, Tensor, LayerState], tuple[Tensor, LayerState]]
 """(weights, xs [T, B, I], state) -> (outputs [T, B, H], state after the last step)."""
@@ -49,12 +52,13 @@ class Cell(NamedTuple):
         slots: how many tensors [B, H] the state has.
         step: the equations.
         sequence: the same over time, computed faster; None means the plain loop.
-        name: what messages and analyses know it by.
-        candidate: the block that makes the candidate state.
-        keeps: (block, sign) of the gates that decide what stays of the old state: 1 keeps when open, -1 when shut.
+        name: identifies the equations in messages and analyses.
+        candidate: the block of the candidate state.
+        keeps: (block, sign) of each gate that keeps the old state: 1 when it is open, -1 when it is shut.
         input_gates: how many blocks the input weights have; None: as many as the recurrent ones.
         extra: the shapes of further matrices.
-        masks: how recurrent dropout reaches it: h is masked before the step, `Weights.mask` is given, or not at all.
+        masks: how recurrent dropout is applied: to h before the step, as `Weights.mask` in the products, or not at all.
+        peepholes: whether the step reads `Weights.peephole`.
 
     """
 
@@ -68,20 +72,24 @@ class Cell(NamedTuple):
     input_gates: int | None = None
     extra: Shapes | None = None
     masks: Literal["state", "products"] | None = "state"
+    peepholes: bool = False
+
+
+def build_cell(record: config.Cell) -> Cell:
+    """The equations of a recipe's cell.
+
+    Raises:
+        UserError: the record asks for gates that do not go together.
+
+    """
+    build: Callable[[config.Cell], Cell] = resolve_name(record.builder)
+    return build(record)
 
 
 def unroll(step: Step, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-    """Apply `step` along time, the plain way: the ground truth of every sequence function.
+    """Outputs [T, B, H] of `step` applied along xs [T, B, I], T >= 1, and the state after the last step.
 
-    Args:
-        step: one step of a cell.
-        weights: the layer's arrays.
-        xs: inputs [T, B, I], T >= 1.
-        state: the state before the first step.
-
-    Returns:
-        outputs [T, B, H] and the state after the last step.
-
+    This plain loop is the ground truth of every `Cell.sequence`.
     """
     outputs = []
     for x in xs:
@@ -91,7 +99,7 @@ def unroll(step: Step, weights: Weights, xs: Tensor, state: LayerState) -> tuple
 
 
 def step_of(driven: Driven) -> Step:
-    """One step: the input product, and the rest."""
+    """One step: the input product, then `driven`."""
 
     def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
         return driven(weights, linear(x, weights.input, weights.input_bias), state)
@@ -100,7 +108,7 @@ def step_of(driven: Driven) -> Step:
 
 
 def hoist(driven: Driven) -> Sequence:
-    """The same over time, with the input products of all steps as one."""
+    """A sequence function that forms the input products of all steps at once."""
 
     def sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         outputs = []

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from elman import config
 from elman.network.cells.cell import Cell, LayerState, Weights
 
 NONLINEARITIES: dict[str, Callable[[Tensor], Tensor]] = {
@@ -25,3 +26,8 @@ def elman(nonlinearity: str = "tanh") -> Cell:
         return (f(linear(x, w.input, w.input_bias) + linear(h, w.hidden, w.hidden_bias)),)
 
     return Cell(gates=1, slots=1, step=step, name="elman")
+
+
+def build(record: config.Elman) -> Cell:
+    """The cell of a recipe."""
+    return elman(record.nonlinearity)

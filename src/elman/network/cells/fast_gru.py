@@ -1,8 +1,8 @@
-"""Both gated recurrent units over a whole sequence: the plain loops over `cells.gru`, made faster.
+"""Both gated recurrent units over a whole sequence: equal to the plain loops over `cells.gru`, and faster.
 
-T steps, B rows, I inputs, H units; gates r, z, n. As in `kernels.lstm`, the product with the inputs is taken
-out of the loop, all that multiplies d h on its way to the gates is formed for all steps at once, and each
-weight gradient is one product.
+T steps, B rows, I inputs, H units; gates r, z, n. As in `cells.fast_lstm`, the product with the inputs is
+hoisted out of the loop, the factors of d h are formed for all steps at once, and each weight gradient is one
+product.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from elman.network.cells.cell import LayerState, Weights
-from elman.network.cells.dispatch import keeps_workspace, library_parameters
+from elman.network.cells.fast_lstm import keeps_workspace, library_parameters
 from elman.network.kernels import matmul
 from elman.network.kernels.matmul import differentiable_once
 
@@ -60,7 +60,7 @@ def _vendor(weights: Weights, xs: Tensor, h: Tensor) -> Tensor:
 
 
 def _from_inputs(xs: Tensor, w_x: Tensor, bias: Tensor | None) -> Tensor:
-    """What reaches the gates from outside, [T, B, 3, H]."""
+    """The input products of the gates, [T, B, 3, H]."""
     return matmul.multiply(xs.flatten(0, 1), w_x, bias).view(*xs.shape[:2], 3, -1)
 
 

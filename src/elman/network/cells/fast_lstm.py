@@ -1,9 +1,25 @@
-"""The LSTM over a whole sequence: the same function as the plain loop over `cells.lstm.step`, faster.
+"""The LSTM over a whole sequence: equal to the plain loop over `cells.lstm.step`, and faster.
 
 T steps, B rows, I inputs, H units; gates i, f, g, o. Three things make it fast on a CPU: the product with
-the inputs is taken out of the loop; the factors by which d h and d c reach the gates are formed for all
+the inputs is hoisted out of the loop; the factors by which d h and d c reach the gates are formed for all
 steps at once, so that a step back in time is one product and four elementwise operations; each weight
 gradient is one product.
+
+The library's LSTM runs instead where it is faster. Milliseconds of one thread (AMD Zen 5, torch 2.13;
+`python benchmarks/recurrent.py --threads 1 --cpu-time lstm`):
+
+    T B I H               training: library, hoisted     without gradients: library, hoisted
+    70  20 1150 1150           444  490                            241  174
+    70  20  400 1150           305  358                            155  135
+    70  10 1500 1500                                               306  196
+    50 100  128 1024           835  942                            235  302
+    70  12  280  960           125  146                             43   51
+    35  20  650  650            72   84                             24   29
+    35  20  200  256            11   18                            3.6  6.0
+     1   1 1150 1150                                                21  1.6
+
+The library lays its weights out on every call, which is not worth it for one step, and slows down where they
+outgrow the cache. For GRUs there is no choice on the CPU: the library's runs at half the speed.
 """
 
 from typing import Any
@@ -12,9 +28,11 @@ import torch
 from torch import Tensor
 
 from elman.network.cells.cell import LayerState, Weights
-from elman.network.cells.dispatch import keeps_workspace, library_lstm, library_parameters
 from elman.network.kernels import matmul
 from elman.network.kernels.matmul import differentiable_once
+
+HIDDEN_SIZE = 1100
+"""From this width on the hoisted form is used."""
 
 
 def lstm(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
@@ -127,3 +145,22 @@ def _factors(gates: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
     torch.addcmul(i, i * g, g, value=-1, out=factors[:, :, 2])
     torch.mul(o - o * o, tanh_c, out=factors[:, :, 3])
     return factors, torch.addcmul(o, o * tanh_c, tanh_c, value=-1)
+
+
+def keeps_workspace(xs: Tensor) -> bool:
+    """The library's flag `train`, without which cuDNN has no backward pass; no dropout depends on it here."""
+    return xs.device.type == "cuda" and torch.is_grad_enabled()
+
+
+def library_parameters(weights: Weights) -> list[Tensor]:
+    """The arguments of the library's functions: both matrices, and two biases, zeros where the layer has none."""
+    zero = weights.input.new_zeros(len(weights.input))
+    biases = [zero if bias is None else bias for bias in (weights.input_bias, weights.hidden_bias)]
+    return [weights.input, weights.hidden, *biases]
+
+
+def library_lstm(xs: Tensor, hidden_size: int) -> bool:
+    """Whether the library's LSTM is used for inputs [T, B, I]: cuDNN on CUDA, oneDNN on the CPU."""
+    if xs.device.type == "cuda":
+        return True
+    return matmul.uses_onednn(xs) and len(xs) >= matmul.PACKING_USES and hidden_size < HIDDEN_SIZE

@@ -6,12 +6,13 @@ Some texts exchange z and 1 - z: the same network with W_z, U_z and b_z negated.
 from torch import Tensor
 from torch.nn.functional import linear
 
+from elman import config
 from elman.network.cells import fast_gru as kernel
 from elman.network.cells.cell import Cell, LayerState, Weights
 
 
 def step_reset_before(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
-    """N = tanh(W_n x + U_n (r h)), h' = z h + (1 - z) n (Cho et al. 2014; thesis 2.29-2.32)."""
+    """Return h' for n = tanh(W_n x + U_n (r h)), h' = z h + (1 - z) n (Cho et al. 2014; thesis 2.29-2.32)."""
     (h,) = state
     w = weights
     size = h.shape[-1]
@@ -24,7 +25,7 @@ def step_reset_before(weights: Weights, x: Tensor, state: LayerState) -> LayerSt
 
 
 def step_reset_after(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
-    """N = tanh(W_n x + b + r (U_n h + b')), the form of the vendor kernels; h' = z h + (1 - z) n."""
+    """Return h' for n = tanh(W_n x + b + r (U_n h + b')), the form of the vendor kernels; h' = z h + (1 - z) n."""
     (h,) = state
     w = weights
     x_r, x_z, x_n = linear(x, w.input, w.input_bias).chunk(3, dim=-1)
@@ -52,3 +53,8 @@ GRU_RESET_AFTER = Cell(
     candidate=2,
     masks=None,
 )
+
+
+def build(record: config.GRU) -> Cell:
+    """The variant of a recipe."""
+    return GRU_RESET_BEFORE if record.reset == "before" else GRU_RESET_AFTER

@@ -1,8 +1,9 @@
-"""Recurrent highway networks (Zilly, Srivastava, Koutnik & Schmidhuber 2017): a deep transition from step to step."""
+"""Recurrent highway networks (Zilly, Srivastava, Koutnik & Schmidhuber 2017): several highway layers per step."""
 
 from torch import Tensor
 from torch.nn.functional import linear
 
+from elman import config
 from elman.network.cells.cell import Cell, LayerState, Weights, hoist, step_of
 
 
@@ -35,3 +36,8 @@ def highway(depth: int, *, coupled: bool = True) -> Cell:
         input_gates=blocks,
         masks="products",
     )
+
+
+def build(record: config.Highway) -> Cell:
+    """The cell of a recipe."""
+    return highway(record.depth, coupled=record.coupled)

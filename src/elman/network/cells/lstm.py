@@ -1,12 +1,15 @@
 """Long short-term memory (Hochreiter & Schmidhuber 1997; forget gate: Gers et al. 2000).
 
-Gates are stacked in the order i, f, g, o; without a forget gate i, g, o.
+Gates are stacked in the order i, f, g, o; without a forget gate i, g, o; with the coupled input gate f, g, o. In the
+coupled and the capped form the input gate depends on the forget gate, which keeps c between -1 and 1.
 """
 
 import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from elman import config
+from elman.errors import UserError
 from elman.network.cells import fast_lstm as kernel
 from elman.network.cells.cell import Cell, LayerState, Weights, hoist, step_of
 
@@ -40,14 +43,8 @@ def step_without_forget_gate(weights: Weights, x: Tensor, state: LayerState) -> 
     return o.sigmoid() * c.tanh(), c
 
 
-LSTM = Cell(gates=4, slots=2, step=step, sequence=kernel.lstm, name="lstm", candidate=2, keeps=((1, 1),))
-PEEPHOLE_LSTM = Cell(gates=4, slots=2, step=step_peephole, name="lstm-peephole", candidate=2, keeps=((1, 1),))
-LSTM_1997 = Cell(gates=3, slots=2, step=step_without_forget_gate, name="lstm-1997", candidate=1)
-
-
-# FOLDED cells/coupled.py: LSTMs whose input gate depends on the forget gate, so that c stays within -1 and 1.
 def coupled(weights: Weights, drive: Tensor, state: LayerState) -> LayerState:
-    """With i = 1 - f: c' = f c + (1 - f) g (Greff et al. 2017, CIFG); gates are stacked in the order f, g, o."""
+    """Return the state for i = 1 - f: c' = f c + (1 - f) g (Greff et al. 2017, CIFG)."""
     h, c = state
     f, g, o = (drive + linear(h, weights.hidden, weights.hidden_bias)).chunk(3, dim=-1)
     c = torch.lerp(g.tanh(), c, f.sigmoid())
@@ -55,7 +52,7 @@ def coupled(weights: Weights, drive: Tensor, state: LayerState) -> LayerState:
 
 
 def capped(weights: Weights, drive: Tensor, state: LayerState) -> LayerState:
-    """With i of at most 1 - f: c' = f c + min(i, 1 - f) g (Melis et al. 2018, 2020); in the order i, f, g, o."""
+    """Return the state for i <= 1 - f: c' = f c + min(i, 1 - f) g (Melis et al. 2018, 2020)."""
     h, c = state
     i, f, g, o = (drive + linear(h, weights.hidden, weights.hidden_bias)).chunk(4, dim=-1)
     f = f.sigmoid()
@@ -63,21 +60,31 @@ def capped(weights: Weights, drive: Tensor, state: LayerState) -> LayerState:
     return o.sigmoid() * c.tanh(), c
 
 
-COUPLED_LSTM = Cell(
-    gates=3,
-    slots=2,
-    step=step_of(coupled),
-    sequence=hoist(coupled),
-    name="lstm-coupled",
-    candidate=1,
-    keeps=((0, 1),),
+LSTM = Cell(gates=4, slots=2, step=step, sequence=kernel.lstm, name="lstm", candidate=2, keeps=((1, 1),))
+PEEPHOLE_LSTM = Cell(
+    gates=4, slots=2, step=step_peephole, name="lstm-peephole", candidate=2, keeps=((1, 1),), peepholes=True
 )
-CAPPED_LSTM = Cell(
-    gates=4,
-    slots=2,
-    step=step_of(capped),
-    sequence=hoist(capped),
-    name="lstm-capped",
-    candidate=2,
-    keeps=((1, 1),),
-)
+LSTM_1997 = Cell(gates=3, slots=2, step=step_without_forget_gate, name="lstm-1997", candidate=1)
+COUPLED_LSTM = Cell(3, 2, step_of(coupled), sequence=hoist(coupled), name="lstm-coupled", candidate=1, keeps=((0, 1),))
+CAPPED_LSTM = Cell(4, 2, step_of(capped), sequence=hoist(capped), name="lstm-capped", candidate=2, keeps=((1, 1),))
+
+
+def build(record: config.LSTM) -> Cell:
+    """The variant of a recipe.
+
+    Raises:
+        UserError: peepholes or the input gate do not go with the other gates.
+
+    """
+    if not record.forget_gate and record.peepholes:
+        raise UserError("model.core.cell: peepholes need the forget gate; set forget_gate = true")
+    if record.input_gate != "free":
+        if record.peepholes or not record.forget_gate:
+            raise UserError(
+                f'model.core.cell: input_gate = "{record.input_gate}" needs a forget gate and no peepholes; set'
+                ' input_gate = "free", or forget_gate = true and peepholes = false'
+            )
+        return COUPLED_LSTM if record.input_gate == "coupled" else CAPPED_LSTM
+    if record.peepholes:
+        return PEEPHOLE_LSTM
+    return LSTM if record.forget_gate else LSTM_1997

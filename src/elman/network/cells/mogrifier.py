@@ -3,7 +3,9 @@
 from torch import Tensor
 from torch.nn.functional import linear
 
+from elman import config
 from elman.network.cells.cell import Cell, LayerState, Step, Weights
+from elman.network.cells.lstm import CAPPED_LSTM, LSTM
 
 
 def _product(factors: tuple[Tensor, ...], x: Tensor) -> Tensor:
@@ -17,9 +19,9 @@ def mogrifier(rounds: int, rank: int | None, lstm: Step) -> Cell:
     """x_i = 2 sigm(Q_i h_{i-1}) x_{i-2} for odd i, h_i = 2 sigm(R_i x_{i-1}) h_{i-2} for even i (eqs 1-2).
 
     Args:
-        rounds: how often, r; 0 is the LSTM.
-        rank: of the products Q_i = Q_left Q_right and R_i; None: full matrices.
-        lstm: the step of an LSTM with the gates i, f, g, o, that takes the last x and h.
+        rounds: r, the number of gatings; with 0 it is the LSTM.
+        rank: rank of the products Q_i = Q_left Q_right and R_i; None: full matrices.
+        lstm: the step of an LSTM with the gates i, f, g, o, applied to the last x and h.
 
     """
 
@@ -42,3 +44,8 @@ def mogrifier(rounds: int, rank: int | None, lstm: Step) -> Cell:
         return lstm(weights, x, (h, c))
 
     return Cell(gates=4, slots=2, step=step, name="mogrifier", candidate=2, keeps=((1, 1),), extra=shapes)
+
+
+def build(record: config.Mogrifier) -> Cell:
+    """The cell of a recipe."""
+    return mogrifier(record.rounds, record.rank, (LSTM if record.input_gate == "free" else CAPPED_LSTM).step)

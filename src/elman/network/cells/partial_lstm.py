@@ -1,14 +1,16 @@
-"""The ladder from Elman's network to the LSTM (the survey's slides on gates), rung by rung; the last rung is the LSTM.
+"""From Elman's network to the LSTM, one gate at a time (the survey's slides on gates); with all three it is the LSTM.
 
-On the slides the first gate is h' = h * sigm(W_f (y + h + x)): what is remembered is scaled, never replaced, so that a
-state which begins at zero stays there. Here Elman's candidate tanh(W x + U y) is added to what the gate has kept; with
-c for the slides' h, the gates see x and y by matrices of their own, as the LSTM's do.
+On the slides the first gate is h' = h * sigm(W_f (y + h + x)): the memory is scaled and never replaced, so a state that
+begins at zero stays there. Here Elman's candidate tanh(W x + U y) is added to the scaled memory; with c for the
+slides' h, the gates read x and y through matrices of their own, as those of the LSTM do.
 """
 
 from torch import Tensor
 from torch.nn.functional import linear
 
+from elman import config
 from elman.network.cells.cell import Cell, LayerState, Weights, hoist, step_of
+from elman.network.cells.lstm import LSTM
 
 
 def forget_gate(weights: Weights, drive: Tensor, state: LayerState) -> LayerState:
@@ -45,3 +47,8 @@ INPUT_RUNG = Cell(
     candidate=2,
     keeps=((1, 1),),
 )
+
+
+def build(record: config.Ladder) -> Cell:
+    """The cell of a recipe."""
+    return {"forget": FORGET_RUNG, "input": INPUT_RUNG, "output": LSTM}[record.rung]

@@ -1,29 +1,35 @@
-"""A decoder: recurrent layers that look at a source, which is part of their state (Luong et al. 2015)."""
+"""A decoder: recurrent layers with attention to a source, which is part of their state (Luong et al. 2015).
+
+Attention scores every position of the source and reads their weighted mean. B sequences, T queries each, S positions of
+the source, D the width of a query, M that of the memory, A that of the attention layer.
+"""
 
 import math
 from abc import ABC, abstractmethod
-from typing import Literal
+from typing import Literal, assert_never
 
 import torch
 from torch import Tensor, nn
 
+from elman import config
+from elman.errors import UserError
 from elman.network.cells.cell import Step, Weights
-from elman.network.cores.core import RecurrentCore, Trace
-from elman.network.cores.stack import Stack
+from elman.network.cores.core import RecurrentCore, Surroundings, Trace
+from elman.network.cores.stack import Stack, build_stack
+from elman.network.dropout import Dropout
+from elman.network.initialisation import fill
 from elman.network.kernels.matmul import linear
 from elman.network.state import State, select
 
+Feed = Literal["nothing", "output", "context"]
 
-# FOLDED cores/attention.py: How a decoder looks at a source: a score for every position of it, and the mean of them so weighted.
-#
-# B sequences, T queries each, S positions of the source, D the width of a query, M that of the memory, A in
-# between.
+
 class Attention(nn.Module, ABC):
-    """Scores of a memory under queries. What depends on the memory alone is formed once a source, as its keys."""
+    """Scores of a memory under queries; the part that depends on the memory alone, its keys, is computed once."""
 
     @abstractmethod
     def keys(self, memory: Tensor) -> Tensor:
-        """What queries are compared with, [B, S, _], of a memory [B, S, M]."""
+        """The keys [B, S, _] of a memory [B, S, M]."""
 
     @abstractmethod
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
@@ -79,11 +85,11 @@ class Additive(Attention):
 
 
 def attend(scores: Tensor, memory: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Read a memory [B, S, M] where the mask [B, S] has a symbol.
+    """Read a memory [B, S, M] with scores [B, T, S]; the mask [B, S] is false at padding.
 
     Returns:
-        contexts [B, T, M], the means of the memory under weights [B, T, S] in proportion to exp(scores); the weights
-        of padding are exactly zero, and so are all weights where nothing but padding is there.
+        contexts [B, T, M], the means of the memory under the weights, and the weights [B, T, S] = softmax(scores). The
+        weights of padding are exactly zero, also in a row that is all padding.
 
     """
     hidden = ~mask.unsqueeze(1)
@@ -92,20 +98,16 @@ def attend(scores: Tensor, memory: Tensor, mask: Tensor) -> tuple[Tensor, Tensor
     return weights @ memory, weights
 
 
-# TARGET
-Feed = Literal["nothing", "output", "context"]
-
-
 class AttentiveCore(RecurrentCore):
     """Layers h_t, a context c_t of the source, and the attention layer a_t (Luong et al. 2015, eq. 5).
 
         a_t = tanh(W_c [c_t; h_t])
 
-    is the last level of the trace. The state is (layers, memory, fed): memory = (vectors [B, S, M], keys
-    [B, S, _], mask [B, S]) stays as `prepare` made it, so a conditional model is a language model whose state was
+    is the last level of the trace. The state is (layers, memory, fed): memory = (vectors [B, S, M], keys [B, S, _],
+    mask [B, S]) is made by `prepare` and does not change, so a conditional model is a language model whose state was
     prepared. Without a source c_t = 0.
 
-    What enters the layers beside the symbol, x_t:
+    The layers read the symbol's vector x_t and, by `feed`:
 
         "nothing"   [x_t]             c_t is read by h_t; the steps are one fused sequence
         "output"    [x_t; a_{t-1}]    input feeding (Luong et al. 2015, section 3.3)
@@ -114,20 +116,30 @@ class AttentiveCore(RecurrentCore):
                                       layer)
 
     Args:
-        stack: the layers; the first takes the symbol's vector and what is fed.
+        stack: the layers; the input of the first is the symbol's vector and what is fed.
         attention: the scores.
         memory_size: M.
-        size: width A of the attention layer.
+        size: A.
         feed: see above.
-        after: dropout rate on the attention layer; what is dropped is not fed either.
+        output_dropout: rate on the attention layer, also where it is fed.
+        locked: one dropout mask over time.
 
     """
 
     def __init__(
-        self, stack: Stack, attention: Attention, memory_size: int, size: int, *, feed: Feed, after: float = 0.0
+        self,
+        stack: Stack,
+        attention: Attention,
+        memory_size: int,
+        size: int,
+        *,
+        feed: Feed,
+        output_dropout: float = 0.0,
+        locked: bool = True,
     ) -> None:
         super().__init__()
-        self.stack, self.attention, self.feed, self.after = stack, attention, feed, after
+        self.stack, self.attention, self.feed = stack, attention, feed
+        self.output_dropout = Dropout(output_dropout, locked=locked)
         self.fed_size = fed_size(feed, memory_size, size)
         self.memory_size = memory_size
         self.combine = nn.Linear(memory_size + stack.dims[-1], size, bias=False)
@@ -142,9 +154,9 @@ class AttentiveCore(RecurrentCore):
         """The state before the first symbol.
 
         Args:
-            memory: of the source, [S, B, M].
-            mask: which positions of it count, bool [S, B].
-            layers: the state that the layers begin with.
+            memory: [S, B, M].
+            mask: bool [S, B], false at padding.
+            layers: the first state of the layers.
 
         """
         vectors = memory.transpose(0, 1).contiguous()
@@ -152,12 +164,12 @@ class AttentiveCore(RecurrentCore):
         return layers, (vectors, self.attention.keys(vectors), mask.t().contiguous()), fed
 
     def reorder(self, state: State, rows: Tensor) -> State:
-        """Exchange rows that have one source: the memory, which is most of a state, is left where it is."""
+        """Exchange rows that have the same source; the memory, most of a state, is not copied."""
         layers, memory, fed = state
         return select(layers, rows), memory, select(fed, rows)
 
     def forward(self, x: Tensor, state: State) -> tuple[Trace, State]:
-        """Run over x [T, B, E]."""
+        """The trace of a window x [T, B, E], and the state after it."""
         return self._at_once(x, state) if self.feed == "nothing" else self._step_by_step(x, state)
 
     def _at_once(self, x: Tensor, state: State) -> tuple[Trace, State]:
@@ -165,15 +177,14 @@ class AttentiveCore(RecurrentCore):
         trace, layers = self.stack(x, layers)
         context, looks = self._look(trace.top, memory)
         output = linear(torch.cat([context, trace.top], -1), self.combine.weight).tanh()
-        dropped = self.stack.drop(output, self.after if self.training else 0.0)
-        return Trace((*trace.levels, dropped), (*trace.raw, output), looks), (layers, memory, fed)
+        return Trace((*trace.levels, self.output_dropout(output)), (*trace.raw, output), looks), (layers, memory, fed)
 
     def _step_by_step(self, x: Tensor, state: State) -> tuple[Trace, State]:
-        """The same one symbol after another; the symbols' part of the first product and all masks are made before."""
+        """One symbol after another; the symbols' part of the first product and all masks are computed beforehand."""
         (*layers,), memory, fed = state
         cells = self.stack.stepwise(layers)
         from_symbols, cells[0] = _hoist(x, cells[0])
-        masks = [*self.stack.masks(x), self.stack.mask(x, self.combine.weight.shape[0], self.after)]
+        masks = [*self.stack.masks(x), self.output_dropout.mask(x, self.combine.weight.shape[0])]
         steps: list[list[Tensor]] = []
         looks = []
         for t, from_symbol in enumerate(from_symbols):
@@ -199,6 +210,12 @@ class AttentiveCore(RecurrentCore):
         dropped = [output if mask is None else output * mask for output, mask in zip(outputs, masks, strict=True)]
         return Trace((x, *dropped), (x, *outputs), torch.cat(looks)), (tuple(layers), memory, fed)
 
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill the layers, then the attention and the attention layer as inputs of a layer."""
+        self.stack.initialise(rules)
+        for parameter in (*self.attention.parameters(), self.combine.weight):
+            fill(parameter, rules.input, parameter.shape[-1])
+
     def _look(self, query: Tensor, memory: State) -> tuple[Tensor, Tensor]:
         """Contexts [T, B, M] and weights [T, B, S] of queries [T, B, D]."""
         vectors, keys, mask = memory
@@ -206,13 +223,8 @@ class AttentiveCore(RecurrentCore):
         return contexts.transpose(0, 1), weights.transpose(0, 1)
 
 
-def fed_size(feed: Feed, memory_size: int, size: int) -> int:
-    """How wide is what enters the layers beside the symbol."""
-    return {"nothing": 0, "output": size, "context": memory_size}[feed]
-
-
 def _hoist(x: Tensor, cell: tuple[Step, Weights]) -> tuple[Tensor, tuple[Step, Weights]]:
-    """W x + b [T, B, G*H] of the symbols' vectors [T, B, E], to serve as the bias of each step, and what is left."""
+    """W x + b [T, B, G*H] of the symbols' vectors [T, B, E], to be the bias of each step, and the cell without W."""
     step, weights = cell
     of_symbol, of_fed = weights.input.split((x.shape[-1], weights.input.shape[1] - x.shape[-1]), dim=1)
     return linear(x, of_symbol.contiguous(), weights.input_bias), (step, weights._replace(input=of_fed.contiguous()))
@@ -220,3 +232,71 @@ def _hoist(x: Tensor, cell: tuple[Step, Weights]) -> tuple[Tensor, tuple[Step, W
 
 def _masked(x: Tensor, mask: Tensor | None, t: int) -> Tensor:
     return x if mask is None else x * mask[t]
+
+
+def build(record: config.Attentive, surroundings: Surroundings) -> AttentiveCore:
+    """The core of a recipe.
+
+    Raises:
+        UserError: there is no source, the layers are of a kind that a decoder cannot have, or widths do not fit.
+
+    """
+    source = surroundings.source
+    if source is None:
+        raise UserError(
+            'model.core.kind = "attentive" needs a source, but there is no model.source; describe its reader, such as'
+            " source = { stack = { sizes = [200] } }"
+        )
+    for where, layers in (("model.source", source.stack), ("model.core", record.stack)):
+        _require_plain(layers, where)
+    memory, query = (2 if source.bidirectional else 1) * source.stack.sizes[-1], record.stack.sizes[-1]
+    if record.score == "dot" and query != memory:
+        raise UserError(
+            f'model.core.score = "dot" needs a decoder as wide as the memory, but the last of model.core.stack.sizes is'
+            f" {query} and the source is read into {memory} (both directions together); make them equal, or use"
+            ' "general"'
+        )
+    size = record.size or query
+    input_size = surroundings.input_size + fed_size(record.feed, memory, size)
+    stack = build_stack(record.stack, input_size, locked=surroundings.locked)
+    return AttentiveCore(
+        stack,
+        _attention(record, query, memory, record.score_size or size),
+        memory,
+        size,
+        feed=record.feed,
+        output_dropout=record.output_dropout,
+        locked=surroundings.locked,
+    )
+
+
+def fed_size(feed: Feed, memory_size: int, size: int) -> int:
+    """The width of the input of the layers beside the symbol's vector."""
+    return {"nothing": 0, "output": size, "context": memory_size}[feed]
+
+
+def _attention(record: config.Attentive, query: int, memory: int, size: int) -> Attention:
+    match record.score:
+        case "dot":
+            return Dot()
+        case "general":
+            return General(query, memory)
+        case "additive":
+            return Additive(query, memory, size)
+        case _:
+            assert_never(record.score)
+
+
+def _require_plain(stack: config.Stack, where: str) -> None:
+    cell = stack.cell
+    plain = isinstance(cell, config.Elman | config.GRU) or (isinstance(cell, config.LSTM) and cell.input_gate == "free")
+    if not plain:
+        raise UserError(
+            f"{where}.stack.cell: readers and decoders have the cells elman, gru, or lstm with a free input gate; use"
+            " one of them"
+        )
+    if stack.connections != "chain":
+        raise UserError(
+            f'{where}.stack.connections = "{stack.connections}": the layers of readers and decoders stand in a chain;'
+            ' set connections = "chain"'
+        )

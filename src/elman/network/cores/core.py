@@ -1,20 +1,23 @@
-"""What every recurrent core gives: a state that begins, and a trace of its levels."""
+"""The interface of recurrent cores: a beginning state, and a trace of all levels."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pkgutil import resolve_name
 from typing import NamedTuple
 
 from torch import Tensor, nn
 
+from elman import config
 from elman.network.state import State
 
 
 class Trace(NamedTuple):
-    """What a core shows to the output layer and to the penalties, level 0 being the encoded input.
+    """The levels of a core over a window, level 0 being the encoded input.
 
     Attributes:
-        levels: the outputs [T, B, _] of the levels after dropout; contexts and AR read these.
+        levels: the outputs [T, B, _] of the levels after dropout, read by contexts and AR.
         raw: the same before dropout; TAR reads the last.
-        attention: where there is a source, the weights [T, B, S] of its positions.
+        attention: the weights [T, B, S] of the positions of the source, if there is one.
 
     """
 
@@ -44,4 +47,43 @@ class RecurrentCore(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, x: Tensor, state: State) -> tuple[Trace, State]:
-        """Run over x [T, B, E] from `state`."""
+        """The trace of a window x [T, B, E], and the state after it."""
+
+    @abstractmethod
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill the parameters, in a fixed order, from torch's global random state."""
+
+
+class Surroundings(NamedTuple):
+    """What the builder of a core needs to know of the network around it.
+
+    Attributes:
+        input_size: E.
+        num_outputs: V, for a core that reads the model's own output.
+        locked: dropout masks held over time.
+        source: the reader of the source, for a core with attention.
+
+    """
+
+    input_size: int
+    num_outputs: int = 0
+    locked: bool = True
+    source: config.Reader | None = None
+
+
+def build_core(
+    record: config.Core,
+    input_size: int,
+    num_outputs: int = 0,
+    *,
+    locked: bool,
+    source: config.Reader | None = None,
+) -> RecurrentCore:
+    """The recurrent core of a recipe; arguments as in `Surroundings`.
+
+    Raises:
+        UserError: parts that do not fit together.
+
+    """
+    build: Callable[[config.Core, Surroundings], RecurrentCore] = resolve_name(record.builder)
+    return build(record, Surroundings(input_size, num_outputs, locked, source))

@@ -1,76 +1,61 @@
-"""Jordan's network: what the output layer said, not what the hidden layer was, is fed back (Jordan 1986)."""
+"""Jordan's network, in which the output of the network is fed back, not its hidden layer (Jordan 1986)."""
 
 from collections.abc import Callable
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from elman.network import dropout
+from elman import config
 from elman.network.cells.elman import NONLINEARITIES
-from elman.network.cores.core import RecurrentCore, Trace
+from elman.network.cores.core import RecurrentCore, Surroundings, Trace
+from elman.network.dropout import Dropout
+from elman.network.initialisation import fill
 from elman.network.state import State
 
 Answer = Callable[[Trace], Tensor]
-"""The log-probabilities [1, B, V] that the output layer gives for the trace of one step."""
+"""The output layer of the same model: log-probabilities [1, B, V] given the trace of one step."""
 
 
 class Jordan(RecurrentCore):
     """h_t = f(W_x x_t + W_c c_t + b), with the context c_t = decay * c_{t-1} + y_{t-1}.
 
-    "output", the free-running form: y is the distribution of the model's own output layer, V wide; `listen` says where
-    it comes from. "target", the teacher-forced form: y_{t-1} is the true symbol in its place, which for next-symbol
-    prediction is what is read at t: its vector x_t. W_c times a one-hot vector is a column, so nothing is lost by
-    reading the vector. With decay = 0 the forced form therefore knows one symbol only.
-
-    Args:
-        input_size: E.
-        hidden_size: H.
-        num_outputs: V; of no use when targets are fed back.
-        feedback: what is fed back.
-        nonlinearity: f.
-        decay: how much of the context stays, Jordan's connections from the state units to themselves.
-        after: dropout rate on the output.
-        locked: one dropout mask over time; the free-running form draws its mask once a window.
-
+    "output", the free-running form: y is the distribution over V symbols of the model's own output layer, which the
+    caller passes to `forward`. "target", the teacher-forced form: y_{t-1} is the true symbol, which in next-symbol
+    prediction is the input of step t, as its vector x_t. W_c times a one-hot vector is a column of W_c, so reading the
+    vector loses nothing. With decay = 0 the forced form therefore depends on one symbol only.
     """
 
-    answer: Answer | None = None
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_outputs: int,
-        *,
-        feedback: Literal["output", "target"] = "output",
-        nonlinearity: str = "tanh",
-        decay: float = 0.0,
-        after: float = 0.0,
-        locked: bool = True,
-    ) -> None:
+    def __init__(self, record: config.Jordan, surroundings: Surroundings) -> None:
         super().__init__()
-        self.feedback, self.decay, self.after, self.locked = feedback, decay, after, locked
-        self.f = NONLINEARITIES[nonlinearity]
-        self.context_size = num_outputs if feedback == "output" else input_size
-        self.weight_ih = nn.Parameter(torch.empty(hidden_size, input_size))
-        self.weight_ch = nn.Parameter(torch.empty(hidden_size, self.context_size))
-        self.bias = nn.Parameter(torch.empty(hidden_size))
-        self.dims = (input_size, hidden_size)
-
-    def listen(self, answer: Answer) -> None:
-        """Take the output from here on from `answer`, a bound method of the output layer of the same model."""
-        self.answer = answer
+        self.feedback, self.decay = record.feedback, record.decay
+        self.output_dropout = Dropout(record.output_dropout, locked=surroundings.locked)
+        self.f = NONLINEARITIES[record.nonlinearity]
+        input_size, size = surroundings.input_size, record.size
+        self.context_size = surroundings.num_outputs if self.feedback == "output" else input_size
+        self.weight_ih = nn.Parameter(torch.empty(size, input_size))
+        self.weight_ch = nn.Parameter(torch.empty(size, self.context_size))
+        self.bias = nn.Parameter(torch.empty(size))
+        self.dims = (input_size, size)
 
     def begin(self, batch: int) -> State:
         """A context of zeros, [B, V] or [B, E]: there is no output yet."""
         return (self.bias.new_zeros(batch, self.context_size),)
 
-    def forward(self, x: Tensor, state: State) -> tuple[Trace, State]:
-        """Run over x [T, B, E]."""
+    def forward(self, x: Tensor, state: State, answer: Answer | None = None) -> tuple[Trace, State]:
+        """The trace of a window x [T, B, E], and the state after it.
+
+        Args:
+            x: the input.
+            state: the context.
+            answer: the model's output layer, for the free-running form.
+
+        """
         drive = linear(x, self.weight_ih, self.bias)
-        return self._forced(x, drive, state) if self.feedback == "target" else self._free(x, drive, state)
+        if self.feedback == "target":
+            return self._forced(x, drive, state)
+        assert answer is not None, "the free-running form reads the output layer"
+        return self._free(x, drive, state, answer)
 
     def _forced(self, x: Tensor, drive: Tensor, state: State) -> tuple[Trace, State]:
         (context,) = state
@@ -78,22 +63,22 @@ class Jordan(RecurrentCore):
         if self.decay:
             contexts = torch.stack([context := self.decay * context + target for target in x])
         outputs = self.f(drive + linear(contexts, self.weight_ch))
-        drop = dropout.locked if self.locked else dropout.elementwise
-        return Trace((x, drop(outputs, self._rate)), (x, outputs)), (contexts[-1],)
+        return Trace((x, self.output_dropout(outputs)), (x, outputs)), (contexts[-1],)
 
-    def _free(self, x: Tensor, drive: Tensor, state: State) -> tuple[Trace, State]:
-        assert self.answer is not None, "listen to an output layer first"
+    def _free(self, x: Tensor, drive: Tensor, state: State, answer: Answer) -> tuple[Trace, State]:
         (context,) = state
         raw, dropped = [], []
-        mask = dropout.elementwise(torch.ones_like(drive if not self.locked else drive[:1]), self._rate)
-        for vector, step, kept in zip(x, drive, mask.expand_as(drive), strict=True):
+        for vector, step, kept in zip(x, drive, self.output_dropout(torch.ones_like(drive)), strict=True):
             h = self.f(step + linear(context, self.weight_ch))
             raw.append(h)
             dropped.append(kept * h)
             trace = Trace((vector[None], dropped[-1][None]), (vector[None], h[None]))
-            context = self.decay * context + self.answer(trace)[0].exp()
+            context = self.decay * context + answer(trace)[0].exp()
         return Trace((x, torch.stack(dropped)), (x, torch.stack(raw))), (context,)
 
-    @property
-    def _rate(self) -> float:
-        return self.after if self.training else 0.0
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill the weights as those of a layer's input."""
+        size = len(self.bias)
+        fill(self.weight_ih, rules.input, size)
+        fill(self.weight_ch, rules.input, size)
+        fill(self.bias, rules.bias, size)

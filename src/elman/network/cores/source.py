@@ -1,32 +1,32 @@
-"""What reads a source to its end before the target begins: forward, or in both directions (Schuster & Paliwal 1997)."""
+"""Layers that read a whole source before the target begins, in one direction or both (Schuster & Paliwal 1997)."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from elman import config
 from elman.data.windows import Source
-from elman.network import dropout
 from elman.network.cells.cell import LayerState, Weights
-from elman.network.cores.bidirectional import mirror
-from elman.network.cores.stack import Layer
+from elman.network.cores.stack import Layer, build_layer, dropouts
 from elman.network.encoders.encoder import TokenEncoder
 
 HOLD = 1e4
-"""A gate's pre-activation at which the sigmoid and its derivative are exact in floating point, whatever is added."""
+"""A pre-activation at which the sigmoid and its derivative are exact in floating point, whatever else is added."""
 
 HOLDING_GATES = {(3, 1): (), (1, 1): (), (4, 2): (-HOLD, HOLD, 0.0, 0.0), (3, 2): (-HOLD, 0.0, 0.0)}
-"""By (gates, slots) of a cell: what keeps its second slot as it is. LSTM: i = 0, f = 1; of 1997: i = 0."""
+"""By (gates, slots) of a cell: the pre-activations that keep its second slot. LSTM: i = 0, f = 1; of 1997: i = 0."""
 
 
 class Reading(NamedTuple):
-    """A source as it was read.
+    """The result of reading a source.
 
     Attributes:
         memory: the outputs of the last layer, [S, B, M].
-        mask: which positions count, bool [S, B].
-        final: the state of every layer after its last symbol, both directions side by side, [B, M_l] a slot.
+        mask: bool [S, B], false at padding.
+        final: the state of every layer after its last symbol, both directions concatenated, [B, M_l] per slot.
 
     """
 
@@ -36,13 +36,13 @@ class Reading(NamedTuple):
 
 
 class SourceReader(nn.Module):
-    """Recurrent layers over a source; padding has no part in any result.
+    """Recurrent layers over a source; no result depends on padding.
 
     Args:
-        encoder: of the source's symbols; the target's own where they share one vocabulary.
+        encoder: reads the source's symbols; it is the target's own where both have one vocabulary.
         layers: bottom first, each with one direction (forward) or two (forward, backward).
-        between: dropout rate between layers.
-        after: dropout rate on the memory.
+        between_dropout: rate between layers.
+        output_dropout: rate on the memory.
         locked: one dropout mask over time.
 
     Attributes:
@@ -55,36 +55,55 @@ class SourceReader(nn.Module):
         encoder: TokenEncoder,
         layers: Sequence[Sequence[Layer]],
         *,
-        between: float = 0.0,
-        after: float = 0.0,
+        between_dropout: float = 0.0,
+        output_dropout: float = 0.0,
         locked: bool = True,
     ) -> None:
         super().__init__()
         self.encoder = encoder
         self.layers = nn.ModuleList(nn.ModuleList(directions) for directions in layers)
         self.sizes = tuple(sum(layer.hidden_size for layer in directions) for directions in layers)
-        self.rates = (*[between] * (len(layers) - 1), after)
-        self.drop = dropout.locked if locked else dropout.elementwise
+        self.dropouts = dropouts(len(layers), between_dropout, output_dropout, locked=locked)
 
     def forward(self, source: Source) -> Reading:
         """Read symbols [S, B]."""
         padding = _Padding(source.mask)
         outputs, final = self.encoder(source.symbols), []
-        for directions, rate in zip(self._directions(), self.rates, strict=True):
+        for directions, drop in zip(self._directions(), self.dropouts, strict=True):
             read = [_read(layer, outputs, padding, backward=bool(n)) for n, layer in enumerate(directions)]
-            outputs = self.drop(torch.cat([one for one, _ in read], -1), rate if self.training else 0.0)
+            outputs = drop(torch.cat([one for one, _ in read], -1))
             final.append(tuple(torch.cat(slots, -1) for slots in zip(*(state for _, state in read), strict=True)))
         return Reading(outputs, source.mask, tuple(final))
+
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill the layers, bottom first; the encoder may be the target's and is filled by the model."""
+        for directions in self._directions():
+            for layer in directions:
+                layer.initialise(rules)
 
     def _directions(self) -> list[list[Layer]]:
         return [[layer for layer in both.children() if isinstance(layer, Layer)] for both in self.layers]
 
 
+def build_reader(record: config.Reader, encoder: TokenEncoder, *, locked: bool) -> SourceReader:
+    """The reader of a recipe."""
+    directions = 2 if record.bidirectional else 1
+    widths = [encoder.size, *(directions * size for size in record.stack.sizes)]
+    layers = [
+        [build_layer(record.stack, below, above // directions) for _ in range(directions)]
+        for below, above in pairwise(widths)
+    ]
+    stack = record.stack
+    return SourceReader(
+        encoder, layers, between_dropout=stack.between_dropout, output_dropout=stack.output_dropout, locked=locked
+    )
+
+
 class _Padding:
-    """Where the sources of a batch end.
+    """The ends of the sources of a batch.
 
     Args:
-        mask: bool [S, B], padding at the end.
+        mask: bool [S, B], false at padding, which follows the source.
 
     """
 
@@ -92,10 +111,11 @@ class _Padding:
         self.there = not bool(mask.all())
         self.flags = (~mask).unsqueeze(-1)
         self.last = (mask.sum(0) - 1).clamp_min(0).view(1, -1, 1)
-        self.mirrored = mirror(mask)
+        steps = torch.arange(len(mask), device=mask.device).unsqueeze(1)
+        self.mirrored = torch.where(mask, mask.sum(0) - 1 - steps, steps).unsqueeze(-1)
 
     def reverse(self, xs: Tensor) -> Tensor:
-        """Each sequence of xs [S, B, _] from its end to its beginning; padding stays where it is."""
+        """Each sequence of xs [S, B, _] from its end to its beginning; padding is not moved."""
         return xs.take_along_dim(self.mirrored, 0) if self.there else xs.flip(0)
 
 
@@ -113,10 +133,10 @@ def _read(layer: Layer, xs: Tensor, padding: _Padding, *, backward: bool) -> tup
 
 
 def _holding(layer: Layer, weights: Weights, xs: Tensor, flags: Tensor) -> tuple[Weights, Tensor]:
-    """Weights and inputs with one more column, which at padded steps keeps what only the last step would tell.
+    """Weights and inputs with one more column, which at padded steps keeps the cell of an LSTM unchanged.
 
-    The output h of a layer is known at every step, so the last of a sequence can be looked up. An LSTM's cell is known
-    after the last step alone, which is one of padding: there its gates are forced to keep it, exactly.
+    The output h of a layer is known at every step, so that of the last symbol can be looked up. The cell c is known
+    only after the last step, which may be padding: there the extra column forces the gates to keep it, exactly.
     """
     held = HOLDING_GATES[layer.cell.gates, layer.cell.slots]
     if not held:

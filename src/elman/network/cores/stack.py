@@ -1,4 +1,7 @@
-"""Recurrent layers one above the other (thesis 2.23), with the dropout of AWD-LSTM (Merity et al. 2018)."""
+"""Recurrent layers one above the other (thesis 2.23), with the dropout of AWD-LSTM (Merity et al. 2018).
+
+They stand in a chain, or with the connections that skip layers of Graves (2013) and of Melis et al. (2018).
+"""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -6,22 +9,27 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from elman import config
+from elman.errors import UserError
 from elman.network import dropout
-from elman.network.cells.cell import Cell, LayerState, Step, Weights, unroll
-from elman.network.cores.core import RecurrentCore, Trace
+from elman.network.cells.cell import Cell, LayerState, Step, Weights, build_cell, unroll
+from elman.network.cores.core import RecurrentCore, Surroundings, Trace
+from elman.network.dropout import Dropout
+from elman.network.initialisation import fill
 from elman.network.state import State
+
+Connections = Literal["chain", "graves", "melis"]
 
 
 class Layer(nn.Module):
-    """The weights of one cell. `biases` is how many vectors a gate has: 0, 1 (Zaremba) or 2 (torch, cuDNN).
+    """The weights of one cell.
 
     Args:
         cell: the equations.
         input_size: I.
         hidden_size: H.
-        biases: bias vectors a gate.
-        peepholes: whether the cell reads `Weights.peephole`.
-        weight_drop: rate of DropConnect on the recurrent weights, one mask a call.
+        biases: bias vectors per gate: 0, 1 (Zaremba) or 2 (torch, cuDNN).
+        weight_drop: rate of DropConnect on the recurrent weights, one mask per call.
         recurrent_dropout: rate of a mask on h_{t-1} held over time (Gal & Ghahramani 2016).
 
     """
@@ -33,7 +41,6 @@ class Layer(nn.Module):
         hidden_size: int,
         *,
         biases: int = 2,
-        peepholes: bool = False,
         weight_drop: float = 0.0,
         recurrent_dropout: float = 0.0,
     ) -> None:
@@ -43,11 +50,11 @@ class Layer(nn.Module):
         self.weight_drop, self.recurrent_dropout = weight_drop, recurrent_dropout
         self.weight_ih = nn.Parameter(torch.empty(input_rows, input_size))
         self.weight_hh = nn.Parameter(torch.empty(rows, hidden_size))
-        # The one bias of a gate stands where every gate has a product.
+        # A single bias belongs to the product that every gate has.
         with_input, with_hidden = (biases >= 1, biases == 2) if input_rows == rows else (biases == 2, biases >= 1)
         self.bias_ih = nn.Parameter(torch.empty(input_rows)) if with_input else None
         self.bias_hh = nn.Parameter(torch.empty(rows)) if with_hidden else None
-        self.peephole = nn.Parameter(torch.empty(3, hidden_size)) if peepholes else None
+        self.peephole = nn.Parameter(torch.empty(3, hidden_size)) if cell.peepholes else None
         self.extra: nn.ParameterList | None = None
         if cell.extra is not None:
             self.extra = nn.ParameterList(
@@ -55,7 +62,7 @@ class Layer(nn.Module):
             )
 
     def weights(self) -> Weights:
-        """The arrays to compute with: DropConnect is applied here, so weights are values and nothing is patched."""
+        """The arrays to compute with: in training, DropConnect is applied to a copy of the recurrent weights."""
         hidden = dropout.connections(self.weight_hh, self.weight_drop if self.training else 0.0)
         extra = None if self.extra is None else tuple(self.extra)
         return Weights(self.weight_ih, hidden, self.bias_ih, self.bias_hh, self.peephole, extra)
@@ -69,16 +76,15 @@ class Layer(nn.Module):
         return self.run(self.weights(), xs, state)
 
     def run(self, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """The same with weights that were taken before."""
+        """As `forward`, with the result of `weights`."""
         if self.cell.sequence is None or (self.training and self.recurrent_dropout):
             return unroll(self.one_step(state[0]), weights, xs, state)
         return self.cell.sequence(weights, xs, state)
 
     def one_step(self, h: Tensor) -> Step:
         """The step of a window that begins with output h [B, H]; in training with the window's recurrent dropout."""
-        return self._masked_step(h) if self.training and self.recurrent_dropout else self.cell.step
-
-    def _masked_step(self, h: Tensor) -> Step:
+        if not (self.training and self.recurrent_dropout):
+            return self.cell.step
         mask = dropout.elementwise(torch.ones_like(h), self.recurrent_dropout)
 
         def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
@@ -88,104 +94,129 @@ class Layer(nn.Module):
 
         return step
 
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill the parameters, gate by gate."""
+        size = self.hidden_size
+        for gate in torch.split(self.weight_ih, size):
+            fill(gate, rules.input, size)
+        for index, gate in enumerate(torch.split(self.weight_hh, size)):
+            candidate = rules.candidate if index == self.cell.candidate else None
+            fill(gate, candidate or rules.hidden, size)
+        for vector in (self.bias_ih, self.bias_hh, self.peephole):
+            if vector is not None:
+                fill(vector, rules.bias, size)
+        for matrix in self.extra or ():
+            fill(matrix, rules.input, matrix.shape[1])
+        if rules.forget_bias is not None:
+            self._set_forget_bias(rules.forget_bias)
 
-class Stack(RecurrentCore):
-    """Layers in a row; `between` is dropped after every layer but the last, `after` on the last.
+    @torch.no_grad()
+    def _set_forget_bias(self, bias: float) -> None:
+        """Set the sum of the biases of gates that keep the old state: `bias`, or -`bias` if they keep it when shut."""
+        for block, sign in self.cell.keeps:
+            rows = slice(block * self.hidden_size, (block + 1) * self.hidden_size)
+            rest = sign * bias
+            for vector in (self.bias_ih, self.bias_hh):
+                if vector is not None and rows.start < len(vector):
+                    vector[rows], rest = rest, 0.0
+
+
+def build_layer(record: config.Stack, below: int, size: int) -> Layer:
+    """One layer of width `size` that reads vectors of width `below`.
+
+    Raises:
+        UserError: the cell has no recurrent dropout.
+
+    """
+    cell = build_cell(record.cell)
+    if record.recurrent_dropout and cell.masks is None:
+        raise UserError(
+            "model.core.recurrent_dropout masks the output in the products only, which the GRU's h' = z h + (1 - z) n"
+            " does not allow; use model.core.weight_drop, or the cell lstm or elman"
+        )
+    return Layer(
+        cell,
+        below,
+        size,
+        biases=record.biases,
+        weight_drop=record.weight_drop,
+        recurrent_dropout=record.recurrent_dropout,
+    )
+
+
+class Layers(RecurrentCore):
+    """Layers, bottom first; the state has one part per layer.
 
     Args:
         layers: bottom first.
-        between: dropout rate between layers.
-        after: dropout rate on the last layer's output.
-        locked: masks held over time (Gal); otherwise drawn for every element (Zaremba).
+
+    """
+
+    def __init__(self, layers: Sequence[Layer]) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+
+    def begin(self, batch: int) -> State:
+        """Zeros for every layer."""
+        return tuple(layer.begin(batch) for layer in layers_of(self))
+
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill every layer, bottom first."""
+        for layer in layers_of(self):
+            layer.initialise(rules)
+
+
+class Stack(Layers):
+    """A chain of layers.
+
+    Args:
+        layers: bottom first.
+        between_dropout: rate on the output of every layer but the last.
+        output_dropout: rate on the output of the last layer.
+        locked: masks held over time (Gal); otherwise drawn per element (Zaremba).
 
     """
 
     def __init__(
-        self, layers: Sequence[Layer], *, between: float = 0.0, after: float = 0.0, locked: bool = True
+        self,
+        layers: Sequence[Layer],
+        *,
+        between_dropout: float = 0.0,
+        output_dropout: float = 0.0,
+        locked: bool = True,
     ) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(layers)
+        super().__init__(layers)
         self.dims = (layers[0].weight_ih.shape[1], *(layer.hidden_size for layer in layers))
-        self.rates = (*[between] * (len(layers) - 1), after)
-        self.drop = dropout.locked if locked else dropout.elementwise
-
-    def begin(self, batch: int) -> State:
-        """Zeros for every layer."""
-        return tuple(layer.begin(batch) for layer in self.layers)  # type: ignore[operator]
+        self.dropouts = dropouts(len(layers), between_dropout, output_dropout, locked=locked)
 
     def forward(self, x: Tensor, state: State) -> tuple[Trace, State]:
-        """Run the layers over x [T, B, E]."""
+        """The trace of a window x [T, B, E], and the state after it."""
         levels, raw, after = [x], [x], []
-        for layer, rate, before in zip(self.layers, self.rates, state, strict=True):
+        for layer, drop, before in zip(self.layers, self.dropouts, state, strict=True):
             outputs, new = layer(levels[-1], before)
             raw.append(outputs)
-            levels.append(self.drop(outputs, rate if self.training else 0.0))
+            levels.append(drop(outputs))
             after.append(new)
         return Trace(tuple(levels), tuple(raw)), tuple(after)
 
     def stepwise(self, state: Sequence[LayerState]) -> list[tuple[Step, Weights]]:
-        """The step and the weights of each layer, for those who go through a window themselves."""
-        pairs = zip(self.layers, state, strict=True)
-        return [(layer.one_step(before[0]), layer.weights()) for layer, before in pairs]  # type: ignore[operator]
+        """The step and the weights of each layer, for a caller that loops over the window itself."""
+        return [
+            (layer.one_step(before[0]), layer.weights()) for layer, before in zip(layers_of(self), state, strict=True)
+        ]
 
     def masks(self, x: Tensor) -> list[Tensor | None]:
-        """What each layer's outputs are multiplied with over a window x [T, B, _]; None: dropout does nothing."""
-        return [self.mask(x, size, rate) for size, rate in zip(self.dims[1:], self.rates, strict=True)]
-
-    def mask(self, x: Tensor, size: int, rate: float) -> Tensor | None:
-        """A mask [T, B, size] of the stack's kind."""
-        return self.drop(x.new_ones(*x.shape[:2], size), rate) if rate and self.training else None
+        """The dropout mask of each layer's outputs over a window x [T, B, _]; None: nothing is dropped."""
+        return [drop.mask(x, size) for size, drop in zip(self.dims[1:], self.dropouts, strict=True)]  # type: ignore[operator]
 
 
-# FOLDED cores/blocks.py: The block of a layer's stacked weights that makes the candidate state, as a view.
-def layers_of(core: Stack) -> list[Layer]:
-    """The layers, bottom first."""
-    return [layer for layer in core.layers if isinstance(layer, Layer)]
+def dropouts(num_layers: int, between: float, output: float, *, locked: bool) -> nn.ModuleList:
+    """One `Dropout` per layer: between the layers, and on the last one's output."""
+    return nn.ModuleList(Dropout(rate, locked=locked) for rate in (*[between] * (num_layers - 1), output))
 
 
-def candidate_gate(layer: Layer) -> int:
-    """Its place among the gates, such as n of a GRU (r, z, n), g of an LSTM (i, f, g, o), all of Elman's."""
-    return layer.cell.candidate
-
-
-def gate(stacked: Tensor, index: int, size: int) -> Tensor:
-    """Block `index` of `size` rows."""
-    return stacked[index * size : (index + 1) * size]
-
-
-def candidate_hidden(layer: Layer) -> Tensor:
-    """W_hh of the candidate [H, H]."""
-    return gate(layer.weight_hh, candidate_gate(layer), layer.hidden_size)
-
-
-def candidate_input(layer: Layer) -> Tensor:
-    """W_xh of the candidate [H, I]."""
-    return gate(layer.weight_ih, candidate_gate(layer), layer.hidden_size)
-
-
-def linearised(layer: Layer) -> Tensor:
-    """J of the layer at h = 0 without input and biases: W_hh / 4 + I / 2 (thesis 3.4), for Elman's network W_hh.
-
-    For a bias-free LSTM this is the matrix that takes c to c': f I + i o U_g with gates of 1/2.
-    """
-    block = candidate_hidden(layer)
-    if layer.cell.gates == 1:
-        return block
-    return block / 4 + block.new_ones(len(block)).div(2).diag()
-
-
-# FOLDED cores/connected.py: Layers with connections that skip some of them: the deep LSTM of Graves and the skip connections of Melis.
-Connections = Literal["graves", "melis"]
-
-
-def input_sizes(connections: Connections | Literal["chain"], input_size: int, sizes: Sequence[int]) -> list[int]:
-    """The widths of what each layer reads, bottom first."""
-    below = [input_size, *sizes[:-1]]
-    return [below[0], *(input_size + size for size in below[1:])] if connections == "graves" else below
-
-
-class ConnectedStack(RecurrentCore):
-    """Layers in a row, and a last level that is made from all of them.
+class ConnectedStack(Layers):
+    """Layers in a row, and a last level that joins all of them.
 
     "graves" (Graves 2013, eqs 1-3): every layer above the first reads [x; the layer below], and the last level is the
     concatenation of all layers, so that the output layer has weights for each. "melis" (Melis, Dyer & Blunsom 2018;
@@ -196,8 +227,8 @@ class ConnectedStack(RecurrentCore):
     Args:
         layers: bottom first, with inputs of `input_sizes`.
         connections: see above.
-        between: dropout rate on what layers read from each other.
-        after: dropout rate on the last level.
+        between_dropout: rate on the outputs of layers, as other layers read them.
+        output_dropout: rate on the last level.
         locked: masks held over time.
 
     """
@@ -207,33 +238,101 @@ class ConnectedStack(RecurrentCore):
         layers: Sequence[Layer],
         connections: Connections,
         *,
-        between: float = 0.0,
-        after: float = 0.0,
+        between_dropout: float = 0.0,
+        output_dropout: float = 0.0,
         locked: bool = True,
     ) -> None:
-        super().__init__()
-        self.layers, self.connections = nn.ModuleList(layers), connections
+        super().__init__(layers)
+        self.connections = connections
         sizes = [layer.hidden_size for layer in layers]
         assert connections == "graves" or len(set(sizes)) == 1, "only layers of one width can be added up"
         self.dims = (layers[0].weight_ih.shape[1], *sizes, sum(sizes) if connections == "graves" else sizes[0])
-        self.between, self.after = between, after
-        self.drop = dropout.locked if locked else dropout.elementwise
-
-    def begin(self, batch: int) -> State:
-        """Zeros for every layer."""
-        return tuple(layer.begin(batch) for layer in self.layers)  # type: ignore[operator]
+        self.between_dropout = Dropout(between_dropout, locked=locked)
+        self.output_dropout = Dropout(output_dropout, locked=locked)
 
     def forward(self, x: Tensor, state: State) -> tuple[Trace, State]:
-        """Run the layers over x [T, B, E]."""
+        """The trace of a window x [T, B, E], and the state after it."""
         levels, raw, after = [x], [x], []
         for index, (layer, before) in enumerate(zip(self.layers, state, strict=True)):
             sees_input = index and self.connections == "graves"
             outputs, new = layer(torch.cat([x, levels[-1]], dim=-1) if sees_input else levels[-1], before)
             raw.append(outputs)
-            levels.append(self._dropped(outputs, self.between))
+            levels.append(self.between_dropout(outputs))
             after.append(new)
         top = torch.cat(raw[1:], dim=-1) if self.connections == "graves" else torch.stack(raw[1:]).sum(0)
-        return Trace((*levels, self._dropped(top, self.after)), (*raw, top)), tuple(after)
+        return Trace((*levels, self.output_dropout(top)), (*raw, top)), tuple(after)
 
-    def _dropped(self, outputs: Tensor, rate: float) -> Tensor:
-        return self.drop(outputs, rate if self.training else 0.0)
+
+def input_sizes(connections: Connections, input_size: int, sizes: Sequence[int]) -> list[int]:
+    """The width of each layer's input, bottom first."""
+    below = [input_size, *sizes[:-1]]
+    return [below[0], *(input_size + size for size in below[1:])] if connections == "graves" else below
+
+
+def build_stack(record: config.Stack, input_size: int, *, locked: bool) -> Stack:
+    """A chain of layers, whatever `record.connections` is."""
+    return Stack(
+        _layers(record, "chain", input_size),
+        between_dropout=record.between_dropout,
+        output_dropout=record.output_dropout,
+        locked=locked,
+    )
+
+
+def build(record: config.Stack, surroundings: Surroundings) -> Layers:
+    """The core of a recipe.
+
+    Raises:
+        UserError: layers of different widths are to be added up.
+
+    """
+    if record.connections == "chain":
+        return build_stack(record, surroundings.input_size, locked=surroundings.locked)
+    if record.connections == "melis" and len(set(record.sizes)) > 1:
+        raise UserError(
+            f'model.core.connections = "melis" adds the layers up, so model.core.sizes must be equal, but they are'
+            f" {list(record.sizes)}"
+        )
+    return ConnectedStack(
+        _layers(record, record.connections, surroundings.input_size),
+        record.connections,
+        between_dropout=record.between_dropout,
+        output_dropout=record.output_dropout,
+        locked=surroundings.locked,
+    )
+
+
+def _layers(record: config.Stack, connections: Connections, input_size: int) -> list[Layer]:
+    widths = input_sizes(connections, input_size, record.sizes)
+    return [build_layer(record, below, size) for below, size in zip(widths, record.sizes, strict=True)]
+
+
+def layers_of(core: Layers) -> list[Layer]:
+    """The layers, bottom first."""
+    return [layer for layer in core.layers if isinstance(layer, Layer)]
+
+
+def _candidate(stacked: Tensor, layer: Layer) -> Tensor:
+    start = layer.cell.candidate * layer.hidden_size
+    return stacked[start : start + layer.hidden_size]
+
+
+def candidate_hidden(layer: Layer) -> Tensor:
+    """W_hh [H, H] of the candidate state, as a view: n of a GRU, g of an LSTM, all of Elman's."""
+    return _candidate(layer.weight_hh, layer)
+
+
+def candidate_input(layer: Layer) -> Tensor:
+    """W_xh [H, I] of the candidate state, as a view."""
+    return _candidate(layer.weight_ih, layer)
+
+
+def linearised(layer: Layer) -> Tensor:
+    """The Jacobian at h = 0 without input and biases: W_hh / 4 + I / 2 (thesis 3.4), or W_hh for Elman's network.
+
+    For a bias-free LSTM this is the matrix that maps c to c': f I + i o U_g with gates of 1/2.
+    """
+    block = candidate_hidden(layer)
+    if layer.cell.gates == 1:
+        return block
+    return block / 4 + block.new_ones(len(block)).div(2).diag()

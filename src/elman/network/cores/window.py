@@ -3,47 +3,30 @@
 import torch
 from torch import Tensor, nn
 
-from elman.network import dropout
-from elman.network.cores.core import RecurrentCore, Trace
+from elman import config
+from elman.network.cores.core import RecurrentCore, Surroundings, Trace
+from elman.network.dropout import Dropout
+from elman.network.initialisation import fill
 from elman.network.state import State
 
 
 class FeedForwardWindow(RecurrentCore):
-    """h_t = tanh(H [x_{t-n+1}; ...; x_t] + d), over the last `width` = n encoded words (Bengio et al. 2003, eq. 1).
+    """h_t = tanh(H [x_{t-n+1}; ...; x_t] + d), over the last `width` = n encoded words (Bengio et al. 2003, eq. 1)."""
 
-    Args:
-        input_size: E.
-        width: how many words the window holds, the current one included.
-        hidden_size: H.
-        direct: give the output layer [h; x] instead of h: the direct connections W of the paper.
-        after: dropout rate on the output.
-        locked: one dropout mask over time.
-
-    """
-
-    def __init__(
-        self,
-        input_size: int,
-        width: int,
-        hidden_size: int,
-        *,
-        direct: bool = False,
-        after: float = 0.0,
-        locked: bool = False,
-    ) -> None:
+    def __init__(self, record: config.FeedForward, surroundings: Surroundings) -> None:
         super().__init__()
-        self.width, self.direct, self.after = width, direct, after
-        self.drop = dropout.locked if locked else dropout.elementwise
-        self.hidden = nn.Linear(width * input_size, hidden_size)
-        self.dims = (input_size, hidden_size + (width * input_size if direct else 0))
+        self.width, self.direct, input_size = record.width, record.direct, surroundings.input_size
+        self.output_dropout = Dropout(record.output_dropout, locked=surroundings.locked)
+        self.hidden = nn.Linear(self.width * input_size, record.size)
+        self.dims = (input_size, record.size + (self.width * input_size if self.direct else 0))
 
     def begin(self, batch: int) -> State:
-        """Zeros in place of the words before the beginning."""
+        """Zeros in place of the words before the first."""
         weight = self.hidden.weight
         return (weight.new_zeros(batch, self.width - 1, weight.shape[1] // self.width),)
 
     def forward(self, x: Tensor, state: State) -> tuple[Trace, State]:
-        """Run over x [T, B, E]; the state is the width - 1 words before, [B, n - 1, E]."""
+        """The trace of a window x [T, B, E]; the state is the vectors of the n - 1 words before, [B, n - 1, E]."""
         (before,) = state
         stream = torch.cat([before.transpose(0, 1), x])
         steps = len(x)
@@ -51,5 +34,9 @@ class FeedForwardWindow(RecurrentCore):
         outputs = self.hidden(windows).tanh()
         if self.direct:
             outputs = torch.cat([outputs, windows], dim=-1)
-        dropped = self.drop(outputs, self.after if self.training else 0.0)
-        return Trace((x, dropped), (x, outputs)), (stream[steps:].transpose(0, 1),)
+        return Trace((x, self.output_dropout(outputs)), (x, outputs)), (stream[steps:].transpose(0, 1),)
+
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill the matrix of the hidden layer; its bias is zero."""
+        fill(self.hidden.weight, rules.input, self.hidden.weight.shape[1])
+        fill(self.hidden.bias, config.Zeros(), 1)

@@ -2,78 +2,28 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, final
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, pad
 
-from elman.network import dropout
-from elman.network.encoders.encoder import TokenEncoder
+from elman import config
+from elman.errors import UserError
+from elman.network.dropout import Dropout
+from elman.network.encoders.encoder import Inputs, TokenEncoder
 from elman.network.encoders.spelling import Alphabet, Spellings
+from elman.network.initialisation import fill
 from elman.network.kernels.matmul import differentiable_once, linear
 
-
-# FOLDED kernels/segment.py: The greatest of each of several runs of rows.
-def segment_max(x: Tensor, lengths: Tensor) -> Tensor:
-    """The maximum over each run of rows, [n, F], for x [P, F] and the runs' lengths [n], none empty, of sum P.
-
-    Rows that are equally great share the gradient. `torch.segment_reduce` gives all of it to each of them where it is
-    negative, so only its forward pass is used. Differentiable once.
-    """
-    return _SegmentMax.apply(x, lengths)  # type: ignore[no-untyped-call]
-
-
-class _SegmentMax(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, lengths: Tensor) -> Tensor:
-        y = torch.segment_reduce(x, "max", lengths=lengths)
-        ctx.save_for_backward(x, y, lengths)
-        return y
-
-    @staticmethod
-    @differentiable_once
-    def backward(ctx: Any, d_y: Tensor) -> tuple[Tensor, None]:
-        x, y, lengths = ctx.saved_tensors
-        run = torch.repeat_interleave(lengths, output_size=len(x))
-        greatest = (x == y.index_select(0, run)).to(x.dtype)
-        share = d_y / torch.segment_reduce(greatest, "sum", lengths=lengths)
-        return greatest.mul_(share.index_select(0, run)), None
-
-
-# FOLDED encoders/highway.py: A highway layer: what passes is chosen between itself and a function of itself (Srivastava et al. 2015).
 CARRY = -2.0
-"""Where the bias of the gate begins: most passes unchanged at first (Kim et al. 2016, section 4.1)."""
+"""Where the bias of the gate begins: most is passed on unchanged at first (Kim et al. 2016, section 4.1)."""
 
-
-class Highway(nn.Module):
-    """z = t * relu(W_H y + b_H) + (1 - t) * y,  t = sigm(W_T y + b_T).
-
-    The memo that summarises the paper prints 1 - t * y for the second term.
-
-    Args:
-        size: E.
-
-    """
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(2 * size, size))
-        self.bias = nn.Parameter(torch.cat([torch.zeros(size), torch.full((size,), CARRY)]))
-
-    def forward(self, y: Tensor) -> Tensor:
-        """Vectors [n, E] to vectors [n, E]; W_H lies above W_T."""
-        changed, gate = linear(y, self.weight, self.bias).chunk(2, dim=1)
-        return torch.lerp(y, changed.relu(), gate.sigmoid())
-
-
-# TARGET
 CHUNK = 4096
-"""Words whose vectors are computed at once where no gradient is needed."""
-
+"""Number of words whose vectors are computed at once where no gradient is needed."""
 
 Version = list[tuple[int, int]]
-"""Where the parameters are and how often they have been changed in place."""
+"""The address of every parameter, and how many times it was changed in place."""
 
 
 class Kept:
@@ -83,82 +33,79 @@ class Kept:
         self._of: tuple[Version, Tensor] | None = None
 
     def get(self, version: Version, compute: Callable[[], Tensor]) -> Tensor:
-        """What was computed for `version`, or is now."""
+        """The tensor of `version`, computed if it is not the one that is kept."""
         if self._of is None or self._of[0] != version:
             self._of = version, compute()
         return self._of[1]
 
 
+@final
 class Characters(TokenEncoder):
     """A vector for any string.
 
         f_i = tanh(<C[:, i : i + w], H> + b),  y = max_i f_i     for each filter H [d, w]       (Kim et al. 2016, 5-6)
         z = t * relu(W_H y + b_H) + (1 - t) * y,  t = sigm(W_T y + b_T)                         (Kim et al. 2016, 8)
 
-    with C [d, l] the vectors of the word's characters and its two marks. A filter sees the word only, so nothing that
-    stands beside it in a batch changes its vector; in the paper filters also run over the padding. What a filter finds
-    is the greatest, so tanh, which rises, is taken after the maximum.
+    with C [d, l] the vectors of the word's characters and its two marks. A filter reads the word only, so the vector
+    does not depend on the other words of a batch; in the paper filters also run over the padding. tanh is increasing,
+    so it is applied after the maximum.
 
-    The vectors of a window are computed once for each distinct word in it. Without gradients those of the whole
-    vocabulary are computed once, and kept until a parameter changes.
-
-    Args:
-        words: the vocabulary; word i is read as symbol i.
-        size: d, the width of the characters' vectors.
-        widths: widths w of filters.
-        filters: how many there are of each.
-        highways: layers of highway above them.
-        dropout: rate on the vectors.
-        locked: one dropout mask over time.
-
+    The vectors of a window are computed once per distinct word. Without gradients those of the whole vocabulary are
+    computed once, and kept until a parameter changes.
     """
 
-    def __init__(
-        self,
-        words: Sequence[str],
-        size: int,
-        widths: Sequence[int],
-        filters: Sequence[int],
-        *,
-        highways: int = 1,
-        dropout: float = 0.0,
-        locked: bool = True,
-    ) -> None:
+    def __init__(self, record: config.Characters, inputs: Inputs) -> None:
         super().__init__()
-        self.size, self.rate, self.locked = sum(filters), dropout, locked
-        self.widths = tuple(widths)
-        self.words = tuple(words)
+        if len(record.widths) != len(record.filters):
+            raise UserError(
+                f"model.encoder.filters has {len(record.filters)} numbers and model.encoder.widths"
+                f" {len(record.widths)}; set one number of filters per width"
+            )
+        self.size, self.widths = sum(record.filters), record.widths
+        self.dropout = Dropout(record.dropout, locked=inputs.locked)
+        self.words = tuple(inputs.spelled())
         self.alphabet = Alphabet(self.words)
-        self.weight = nn.Parameter(torch.empty(len(self.alphabet), size))
+        self.weight = nn.Parameter(torch.empty(len(self.alphabet), record.size))
         self.filters = nn.ParameterList(
-            nn.Parameter(torch.empty(count, width * size)) for width, count in zip(widths, filters, strict=True)
+            nn.Parameter(torch.empty(count, width * record.size))
+            for width, count in zip(record.widths, record.filters, strict=True)
         )
         self.bias = nn.Parameter(torch.zeros(self.size))
-        self.highways = nn.ModuleList(Highway(self.size) for _ in range(highways))
+        self.highways = nn.ModuleList(Highway(self.size) for _ in range(record.highways))
         self._spellings = self._spell(self.words)
         self._kept, self._kept_with_more = Kept(), Kept()
 
     def knowing(self, more: Sequence[str]) -> "Characters":
-        """The same encoder, its parameters shared, that reads symbol V + i as the i-th of the strings `more`."""
+        """An encoder with the same parameters that also reads symbol V + i, as the i-th of the strings `more`."""
         wider = copy.copy(self)
         wider._spellings = self._spell([*self.words, *more])
-        wider._kept_with_more = Kept()  # the vectors of the vocabulary are kept in common
+        wider._kept_with_more = Kept()  # the vectors of the vocabulary itself are shared
         return wider
 
     def forward(self, x: Tensor) -> Tensor:
-        """Word ids [T, B] to vectors [T, B, E]."""
+        """Vectors [T, B, E] of word ids [T, B]."""
         if torch.is_grad_enabled():
             distinct, index = x.unique(return_inverse=True)
             vectors = embedding(index, self._vectors(distinct, self._spellings_at(x.device)))
         else:
             vectors = embedding(x, self._all())
-        drop = dropout.locked if self.locked else dropout.elementwise
-        return drop(vectors, self.rate if self.training else 0.0)
+        dropped: Tensor = self.dropout(vectors)
+        return dropped
+
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill filters and highways as inputs of a layer; the biases keep the values they are made with."""
+        fill(self.weight, rules.embedding, self.weight.shape[1])
+        for weight in self.filters:
+            fill(weight, rules.input, weight.shape[1])
+        for highway in self.highways:
+            assert isinstance(highway, Highway)
+            for half in highway.weight.chunk(2):
+                fill(half, rules.input, self.size)
 
     def encode_words(self, words: Sequence[str], *, highway: bool = True) -> Tensor:
-        """Vectors [n, E] of any strings; without `highway` those that the filters give, y (Kim et al. 2016, Table 6).
+        """Vectors [n, E] of any strings; without `highway` the outputs y of the filters (Kim et al. 2016, Table 6).
 
-        A character that no word of the vocabulary has is read as nothing.
+        A character that does not occur in the vocabulary is read as a blank.
         """
         spellings = self._spell(words).to(self.weight.device)
         return self._chunked(0, len(words), spellings, highway=highway)
@@ -183,14 +130,14 @@ class Characters(TokenEncoder):
         )
 
     def _chunked(self, start: int, stop: int, spellings: Spellings, *, highway: bool = True) -> Tensor:
-        """Vectors of the words from `start` to `stop`, a part of them at a time."""
+        """Vectors of the words from `start` to `stop`, at most CHUNK at a time."""
         words = torch.arange(start, stop, device=self.weight.device)
         parts = [self._vectors(part, spellings, highway=highway) for part in words.split(CHUNK)]
         return torch.cat(parts) if len(words) else self.weight.new_zeros(0, self.size)
 
     def _vectors(self, words: Tensor, spellings: Spellings, *, highway: bool = True) -> Tensor:
         """Vectors [n, E] of spelled words [n]."""
-        table = pad(self.weight, (0, 0, 0, 1))  # nothing is zero
+        table = pad(self.weight, (0, 0, 0, 1))  # the vector of `Alphabet.nothing` is zero
         found = []
         for width, weight in zip(self.widths, self.filters, strict=True):
             characters, count = spellings.windows(words, width)
@@ -200,3 +147,48 @@ class Characters(TokenEncoder):
         for layer in self.highways if highway else ():
             y = layer(y)
         return y
+
+
+class Highway(nn.Module):
+    """A highway layer (Srivastava et al. 2015): z = t * relu(W_H y + b_H) + (1 - t) * y,  t = sigm(W_T y + b_T).
+
+    Args:
+        size: E.
+
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(2 * size, size))
+        self.bias = nn.Parameter(torch.cat([torch.zeros(size), torch.full((size,), CARRY)]))
+
+    def forward(self, y: Tensor) -> Tensor:
+        """Vectors [n, E] to vectors [n, E]; W_H lies above W_T."""
+        changed, gate = linear(y, self.weight, self.bias).chunk(2, dim=1)
+        return torch.lerp(y, changed.relu(), gate.sigmoid())
+
+
+def segment_max(x: Tensor, lengths: Tensor) -> Tensor:
+    """The maximum over each run of rows, [n, F], for x [P, F] and the runs' lengths [n], none empty, of sum P.
+
+    Rows that are equally great share the gradient. `torch.segment_reduce` gives all of it to each of them where it is
+    negative, so only its forward pass is used. Differentiable once.
+    """
+    return _SegmentMax.apply(x, lengths)  # type: ignore[no-untyped-call]
+
+
+class _SegmentMax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, lengths: Tensor) -> Tensor:
+        y = torch.segment_reduce(x, "max", lengths=lengths)
+        ctx.save_for_backward(x, y, lengths)
+        return y
+
+    @staticmethod
+    @differentiable_once
+    def backward(ctx: Any, d_y: Tensor) -> tuple[Tensor, None]:
+        x, y, lengths = ctx.saved_tensors
+        run = torch.repeat_interleave(lengths, output_size=len(x))
+        greatest = (x == y.index_select(0, run)).to(x.dtype)
+        share = d_y / torch.segment_reduce(greatest, "sum", lengths=lengths)
+        return greatest.mul_(share.index_select(0, run)), None

@@ -1,16 +1,21 @@
-"""From symbols or frames to vectors."""
+"""Encoders: from symbols, frames of notes or real values to vectors."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pkgutil import resolve_name
+from typing import NamedTuple, final
 
 import torch
 from torch import Tensor, nn
 
-from elman.network import dropout
+from elman import config
+from elman.network.dropout import Dropout
+from elman.network.initialisation import fill
 from elman.network.kernels.matmul import linear
 
 
 class TokenEncoder(nn.Module, ABC):
-    """Turns what is read at each step into a vector.
+    """Maps the input of each step to a vector.
 
     Attributes:
         size: the width E of its vectors.
@@ -21,50 +26,70 @@ class TokenEncoder(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, x: Tensor) -> Tensor:
-        """Symbols [T, B], or frames of notes [T, B, P], to vectors [T, B, E]."""
+        """Vectors [T, B, E] of symbols [T, B], or of frames or values [T, B, P]."""
+
+    @abstractmethod
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill the parameters, in a fixed order, from torch's global random state."""
 
 
-# FOLDED encoders/frames.py: Frames of notes times a matrix: the vector of a frame is the sum of those of its notes.
-class Frames(TokenEncoder):
-    """A linear map of frames, one step of a piano roll each.
+class Inputs(NamedTuple):
+    """What an encoder reads.
 
-    Args:
-        num_pitches: P.
-        size: E.
-        dropout: rate on the vectors.
-        locked: one dropout mask over time.
-        scale: a constant factor on the vectors.
-        bias: whether a vector b [E] is added before the scale.
+    Attributes:
+        number: V symbols, or P pitches.
+        words: the vocabulary, for an encoder of spelling.
+        locked: dropout masks held over time.
 
     """
 
-    def __init__(
-        self,
-        num_pitches: int,
-        size: int,
-        *,
-        dropout: float = 0.0,
-        locked: bool = True,
-        scale: float = 1.0,
-        bias: bool = False,
-    ) -> None:
+    number: int
+    words: Sequence[str] | None = None
+    locked: bool = True
+
+    def spelled(self) -> Sequence[str]:
+        """The vocabulary; without it words are spelled as their numbers."""
+        return self.words or [str(symbol) for symbol in range(self.number)]
+
+
+def build_encoder(
+    record: config.Encoder, number: int, words: Sequence[str] | None = None, *, locked: bool
+) -> TokenEncoder:
+    """The encoder of a recipe; arguments as in `Inputs`.
+
+    Raises:
+        UserError: parts that do not fit together.
+
+    """
+    build: Callable[[config.Encoder, Inputs], TokenEncoder] = resolve_name(record.builder)
+    return build(record, Inputs(number, words, locked))
+
+
+@final
+class Frames(TokenEncoder):
+    """A linear map of frames, one step of a piano roll each: the vector of a frame is the sum of those of its notes."""
+
+    def __init__(self, record: config.Frames, inputs: Inputs) -> None:
         super().__init__()
-        self.size, self.rate, self.locked, self.scale = size, dropout, locked, scale
-        self.weight = nn.Parameter(torch.empty(size, num_pitches))
-        self.bias = nn.Parameter(torch.zeros(size)) if bias else None
+        self.size, self.scale = record.size, record.scale
+        self.dropout = Dropout(record.dropout, locked=inputs.locked)
+        self.weight = nn.Parameter(torch.empty(record.size, inputs.number))
+        self.bias = nn.Parameter(torch.zeros(record.size)) if record.bias else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """Frames of zeros and ones [T, B, P] to vectors [T, B, E]."""
+        """Vectors [T, B, E] of frames of zeros and ones [T, B, P]."""
         vectors = linear(x.to(self.weight.dtype), self.weight, self.bias)
-        if self.scale != 1.0:
-            vectors = vectors * self.scale
-        drop = dropout.locked if self.locked else dropout.elementwise
-        return drop(vectors, self.rate if self.training else 0.0)
+        dropped: Tensor = self.dropout(vectors if self.scale == 1.0 else vectors * self.scale)
+        return dropped
+
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill the matrix; the bias stays at zero."""
+        fill(self.weight, rules.embedding, self.size)
 
 
-# FOLDED encoders/values.py: Real values, read as they are.
+@final
 class Values(TokenEncoder):
-    """Vectors [T, B, P] for themselves: nothing is learnt, and E = P."""
+    """Real vectors [T, B, P], read as they are: E = P, and there are no parameters."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -73,3 +98,6 @@ class Values(TokenEncoder):
     def forward(self, x: Tensor) -> Tensor:
         """The values."""
         return x
+
+    def initialise(self, rules: config.Initialisation) -> None:
+        """There is nothing to fill."""

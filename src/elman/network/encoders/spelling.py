@@ -1,4 +1,4 @@
-"""Words as the numbers of their characters, end to end in one array."""
+"""Words as the numbers of their characters, concatenated in one array."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -13,18 +13,18 @@ BEGIN, END = 0, 1
 """The marks before and after every word."""
 
 WHOLE: Final = {UNK: 2, EOS: 3}
-"""Symbols that are no words: one character of their own each, so that `<unk>` is not spelled like a word."""
+"""Symbols that are not words have one character of their own each, so that `<unk>` is not spelled like a word."""
 
 
 class Alphabet:
     """The characters (Unicode code points) that words are spelled with.
 
     Args:
-        words: whose characters they are; others have no number and are read as `nothing`.
+        words: their characters are numbered; any other character is read as `nothing`.
 
     Attributes:
-        nothing: the number of no character: it fills words that are shorter than a filter, and stands for characters
-            that are not in the alphabet.
+        nothing: the number of the blank, which pads words shorter than a filter and replaces characters that are not
+            in the alphabet.
 
     """
 
@@ -48,12 +48,12 @@ class Alphabet:
 
 
 class Spellings(NamedTuple):
-    """Words end to end.
+    """Concatenated words.
 
     Attributes:
-        characters: int64 [S], every word followed by so much of `Alphabet.nothing` that the widest filter fits.
-        starts: where each word begins, int64 [n].
-        lengths: its characters, marks included, int64 [n].
+        characters: int64 [S], each word padded with `Alphabet.nothing` to at least the width of the widest filter.
+        starts: index of the first character of each word, int64 [n].
+        lengths: number of characters of each word, marks included, int64 [n].
 
     """
 
@@ -74,13 +74,13 @@ class Spellings(NamedTuple):
         )
 
     def to(self, device: torch.device) -> "Spellings":
-        """The same on another device."""
+        """Move to a device."""
         return Spellings(*(part.to(device) for part in self))
 
     def windows(self, words: Tensor, width: int) -> tuple[Tensor, Tensor]:
-        """All windows of `width` characters within words [n], word by word: [P, width], and how many each has, [n].
+        """All windows [P, width] of characters within words [n], word by word, and the number per word, [n].
 
-        A word that is shorter than the window has one, filled up with nothing.
+        A word shorter than `width` has one window, padded with `Alphabet.nothing`.
         """
         count = (self.lengths[words] - (width - 1)).clamp_(min=1)
         ends = count.cumsum(0)

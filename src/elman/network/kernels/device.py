@@ -1,4 +1,4 @@
-"""Which device to compute on."""
+"""The device to compute on: its choice, its name, and its memory pages."""
 
 import os
 import platform
@@ -9,27 +9,11 @@ import torch
 from elman.errors import UserError
 
 
-# FOLDED kernels/allocator.py: Large pages for large tensors.
-#
-# A training step frees and takes the same large blocks again and again. The C library gives blocks of 32 MB
-# and more back to the system at every release, so that each is made of fresh pages again, at about a
-# microsecond for 4 kB. With pages of 2 MB that costs a tenth: a training step's softmax over 33 000 words
-# takes 0.8 of the time, an LSTM of 80 x 400 0.85. (Telling the C library to keep the blocks, by mallopt, is
-# as fast, but its heap fragments and grows.)
-def use_large_pages() -> None:
-    """Set the variable torch reads when it makes its first large tensor, unless it is set.
-
-    A program calls it once, at its start. Elsewhere than on Linux it has no effect.
-    """
-    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
-
-
-# TARGET
 def choose_device(name: str) -> torch.device:
-    """`auto` takes the first GPU there is, else the CPU.
+    """The device of a name; `auto` is the first GPU, or the CPU if there is none.
 
     Raises:
-        UserError: no such device, or none of that kind here.
+        UserError: the device is unknown or not available.
 
     """
     if name == "auto":
@@ -39,7 +23,7 @@ def choose_device(name: str) -> torch.device:
     except RuntimeError:
         raise UserError(f"--device {name}: unknown; write auto, cpu, cuda or cuda:0") from None
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise UserError(f"--device {name}: this torch sees no GPU; write --device cpu")
+        raise UserError(f"--device {name}: torch finds no GPU; write --device cpu")
     return device
 
 
@@ -52,3 +36,15 @@ def processor_name(device: torch.device) -> str:
         return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
+
+
+def use_large_pages() -> None:
+    """Set the environment variable that torch reads before its first large tensor, unless it is set.
+
+    A training step frees and allocates the same large blocks repeatedly. The C library returns blocks of 32 MB and
+    more to the system on every release, so that each consists of fresh pages again, at about a microsecond per 4 kB.
+    Pages of 2 MB cost a tenth: a training step's softmax over 33 000 words takes 0.8 of the time, an LSTM of 80 x 400
+    0.85. (Keeping the blocks with mallopt is as fast, but the heap fragments and grows.) A program calls this function
+    at its start; it has an effect on Linux only.
+    """
+    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")

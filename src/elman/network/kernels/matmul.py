@@ -1,9 +1,9 @@
-"""Matrix products with a factor [O, I] given as a linear layer has it, and laid out for the processor.
+"""Matrix products with a factor [O, I], as a linear layer stores it, laid out for the processor.
 
-For float32 on the CPU they go to oneDNN, which runs at the full vector width of the machine for narrow and
-for wide factors; the BLAS behind `torch.mm` does not on every processor (`benchmarks/recurrent.py` prints
-both). Elsewhere, and inside `torch.backends.mkldnn.flags(enabled=False)`, they are `torch.addmm`. None of
-these functions is differentiable: they serve the kernels, which form their own gradients.
+For float32 on the CPU they are oneDNN's, which run at the full vector width of the machine for narrow and for wide
+factors; the BLAS behind `torch.mm` does not on every processor (`benchmarks/recurrent.py` prints both). Otherwise, and
+inside `torch.backends.mkldnn.flags(enabled=False)`, they are `torch.addmm`. Only `linear` is differentiable: the others
+are for kernels that form their own gradients.
 """
 
 from collections.abc import Callable
@@ -14,31 +14,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-# FOLDED kernels/once.py: A backward pass that says no to second derivatives instead of leaving terms out of them.
 Backward = Callable[..., tuple[Tensor | None, ...]]
 
-
-def differentiable_once(backward: Backward) -> Backward:
-    """Refuse `create_graph=True`.
-
-    torch's own `once_differentiable` notices only what depends on the incoming gradient: where that is a
-    constant, as for a loss, it takes the gradients for constants too.
-
-    Raises:
-        RuntimeError: from the decorated function, when a graph of the backward pass is asked for.
-    """
-
-    @wraps(backward)
-    def checked(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        if torch.is_grad_enabled():
-            raise RuntimeError("this fast form is differentiable once; use the plain form for second derivatives")
-        return backward(ctx, *gradients)
-
-    return checked
-
-
 PACKING_USES = 4
-"""A factor used fewer times than this is not laid out anew: that costs about as much as reading it thrice."""
+"""A factor used fewer times is not laid out again, which costs about as much as reading it three times."""
 
 
 @cache
@@ -54,7 +33,7 @@ def _onednn_works() -> bool:
 
 
 def uses_onednn(like: Tensor) -> bool:
-    """Whether products of tensors of this kind go to oneDNN."""
+    """Whether oneDNN computes the products of tensors of this device and type."""
     if like.device.type != "cpu" or like.dtype != torch.float32:
         return False
     return bool(torch.backends.mkldnn.enabled) and _onednn_works()
@@ -68,7 +47,7 @@ def pack(factor: Tensor, rows: int, uses: int) -> Tensor:
 
 
 def _dense(factor: Tensor) -> Tensor:
-    # oneDNN takes a factor whose rows or columns lie apart too, but by a path a thousand times slower.
+    # oneDNN accepts other strides too, but is then a thousand times slower.
     if factor.is_mkldnn or factor.is_contiguous() or factor.t().is_contiguous():
         return factor
     return factor.contiguous()
@@ -90,21 +69,41 @@ def multiply_add(x: Tensor, factor: Tensor, other: Tensor) -> Tensor:
 
 
 def sum_biases(one: Tensor | None, other: Tensor | None) -> Tensor | None:
-    """Return the sum of those that are there, [O], or None."""
+    """Return the sum of the biases that are not None, [O], or None."""
     if one is None or other is None:
         return other if one is None else one
     return one + other
 
 
-# FOLDED kernels/linear.py: A linear layer whose three products all run as `kernels.product` has them.
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return x weight^T + bias, [*, O], for x [*, I], weight [O, I] and bias [O] or None.
 
-    It is `torch.nn.functional.linear`, faster on CPUs; where it differs from that, differentiable once.
+    As `torch.nn.functional.linear`, but faster on CPUs, where it has first derivatives only.
     """
     if torch.is_autocast_enabled(x.device.type) or not uses_onednn(x):
         return functional.linear(x, weight, bias)
     return _Linear.apply(x.reshape(-1, x.shape[-1]), weight, bias).view(*x.shape[:-1], -1)  # type: ignore[no-untyped-call]
+
+
+def differentiable_once(backward: Backward) -> Backward:
+    """Decorate a backward pass to refuse `create_graph=True`.
+
+    Some of our backward passes would otherwise leave terms out of second derivatives. torch's `once_differentiable`
+    detects only a dependence on the incoming gradient: if that is a constant, as for a loss, the gradients count as
+    constants too.
+
+    Raises:
+        RuntimeError: from the decorated function, if a graph of the backward pass is to be created.
+
+    """
+
+    @wraps(backward)
+    def checked(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():
+            raise RuntimeError("this fast form has first derivatives only; use the plain form for second derivatives")
+        return backward(ctx, *gradients)
+
+    return checked
 
 
 class _Linear(torch.autograd.Function):

@@ -1,16 +1,25 @@
-"""What is drawn given a context: one of V symbols, or a frame of P notes that may sound together.
+"""Distributions given a context: over V symbols, or over frames of P notes that may sound together.
 
-N positions, K contexts a position, D their width.
+N positions, K contexts per position, D their width.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Sequence
+from pkgutil import resolve_name
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from elman import config
+from elman.errors import UserError
+from elman.network.encoders.encoder import Frames, TokenEncoder
+from elman.network.encoders.lookup import Lookup
+from elman.network.initialisation import fill
+
 
 class Conditional(nn.Module, ABC):
-    """p(target | context). One method says what it is; the two for mixtures may be overridden by faster ones."""
+    """p(target | context), defined by `log_prob`; the two methods for mixtures may be overridden by faster ones."""
 
     @abstractmethod
     def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
@@ -27,9 +36,15 @@ class Conditional(nn.Module, ABC):
         nll = -self.mixture_log_prob(context, log_prior, target)
         return (position_weight * nll).sum(), nll.detach()
 
+    def initialise(self, rules: config.Initialisation, tied: Collection[nn.Parameter] = ()) -> None:
+        """Fill the matrices that are not among `tied`; vectors keep the values they are made with."""
+        for parameter in self.parameters():
+            if parameter.ndim > 1 and not any(parameter is other for other in tied):
+                fill(parameter, rules.output, parameter.shape[1])
+
 
 class Choice(Conditional):
-    """p(symbol | context): few enough outcomes to list all their probabilities."""
+    """p(symbol | context), with few enough outcomes to list all their probabilities."""
 
     @abstractmethod
     def log_probs(self, context: Tensor) -> Tensor:
@@ -37,27 +52,91 @@ class Choice(Conditional):
 
     @abstractmethod
     def multiply_adds(self, frequency: Tensor) -> float:
-        """Multiply-adds of the matrix products of `log_prob`, forward and for one context.
+        """Multiply-adds of the matrix products in the forward pass of `log_prob`, per context.
 
         Args:
-            frequency: how often each symbol is the target, [V], summing to one; see `zipf`.
+            frequency: relative frequency of each symbol as a target, [V], summing to one; see `zipf`.
 
         """
 
 
 class Chord(Conditional):
-    """p(frame | context): 2^P outcomes, which can be drawn but not listed."""
+    """p(frame | context), with 2^P outcomes, which can be drawn but not listed."""
 
     @abstractmethod
     def sample(self, context: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
         """Frames of zeros and ones [N, P] drawn given contexts [N, D].
 
-        The temperature divides the log-odds of every note; 0 takes the likelier of on and off each time.
+        The temperature divides the log-odds of every note; at 0 the likelier of on and off is taken.
         """
 
 
+class Surroundings(NamedTuple):
+    """What the builder of a choice needs to know of the network around it.
+
+    Attributes:
+        size: D.
+        num_outputs: V words, or P pitches.
+        activation: the name of the output activation.
+        encoder: its matrix is the one of a tied choice.
+        counts: occurrences of each word, falling; None: unknown.
+
+    """
+
+    size: int
+    num_outputs: int
+    activation: config.Activation = "softmax"
+    encoder: TokenEncoder | None = None
+    counts: Sequence[int] | None = None
+
+    def matrix(self, tied: bool, width: int | None = None, whose: str = "contexts have") -> nn.Parameter:
+        """A matrix [V, width], the encoder's own if it is tied; without `width` it is D.
+
+        Raises:
+            UserError: the encoder has no such matrix.
+
+        """
+        width = self.size if width is None else width
+        if not tied:
+            return nn.Parameter(torch.empty(self.num_outputs, width))
+        if not isinstance(self.encoder, Lookup):
+            raise UserError(
+                "model.output.choice.tied needs an encoder with a vector per word, and this one has none; set"
+                ' tied = false, or model.encoder.kind = "lookup"'
+            )
+        if width != self.encoder.size:
+            raise UserError(
+                f"model.output.choice.tied needs contexts as wide as the word vectors, but {whose} {width} and"
+                f" model.encoder.size is {self.encoder.size}; make them equal or set tied = false"
+            )
+        return self.encoder.weight
+
+
+def build_choice(
+    record: config.Output,
+    size: int,
+    encoder: TokenEncoder,
+    num_outputs: int,
+    counts: Sequence[int] | None = None,
+) -> Conditional:
+    """The choice of a recipe; arguments as in `Surroundings`.
+
+    Raises:
+        UserError: parts that do not fit together.
+
+    """
+    build: Callable[[config.Choice, Surroundings], Conditional] = resolve_name(record.choice.builder)
+    choice = build(record.choice, Surroundings(size, num_outputs, record.activation, encoder, counts))
+    if isinstance(choice, Chord) != isinstance(encoder, Frames):
+        raise UserError(
+            "model.encoder and model.output.choice do not fit together: frames of notes need a choice of notes"
+            ' (kind = "bernoulli" or "nade"), words one of words (such as kind = "flat")'
+        )
+    return choice
+
+
 def draw_notes(log_odds: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
-    """Zeros and ones of the shape of `log_odds`, each drawn on its own; temperature as in `Chord.sample`."""
+    """Independent zeros and ones in the shape of `log_odds`; temperature as in `Chord.sample`."""
     if temperature == 0:
         return (log_odds > 0).to(log_odds.dtype)
     return torch.bernoulli(torch.sigmoid(log_odds / temperature), generator=generator)
@@ -74,6 +153,6 @@ def chosen(values: Tensor, target: Tensor) -> Tensor:
 
 
 def zipf(num_symbols: int) -> Tensor:
-    """Relative frequencies [V] in proportion to 1 / rank: what stands for counts that are not known."""
+    """Relative frequencies [V] in proportion to 1 / rank, in place of unknown counts."""
     weight = 1 / torch.arange(1, num_symbols + 1, dtype=torch.float64, device="cpu")
     return weight / weight.sum()

@@ -1,20 +1,24 @@
 """From a trace to K context vectors and the weight of each."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from pkgutil import resolve_name
+from typing import NamedTuple, final
 
 import torch
 from torch import Tensor, nn
 
+from elman import config
+from elman.errors import UserError
 from elman.network import dropout
 from elman.network.cores.core import Trace
+from elman.network.initialisation import fill
 from elman.network.kernels.matmul import linear
-from elman.network.output.activation import LOG_G
+from elman.network.output.activation import log_g
 
 
 class Contexts(NamedTuple):
-    """What an output layer mixes: vectors [T, B, K, D] and the logarithm of their weights [T, B, K]."""
+    """The components of a mixture: vectors [T, B, K, D] and the logarithm of their weights [T, B, K]."""
 
     vectors: Tensor
     log_prior: Tensor
@@ -34,13 +38,32 @@ class ContextLayer(nn.Module, ABC):
     def forward(self, trace: Trace) -> Contexts:
         """The contexts of every position."""
 
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill the linear layers, in order."""
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                for parameter in module.parameters():
+                    fill(parameter, rules.contexts, module.in_features)
 
+
+def build_contexts(record: config.Output, dims: Sequence[int]) -> ContextLayer:
+    """The contexts of a recipe, from levels of widths `dims`.
+
+    Raises:
+        UserError: there are no levels to read, or a level does not exist.
+
+    """
+    build: Callable[[config.Output, Sequence[int]], ContextLayer] = resolve_name(record.contexts.builder)
+    return build(record, dims)
+
+
+@final
 class Single(ContextLayer):
-    """The last level as it is, with weight one: the usual output layer, K = 1."""
+    """The last level itself, with weight one: the usual output layer, K = 1."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, record: config.Output, dims: Sequence[int]) -> None:  # noqa: ARG002
         super().__init__()
-        self.size = size
+        self.size = dims[-1]
 
     def forward(self, trace: Trace) -> Contexts:
         """The top of the trace as the only context."""
@@ -48,6 +71,7 @@ class Single(ContextLayer):
         return Contexts(vectors, vectors.new_zeros(vectors.shape[:-1]))
 
 
+@final
 class Mixture(ContextLayer):
     """`heads[n]` contexts from level n, weighted by a prior read from the last level.
 
@@ -55,50 +79,45 @@ class Mixture(ContextLayer):
     the encoder's included: direct output connection (Takase et al. 2018, eqs 7-11), components ordered by level.
 
         k_s = tanh(W_s h^n + b_s),   pi = softmax(W_pi h^N)
-
-    Args:
-        dims: the width of every level.
-        heads: level -> how many components it gives.
-        size: D.
-        linear: leave out the tanh, as DOC's eq. 11 is printed; the published code has it.
-        drop: locked dropout rate on the contexts.
-        shared_mask: one mask [1, B, D] for all components (the DOC code) instead of one each (the MoS code).
-        prior: the activation that normalises the weights (MoSS: sigsoftmax, thesis 4.43).
-
     """
 
-    def __init__(
-        self,
-        dims: Sequence[int],
-        heads: Mapping[int, int],
-        size: int,
-        *,
-        linear: bool = False,
-        drop: float = 0.0,
-        shared_mask: bool = False,
-        prior: str = "softmax",
-    ) -> None:
+    def __init__(self, record: config.Output, dims: Sequence[int]) -> None:
         super().__init__()
-        self.size, self.linear, self.drop, self.shared_mask = size, linear, drop, shared_mask
-        self.heads = {level: heads[level] for level in sorted(heads) if heads[level]}
+        mixture = record.contexts
+        assert isinstance(mixture, config.Mixture)
+        if not mixture.heads:
+            raise UserError("model.output.contexts.heads is empty; set a level, such as heads = { 3 = 15 }")
+        for level in mixture.heads:
+            if not 0 <= level < len(dims):
+                raise UserError(
+                    f"model.output.contexts.heads names level {level}, but the levels are 0 (the encoder) to"
+                    f" {len(dims) - 1} (the last layer)"
+                )
+        self.size, self.linear, self.rate, self.shared_mask = (
+            mixture.size,
+            mixture.linear,
+            mixture.dropout,
+            mixture.shared_mask,
+        )
+        self.heads = {level: count for level, count in sorted(mixture.heads.items()) if count}
         self.projections = nn.ModuleDict(
-            {str(level): nn.Linear(dims[level], count * size) for level, count in self.heads.items()}
+            {str(level): nn.Linear(dims[level], count * self.size) for level, count in self.heads.items()}
         )
         self.prior = nn.Linear(dims[-1], sum(self.heads.values()), bias=False)
-        self.log_prior_g = LOG_G[prior]
+        self.prior_activation: config.Activation = record.activation if mixture.prior == "same" else "softmax"
 
     def forward(self, trace: Trace) -> Contexts:
-        """Project every level that has heads, and weigh the components by the top."""
+        """Project every level that has heads, and weight the components by the last level."""
         parts = [self._project(trace, level).unflatten(-1, (count, self.size)) for level, count in self.heads.items()]
         vectors = torch.cat(parts, dim=-2) if len(parts) > 1 else parts[0]
         if not self.linear:
             vectors = vectors.tanh_()
-        rate = self.drop if self.training else 0.0
+        rate = self.rate if self.training else 0.0
         if rate and self.shared_mask:
             vectors = vectors * dropout.elementwise(torch.ones_like(vectors[:1, :, :1]), rate)
         else:
             vectors = dropout.locked(vectors, rate)
-        scores = self.log_prior_g(self.prior(trace.top))
+        scores = log_g(self.prior(trace.top), self.prior_activation)
         return Contexts(vectors, scores - scores.logsumexp(-1, keepdim=True))
 
     def _project(self, trace: Trace, level: int) -> Tensor:

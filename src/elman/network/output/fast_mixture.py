@@ -2,15 +2,15 @@
 
 z = context W^T + b. N positions, K components, D context width, V symbols, R rows (components of positions)
 of a chunk. The plain form makes an [N, K, V] tensor and keeps it for the backward pass. Here positions are
-taken in chunks, with all components of a position in one chunk: their responsibilities are then known at
-once, so the gradients are formed in the forward pass, by the three matrix products that the plain form needs
-too, and nothing is kept but the gradients.
+processed in chunks, with all components of a position in one chunk. Their responsibilities are then known, so
+the gradients are formed in the forward pass, by the three matrix products that the plain form needs too, and
+only the gradients are kept.
 
 With score s = log g(z), p = softmax(s), slope = d s / d z and the responsibility r of a component,
 
     d nll / d z_v = r slope_v (p_v - [v = y]),
 
-and r, one number a row, scales the narrow factors of the products and never the [R, V] matrix.
+and r, one number per row, scales the narrow factors of the products and never the [R, V] matrix.
 """
 
 from collections.abc import Iterator
@@ -19,41 +19,15 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from elman import config
 from elman.network.kernels import matmul
 from elman.network.kernels.matmul import differentiable_once
-from elman.network.output.activation import SAFE_TOTAL, Shares, log_probs, shares, sigsoftmax_shares
+from elman.network.output.activation import SAFE_TOTAL, Shares, log_probs, shares
 
-# FOLDED kernels/summed.py: The gradient of a matrix W [V, D] that is formed in parts, chunk by chunk of the rows that it was multiplied
-# by.
 BLOCK_BYTES = 28 << 20
-"""Largest part of the gradient that is formed at once. Blocks of 32 MB and more are not reused by the C library: it
-gives them back to the system at once, and page faults then cost more than the product."""
+"""Largest part of the gradient that is formed in one product. The C library does not reuse blocks of 32 MB and more
+but returns them to the system, and page faults then cost more than the product."""
 
-
-class SummedGradient:
-    """The sum over chunks of (p^T h)^T, [D, V]: so turned, no [R, V] matrix has to be transposed.
-
-    Args:
-        weight: W [V, D].
-
-    Attributes:
-        transposed: what the sum has come to, [D, V].
-
-    """
-
-    def __init__(self, weight: Tensor) -> None:
-        self.transposed = weight.new_zeros(weight.shape[1], weight.shape[0])
-        self.columns = max(1, BLOCK_BYTES // (weight.shape[1] * weight.element_size()))
-
-    def add(self, h: Tensor, p: Tensor) -> None:
-        """Add the part of rows h [R, D] and p [R, V]."""
-        h_t, num_symbols = h.t().contiguous(), p.shape[1]
-        for start in range(0, num_symbols, self.columns):
-            block = slice(start, start + self.columns)
-            self.transposed[:, block] += matmul.multiply(h_t, p[:, block].contiguous().t())
-
-
-# TARGET
 CHUNK_BYTES = {"cpu": 12 << 20, "cuda": 256 << 20}
 """Least size of the [R, V] matrix of one chunk (`benchmarks/mixture.py`)."""
 
@@ -62,7 +36,7 @@ CHUNK_ROWS = 256
 costs more than forming it. The [R, V] matrix then stays below half of W."""
 
 UNDERFLOW = 1e-30
-"""Below this probability, log p is not taken from p but computed again for its row in the log domain."""
+"""Below this probability, log p is computed again in the log domain."""
 
 
 def mixture_nll(
@@ -72,7 +46,7 @@ def mixture_nll(
     bias: Tensor | None,
     target: Tensor,
     position_weight: Tensor,
-    activation: str,
+    activation: config.Activation,
 ) -> tuple[Tensor, Tensor]:
     """The weighted negative log-likelihood of the targets.
 
@@ -85,7 +59,7 @@ def mixture_nll(
         bias: b [V] or None.
         target: symbols [N], int64.
         position_weight: [N]; no gradient.
-        activation: a key of `elman.network.output.activation.LOG_G`.
+        activation: name of the activation.
 
     Returns:
         sum_n position_weight_n nll_n, and nll [N] (nats), detached.
@@ -113,7 +87,7 @@ def mixture_log_prob(
     weight: Tensor,
     bias: Tensor | None,
     target: Tensor,
-    activation: str,
+    activation: config.Activation,
 ) -> Tensor:
     """The log-likelihood [N] of the targets, without gradients; arguments as in `mixture_nll`."""
     context, log_prior = context.to(weight.dtype), None if log_prior is None else log_prior.to(weight.dtype)
@@ -151,16 +125,15 @@ class _Layer(NamedTuple):
         """The matrix z [R, V] of h [R, D]."""
         return matmul.multiply(h, self.packed, self.bias)
 
-    def log_prob(self, h: Tensor, y: Tensor, activation: str) -> Tensor:
+    def log_prob(self, h: Tensor, y: Tensor, activation: config.Activation) -> Tensor:
         """The values log p(y | h), [R]."""
         return log_probs(self.z(h), activation).gather(1, y.unsqueeze(1)).squeeze(1)
 
-    def shares(self, h: Tensor, y: Tensor, activation: str) -> tuple[Shares, Tensor]:
+    def shares(self, h: Tensor, y: Tensor, activation: config.Activation) -> tuple[Shares, Tensor]:
         """The distributions [R, V], and log p(y | h) [R]."""
-        sigsoftmax = activation == "sigsoftmax"
-        found = sigsoftmax_shares(self.z(h)) if sigsoftmax else shares(self.z(h), activation)
+        found = shares(self.z(h), activation)
         if found.total is not None and found.total.min() < SAFE_TOTAL:
-            found = shares(self.z(h), activation)
+            found = shares(self.z(h), activation, safe=True)
         chosen = found.amounts.gather(1, y.unsqueeze(1))
         p = (chosen if found.total is None else chosen / found.total).squeeze(1)
         log_prob = p.log()
@@ -180,7 +153,7 @@ class _MixtureNLL(torch.autograd.Function):
         bias: Tensor | None,
         target: Tensor,
         position_weight: Tensor,
-        activation: str,
+        activation: config.Activation,
     ) -> tuple[Tensor, Tensor]:
         num_components = context.shape[1]
         layer = _Layer.of(weight, bias, context)
@@ -216,3 +189,26 @@ class _MixtureNLL(torch.autograd.Function):
         d_weight = torch.mul(d_weight_t.t(), scale, out=d_weight_t.new_empty(d_weight_t.shape[::-1]))
         scaled = [None if gradient is None else gradient * scale for gradient in (d_context, d_prior, d_bias)]
         return scaled[0], scaled[1], d_weight, scaled[2], None, None, None
+
+
+class SummedGradient:
+    """The gradient of W [V, D], summed over chunks as (p^T h)^T, [D, V], so that no [R, V] matrix is transposed.
+
+    Args:
+        weight: W [V, D].
+
+    Attributes:
+        transposed: the sum so far, [D, V].
+
+    """
+
+    def __init__(self, weight: Tensor) -> None:
+        self.transposed = weight.new_zeros(weight.shape[1], weight.shape[0])
+        self.columns = max(1, BLOCK_BYTES // (weight.shape[1] * weight.element_size()))
+
+    def add(self, h: Tensor, p: Tensor) -> None:
+        """Add the term of rows h [R, D] and p [R, V]."""
+        h_t, num_symbols = h.t().contiguous(), p.shape[1]
+        for start in range(0, num_symbols, self.columns):
+            block = slice(start, start + self.columns)
+            self.transposed[:, block] += matmul.multiply(h_t, p[:, block].contiguous().t())

@@ -1,12 +1,12 @@
-"""Log-likelihood of rows that each choose within a group of symbols: log p(y | h, group of y).
+"""Log-likelihood of symbols within groups: log p(y | h, group of y).
 
-z = h W_group^T + b_group, p = softmax(log g(z)). R rows, D their width, V symbols, S of them in a group. Rows lie
-together by group, so a group costs one product with its part of W, and nothing larger than [rows of the group, S] is
+z = h W_group^T + b_group, p = softmax(log g(z)). R rows, D their width, V symbols, S of them in a group. Rows are
+sorted by group, so a group costs one product with its part of W, and nothing larger than [rows of the group, S] is
 formed. That matrix is kept, as d log p / d z, for the backward pass.
 
-A group is a product of its own, and not a slice of one batched product: groups differ in rows by orders of
-magnitude, since words do in frequency, and a batch would be padded to the largest. Products of several groups are
-torch's: oneDNN compiles one anew for every shape, and the numbers of rows are other ones in every window.
+Every group has its own product, not a slice of one batched product: the numbers of rows differ by orders of magnitude,
+as word frequencies do, and a batch would be padded to the largest. The products of several groups are torch's: oneDNN
+compiles one for every shape, and the numbers of rows change from window to window.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,12 +16,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from elman import config
 from elman.network.kernels import matmul
 from elman.network.kernels.matmul import differentiable_once
-from elman.network.output.activation import SCORE, SLOPE
+from elman.network.output.activation import log_probs, slope
 
 Members: TypeAlias = slice | Tensor
-"""Which rows of W are a group's: a slice is read in place, indices [S] are copied."""
+"""The rows of W of a group: a slice is read in place, indices [S] are copied."""
 
 ALL = slice(None)
 
@@ -31,20 +32,20 @@ def log_prob(
     weight: Tensor,
     bias: Tensor | None,
     y: Tensor,
-    activation: str,
+    activation: config.Activation,
     members: Sequence[Members] = (ALL,),
     counts: Sequence[int] | None = None,
 ) -> Tensor:
     """The log-probability [R] of y within its group; differentiable once, in h, weight and bias.
 
     Args:
-        h: [R, D]; the first counts[0] rows choose within members[0], and so on.
+        h: [R, D]; the first counts[0] rows belong to members[0], and so on.
         weight: W [V, D].
         bias: b [V] or None.
-        y: the place of each target within its group, [R], int64.
-        activation: a key of `elman.network.output.activation.LOG_G`.
+        y: index of each target within its group, [R], int64.
+        activation: name of the activation.
         members: the groups, which do not overlap; by default one of all symbols.
-        counts: how many rows each group has; they add up to R.
+        counts: number of rows of each group, which sum to R.
 
     """
     counts = (len(h),) if counts is None else counts
@@ -72,7 +73,7 @@ def _forward(
     weight: Tensor,
     bias: Tensor | None,
     y: Tensor,
-    activation: str,
+    activation: config.Activation,
     members: Sequence[Members],
     counts: Sequence[int],
     slopes: list[Tensor] | None,
@@ -81,14 +82,14 @@ def _forward(
     found, multiply = h.new_empty(len(h)), _product(members)
     for group, rows in zip(members, _rows(counts), strict=True):
         z = multiply(h[rows], weight[group], None if bias is None else bias[group])
-        slope = SLOPE[activation](z) if slopes is not None and activation in SLOPE else None
-        log_probs = SCORE[activation](z).log_softmax(dim=-1)
+        along = None if slopes is None else slope(z, activation)
+        each = log_probs(z, activation)
         place = y[rows].unsqueeze(1)
-        found[rows] = log_probs.gather(1, place).squeeze(1)
+        found[rows] = each.gather(1, place).squeeze(1)
         if slopes is not None:
-            d_z = log_probs.exp_().neg_()
+            d_z = each.exp_().neg_()
             d_z.scatter_add_(1, place, d_z.new_ones(1, 1).expand_as(place))
-            slopes.append(d_z if slope is None else d_z.mul_(slope))
+            slopes.append(d_z if along is None else d_z.mul_(along))
     return found
 
 
@@ -100,7 +101,7 @@ class _GroupedLogProb(torch.autograd.Function):
         weight: Tensor,
         bias: Tensor | None,
         y: Tensor,
-        activation: str,
+        activation: config.Activation,
         members: Sequence[Members],
         counts: Sequence[int],
     ) -> Tensor:
@@ -116,8 +117,8 @@ class _GroupedLogProb(torch.autograd.Function):
         h, weight, bias, *slopes = ctx.saved_tensors
         d_h, d_weight = torch.empty_like(h), torch.zeros_like(weight)
         d_bias, multiply = None if bias is None else torch.zeros_like(bias), _product(ctx.members)
-        for group, rows, slope in zip(ctx.members, _rows(ctx.counts), slopes, strict=True):
-            d_z = slope * d_log_prob[rows].unsqueeze(1)
+        for group, rows, along in zip(ctx.members, _rows(ctx.counts), slopes, strict=True):
+            d_z = along * d_log_prob[rows].unsqueeze(1)
             d_h[rows] = multiply(d_z, weight[group].t())
             d_weight[group] = multiply(d_z.t(), h[rows].t())
             if d_bias is not None:

@@ -1,23 +1,27 @@
 """One normalisation over the whole vocabulary, under any of the activations."""
 
+from typing import final
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from elman import config
 from elman.network.output import fast_mixture
-from elman.network.output.activation import LOG_G
-from elman.network.output.choice import Choice, chosen, normalised
+from elman.network.output.activation import log_g
+from elman.network.output.choice import Choice, Surroundings, chosen, normalised
 
 
+@final
 class Flat(Choice):
     """log p(y) = log g(z_y) - logsumexp_v log g(z_v), z = W context + b.
 
     Args:
-        weight: W [V, D]; give an encoder's own parameter to tie them (Press & Wolf 2017; Inan et al. 2017).
-        activation: a key of `LOG_G`.
+        weight: W [V, D], which may be the encoder's (Press & Wolf 2017; Inan et al. 2017).
+        activation: name of the activation.
         bias: whether z has the bias b [V].
-        shift: whether z has one more learned scalar b 1 (thesis, theorem 4.4); without a bias it matters for
-            every activation but softmax.
+        shift: whether one learned scalar is added to every z (thesis, theorem 4.4); it changes every activation but
+            softmax.
         fast: use the fused kernels; the plain form is their ground truth.
 
     """
@@ -25,7 +29,7 @@ class Flat(Choice):
     def __init__(
         self,
         weight: nn.Parameter,
-        activation: str = "softmax",
+        activation: config.Activation = "softmax",
         *,
         bias: bool = True,
         shift: bool = False,
@@ -37,7 +41,7 @@ class Flat(Choice):
         self.shift = nn.Parameter(torch.zeros((), device=weight.device)) if shift else None
 
     def offset(self) -> Tensor | None:
-        """What is added to W context: bias and shift together, [V] or None."""
+        """The sum of bias and shift, [V] or None."""
         if self.shift is None:
             return self.bias
         return self.shift.expand(len(self.weight)) if self.bias is None else self.bias + self.shift
@@ -64,7 +68,7 @@ class Flat(Choice):
     def mixture_nll(
         self, context: Tensor, log_prior: Tensor, target: Tensor, position_weight: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """As in `Choice`; the gradients are formed on the way, so no [N, K, V] tensor is ever kept."""
+        """As in `Choice`; the gradients are formed in the forward pass, so no [N, K, V] tensor is kept."""
         if not self.fast:
             return super().mixture_nll(context, log_prior, target, position_weight)
         return fast_mixture.mixture_nll(
@@ -72,4 +76,9 @@ class Flat(Choice):
         )
 
     def _scores(self, context: Tensor) -> Tensor:
-        return LOG_G[self.activation](linear(context, self.weight, self.offset()))
+        return log_g(linear(context, self.weight, self.offset()), self.activation)
+
+
+def build(record: config.Flat, surroundings: Surroundings) -> Flat:
+    """The choice of a recipe."""
+    return Flat(surroundings.matrix(record.tied), surroundings.activation, bias=record.bias, shift=record.shift)

@@ -1,6 +1,7 @@
-"""Real values under a normal distribution of unit variance: half the squared error, as a likelihood."""
+"""Real values under a normal distribution of unit variance, whose NLL is half the squared error plus a constant."""
 
 import math
+from typing import final
 
 from torch import Tensor, nn
 from torch.nn.functional import linear
@@ -8,6 +9,7 @@ from torch.nn.functional import linear
 from elman.network.output.choice import Conditional
 
 
+@final
 class Gaussian(Conditional):
     """log p(v) = -|v - z|^2 / 2 - P/2 log 2 pi, z = W context + b.
 
@@ -23,7 +25,7 @@ class Gaussian(Conditional):
         nn.init.zeros_(self.readout.bias)
 
     def mean(self, context: Tensor) -> Tensor:
-        """What is expected given contexts [..., D], [..., P]."""
+        """The mean [..., P] given contexts [..., D]."""
         return linear(context, self.readout.weight, self.readout.bias)
 
     def log_prob(self, context: Tensor, target: Tensor) -> Tensor:

@@ -1,10 +1,12 @@
 """The output layer: log p(y) = logsumexp_k [ log pi_k + log p_choice(y | context_k) ]."""
 
+from collections.abc import Collection
 from typing import final
 
 import torch
 from torch import Tensor, nn
 
+from elman import config
 from elman.network.cores.core import Trace
 from elman.network.output.choice import Choice, Chord, Conditional
 from elman.network.output.contexts import ContextLayer, Contexts
@@ -12,11 +14,11 @@ from elman.network.output.contexts import ContextLayer, Contexts
 
 @final
 class OutputLayer(nn.Module):
-    """The distribution of the next symbol, or frame of notes, given a trace: contexts, mixed over a choice.
+    """The distribution of the next symbol or frame of notes given a trace: a choice, mixed over contexts.
 
     Args:
-        contexts: which vectors are read from the trace, and their weights.
-        choice: how a symbol or a frame is chosen given one of them.
+        contexts: reads vectors and their weights from the trace.
+        choice: the distribution given one of them.
 
     """
 
@@ -39,7 +41,7 @@ class OutputLayer(nn.Module):
         return mixed.unflatten(0, vectors.shape[:2])
 
     def sample(self, trace: Trace, temperature: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
-        """Frames [T, B, P], each drawn to follow its position: a component by the prior, then its notes."""
+        """Frames [T, B, P], drawn to follow each position: first a component of the mixture, then its notes."""
         assert isinstance(self.choice, Chord), "symbols are drawn from their log-probabilities"
         vectors, log_prior = self.contexts(trace)
         component = torch.multinomial(log_prior.flatten(0, 1).exp(), 1, generator=generator).unsqueeze(-1)
@@ -47,15 +49,18 @@ class OutputLayer(nn.Module):
         return self.choice.sample(chosen, temperature, generator).unflatten(0, vectors.shape[:2])
 
     def nll(self, contexts: Contexts, target: Tensor, position_weight: Tensor) -> tuple[Tensor, Tensor]:
-        """The weighted sum of negative log-likelihoods of target [T, B] or frames [T, B, P], and each position's.
+        """The weighted sum of negative log-likelihoods of target [T, B] or [T, B, P], and each of them [T, B] detached.
 
-        The latter are [T, B], detached.
-
-        Training takes this way because the weights of the positions are known before the loss is, which lets the
-        gradients be formed in the forward pass.
+        Training uses this method because the weights of the positions are known before the loss, so that the gradients
+        can be formed in the forward pass.
         """
         vectors, log_prior = contexts
         total, each = self.choice.mixture_nll(
             vectors.flatten(0, 1), log_prior.flatten(0, 1), target.flatten(0, 1), position_weight.flatten()
         )
         return total, each.view(target.shape[:2])
+
+    def initialise(self, rules: config.Initialisation, tied: Collection[nn.Parameter] = ()) -> None:
+        """Fill contexts and choice, except the parameters `tied` with an encoder's."""
+        self.contexts.initialise(rules)
+        self.choice.initialise(rules, tied)

@@ -1,13 +1,17 @@
 """Mixtape: several contexts mixed before the normalisation, with weights that depend on the word."""
 
+from typing import final
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from elman.network.output.activation import LOG_G
-from elman.network.output.choice import Choice, chosen, normalised
+from elman import config
+from elman.network.output.activation import log_g
+from elman.network.output.choice import Choice, Surroundings, chosen, normalised
 
 
+@final
 class Mixtape(Choice):
     """log p(y) = log g(z_y) - logsumexp_v log g(z_v), z_v = sum_m pi_mv h_m^T w_v + b_v (Yang et al. 2019).
 
@@ -17,39 +21,22 @@ class Mixtape(Choice):
 
     One normalisation serves all M components, unlike a mixture of softmaxes. Words beyond the first `frequent` share
     one gate (the gate sharing of the paper), so their contexts are mixed first and cost one product, not M.
-
-    Args:
-        weight: W [V, E]; give an encoder's own parameter to tie them.
-        size: D, the width of the context.
-        activation: a key of `LOG_G`.
-        components: M, a power of two.
-        gate_size: the width of a_v.
-        frequent: how many words have gates of their own; words are numbered by falling frequency.
-        bias: whether z has one.
-
     """
 
-    def __init__(
-        self,
-        weight: nn.Parameter,
-        size: int,
-        activation: str = "softmax",
-        *,
-        components: int = 4,
-        gate_size: int = 64,
-        frequent: int = 1000,
-        bias: bool = True,
-    ) -> None:
+    def __init__(self, record: config.Mixtape, surroundings: Surroundings) -> None:
         super().__init__()
-        assert components.bit_count() == 1, "a power of two"
-        self.weight, self.activation, self.components = weight, activation, components
-        self.frequent, nodes = min(frequent, len(weight)), components - 1
-        gates = self.frequent + (self.frequent < len(weight))
-        self.bias = nn.Parameter(torch.zeros(len(weight))) if bias else None
-        self.up = nn.Parameter(torch.empty(components * weight.shape[1], size))
-        self.gate_hidden = nn.Parameter(torch.empty(nodes * gate_size, size))
+        encoder, size = surroundings.encoder, surroundings.size
+        width = record.size or (encoder.size if record.tied and encoder is not None else size)
+        self.weight = surroundings.matrix(record.tied, width, "model.output.choice.size is")
+        self.activation, self.components = surroundings.activation, record.components
+        num_words, nodes = len(self.weight), self.components - 1
+        self.frequent = min(record.frequent, num_words)
+        gates = self.frequent + (self.frequent < num_words)
+        self.bias = nn.Parameter(torch.zeros(num_words)) if record.bias else None
+        self.up = nn.Parameter(torch.empty(self.components * width, size))
+        self.gate_hidden = nn.Parameter(torch.empty(nodes * record.gate_size, size))
         self.gate_direct = nn.Parameter(torch.empty(nodes, size))
-        self.gate_word = nn.Parameter(torch.empty(gates, gate_size))
+        self.gate_word = nn.Parameter(torch.empty(gates, record.gate_size))
         self.gate_bias = nn.Parameter(torch.zeros(gates * nodes))
 
     def log_probs(self, context: Tensor) -> Tensor:
@@ -62,7 +49,7 @@ class Mixtape(Choice):
         return chosen(scores, target) - scores.logsumexp(-1)
 
     def gates(self, context: Tensor) -> Tensor:
-        """The weights pi [*, G, M] of contexts [*, D]: of each frequent word, and last of all others together."""
+        """The weights pi [*, G, M] of contexts [*, D]: one per frequent word, and last one for all others."""
         nodes = self.components - 1
         hidden = linear(context, self.gate_hidden).tanh().unflatten(-1, (nodes, -1))
         logits = linear(hidden, self.gate_word) + linear(context, self.gate_direct).unsqueeze(-1)
@@ -75,7 +62,7 @@ class Mixtape(Choice):
         return pi.transpose(-1, -2)
 
     def multiply_adds(self, frequency: Tensor) -> float:  # noqa: ARG002
-        """Contexts and gates; M products for a frequent word, one for another."""
+        """Contexts and gates; M products per frequent word, one per other word."""
         gate = self.gate_hidden.numel() + self.gate_direct.numel() + (self.components - 1) * self.gate_word.numel()
         scores = self.components * self.weight[: self.frequent].numel() + self.weight[self.frequent :].numel()
         mixing = self.components * self.weight.shape[1] if self.frequent < len(self.weight) else 0
@@ -89,4 +76,4 @@ class Mixtape(Choice):
         if self.frequent < len(self.weight):
             shared = (pi[..., -1:, :] @ h).squeeze(-2)
             z = torch.cat([z, linear(shared, self.weight[self.frequent :])], dim=-1)
-        return LOG_G[self.activation](z if self.bias is None else z + self.bias)
+        return log_g(z if self.bias is None else z + self.bias, self.activation)

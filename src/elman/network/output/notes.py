@@ -1,28 +1,29 @@
-"""Independent notes: each sounds or not with a probability of its own, given the context."""
+"""Frames of notes given a context: independent notes, or one note after another (NADE).
+
+N positions, K contexts, D their width, P pitches, M notes at most in a frame, Q hidden units.
+"""
+
+from typing import final
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, linear
 
-from elman.network.output.choice import Chord, draw_notes
+from elman import config
+from elman.network.output.choice import Chord, Surroundings, draw_notes
 
 
+@final
 class Bernoulli(Chord):
     """log p(v) = sum_p log p(v_p), p(v_p = 1) = sigmoid(z_p), z = W context + b (thesis 3.5, logistic outputs).
 
-    Notes are independent given one context only: a mixture over contexts ties them to each other.
-
-    Args:
-        num_pitches: P.
-        size: D.
-        bias: whether z has the bias b [P].
-
+    Notes are independent given one context; in a mixture over contexts they are not.
     """
 
-    def __init__(self, num_pitches: int, size: int, *, bias: bool = True) -> None:
+    def __init__(self, record: config.Bernoulli, surroundings: Surroundings) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(num_pitches, size))
-        self.bias = nn.Parameter(torch.zeros(num_pitches)) if bias else None
+        self.weight = nn.Parameter(torch.empty(surroundings.num_outputs, surroundings.size))
+        self.bias = nn.Parameter(torch.zeros(surroundings.num_outputs)) if record.bias else None
 
     def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
         """Log-probability [N, K] of frames [N, P] under contexts [N, K, D]."""
@@ -40,31 +41,22 @@ def log_likelihood(log_odds: Tensor, notes: Tensor) -> Tensor:
     return -binary_cross_entropy_with_logits(log_odds, notes, reduction="none").sum(-1)
 
 
-# FOLDED output/nade.py: Notes one after another: a NADE whose biases are read from the context.
-#
-# NADE is Larochelle & Murray (2011), eqs 4 and 5; conditioned by a recurrent network it is the RNN-NADE of
-# Boulanger-Lewandowski et al. (2012), section 4. N positions, K contexts, P pitches, M notes at most in a
-# frame, Q hidden
-# units.
+@final
 class NADE(Chord):
     """p(v) = prod_p p(v_p | v_<p), p(v_p = 1 | v_<p) = sigmoid(b_p + V_p h_p), h_p = sigmoid(c + sum_{j<p} W_j v_j).
 
-    The visible biases b = B context + b_0 and the hidden biases c = C context + c_0 depend on the context, the weights
-    do not. Pitches go from low to high. A hidden state changes only after a note that sounds, so a frame of m notes has
-    m + 1 of them however many pitches there are: all are formed at once, their products with V too, and each pitch
-    takes its own.
-
-    Args:
-        num_pitches: P.
-        size: D.
-        hidden: Q.
-
+    Larochelle & Murray (2011), eqs 4 and 5; conditioned by a recurrent network it is the RNN-NADE of
+    Boulanger-Lewandowski et al. (2012), section 4. The visible biases b = B context + b_0 and the hidden biases
+    c = C context + c_0 depend on the context, the weights do not. Pitches go from low to high. The hidden state changes
+    only after a note that sounds, so a frame of m notes has m + 1 of them however many pitches there are: all of them
+    and their products with V are formed at once, and each pitch reads its own.
     """
 
-    def __init__(self, num_pitches: int, size: int, hidden: int) -> None:
+    def __init__(self, record: config.NADE, surroundings: Surroundings) -> None:
         super().__init__()
-        self.visible = nn.Linear(size, num_pitches)
-        self.hidden = nn.Linear(size, hidden)
+        num_pitches, hidden = surroundings.num_outputs, record.size
+        self.visible = nn.Linear(surroundings.size, num_pitches)
+        self.hidden = nn.Linear(surroundings.size, hidden)
         self.given = nn.Parameter(torch.empty(num_pitches, hidden))
         self.weight = nn.Parameter(torch.empty(num_pitches, hidden))
         nn.init.zeros_(self.visible.bias)
@@ -74,7 +66,7 @@ class NADE(Chord):
         """Log-probability [N, K] of frames [N, P] under contexts [N, K, D]."""
         notes, index = target.bool().to(torch.int64), torch.arange(target.shape[1], device=target.device)
         most = int(notes.sum(1).max()) if len(notes) else 0
-        # Stable, so the pitches that sound come first and in their order; the rest of the M is weighted by zero.
+        # Stable, so the pitches that sound come first and in order; the remaining ones of the M are weighted by zero.
         first = notes.sort(dim=1, descending=True, stable=True).indices[:, :most]
         sounding = self.given[first] * notes.gather(1, first).unsqueeze(-1)
         sums = torch.cat([sounding.new_zeros(len(notes), 1, sounding.shape[-1]), sounding.cumsum(1)], dim=1)

@@ -1,35 +1,41 @@
-"""Words seen too rarely to be told apart share one output."""
+"""Words too rare to learn an output of their own share one."""
 
 import math
+from itertools import pairwise
+from typing import final
 
 import torch
 from torch import Tensor, nn
 
-from elman.network.output.choice import Choice
+from elman import config
+from elman.errors import UserError
+from elman.network.output.choice import Choice, Surroundings
 from elman.network.output.flat import Flat
 
 
+@final
 class RareClass(Choice):
     """p(y) = p(rare) / number of rare words for a rare word, p(y) for another (Mikolov et al. 2010, eq. 7).
 
     Words are numbered by falling frequency, so the rare ones are the last.
-
-    Args:
-        num_words: V.
-        num_kept: how many words have an output of their own.
-        size: D.
-        activation: a key of `elman.network.output.activation.LOG_G`.
-        bias: whether outputs have one.
-
     """
 
-    def __init__(
-        self, num_words: int, num_kept: int, size: int, activation: str = "softmax", *, bias: bool = True
-    ) -> None:
+    def __init__(self, record: config.RareClass, surroundings: Surroundings) -> None:
         super().__init__()
-        self.num_kept, self.num_rare = num_kept, num_words - num_kept
-        outputs = num_kept + min(1, self.num_rare)
-        self.outputs = Flat(nn.Parameter(torch.empty(outputs, size)), activation, bias=bias)
+        counts, num_words = surroundings.counts, surroundings.num_outputs
+        if counts is None:
+            raise UserError('model.output.choice.kind = "rare-class" needs the counts of a vocabulary')
+        assert len(counts) == num_words
+        assert all(high >= low for high, low in pairwise(counts)), "words by falling frequency"
+        self.num_kept = sum(count >= record.threshold for count in counts)
+        self.num_rare = num_words - self.num_kept
+        if not self.num_kept:
+            raise UserError(
+                f"model.output.choice.threshold is {record.threshold}, but the most frequent word occurs {counts[0]}"
+                " times; lower it"
+            )
+        weight = nn.Parameter(torch.empty(self.num_kept + min(1, self.num_rare), surroundings.size))
+        self.outputs = Flat(weight, surroundings.activation, bias=record.bias)
 
     @property
     def fast(self) -> bool:
@@ -68,7 +74,7 @@ class RareClass(Choice):
         return total - (position_weight * share).sum(), each - share
 
     def multiply_adds(self, frequency: Tensor) -> float:
-        """One product with the outputs that are left."""
+        """One product with the outputs."""
         return self.outputs.multiply_adds(frequency)
 
     def _split(self, target: Tensor) -> tuple[Tensor, Tensor]:

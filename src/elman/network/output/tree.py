@@ -1,58 +1,70 @@
-"""Hierarchical softmax: first a cluster, then a word within it."""
+"""Hierarchical softmax: first a cluster, then a word within it.
+
+C clusters of V words, none so large that the cost outgrows sqrt(V).
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple, final
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from elman import config
+from elman.errors import UserError
 from elman.network.output import fast_tails
-from elman.network.output.activation import LOG_G
-from elman.network.output.adaptive import Clusters
-from elman.network.output.choice import Choice, chosen, normalised
+from elman.network.output.activation import log_g
+from elman.network.output.choice import Choice, Surroundings, chosen, normalised, zipf
+
+Ids = npt.NDArray[np.int64]
 
 
+class Clusters(NamedTuple):
+    """Words [V], cluster by cluster and in rising order within each, and where each begins, [C + 1]."""
+
+    order: Ids
+    starts: Ids
+
+    @classmethod
+    def of(cls, groups: list[Ids]) -> "Clusters":
+        """The clusters of these groups of words."""
+        sizes = [len(group) for group in groups]
+        assert min(sizes) > 0, "no cluster is empty"
+        return cls(np.concatenate([np.sort(group) for group in groups]), np.cumsum([0, *sizes]))
+
+
+@final
 class Tree(Choice):
     """log p(y) = log p(cluster of y) + log p(y | cluster) (Goodman 2001; Mikolov et al. 2011, section 4).
 
-    Both are normalised log g of products with the context. With C = ceil(sqrt(V)) clusters a target costs of the
-    order of 2 sqrt(V) D multiply-adds instead of V D. Rows of W stay in the order of the words, so they can be an
-    encoder's; which words make a cluster is saved with the model.
-
-    Args:
-        weight: W [V, D], one row a word; give an encoder's own parameter to tie them.
-        clusters: which words stand together.
-        activation: a key of `LOG_G`.
-        bias: whether words and clusters have one.
-        fast: use the fused kernel; the plain form is its ground truth.
-
+    Both are normalised log g of products with the context. With C = ceil(sqrt(V)) clusters a target costs about
+    2 sqrt(V) D multiply-adds instead of V D. The rows of W are in the order of the words, so they can be an encoder's;
+    the clusters are saved with the model.
     """
 
     order: Tensor
     place: Tensor
     starts: Tensor
 
-    def __init__(
-        self,
-        weight: nn.Parameter,
-        clusters: Clusters,
-        activation: str = "softmax",
-        *,
-        bias: bool = True,
-        fast: bool = True,
-    ) -> None:
+    def __init__(self, record: config.Tree, surroundings: Surroundings) -> None:
         super().__init__()
-        num_clusters, size = len(clusters.starts) - 1, weight.shape[1]
-        self.weight, self.activation, self.fast = weight, activation, fast
-        self.bias = nn.Parameter(torch.zeros(len(weight))) if bias else None
+        self.weight = surroundings.matrix(record.tied)
+        clusters = _first_clusters(record, surroundings)
+        num_clusters, size = len(clusters.starts) - 1, self.weight.shape[1]
+        self.activation, self.fast = surroundings.activation, True
+        self.bias = nn.Parameter(torch.zeros(len(self.weight))) if record.bias else None
         self.cluster_weight = nn.Parameter(torch.empty(num_clusters, size))
-        self.cluster_bias = nn.Parameter(torch.zeros(num_clusters)) if bias else None
+        self.cluster_bias = nn.Parameter(torch.zeros(num_clusters)) if record.bias else None
         self.register_buffer("order", torch.from_numpy(clusters.order.copy()))
         self.register_buffer("place", torch.from_numpy(np.argsort(clusters.order)))
         self.register_buffer("starts", torch.from_numpy(clusters.starts.copy()))
 
     @torch.no_grad()
     def arrange(self, clusters: Clusters) -> None:
-        """Put the words into other clusters, as many as before."""
+        """Replace the clusters by as many others."""
         self.order.copy_(torch.from_numpy(clusters.order))
         self.place.copy_(torch.from_numpy(np.argsort(clusters.order)))
         self.starts.copy_(torch.from_numpy(clusters.starts))
@@ -63,9 +75,8 @@ class Tree(Choice):
 
     def log_probs(self, context: Tensor) -> Tensor:
         """Log-probabilities [N, K, V]."""
-        log_g = LOG_G[self.activation]
-        head = normalised(log_g(linear(context, self.cluster_weight, self.cluster_bias)))
-        scores = log_g(linear(context, self.weight, self.bias))
+        head = normalised(log_g(linear(context, self.cluster_weight, self.cluster_bias), self.activation))
+        scores = log_g(linear(context, self.weight, self.bias), self.activation)
         sizes = self.starts.diff()
         column = torch.arange(int(sizes.max()), device=sizes.device)
         beyond = column >= sizes.unsqueeze(1)
@@ -75,7 +86,7 @@ class Tree(Choice):
         return scores + shift[..., self.cluster_of(torch.arange(len(self.order), device=self.order.device))]
 
     def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
-        """Log-probability of the target, [N, K]: of the clusters only those that targets are in are computed."""
+        """Log-probability of the target, [N, K]; only clusters that contain a target are computed."""
         if not self.fast:
             return chosen(self.log_probs(context), target)
         num_components = context.shape[1]
@@ -101,13 +112,13 @@ class Tree(Choice):
         return head.view(-1, num_components) + found[by_cluster.argsort()]
 
     def multiply_adds(self, frequency: Tensor) -> float:
-        """The clusters, and the words of a cluster in the measure of their frequency."""
+        """The clusters, and the words of each cluster in proportion to their frequency."""
         sizes = self.starts.diff()[self.cluster_of(torch.arange(len(self.order), device=self.order.device))]
         per_word = float((frequency.to(sizes.device) * sizes).sum())
         return self.cluster_weight.numel() + per_word * self.weight.shape[1]
 
     def _members(self, clusters: Tensor) -> list[fast_tails.Members]:
-        """The words of clusters; consecutive ones are a slice, which spares copying their rows."""
+        """The words of clusters; consecutive ones are a slice, so that their rows are not copied."""
         starts, ends = self.starts[clusters], self.starts[clusters + 1]
         first, last = self.order[starts], self.order[ends - 1]
         facts = torch.stack([starts, ends, first, last]).t().tolist()
@@ -115,3 +126,77 @@ class Tree(Choice):
             slice(low, high + 1) if high - low == end - start - 1 else self.order[start:end]
             for start, end, low, high in facts
         ]
+
+
+def _first_clusters(record: config.Tree, surroundings: Surroundings) -> Clusters:
+    """The clusters that training begins with; those by similarity need word vectors and come later.
+
+    Raises:
+        UserError: there are more clusters than words.
+
+    """
+    num_words, counts = surroundings.num_outputs, surroundings.counts
+    number = record.clusters or math.ceil(math.sqrt(num_words))
+    if number > num_words:
+        raise UserError(
+            f"model.output.choice.clusters is {number}, but the vocabulary has {num_words} words; set at most that"
+            " many, or leave the key out for ceil(sqrt(V))"
+        )
+    if record.assignment == "random":
+        return at_random(num_words, number, lambda n: torch.randperm(n, device="cpu").numpy())
+    frequency = zipf(num_words).numpy() if counts is None else np.asarray(counts, dtype=np.float64)
+    return by_frequency(frequency, number)
+
+
+def by_frequency(frequency: npt.NDArray[np.float64], num_clusters: int) -> Clusters:
+    """Runs of words, by falling frequency [V], of equal mass (Mikolov et al. 2011) but at most 2 ceil(V / C) words.
+
+    Clusters of frequent words are therefore small. Without the bound the last would hold most of the vocabulary.
+    """
+    num_words = len(frequency)
+    order = np.argsort(-frequency, kind="stable")
+    mass = np.concatenate([[0.0], np.cumsum(frequency[order])])
+    bound = 2 * -(-num_words // num_clusters)
+    starts = [0]
+    for left in range(num_clusters, 0, -1):
+        start = starts[-1]
+        share = mass[start] + (mass[-1] - mass[start]) / left
+        least = max(start + 1, num_words - (left - 1) * bound)
+        most = min(start + bound, num_words - (left - 1))
+        starts.append(min(max(int(np.searchsorted(mass, share)), least), most))
+    return Clusters.of(np.split(order, starts[1:-1]))
+
+
+def at_random(num_words: int, num_clusters: int, permute: Callable[[int], Ids]) -> Clusters:
+    """Clusters of equal size; `permute` draws a permutation."""
+    return Clusters.of(np.array_split(permute(num_words), num_clusters))
+
+
+def by_similarity(vectors: npt.NDArray[np.floating], num_clusters: int) -> Clusters:
+    """Clusters of equal size of words with similar vectors [V, E].
+
+    The words are halved recursively at the median along their principal direction (principal direction divisive
+    partitioning, Boley 1998, with balanced halves).
+    """
+    groups: list[Ids] = []
+    waiting = [(np.arange(len(vectors)), num_clusters)]
+    while waiting:
+        words, count = waiting.pop()
+        if count == 1:
+            groups.append(words)
+            continue
+        along = words[np.argsort(_projections(vectors[words]), kind="stable")]
+        half = count // 2
+        cut = round(len(words) * half / count)
+        waiting += [(along[cut:], count - half), (along[:cut], half)]
+    return Clusters.of(groups)
+
+
+def _projections(vectors: npt.NDArray[np.floating], steps: int = 10) -> npt.NDArray[np.floating]:
+    """Projections on the principal direction, by a few power iterations, enough to order the words."""
+    centred = vectors - vectors.mean(0)
+    direction = centred[np.argmax(np.square(centred).sum(1))]
+    for _ in range(steps):
+        direction = (centred @ direction) @ centred
+        direction = direction / max(np.linalg.norm(direction), np.finfo(centred.dtype).tiny)
+    return centred @ direction

@@ -1,4 +1,8 @@
-"""What every certificate says: a value against a limit, what follows if it holds, and what does not."""
+"""Certificates: a value against a limit, what follows if it holds, and what does not; here that of tier 0.
+
+Tier 0: sigma_1(W_hh) < 2 makes h = 0 stable in a bias-free network without input (Kanai's thesis, Theorem 3.1).
+Certificates are computed in float64, from a layer's weights gate by gate (`Gates`).
+"""
 
 from typing import Literal, NamedTuple
 
@@ -15,12 +19,12 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         tier: 0 to 3.
-        layer: 1 is the lowest; 0 stands for the whole network.
+        layer: 1 is the lowest; 0 is the whole network.
         name: the quantity.
-        value: what was found.
+        value: the computed value.
         limit: the condition is value < limit.
-        proves: what follows when it holds.
-        does_not: what does not follow all the same.
+        proves: what follows if it holds.
+        does_not: what does not follow even then.
 
     """
 
@@ -38,14 +42,12 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
         return self.value < self.limit
 
 
-# FOLDED stability/origin.py: Tier 0: sigma_1(W_hh) < 2 makes h = 0 stable in a bias-free network without input (Kanai's thesis, Theorem
-# 3.1).
 PROVES = "without input and biases h = 0 is a fixed point, and states near it return to it"
 DOES_NOT = "nothing of states far from 0, of inputs, or of a model with biases, whose fixed point lies elsewhere"
 
 
 def origin(core: Stack) -> list[Certificate]:
-    """One certificate a layer; for an LSTM the block is U_g, and the same 2 = (1 - f) / (i o) with gates of 1/2."""
+    """One certificate per layer; for an LSTM the block is U_g, and the same 2 = (1 - f) / (i o) with gates of 1/2."""
     found = []
     for number, layer in enumerate(layers_of(core), start=1):
         elman = kind_of(layer) == "elman"
@@ -63,7 +65,6 @@ def origin(core: Stack) -> list[Certificate]:
     return found
 
 
-# FOLDED stability/parts.py: A layer's weights gate by gate, in float64, which is what certificates are computed in.
 Kind = Literal["elman", "gru-before", "gru-after", "lstm"]
 
 
@@ -81,7 +82,7 @@ class Gates(NamedTuple):
         return self.input_bias[gate] + self.hidden_bias[gate]
 
     def slices(self, drive: Tensor) -> dict[str, Tensor]:
-        """The part [..., H] of a drive [..., G H] that each gate gets."""
+        """The part [..., H] of a drive [..., G H] for each gate."""
         return dict(zip(self.recurrent, drive.chunk(len(self.recurrent), dim=-1), strict=True))
 
 
@@ -112,7 +113,7 @@ def gates_of(layer: Layer, *, detached: bool = True) -> Gates:
 
 
 def kind_of(layer: Layer) -> Kind:
-    """Which equations.
+    """The equations of a layer.
 
     Raises:
         UserError: see `gates_of`.

@@ -1,4 +1,4 @@
-"""Tier 1: local stability at the actual fixed point, biases included.
+"""Tier 1: local stability at the actual fixed point, biases included; and the largest Lyapunov exponent.
 
 With J the Jacobian of the step at the fixed point h* of a constant input, and h* = n* in a GRU:
 
@@ -10,6 +10,8 @@ With J the Jacobian of the step at the fixed point h* of a constant input, and h
 
 A value below 1 keeps every eigenvalue of J within the unit circle: docs/stability.md. For an LSTM at c = 0 with equal
 gates in all units this is sigma_1(U_g) < (1 - f) / (i o).
+
+The largest Lyapunov exponent along a text (tier 3) is a diagnostic and not a proof (Benettin et al. 1980).
 """
 
 from collections.abc import Sequence
@@ -26,7 +28,7 @@ DOES_NOT = "nothing of states far from it, of how far 'near' reaches, or of what
 
 
 def fixed_point_certificates(core: Stack, steps: int = 2000) -> list[Certificate]:
-    """One certificate a layer, at the state that the silent network comes to from 0; NaN where it comes to none."""
+    """One certificate per layer, at the state that the network without input reaches from 0; NaN if it reaches none."""
     below = torch.zeros(1, core.dims[0], dtype=torch.float64, device=layers_of(core)[0].weight_hh.device)
     found = []
     for number, layer in enumerate(layers_of(core), start=1):
@@ -57,7 +59,7 @@ def double_weights(layer: Layer) -> Weights:
 
 @torch.no_grad()
 def settle(layer: Layer, x: Tensor, steps: int = 2000, tolerance: float = 1e-11) -> tuple[LayerState, bool]:
-    """The state that a constant input x [1, I] leads to from 0 in so many steps, and whether it has settled."""
+    """The state after `steps` steps from 0 with a constant input x [1, I], and whether it has converged."""
     weights = double_weights(layer)
     state: LayerState = tuple(x.new_zeros(1, layer.hidden_size) for _ in range(layer.cell.slots))
     for _ in range(steps):
@@ -75,7 +77,7 @@ def contraction(layer: Layer, gates: Gates, x: Tensor, state: LayerState) -> Ten
     """The value of the certificate at a fixed point, differentiable in the weights when `gates` are.
 
     Args:
-        layer: for the nonlinearity of Elman's network.
+        layer: its nonlinearity is used, if it is Elman's network.
         gates: its weights.
         x: the constant input [1, I].
         state: the fixed point.
@@ -117,7 +119,6 @@ def _lstm_blocks(u: dict[str, Tensor], inner: dict[str, Tensor], c: Tensor) -> t
     return out.unsqueeze(1) * into, (c.tanh() * o * (1 - o)).unsqueeze(1) * u["o"]
 
 
-# FOLDED stability/lyapunov.py: Tier 3: the largest Lyapunov exponent along a text, a diagnostic and not a proof (Benettin et al. 1980).
 EXPONENT_PROVES = "nothing: on this text, neighbouring states came together (value below 0) or moved apart (above 0)"
 EXPONENT_DOES_NOT = "it is an average over one text and one start; other words may behave otherwise"
 
@@ -136,13 +137,13 @@ def advance(layers: Sequence[tuple[Weights, Step]], x: Tensor, state: State) -> 
 
 @torch.no_grad()
 def largest_exponent(core: Stack, vectors: Tensor, warm_up: int = 50, seed: int = 0) -> float:
-    """Nats a step by which a small difference between states grows: tangent vectors carried along the data.
+    """Growth of a small difference between states in nats per step, from tangent vectors along the data.
 
     Args:
-        core: layers.
-        vectors: encoded words [T, B, E], float64; the first `warm_up` steps turn the tangents and are not counted.
-        warm_up: see `vectors`.
-        seed: of the tangents.
+        core: the layers.
+        vectors: encoded words [T, B, E], float64.
+        warm_up: steps in which the tangents align; they are not counted.
+        seed: seed of the random tangents.
 
     """
     layers = [(double_weights(layer), layer.cell.step) for layer in layers_of(core)]
@@ -165,11 +166,11 @@ def largest_exponent(core: Stack, vectors: Tensor, warm_up: int = 50, seed: int 
 
 
 def lyapunov(core: Stack, vectors: Tensor) -> Certificate:
-    """The exponent as a line beside the certificates."""
+    """The exponent in the form of a certificate."""
     return Certificate(
         tier=3,
         layer=0,
-        name="largest Lyapunov exponent, nats a step",
+        name="largest Lyapunov exponent, nats per step",
         value=largest_exponent(core, vectors),
         limit=0.0,
         proves=EXPONENT_PROVES,

@@ -1,4 +1,4 @@
-"""Tier 2: global incremental input-to-state stability, in the infinity norm, whatever words come.
+"""Tier 2: global incremental input-to-state stability, in the infinity norm, for any words.
 
 After Bonassi, Farina & Scattolini 2021 (GRU) and Terzi, Bonassi, Farina & Scattolini 2021 (LSTM), unit by unit
 instead of by norms of whole blocks, and with the exact range of the input's share in each gate: the vocabulary is
@@ -52,13 +52,13 @@ def frames_range(silence: Tensor, notes: Tensor, weight: Tensor, bias: Tensor) -
 
 
 def box_range(largest: Tensor, weight: Tensor, bias: Tensor) -> Range:
-    """Over all inputs with |x_k| <= largest_k, [I]: what a higher layer may get, and a quick bound for the lowest."""
+    """Over all inputs with |x_k| <= largest_k, [I]: the inputs of a higher layer, and a quick bound for the lowest."""
     reach = weight.abs() @ largest
     return Range(bias - reach, bias + reach)
 
 
 class Contraction(NamedTuple):
-    """The value, which is the rate when below 1, and the largest |h_j| [H] that the layer can show."""
+    """The value, a rate of contraction if below 1, and the largest possible |h_j|, [H]."""
 
     rate: Tensor
     largest: Tensor
@@ -69,7 +69,7 @@ def contraction(gates: Gates, reach: Range, slope: float = 1.0) -> Contraction:
 
     Args:
         gates: the layer's weights.
-        reach: what its inputs can contribute.
+        reach: range of the share of its inputs.
         slope: of the nonlinearity of Elman's network.
 
     """
@@ -117,11 +117,11 @@ def _lstm(gates: Gates, low: dict[str, Tensor], high: dict[str, Tensor], rows: d
 
 
 def incremental(core: Stack, lowest: Callable[[Tensor, Tensor], Range]) -> list[Certificate]:
-    """One certificate a layer; a stack of layers that all hold them has the property as a whole (cascade).
+    """One certificate per layer; if all of them hold, the stack as a whole has the property (cascade).
 
     Args:
-        core: layers.
-        lowest: what can come into the lowest layer, as the range of its shares by weight [G H, E] and bias [G H].
+        core: the layers.
+        lowest: from weight [G H, E] and bias [G H] of the lowest layer to the range of its input's shares.
 
     """
     found, largest = [], None

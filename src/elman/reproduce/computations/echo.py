@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 import torch
 
+from elman import config
 from elman.data.classic.mackey_glass import mackey_glass
 from elman.learning.echo_state import fit_next
+from elman.network.cores.core import Surroundings
 from elman.network.cores.reservoir import Reservoir
 from elman.reproduce.claim import Measurement
 
@@ -45,9 +47,10 @@ class Foreseen:
     def _nrmse(self, values: torch.Tensor, seed: int) -> float:
         """Of one reservoir; the error over the standard deviation of the series."""
         series = (values - 1).tanh()[:, None, None]
-        core = Reservoir(
-            1, self.units, radius=self.radius, leak=self.leak, density=self.density, bias_scale=self.bias_scale
-        ).double()
+        record = config.Reservoir(
+            size=self.units, radius=self.radius, leak=self.leak, density=self.density, bias_scale=self.bias_scale
+        )
+        core = Reservoir(record, Surroundings(input_size=1)).double()
         drawn = core.draw(torch.Generator().manual_seed(seed))
         network = fit_next(drawn, series[: self.learnt], washout=self.washout)
         starts = torch.arange(self.learnt + 2 * self.every, self.heard - self.ahead - 1, self.every)

@@ -11,7 +11,7 @@ from elman import config
 from elman.data.windows import Batch
 from elman.learning.bptt import Learner, WholeWindow
 from elman.learning.rtrl import RTRL, cost
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.network.model import LanguageModel
 from elman.objective.loss import Objective
 from elman.reproduce.claim import Measurement

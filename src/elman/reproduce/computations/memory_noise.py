@@ -12,8 +12,7 @@ from torch.nn import functional
 
 from elman import config
 from elman.learning.constraint import build_constraint
-from elman.network.build.core import build_stack
-from elman.network.cores.stack import Stack, candidate_hidden, layers_of
+from elman.network.cores.stack import Stack, build_stack, candidate_hidden, layers_of
 from elman.reproduce.claim import Measurement
 
 

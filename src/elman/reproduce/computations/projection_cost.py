@@ -17,7 +17,7 @@ from elman.learning.bptt import bptt
 from elman.learning.constraint import spectral_projector
 from elman.learning.optimisers import build_optimiser, clip_gradients
 from elman.learning.projections.projector import BySVD, Projector
-from elman.network.build.model import build_model
+from elman.network.build import build_model
 from elman.network.cores.stack import Stack, candidate_hidden
 from elman.network.state import restart
 from elman.objective.build import build_objective

@@ -10,8 +10,7 @@ from elman.errors import UserError
 from elman.network.encoders.characters import Characters
 from elman.network.encoders.lookup import Lookup
 from elman.network.model import LanguageModel
-from elman.network.output.adaptive import by_similarity
-from elman.network.output.tree import Tree
+from elman.network.output.tree import Tree, by_similarity
 from elman.tasks.text.run import Run
 
 

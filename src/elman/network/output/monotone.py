@@ -1,0 +1,56 @@
+"""A learned increasing function of the logits, before the output activation."""
+
+import math
+from typing import final
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear, softplus
+
+from elman import config
+from elman.network.output.activation import log_g
+from elman.network.output.choice import Choice, Surroundings, chosen, normalised
+
+
+@final
+class Monotone(Choice):
+    """log p(y) = log g(f(z_y)) - logsumexp_v log g(f(z_v)), z = W context + b (Ganea et al. 2019).
+
+    f is piecewise linear and increasing (PLIF): equal pieces on [-range, range] with a slope of their own each,
+    softplus of a parameter; the first and the last piece extend to infinity. At first f(z) = z, so training starts from
+    the plain activation.
+    """
+
+    def __init__(self, record: config.Monotone, surroundings: Surroundings) -> None:
+        super().__init__()
+        self.weight = surroundings.matrix(record.tied)
+        self.activation, self.range = surroundings.activation, record.range
+        self.bias = nn.Parameter(torch.zeros(len(self.weight))) if record.bias else None
+        self.raw_slope = nn.Parameter(torch.full((record.pieces,), math.log(math.e - 1)))
+
+    def bend(self, z: Tensor) -> Tensor:
+        """The learned function, elementwise."""
+        slope = softplus(self.raw_slope)
+        width = 2 * self.range / len(slope)
+        height = slope.cumsum(0) * width - slope * width  # f - f(-range) at the beginning of each piece
+        with torch.no_grad():
+            piece = ((z + self.range) / width).floor().clamp_(0, len(slope) - 1)
+        at = piece.long()
+        beyond = z - (piece * width - self.range)
+        return (height - self.range)[at] + slope[at] * beyond
+
+    def log_probs(self, context: Tensor) -> Tensor:
+        """Log-probabilities [N, K, V]."""
+        return normalised(self._scores(context))
+
+    def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
+        """Log-probability of the target, [N, K]."""
+        scores = self._scores(context)
+        return chosen(scores, target) - scores.logsumexp(-1)
+
+    def multiply_adds(self, frequency: Tensor) -> float:  # noqa: ARG002
+        """V D, whatever the target."""
+        return float(self.weight.numel())
+
+    def _scores(self, context: Tensor) -> Tensor:
+        return log_g(self.bend(linear(context, self.weight, self.bias)), self.activation)
