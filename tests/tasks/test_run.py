@@ -2,7 +2,7 @@
 
 import pytest
 
-from elman.config.shipped import find
+from elman.config.toml import find
 from elman.errors import UserError
 from elman.tasks.music.run import MusicRun
 from elman.tasks.open import open_run

@@ -159,7 +159,7 @@ def cost_rows(cost: dict[str, float]) -> list[tuple[str, str]]:
 
 
 def _recipe_path(args: argparse.Namespace) -> Path:
-    from elman.config.shipped import resolve
+    from elman.config.toml import resolve
 
     if args.recipe is not None:
         return resolve(args.recipe)

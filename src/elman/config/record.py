@@ -1,11 +1,13 @@
-"""What all records of a recipe have in common, and the ranges of their numbers."""
+"""The base of all records of a recipe, and the ranges of their numbers."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 Rate: TypeAlias = Annotated[float, Meta(ge=0, lt=1)]
+Fraction: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Positive: TypeAlias = Annotated[int, Meta(ge=1)]
 PositiveFloat: TypeAlias = Annotated[float, Meta(gt=0)]
 NonNegative: TypeAlias = Annotated[float, Meta(ge=0)]
@@ -18,3 +20,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 class Tagged(Record, frozen=True, tag_field="kind"):
     """A part that is one of several kinds; its key `kind` says which."""
+
+
+R = TypeVar("R", bound=Record)
+
+
+def restricted(value: Any, record: type[R]) -> R:
+    """The part of a record that one of its base classes declares, as that class."""
+    return record(**{field.name: getattr(value, field.name) for field in msgspec.structs.fields(record)})

@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 
 from elman import config
-from elman.config.shipped import find
+from elman.config.toml import find
 from elman.config.toml import load_recipe
 from elman.data.text.corpus import open_corpus
 from elman.data.windows import TrainingWindows
