@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from elman import config
-from elman.config.toml import find, resolve, shipped
 from elman.config.text import TextOptions
+from elman.config.toml import find, resolve, shipped
 from elman.network.build.model import build_model
 from elman.objective.build import build_objective
 

@@ -7,10 +7,10 @@ from elman.errors import UserError
 from elman.tasks.music.run import MusicRun
 from elman.tasks.open import open_run
 from elman.tasks.pairs.run import PairRun
-from elman.tasks.text.run import Run
+from elman.tasks.text.run import TextRun
 
-RECIPES = {Run: "shakespeare/demo.toml", MusicRun: "music/nottingham-gru.toml", PairRun: "headlines/encdec.toml"}
-NAMES = {Run: "text", MusicRun: "music", PairRun: "pairs of a source and a target"}
+RECIPES = {TextRun: "shakespeare/demo.toml", MusicRun: "music/nottingham-gru.toml", PairRun: "headlines/encdec.toml"}
+NAMES = {TextRun: "text", MusicRun: "music", PairRun: "pairs of a source and a target"}
 
 
 @pytest.fixture(params=RECIPES)

@@ -16,9 +16,9 @@ def in_present_form(raw: dict[str, Any]) -> dict[str, Any]:
     Earlier recipes had the tables `data.text`, `data.music` and `data.pairs` beside each other, and `evaluation` at the
     top; the encoder and the source of the model decided the kind.
     """
-    data, model, evaluation = raw.get("data", {}), raw.get("model"), raw.get("evaluation", {})
-    tables = isinstance(data, dict) and isinstance(model, dict) and isinstance(evaluation, dict)
-    if not tables or "kind" in data or not data.keys() <= {"corpus", "grammar", *_EVALUATION}:
+    data, model, evaluation = raw.get("data", {}), raw.get("model", {}), raw.get("evaluation", {})
+    tables = all(isinstance(table, dict) for table in (data, model, evaluation))
+    if not tables or not data.keys() <= {"corpus", "grammar", *_EVALUATION}:
         return raw
     encoder = model.get("encoder")
     frames = isinstance(encoder, dict) and encoder.get("kind") == "frames"
@@ -40,4 +40,6 @@ def moved_key(path: str) -> str | None:
     first, *rest = path.split(".")
     if first == "evaluation":
         return ".".join(["data", first, *rest])
-    return ".".join(["data", *rest[1:]]) if first == "data" and rest[:1] and rest[0] in _EVALUATION and rest[1:] else None
+    return (
+        ".".join(["data", *rest[1:]]) if first == "data" and rest[:1] and rest[0] in _EVALUATION and rest[1:] else None
+    )

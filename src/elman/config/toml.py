@@ -110,9 +110,9 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """The base with the changes; a table whose `kind` changes replaces that of the base."""
     result = dict(base)
     for key, value in changes.items():
-        old = base.get(key)
-        same = isinstance(old, dict) and isinstance(value, dict) and value.get("kind", old.get("kind")) == old.get("kind")
-        result[key] = _merged(old, value) if same else value
+        old: Any = base.get(key)
+        both = isinstance(old, dict) and isinstance(value, dict)
+        result[key] = _merged(old, value) if both and value.get("kind") in (None, old.get("kind")) else value
     return result
 
 

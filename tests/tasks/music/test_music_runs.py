@@ -17,7 +17,7 @@ from elman.learning.log import Outcome
 from elman.tasks.experiment import Experiment
 from elman.tasks.music.run import MusicRun
 from elman.tasks.open import open_run
-from elman.tasks.text.run import load
+from elman.tasks.text.run import TextRun
 from support import text_runs
 from support.commands import refusal
 from support.interruption import StopAt
@@ -145,7 +145,7 @@ def test_each_kind_of_run_says_what_it_is(trained, capsys, tmp_path, data):
     assert main(["train", str(words), "--data", str(text), "--out", str(tmp_path / "words")]) == 0
     capsys.readouterr()
     assert "--steps does not belong to a run on text" in refusal(capsys, "generate", tmp_path / "words", "--steps", "9")
-    assert isinstance(open_run(tmp_path / "words"), type(load(tmp_path / "words")))
+    assert isinstance(open_run(tmp_path / "words"), type(TextRun(tmp_path / "words")))
     with pytest.raises(Exception, match="is a run on text; here a run on music is needed"):
         MusicRun(tmp_path / "words")
 

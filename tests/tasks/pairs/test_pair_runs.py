@@ -18,7 +18,7 @@ from elman.report.page import write_report
 from elman.tasks.experiment import Experiment
 from elman.tasks.open import open_run
 from elman.tasks.pairs.run import PairRun
-from elman.tasks.text.run import load
+from elman.tasks.text.run import TextRun
 from support.interruption import StopAt
 
 RECIPE = """
@@ -315,7 +315,7 @@ def test_arguments_that_do_not_fit(trained, capsys, arguments, message):
 
 def test_commands_for_text_refuse_the_run(trained):
     with pytest.raises(UserError, match="is a run on pairs of a source and a target; here a run on text is needed"):
-        load(trained)
+        TextRun(trained)
 
 
 @pytest.mark.parametrize(
