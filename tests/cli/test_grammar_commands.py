@@ -9,6 +9,8 @@ from elman.tasks.text.run import TextRun
 
 RECIPE = """
 title = "toy"
+[data]
+kind = "text"
 [data.grammar]
 sentences = 60
 valid = 10

@@ -204,7 +204,7 @@ def test_finish_counts_every_token_once_and_writes_what_a_report_needs(corpus, t
     experiment = Experiment(text_runs.recipe(), out, data=corpus)
     experiment.train()
     results = experiment.finish()
-    assert [row["tokens"] for row in results] == [len(experiment.corpus.split(s).tokens) for s in ("valid", "test")]
+    assert [row["tokens"] for row in results] == [len(experiment.task.corpus.split(s).tokens) for s in ("valid", "test")]
     assert experiment.baselines()[0]["name"] == "unigram"
     for name in ("results", "samples", "surprisal", "baselines", "data", "environment"):
         assert json.loads((out / f"{name}.json").read_text())
@@ -224,7 +224,7 @@ def test_init_maps_words_by_spelling(corpus, tmp_path):
     (other / "train.txt").write_text("brand new words\n" + (other / "train.txt").read_text())
     experiment = Experiment(text_runs.recipe(), tmp_path / "second", data=other, init=first)
     ours, theirs = experiment.model.encoder.weight, TextRun(first).model.encoder.weight
-    here, there = experiment.corpus.vocabulary.ids, TextRun(first).vocabulary.ids
+    here, there = experiment.task.corpus.vocabulary.ids, TextRun(first).vocabulary.ids
     assert here["w3"] != there["w3"]
     assert ours[here["w3"]].equal(theirs[there["w3"]])
 
@@ -264,7 +264,7 @@ SMALL = [
     "training.window.length=10",
     "model.encoder.size=8",
     "model.core.sizes=[8,8]",
-    "data.text.min_count=1",
+    "data.min_count=1",
 ]
 
 

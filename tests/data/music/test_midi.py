@@ -106,7 +106,7 @@ def test_complaints(tmp_path):
     line = complaint(low)
     assert (
         line
-        == f"{low}: note 5 is outside the 88 pitches 21 to 108; transpose the music, or set data.music.pitches to 93"
+        == f"{low}: note 5 is outside the 88 pitches 21 to 108; transpose the music, or set data.pitches to 93"
     )
     assert complaint(save(tmp_path / "zero.mid", [("note_on", 0, 0, 9, 0)])).endswith("to 108; transpose the music")
     assert "type 2" in complaint(save(tmp_path / "two.mid", [], kind=2))

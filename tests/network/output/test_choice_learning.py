@@ -80,7 +80,7 @@ def test_a_run_is_read_back_as_it_was(choice, corpus, tmp_path):
     experiment = Experiment(recipe(**choice), tmp_path / "run", data=corpus)
     experiment.train()
     experiment.finish()
-    symbols = torch.randint(len(experiment.corpus.vocabulary), (9, 2))
+    symbols = torch.randint(len(experiment.task.corpus.vocabulary), (9, 2))
     ours, loaded = experiment.model.eval(), TextRun(tmp_path / "run").model
     assert torch.equal(ours.log_probs(symbols, ours.begin(2))[0], loaded.log_probs(symbols, loaded.begin(2))[0])
     resumed = Experiment(experiment.recipe, tmp_path / "run", resume=True)

@@ -87,7 +87,7 @@ def test_generate_writes_the_tune_of_its_seed(trained, tmp_path, capsys):
             main(["generate", str(trained), "--out", str(out), "--steps", "40", "--seed", str(seed), "--tempo", "90"])
             == 0
         )
-    np.testing.assert_array_equal(read_midi(out, OPTIONS), MusicRun(trained).tune(steps=40, seed=0))
+    np.testing.assert_array_equal(read_midi(out, OPTIONS), MusicRun(trained).compose(steps=40, seed=0))
     assert next(m.tempo for m in mido.MidiFile(out) if m.type == "set_tempo") == mido.bpm2tempo(90)
     longer = tmp_path / "longer.mid"
     assert (
@@ -99,9 +99,9 @@ def test_generate_writes_the_tune_of_its_seed(trained, tmp_path, capsys):
 
 def test_a_prompt_is_read_as_it_was_drawn(trained):
     run = MusicRun(trained)
-    cold = run.tune(steps=12, temperature=0)
-    np.testing.assert_array_equal(run.tune(steps=5, temperature=0, prompt=cold[:7]), cold[7:])
-    assert run.tune(steps=0).shape == (0, 93)
+    cold = run.compose(steps=12, temperature=0)
+    np.testing.assert_array_equal(run.compose(steps=5, temperature=0, prompt=cold[:7]), cold[7:])
+    assert run.compose(steps=0).shape == (0, 93)
     assert not any(parameter.is_inference() for parameter in run.model.parameters()), "a tune leaves it trainable"
 
 
