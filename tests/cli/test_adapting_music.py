@@ -63,8 +63,8 @@ def test_it_adapts_is_tuned_and_reported(capsys, run, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--method", "cache"], "a frame of notes hardly ever returns; give --method dynamic"),
-        (["--method", "dynamic", "--rule", "sgd", "--skip-first"], "--skip-first is for text"),
+        (["--method", "cache"], "the cache is for symbols"),
+        (["--method", "dynamic", "--rule", "sgd", "--skip-first"], "--skip-first does not belong to a run on music"),
     ],
 )
 def test_what_music_has_not(capsys, run, arguments, message):

@@ -135,7 +135,10 @@ SETTINGS = [
     ("data.kind=speech", 'data.kind = "speech"; write one of "text", "music", "pairs"'),
     ("data=ptb", 'data = "ptb"; write a table with kind = "text" or "music" or "pairs"'),
     ("data={max_vocabulary = 9}", 'the key data.kind is missing; write one of "text", "music", "pairs"'),
-    ("data.evaluation.beam=2", "unknown key data.evaluation.beam; here one may write streams, length, warm_up, skip_first"),
+    (
+        "data.evaluation.beam=2",
+        "unknown key data.evaluation.beam; here one may write streams, length, warm_up, skip_first",
+    ),
     ("data={kind = 'music'}", 'model.encoder.kind = "lookup" with data.kind = "music"; write "frames"'),
     ("data={kind = 'pairs'}", 'data.kind = "pairs" needs a model that reads a source; add the table model.source'),
     (
@@ -145,8 +148,7 @@ SETTINGS = [
     ("data.max_vocabulary=2", "data.max_vocabulary = 2; write a whole number of 3 or more"),
     (
         "data.test_fraction=0.99",
-        "data: valid_fraction 0.05 and test_fraction 0.99 make more than the whole text; their sum"
-        " may be 1 at most",
+        "data: valid_fraction 0.05 and test_fraction 0.99 make more than the whole text; their sum may be 1 at most",
     ),
 ]
 

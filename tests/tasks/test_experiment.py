@@ -204,7 +204,9 @@ def test_finish_counts_every_token_once_and_writes_what_a_report_needs(corpus, t
     experiment = Experiment(text_runs.recipe(), out, data=corpus)
     experiment.train()
     results = experiment.finish()
-    assert [row["tokens"] for row in results] == [len(experiment.task.corpus.split(s).tokens) for s in ("valid", "test")]
+    assert [row["tokens"] for row in results] == [
+        len(experiment.task.corpus.split(s).tokens) for s in ("valid", "test")
+    ]
     assert experiment.baselines()[0]["name"] == "unigram"
     for name in ("results", "samples", "surprisal", "baselines", "data", "environment"):
         assert json.loads((out / f"{name}.json").read_text())

@@ -44,7 +44,7 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
     def check(self, source: AdaptationSource) -> None:
         """Raise UserError where the method has no meaning for a source."""
         if self.cache is not None and not source.discrete:
-            raise UserError(f"{self.name}: a cache is for symbols, and {source.data} has none that return; use dynamic")
+            raise UserError(f"--method {self.name}: the cache is for symbols, which {source.data} lacks; use dynamic")
 
     @property
     def segment(self) -> int:

@@ -57,8 +57,8 @@ class EvaluationOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Raise UserError where an option is set that runs on this kind of data lack."""
         for field in msgspec.structs.fields(self):
             if field.name not in allowed and getattr(self, field.name) != field.default:
-                option = field.name.replace("_", "-")
-                raise UserError(f"{option}: a run on {kind} is evaluated without this option; leave it out")
+                option = "unconstrained" if field.name == "constrained" else field.name.replace("_", "-")
+                raise UserError(f"--{option} does not belong to a run on {kind}; leave it out")
 
 
 DEFAULT = EvaluationOptions()

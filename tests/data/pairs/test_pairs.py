@@ -228,7 +228,9 @@ def test_recipes_name_what_is_wrong():
     model = {"encoder": encoder, "core": {"kind": "attentive", "stack": stack}, "source": {"stack": stack}}
     base = {"title": "t", "model": model}
     base["training"] = {"epochs": 1, "optimiser": {"kind": "adam"}}
-    recipe = config.parse_recipe({**base, "data": {"kind": "pairs", "form": "parallel", "languages": ["ja", "en"]}}, "r")
+    recipe = config.parse_recipe(
+        {**base, "data": {"kind": "pairs", "form": "parallel", "languages": ["ja", "en"]}}, "r"
+    )
     assert recipe.data.languages == ("ja", "en")
     with pytest.raises(UserError, match="needs the endings of the two files"):
         config.parse_recipe({**base, "data": {"kind": "pairs", "form": "parallel"}}, "r")

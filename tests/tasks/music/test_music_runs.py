@@ -130,7 +130,7 @@ def test_each_kind_of_run_says_what_it_is(trained, capsys, tmp_path, data):
     assert "--out" in refusal(capsys, "generate", trained)
     assert "--tokens does not belong to a run on music" in refusal(capsys, "generate", trained, "--tokens", "9")
     assert "--skip-first" in refusal(capsys, "evaluate", trained, "--skip-first")
-    assert "--beam does not belong to a run on text or music" in refusal(capsys, "evaluate", trained, "--beam", "3")
+    assert "--beam does not belong to a run on music" in refusal(capsys, "evaluate", trained, "--beam", "3")
     assert "--beam does not belong to --ensemble" in refusal(
         capsys, "evaluate", "--ensemble", trained, trained, "--beam", "3"
     )

@@ -2,8 +2,8 @@
 
 import json
 
-import numpy as np
 import msgspec
+import numpy as np
 import pytest
 
 from elman import config
@@ -27,7 +27,8 @@ RECIPE = {
         "test": 6,
         "max_source": 9,
         "max_target": 40,
-        },
+        "evaluation": {"beam": 2},
+    },
     "model": {
         "encoder": {"kind": "lookup", "size": 6},
         "source": {"stack": {"kind": "stack", "sizes": [3]}, "encoder": {"kind": "lookup", "size": 6}},

@@ -63,7 +63,7 @@ class PairRun(Run):
 
     """
 
-    kind, reads = "pairs", "pair of vocabularies"
+    kind = "pairs"
     inputs: PairSymbols
 
     def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
@@ -103,7 +103,7 @@ class PairRun(Run):
         corpus, rules = self.corpus(data), self.data.evaluation
         if options.constrained is not None:
             if self.options.form != "trees":
-                raise UserError(f"{self.path} does not write trees; its output is never constrained")
+                raise UserError(f"--unconstrained is for trees, which {self.path} does not write; leave it out")
             rules = msgspec.structs.replace(rules, constrained=options.constrained)
         if options.beam is not None:
             rules = msgspec.structs.replace(rules, beam=options.beam)
