@@ -102,8 +102,10 @@ def evaluate(folder: Path, args: argparse.Namespace, device: "torch.device") -> 
         cache=_cache(args) if "cache" in args.method else None,
     )
     loaded = open_run(folder, device)
-    how = EvaluationOptions(skip_first=args.skip_first, unknown_as_unk=args.unknown_as_unk)
-    source = loaded.adaptation_source(args.split, args.data, how)
+    how = EvaluationOptions(
+        split=args.split, data=args.data, skip_first=args.skip_first, unknown_as_unk=args.unknown_as_unk
+    )
+    source = loaded.adaptation_source(how)
     gradients = _statistics(args, loaded, method.rule)
     if args.tune:
         method = _tuned(args, loaded, method)

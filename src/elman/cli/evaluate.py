@@ -85,6 +85,8 @@ def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict
 
     options.at_least(1, "--beam", args.beam)
     how = EvaluationOptions(
+        split=args.split,
+        data=args.data,
         streams=None if args.streams == 1 else args.streams,
         warm_up=args.warm_up,
         skip_first=args.skip_first,
@@ -94,7 +96,7 @@ def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict
     )
     loaded = open_run(folder, device)
     with show.counting(f"evaluating {folder}") as advance:
-        return {"run": str(folder), **loaded.evaluate(args.split, args.data, how, advance)}
+        return {"run": str(folder), **loaded.evaluate(how, advance)}
 
 
 def _ensemble(args: argparse.Namespace, device: "torch.device") -> dict[str, Any]:

@@ -17,7 +17,7 @@ from elman.files import write_atomic
 from elman.learning.checkpoint import digest_of, model_tensors
 from elman.network.model import LanguageModel
 from elman.network.state import State
-from elman.tasks.run import AdaptationSource, Advance, Run
+from elman.tasks.run import AdaptationSource, Advance, EvaluationOptions, Run
 from elman.tasks.text.run import TextRun
 
 Saved = tuple[dict[str, torch.Tensor], dict[str, Any]]
@@ -61,7 +61,7 @@ def statistics(run: Run, tokens: int | None = None, advance: Advance = None) -> 
         advance: called with (segments done, segments in all).
 
     """
-    train = run.adaptation_source("train")
+    train = run.adaptation_source(EvaluationOptions(split="train"))
     text = train.beginning(tokens)
     facts = {
         "model": digest_of(model_tensors(run.model)),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+import msgspec
 import numpy as np
 import torch
 
@@ -99,7 +100,7 @@ def evaluate(
     run: AnyRun, split: str = "test", data: Path | str | None = None, options: EvaluationOptions = DEFAULT
 ) -> dict[str, Any]:
     """The figures of a split of the run's own data, or of other data; see `Run.evaluate`."""
-    return _opened(run).evaluate(split, data, options)
+    return _opened(run).evaluate(msgspec.structs.replace(options, split=split, data=data))
 
 
 def generate(

@@ -34,9 +34,11 @@ class Inputs(Protocol):
 
 
 class EvaluationOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a split is evaluated; a run refuses the options that its kind of data lacks.
+    """What is evaluated and how; a run refuses the options that its kind of data lacks.
 
     Attributes:
+        split: `train`, `valid` or `test`.
+        data: other data, encoded as that of the run was; None: the run's own.
         streams: columns, pieces or pairs read side by side; None: one stream of text, else as many as suit.
         warm_up: tokens that each column of a text reads, uncounted, before its part.
         skip_first: do not count the first token of a text.
@@ -46,6 +48,8 @@ class EvaluationOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     """
 
+    split: str = "test"
+    data: str | Path | None = None
     streams: int | None = None
     warm_up: int = 0
     skip_first: bool = False
@@ -56,7 +60,7 @@ class EvaluationOptions(msgspec.Struct, frozen=True, kw_only=True):
     def require(self, kind: str, *allowed: str) -> None:
         """Raise UserError where an option is set that runs on this kind of data lack."""
         for field in msgspec.structs.fields(self):
-            if field.name not in allowed and getattr(self, field.name) != field.default:
+            if field.name not in ("split", "data", *allowed) and getattr(self, field.name) != field.default:
                 option = "unconstrained" if field.name == "constrained" else field.name.replace("_", "-")
                 raise UserError(f"--{option} does not belong to a run on {kind}; leave it out")
 
@@ -168,23 +172,18 @@ class Run(ABC):
         """
         return str(data_facts(path)["source"])
 
+    @staticmethod
     @abstractmethod
-    def build(self) -> LanguageModel:
-        """The network of the recipe with random weights."""
+    def build(recipe: Recipe, inputs: Any) -> LanguageModel:
+        """The network of a recipe for these inputs, with random weights."""
 
     @abstractmethod
     def uniform_nll(self) -> float:
         """Nats per token or step of a model that knows nothing."""
 
     @abstractmethod
-    def evaluate(
-        self,
-        split: str = "test",
-        data: str | Path | None = None,
-        options: EvaluationOptions = DEFAULT,
-        advance: Advance = None,
-    ) -> dict[str, Any]:
-        """The static figures of a split of the run's own data, or of other data encoded as that was.
+    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> dict[str, Any]:
+        """The static figures of a split, as results.json holds them, and where its data is.
 
         Raises:
             UserError: the data cannot be used, or an option does not belong to this kind of data.
@@ -192,10 +191,8 @@ class Run(ABC):
         """
 
     @abstractmethod
-    def adaptation_source(
-        self, split: str, data: str | Path | None = None, options: EvaluationOptions = DEFAULT
-    ) -> AdaptationSource:
-        """A split of the run's own data, or of other data, for models that adapt to what they read.
+    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:
+        """A split for models that adapt to what they read.
 
         Raises:
             UserError: this kind of data has no streams to adapt to, or an option does not belong to it.
@@ -211,7 +208,7 @@ class Run(ABC):
                 f" {facts['vocabulary'][:12]}, there it is {self.inputs.digest[:12]}); restore the files of the run"
             )
         with torch.random.fork_rng(devices=[]):
-            model = self.build().to(self.device)
+            model = self.build(self.recipe, self.inputs).to(self.device)
         expected = {name: tuple(tensor.shape) for name, tensor in checkpoint.model_tensors(model).items()}
         found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
         for name in sorted(expected.keys() | found.keys()):

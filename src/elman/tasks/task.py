@@ -27,7 +27,7 @@ class Reporting(NamedTuple):
         quantity: the same, as `elman.drawing.plots` knows it.
         unit: what is counted, in the singular.
         definition: of the loss, in a sentence.
-        figure: a second figure of results.json, and its heading.
+        figure: a second figure of results.json, and its heading; None: there is none.
         facts: counts of each split in data.json, and their headings.
 
     """
@@ -36,7 +36,7 @@ class Reporting(NamedTuple):
     quantity: Literal["perplexity", "nll"]
     unit: str
     definition: str
-    figure: tuple[str, str]
+    figure: tuple[str, str] | None
     facts: tuple[tuple[str, str], ...]
 
     @property
@@ -48,7 +48,7 @@ class Reporting(NamedTuple):
         """The reported loss of a perplexity, such as runs write.
 
         Example:
-            >>> Reporting("NLL", "nll", "step", "", ("", ""), ()).of(math.exp(3.5))
+            >>> Reporting("NLL", "nll", "step", "", None, ()).of(math.exp(3.5))
             3.5
 
         """
@@ -128,9 +128,9 @@ class Task(ABC):
         """The recipe on other data."""
         return msgspec.structs.replace(recipe, data=msgspec.structs.replace(recipe.data, corpus=source))
 
-    @abstractmethod
     def build(self) -> LanguageModel:
         """The network of the recipe with random weights."""
+        return self.run.build(self.recipe, self.inputs)
 
     @abstractmethod
     def windows(self, max_extra: int | None) -> Windows:

@@ -25,7 +25,7 @@ from elman.files import write_atomic
 from elman.learning.checkpoint import digest_of, model_tensors
 from elman.tasks.adaptation import Method, method_figures, reader, statistics
 from elman.tasks.open import open_run
-from elman.tasks.run import Run
+from elman.tasks.run import EvaluationOptions, Run
 
 RATES = {
     "rms": (tuple(rate * 1e-5 for rate in (3, 4, 5, 6, 7, 10)), (1e-3, 2e-3, 3e-3, 5e-3)),
@@ -82,7 +82,7 @@ class Tuning:
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
-        self.split = self.run.adaptation_source("valid").beginning(self.tokens)
+        self.split = self.run.adaptation_source(EvaluationOptions(split="valid")).beginning(self.tokens)
         self.path = self.run.path / "tuning.json"
         self.kept = _kept(self.path)
         self.facts = {"model": digest_of(model_tensors(self.run.model)), **self.split.facts}

@@ -68,7 +68,7 @@ def adapted(
 
     """
     run = TextRun(folder)
-    test = run.adaptation_source("test", options=EvaluationOptions(unknown_as_unk=True)).beginning(tokens)
+    test = run.adaptation_source(EvaluationOptions(unknown_as_unk=True)).beginning(tokens)
     found = {"static": method_figures(test, Method())}
     for name in methods:
         tuned = Tuning(run, tokens=tuning_tokens, statistics_tokens=statistics_tokens).best(WANTED[name])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from elman.config import MusicData
+from elman.config import MusicData, Recipe
 from elman.data.music.corpus import Music, Pieces, open_music
 from elman.data.music.pitches import Pitches, Roll
 from elman.data.music.windows import PieceWindows
@@ -53,35 +53,28 @@ class MusicRun(Run):
         """The run's music, or other music in the form that the run reads."""
         return open_music(self.source if data is None else data, self.options)
 
-    def build(self) -> LanguageModel:
-        """The network of the recipe with random weights."""
-        return build_model(self.recipe.model, len(self.inputs))
+    @staticmethod
+    def build(recipe: Recipe, inputs: Pitches) -> LanguageModel:
+        """The network of a recipe for these pitches, with random weights."""
+        return build_model(recipe.model, len(inputs))
 
     def uniform_nll(self) -> float:
         """Nats per step of a model for which every note is as likely as not."""
         return len(self.inputs) * math.log(2)
 
-    def evaluate(
-        self,
-        split: str = "test",
-        data: str | Path | None = None,
-        options: EvaluationOptions = DEFAULT,
-        advance: Advance = None,
-    ) -> dict[str, Any]:
+    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> dict[str, Any]:
         """NLL (nats per step) over whole pieces, and accuracy, of a split."""
         options.require(self.kind, "streams")
-        music = self.corpus(data)
+        music = self.corpus(options.data)
         columns = options.streams or COLUMNS_READ
-        row = evaluate_pieces(self.model, music.split(split), columns=columns, advance=advance)
+        row = evaluate_pieces(self.model, music.split(options.split), columns=columns, advance=advance)
         return {"data": music.source, **row, "method": "static"}
 
-    def adaptation_source(
-        self, split: str, data: str | Path | None = None, options: EvaluationOptions = DEFAULT
-    ) -> "MusicSource":
+    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> "MusicSource":
         """The pieces of a split, one after another."""
         options.require(self.kind)
-        music = self.corpus(data)
-        return MusicSource(self.model, music.split(split), music.source)
+        music = self.corpus(options.data)
+        return MusicSource(self.model, music.split(options.split), music.source)
 
     @torch.inference_mode()
     def compose(self, *, steps: int, seed: int = 0, prompt: Roll | None = None, temperature: float = 1.0) -> Roll:

@@ -16,7 +16,6 @@ from elman.data.text.cache import Progress
 from elman.errors import UserError
 from elman.evaluation.music import evaluate_pieces, notes_of
 from elman.evaluation.perplexity import evaluate
-from elman.network.build.model import build_model
 from elman.network.model import LanguageModel
 from elman.tasks.music.run import MusicRun
 from elman.tasks.run import Advance
@@ -59,10 +58,6 @@ class MusicTask(Task):
         assert name is not None, "a recipe whose cost is asked for names its corpus"
         published = info(name).published
         return Size(_STEPS.get(name) or published["train"], _PITCHES.get(name) or published["vocabulary"])
-
-    def build(self) -> LanguageModel:
-        """The network of the recipe with random weights."""
-        return build_model(self.recipe.model, len(self.inputs))
 
     def windows(self, max_extra: int | None) -> PieceWindows:  # noqa: ARG002 - windows of pieces are never random
         """The training pieces, in another order each epoch."""

@@ -83,41 +83,32 @@ class PairRun(Run):
         """The run's pairs, or others encoded with the run's vocabularies."""
         return open_pairs(self.source if data is None else data, self.options, symbols=self.inputs)
 
-    def build(self) -> LanguageModel:
-        """The network of the recipe with random weights."""
-        return build_pairs_model(self.recipe, self.inputs)
+    @staticmethod
+    def build(recipe: Recipe, inputs: PairSymbols) -> LanguageModel:
+        """The network of a recipe for these symbols, with random weights."""
+        target = inputs.target
+        return build_model(recipe.model, len(inputs), target.counts, target.words, len(inputs.source))
 
     def uniform_nll(self) -> float:
         """Nats per target token of a model for which all words are equally likely."""
         return math.log(len(self.inputs))
 
-    def evaluate(
-        self,
-        split: str = "test",
-        data: str | Path | None = None,
-        options: EvaluationOptions = DEFAULT,
-        advance: Advance = None,
-    ) -> dict[str, Any]:
+    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> dict[str, Any]:
         """Perplexity of the targets of a split, each given its source, and how good the model's own output is."""
         options.require(self.kind, "streams", "beam", "constrained")
-        corpus, rules = self.corpus(data), self.data.evaluation
+        corpus, rules = self.corpus(options.data), self.data.evaluation
         if options.constrained is not None:
             if self.options.form != "trees":
                 raise UserError(f"--unconstrained is for trees, which {self.path} does not write; leave it out")
             rules = msgspec.structs.replace(rules, constrained=options.constrained)
         if options.beam is not None:
             rules = msgspec.structs.replace(rules, beam=options.beam)
-        pairs = corpus.split(split)
+        pairs = corpus.split(options.split)
         score = evaluate_pairs(self.model, corpus, pairs, batch_size=options.streams or 64, advance=advance)
         _, output = evaluate_output(self.model, corpus, pairs, rules, advance)
         return {"data": corpus.source, **pair_figures(score, pairs), "method": "static", "output": output}
 
-    def adaptation_source(
-        self,
-        split: str,  # noqa: ARG002 - none is
-        data: str | Path | None = None,  # noqa: ARG002
-        options: EvaluationOptions = DEFAULT,  # noqa: ARG002
-    ) -> NoReturn:
+    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> NoReturn:  # noqa: ARG002 - there is none
         """Raises UserError: targets are conditioned on their sources, and adaptation needs one stream."""
         raise UserError(f"{self.path} is a run on pairs; adaptation reads one text from its beginning to its end")
 
@@ -188,8 +179,3 @@ class PairRun(Run):
                 for place, symbol in enumerate(found.symbols)
             ]
         return Translation(self.inputs.tokenisers.shown(words), words, found.score, found.log_prob, source, attention)
-
-
-def build_pairs_model(recipe: Recipe, symbols: PairSymbols) -> LanguageModel:
-    """The network of a recipe for these symbols, with random weights."""
-    return build_model(recipe.model, len(symbols), symbols.target.counts, symbols.target.words, len(symbols.source))

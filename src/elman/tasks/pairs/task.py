@@ -18,7 +18,7 @@ from elman.evaluation.transduction import references, require_libraries, rules_o
 from elman.files import write_atomic
 from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
-from elman.tasks.pairs.run import PairRun, Translation, build_pairs_model
+from elman.tasks.pairs.run import PairRun, Translation
 from elman.tasks.run import Advance
 from elman.tasks.task import Size, Task, copy_weights, write_json
 
@@ -55,10 +55,6 @@ class PairTask(Task):
         whole = data.form == "tsv" and data.max_vocabulary is None
         sources, targets = _GIGAWORD if whole else _SYMBOLS[data.form]
         return Size(targets, 100 if data.form == "trees" else data.max_vocabulary or 5_000, sources)
-
-    def build(self) -> LanguageModel:
-        """The network of the recipe with random weights."""
-        return build_pairs_model(self.recipe, self.inputs)
 
     def steps(self, spans: list[Span]) -> tuple[list[Span], float]:
         """All batches, since they differ in size."""

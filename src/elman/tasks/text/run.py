@@ -84,27 +84,22 @@ class TextRun(Run):
         source, pieces = self.source if data is None else data, self.tokeniser.subwords
         return open_corpus(source, self.options, vocabulary=self.vocabulary, subwords=pieces, **options)
 
-    def build(self) -> LanguageModel:
-        """The network of the recipe with random weights."""
-        return build_model(self.recipe.model, len(self.inputs), self.inputs.counts, self.inputs.words)
+    @staticmethod
+    def build(recipe: Recipe, inputs: Vocabulary) -> LanguageModel:
+        """The network of a recipe for this vocabulary, with random weights."""
+        return build_model(recipe.model, len(inputs), inputs.counts, inputs.words)
 
     def uniform_nll(self) -> float:
         """Nats per token of a model for which all words are equally likely."""
         return math.log(len(self.inputs))
 
-    def evaluate(
-        self,
-        split: str = "test",
-        data: str | Path | None = None,
-        options: EvaluationOptions = DEFAULT,
-        advance: Advance = None,
-    ) -> dict[str, Any]:
+    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> dict[str, Any]:
         """Perplexity of a split; with one stream the state is carried over all of it."""
         options.require(self.kind, "streams", "warm_up", "skip_first", "unknown_as_unk")
-        corpus = self.corpus(data)
+        corpus = self.corpus(options.data)
         row = split_figures(
             self.model,
-            corpus.split(split) if options.unknown_as_unk else self.split(corpus, split),
+            corpus.split(options.split) if options.unknown_as_unk else self.split(corpus, options.split),
             self.first,
             streams=options.streams or 1,
             warm_up=options.warm_up,
@@ -113,13 +108,11 @@ class TextRun(Run):
         )
         return {"data": corpus.source, **row, "method": "static"}
 
-    def adaptation_source(
-        self, split: str, data: str | Path | None = None, options: EvaluationOptions = DEFAULT
-    ) -> "TextSource":
+    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> "TextSource":
         """A split, with its unknown words distinguished where the model reads spelling."""
         options.require(self.kind, "skip_first", "unknown_as_unk")
-        corpus = self.corpus(data)
-        found = corpus.split(split) if options.unknown_as_unk else self.split(corpus, split)
+        corpus = self.corpus(options.data)
+        found = corpus.split(options.split) if options.unknown_as_unk else self.split(corpus, options.split)
         return TextSource(self, found, corpus.source, skip_first=options.skip_first)
 
     @functools.cached_property

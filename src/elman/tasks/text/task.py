@@ -22,7 +22,6 @@ from elman.evaluation.ngram import CountModel, KneserNey, Unigram
 from elman.evaluation.perplexity import evaluate, figures, score_of, split_figures
 from elman.evaluation.scoring import score_document, surprisal
 from elman.files import write_atomic
-from elman.network.build.model import build_model
 from elman.network.model import LanguageModel
 from elman.tasks.run import Advance
 from elman.tasks.task import Size, Task, write_json
@@ -79,10 +78,6 @@ class TextTask(Task):
         return msgspec.structs.replace(
             recipe, data=msgspec.structs.replace(data, corpus=source, tokenisation=tokenisation)
         )
-
-    def build(self) -> LanguageModel:
-        """The network of the recipe with random weights."""
-        return build_model(self.recipe.model, len(self.inputs), self.inputs.counts, self.inputs.words)
 
     @property
     def first(self) -> int:
