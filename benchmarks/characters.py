@@ -15,7 +15,7 @@ from torch.nn.functional import cross_entropy
 
 import timing
 import whole
-from elman.config.shipped import find
+from elman.config.toml import find
 from elman.config.toml import load_recipe
 from elman.data.windows import Batch
 from elman.network.build import build_model

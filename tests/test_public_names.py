@@ -19,5 +19,5 @@ def test_an_unknown_name_is_told_what_there_is():
 
 
 def test_importing_the_package_does_not_wait_for_torch():
-    code = "import sys, elman, elman.config, elman.config.shipped; sys.exit('torch' in sys.modules)"
+    code = "import sys, elman, elman.config, elman.config.toml; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -1,4 +1,4 @@
-"""elman: recurrent models of discrete sequences, trained, evaluated, sampled and scored.
+"""elman: recurrent sequence models, trained, evaluated, sampled and scored.
 
 The names below are loaded when first used, so that `import elman` does not wait for torch.
 """
@@ -9,15 +9,27 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "load": "elman.tasks.text.run",
-    "Run": "elman.tasks.text.run",
+    "load": "elman.tasks.interface",
+    "train": "elman.tasks.interface",
+    "evaluate": "elman.tasks.interface",
+    "generate": "elman.tasks.interface",
+    "score": "elman.tasks.interface",
+    "Trained": "elman.tasks.interface",
+    "Generated": "elman.tasks.interface",
+    "Scored": "elman.tasks.interface",
+    "Run": "elman.tasks.run",
+    "EvaluationOptions": "elman.tasks.run",
+    "Sampling": "elman.decoding.sampling",
     "Experiment": "elman.tasks.experiment",
+    "Recipe": "elman.config",
+    "load_recipe": "elman.config",
+    "build_model": "elman.network.build",
     "LanguageModel": "elman.network.model",
     "Vocabulary": "elman.data.text.vocabulary",
     "UserError": "elman.errors",
 }
 
-__all__ = ["Experiment", "LanguageModel", "Run", "UserError", "Vocabulary", "__version__", "load"]
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

@@ -31,7 +31,7 @@ def write_music(path):
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("music")
     raw = msgspec.to_builtins(text_runs.recipe(epochs=1))
-    raw["data"], raw["model"]["encoder"] = {"music": {}}, {"kind": "frames", "size": 8}
+    raw["data"], raw["model"]["encoder"] = {"kind": "music"}, {"kind": "frames", "size": 8}
     raw["model"]["output"] = {"choice": {"kind": "bernoulli"}}
     raw["training"] |= {"window": {"length": 10}, "batch_size": 3}
     experiment = Experiment(config.parse_recipe(raw, "toy"), folder / "run", data=write_music(folder / "music.npz"))
@@ -63,8 +63,8 @@ def test_it_adapts_is_tuned_and_reported(capsys, run, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--method", "cache"], "a frame of notes hardly ever returns; give --method dynamic"),
-        (["--method", "dynamic", "--rule", "sgd", "--skip-first"], "--skip-first is for text"),
+        (["--method", "cache"], "the cache is for symbols"),
+        (["--method", "dynamic", "--rule", "sgd", "--skip-first"], "--skip-first does not belong to a run on music"),
     ],
 )
 def test_what_music_has_not(capsys, run, arguments, message):

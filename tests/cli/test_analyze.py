@@ -11,7 +11,7 @@ from elman.analysis.rank import spectrum
 from elman.cli import main
 from elman.network.output.activation import ACTIVATIONS
 from elman.tasks.experiment import Experiment
-from elman.tasks.text.run import load
+from elman.tasks.text.run import TextRun
 from support import text_runs
 
 MIXTURE = {"kind": "mixture", "heads": {1: 1, 2: 2}, "size": 8}
@@ -59,7 +59,7 @@ def test_rank_of_one_run_is_written_beside_it(runs, analyze):
     text = assert_self_contained(runs / "softmax/rank.html")
     assert "a softmax with d = 8 never exceeds d + 2 = 10; the rank 10 is within it" in text
     (written,) = json.loads((runs / "softmax/rank.json").read_text())
-    run = load(runs / "softmax")
+    run = TextRun(runs / "softmax")
     expected = spectrum(run.model.double(), run.corpus().split("test").tokens, run.first, method="exact")
     np.testing.assert_allclose(written["singular_values"], expected.singular_values, rtol=1e-6, atol=1e-9)
     assert "singular_values" not in row

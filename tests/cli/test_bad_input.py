@@ -83,7 +83,7 @@ def test_only_blank_lines(capsys, recipe, tmp_path):
 
 def test_shorter_than_one_window(capsys, recipe, tmp_path):
     data = corpus_with(tmp_path, train=b"a b c\nd e f\n")
-    line = train(capsys, recipe, data, tmp_path / "out", "--set", "data.text.vocabulary_from=all")
+    line = train(capsys, recipe, data, tmp_path / "out", "--set", "data.vocabulary_from=all")
     assert line == (
         "elman: the training text has 8 tokens, too few for 4 columns of one window of 10 steps (44 tokens); use more"
         " text, or lower training.batch_size or training.window.length"

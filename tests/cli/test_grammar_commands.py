@@ -5,10 +5,12 @@ import json
 import pytest
 
 from elman.cli import main
-from elman.tasks.text.run import load
+from elman.tasks.text.run import TextRun
 
 RECIPE = """
 title = "toy"
+[data]
+kind = "text"
 [data.grammar]
 sentences = 60
 valid = 10
@@ -67,12 +69,12 @@ def test_a_model_is_tested_on_fresh_sentences(run, tmp_path, capsys):
 
 
 def test_the_text_of_a_run_is_made_again(run):
-    source = load(run).corpus().source
-    for path in sorted(load(run).path.parent.rglob("cache/grammars/*/*")):
+    source = TextRun(run).corpus().source
+    for path in sorted(TextRun(run).path.parent.rglob("cache/grammars/*/*")):
         path.unlink()
-    for folder in load(run).path.parent.rglob("cache/grammars/*"):
+    for folder in TextRun(run).path.parent.rglob("cache/grammars/*"):
         folder.rmdir()
-    assert load(run).corpus().source == source
+    assert TextRun(run).corpus().source == source
 
 
 def test_another_grammar_has_other_words(run, capsys):

@@ -12,7 +12,8 @@ from support import text_runs
 TOML = """\
 title = "small"
 [data]
-text = { tokenisation = "words" }
+kind = "text"
+tokenisation = "words"
 [model]
 encoder = { kind = "lookup", size = 4 }
 core = { kind = "stack", sizes = [5, 4], cell = { kind = "lstm" } }
@@ -46,7 +47,7 @@ CORES = '"stack" or "window" or "jordan" or "reservoir" or "attentive"'
 SETTINGS = [
     (
         "foo=1",
-        "unknown key foo; here one may write title, model, training, data, evaluation, citation, notes, expected, seed",
+        "unknown key foo; here one may write title, data, model, training, citation, notes, expected, seed",
     ),
     (
         "model.core.cell.size=1",
@@ -131,11 +132,23 @@ SETTINGS = [
     ("title=3", 'title = 3; write text in quotes ("...")'),
     ("model=3", "model = 3; write a table ({ key = value, ... })"),
     ("seed=-1", "seed = -1; write a whole number of 0 or more"),
-    ("data.text.max_vocabulary=2", "data.text.max_vocabulary = 2; write a whole number of 3 or more"),
+    ("data.kind=speech", 'data.kind = "speech"; write one of "text", "music", "pairs"'),
+    ("data=ptb", 'data = "ptb"; write a table with kind = "text" or "music" or "pairs"'),
+    ("data={max_vocabulary = 9}", 'the key data.kind is missing; write one of "text", "music", "pairs"'),
     (
-        "data.text.test_fraction=0.99",
-        "data.text: valid_fraction 0.05 and test_fraction 0.99 make more than the whole text; their sum"
-        " may be 1 at most",
+        "data.evaluation.beam=2",
+        "unknown key data.evaluation.beam; here one may write streams, length, warm_up, skip_first",
+    ),
+    ("data={kind = 'music'}", 'model.encoder.kind = "lookup" with data.kind = "music"; write "frames"'),
+    ("data={kind = 'pairs'}", 'data.kind = "pairs" needs a model that reads a source; add the table model.source'),
+    (
+        "model.source={stack = {sizes = [4]}}",
+        'model.source with data.kind = "text"; only "pairs" have sources',
+    ),
+    ("data.max_vocabulary=2", "data.max_vocabulary = 2; write a whole number of 3 or more"),
+    (
+        "data.test_fraction=0.99",
+        "data: valid_fraction 0.05 and test_fraction 0.99 make more than the whole text; their sum may be 1 at most",
     ),
 ]
 

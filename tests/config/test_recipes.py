@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from elman import config
-from elman.config.shipped import find, resolve, shipped
 from elman.config.text import TextOptions
+from elman.config.toml import find, resolve, shipped
 from elman.network.build import build_model
 from elman.objective.build import build_objective
 
@@ -18,8 +18,8 @@ LAB = {
     for name in RECIPES
     if name.split("/")[1].startswith("lab-") or name.split("/")[0] in ("shakespeare", "japanese")
 }
-MUSIC = {name for name, recipe in RECIPES.items() if recipe.of_music}
-PAIRS = {name for name, recipe in RECIPES.items() if recipe.of_pairs}
+MUSIC = {name for name, recipe in RECIPES.items() if recipe.kind == "music"}
+PAIRS = {name for name, recipe in RECIPES.items() if recipe.kind == "pairs"}
 GRAMMAR = {name for name in RECIPES if name.startswith("grammar/")}
 PAPER = sorted(RECIPES.keys() - LAB - MUSIC - PAIRS - GRAMMAR)
 WORDS = {
@@ -127,8 +127,8 @@ def test_paper_scale_says_where_it_comes_from(name):
     assert recipe.citation
     assert recipe.notes
     assert recipe.data.corpus == corpus
-    assert recipe.data.text == TEXT.get(corpus, TextOptions(vocabulary_from="all"))
-    assert recipe.evaluation.skip_first == (corpus not in TEXT)
+    assert recipe.data.options == TEXT.get(corpus, TextOptions(vocabulary_from="all"))
+    assert recipe.data.evaluation.skip_first == (corpus not in TEXT)
     if name != "ptb/bengio-window":
         expected = recipe.expected
         assert expected is not None
@@ -160,7 +160,7 @@ def test_music_says_where_it_comes_from(name):
     assert name.startswith("music/")
     assert recipe.citation
     assert recipe.notes
-    assert (recipe.data.corpus, recipe.data.music.pitches) == ("nottingham", 93)
+    assert (recipe.data.corpus, recipe.data.pitches) == ("nottingham", 93)
 
 
 def test_music_of_the_thesis():
@@ -190,7 +190,7 @@ def test_headlines_differ_in_their_contexts_alone(names):
 
 
 def test_translations_differ_in_their_direction_alone():
-    assert differences("translation/lab-ja-en", "translation/lab-en-ja") == {"data.pairs.languages"}
+    assert differences("translation/lab-ja-en", "translation/lab-en-ja") == {"data.languages"}
 
 
 def test_every_row_of_the_tables_is_there():

@@ -37,7 +37,7 @@ def test_a_recipe_says_how(tmp_path):
     grown = recipe(window={"length": 10}, memory=[{"epochs": 1, "words": [3, 4]}])
     windows = training_windows(grown, TOKENS, tmp_path, None)
     assert len(windows.spans(0)) > 10 > len(windows.spans(1)) == 5
-    raw = {**tables(plain), "data": {"grammar": {"stages": [{"epochs": 1, "complex": 0.0}]}}}
+    raw = {**tables(plain), "data": {"kind": "text", "grammar": {"stages": [{"epochs": 1, "complex": 0.0}]}}}
     staged = config.parse_recipe(raw, "staged")
     with pytest.raises(UserError, match=r"names 1 stages, but this text was not made by them; leave out --data"):
         training_windows(staged, TOKENS, tmp_path, None)
@@ -46,12 +46,12 @@ def test_a_recipe_says_how(tmp_path):
 def test_mistakes_in_a_recipe():
     raw = tables(recipe())
     for data, message in (
-        ({"corpus": "ptb", "grammar": {}}, "both corpus and grammar say where the text is from"),
+        ({"corpus": "ptb", "grammar": {}}, "both corpus and grammar name the text"),
         ({"grammar": {"complex": 2}}, "data.grammar.complex = 2"),
         ({"grammar": {"stages": [{"epochs": 1}]}}, "the key data.grammar.stages[0].complex is missing"),
     ):
         with pytest.raises(UserError) as error:
-            config.parse_recipe({**raw, "data": data}, "r.toml")
+            config.parse_recipe({**raw, "data": {"kind": "text", **data}}, "r.toml")
         assert message in str(error.value)
     with pytest.raises(UserError, match="the lesser number stands first"):
         recipe(memory=[{"words": [4, 3]}])

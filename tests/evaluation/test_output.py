@@ -15,14 +15,21 @@ from elman.network.build import build_model
 
 RECIPE = {
     "title": "backwards",
-    "data": {"pairs": {"valid": 6, "test": 6, "measures": "headlines", "max_source": 6, "max_target": 12}},
+    "data": {
+        "kind": "pairs",
+        "valid": 6,
+        "test": 6,
+        "measures": "headlines",
+        "max_source": 6,
+        "max_target": 12,
+        "evaluation": {"beam": 2},
+    },
     "model": {
         "encoder": {"kind": "lookup", "size": 6},
         "source": {"stack": {"kind": "stack", "sizes": [3]}, "encoder": {"kind": "lookup", "size": 6}},
         "core": {"kind": "attentive", "stack": {"kind": "stack", "sizes": [6]}},
     },
     "training": {"epochs": 1, "batch_size": 16, "optimiser": {"kind": "adam", "lr": 0.01}},
-    "evaluation": {"beam": 2},
 }
 
 
@@ -37,7 +44,7 @@ def pairs_file(tmp_path):
 
 @pytest.fixture
 def corpus(pairs_file):
-    return open_pairs(pairs_file, config.parse_recipe(RECIPE, "r").data.pairs)
+    return open_pairs(pairs_file, config.parse_recipe(RECIPE, "r").data.options)
 
 
 @pytest.fixture
@@ -50,7 +57,7 @@ def model(corpus):
 
 @pytest.mark.parametrize("beam", [1, 3])
 def test_output_does_not_depend_on_the_batch(corpus, model, beam):
-    rules, pairs = config.Evaluation(beam=beam), corpus.split("test")
+    rules, pairs = config.PairEvaluation(beam=beam), corpus.split("test")
     alone = write_targets(model, corpus, pairs, rules, batch_size=1)
     assert alone == write_targets(model, corpus, pairs, rules, batch_size=6)
     assert all(0 <= len(line.split()) <= 100 and "<unk>" not in line for line in alone)
@@ -61,7 +68,7 @@ def test_an_unknown_word_is_that_of_the_source(corpus, model):
     vocabulary, pairs = corpus.target_vocabulary, corpus.split("test")
     with torch.no_grad():
         model.output.choice.bias[vocabulary.unk] = 50.0
-    copied = write_targets(model, corpus, pairs, config.Evaluation(beam=1, copy_unknown=True))
+    copied = write_targets(model, corpus, pairs, config.PairEvaluation(beam=1, copy_unknown=True))
     for line, text in zip(copied, pairs.source_text, strict=True):
         assert line
         assert set(line.split()) <= set(text.split()[:6])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from elman.data.classic.memory import RECALL
 from elman.data.classic import TASKS
+from elman.data.classic.memory import RECALL
 from elman.data.windows import Batch
 from elman.errors import UserError
 from elman.laboratory.conduct import LADDER, Chain, chains, conduct, reach

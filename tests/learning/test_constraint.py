@@ -18,7 +18,7 @@ from elman.network.build import build_model
 from elman.network.cores.core import build_core
 from elman.network.cores.stack import candidate_hidden, candidate_input, linearised
 from elman.tasks.experiment import Experiment
-from elman.tasks.text.run import load
+from elman.tasks.text.run import TextRun
 from support import networks, text_runs
 from support.interruption import StopAt, interrupt
 from support.singular_values import sigma_1
@@ -113,7 +113,7 @@ def test_holds_after_every_step_and_in_the_saved_model(kind, corpus, tmp_path, m
     experiment = trained(made, tmp_path / "run", corpus)
     assert len(seen) == experiment.trainer.progress.step + 1
     assert max(seen) <= BOUNDS[kind] * (1 + 1e-4)
-    layers = load(tmp_path / "run").model.core.layers
+    layers = TextRun(tmp_path / "run").model.core.layers
     assert all(sigma_1(candidate_hidden(layer)) <= BOUNDS[kind] * (1 + 1e-4) for layer in layers)
     if kind == "subspace":
         assert all(sigma_1(candidate_input(layer)) <= 2 + 1e-4 for layer in layers)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from elman import config
-from elman.config.shipped import find
+from elman.config.toml import find
 from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.learning.log import Outcome

@@ -88,7 +88,7 @@ def test_lab_arms_differ_in_what_the_claim_is_about_alone():
         recipes = [recipe_of(arm.lab, 1) for arm in found.arms if isinstance(arm.lab, Source)]
         for other in recipes[1:]:
             changed = set(config.changed_keys(recipes[0], other))
-            outputs = ("model.output", "data.text.max_vocabulary", "training.penalties.balance")
+            outputs = ("model.output", "data.max_vocabulary", "training.penalties.balance")
             stability = ("training.constraint", "training.clip", "training.log_spectrum", "training.patience")
             if found.name == "elman-starting-small":
                 outputs = ("data.grammar", "training.memory")

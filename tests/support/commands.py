@@ -8,13 +8,13 @@ import msgspec
 import pytest
 
 from elman.cli import main
-from elman.config.text import TextOptions
+from elman.config.text import TextData
 from elman.tasks.experiment import Experiment
 from support import text_runs
 
 TEXTS = {
-    "words": TextOptions(tokenisation="raw", min_count=2),
-    "characters": TextOptions(tokenisation="characters"),
+    "words": TextData(tokenisation="raw", min_count=2),
+    "characters": TextData(tokenisation="characters"),
 }
 
 
@@ -25,7 +25,8 @@ def trained(name, tmp_path_factory):
         patch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
         out = tmp_path_factory.mktemp("runs") / "run"
         recipe = text_runs.recipe(epochs=1)
-        recipe = msgspec.structs.replace(recipe, data=msgspec.structs.replace(recipe.data, text=TEXTS[name]))
+        data = msgspec.structs.replace(TEXTS[name], evaluation=recipe.data.evaluation)
+        recipe = msgspec.structs.replace(recipe, data=data)
         experiment = Experiment(recipe, out, data=text_runs.write_corpus(out.parent / "corpus"))
         experiment.train()
         experiment.finish()

@@ -32,7 +32,7 @@ def recipe(choice="nade", **training):
     raw = {
         "title": "toy music",
         "seed": 3,
-        "data": {"music": {"pitches": 93}},
+        "data": {"kind": "music", "pitches": 93, "evaluation": {"streams": 4}},
         "model": {
             "encoder": {"kind": "frames", "size": 8, "dropout": 0.1},
             "core": {"kind": "stack", "sizes": [12], "output_dropout": 0.1},
@@ -46,7 +46,6 @@ def recipe(choice="nade", **training):
             "log_every": 5,
             **training,
         },
-        "evaluation": {"streams": 4},
     }
     return config.parse_recipe(raw, "toy")
 

@@ -54,7 +54,7 @@ def recipe(**training: Any) -> config.Recipe:
             "log_every": 5,
             **training,
         },
-        "evaluation": {"streams": 4},
+        "data": {"kind": "text", "evaluation": {"streams": 4}},
     }
     return config.parse_recipe(raw, "toy")
 

@@ -271,7 +271,7 @@ def test_streams_need_adapt(capsys, trained, tmp_path):
 def test_damaged_tuning(capsys, run, content):
     (run / "tuning.json").write_text(content)
     line = complaint(capsys, "evaluate", run, "--method", "cache", "--tune")
-    assert line == f"{run}/tuning.json: damaged; remove it, and tuning begins anew"
+    assert line.startswith(f"{run}/tuning.json: damaged")
 
 
 def test_damaged_results(capsys, run):

@@ -15,7 +15,7 @@ from elman.files import FolderLock
 from elman.learning import checkpoint
 from elman.learning.log import Outcome
 from elman.tasks.experiment import Experiment
-from elman.tasks.text.run import load
+from elman.tasks.text.run import TextRun
 from support import text_runs
 from support.interruption import StopAt
 
@@ -105,7 +105,7 @@ def test_out_of_time_keeps_the_best_so_far_and_resumes_exactly(corpus, tmp_path)
     out = tmp_path / "short"
     experiment = Experiment(recipe, out, data=corpus)
     assert experiment.train(max_minutes=0) is Outcome.OUT_OF_TIME
-    assert load(out).model is not None
+    assert TextRun(out).model is not None
     trained_on = Experiment(recipe, out, data=corpus, resume=True)
     assert trained_on.train() is Outcome.FINISHED
     assert same_tensors(whole / "model.safetensors", out / "model.safetensors")
@@ -204,7 +204,9 @@ def test_finish_counts_every_token_once_and_writes_what_a_report_needs(corpus, t
     experiment = Experiment(text_runs.recipe(), out, data=corpus)
     experiment.train()
     results = experiment.finish()
-    assert [row["tokens"] for row in results] == [len(experiment.corpus.split(s).tokens) for s in ("valid", "test")]
+    assert [row["tokens"] for row in results] == [
+        len(experiment.task.corpus.split(s).tokens) for s in ("valid", "test")
+    ]
     assert experiment.baselines()[0]["name"] == "unigram"
     for name in ("results", "samples", "surprisal", "baselines", "data", "environment"):
         assert json.loads((out / f"{name}.json").read_text())
@@ -223,8 +225,8 @@ def test_init_maps_words_by_spelling(corpus, tmp_path):
     other = text_runs.write_corpus(tmp_path / "other", {"train": 100, "valid": 20, "test": 20})
     (other / "train.txt").write_text("brand new words\n" + (other / "train.txt").read_text())
     experiment = Experiment(text_runs.recipe(), tmp_path / "second", data=other, init=first)
-    ours, theirs = experiment.model.encoder.weight, load(first).model.encoder.weight
-    here, there = experiment.corpus.vocabulary.ids, load(first).vocabulary.ids
+    ours, theirs = experiment.model.encoder.weight, TextRun(first).model.encoder.weight
+    here, there = experiment.task.corpus.vocabulary.ids, TextRun(first).vocabulary.ids
     assert here["w3"] != there["w3"]
     assert ours[here["w3"]].equal(theirs[there["w3"]])
 
@@ -264,7 +266,7 @@ SMALL = [
     "training.window.length=10",
     "model.encoder.size=8",
     "model.core.sizes=[8,8]",
-    "data.text.min_count=1",
+    "data.min_count=1",
 ]
 
 

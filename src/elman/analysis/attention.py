@@ -11,10 +11,10 @@ from elman.drawing.attention import draw_attention
 from elman.drawing.page import Section, write_page
 
 if TYPE_CHECKING:
-    from elman.tasks.pairs.run import Transduction
+    from elman.tasks.pairs.run import Translation
 
 
-def write_attention_page(out: Path, title: str, found: "Sequence[Transduction]", shown: int) -> Path:
+def write_attention_page(out: Path, title: str, found: "Sequence[Translation]", shown: int) -> Path:
     """Write the page about targets and what was looked at; `shown` of them one by one."""
     part = f"the first {shown:,} of {len(found):,} sources" if shown < len(found) else f"all {len(found):,} sources"
     figures = Markup("\n").join(
@@ -43,7 +43,7 @@ def write_attention_page(out: Path, title: str, found: "Sequence[Transduction]",
     )
 
 
-def verdict(found: "Sequence[Transduction]") -> str:
+def verdict(found: "Sequence[Translation]") -> str:
     """How narrow the looks are, and how often they go on from left to right."""
     if not found:
         return "There is no source that is not blank."
@@ -54,7 +54,7 @@ def verdict(found: "Sequence[Transduction]") -> str:
     return f"A word looks at {2**narrow:.1f} words of its source (2 to the mean entropy){onwards}."
 
 
-def entropy(found: "Transduction") -> float:
+def entropy(found: "Translation") -> float:
     """The mean entropy of the looks, bits."""
     weights = found.attention.astype(np.float64)
     return float(-(weights * np.log2(np.maximum(weights, 1e-30))).sum(1).mean())

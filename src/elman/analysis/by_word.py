@@ -17,7 +17,7 @@ from elman.drawing.page import Section, Table, write_page
 from elman.evaluation.perplexity import Sentences
 from elman.evaluation.prediction import Prediction, predict_document, predict_sentences
 from elman.evaluation.scoring import Unknown, surprisal
-from elman.tasks.text.run import Run
+from elman.tasks.text.run import TextRun
 
 Predicted: TypeAlias = Iterable[tuple[list[str], Prediction]]
 """The tokens of each sentence and how they were predicted."""
@@ -54,13 +54,13 @@ class WordRow(msgspec.Struct, frozen=True, kw_only=True):
     unknown: int
 
 
-def predict_text(run: Run, text: Sentences, *, document: bool = False) -> Predicted:
+def predict_text(run: TextRun, text: Sentences, *, document: bool = False) -> Predicted:
     """How the model predicts each sentence of a text; with `document` each in the context of those before it."""
     ask = predict_document if document else predict_sentences
     return zip(text.words, ask(text.model, text.ids, run.first, inputs=text.inputs), strict=True)
 
 
-def word_rows(run: Run, predicted: Predicted, treatment: Unknown | None = None) -> Iterator[WordRow]:
+def word_rows(run: TextRun, predicted: Predicted, treatment: Unknown | None = None) -> Iterator[WordRow]:
     """A row for every word.
 
     Args:
@@ -69,7 +69,7 @@ def word_rows(run: Run, predicted: Predicted, treatment: Unknown | None = None) 
         treatment: of unknown words; those excluded have no surprisal.
 
     """
-    rules = run.recipe.data.text
+    rules = run.options
     counts = None if rules.spelt else _counts(run.vocabulary)
     treatment = treatment or Unknown()
     for number, (tokens, prediction) in enumerate(predicted, start=1):

@@ -18,8 +18,7 @@ from elman.network.cores.stack import Stack, layers_of
 from elman.network.stability.fixed_point import State, advance, double_weights
 from elman.report.folder import RunFolder, read_folder
 from elman.report.metrics import Train
-from elman.tasks.music.run import MusicRun
-from elman.tasks.open import open_stream_run
+from elman.tasks.open import open_run
 
 
 # FOLDED evaluation/dynamics.py: How a network's state behaves when nothing comes in: the decay after one random input (Kanai's thesis, Fig.
@@ -113,14 +112,12 @@ def write_dynamics(
 
 def examine(folder: Path, device: torch.device, *, trials: int, steps: int, kick: float) -> Dynamics:
     """One run."""
-    run, written = open_stream_run(folder, device), read_folder(folder)
+    run, written = open_run(folder, device), read_folder(folder)
     core = run.model.core
     if not isinstance(core, Stack):
         raise UserError(f"{folder}: its model has no recurrent layers, so there is no state to follow")
     norms = state_decay(core, trials=trials, steps=steps, kick=kick)
-    symbols = len(run.inputs)
-    uniform = symbols * math.log(2) if isinstance(run, MusicRun) else math.log(symbols)
-    success, verdict = succeeded(written, run.recipe.training.epochs, uniform)
+    success, verdict = succeeded(written, run.recipe.training.epochs, run.uniform_nll())
     return Dynamics(
         name=folder.name or str(folder),
         norms=norms.tolist(),

@@ -13,10 +13,10 @@ from elman.network.output.flat import Flat
 from elman.network.output.mixtape import Mixtape
 from elman.network.output.monotone import Monotone
 from elman.network.output.tree import Tree
-from elman.tasks.text.run import Run
+from elman.tasks.text.run import TextRun
 
 
-def num_layers(run: Run) -> int:
+def num_layers(run: TextRun) -> int:
     """How many levels a trace has; level 0 is the encoder's vectors."""
     with torch.inference_mode():
         trace, _ = run.model.trace(torch.tensor([[run.first]], device=run.device), run.begin())
@@ -25,7 +25,7 @@ def num_layers(run: Run) -> int:
 
 @torch.inference_mode()
 def hidden_states(
-    run: Run, lines: Sequence[str], layers: Sequence[int], *, document: bool = False
+    run: TextRun, lines: Sequence[str], layers: Sequence[int], *, document: bool = False
 ) -> Iterator[tuple[list[str], np.ndarray, list[np.ndarray]]]:
     """The states of a text, a sentence at a time.
 
@@ -43,7 +43,7 @@ def hidden_states(
 
 
 @torch.inference_mode()
-def word_vectors(run: Run, side: str) -> Tensor:
+def word_vectors(run: TextRun, side: str) -> Tensor:
     """The vectors [V, D] of the vocabulary.
 
     Args:
@@ -81,5 +81,5 @@ def _escaped(word: str) -> str:
     return re.sub(r"\s", lambda match: f"\\u{ord(match[0]):04x}", word)
 
 
-def _column(ids: Sequence[int] | np.ndarray, run: Run) -> Tensor:
+def _column(ids: Sequence[int] | np.ndarray, run: TextRun) -> Tensor:
     return torch.tensor(np.asarray(ids), dtype=torch.long, device=run.device).unsqueeze(1)

@@ -13,20 +13,20 @@ from elman.data.grammar.exact import Oracle
 from elman.data.grammar.reading import read_grammar
 from elman.data.grammar.sample import Sentence, sentences, wish_of
 from elman.errors import UserError
-from elman.tasks.text.run import Run
+from elman.tasks.text.run import TextRun
 
 SEED = "agreement"
 """Apart from the seeds of all splits, so that test sentences are drawn anew."""
 
 
-def options_of(run: Run, grammar: str | None) -> GrammarOptions:
+def options_of(run: TextRun, grammar: str | None) -> GrammarOptions:
     """The grammar and the sentences a run was trained on, or another grammar.
 
     Raises:
         UserError: the recipe names no grammar and none is given.
 
     """
-    own = run.recipe.data.grammar
+    own = run.data.grammar
     if grammar is None and own is None:
         raise UserError(f"{run.path}: its recipe names no grammar; give one with --grammar, such as elman-1991")
     if grammar is None:
@@ -36,7 +36,7 @@ def options_of(run: Run, grammar: str | None) -> GrammarOptions:
 
 
 def examine(
-    run: Run,
+    run: TextRun,
     options: GrammarOptions,
     *,
     count: int,
@@ -103,7 +103,7 @@ def _of_each_depth(drawn: Sequence[Sentence]) -> list[Sentence]:
     return found
 
 
-def _seen(run: Run, drawn: Sequence[Sentence]) -> int:
+def _seen(run: TextRun, drawn: Sequence[Sentence]) -> int:
     """How many of the sentences stand in the training text, where that is still there."""
     path = Path(str(run.facts["source"])) / "train.txt"
     if not path.is_file():

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from elman.evaluation.dynamic import Rule
     from elman.evaluation.gradient_statistics import Statistics
     from elman.network.model import LanguageModel
-    from elman.tasks.adaptation import AnyRun, Method
-    from elman.tasks.text.run import Run
+    from elman.tasks.adaptation import Method
+    from elman.tasks.run import Run
+    from elman.tasks.text.run import TextRun
 
 METHODS = ("static", "dynamic", "cache", "dynamic+cache")
 
@@ -51,7 +52,7 @@ def require_adapt(args: argparse.Namespace, *others: str) -> None:
 
 
 def begin(
-    args: argparse.Namespace, loaded: "Run", saved: "states.Saved | None", model: "LanguageModel"
+    args: argparse.Namespace, loaded: "TextRun", saved: "states.Saved | None", model: "LanguageModel"
 ) -> "AdaptiveStream":
     """The stream of --adapt, from its beginning or from a state file; `model` knows the text's words."""
     from elman.evaluation.adaptive_stream import saved_rule
@@ -92,43 +93,30 @@ def require_method(args: argparse.Namespace) -> None:
 
 def evaluate(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict[str, Any]:
     """The row of a run under a method; on the run's own text, read as ever, it is kept in results.json."""
-    from elman.tasks.adaptation import Method, corpus_of, method_figures, record, split_of
+    from elman.tasks.adaptation import Method, method_figures, record
+    from elman.tasks.open import open_run
+    from elman.tasks.run import EvaluationOptions
 
     method = Method(
         rule=_rule(args) if "dynamic" in args.method else None,
         cache=_cache(args) if "cache" in args.method else None,
     )
-    loaded = _open(folder, args, device)
-    corpus = corpus_of(loaded, args.data)
-    split = corpus.split(args.split) if args.unknown_as_unk else split_of(loaded, corpus, args.split)
+    loaded = open_run(folder, device)
+    how = EvaluationOptions(
+        split=args.split, data=args.data, skip_first=args.skip_first, unknown_as_unk=args.unknown_as_unk
+    )
+    source = loaded.adaptation_source(how)
     gradients = _statistics(args, loaded, method.rule)
     if args.tune:
         method = _tuned(args, loaded, method)
     with show.counting(f"evaluating {folder}") as advance:
-        row = method_figures(loaded, split, method, gradients, skip_first=args.skip_first, advance=advance)
+        row = method_figures(source, method, gradients, advance)
     if args.data is None and not args.unknown_as_unk:
         record(loaded, row)
-    return {"run": str(folder), "data": corpus.source, **row}
+    return {"run": str(folder), "data": source.data, **row}
 
 
-def _open(folder: Path, args: argparse.Namespace, device: "torch.device") -> "AnyRun":
-    """A run on text, or on music where that has a meaning."""
-    from elman.tasks.open import open_run
-    from elman.tasks.pairs.run import PairRun
-    from elman.tasks.text.run import Run
-
-    loaded = open_run(folder, device)
-    if isinstance(loaded, PairRun):
-        raise UserError(f"{folder} is a run on pairs of a source and a target; --method {args.method} reads one text")
-    if not isinstance(loaded, Run):
-        if "cache" in args.method:
-            raise UserError(f"{folder} is a run on music: a frame of notes hardly ever returns; give --method dynamic")
-        if args.skip_first:
-            raise UserError("--skip-first is for text; music is evaluated over whole pieces")
-    return loaded
-
-
-def _tuned(args: argparse.Namespace, loaded: "AnyRun", method: "Method") -> "Method":
+def _tuned(args: argparse.Namespace, loaded: "Run", method: "Method") -> "Method":
     from elman.tasks.tuning import TOKENS, Tuning
 
     with show.bar("valid ppl {task.fields[best]:.2f}") as shown:
@@ -138,10 +126,10 @@ def _tuned(args: argparse.Namespace, loaded: "AnyRun", method: "Method") -> "Met
             shown.update(task, completed=done, total=total, best=best)
 
         tokens = args.tune_tokens or TOKENS
-        return Tuning(loaded, tokens, args.statistics_tokens, jobs=args.jobs or 1, told=told).best(method)
+        return Tuning(loaded, tokens, args.statistics_tokens, jobs=args.jobs or 1, progress=told).best(method)
 
 
-def _statistics(args: argparse.Namespace, loaded: "AnyRun", rule: "Rule | None") -> "Statistics | None":
+def _statistics(args: argparse.Namespace, loaded: "Run", rule: "Rule | None") -> "Statistics | None":
     from elman.tasks.adaptation import statistics
 
     options.at_least(1, "--statistics-tokens", args.statistics_tokens)

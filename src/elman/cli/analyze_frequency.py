@@ -36,14 +36,14 @@ def run(args: argparse.Namespace) -> int:
     """Evaluate and print."""
     from elman.analysis.spelling import EDGES, by_frequency
     from elman.tasks.text.ensemble import run_log_probs
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
     device = options.use_machine(args)
     options.at_least(1, "--streams", args.streams)
     edges = args.edges or EDGES
     if list(edges) != sorted(set(edges)) or edges[0] < 1:
         raise UserError(f"--edges {' '.join(map(str, edges))}: they must rise, and the first be 1 or more")
-    loaded = load(args.folder, device)
+    loaded = TextRun(args.folder, device)
     corpus = loaded.corpus(args.data)
     split = corpus.split(args.split) if args.unknown_as_unk else loaded.split(corpus, args.split)
     log_probs = run_log_probs(loaded, split, args.streams)

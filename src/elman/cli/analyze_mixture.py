@@ -8,7 +8,7 @@ from elman.cli import options, show
 
 if TYPE_CHECKING:
     from elman.analysis.mixture import Reading
-    from elman.tasks.text.run import Run
+    from elman.tasks.text.run import TextRun
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -38,13 +38,13 @@ def run(args: argparse.Namespace) -> int:
     from elman.analysis import mixture
     from elman.analysis.mixture import read_mixture
     from elman.drawing.page import require_file_name
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
     device = options.use_machine(args)
     for name, value in (("--top", args.top), ("--shown", args.shown)):
         options.at_least(1, name, value)
     out = require_file_name(args.out or args.folder / "mixture.html")
-    loaded = load(args.folder, device)
+    loaded = TextRun(args.folder, device)
     text = loaded.reading(options.read_lines(args.file, loaded.tokeniser.options))
     words = [word for sentence in text.words for word in sentence]
     tokens, inputs = np.concatenate(text.ids), np.concatenate(text.inputs)
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _record(words: list[str], reading: "Reading", loaded: "Run") -> dict[str, Any]:
+def _record(words: list[str], reading: "Reading", loaded: "TextRun") -> dict[str, Any]:
     from elman.analysis.mixture import effective_number
 
     share, log_prob = reading.responsibility.mean(0), reading.log_prob

@@ -29,12 +29,12 @@ def run(args: argparse.Namespace) -> int:
     """Find and print."""
     from elman.analysis.spelling import neighbourhoods
     from elman.data.text.tokeniser import fold
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
     device = options.use_machine(args)
     options.at_least(1, "-k", args.k)
-    loaded = load(args.folder, device)
-    words = fold(args.words) if loaded.recipe.data.text.folds_tokens else args.words
+    loaded = TextRun(args.folder, device)
+    words = fold(args.words) if loaded.options.folds_tokens else args.words
     found = neighbourhoods(loaded.model, loaded.vocabulary, words, args.k, highway=not args.before_highway)
     if args.json:
         rows = [

@@ -94,9 +94,9 @@ def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> tupl
     import torch
 
     from elman.analysis.rank import find_rank
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
-    loaded = load(folder, device)
+    loaded = TextRun(folder, device)
     corpus = loaded.corpus(args.data)
     split = corpus.split(args.split)
     if not len(split.tokens):

@@ -36,16 +36,18 @@ def run(args: argparse.Namespace) -> int:
 
     from elman.analysis.stability import certify, certify_music
     from elman.tasks.music.run import MusicRun
-    from elman.tasks.open import open_stream_run
+    from elman.tasks.open import open_run
+    from elman.tasks.text.run import TextRun
 
     device = options.use_machine(args)
     options.at_least(0, "--steps", args.steps)
     options.at_least(1, "--streams", args.streams)
-    loaded = open_stream_run(args.folder, device)
+    loaded = open_run(args.folder, device)
     if isinstance(loaded, MusicRun):
-        frames = loaded.music(args.data).split(args.split).frames if args.steps else None
+        frames = loaded.corpus(args.data).split(args.split).frames if args.steps else None
         found = certify_music(loaded.model, len(loaded.inputs), _side_by_side(frames, args, device))
     else:
+        loaded = TextRun(args.folder, device)
         tokens = loaded.corpus(args.data).split(args.split).tokens if args.steps else None
         found = certify(loaded.model, len(loaded.vocabulary), _side_by_side(tokens, args, device))
     if args.json:

@@ -29,11 +29,11 @@ def run(args: argparse.Namespace) -> int:
 
     from elman.evaluation.statistics import compare
     from elman.tasks.text.ensemble import require_one_vocabulary, run_log_probs
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
     device = options.use_machine(args)
     options.at_least(1, "--streams", args.streams)
-    runs = [load(folder, device) for folder in (args.a, args.b)]
+    runs = [TextRun(folder, device) for folder in (args.a, args.b)]
     require_one_vocabulary(runs)
     corpus = runs[0].corpus(args.data)
     split = next((one for one in runs if one.reads_spelling), runs[0]).split(corpus, args.split)

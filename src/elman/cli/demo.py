@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     """Train, compare with baselines, sample, report; a finished demo is only shown again."""
     from elman import config
     from elman.cli.train import conduct
-    from elman.config.shipped import find
+    from elman.config.toml import find
     from elman.tasks.experiment import Experiment
 
     device = options.use_machine(args)

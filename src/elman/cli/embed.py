@@ -9,7 +9,7 @@ from elman.cli import options, show
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.tasks.text.run import Run
+    from elman.tasks.text.run import TextRun
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -39,11 +39,11 @@ def run(args: argparse.Namespace) -> int:
     """Write states or vectors."""
     from elman.analysis.embedding import word2vec_text, word_vectors
     from elman.files import write_atomic
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
     _require(args)
     device = options.use_machine(args)
-    loaded = load(args.folder, device)
+    loaded = TextRun(args.folder, device)
     if args.vectors is not None:
         vectors = word_vectors(loaded, args.vectors)
         write_atomic(args.out, word2vec_text(loaded.vocabulary.words, vectors))
@@ -69,7 +69,7 @@ def _require(args: argparse.Namespace) -> None:
         raise UserError(f"--out is {args.out}; its name must end in .npz or .safetensors")
 
 
-def _layers(text: str, loaded: "Run") -> list[int]:
+def _layers(text: str, loaded: "TextRun") -> list[int]:
     from elman.analysis.embedding import num_layers
 
     count = num_layers(loaded)
@@ -81,7 +81,7 @@ def _layers(text: str, loaded: "Run") -> list[int]:
     return sorted({int(part) for part in numbers})
 
 
-def _write_states(args: argparse.Namespace, loaded: "Run", layers: list[int]) -> None:
+def _write_states(args: argparse.Namespace, loaded: "TextRun", layers: list[int]) -> None:
     import json
 
     import numpy as np

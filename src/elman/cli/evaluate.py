@@ -10,8 +10,6 @@ from elman.errors import UserError
 if TYPE_CHECKING:
     import torch
 
-    from elman.tasks.pairs.run import PairRun
-
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The command's arguments."""
@@ -82,68 +80,31 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict[str, Any]:
-    from elman.evaluation.music import evaluate_pieces
-    from elman.evaluation.perplexity import split_figures
-    from elman.tasks.music.run import MusicRun
     from elman.tasks.open import open_run
-    from elman.tasks.pairs.run import PairRun
+    from elman.tasks.run import EvaluationOptions
 
+    options.at_least(1, "--beam", args.beam)
+    how = EvaluationOptions(
+        split=args.split,
+        data=args.data,
+        streams=None if args.streams == 1 else args.streams,
+        warm_up=args.warm_up,
+        skip_first=args.skip_first,
+        unknown_as_unk=args.unknown_as_unk,
+        beam=args.beam,
+        constrained=False if args.unconstrained else None,
+    )
     loaded = open_run(folder, device)
-    if isinstance(loaded, PairRun):
-        return _of_pairs(loaded, args)
-    options.require_none(args, ("beam", "unconstrained"), "a run on text or music")
-    if isinstance(loaded, MusicRun):
-        if args.warm_up or args.skip_first:
-            raise UserError("--warm-up and --skip-first are for text; music is evaluated over whole pieces")
-        music = loaded.music(args.data)
-        with show.counting(f"evaluating {folder}") as advance:
-            columns = 20 if args.streams == 1 else args.streams
-            figures = evaluate_pieces(loaded.model, music.split(args.split), columns=columns, advance=advance)
-        return {"run": str(folder), "data": music.source, **figures, "method": "static"}
-    corpus = loaded.corpus(args.data)
     with show.counting(f"evaluating {folder}") as advance:
-        figures = split_figures(
-            loaded.model,
-            corpus.split(args.split) if args.unknown_as_unk else loaded.split(corpus, args.split),
-            loaded.first,
-            streams=args.streams,
-            warm_up=args.warm_up,
-            skip_first=args.skip_first,
-            advance=advance,
-        )
-    return {"run": str(folder), "data": corpus.source, **figures, "method": "static"}
-
-
-def _of_pairs(loaded: "PairRun", args: argparse.Namespace) -> dict[str, Any]:
-    import msgspec
-
-    from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_figures
-
-    if args.warm_up or args.skip_first:
-        raise UserError("--warm-up and --skip-first are for text; targets are evaluated whole, each given its source")
-    corpus = loaded.corpus(args.data)
-    pairs = corpus.split(args.split)
-    with show.counting(f"evaluating {loaded.path}") as advance:
-        size = 64 if args.streams == 1 else args.streams
-        score = evaluate_pairs(loaded.model, corpus, pairs, batch_size=size, advance=advance)
-    rules = loaded.recipe.evaluation
-    if transduce.free_trees(args, loaded):
-        rules = msgspec.structs.replace(rules, constrained=False)
-    if args.beam is not None:
-        options.at_least(1, "--beam", args.beam)
-        rules = msgspec.structs.replace(rules, beam=args.beam)
-    with show.counting(f"writing targets with {loaded.path}") as advance:
-        _, worth = evaluate_output(loaded.model, corpus, pairs, rules, advance)
-    facts = {"run": str(loaded.path), "data": corpus.source}
-    return {**facts, **pair_figures(score, pairs), "method": "static", "output": worth}
+        return {"run": str(folder), **loaded.evaluate(how, advance)}
 
 
 def _ensemble(args: argparse.Namespace, device: "torch.device") -> dict[str, Any]:
     from elman.evaluation.perplexity import figures, score_of
     from elman.tasks.text.ensemble import ensemble_log_probs
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
-    runs = [load(folder, device) for folder in args.folders]
+    runs = [TextRun(folder, device) for folder in args.folders]
     members = len(runs) + (args.ngram is not None)
     if args.weights and len(args.weights) != members:
         raise UserError(f"--weights has {len(args.weights)} numbers, but the ensemble has {members} members")

@@ -12,7 +12,7 @@ from elman.errors import UserError
 if TYPE_CHECKING:
     from elman.data.text.tokeniser import Tokeniser
     from elman.network.state import State
-    from elman.tasks.text.run import Run
+    from elman.tasks.text.run import TextRun
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -64,10 +64,10 @@ def run(args: argparse.Namespace) -> int:
     from elman.tasks.run import recipe_of
 
     recipe = recipe_of(args.folder)
-    if recipe.of_pairs:
+    if recipe.kind == "pairs":
         return transduce.run(args)
-    options.require_none(args, transduce.OPTIONS, "a run on music" if recipe.of_music else "a run on text")
-    if recipe.of_music:
+    options.require_none(args, transduce.OPTIONS, f"a run on {recipe.kind}")
+    if recipe.kind == "music":
         from elman.cli import tune
 
         return tune.run(args)
@@ -79,12 +79,12 @@ def write_text(args: argparse.Namespace) -> int:
     """Draw words and print them."""
     from elman.cli import show
     from elman.decoding.sampling import Sampling, generate
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
     device = options.use_machine(args)
     tokens = 200 if args.tokens is None else args.tokens
     options.at_least(0, "--tokens", tokens)
-    loaded = load(args.folder, device)
+    loaded = TextRun(args.folder, device)
     sampling = Sampling(
         temperature=args.temperature,
         top_k=args.top_k,
@@ -147,7 +147,7 @@ class _Printer:
         sys.stdout.write(self.undo.end() + "\n")
 
 
-def _beginning(loaded: "Run", ids: list[int], saved: states.Saved | None) -> "tuple[list[int], State]":
+def _beginning(loaded: "TextRun", ids: list[int], saved: states.Saved | None) -> "tuple[list[int], State]":
     if saved is None:
         return [loaded.first, *ids], loaded.begin()
     from elman.network.state import numbered, rebuild

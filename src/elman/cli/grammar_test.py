@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     from elman.analysis.grammar_page import HEADER, cells, write_findings
     from elman.drawing.page import require_file_name
     from elman.errors import UserError
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
     device = options.use_machine(args)
     options.at_least(1, "--sentences", args.sentences)
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     if args.complex is not None and not 0 <= args.complex <= 1:
         raise UserError(f"--complex is {args.complex:g}; it is a share from 0 to 1")
     page = require_file_name(args.folder / "grammar.html" if args.out is None else args.out)
-    loaded = load(args.folder, device)
+    loaded = TextRun(args.folder, device)
     wanted = options_of(loaded, args.grammar)
     changes = {key: getattr(args, key) for key in ("complex", "max_depth") if getattr(args, key) is not None}
     with show.counting(f"testing {args.folder}") as advance:

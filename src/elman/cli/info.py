@@ -24,17 +24,16 @@ def run(args: argparse.Namespace) -> int:
     from elman.learning import checkpoint
     from elman.learning.checkpoint import digest_of, load
     from elman.tasks.open import open_run
-    from elman.tasks.run import load_model
 
     loaded = open_run(args.folder)
-    model, facts = load_model(loaded.path, loaded.recipe, loaded.inputs, loaded.device)
+    model, facts = loaded.model, loaded.saved
     parameters = dict(model.named_parameters())
     info: dict[str, Any] = {
         "run": str(args.folder),
         "title": loaded.recipe.title,
         "parameters": sum(tensor.numel() for tensor in parameters.values()),
         "blocks": _blocks(parameters),
-        "pitches" if loaded.recipe.of_music else "vocabulary": len(loaded.inputs),
+        loaded.reads: len(loaded.inputs),
         "data": loaded.facts["source"],
         "data_digest": loaded.facts["digest"],
         "best_step": facts["step"],

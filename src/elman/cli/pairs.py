@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from elman.data.minimal_pairs import Pair
     from elman.evaluation.minimal_pairs import Row
-    from elman.tasks.text.run import Run
+    from elman.tasks.text.run import TextRun
 
 _HEADER = ["phenomenon", "pairs", "only unknown differ", "accuracy, %", "95 % interval", "no unknown", "accuracy, %"]
 
@@ -31,7 +31,7 @@ def evaluate(args: argparse.Namespace, device: "torch.device") -> int:
     """Judge all pairs and print a table by phenomenon for every run."""
     from elman.data.minimal_pairs import read_pairs
     from elman.evaluation.minimal_pairs import by_field
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
     options.require_none(args, ("data", "ensemble", "ngram", "weights", "skip_first", "warm_up"), "--pairs")
     if args.method != "static":
@@ -39,7 +39,7 @@ def evaluate(args: argparse.Namespace, device: "torch.device") -> int:
     pairs = read_pairs(args.pairs)
     found: list[dict[str, Any]] = []
     for folder in args.folders:
-        rows = _judge(load(folder, device), pairs, args)
+        rows = _judge(TextRun(folder, device), pairs, args)
         fields = by_field(rows)
         facts = {"phenomena": [row.facts() for row in rows], "fields": [row.facts() for row in fields]}
         found.append({"run": str(folder), **facts})
@@ -52,7 +52,7 @@ def evaluate(args: argparse.Namespace, device: "torch.device") -> int:
     return 0
 
 
-def _judge(run: "Run", pairs: "list[Pair]", args: argparse.Namespace) -> "list[Row]":
+def _judge(run: "TextRun", pairs: "list[Pair]", args: argparse.Namespace) -> "list[Row]":
     from elman.data.text.sentences import Lexicon
     from elman.evaluation.minimal_pairs import code, judge_pairs
     from elman.evaluation.prediction import sentence_log_probs

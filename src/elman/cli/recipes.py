@@ -18,7 +18,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 def run(args: argparse.Namespace) -> int:
     """List."""
-    from elman.config.shipped import shipped
+    from elman.config.toml import shipped
 
     rows = []
     for path, recipe in shipped():

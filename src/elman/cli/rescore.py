@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     from elman.data.hypotheses import read_references
     from elman.evaluation.scoring import Unknown
     from elman.tasks.text import rescoring
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
     _require(args)
     device = options.use_machine(args)
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     references = (
         None if args.references is None else read_references(options.read_lines(args.references), args.references)
     )
-    loaded = load(args.folder, device)
+    loaded = TextRun(args.folder, device)
     read = rescoring.read_hypotheses(loaded, hypotheses)
     types = args.unknown_types or rescoring.unknown_types(loaded, read)
     treatment = Unknown(treatment=args.unknown, types=types)

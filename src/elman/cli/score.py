@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from elman.evaluation.adaptive_stream import AdaptiveStream
     from elman.evaluation.perplexity import Sentences
-    from elman.tasks.text.run import Run
+    from elman.tasks.text.run import TextRun
 
 Scored: TypeAlias = Iterable[tuple[list[str], "np.ndarray"]]
 """The tokens of each sentence and their log-probabilities (nats)."""
@@ -60,12 +60,12 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 def run(args: argparse.Namespace) -> int:
     """Score and print."""
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
     device = options.use_machine(args)
     adapting.require_adapt(args, "load_state", "save_state")
     words.require(args)
-    loaded = load(args.folder, device)
+    loaded = TextRun(args.folder, device)
     options.write_any_text()
     lines = options.read_lines(args.file, loaded.tokeniser.options)
     saved = None if args.load_state is None else states.load(args.load_state, loaded)
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _scored(
-    args: argparse.Namespace, loaded: "Run", text: "Sentences", stream: "AdaptiveStream | None"
+    args: argparse.Namespace, loaded: "TextRun", text: "Sentences", stream: "AdaptiveStream | None"
 ) -> Iterator[tuple[list[str], "np.ndarray"]]:
     treatment, unknown = words.treatment(args, loaded, text), words.unknown_word(loaded)
     scored = (

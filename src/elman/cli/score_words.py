@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from elman.evaluation.adaptive_stream import AdaptiveStream
     from elman.evaluation.perplexity import Sentences
     from elman.evaluation.scoring import Unknown
-    from elman.tasks.text.run import Run
+    from elman.tasks.text.run import TextRun
 
 
 def require(args: argparse.Namespace) -> None:
@@ -27,19 +27,19 @@ def require(args: argparse.Namespace) -> None:
         require_file_name(args.html)
 
 
-def unknown_word(loaded: "Run") -> Callable[[str], bool]:
+def unknown_word(loaded: "TextRun") -> Callable[[str], bool]:
     """Whether a token as written is not in the vocabulary."""
-    rules, known = loaded.recipe.data.text, loaded.vocabulary.ids
+    rules, known = loaded.options, loaded.vocabulary.ids
     return lambda word: (word.lower() if rules.folds_tokens else word) not in known
 
 
-def treatment(args: argparse.Namespace, loaded: "Run", text: "Sentences") -> "Unknown":
+def treatment(args: argparse.Namespace, loaded: "TextRun", text: "Sentences") -> "Unknown":
     """What --unknown and --unknown-types say; by default the types are counted in the text."""
     from elman.evaluation.scoring import Unknown
 
     types = args.unknown_types
     if types is None and args.unknown == "spread":
-        unknown, fold = unknown_word(loaded), loaded.recipe.data.text.lowercase
+        unknown, fold = unknown_word(loaded), loaded.options.lowercase
         tokens = (token for sentence in text.words for token in sentence if unknown(token))
         types = len({token.lower() if fold else token for token in tokens})
         print(f"unknown types in the text: {types}", file=sys.stderr)
@@ -47,7 +47,7 @@ def treatment(args: argparse.Namespace, loaded: "Run", text: "Sentences") -> "Un
 
 
 def rows(
-    args: argparse.Namespace, loaded: "Run", text: "Sentences", stream: "AdaptiveStream | None"
+    args: argparse.Namespace, loaded: "TextRun", text: "Sentences", stream: "AdaptiveStream | None"
 ) -> Iterator[dict[str, object]]:
     """A row for every word; with --html the page is written after the last."""
     import msgspec
@@ -67,7 +67,7 @@ def rows(
         _write(args, loaded, kept)
 
 
-def _write(args: argparse.Namespace, loaded: "Run", kept: "Iterable[WordRow]") -> None:
+def _write(args: argparse.Namespace, loaded: "TextRun", kept: "Iterable[WordRow]") -> None:
     from elman.analysis.by_word import write_reading_page
 
     write_reading_page(args.html, list(kept), loaded.recipe.title, "standard input" if args.file == "-" else args.file)

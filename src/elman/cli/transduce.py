@@ -10,7 +10,7 @@ from elman.errors import UserError
 
 if TYPE_CHECKING:
     from elman.decoding.beam import Beam
-    from elman.tasks.pairs.run import PairRun, Transduction
+    from elman.tasks.pairs.run import PairRun, Translation
 
 OPTIONS = (
     *("source", "beam", "nbest", "length_penalty", "coverage", "max_length", "batch_size", "copy", "attention"),
@@ -47,7 +47,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--max-length",
         type=int,
         metavar="N",
-        help="symbols of a target at most (default: twice the source, and 10; of trees data.pairs.max_target)",
+        help="symbols of a target at most (default: twice the source, and 10; of trees data.max_target)",
     )
     group.add_argument("--batch-size", type=int, metavar="N", help="sources side by side (default: 32)")
     group.add_argument(
@@ -62,7 +62,7 @@ def add_unconstrained(group: argparse._ActionsContainer) -> None:
         "--unconstrained",
         action="store_true",
         help="of trees: let the model write any line; by default it writes only trees over all words of the source,"
-        " unless the recipe has evaluation.constrained = false",
+        " unless the recipe has data.evaluation.constrained = false",
     )
 
 
@@ -136,7 +136,7 @@ class Found(NamedTuple):
 
     lines: list[str]
     name: str
-    targets: "list[list[Transduction]]"
+    targets: "list[list[Translation]]"
 
 
 def search(args: argparse.Namespace, loaded: "PairRun", beam: "Beam") -> Found:
@@ -148,7 +148,7 @@ def search(args: argparse.Namespace, loaded: "PairRun", beam: "Beam") -> Found:
     """
     lines = [line.rstrip("\n") for line in options.read_lines(args.source)]
     name = "standard input" if args.source == "-" else args.source
-    found = loaded.transduce(
+    found = loaded.translate(
         lines,
         beam,
         copy=args.copy,
@@ -167,12 +167,12 @@ def free_trees(args: argparse.Namespace, loaded: "PairRun") -> bool:
         UserError: it is said of targets that are no trees.
 
     """
-    if args.unconstrained and loaded.recipe.data.pairs.form != "trees":
+    if args.unconstrained and loaded.options.form != "trees":
         raise UserError(f"--unconstrained is about trees, and {loaded.path} writes none; leave it out")
     return bool(args.unconstrained)
 
 
-def _lines(found: "list[list[Transduction]]", *, numbered: bool) -> list[str]:
+def _lines(found: "list[list[Translation]]", *, numbered: bool) -> list[str]:
     """A target a line; numbered: line of the source, rank, score, log-probability and target, tabs between them."""
     if not numbered:
         return [candidates[0].text if candidates else "" for candidates in found]
@@ -183,7 +183,7 @@ def _lines(found: "list[list[Transduction]]", *, numbered: bool) -> list[str]:
     ]
 
 
-def _record(line: str, candidates: "list[Transduction]") -> dict[str, Any]:
+def _record(line: str, candidates: "list[Translation]") -> dict[str, Any]:
     return {
         "source": line,
         "targets": [

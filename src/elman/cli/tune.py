@@ -27,9 +27,9 @@ def run(args: argparse.Namespace) -> int:
     if args.out is None:
         raise UserError("a run on music writes a MIDI file: give --out FILE, such as --out tune.mid")
     loaded = MusicRun(args.folder, options.use_machine(args))
-    music = loaded.recipe.data.music
+    music = loaded.options
     prompt = None if args.prompt_midi is None else read_midi(args.prompt_midi, music)
-    roll = loaded.tune(steps=steps, seed=args.seed or 0, prompt=prompt, temperature=args.temperature)
+    roll = loaded.compose(steps=steps, seed=args.seed or 0, prompt=prompt, temperature=args.temperature)
     if prompt is not None:
         roll = np.concatenate([prompt, roll])
     write_midi(args.out, roll, music, tempo)

@@ -5,6 +5,7 @@ names the key by its path.
 """
 
 from elman.config.initialisation import Glorot, He, Identity, Init, Initialisation, Normal, Orthogonal, Uniform, Zeros
+from elman.config.music import MusicData, MusicEvaluation, MusicOptions
 from elman.config.network import (
     GRU,
     LSTM,
@@ -41,8 +42,10 @@ from elman.config.output import (
     Single,
     Tree,
 )
-from elman.config.recipe import Data, Evaluation, Expected, Recipe
+from elman.config.pairs import PairData, PairEvaluation, PairOptions
+from elman.config.recipe import Data, Expected, Recipe
 from elman.config.record import Activation
+from elman.config.text import GrammarOptions, TextData, TextEvaluation, TextOptions
 from elman.config.toml import changed_keys, dump_recipe, load_recipe, parse_recipe
 from elman.config.training import (
     BPTT,
@@ -68,78 +71,3 @@ from elman.config.training import (
     Training,
     Window,
 )
-
-__all__ = [
-    "BPTT",
-    "GRU",
-    "LSTM",
-    "NADE",
-    "RTRL",
-    "SGD",
-    "Activation",
-    "Adam",
-    "Adaptive",
-    "Attentive",
-    "Bernoulli",
-    "Cell",
-    "Characters",
-    "Choice",
-    "Constant",
-    "Contexts",
-    "Core",
-    "Cosine",
-    "Data",
-    "Decay",
-    "Elman",
-    "Encoder",
-    "Evaluation",
-    "Expected",
-    "Exponential",
-    "FeedForward",
-    "FineTune",
-    "Flat",
-    "Forcing",
-    "Frames",
-    "Glorot",
-    "He",
-    "Highway",
-    "Identity",
-    "Immediate",
-    "Init",
-    "Initialisation",
-    "Jordan",
-    "Ladder",
-    "Lookup",
-    "Memory",
-    "Mixtape",
-    "Mixture",
-    "Model",
-    "Mogrifier",
-    "Monotone",
-    "NonMonotone",
-    "Normal",
-    "Orthogonal",
-    "OrthogonalWeights",
-    "Output",
-    "Penalties",
-    "Plateau",
-    "RMSprop",
-    "RareClass",
-    "Reader",
-    "Recipe",
-    "Reservoir",
-    "Single",
-    "Spectral",
-    "SpectralNorm",
-    "Stack",
-    "Steps",
-    "Training",
-    "Tree",
-    "Uniform",
-    "Window",
-    "Zeros",
-    "changed_keys",
-    "dump_recipe",
-    "load_recipe",
-    "parse_recipe",
-]

@@ -36,7 +36,7 @@ def explain(error: msgspec.ValidationError, record: type[msgspec.Struct], raw: M
         return f"{path}: the key {key} is not {_allowed(kind.key_type)}"
     if message.startswith(("Expected", "Invalid")):
         return f"{path} = {_shown(value)}; write {_allowed(kind)}"
-    return f"{path}: {message}"
+    return f"{path}: {message}" if path else message
 
 
 def _follow(kind: Any, step: str, value: Any) -> tuple[Any, str, Any]:

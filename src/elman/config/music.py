@@ -1,19 +1,55 @@
-"""How music becomes frames: what a recipe may say."""
+"""Music as data: where it is from, how it becomes frames, how it is validated."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-import msgspec
+from msgspec import Meta
+
+from elman.config.record import Positive, Record, restricted
 
 
-class MusicOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class MusicOptions(Record, frozen=True, kw_only=True):
     """How music becomes frames.
 
     Attributes:
-        pitches: P, the form of a frame: 88, the keys of a piano (A0, MIDI pitch 21, to C8, 108), or 93 (MIDI pitches 1
+        pitches: P, the size of a frame: 88, the keys of a piano (A0, MIDI pitch 21, to C8, 108), or 93 (MIDI pitches 1
             to 93, index = pitch - 1).
-        steps_per_quarter: steps to a quarter note, in MIDI files that are read and written.
+        steps_per_quarter: steps per quarter note, in MIDI files that are read and written.
 
     """
 
     pitches: Literal[88, 93] = 88
-    steps_per_quarter: Annotated[int, msgspec.Meta(ge=1, le=96)] = 2
+    steps_per_quarter: Annotated[int, Meta(ge=1, le=96)] = 2
+
+
+class MusicEvaluation(Record, frozen=True, kw_only=True):
+    """How the validation pieces are read while training; the figures do not depend on it.
+
+    Attributes:
+        streams: pieces read side by side.
+        length: steps per window.
+
+    """
+
+    streams: Positive = 10
+    length: Positive = 70
+
+
+class MusicData(MusicOptions, frozen=True, kw_only=True, tag_field="kind", tag="music"):
+    """Pieces of music as frames of notes.
+
+    Attributes:
+        corpus: a known corpus, a file or a folder, unless --data names another.
+        evaluation: how it is validated.
+
+    """
+
+    encoders: ClassVar[tuple[str, ...]] = ("frames",)
+    has_source: ClassVar[bool] = False
+
+    corpus: str | None = None
+    evaluation: MusicEvaluation = MusicEvaluation()
+
+    @property
+    def options(self) -> MusicOptions:
+        """How the music is read, without where it is from."""
+        return restricted(self, MusicOptions)

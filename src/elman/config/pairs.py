@@ -1,17 +1,16 @@
-"""How pairs of texts become symbols: the record that recipes, pair corpora and runs share."""
+"""Pairs of a source and a target as data: where they are from, how they become symbols, how output is evaluated."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
+from msgspec import Meta
 
+from elman.config.record import Count, Positive, Record, restricted
 from elman.config.text import SubwordOptions, TextOptions
 from elman.files import canonical_json
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
-Positive = Annotated[int, msgspec.Meta(ge=1)]
 
-
-class PairOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PairOptions(Record, frozen=True, kw_only=True):
     """The rules by which pairs of a source and a target become symbols and vocabularies.
 
     Attributes:
@@ -23,19 +22,19 @@ class PairOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         valid: how many pairs of a single file are its validation split.
         test: how many pairs of a single file are its test split.
         skip_empty: leave out pairs with an empty side, and count them, instead of refusing the file.
-        tokenisation: as of a text (`elman.config.text.TextOptions`); trees are `words` always.
+        tokenisation: as for a text (`elman.config.text.TextOptions`); always `words` for trees.
         subwords: how subwords are found in the training pairs: of each side by itself, or of both where they share one
             vocabulary (Sennrich et al. 2016, section 3.2).
         lowercase: fold capitals; of a tree's words, never of its labels.
         max_source: longer training pairs are left out, longer held-out sources are cut (symbols).
         max_target: longer training pairs are left out (symbols, without the end symbol).
         min_count: symbols seen less often in training become `<unk>`.
-        max_vocabulary: size of each vocabulary at most.
+        max_vocabulary: greatest size of each vocabulary.
         shared_vocabulary: one vocabulary for both sides.
         reverse_source: the source is read from its last symbol to its first (Sutskever et al. 2014, section 3.3).
         tags: parts of speech in linear trees: all `XX` (Vinyals et al. 2015, section 2.2), or `keep`.
         functions: keep functions and traces of labels (`NP-SBJ`), else `NP`.
-        measures: what output is judged by: ROUGE (`headlines`), or BLEU and chrF (`translation`); trees by brackets.
+        measures: how output is evaluated: ROUGE (`headlines`), or BLEU and chrF (`translation`); trees by brackets.
         rouge_words: what a word is for ROUGE (`elman.evaluation.overlap.rouge`).
         bleu_tokens: what BLEU counts (`elman.evaluation.overlap.bleu`); `none`: what stands between spaces.
 
@@ -53,7 +52,7 @@ class PairOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     max_source: Positive = 100
     max_target: Positive = 100
     min_count: Positive = 1
-    max_vocabulary: Annotated[int, msgspec.Meta(ge=4)] | None = None
+    max_vocabulary: Annotated[int, Meta(ge=4)] | None = None
     shared_vocabulary: bool = False
     reverse_source: bool = False
     tags: Literal["XX", "keep"] = "XX"
@@ -84,8 +83,45 @@ class PairOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return TextOptions(eos="none") if self.form == "trees" else self.source_text
 
 
+class PairEvaluation(Record, frozen=True, kw_only=True):
+    """How the output of a model is searched for when it is evaluated (`evaluation/targets.py`).
+
+    Attributes:
+        beam: hypotheses kept; 1 is greedy.
+        copy_unknown: write the symbol of the source with the greatest attention in place of `<unk>`.
+        constrained: search among trees over the words of the source (`decoding/constraint.py`); other targets than
+            trees are never constrained.
+
+    """
+
+    beam: Positive = 5
+    copy_unknown: bool = False
+    constrained: bool = True
+
+
+class PairData(PairOptions, frozen=True, kw_only=True, tag_field="kind", tag="pairs"):
+    """Pairs of a source and a target.
+
+    Attributes:
+        corpus: a known corpus, a file or a folder, unless --data names another.
+        evaluation: how the output of a model is searched for.
+
+    """
+
+    encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")
+    has_source: ClassVar[bool] = True
+
+    corpus: str | None = None
+    evaluation: PairEvaluation = PairEvaluation()
+
+    @property
+    def options(self) -> PairOptions:
+        """How the pairs are read, without where they are from: what digests depend on."""
+        return restricted(self, PairOptions)
+
+
 def identity(options: PairOptions) -> str:
-    """The options as JSON, for digests; keys that came later are left out where they change nothing."""
+    """The options as JSON, for digests; keys that were added later are left out where they change nothing."""
     values: dict[str, Any] = msgspec.to_builtins(options)
     if options.tokenisation != "subwords":
         del values["subwords"]

@@ -1,11 +1,13 @@
 """The base classes of the records of a recipe, and the ranges of their numbers."""
 
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 Rate: TypeAlias = Annotated[float, Meta(ge=0, lt=1)]
+Fraction: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Positive: TypeAlias = Annotated[int, Meta(ge=1)]
 PositiveFloat: TypeAlias = Annotated[float, Meta(gt=0)]
 NonNegative: TypeAlias = Annotated[float, Meta(ge=0)]
@@ -29,3 +31,11 @@ class Part(Tagged, frozen=True):
     """
 
     builder: ClassVar[str]
+
+
+R = TypeVar("R", bound=Record)
+
+
+def restricted(value: Any, record: type[R]) -> R:
+    """The part of a record that one of its base classes declares, as that class."""
+    return record(**{field.name: getattr(value, field.name) for field in msgspec.structs.fields(record)})

@@ -1,63 +1,58 @@
-"""How a text becomes tokens: the record that recipes, corpora and runs share."""
+"""Text as data: where it is from, how it becomes tokens, how it is validated.
 
-from typing import Annotated, Any, Literal
+The options are shared by recipes, corpora and runs, and enter the digests of caches.
+"""
+
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
+from elman.config.record import Count, Fraction, Positive, Record, restricted
 from elman.files import canonical_json
 
-# FOLDED data/grammar/options.py: Which sentences of which grammar: the record that recipes, `elman grammar generate` and caches share.
-Count = Annotated[int, Meta(ge=1)]
-Share = Annotated[float, Meta(ge=0.0, le=1.0)]
-Limit = Annotated[int, Meta(ge=0)]
 
-
-class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Stage(Record, frozen=True, kw_only=True):
     """One stage of starting small: so many epochs on sentences of which a share is complex.
 
     Attributes:
-        epochs: passes over its sentences; the last stage goes on until training ends.
-        complex: share of sentences with a clause embedded in them.
-        sentences: how many there are (None: as many as the options say).
+        epochs: passes over its sentences; the last stage lasts until training ends.
+        complex: share of sentences with an embedded clause.
+        sentences: how many sentences there are (None: as many as the options say).
 
     """
 
-    epochs: Count = 1
-    complex: Share
-    sentences: Count | None = None
+    epochs: Positive = 1
+    complex: Fraction
+    sentences: Positive | None = None
 
 
-class GrammarOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The text that a grammar makes.
+class GrammarOptions(Record, frozen=True, kw_only=True):
+    """The text that a grammar generates; shared by recipes, `elman grammar generate` and caches.
 
     Attributes:
         rules: the name of a grammar that comes with elman, or a file.
         sentences, valid, test: sentences of each split.
         seed: of the draw, another one for every split.
-        max_depth: clauses within each other at most; rules that go deeper are left out and the others scaled up.
-        max_length: words of a sentence at most; longer ones are drawn again.
-        complex: share of sentences with a clause embedded in them (None: as the rules give them).
+        max_depth: greatest number of clauses within each other; deeper rules are left out and the others scaled up.
+        max_length: greatest number of words per sentence; longer ones are drawn again.
+        complex: share of sentences with an embedded clause (None: as the rules give them).
         stages: starting small: the training text in stages (empty: all at once).
 
     """
 
     rules: str = "elman-1991"
-    sentences: Count = 10_000
-    valid: Count = 1_000
-    test: Count = 1_000
-    seed: Annotated[int, Meta(ge=0)] = 0
-    max_depth: Limit | None = None
-    max_length: Count | None = None
-    complex: Share | None = None
+    sentences: Positive = 10_000
+    valid: Positive = 1_000
+    test: Positive = 1_000
+    seed: Count = 0
+    max_depth: Count | None = None
+    max_length: Positive | None = None
+    complex: Fraction | None = None
     stages: tuple[Stage, ...] = ()
 
 
-# TARGET
-Fraction = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
-
-
-class SubwordOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SubwordOptions(Record, frozen=True, kw_only=True):
     """How subwords are found in the training text (`elman.data.text.subwords`).
 
     Attributes:
@@ -68,11 +63,11 @@ class SubwordOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """
 
     kind: Literal["bpe", "unigram"] = "bpe"
-    size: Annotated[int, msgspec.Meta(ge=300)] = 8000
-    coverage: Annotated[float, msgspec.Meta(gt=0.9, le=1.0)] = 0.9995
+    size: Annotated[int, Meta(ge=300)] = 8000
+    coverage: Annotated[float, Meta(gt=0.9, le=1.0)] = 0.9995
 
 
-class TextOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TextOptions(Record, frozen=True, kw_only=True):
     """The rules by which a text becomes tokens and a vocabulary.
 
     Attributes:
@@ -98,8 +93,8 @@ class TextOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     tokenisation: Literal["words", "raw", "characters", "bytes", "subwords"] = "words"
     lowercase: bool = False
     eos: Literal["line", "paragraph", "none", "exact"] = "line"
-    min_count: Annotated[int, msgspec.Meta(ge=1)] = 1
-    max_vocabulary: Annotated[int, msgspec.Meta(ge=3)] | None = None
+    min_count: Positive = 1
+    max_vocabulary: Annotated[int, Meta(ge=3)] | None = None
     vocabulary_from: Literal["train", "all"] = "train"
     valid_fraction: Fraction = 0.05
     test_fraction: Fraction = 0.05
@@ -136,12 +131,57 @@ class TextOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def folds_tokens(self) -> bool:
-        """Whether it is tokens that are put in small letters, so that they can be told as they stand in the text."""
+        """Whether tokens, rather than the text, are lowercased, so that output can keep the capitals of the text."""
         return self.lowercase and not self.open_vocabulary
 
 
+class TextEvaluation(Record, frozen=True, kw_only=True):
+    """How the validation text is read while training; reported figures are computed from one stream.
+
+    Attributes:
+        streams: columns read side by side.
+        length: tokens per window.
+        warm_up: tokens that each column reads, uncounted, before its part.
+        skip_first: leave out the first token, as published figures do.
+
+    """
+
+    streams: Positive = 10
+    length: Positive = 70
+    warm_up: Count = 0
+    skip_first: bool = False
+
+
+class TextData(TextOptions, frozen=True, kw_only=True, tag_field="kind", tag="text"):
+    """A text in words, characters, bytes or subwords.
+
+    Attributes:
+        corpus: a known corpus, a file or a folder, unless --data names another.
+        grammar: the text is generated by a grammar (`data/grammar/`).
+        evaluation: how it is validated.
+
+    """
+
+    encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")
+    has_source: ClassVar[bool] = False
+
+    corpus: str | None = None
+    grammar: GrammarOptions | None = None
+    evaluation: TextEvaluation = TextEvaluation()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.corpus is not None and self.grammar is not None:
+            raise ValueError("both corpus and grammar name the text; keep one of them")
+
+    @property
+    def options(self) -> TextOptions:
+        """How the text is read, without where it is from: what digests depend on."""
+        return restricted(self, TextOptions)
+
+
 def identity(options: TextOptions) -> str:
-    """The options as JSON, for digests; keys that came later are left out where they change nothing."""
+    """The options as JSON, for digests; keys that were added later are left out where they change nothing."""
     values: dict[str, Any] = msgspec.to_builtins(options)
     if options.tokenisation != "subwords":
         del values["subwords"]

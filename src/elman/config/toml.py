@@ -1,37 +1,45 @@
-"""From TOML to a recipe and back."""
+"""From TOML to a recipe and back, and the recipes that come with elman."""
 
 import tomllib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import tomli_w
 
+from elman.config.earlier import in_present_form, moved_key
 from elman.config.errors import explain
 from elman.config.recipe import Recipe
 from elman.errors import UserError
 
+FOLDER = Path(__file__).parents[1] / "recipes"
+"""Of the recipes that come with elman."""
 
-def load_recipe(path: Path, settings: list[str] | None = None) -> Recipe:
-    """Read a recipe, with `key.path=value` settings laid over it.
+OWN = ("title", "notes", "expected")
+"""Keys that describe one recipe, so that they are not taken from its base."""
+
+
+def load_recipe(path: Path, settings: Sequence[str] | None = None) -> Recipe:
+    """Read a recipe, complete it from its base, and apply `key.path=value` settings.
+
+    `base = "ptb/awd-lstm.toml"` names another recipe, relative to the folder of this one or to the recipes that come
+    with elman. Tables are merged, except that a table whose `kind` changes replaces that of the base; `title`, `notes`
+    and `expected` are never taken from the base.
 
     Raises:
-        UserError: no such file, not TOML, an unknown key, a wrong type, a value out of range.
+        UserError: no such file, not TOML, an unknown key, a wrong type, a value out of range, bases in a circle.
 
     """
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such recipe; `elman recipes` lists those that come with elman") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UserError(f"{path}: not a readable TOML recipe ({error})") from None
+    raw = in_present_form(_read(path))
     for setting in settings or []:
-        _lay_over(raw, setting)
+        _apply(raw, setting)
     return parse_recipe(raw, str(path))
 
 
 def parse_recipe(raw: dict[str, Any], source: str) -> Recipe:
     """A recipe from plain dictionaries; `source` is named in error messages."""
+    raw = in_present_form(raw)
     try:
         return msgspec.convert(raw, Recipe, str_keys=True)
     except msgspec.ValidationError as error:
@@ -49,11 +57,73 @@ def changed_keys(old: Recipe, new: Recipe) -> list[str]:
     return sorted(key for key in a.keys() | b.keys() if a.get(key) != b.get(key))
 
 
-def _lay_over(raw: dict[str, Any], setting: str) -> None:
+def shipped() -> Iterator[tuple[Path, Recipe]]:
+    """Every recipe that comes with elman, with its path as `elman recipes` prints it (`recipes/ptb/awd-lstm.toml`)."""
+    for path in sorted(FOLDER.rglob("*.toml")):
+        yield Path("recipes") / path.relative_to(FOLDER), load_recipe(path)
+
+
+def find(name: str) -> Path:
+    """The path of a shipped recipe, such as `shakespeare/demo.toml`.
+
+    Raises:
+        UserError: there is no such recipe.
+
+    """
+    path = FOLDER / name
+    if not path.is_file():
+        raise UserError(f"no recipe {name} comes with elman; `elman recipes` lists them")
+    return path
+
+
+def resolve(path: Path) -> Path:
+    """The path itself, or the shipped recipe that `elman recipes` lists under it where no such file exists."""
+    ours = FOLDER.parent / path
+    return ours if not path.exists() and ours.is_file() else path
+
+
+def _read(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """The tables of a recipe file, completed from its base; `above`: the files that led here by their bases."""
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such recipe; `elman recipes` lists those that come with elman") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UserError(f"{path}: not a readable TOML recipe ({error})") from None
+    if "base" not in raw:
+        return raw
+    name, above = raw.pop("base"), (*above, path.resolve())
+    places = [folder / name for folder in (path.parent, FOLDER)] if isinstance(name, str) else []
+    found = next((place for place in places if place.is_file()), None)
+    if found is None:
+        raise UserError(
+            f"{path}: base = {name!r}: no such recipe in {path.parent} nor among those that come with elman;"
+            " `elman recipes` lists them"
+        )
+    if found.resolve() in above:
+        raise UserError(f"{path}: base = {name!r} leads back to {found}; a recipe cannot be its own base")
+    base = in_present_form(_read(found, above))
+    return _merged({key: value for key, value in base.items() if key not in OWN}, raw)
+
+
+def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """The base with the changes; a table whose `kind` changes replaces that of the base."""
+    result = dict(base)
+    for key, value in changes.items():
+        old: Any = base.get(key)
+        both = isinstance(old, dict) and isinstance(value, dict)
+        result[key] = _merged(old, value) if both and value.get("kind") in (None, old.get("kind")) else value
+    return result
+
+
+def _apply(raw: dict[str, Any], setting: str) -> None:
+    """Change one value of a recipe's tables."""
     path, equals, text = setting.partition("=")
     keys = path.strip().split(".")
     if not equals or not all(keys):
         raise UserError(f"--set {setting}: write key.path=value, such as --set training.optimiser.lr=20")
+    if new := moved_key(path.strip()):
+        raise UserError(f"--set {setting}: this key is now {new}; write --set {new}={text}")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

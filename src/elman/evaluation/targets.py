@@ -24,7 +24,7 @@ def write_targets(
     model: SequenceToSequence,
     corpus: PairCorpus,
     pairs: Pairs,
-    rules: config.Evaluation,
+    rules: config.PairEvaluation,
     *,
     batch_size: int = SEARCHED,
     advance: Callable[[int, int], None] | None = None,
@@ -80,7 +80,7 @@ def evaluate_output(
     model: SequenceToSequence,
     corpus: PairCorpus,
     pairs: Pairs,
-    rules: config.Evaluation,
+    rules: config.PairEvaluation,
     advance: Callable[[int, int], None] | None = None,
 ) -> tuple[list[str], dict[str, Any]]:
     """What a model writes, and what results.json keeps of it."""

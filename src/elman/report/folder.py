@@ -5,55 +5,19 @@ import json
 import math
 import tomllib
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from safetensors import SafetensorError, safe_open
 
+from elman.config.earlier import in_present_form
 from elman.data.text.vocabulary import Vocabulary
 from elman.drawing.heat_map import Word
 from elman.errors import UserError
 from elman.report.metrics import DataFacts, Metrics, Passage, RecipeFacts, Result, Sample, read_metrics
+from elman.tasks.open import TASKS
+from elman.tasks.task import TOKENS, Reporting
 
-
-# FOLDED report/measure.py: What a loss is told as: perplexity a token for text, nats a step for music.
-@dataclasses.dataclass(frozen=True)
-class Measure:
-    """A way to tell losses.
-
-    Attributes:
-        name: what it is called.
-        quantity: the same, as `elman.drawing.plots` knows it.
-        unit: what is counted, in the singular.
-        definition: what it is, in a sentence.
-
-    """
-
-    name: str
-    quantity: Literal["perplexity", "nll"]
-    unit: str
-    definition: str
-
-    def of(self, perplexity: float) -> float:
-        """The loss of which runs write the perplexity.
-
-        Example:
-            >>> NLL.of(math.exp(3.5)), PERPLEXITY.of(81.0)
-            (3.5, 81.0)
-
-        """
-        if self.quantity == "perplexity":
-            return perplexity
-        return math.log(perplexity) if perplexity > 0 else math.nan
-
-
-PERPLEXITY = Measure(
-    "perplexity", "perplexity", "token", "Perplexity is exp of the mean negative log-likelihood a token."
-)
-NLL = Measure("NLL", "nll", "step", "NLL is the mean negative log-likelihood a time step over whole pieces, in nats.")
-
-
-# TARGET
 T = TypeVar("T")
 
 
@@ -81,11 +45,10 @@ class RunFolder:
         return self.recipe.title or self.path.name
 
     @property
-    def measure(self) -> Measure:
-        """What its losses are told as: nats a step where frames of notes are read, else perplexity."""
-        model = self.recipe_table.get("model")
-        encoder = model.get("encoder") if isinstance(model, dict) else None
-        return NLL if isinstance(encoder, dict) and encoder.get("kind") == "frames" else PERPLEXITY
+    def measure(self) -> Reporting:
+        """How its losses and its data are reported."""
+        kind = in_present_form(self.recipe_table).get("data", {}).get("kind")
+        return TASKS[kind].reporting if kind in TASKS else TOKENS
 
     @property
     def fine_tuned(self) -> bool:

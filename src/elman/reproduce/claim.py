@@ -8,8 +8,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from elman.config.recipe import Recipe
-from elman.config.shipped import find
-from elman.config.toml import load_recipe
+from elman.config.toml import find, load_recipe
 from elman.errors import UserError
 from elman.reproduce.comparison import Comparison
 

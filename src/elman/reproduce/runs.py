@@ -18,7 +18,7 @@ from elman.errors import UserError
 from elman.files import canonical_json, sha256_lines, write_atomic
 from elman.reproduce.claim import Claim, Computation, Measure, Measurement, Scale, recipe_of
 from elman.tasks.estimate import estimate
-from elman.tasks.open import open_task, source_of
+from elman.tasks.open import open_task, source_of, task_of
 
 
 # FOLDED reproduce/essence.py: What a recipe says, as far as it changes anything.
@@ -201,10 +201,12 @@ class Store:
 
     def place(self, label: str, recipe: Recipe) -> PlannedRun:
         """Where the run of a recipe is or will be."""
-        recipe = on_text(recipe, self.data)
+        recipe = recipe if self.data is None else task_of(recipe).elsewhere(recipe, self.data)
         facts = {key: value for key, value in essence(recipe).items() if key not in _SAID}
-        read = {"pairs": recipe.data.pairs} if recipe.of_pairs else {"text": recipe.data.text}
-        facts["data"] = {**{name: essence(one) for name, one in read.items()}, "digest": self._digest_of(recipe)}
+        data = recipe.data
+        facts["data"] = {recipe.kind: essence(data.options), "digest": self._digest_of(recipe)}
+        if data.evaluation != type(data.evaluation)():
+            facts["evaluation"] = essence(data.evaluation)
         digest = sha256_lines(canonical_json(facts))[:12]
         if digest not in self._folders:
             existing = sorted((self.out / "runs").glob(f"*-{digest}"))
@@ -231,19 +233,6 @@ class Store:
         if key not in self._digests:
             self._digests[key] = open_task(recipe, source).digest
         return self._digests[key]
-
-
-def on_text(recipe: Recipe, data: str | None) -> Recipe:
-    """The recipe on the text of --data, which is read as tokenised already where the recipe reads raw text.
-
-    What a grammar makes stays what it is.
-    """
-    if data is None or data == recipe.data.corpus or recipe.data.grammar is not None:
-        return recipe
-    text = recipe.data.text
-    if text.tokenisation == "raw":
-        text = msgspec.structs.replace(text, tokenisation="words")
-    return msgspec.structs.replace(recipe, data=msgspec.structs.replace(recipe.data, corpus=data, text=text))
 
 
 def measured(planned: Planned, measure: Measure) -> Measurement:

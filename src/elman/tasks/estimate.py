@@ -1,4 +1,4 @@
-"""What a recipe would cost: parameters, memory, minutes; measured on a few steps, nothing written."""
+"""What a recipe would cost: parameters, memory, minutes; timed on a few steps, nothing written."""
 
 import resource
 import sys
@@ -14,7 +14,6 @@ from elman.errors import UserError
 from elman.learning.constraint import build_constraint
 from elman.learning.optimisers import build_optimiser, clip_gradients
 from elman.learning.rules import build_learner
-from elman.network.build import build_model
 from elman.objective.build import build_objective
 from elman.tasks.open import open_task, source_of
 
@@ -42,9 +41,9 @@ def estimate(
     training = recipe.training
     task = open_task(recipe, str(source))
     torch.manual_seed(recipe.seed)
-    model = build_model(recipe.model, len(task.inputs), task.counts, task.words, task.num_source).to(device).train()
+    model = task.build().to(device).train()
     windows = task.windows(training.window.max_extra)
-    spans = windows.spans(0)
+    spans, parts = task.steps(windows.spans(0))
     parameters = list(model.parameters())
     optimiser = build_optimiser(training.optimiser, parameters, training.weight_decay)
     objective = build_objective(training)
@@ -52,11 +51,9 @@ def estimate(
     learner = build_learner(training, recipe.model)
     learner.check(model, training.batch_size)
     state, seconds, positions = None, 0.0, 0
-    parts = len(spans) if recipe.of_pairs else sum(span.length for span in spans) / training.window.length
     for index in range(steps + 1):
         started = time.perf_counter()
-        span = spans[index % len(spans)] if recipe.of_pairs else spans[0]._replace(length=training.window.length)
-        batch = windows.batch(span).to(device)
+        batch = windows.batch(spans[index % len(spans)]).to(device)
         optimiser.zero_grad()
         before = learner.state_before(model, batch, state, training.batch_size)
         _, state = learner(model, objective, batch, before)

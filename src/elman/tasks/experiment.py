@@ -12,18 +12,15 @@ import torch
 import elman
 from elman import config
 from elman.data.catalog.prepare import is_known
-from elman.data.text.corpus import TextCorpus
 from elman.errors import UserError
 from elman.files import FolderLock, write_atomic
 from elman.learning.log import Outcome, Watcher
 from elman.learning.trainer import Trainer
-from elman.network.build import build_model
 from elman.network.kernels.device import processor_name
 from elman.network.model import LanguageModel
-from elman.tasks.open import open_task, source_of
-from elman.tasks.run import data_facts, text_source
+from elman.tasks.open import open_task, source_of, task_of
+from elman.tasks.run import data_facts
 from elman.tasks.task import Task, write_json
-from elman.tasks.text.task import Words
 from elman.tasks.text.warm_start import arrange_clusters
 
 
@@ -32,11 +29,11 @@ class Experiment:
 
     Args:
         recipe: what to do.
-        data: the text or music; None takes that of the run to resume, else the recipe's corpus.
+        data: where it is; None takes that of the run to resume, else the recipe's own.
         out: the run folder.
         device: where to train.
-        resume: go on with the run in `out`.
-        init: a run folder whose weights to start from, words mapped by their spelling.
+        resume: resume the run in `out`.
+        init: a run folder from whose weights to start, words mapped by their spelling.
 
     Attributes:
         lock: held while it trains and while it writes results, so that one process at a time works in the folder.
@@ -60,16 +57,16 @@ class Experiment:
         self.recipe, self.out, self.device, self.resume = recipe, out, torch.device(device), resume
         self.lock = FolderLock(out)
         _require_place(out, recipe, resume)
-        source = data if data is not None else text_source(out, recipe) if resume else source_of(recipe)
+        source = data
+        if source is None:
+            source = task_of(recipe).run.recorded_source(out, recipe) if resume else source_of(recipe)
         if source is None:
             raise UserError("no data to train on: give --data, or a recipe with data.corpus or data.grammar")
         self.task: Task = open_task(recipe, _from_anywhere(str(source)), progress)
         if resume:
             _require_same_data(out, self.task)
         torch.manual_seed(recipe.seed)
-        self.model: LanguageModel = build_model(
-            recipe.model, len(self.task.inputs), self.task.counts, self.task.words, self.task.num_source
-        )
+        self.model: LanguageModel = self.task.build()
         if init is not None and not resume:
             self.task.start_from(self.model, init)
         if not resume:
@@ -83,12 +80,6 @@ class Experiment:
             out,
             {"vocabulary": self.task.inputs.digest, "data": self.task.digest},
         )
-
-    @property
-    def corpus(self) -> TextCorpus:
-        """The text, of an experiment on text."""
-        assert isinstance(self.task, Words)
-        return self.task.corpus
 
     def train(self, watchers: Sequence[Watcher] = (), max_minutes: float | None = None) -> Outcome:
         """Train; see `Trainer.run`.
@@ -118,8 +109,6 @@ class Experiment:
             UserError: the data is not text.
 
         """
-        if not isinstance(self.task, Words):
-            raise UserError(f"n-gram baselines are of text, not of {self.task.kind}; leave out --baselines")
         rows = self.task.baselines(order, splits)
         write_json(self.out / "baselines.json", rows)
         return rows
@@ -155,7 +144,7 @@ def _require_place(out: Path, recipe: config.Recipe, resume: bool) -> None:
     existing = out / "recipe.toml"
     if not resume:
         if existing.exists():
-            raise UserError(f"{out} already holds a run; add --resume to go on with it, or choose another --out")
+            raise UserError(f"{out} already holds a run; add --resume to continue it, or choose another --out")
         if out.exists() and not out.is_dir():
             raise UserError(f"{out} is a file; choose a folder for --out")
         return

@@ -1,49 +1,51 @@
-"""Which task a recipe is about."""
+"""The tasks by their kind of data: the one place that lists them."""
 
 from pathlib import Path
 
 import torch
 
-from elman import config
-from elman.data.grammar.sample import grammar_folder
+from elman.config.recipe import Recipe
 from elman.data.text.cache import Progress
-from elman.tasks.music.run import MusicRun
-from elman.tasks.music.task import Music
-from elman.tasks.pairs.run import PairRun
-from elman.tasks.pairs.task import Transduce
-from elman.tasks.run import recipe_of
+from elman.tasks.music.task import MusicTask
+from elman.tasks.pairs.task import PairTask
+from elman.tasks.run import Run, recipe_of
 from elman.tasks.task import Task
-from elman.tasks.text.run import Run
-from elman.tasks.text.task import Words
+from elman.tasks.text.task import TextTask
+
+TASKS: dict[str, type[Task]] = {task.kind: task for task in (TextTask, MusicTask, PairTask)}
+"""By the kind of a recipe's data."""
 
 
-def open_task(recipe: config.Recipe, source: str, progress: Progress | None = None) -> Task:
-    """Read the data of a recipe: music if its model reads frames of notes, pairs if it reads a source, else text.
+def task_of(recipe: Recipe) -> type[Task]:
+    """The task of a recipe's kind of data."""
+    return TASKS[recipe.kind]
+
+
+def open_task(recipe: Recipe, source: str, progress: Progress | None = None) -> Task:
+    """Read the data of a recipe.
 
     Raises:
         UserError: the data cannot be used.
 
     """
-    if recipe.of_pairs:
-        return Transduce(recipe, source)
-    return Music(recipe, source) if recipe.of_music else Words(recipe, source, progress)
+    return task_of(recipe)(recipe, source, progress)
 
 
-def source_of(recipe: config.Recipe) -> str | None:
-    """Where the recipe's own data is: a known corpus, or the folder of the text its grammar makes; None: nowhere.
+def source_of(recipe: Recipe) -> str | None:
+    """Where the recipe's own data is; None where it names none.
 
     Raises:
-        UserError: the grammar cannot be read.
+        UserError: it cannot be made.
 
     """
-    return recipe.data.corpus if recipe.data.grammar is None else str(grammar_folder(recipe.data.grammar))
+    return task_of(recipe).own_source(recipe)
 
 
-def open_run(path: Path | str, device: torch.device | str = "cpu") -> Run | MusicRun | PairRun:
-    """Open a run folder, of text, of music or of pairs."""
-    return PairRun(path, device) if recipe_of(Path(path)).of_pairs else open_stream_run(path, device)
+def open_run(path: Path | str, device: torch.device | str = "cpu") -> Run:
+    """Open a run folder as the run of its kind of data.
 
+    Raises:
+        UserError: the folder is not a run.
 
-def open_stream_run(path: Path | str, device: torch.device | str = "cpu") -> Run | MusicRun:
-    """Open a run folder of text or of music, whose model reads one stream; raises UserError for one of pairs."""
-    return MusicRun(path, device) if recipe_of(Path(path)).of_music else Run(path, device)
+    """
+    return task_of(recipe_of(Path(path))).run(path, device)

@@ -1,57 +1,155 @@
-"""What lies in a run folder: the recipe, where the data came from, the best model."""
+"""A run folder: the recipe, where the data came from, the best model, and what every kind of run can do with them."""
 
 import functools
 import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
+import msgspec
 import torch
 
 from elman.config.recipe import Recipe
 from elman.config.toml import load_recipe
-from elman.data.grammar.sample import grammar_folder
-from elman.data.music.pitches import Pitches
-from elman.data.pairs.symbols import PairSymbols
-from elman.data.text.vocabulary import Vocabulary
+from elman.data.windows import PositionedWindows, Windows
 from elman.errors import UserError
+from elman.evaluation.perplexity import Score
 from elman.learning import checkpoint
-from elman.network.build import build_model
 from elman.network.model import LanguageModel
 
-Inputs: TypeAlias = Vocabulary | Pitches | PairSymbols
-"""What a model reads, by what it is trained on."""
-
-TEXT, MUSIC, PAIRS = "text", "music", "pairs of a source and a target"
+Advance: TypeAlias = Callable[[int, int], None] | None
+"""Called with (parts done, parts in all)."""
 
 
-class OpenedRun:
-    """A run folder that is open: what runs on text, on music and on pairs have in common.
+class Inputs(Protocol):
+    """What a model reads: a vocabulary, two of them, or the pitches of a frame."""
+
+    def __len__(self) -> int:
+        """How many symbols, or numbers per frame, there are."""
+
+    @property
+    def digest(self) -> str:
+        """Differs where the inputs differ."""
+
+
+class EvaluationOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What is evaluated and how; a run refuses the options that its kind of data lacks.
+
+    Attributes:
+        split: `train`, `valid` or `test`.
+        data: other data, encoded as that of the run was; None: the run's own.
+        streams: columns, pieces or pairs read side by side; None: one stream of text, else as many as suit.
+        warm_up: tokens that each column of a text reads, uncounted, before its part.
+        skip_first: do not count the first token of a text.
+        unknown_as_unk: read unknown words as `<unk>`, also by a model that reads spelling.
+        beam: of pairs, hypotheses kept; None: as the recipe says.
+        constrained: of pairs, search among trees alone; None: as the recipe says.
+
+    """
+
+    split: str = "test"
+    data: str | Path | None = None
+    streams: int | None = None
+    warm_up: int = 0
+    skip_first: bool = False
+    unknown_as_unk: bool = False
+    beam: int | None = None
+    constrained: bool | None = None
+
+    def require(self, kind: str, *allowed: str) -> None:
+        """Raise UserError where an option is set that runs on this kind of data lack."""
+        for field in msgspec.structs.fields(self):
+            if field.name not in ("split", "data", *allowed) and getattr(self, field.name) != field.default:
+                option = "unconstrained" if field.name == "constrained" else field.name.replace("_", "-")
+                raise UserError(f"--{option} does not belong to a run on {kind}; leave it out")
+
+
+DEFAULT = EvaluationOptions()
+
+
+class AdaptationSource(ABC):
+    """A split that a model reads in one column, from its beginning to its end, and may adapt to.
+
+    The state of a text is carried throughout; in music it begins anew with every piece.
+
+    Attributes:
+        data: where the split came from.
+        discrete: whether symbols can return, so that a cache has a meaning.
+        sha256: of its file.
+        size: tokens, or steps.
+
+    """
+
+    discrete: ClassVar[bool] = True
+    data: str
+    sha256: str
+    size: int
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What distinguishes it from other sources, and from other ways to read it."""
+        return {"text": self.sha256, "tokens": self.size}
+
+    @abstractmethod
+    def beginning(self, size: int | None) -> "AdaptationSource":
+        """Its first `size` tokens or steps (None: all)."""
+
+    @abstractmethod
+    def column(self, length: int) -> tuple[LanguageModel, PositionedWindows]:
+        """The run's model, which knows the words of the text, and windows of at most `length` steps in one column."""
+
+    @abstractmethod
+    def statistics_windows(self) -> Windows:
+        """The windows over which gradient statistics are computed."""
+
+    @abstractmethod
+    def figures(self, score: Score) -> dict[str, Any]:
+        """A score as results.json holds it."""
+
+
+class Run(ABC):
+    """An open run folder; `elman.load` opens one as the run of its kind of data.
 
     Args:
         path: the run folder.
         device: where the model lives.
 
     Attributes:
-        kind: what it is a run on: TEXT, MUSIC or PAIRS.
-        refusal: said of a run on something else.
-        recipe: it was trained by.
+        kind: of data.
+        reads: what its inputs are called.
+        recipe: by which it was trained.
         inputs: what the model reads.
 
     Raises:
-        UserError: the folder is not a run, or not one of this kind.
+        UserError: the folder is not a run, or one on another kind of data.
 
     """
 
     kind: ClassVar[str]
-    refusal: ClassVar[str] = "{path} is a run on {found}; here a run on {kind} is needed"
+    reads: ClassVar[str] = "vocabulary"
     inputs: Inputs
 
     def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
         self.path, self.device = Path(path), torch.device(device)
         self.recipe = recipe_of(self.path)
-        found = MUSIC if self.recipe.of_music else PAIRS if self.recipe.of_pairs else TEXT
-        if found != self.kind:
-            raise UserError(self.refusal.format(path=path, found=found, kind=self.kind))
+        if self.recipe.kind != self.kind:
+            raise UserError(f"{path} is a run on {self.recipe.kind}; here a run on {self.kind} is needed")
+
+    @property
+    def source(self) -> str:
+        """Where its data is."""
+        return self.recorded_source(self.path, self.recipe)
+
+    @functools.cached_property
+    def facts(self) -> dict[str, Any]:
+        """data.json: where the data came from, and its counts."""
+        return data_facts(self.path)
+
+    @functools.cached_property
+    def saved(self) -> dict[str, Any]:
+        """The facts saved with the best model: its step, epoch and validation loss."""
+        return checkpoint.load(self.path / "model.safetensors")[1]
 
     @functools.cached_property
     def model(self) -> LanguageModel:
@@ -62,13 +160,65 @@ class OpenedRun:
 
         """
         with torch.inference_mode(False):  # parameters that count their changes, whoever asks first
-            model, _ = load_model(self.path, self.recipe, self.inputs, self.device)
-        return model
+            return self._load_model()
 
-    @functools.cached_property
-    def facts(self) -> dict[str, Any]:
-        """data.json: where the data came from, and its counts."""
-        return data_facts(self.path)
+    @classmethod
+    def recorded_source(cls, path: Path, recipe: Recipe) -> str:  # noqa: ARG003 - a text may be generated by its recipe
+        """Where the data of a run folder is.
+
+        Raises:
+            UserError: data.json is missing or damaged.
+
+        """
+        return str(data_facts(path)["source"])
+
+    @staticmethod
+    @abstractmethod
+    def build(recipe: Recipe, inputs: Any) -> LanguageModel:
+        """The network of a recipe for these inputs, with random weights."""
+
+    @abstractmethod
+    def uniform_nll(self) -> float:
+        """Nats per token or step of a model that knows nothing."""
+
+    @abstractmethod
+    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> dict[str, Any]:
+        """The static figures of a split, as results.json holds them, and where its data is.
+
+        Raises:
+            UserError: the data cannot be used, or an option does not belong to this kind of data.
+
+        """
+
+    @abstractmethod
+    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:
+        """A split for models that adapt to what they read.
+
+        Raises:
+            UserError: this kind of data has no streams to adapt to, or an option does not belong to it.
+
+        """
+
+    def _load_model(self) -> LanguageModel:
+        file = self.path / "model.safetensors"
+        tensors, facts = checkpoint.load(file)
+        if facts["vocabulary"] != self.inputs.digest:
+            raise UserError(
+                f"{file}: trained with another {self.reads} than that of {self.path} (its digest is"
+                f" {facts['vocabulary'][:12]}, there it is {self.inputs.digest[:12]}); restore the files of the run"
+            )
+        with torch.random.fork_rng(devices=[]):
+            model = self.build(self.recipe, self.inputs).to(self.device)
+        expected = {name: tuple(tensor.shape) for name, tensor in checkpoint.model_tensors(model).items()}
+        found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+        for name in sorted(expected.keys() | found.keys()):
+            if expected.get(name) != found.get(name):
+                raise UserError(
+                    f"{file}: does not fit {self.path / 'recipe.toml'}: {name} is {found.get(name, 'missing')}, the"
+                    f" recipe needs {expected.get(name, 'nothing of that name')}; restore the recipe of the run"
+                )
+        checkpoint.load_model(model, tensors)
+        return model.eval()
 
 
 def recipe_of(folder: Path) -> Recipe:
@@ -86,7 +236,7 @@ def recipe_of(folder: Path) -> Recipe:
 
 
 def data_facts(folder: Path) -> dict[str, Any]:
-    """data.json of a run folder: where its text came from, its counts and digest.
+    """data.json of a run folder: where its data came from, its counts and digest.
 
     Raises:
         UserError: it is missing or damaged.
@@ -100,52 +250,3 @@ def data_facts(folder: Path) -> dict[str, Any]:
     if not isinstance(facts, dict) or not {"source", "digest"} <= facts.keys():
         raise UserError(f"{path}: missing or damaged; restore the file of the run, or train again")
     return facts
-
-
-def text_source(folder: Path, recipe: Recipe) -> str:
-    """Where a run's data is; the text of a grammar that is no longer in the cache is made again.
-
-    Raises:
-        UserError: data.json is missing or damaged, or the grammar cannot be read.
-
-    """
-    source = str(data_facts(folder)["source"])
-    if recipe.data.grammar is not None and not Path(source).exists():
-        return str(grammar_folder(recipe.data.grammar))
-    return source
-
-
-def load_model(
-    path: Path, recipe: Recipe, vocabulary: Inputs, device: torch.device
-) -> tuple[LanguageModel, dict[str, Any]]:
-    """The best model of a run folder in evaluation mode, and the facts saved with it; `vocabulary` is what it reads."""
-    file = path / "model.safetensors"
-    tensors, facts = checkpoint.load(file)
-    if facts["vocabulary"] != vocabulary.digest:
-        raise UserError(
-            f"{file}: trained with another vocabulary than {path / 'vocabulary.tsv'} (its digest is"
-            f" {facts['vocabulary'][:12]}, the file's {vocabulary.digest[:12]}); restore the vocabulary of the run"
-        )
-    with torch.random.fork_rng(devices=[]):
-        model = build_model(recipe.model, len(vocabulary), *_of_words(vocabulary)).to(device)
-    expected = {name: tuple(tensor.shape) for name, tensor in checkpoint.model_tensors(model).items()}
-    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-    for name in sorted(expected.keys() | found.keys()):
-        if expected.get(name) != found.get(name):
-            raise UserError(
-                f"{file}: does not fit {path / 'recipe.toml'}: {name} is {found.get(name, 'missing')}, the recipe needs"
-                f" {expected.get(name, 'nothing of that name')}; restore the recipe of the run"
-            )
-    checkpoint.load_model(model, tensors)
-    return model.eval(), facts
-
-
-def _of_words(
-    inputs: Inputs,
-) -> tuple[tuple[int, ...] | None, tuple[str, ...] | None, int | None]:
-    """The counts and the spelling of the words that are chosen from, and how many words sources have."""
-    if isinstance(inputs, Pitches):
-        return None, None, None
-    if isinstance(inputs, PairSymbols):
-        return inputs.target.counts, inputs.target.words, len(inputs.source)
-    return inputs.counts, inputs.words, None

@@ -1,64 +1,153 @@
-"""What an experiment must know of its data: all that differs between words, music and pairs."""
+"""What an experiment must know of its data: all that differs between text, music and pairs."""
 
 import json
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple
 
+import msgspec
 import torch
 
-from elman.data.windows import Windows
+from elman.config.recipe import Recipe
+from elman.data.text.cache import Progress
+from elman.data.windows import Span, Windows
+from elman.errors import UserError
 from elman.files import write_atomic
 from elman.network.model import LanguageModel
-
-Advance = Callable[[int, int], None] | None
-"""Told how much is done, and how much there is."""
+from elman.tasks.run import Advance, Inputs, Run
 
 
-class Inputs(Sized, Protocol):
-    """What a model reads: a vocabulary, or the pitches of a frame."""
-
-    @property
-    def digest(self) -> str:
-        """Tells one from another."""
-
-
-class Task(ABC):
-    """Data and what is asked of a model of it.
+class Reporting(NamedTuple):
+    """How the losses and the data of runs are reported.
 
     Attributes:
-        inputs: the vocabulary or the pitches.
-        counts: how often each word was seen, where there are words.
-        words: these words.
-        num_source: symbols of the source's vocabulary, where there are sources.
-        digest: of the data.
-        kind: what the data is, in a word.
-        source: where it came from.
-        in_perplexity: whether losses are told as perplexities; else as nats a step.
+        name: of the loss.
+        quantity: the same, as `elman.drawing.plots` knows it.
+        unit: what is counted, in the singular.
+        definition: of the loss, in a sentence.
+        figure: a second figure of results.json, and its heading; None: there is none.
+        facts: counts of each split in data.json, and their headings.
 
     """
 
+    name: str
+    quantity: Literal["perplexity", "nll"]
+    unit: str
+    definition: str
+    figure: tuple[str, str] | None
+    facts: tuple[tuple[str, str], ...]
+
+    @property
+    def in_perplexity(self) -> bool:
+        """Report perplexity (otherwise nats per step)."""
+        return self.quantity == "perplexity"
+
+    def of(self, perplexity: float) -> float:
+        """The reported loss of a perplexity, such as runs write.
+
+        Example:
+            >>> Reporting("NLL", "nll", "step", "", None, ()).of(math.exp(3.5))
+            3.5
+
+        """
+        if self.in_perplexity:
+            return perplexity
+        return math.log(perplexity) if perplexity > 0 else math.nan
+
+
+TOKENS = Reporting(
+    "perplexity",
+    "perplexity",
+    "token",
+    "Perplexity is exp of the mean negative log-likelihood per token.",
+    ("bits_per_character", "bits per character"),
+    (("unknown", "unknown words"), ("characters", "characters"), ("lines", "lines")),
+)
+"""Of texts and of pairs of texts."""
+
+
+class Size(NamedTuple):
+    """About how much a recipe's own data holds, from published counts: training tokens, words, and source tokens."""
+
+    tokens: int
+    words: int
+    source_tokens: int = 0
+
+
+class Task(ABC):
+    """A recipe's data, and what is done with a model of it.
+
+    Args:
+        recipe: how the data is read.
+        source: where the data is.
+        progress: of reading it.
+
+    Attributes:
+        kind: of data.
+        run: the class of runs on it.
+        reporting: how it is reported.
+        inputs: the vocabulary or the pitches.
+        digest: of the data.
+        source: where it came from.
+
+    Raises:
+        UserError: the data cannot be used, or the recipe asks for what this kind of data lacks.
+
+    """
+
+    kind: ClassVar[str]
+    run: ClassVar[type[Run]]
+    reporting: ClassVar[Reporting] = TOKENS
+    recipe: Recipe
     inputs: Inputs
-    counts: Sequence[int] | None = None
-    words: Sequence[str] | None = None
-    num_source: int | None = None
     digest: str
-    kind: str
     source: str
-    in_perplexity: bool
+
+    @abstractmethod
+    def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None: ...
+
+    @classmethod
+    def own_source(cls, recipe: Recipe) -> str | None:
+        """Where the recipe's own data is; None where it names none.
+
+        Raises:
+            UserError: it cannot be made.
+
+        """
+        return recipe.data.corpus
+
+    @classmethod
+    @abstractmethod
+    def nominal_size(cls, recipe: Recipe) -> Size:
+        """The size of the recipe's own data, about, without reading it."""
+
+    @classmethod
+    def elsewhere(cls, recipe: Recipe, source: str) -> Recipe:
+        """The recipe on other data."""
+        return msgspec.structs.replace(recipe, data=msgspec.structs.replace(recipe.data, corpus=source))
+
+    def build(self) -> LanguageModel:
+        """The network of the recipe with random weights."""
+        return self.run.build(self.recipe, self.inputs)
 
     @abstractmethod
     def windows(self, max_extra: int | None) -> Windows:
         """The training split; `max_extra` caps random windows."""
 
+    def steps(self, spans: list[Span]) -> tuple[list[Span], float]:
+        """Windows of typical size for timing, and how many of them make an epoch of these windows."""
+        length = self.recipe.training.window.length
+        return [spans[0]._replace(length=length)], sum(span.length for span in spans) / length
+
     @abstractmethod
     def validate(self, model: LanguageModel) -> float:
-        """The validation NLL (nats a token or a step) by the recipe's rules."""
+        """The validation loss (nats per token or step) by the recipe's rules."""
 
     @abstractmethod
     def write(self, folder: Path) -> None:
-        """Begin a run folder: data.json and what belongs to it."""
+        """Begin a run folder: data.json and the vocabularies."""
 
     @abstractmethod
     def start_from(self, model: LanguageModel, folder: Path) -> None:
@@ -68,9 +157,22 @@ class Task(ABC):
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[dict[str, Any]]:
         """Evaluate the best model of a run on valid and test, draw samples, write both; the rows of results.json."""
 
+    def baselines(self, order: int, splits: Sequence[str]) -> list[dict[str, Any]]:  # noqa: ARG002 - texts have some
+        """Unigram and Kneser-Ney n-gram figures; raises UserError where they have no meaning."""
+        raise UserError(f"n-gram baselines are for text, not for {self.kind}; leave out --baselines")
+
     @abstractmethod
     def summary(self) -> list[str]:
-        """Lines that say what data there is."""
+        """Lines that describe the data."""
+
+
+def copy_weights(model: LanguageModel, run: Run, advice: str) -> None:
+    """Copy the weights of a run into a model with the same parameters; raises UserError where they differ."""
+    theirs = run.model.state_dict()
+    ours = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    if ours != {name: tuple(tensor.shape) for name, tensor in theirs.items()}:
+        raise UserError(f"--init {run.path}: its network differs; use {advice} for both")
+    model.load_state_dict(theirs)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -1,6 +1,6 @@
-"""The grids over which dynamic evaluation and the cache are tuned on the beginning of the validation text.
+"""Tuning of dynamic evaluation and the cache over grids, on the beginning of the validation text.
 
-Every point's result is kept in RUN/tuning.json, so that tuning that was stopped goes on where it was.
+Every point's result is kept in RUN/tuning.json, so that interrupted tuning resumes where it stopped.
 """
 
 import dataclasses
@@ -23,12 +23,10 @@ from elman.evaluation.dynamic import Rule
 from elman.evaluation.gradient_statistics import Statistics
 from elman.files import write_atomic
 from elman.learning.checkpoint import digest_of, model_tensors
-from elman.tasks import adaptation
-from elman.tasks.adaptation import AnyRun, Method, method_figures, reader, statistics
+from elman.tasks.adaptation import Method, method_figures, reader, statistics
 from elman.tasks.open import open_run
-from elman.tasks.pairs.run import PairRun
+from elman.tasks.run import EvaluationOptions, Run
 
-# FOLDED tuning_grid.py: Where dynamic evaluation and the cache are looked for.
 RATES = {
     "rms": (tuple(rate * 1e-5 for rate in (3, 4, 5, 6, 7, 10)), (1e-3, 2e-3, 3e-3, 5e-3)),
     "sgd": ((0.03, 0.1, 0.3, 1.0), (0.0, 1e-3, 1e-2)),
@@ -36,7 +34,7 @@ RATES = {
 """Learning rates and decays; those of "rms" are the grid of the thesis, section 4.4.1."""
 
 STRIDE, STRIDES = 1.5, 8
-"""Where the best point lies at the border of the grid, it is followed outwards: by this factor, so often at most."""
+"""A best point at the border of the grid is followed outwards by this factor, at most so many times."""
 
 CACHES = ((0.05, 0.1, 0.15, 0.2, 0.3), (0.05, 0.1, 0.2, 0.4, 0.7, 1.0), (500, 2000))
 """Weights, thetas and windows of the cache."""
@@ -57,12 +55,11 @@ def beyond(rule: Rule, rates: Sequence[float], decays: Sequence[float]) -> list[
     return points
 
 
-# TARGET
 TOKENS = 10_000
-"""How much of the validation text is read."""
+"""Tokens of the validation text that are read."""
 
-Told = Callable[[int, int, float], None]
-"""Told (points done, points in all, best perplexity)."""
+Progress = Callable[[int, int, float], None]
+"""Called with (points done, points in all, best perplexity)."""
 
 
 @dataclasses.dataclass
@@ -74,25 +71,25 @@ class Tuning:
         tokens: how many tokens of the validation text, or steps of its first pieces, to read.
         statistics_tokens: as for `elman.tasks.adaptation.statistics`.
         jobs: processes side by side; 1 stays in this one.
-        told: progress.
+        progress: called after every point.
 
     """
 
-    run: AnyRun
+    run: Run
     tokens: int = TOKENS
     statistics_tokens: int | None = None
     jobs: int = 1
-    told: Told | None = None
+    progress: Progress | None = None
 
     def __post_init__(self) -> None:
-        valid = adaptation.split_of(self.run, adaptation.corpus_of(self.run), "valid")
-        self.split = adaptation.beginning_of(valid, self.tokens)
+        self.split = self.run.adaptation_source(EvaluationOptions(split="valid")).beginning(self.tokens)
         self.path = self.run.path / "tuning.json"
         self.kept = _kept(self.path)
-        self.facts = {"model": digest_of(model_tensors(self.run.model)), **adaptation.facts_of(self.split)}
+        self.facts = {"model": digest_of(model_tensors(self.run.model)), **self.split.facts}
 
     def best(self, method: Method) -> Method:
         """The best settings: first those of the rule, then, with that rule, those of the cache."""
+        method.check(self.split)
         rule = None if method.rule is None else self._best_rule(method.rule)
         return Method(rule=rule, cache=None if method.cache is None else self._best_cache(rule))
 
@@ -124,7 +121,7 @@ class Tuning:
         gradients = self._statistics(methods[0].rule)
         if self.jobs == 1:
             for method in methods:
-                yield method, method_figures(self.run, self.split, method, gradients)["nll"]
+                yield method, method_figures(self.split, method, gradients)["nll"]
             return
         threads = max(1, torch.get_num_threads() // self.jobs)
         given = (self.run.path, str(self.run.device), self.tokens, self.statistics_tokens, threads)
@@ -135,7 +132,7 @@ class Tuning:
                 for future in as_completed(futures):
                     yield futures[future], future.result()
             except BrokenProcessPool:
-                raise UserError("--jobs: a process was ended from outside; try fewer, what is tuned is kept") from None
+                raise UserError("--jobs: a process was ended from outside; try fewer; what is done is kept") from None
             finally:
                 pool.shutdown(cancel_futures=True)
 
@@ -159,7 +156,7 @@ class Tuning:
 
     def _traced(self, rule: Rule | None) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Log-probabilities [n], last levels [n, D] and symbols [n] of the text."""
-        model, windows = adaptation.column_of(self.run, self.split, Method(rule=rule).segment)
+        model, windows = self.split.column(Method(rule=rule).segment)
         read, state = reader(model, rule, self._statistics(rule)), model.begin(1)
         pieces = []
         for batch, _ in windows:
@@ -194,21 +191,19 @@ class Tuning:
 
     def _tell(self, methods: Sequence[Method]) -> None:
         found = [nll for nll in map(self._found, methods) if nll is not None]
-        if self.told is not None:
-            self.told(len(found), len(methods), math.exp(min(found)) if found and min(found) < 700 else math.inf)
+        if self.progress is not None:
+            self.progress(len(found), len(methods), math.exp(min(found)) if found and min(found) < 700 else math.inf)
 
 
 def _nll_elsewhere(
     path: Path, device: str, tokens: int, statistics_tokens: int | None, threads: int, method: Method
 ) -> float:
     torch.set_num_threads(threads)
-    run = open_run(path, device)
-    assert not isinstance(run, PairRun)
-    return next(Tuning(run, tokens, statistics_tokens)._nlls([method]))[1]
+    return next(Tuning(open_run(path, device), tokens, statistics_tokens)._nlls([method]))[1]
 
 
 def _kept(path: Path) -> dict[str, float]:
-    """NLL by point, as the file holds them; a file of another form is a user's to repair."""
+    """NLL by point, as the file holds them; raises UserError for a file of another form."""
     try:
         rows = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
         return {
@@ -218,4 +213,4 @@ def _kept(path: Path) -> dict[str, float]:
             for row in rows
         }
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise UserError(f"{path}: damaged; remove it, and tuning begins anew") from None
+        raise UserError(f"{path}: damaged; remove it to tune anew") from None

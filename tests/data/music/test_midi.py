@@ -103,10 +103,7 @@ def test_complaints(tmp_path):
     assert "an empty piece" in complaint(save(tmp_path / "none.mid"))
     low = save(tmp_path / "low.mid", [("note_on", 0, 5, 90, 0), ("note_off", 0, 5, 0, 240)])
     line = complaint(low)
-    assert (
-        line
-        == f"{low}: note 5 is outside the 88 pitches 21 to 108; transpose the music, or set data.music.pitches to 93"
-    )
+    assert line == f"{low}: note 5 is outside the 88 pitches 21 to 108; transpose the music, or set data.pitches to 93"
     assert complaint(save(tmp_path / "zero.mid", [("note_on", 0, 0, 9, 0)])).endswith("to 108; transpose the music")
     assert "type 2" in complaint(save(tmp_path / "two.mid", [], kind=2))
     long = save(tmp_path / "long.mid", [("note_on", 0, 60, 90, 0), ("note_off", 0, 60, 0, 2**27)], ticks=1)

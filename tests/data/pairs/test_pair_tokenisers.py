@@ -129,6 +129,6 @@ def test_options_that_do_not_fit(tmp_path):
         PairOptions(tokenisation="subwords", form="trees")
     (tmp_path / "rich.tsv").write_text("".join(f"{chr(0x4E00 + n)}a\t{chr(0x5E00 + n)}b\n" for n in range(100)))
     fewest = msgspec.structs.replace(SUBWORDS, subwords=SubwordOptions(size=300, coverage=1.0))
-    with pytest.raises(UserError, match=r"data.pairs.subwords.size = 300 with kind = 'bpe'") as caught:
+    with pytest.raises(UserError, match=r"data.subwords.size = 300 with kind = 'bpe'") as caught:
         open_pairs(tmp_path / "rich.tsv", fewest)
     assert "\n" not in str(caught.value)

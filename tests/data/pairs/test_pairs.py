@@ -201,9 +201,9 @@ def test_other_mistakes_are_one_line(tmp_path):
     fails(r"uneven.a has 3 lines and .*uneven.b has 4", tmp_path / "uneven", parallel)
     fails("no train split; looked for train.a", tmp_path, parallel)
     fails("no train split", tmp_path / "nowhere")
-    fails("too few to hold out data.pairs.valid = 2,000", tsv(tmp_path, lines()), PairOptions())
+    fails("too few to hold out data.valid = 2,000", tsv(tmp_path, lines()), PairOptions())
     fails(
-        "all 50 training pairs are longer than data.pairs.max_source = 1",
+        "all 50 training pairs are longer than data.max_source = 1",
         tsv(tmp_path, [f"a {number}\tc" for number in range(60)]),
         long_only(),
     )
@@ -234,9 +234,14 @@ def with_options(symbols, **options):
 
 
 def test_recipes_name_what_is_wrong():
-    base = {"title": "t", "model": {"encoder": {"kind": "lookup", "size": 4}, "core": {"kind": "stack", "sizes": [4]}}}
+    stack = {"kind": "stack", "sizes": [4]}
+    encoder = {"kind": "lookup", "size": 4}
+    model = {"encoder": encoder, "core": {"kind": "attentive", "stack": stack}, "source": {"stack": stack}}
+    base = {"title": "t", "model": model}
     base["training"] = {"epochs": 1, "optimiser": {"kind": "adam"}}
-    recipe = config.parse_recipe({**base, "data": {"pairs": {"form": "parallel", "languages": ["ja", "en"]}}}, "r")
-    assert recipe.data.pairs.languages == ("ja", "en")
+    recipe = config.parse_recipe(
+        {**base, "data": {"kind": "pairs", "form": "parallel", "languages": ["ja", "en"]}}, "r"
+    )
+    assert recipe.data.languages == ("ja", "en")
     with pytest.raises(UserError, match="needs the endings of the two files"):
-        config.parse_recipe({**base, "data": {"pairs": {"form": "parallel"}}}, "r")
+        config.parse_recipe({**base, "data": {"kind": "pairs", "form": "parallel"}}, "r")

@@ -124,7 +124,7 @@ def test_subwords_are_deterministic_and_kept(kind, subwords):
 
 
 def test_subwords_that_cannot_be(subwords):
-    with pytest.raises(UserError, match=r"data\.text\.subwords\.size = 300"):
+    with pytest.raises(UserError, match=r"data\.subwords\.size = 300"):
         train([chr(0x4E00 + n) * 3 for n in range(500)], SubwordOptions(size=300, coverage=1.0))
     with pytest.raises(UserError, match="not a model of sentencepiece"):
         Subwords(b"nothing")

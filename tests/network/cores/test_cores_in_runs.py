@@ -11,7 +11,7 @@ from elman.cli import main
 from elman.evaluation.dynamic import DynamicModel, Rule
 from elman.learning import checkpoint
 from elman.tasks.experiment import Experiment
-from elman.tasks.text.run import load
+from elman.tasks.text.run import TextRun
 from support import text_runs
 from support.interruption import StopAt
 
@@ -52,7 +52,7 @@ def test_a_run_of_every_core(name, tmp_path, corpus):
     records = map(json.loads, (tmp_path / "one" / "metrics.jsonl").read_text().splitlines())
     losses = [record["loss"] for record in records if record["kind"] == "train"]
     assert losses[-1] < losses[0]
-    run = load(tmp_path / "one")
+    run = TextRun(tmp_path / "one")
     assert len(run.words(count=5, seed=1)) == 5
     words = torch.randint(20, (6, 2))
     adapting = DynamicModel(run.model, Rule(kind="sgd", lr=0.1))

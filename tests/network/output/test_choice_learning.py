@@ -9,7 +9,7 @@ from elman.errors import UserError
 from elman.learning.optimisers import build_optimiser
 from elman.network.build import build_model
 from elman.tasks.experiment import Experiment
-from elman.tasks.text.run import load
+from elman.tasks.text.run import TextRun
 from support import networks, text_runs
 
 WORDS = len(networks.COUNTS)
@@ -80,8 +80,8 @@ def test_a_run_is_read_back_as_it_was(choice, corpus, tmp_path):
     experiment = Experiment(recipe(**choice), tmp_path / "run", data=corpus)
     experiment.train()
     experiment.finish()
-    symbols = torch.randint(len(experiment.corpus.vocabulary), (9, 2))
-    ours, loaded = experiment.model.eval(), load(tmp_path / "run").model
+    symbols = torch.randint(len(experiment.task.corpus.vocabulary), (9, 2))
+    ours, loaded = experiment.model.eval(), TextRun(tmp_path / "run").model
     assert torch.equal(ours.log_probs(symbols, ours.begin(2))[0], loaded.log_probs(symbols, loaded.begin(2))[0])
     resumed = Experiment(experiment.recipe, tmp_path / "run", resume=True)
     resumed.train()
@@ -96,10 +96,10 @@ def test_clusters_by_similarity_are_those_of_the_vectors_it_starts_from(corpus, 
         Experiment(similar, tmp_path / "second", data=corpus)
     assert not (tmp_path / "second").exists()
     experiment = Experiment(similar, tmp_path / "second", data=corpus, init=tmp_path / "first")
-    first, tree = load(tmp_path / "first").model.output.choice, experiment.model.output.choice
+    first, tree = TextRun(tmp_path / "first").model.output.choice, experiment.model.output.choice
     assert torch.equal(first.weight, tree.weight)
     assert not torch.equal(first.order, tree.order)
     assert tree.starts.diff().max() - tree.starts.diff().min() <= 1
     order = tree.order.clone()
     experiment.train()
-    assert torch.equal(load(tmp_path / "second").model.output.choice.order, order)
+    assert torch.equal(TextRun(tmp_path / "second").model.output.choice.order, order)

@@ -17,7 +17,7 @@ from elman.learning.log import Outcome
 from elman.tasks.experiment import Experiment
 from elman.tasks.music.run import MusicRun
 from elman.tasks.open import open_run
-from elman.tasks.text.run import load
+from elman.tasks.text.run import TextRun
 from support import text_runs
 from support.commands import refusal
 from support.interruption import StopAt
@@ -87,7 +87,7 @@ def test_generate_writes_the_tune_of_its_seed(trained, tmp_path, capsys):
             main(["generate", str(trained), "--out", str(out), "--steps", "40", "--seed", str(seed), "--tempo", "90"])
             == 0
         )
-    np.testing.assert_array_equal(read_midi(out, OPTIONS), MusicRun(trained).tune(steps=40, seed=0))
+    np.testing.assert_array_equal(read_midi(out, OPTIONS), MusicRun(trained).compose(steps=40, seed=0))
     assert next(m.tempo for m in mido.MidiFile(out) if m.type == "set_tempo") == mido.bpm2tempo(90)
     longer = tmp_path / "longer.mid"
     assert (
@@ -99,9 +99,9 @@ def test_generate_writes_the_tune_of_its_seed(trained, tmp_path, capsys):
 
 def test_a_prompt_is_read_as_it_was_drawn(trained):
     run = MusicRun(trained)
-    cold = run.tune(steps=12, temperature=0)
-    np.testing.assert_array_equal(run.tune(steps=5, temperature=0, prompt=cold[:7]), cold[7:])
-    assert run.tune(steps=0).shape == (0, 93)
+    cold = run.compose(steps=12, temperature=0)
+    np.testing.assert_array_equal(run.compose(steps=5, temperature=0, prompt=cold[:7]), cold[7:])
+    assert run.compose(steps=0).shape == (0, 93)
     assert not any(parameter.is_inference() for parameter in run.model.parameters()), "a tune leaves it trainable"
 
 
@@ -130,7 +130,7 @@ def test_each_kind_of_run_says_what_it_is(trained, capsys, tmp_path, data):
     assert "--out" in refusal(capsys, "generate", trained)
     assert "--tokens does not belong to a run on music" in refusal(capsys, "generate", trained, "--tokens", "9")
     assert "--skip-first" in refusal(capsys, "evaluate", trained, "--skip-first")
-    assert "--beam does not belong to a run on text or music" in refusal(capsys, "evaluate", trained, "--beam", "3")
+    assert "--beam does not belong to a run on music" in refusal(capsys, "evaluate", trained, "--beam", "3")
     assert "--beam does not belong to --ensemble" in refusal(
         capsys, "evaluate", "--ensemble", trained, trained, "--beam", "3"
     )
@@ -145,7 +145,7 @@ def test_each_kind_of_run_says_what_it_is(trained, capsys, tmp_path, data):
     assert main(["train", str(words), "--data", str(text), "--out", str(tmp_path / "words")]) == 0
     capsys.readouterr()
     assert "--steps does not belong to a run on text" in refusal(capsys, "generate", tmp_path / "words", "--steps", "9")
-    assert isinstance(open_run(tmp_path / "words"), type(load(tmp_path / "words")))
+    assert isinstance(open_run(tmp_path / "words"), type(TextRun(tmp_path / "words")))
     with pytest.raises(Exception, match="is a run on text; here a run on music is needed"):
         MusicRun(tmp_path / "words")
 

@@ -18,7 +18,7 @@ from elman.report.page import write_report
 from elman.tasks.experiment import Experiment
 from elman.tasks.open import open_run
 from elman.tasks.pairs.run import PairRun
-from elman.tasks.text.run import load
+from elman.tasks.text.run import TextRun
 from support.interruption import StopAt
 
 RECIPE = """
@@ -37,7 +37,8 @@ batch_size = 20
 optimiser = { kind = "adam", lr = 0.01 }
 clip = 1.0
 log_every = 2
-[data.pairs]
+[data]
+kind = "pairs"
 valid = 20
 test = 20
 max_source = 8
@@ -142,32 +143,31 @@ def test_the_nll_is_that_of_each_pair_alone(trained):
 def test_targets_of_lines(trained):
     run = PairRun(trained)
     lines = ["a b c", "", "d e", "a a a a a a a"]
-    found = run.transduce(lines, batch_size=2)
+    found = run.translate(lines, batch_size=2)
     assert [bool(candidates) for candidates in found] == [True, False, True, True]
     assert found[0][0].source == ["a", "b", "c"]
-    assert [one[0].text for one in found if one] == [run.transduce([line])[0][0].text for line in lines if line]
+    assert [one[0].text for one in found if one] == [run.translate([line])[0][0].text for line in lines if line]
 
 
 def test_an_unknown_word_may_be_copied(trained):
     """A model that always writes <unk> and ends at the limit: the word that is looked at most stands in its place."""
     run = PairRun(trained)
     run.model.output.choice.bias.data[run.inputs.target.unk] = 50.0
-    (plain,) = run.transduce(["a zz b"], Beam(size=1, max_length=2), unknown=True)
-    (copied,) = run.transduce(["a zz b"], Beam(size=1, max_length=2), copy=True)
+    (plain,) = run.translate(["a zz b"], Beam(size=1, max_length=2), unknown=True)
+    (copied,) = run.translate(["a zz b"], Beam(size=1, max_length=2), copy=True)
     assert plain[0].words == ["<unk>", "<unk>"]
     looked = [["a", "zz", "b"][place] for place in copied[0].attention.argmax(1)]
     assert copied[0].words == looked[:2]
-    assert "<unk>" not in run.transduce(["a zz b"], Beam(max_length=2))[0][0].words
+    assert "<unk>" not in run.translate(["a zz b"], Beam(max_length=2))[0][0].words
 
 
 def test_attention_is_told_in_the_order_of_the_text(pairs, tmp_path):
     """Read backwards, the weights still stand under the words as written."""
     backwards = recipe(tmp_path, epochs=1)
-    options = msgspec.structs.replace(backwards.data.pairs, reverse_source=True)
-    data = msgspec.structs.replace(backwards.data, pairs=options)
+    data = msgspec.structs.replace(backwards.data, reverse_source=True)
     Experiment(msgspec.structs.replace(backwards, data=data), tmp_path / "run", data=pairs).train()
     run = PairRun(tmp_path / "run")
-    one = run.transduce(["a b c d"])[0][0]
+    one = run.translate(["a b c d"])[0][0]
     ids = np.array([run.inputs.source.ids[word] for word in "dcba"])
     source = Source(torch.from_numpy(ids).unsqueeze(1), torch.ones(4, 1, dtype=torch.bool))
     inputs = torch.tensor([[run.inputs.target.eos], *([symbol] for symbol in run.inputs.target.encode(one.words))])
@@ -229,9 +229,9 @@ def test_any_output_by_its_recipe(pairs, tmp_path, output):
 def test_subwords_from_training_to_targets(pairs, tmp_path, capsys):
     """The output is the text that pieces spell, and what is generated again is the same."""
     pytest.importorskip("sentencepiece")
-    settings = ['data.pairs.tokenisation="subwords"', "data.pairs.subwords.size=300", "data.pairs.min_count=1"]
+    settings = ['data.tokenisation="subwords"', "data.subwords.size=300", "data.min_count=1"]
     recipe(tmp_path)
-    wanted = config.load_recipe(tmp_path / "toy.toml", [*settings, "data.pairs.max_source=40", "training.epochs=1"])
+    wanted = config.load_recipe(tmp_path / "toy.toml", [*settings, "data.max_source=40", "training.epochs=1"])
     experiment = Experiment(wanted, tmp_path / "run", data=pairs)
     experiment.train()
     experiment.finish()
@@ -240,7 +240,7 @@ def test_subwords_from_training_to_targets(pairs, tmp_path, capsys):
     assert right.splitlines() == held.target_text
     assert len(output.splitlines()) == len(held)
     (tmp_path / "source.txt").write_text("".join(f"{line}\n" for line in held.source_text))
-    arguments = ["--source", str(tmp_path / "source.txt"), "--max-length", str(wanted.data.pairs.max_target)]
+    arguments = ["--source", str(tmp_path / "source.txt"), "--max-length", str(wanted.data.max_target)]
     assert main(["generate", str(tmp_path / "run"), *arguments]) == 0
     assert capsys.readouterr().out == output
 
@@ -276,7 +276,7 @@ def test_weights_of_another_run(trained, pairs, tmp_path):
     begun = Experiment(recipe(tmp_path), tmp_path / "next", data=pairs, init=trained)
     for one, other in zip(begun.model.parameters(), PairRun(trained).model.parameters(), strict=True):
         assert one.equal(other)
-    fewer = config.load_recipe(tmp_path / "toy.toml", ["data.pairs.max_vocabulary=6"])
+    fewer = config.load_recipe(tmp_path / "toy.toml", ["data.max_vocabulary=6"])
     with pytest.raises(UserError, match=r"--init .*: its vocabularies differ"):
         Experiment(fewer, tmp_path / "no", data=pairs, init=trained)
 
@@ -313,8 +313,8 @@ def test_arguments_that_do_not_fit(trained, capsys, arguments, message):
 
 
 def test_commands_for_text_refuse_the_run(trained):
-    with pytest.raises(UserError, match="is a run on pairs of a source and a target; here a run on text is needed"):
-        load(trained)
+    with pytest.raises(UserError, match="is a run on pairs; here a run on text is needed"):
+        TextRun(trained)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -17,14 +18,22 @@ from elman.tasks.pairs.run import PairRun
 
 RECIPE = {
     "title": "toy trees",
-    "data": {"pairs": {"form": "trees", "tags": "keep", "valid": 6, "test": 6, "max_source": 9, "max_target": 40}},
+    "data": {
+        "kind": "pairs",
+        "form": "trees",
+        "tags": "keep",
+        "valid": 6,
+        "test": 6,
+        "max_source": 9,
+        "max_target": 40,
+        "evaluation": {"beam": 2},
+    },
     "model": {
         "encoder": {"kind": "lookup", "size": 6},
         "source": {"stack": {"kind": "stack", "sizes": [3]}, "encoder": {"kind": "lookup", "size": 6}},
         "core": {"kind": "attentive", "stack": {"kind": "stack", "sizes": [6]}},
     },
     "training": {"epochs": 1, "batch_size": 16, "optimiser": {"kind": "adam", "lr": 0.03}},
-    "evaluation": {"beam": 2},
 }
 
 
@@ -68,7 +77,7 @@ def test_what_is_written_does_not_depend_on_the_batch(trained):
     corpus = run.corpus()
     lines = (trained / "output-test.txt").read_text().splitlines()
     for size in (1, 4):
-        rules = run.recipe.evaluation
+        rules = run.data.evaluation
         assert write_targets(run.model, corpus, corpus.split("test"), rules, batch_size=size) == lines
 
 
@@ -76,8 +85,8 @@ def test_unconstrained_is_the_plain_search(trained):
     run = PairRun(trained)
     corpus = run.corpus()
     pairs, words = corpus.split("test"), corpus.target_vocabulary
-    lines, worth = evaluate_output(run.model, corpus, pairs, config.Evaluation(beam=2, constrained=False))
-    batch = corpus.gather(pairs, list(range(len(pairs))))
+    lines, worth = evaluate_output(run.model, corpus, pairs, config.PairEvaluation(beam=2, constrained=False))
+    batch = as_batch(corpus.gather(pairs, list(range(len(pairs)))))
     plain = beam_search(run.model, batch.source, Beam(size=2, max_length=40), words.eos, (words.unk,))
     assert lines == [" ".join(words.decode(best.symbols)) for best, *_ in plain]
     assert not all(are_trees(lines, pairs.source_text))
@@ -108,8 +117,8 @@ def test_every_command_knows(trained, tmp_path, capsys):
 def test_the_recipe_decides_where_nothing_else_does(trained):
     run = PairRun(trained)
     line = run.corpus().split("test").source_text[0]
-    free = run.transduce([line], Beam(max_length=40), constrained=False)
-    run.recipe = config.parse_recipe({**RECIPE, "evaluation": {"constrained": False}}, "r")
-    assert run.transduce([line], Beam(max_length=40))[0][0].words == free[0][0].words
-    (tree,) = run.transduce([line], constrained=True)
+    free = run.translate([line], Beam(max_length=40), constrained=False)
+    run.data = msgspec.structs.replace(run.data, evaluation=config.PairEvaluation(constrained=False))
+    assert run.translate([line], Beam(max_length=40))[0][0].words == free[0][0].words
+    (tree,) = run.translate([line], constrained=True)
     assert are_trees([tree[0].text], [line]) == [True]

@@ -11,7 +11,7 @@ from elman import config
 from elman.cli import main
 from elman.learning import checkpoint
 from elman.tasks.experiment import Experiment
-from elman.tasks.text.run import load
+from elman.tasks.text.run import TextRun
 from support import text_runs
 
 TEXT = "w1 w12 unseen w3\nw3 Mew w1\n"
@@ -60,7 +60,7 @@ def text(tmp_path):
 
 def by_hand(run, line, read):
     """Log-probabilities of a line's tokens where `read` are the words that the model reads."""
-    loaded = load(run)
+    loaded = TextRun(run)
     model, size = loaded.model.knowing(read), len(loaded.vocabulary)
     ids = loaded.vocabulary.encode([*line.lower().split(), "<eos>"]).astype(np.int64)
     inputs = torch.tensor([loaded.first, *range(size, size + len(read))]).unsqueeze(1)
@@ -86,7 +86,7 @@ def test_what_follows_depends_on_the_spelling(run, ask, tmp_path):
     assert after[0] == after[1], "neither has a letter of the vocabulary, both have three"
     (tmp_path / "a.txt").write_text("w1w w1\nmmm w1\n<unk> w1\n")
     assert len({row["log_prob"] for row in ask("score", tmp_path / "a.txt") if row["position"] == 2}) == 3
-    loaded = load(run)
+    loaded = TextRun(run)
     assert loaded.next_words("w1w", k=3) != loaded.next_words("<unk>", k=3)
 
 
@@ -103,7 +103,7 @@ def test_hypotheses_states_and_mixtures_read_spelling(run, ask, text, tmp_path):
     }
     assert main(["embed", str(run), str(text), "--layers", "0", "--out", str(tmp_path / "s.npz")]) == 0
     with np.load(tmp_path / "s.npz") as states, torch.inference_mode():
-        vector = load(run).model.encoder.encode_words(["unseen"])[0]
+        vector = TextRun(run).model.encoder.encode_words(["unseen"])[0]
         np.testing.assert_allclose(states["layer0"][2], vector.numpy(), atol=1e-6)
     (page,) = ask("analyze mixture", text, "--out", tmp_path / "m.html")
     assert len(page["components"]) == 2
@@ -159,7 +159,7 @@ def test_a_prompt_of_unknown_words_is_learnt_from_and_kept_as_unk(run, ask, tmp_
     for options in (adapt, ()):
         ask("generate", "--prompt", "w1 unseen w2 mew", *options, "--tokens", "0", "--save-state", state)
         unread = checkpoint.load(state)[1]["unread"]
-        assert unread[-1] == load(run).vocabulary.unk
+        assert unread[-1] == TextRun(run).vocabulary.unk
         ask("generate", "--prompt", "w1", *options, "--tokens", "2", "--state", state)
 
 

@@ -14,7 +14,7 @@ from elman import config
 from elman.cli import main
 from elman.data.text.utf8 import to_bytes
 from elman.tasks.experiment import Experiment
-from elman.tasks.text.run import load
+from elman.tasks.text.run import TextRun
 from support import text_runs
 
 TEXT = "吾輩《わがはい》は猫である。\nthe cat sat , the dog ran\r\n" * 60
@@ -42,8 +42,8 @@ def run(request, tmp_path_factory):
 
 def test_figures_are_of_the_same_text(run):
     (row,) = [row for row in json.loads((run / "results.json").read_text()) if row["split"] == "test"]
-    split = load(run).corpus().split("test")
-    text = load(run).tokeniser.decode(load(run).vocabulary.decode(split.tokens))
+    split = TextRun(run).corpus().split("test")
+    text = TextRun(run).tokeniser.decode(TextRun(run).vocabulary.decode(split.tokens))
     assert "《" not in text
     assert (row["characters"], row["bytes"]) == (len(text), len(text.encode()))
     assert row["words"] == len(text.split()) + text.count("\n")
@@ -65,7 +65,7 @@ def test_samples_are_exact(run, capsys):
     call = ["generate", str(run), "--prompt", "吾輩は\n", "--tokens", "60", "--seed", "3"]
     assert main([*call, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert load(run).tokeniser.decode(told["words"]) == told["text"]
+    assert TextRun(run).tokeniser.decode(told["words"]) == told["text"]
     assert len(told["words"]) == 60
     assert json.loads((run / "samples.json").read_text())
 
@@ -74,7 +74,7 @@ def test_samples_are_exact(run, capsys):
 @example("e\u0301 👩‍👩‍👧 \ufeff\u2028\x0b\x00\t  ▁ <unk> <eos> <0x41> \r\n\n\r")
 @given(st.text(st.characters(codec="utf-8", exclude_characters="《》｜［］"), min_size=1))  # noqa: RUF001
 def test_any_text_is_read_and_scored_exactly(run, text):
-    loaded = load(run)
+    loaded = TextRun(run)
     if not loaded.tokeniser.options.open_vocabulary:
         pytest.skip("characters that were not counted are an error")
     scored = list(loaded.score(list(io.StringIO(text, newline="\n"))))
@@ -87,7 +87,7 @@ def test_any_bytes_are_scored_and_prompted_exactly(run, tmp_path, capsysbinary, 
     data = b"\xef\xbb\xbfthe \xff\xfe\r\n\xe7\x8c\r\n\n\xed\xa0\x80 cat"
     (tmp_path / "a.txt").write_bytes(data)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
-    loaded = load(run)
+    loaded = TextRun(run)
     if loaded.tokeniser.options.tokenisation != "bytes":
         for command in (["score", str(run), str(tmp_path / "a.txt")], ["generate", str(run), "--prompt", "-"]):
             assert main(command) == 2
@@ -107,6 +107,6 @@ def test_any_bytes_are_scored_and_prompted_exactly(run, tmp_path, capsysbinary, 
 
 
 def test_a_prompt_is_read_exactly(run):
-    loaded = load(run)
+    loaded = TextRun(run)
     ids = loaded.encode("the cat\r\n\n吾輩")
     assert loaded.tokeniser.decode(loaded.vocabulary.decode(ids)) == "the cat\r\n\n吾輩"

@@ -48,7 +48,7 @@ class Pitches:
         for pitch in pitches:
             if not self.lowest <= pitch <= self.highest:
                 others = [size for size, lowest in _LOWEST.items() if lowest <= pitch < lowest + size]
-                advice = f", or set data.music.pitches to {others[0]}" if others else ""
+                advice = f", or set data.pitches to {others[0]}" if others else ""
                 raise UserError(
                     f"{name}: note {pitch} is outside the {len(self)} pitches {self.lowest} to {self.highest};"
                     f" transpose the music{advice}"

@@ -190,8 +190,8 @@ def _short_enough(
     ]
     if not kept:
         raise UserError(
-            f"{name}: all {len(pairs):,} training pairs are longer than data.pairs.max_source = {options.max_source} or"
-            f" data.pairs.max_target = {options.max_target} symbols; raise the limits, or give shorter pairs"
+            f"{name}: all {len(pairs):,} training pairs are longer than data.max_source = {options.max_source} or"
+            f" data.max_target = {options.max_target} symbols; raise the limits, or give shorter pairs"
         )
     return kept, len(pairs) - len(kept)
 

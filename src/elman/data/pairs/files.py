@@ -74,7 +74,7 @@ def read_pairs(paths: tuple[Path, ...], options: PairOptions) -> RawPairs:
             where = paths[-1] if side == "target" else paths[0]
             raise UserError(
                 f"{where}:{number}: the {side} is empty; every line needs a source and a target: remove the pair,"
-                " or set data.pairs.skip_empty = true"
+                " or set data.skip_empty = true"
             )
     if not kept:
         raise UserError(f"{paths[0]}: there is no pair; give lines with a source and a target")
@@ -93,8 +93,8 @@ def cut(pairs: list[RawPair], options: PairOptions, name: str) -> dict[str, list
     held = options.valid + options.test
     if len(pairs) <= held:
         raise UserError(
-            f"{name}: {len(pairs):,} pairs, too few to hold out data.pairs.valid = {options.valid:,} and"
-            f" data.pairs.test = {options.test:,}; lower them"
+            f"{name}: {len(pairs):,} pairs, too few to hold out data.valid = {options.valid:,} and"
+            f" data.test = {options.test:,}; lower them"
         )
     order = list(range(len(pairs)))
     if options.split == "hash":

@@ -94,7 +94,7 @@ def learn_tokenisers(pairs: Sequence[RawPair], options: PairOptions) -> PairToke
 
 def _train(lines: Sequence[str], options: PairOptions) -> Subwords:
     read: Iterable[str] = (line.lower() for line in lines) if options.lowercase else lines
-    return subwords.train(read, options.subwords, "data.pairs.subwords")
+    return subwords.train(read, options.subwords, "data.subwords")
 
 
 def _of(options: PairOptions, source: Subwords | None = None, target: Subwords | None = None) -> PairTokenisers:
@@ -170,7 +170,7 @@ class PairSymbols:
         if not words:
             raise UserError(f"{name}: an empty source; every line needs at least one symbol: remove it")
         if len(words) > limit:
-            raise UserError(f"{name}: a source of {len(words)} symbols, the limit is {limit} (data.pairs.max_source)")
+            raise UserError(f"{name}: a source of {len(words)} symbols, the limit is {limit} (data.max_source)")
         ids = self.source.encode(words)
         if (ids == self.source.unk).all():
             raise UserError(

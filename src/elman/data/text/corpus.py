@@ -22,7 +22,7 @@ from elman.files import sha256_file, sha256_lines
 
 @dataclasses.dataclass(frozen=True)
 class Split:
-    """One split of a corpus; its counts, and the digest of its file, are those of `elman.data.text.cache.Counts`.
+    """One split of a corpus; its counts, and the digest of its file, are those of `elman.data.text.sources.Counts`.
 
     Attributes:
         name: `train`, `valid` or `test`.
@@ -114,7 +114,7 @@ def open_corpus(
             vocabulary is counted and all three splits must be there.
         partial: count a vocabulary even where splits are missing.
         subwords: with `vocabulary`, the model of subwords that belongs to it.
-        cache: where encoded texts are kept; by default `elman.data.text.cache.cache_folder()`.
+        cache: where encoded texts are kept; by default `elman.data.text.sources.cache_folder()`.
         progress: receives what is being done, the bytes done and all bytes.
 
     Raises:

@@ -86,7 +86,7 @@ def piece_bytes(piece: str) -> bytes:
     return named_byte(piece) or to_bytes(piece.replace(SPACE, " "))
 
 
-def train(lines: Iterable[str], options: SubwordOptions, key: str = "data.text.subwords") -> Subwords:
+def train(lines: Iterable[str], options: SubwordOptions, key: str = "data.subwords") -> Subwords:
     """Find subwords in lines of text without their breaks; on one thread, so that the result is reproducible.
 
     Args:

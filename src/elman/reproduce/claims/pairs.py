@@ -39,7 +39,7 @@ REVERSED_SOURCE = Claim(
     source="Sutskever, Vinyals & Le 2014, section 3.3; Luong et al. 2015, Table 1",
     arms=(
         Arm("forward", Source("translation/lab-ja-en.toml", _AHEAD)),
-        Arm("reversed", Source("translation/lab-ja-en.toml", (*_AHEAD, "data.pairs.reverse_source=true"))),
+        Arm("reversed", Source("translation/lab-ja-en.toml", (*_AHEAD, "data.reverse_source=true"))),
     ),
     measure=of_output("translation", "the source itself", "BLEU", "chrF"),
     comparisons=(lower("test perplexity", "reversed", "forward"), higher("BLEU", "reversed", "forward")),

@@ -9,8 +9,7 @@ from typing import Literal
 import torch
 
 from elman import config
-from elman.config.shipped import find
-from elman.config.toml import load_recipe
+from elman.config.toml import find, load_recipe
 from elman.data.text.corpus import open_corpus
 from elman.data.windows import TrainingWindows
 from elman.learning.bptt import bptt
@@ -36,7 +35,8 @@ class Training:
     """
 
     def __init__(self, recipe: config.Recipe, data: str) -> None:
-        corpus = open_corpus(data, recipe.data.text)
+        assert isinstance(recipe.data, config.TextData)
+        corpus = open_corpus(data, recipe.data.options)
         torch.manual_seed(recipe.seed)
         self.recipe, training = recipe, recipe.training
         self.model = build_model(recipe.model, len(corpus.vocabulary)).train()

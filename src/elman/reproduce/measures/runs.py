@@ -1,6 +1,5 @@
 """How finished runs are measured: each function takes a run folder."""
 
-import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,8 @@ from elman.objective.build import build_objective
 from elman.report.folder import read_folder
 from elman.reproduce.claim import Axes, Measure, Measurement
 from elman.tasks.adaptation import Method, method_figures, statistics
-from elman.tasks.text.run import load
+from elman.tasks.run import EvaluationOptions
+from elman.tasks.text.run import TextRun
 from elman.tasks.tuning import Tuning
 
 
@@ -67,14 +67,13 @@ def adapted(
         statistics_tokens: of the training text, for the mean squared gradients.
 
     """
-    run = load(folder)
-    test = run.corpus().split("test")
-    test = dataclasses.replace(test, tokens=test.tokens[:tokens])
-    found = {"static": method_figures(run, test, Method())}
+    run = TextRun(folder)
+    test = run.adaptation_source(EvaluationOptions(unknown_as_unk=True)).beginning(tokens)
+    found = {"static": method_figures(test, Method())}
     for name in methods:
         tuned = Tuning(run, tokens=tuning_tokens, statistics_tokens=statistics_tokens).best(WANTED[name])
         gradients = statistics(run, statistics_tokens) if tuned.rule is not None else None
-        found[name] = method_figures(run, test, tuned, gradients)
+        found[name] = method_figures(test, tuned, gradients)
     return Measurement({name: float(row["perplexity"]) for name, row in found.items()} | _settings(found), {})
 
 
@@ -112,7 +111,7 @@ def rank(folder: Path, tokens: int) -> Measurement:
     d + 2 bounds log-softmax: d from the contexts, one from the bias, one from the normaliser (thesis, section 4.1).
     In float64: by the threshold of float32 the outputs of a model that has not converged lose nearly all their rank.
     """
-    run = load(folder)
+    run = TextRun(folder)
     found = find_rank(run.model.double(), run.corpus().split("test").tokens, run.first, max_tokens=tokens)
     figures = {"rank": float(found.rank), "d + 2": float(found.size + 2), "words": float(found.spectrum.num_words)}
     return Measurement(figures, {"singular values": found.spectrum.singular_values.tolist()})
@@ -123,7 +122,7 @@ def gradients(folder: Path, num_windows: int) -> Measurement:
 
     The lowest layer's norm divided by the top's says how much of the signal arrives below.
     """
-    run = load(folder)
+    run = TextRun(folder)
     training, core = run.recipe.training, run.model.core
     assert isinstance(core, Stack), "the recipes of this measure have recurrent layers"
     windows = TrainingWindows(run.corpus().split("valid").tokens, training.batch_size, training.window.length)

@@ -16,7 +16,7 @@ from elman.evaluation.prediction import Ids, sentence_log_probs
 from elman.objective.perplexity import perplexity
 from elman.reproduce.claim import Axes, Measure, Measurement
 from elman.tasks.text.ensemble import run_log_probs
-from elman.tasks.text.run import load
+from elman.tasks.text.run import TextRun
 
 # FOLDED reproduce/spelling_measures.py: How runs that read spelling, and their twins, are measured.
 RARE = 25
@@ -25,7 +25,7 @@ RARE = 25
 
 def parameters_and_rare_words(folder: Path, below: int) -> Measurement:
     """Perplexity of the test split, of its words seen fewer than `below` times and after them; number of parameters."""
-    run = load(folder)
+    run = TextRun(folder)
     corpus = run.corpus()
     split, train = run.split(corpus, "test"), corpus.split("train").tokens
     log_probs = run_log_probs(run, split)
@@ -43,7 +43,7 @@ def parameters_and_rare_words(folder: Path, below: int) -> Measurement:
 
 def unknown_words(folder: Path, streams: int) -> Measurement:
     """Perplexity of what follows an unknown word of the test split, read by its spelling and read as `<unk>`."""
-    run = load(folder)
+    run = TextRun(folder)
     corpus = run.corpus()
     figures = {}
     for name, split in (("spelled", run.split(corpus, "test")), ("as <unk>", corpus.split("test"))):
@@ -89,7 +89,7 @@ AGREEMENT_TERMS = ("anaphor_agreement", "determiner_noun_agreement", "subject_ve
 
 def agreement(folder: Path, sentences: int) -> Measurement:
     """Accuracy by levels of embedding on fresh sentences, and the distance from the grammar."""
-    run = load(folder)
+    run = TextRun(folder)
     found = examine(run, options_of(run, None), count=sentences)
     by_levels = {line.label: line for line in found.by_levels}
     figures = {f"accuracy, {label}": by_levels[label].accuracy.share for label in ("0 levels", "1 level", "2 levels")}
@@ -100,7 +100,7 @@ def agreement(folder: Path, sentences: int) -> Measurement:
 
 def minimal_pairs(folder: Path, pairs: str, order: int) -> Measurement:
     """Accuracy on minimal pairs, and that of a Kneser-Ney model of the same training text on the same pairs."""
-    run = load(folder)
+    run = TextRun(folder)
     coded = code(read_pairs([pairs]), run.vocabulary, run.tokeniser)
     counts = KneserNey.train(run.corpus().split("train").tokens, len(run.vocabulary), order)
 

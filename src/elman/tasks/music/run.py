@@ -1,22 +1,36 @@
-"""A run on music: what can be asked of the model in its folder."""
+"""A run on music, and what can be computed with the model in its folder."""
 
+import dataclasses
+import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
-from elman.data.music.corpus import MusicCorpus, open_music
+from elman.config.music import MusicData
+from elman.config.recipe import Recipe
+from elman.data.music.corpus import MusicCorpus, Pieces, open_music
 from elman.data.music.pitches import Pitches, Roll
-from elman.tasks.run import MUSIC, OpenedRun
+from elman.data.music.windows import PieceWindows
+from elman.evaluation.gradient_statistics import COLUMNS, SEGMENT
+from elman.evaluation.music import evaluate_pieces, piece_figures
+from elman.evaluation.perplexity import Score
+from elman.network.build import build_model
+from elman.network.model import LanguageModel
+from elman.tasks.run import DEFAULT, AdaptationSource, Advance, EvaluationOptions, Run
+
+COLUMNS_READ = 20
+"""Pieces read side by side to evaluate; it changes nothing but the speed and, slightly, the accuracy by its draws."""
 
 
-class MusicRun(OpenedRun):
+class MusicRun(Run):
     """A trained model of music with its recipe.
 
     Example (see docs/music.md)::
 
-        run = MusicRun("runs/nottingham-gru")
-        roll = run.tune(steps=64, seed=1)
+        run = elman.load("runs/nottingham-gru")
+        roll = run.compose(steps=64, seed=1)
 
     Args:
         path: the run folder.
@@ -27,25 +41,50 @@ class MusicRun(OpenedRun):
 
     """
 
-    kind = MUSIC
+    kind, reads = "music", "pitches"
     inputs: Pitches
 
     def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
         super().__init__(path, device)
-        self.inputs = Pitches(self.recipe.data.music.pitches)
+        assert isinstance(self.recipe.data, MusicData)
+        self.options = self.recipe.data.options
+        self.inputs = Pitches(self.options.pitches)
 
-    def music(self, data: str | Path | None = None) -> MusicCorpus:
+    def corpus(self, data: str | Path | None = None) -> MusicCorpus:
         """The run's music, or other music in the form that the run reads."""
-        return open_music(self.facts["source"] if data is None else data, self.recipe.data.music)
+        return open_music(self.source if data is None else data, self.options)
+
+    @staticmethod
+    def build(recipe: Recipe, inputs: Pitches) -> LanguageModel:
+        """The network of a recipe for these pitches, with random weights."""
+        return build_model(recipe.model, len(inputs))
+
+    def uniform_nll(self) -> float:
+        """Nats per step of a model for which every note is as likely as not."""
+        return len(self.inputs) * math.log(2)
+
+    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> dict[str, Any]:
+        """NLL (nats per step) over whole pieces, and accuracy, of a split."""
+        options.require(self.kind, "streams")
+        music = self.corpus(options.data)
+        columns = options.streams or COLUMNS_READ
+        row = evaluate_pieces(self.model, music.split(options.split), columns=columns, advance=advance)
+        return {"data": music.source, **row, "method": "static"}
+
+    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> "MusicSource":
+        """The pieces of a split, one after another."""
+        options.require(self.kind)
+        music = self.corpus(options.data)
+        return MusicSource(self.model, music.split(options.split), music.source)
 
     @torch.inference_mode()
-    def tune(self, *, steps: int, seed: int = 0, prompt: Roll | None = None, temperature: float = 1.0) -> Roll:
+    def compose(self, *, steps: int, seed: int = 0, prompt: Roll | None = None, temperature: float = 1.0) -> Roll:
         """Draw a tune, uint8 [steps, P].
 
         Args:
-            steps: how many steps to draw.
+            steps: how many to draw.
             seed: of the draws.
-            prompt: frames [n, P] that the tune goes on from; the result does not repeat them.
+            prompt: frames [n, P] that the tune continues; the result does not repeat them.
             temperature: divides the log-odds of each note; below 1 likelier notes, 0 always the likelier of on and off.
 
         """
@@ -60,3 +99,34 @@ class MusicRun(OpenedRun):
             frame, state = self.model.sample(frame, state, temperature, generator)
             roll.append(frame.view(-1).to(torch.uint8).cpu())
         return torch.stack(roll).numpy() if roll else silence[:0]
+
+
+class MusicSource(AdaptationSource):
+    """Pieces for a model that adapts."""
+
+    discrete = False
+
+    def __init__(self, model: LanguageModel, pieces: Pieces, data: str) -> None:
+        self.model, self.pieces, self.data = model, pieces, data
+        self.sha256, self.size = pieces.sha256, len(pieces.frames)
+
+    def beginning(self, size: int | None) -> "MusicSource":
+        """The pieces that end within the first `size` steps, at least one; None: all."""
+        if size is None:
+            return self
+        count = max(1, int(np.searchsorted(np.cumsum(self.pieces.lengths), size, side="right")))
+        lengths = self.pieces.lengths[:count]
+        frames = self.pieces.frames[: lengths.sum()]
+        return MusicSource(self.model, dataclasses.replace(self.pieces, lengths=lengths, frames=frames), self.data)
+
+    def column(self, length: int) -> tuple[LanguageModel, PieceWindows]:
+        """The model, and windows of at most `length` steps in one column."""
+        return self.model, PieceWindows(self.pieces.frames, self.pieces.lengths, 1, length)
+
+    def statistics_windows(self) -> PieceWindows:
+        """The windows over which gradient statistics are computed."""
+        return PieceWindows(self.pieces.frames, self.pieces.lengths, COLUMNS, SEGMENT)
+
+    def figures(self, score: Score) -> dict[str, Any]:
+        """A score as results.json holds it."""
+        return piece_figures(score, self.pieces)

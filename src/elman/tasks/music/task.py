@@ -1,4 +1,4 @@
-"""Music: frames of notes, whole pieces."""
+"""The task of music: frames of notes, whole pieces."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,38 +6,60 @@ from typing import Any
 
 import torch
 
-from elman import config
+from elman.config import Training
+from elman.config.music import MusicData
+from elman.config.recipe import Recipe
+from elman.data.catalog.prepare import info
 from elman.data.music.corpus import open_music
 from elman.data.music.midi import require_mido, write_midi
 from elman.data.music.pitches import Pitches
 from elman.data.music.windows import PieceWindows
+from elman.data.text.cache import Progress
 from elman.errors import UserError
 from elman.evaluation.music import evaluate_pieces, notes_of
 from elman.evaluation.perplexity import evaluate
 from elman.network.model import LanguageModel
 from elman.tasks.music.run import MusicRun
-from elman.tasks.task import Advance, Task, write_json
+from elman.tasks.run import Advance
+from elman.tasks.task import Reporting, Size, Task, copy_weights, write_json
 
 SAMPLE_STEPS = 128
 """Steps of the samples in a run folder."""
 
 
-class Music(Task):
-    """Piano rolls.
+_STEPS, _PITCHES = {"nottingham": 176_561}, {"nottingham": 93}
+"""Training steps and pitches, about, where no count is published."""
 
-    Raises:
-        UserError: the music cannot be used, or the recipe asks for what only text has.
 
-    """
+class MusicTask(Task):
+    """Piano rolls."""
 
-    kind, in_perplexity = "music", False
+    kind, run = "music", MusicRun
+    inputs: Pitches
+    reporting = Reporting(
+        "NLL",
+        "nll",
+        "step",
+        "NLL is the mean negative log-likelihood per time step over whole pieces, in nats.",
+        ("accuracy", "frame accuracy"),
+        (("pieces", "pieces"),),
+    )
 
-    def __init__(self, recipe: config.Recipe, source: str) -> None:
-        self.recipe = recipe
+    def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:  # noqa: ARG002 - quick
+        assert isinstance(recipe.data, MusicData)
+        self.recipe, self.data = recipe, recipe.data
         _require_fit(recipe.training)
-        require_mido()  # the samples are MIDI files: better said now than after training
-        self.music = open_music(source, recipe.data.music)
-        self.inputs, self.digest, self.source = Pitches(recipe.data.music.pitches), self.music.digest, source
+        require_mido()  # the samples are MIDI files: better refused now than after training
+        self.music = open_music(source, recipe.data.options)
+        self.inputs, self.digest, self.source = Pitches(recipe.data.pitches), self.music.digest, source
+
+    @classmethod
+    def nominal_size(cls, recipe: Recipe) -> Size:
+        """Training steps and pitches of the recipe's own corpus, as published or about."""
+        name = recipe.data.corpus
+        assert name is not None, "a recipe whose cost is asked for names its corpus"
+        published = info(name).published
+        return Size(_STEPS.get(name) or published["train"], _PITCHES.get(name) or published["vocabulary"])
 
     def windows(self, max_extra: int | None) -> PieceWindows:  # noqa: ARG002 - windows of pieces are never random
         """The training pieces, in another order each epoch."""
@@ -47,8 +69,8 @@ class Music(Task):
         )
 
     def validate(self, model: LanguageModel) -> float:
-        """Nats a step over whole pieces."""
-        pieces, rules = self.music.split("valid"), self.recipe.evaluation
+        """Nats per step over whole pieces."""
+        pieces, rules = self.music.split("valid"), self.data.evaluation
         return evaluate(model, PieceWindows(pieces.frames, pieces.lengths, rules.streams, rules.length)).nll
 
     def write(self, folder: Path) -> None:
@@ -57,11 +79,7 @@ class Music(Task):
 
     def start_from(self, model: LanguageModel, folder: Path) -> None:
         """Weights of a run on the same pitches with the same network."""
-        theirs = MusicRun(folder).model.state_dict()
-        ours = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-        if ours != {name: tuple(tensor.shape) for name, tensor in theirs.items()}:
-            raise UserError(f"--init {folder}: its network differs; use the same model section and pitches for both")
-        model.load_state_dict(theirs)
+        copy_weights(model, MusicRun(folder), "the same model section and pitches")
 
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[dict[str, Any]]:
         """results.json over whole pieces; samples.json, and each sample as sample-SEED.mid."""
@@ -73,8 +91,8 @@ class Music(Task):
         write_json(out / "results.json", results)
         samples = []
         for seed in range(len(prompts)):
-            roll = run.tune(steps=SAMPLE_STEPS, seed=seed)
-            write_midi(out / f"sample-{seed}.mid", roll, self.recipe.data.music)
+            roll = run.compose(steps=SAMPLE_STEPS, seed=seed)
+            write_midi(out / f"sample-{seed}.mid", roll, self.data.options)
             notes = notes_of(roll, run.inputs)
             samples.append({"text": f"sample-{seed}.mid", "seed": seed, "temperature": 1.0, "roll": notes})
         write_json(out / "samples.json", samples)
@@ -89,7 +107,7 @@ class Music(Task):
         return [*lines, f"pitches {len(self.inputs)}"]
 
 
-def _require_fit(training: config.Training) -> None:
+def _require_fit(training: Training) -> None:
     if training.window.random:
         raise UserError("training.window.random: windows of music are cut by pieces; set random = false")
     if training.slices != 1:

@@ -1,31 +1,38 @@
-"""A run on pairs: what can be asked of the model in its folder."""
+"""A run on pairs of a source and a target, and what can be computed with the model in its folder."""
 
 import functools
+import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from elman.config.pairs import PairData
+from elman.config.recipe import Recipe
 from elman.data.pairs.corpus import PairCorpus, open_pairs
 from elman.data.pairs.symbols import PairSymbols
 from elman.data.windows import Source
 from elman.decoding.beam import Beam, Hypothesis, beam_search
 from elman.decoding.constraint import constraint_of
+from elman.errors import UserError
+from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_figures
+from elman.network.build import build_model
+from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
-from elman.tasks.run import PAIRS, OpenedRun
+from elman.tasks.run import DEFAULT, Advance, EvaluationOptions, Run
 
 
-class Transduction(NamedTuple):
+class Translation(NamedTuple):
     """A target that was found for a source.
 
     Attributes:
         text: the target for a reader.
         words: its symbols; copied ones as the source has them.
-        score: what targets are ranked by (`elman.decoding.beam.Beam`).
+        score: by which targets are ranked (`elman.decoding.beam.Beam`).
         log_prob: nats, with the end symbol.
         source: the source's symbols in the order of the text.
         attention: weights of the source's symbols at each word and at the end, [T + 1, S].
@@ -40,13 +47,13 @@ class Transduction(NamedTuple):
     attention: npt.NDArray[np.float32]
 
 
-class PairRun(OpenedRun):
+class PairRun(Run):
     """A trained model of pairs with its recipe and vocabularies.
 
     Example (see docs/seq2seq.md)::
 
-        run = PairRun("runs/headlines")
-        run.transduce(["police arrest two after bank robbery in osaka"])[0][0].text
+        run = elman.load("runs/headlines")
+        run.translate(["police arrest two after bank robbery in osaka"])[0][0].text
 
     Args:
         path: the run folder.
@@ -57,13 +64,14 @@ class PairRun(OpenedRun):
 
     """
 
-    kind = PAIRS
-    refusal = "{path} is not a run on {kind}; here one is needed"
+    kind = "pairs"
     inputs: PairSymbols
 
     def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
         super().__init__(path, device)
-        self.inputs = PairSymbols.load(self.path, self.recipe.data.pairs)
+        assert isinstance(self.recipe.data, PairData)
+        self.data, self.options = self.recipe.data, self.recipe.data.options
+        self.inputs = PairSymbols.load(self.path, self.options)
 
     @functools.cached_property
     def model(self) -> SequenceToSequence:
@@ -74,10 +82,38 @@ class PairRun(OpenedRun):
 
     def corpus(self, data: str | Path | None = None) -> PairCorpus:
         """The run's pairs, or others encoded with the run's vocabularies."""
-        source = self.facts["source"] if data is None else data
-        return open_pairs(source, self.recipe.data.pairs, symbols=self.inputs)
+        return open_pairs(self.source if data is None else data, self.options, symbols=self.inputs)
 
-    def transduce(
+    @staticmethod
+    def build(recipe: Recipe, inputs: PairSymbols) -> LanguageModel:
+        """The network of a recipe for these symbols, with random weights."""
+        target = inputs.target
+        return build_model(recipe.model, len(inputs), target.counts, target.words, len(inputs.source))
+
+    def uniform_nll(self) -> float:
+        """Nats per target token of a model for which all words are equally likely."""
+        return math.log(len(self.inputs))
+
+    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> dict[str, Any]:
+        """Perplexity of the targets of a split, each given its source, and how good the model's own output is."""
+        options.require(self.kind, "streams", "beam", "constrained")
+        corpus, rules = self.corpus(options.data), self.data.evaluation
+        if options.constrained is not None:
+            if self.options.form != "trees":
+                raise UserError(f"--unconstrained is for trees, which {self.path} does not write; leave it out")
+            rules = msgspec.structs.replace(rules, constrained=options.constrained)
+        if options.beam is not None:
+            rules = msgspec.structs.replace(rules, beam=options.beam)
+        pairs = corpus.split(options.split)
+        score = evaluate_pairs(self.model, corpus, pairs, batch_size=options.streams or 64, advance=advance)
+        _, output = evaluate_output(self.model, corpus, pairs, rules, advance)
+        return {"data": corpus.source, **pair_figures(score, pairs), "method": "static", "output": output}
+
+    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> NoReturn:  # noqa: ARG002 - there is none
+        """Raises UserError: targets are conditioned on their sources, and adaptation needs one stream."""
+        raise UserError(f"{self.path} is a run on pairs; adaptation reads one text from its beginning to its end")
+
+    def translate(
         self,
         lines: Sequence[str],
         beam: Beam | None = None,
@@ -87,16 +123,17 @@ class PairRun(OpenedRun):
         constrained: bool | None = None,
         batch_size: int = 32,
         name: str = "source",
-    ) -> list[list[Transduction]]:
-        """The best targets of every line, in the order of the lines; none for a blank line.
+    ) -> list[list[Translation]]:
+        """The best targets of every line, in the order of the lines; an empty list for a blank line.
 
         Args:
             lines: sources as texts.
-            beam: how to search; of constrained trees without a length, those of training at most (`max_target`).
-            copy: where the model writes `<unk>`, take the symbol of the source that it looks at most.
-            unknown: leave `<unk>` as it is; without it and without `copy` none is written.
-            constrained: write only trees over the words of the source; None: as the recipe says. Targets that are no
-                trees are never constrained.
+            beam: how to search; where its length is not given, constrained trees are as long as in training at most
+                (`max_target`).
+            copy: replace `<unk>` by the symbol of the source with the greatest attention.
+            unknown: keep `<unk>`; without it and without `copy` none is written.
+            constrained: write only trees over the words of the source; None: as the recipe says. Other targets are
+                never constrained.
             batch_size: sources searched side by side; it changes nothing but the speed.
             name: of the lines, for messages.
 
@@ -106,16 +143,16 @@ class PairRun(OpenedRun):
         """
         beam = beam or Beam()
         beam.check()
-        wanted = self.recipe.evaluation.constrained if constrained is None else constrained
+        wanted = self.data.evaluation.constrained if constrained is None else constrained
         constraint = constraint_of(self.inputs, self.device) if wanted else None
         if constraint is not None and beam.max_length is None:
-            beam = msgspec.structs.replace(beam, max_length=self.recipe.data.pairs.max_target)
+            beam = msgspec.structs.replace(beam, max_length=self.options.max_target)
         sources = {
             place: self.inputs.encode_source(line, f"{name}:{place + 1}").astype(np.int64)
             for place, line in enumerate(lines)
             if line.strip()
         }
-        found: list[list[Transduction]] = [[] for _ in lines]
+        found: list[list[Translation]] = [[] for _ in lines]
         order = sorted(sources, key=lambda place: (len(sources[place]), place))
         forbidden = () if copy or unknown or self.inputs.target.unk is None else (self.inputs.target.unk,)
         assert self.inputs.target.eos is not None
@@ -134,7 +171,7 @@ class PairRun(OpenedRun):
         mask = torch.arange(max(map(len, read))).unsqueeze(1) < torch.tensor([len(ids) for ids in read])
         return Source(torch.nn.utils.rnn.pad_sequence(read), mask).to(self.device)
 
-    def _written(self, found: Hypothesis, source: list[str], *, copy: bool) -> Transduction:
+    def _written(self, found: Hypothesis, source: list[str], *, copy: bool) -> Translation:
         attention = found.attention[:, ::-1] if self.inputs.options.reverse_source else found.attention
         words = self.inputs.target.decode(found.symbols)
         if copy:
@@ -142,4 +179,4 @@ class PairRun(OpenedRun):
                 source[int(attention[place].argmax())] if symbol == self.inputs.target.unk else words[place]
                 for place, symbol in enumerate(found.symbols)
             ]
-        return Transduction(self.inputs.tokenisers.shown(words), words, found.score, found.log_prob, source, attention)
+        return Translation(self.inputs.tokenisers.shown(words), words, found.score, found.log_prob, source, attention)

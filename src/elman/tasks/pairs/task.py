@@ -1,4 +1,4 @@
-"""Pairs of a source and a target."""
+"""The task of pairs of a source and a target."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,39 +6,60 @@ from typing import Any
 
 import torch
 
-from elman import config
+from elman.config import Training
+from elman.config.pairs import PairData
+from elman.config.recipe import Recipe
 from elman.data.pairs.corpus import PairWindows, open_pairs
+from elman.data.pairs.symbols import PairSymbols
+from elman.data.text.cache import Progress
+from elman.data.windows import Span
 from elman.errors import UserError
 from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_figures
 from elman.evaluation.transduction import references, require_libraries, rules_of
 from elman.files import write_atomic
 from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
-from elman.tasks.pairs.run import PairRun, Transduction
-from elman.tasks.task import Advance, Task, write_json
+from elman.tasks.pairs.run import PairRun, Translation
+from elman.tasks.run import Advance
+from elman.tasks.task import Size, Task, copy_weights, write_json
 
 SAMPLES = 6
 """Sources of the test split whose targets a run folder shows."""
 
 
-class Transduce(Task):
-    """A corpus of pairs.
+_SYMBOLS = {"tsv": (600_000, 240_000), "parallel": (570_000, 440_000), "trees": (66_000, 180_000)}
+"""Symbols of training sources and targets, about: 30,000 headlines, 50,000 sentences, 4,000 trees."""
+_GIGAWORD = (120_000_000, 40_000_000)
+"""The same of 3.8 million headlines in subwords, whose recipes do not cut the vocabulary."""
 
-    Raises:
-        UserError: the pairs cannot be used, or the recipe asks for what only streams have.
 
-    """
+class PairTask(Task):
+    """A corpus of pairs."""
 
-    kind, in_perplexity = "pairs", True
+    kind, run = "pairs", PairRun
+    inputs: PairSymbols
 
-    def __init__(self, recipe: config.Recipe, source: str) -> None:
-        self.recipe = recipe
+    def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:  # noqa: ARG002 - quick
+        assert isinstance(recipe.data, PairData)
+        self.recipe, self.data = recipe, recipe.data
         _require_fit(recipe.training)
-        require_libraries(rules_of(recipe.data.pairs))  # better said now than after training
-        self.corpus = open_pairs(source, recipe.data.pairs)
+        options = recipe.data.options
+        require_libraries(rules_of(options))  # better refused now than after training
+        self.corpus = open_pairs(source, options)
         self.inputs, self.digest, self.source = self.corpus.symbols, self.corpus.digest, source
-        self.counts = self.corpus.target_vocabulary.counts
-        self.num_source = len(self.corpus.source_vocabulary)
+
+    @classmethod
+    def nominal_size(cls, recipe: Recipe) -> Size:
+        """About how much the data holds for which recipes of this form are meant."""
+        data = recipe.data
+        assert isinstance(data, PairData)
+        whole = data.form == "tsv" and data.max_vocabulary is None
+        sources, targets = _GIGAWORD if whole else _SYMBOLS[data.form]
+        return Size(targets, 100 if data.form == "trees" else data.max_vocabulary or 5_000, sources)
+
+    def steps(self, spans: list[Span]) -> tuple[list[Span], float]:
+        """All batches, since they differ in size."""
+        return spans, len(spans)
 
     def windows(self, max_extra: int | None) -> PairWindows:  # noqa: ARG002 - batches of pairs have no random windows
         """The training pairs, in another order each epoch."""
@@ -47,7 +68,7 @@ class Transduce(Task):
         return PairWindows(self.corpus, pairs, training.batch_size, training.tokens_per_batch, self.recipe.seed)
 
     def validate(self, model: LanguageModel) -> float:
-        """Nats a token of the validation targets."""
+        """Nats per token of the validation targets."""
         assert isinstance(model, SequenceToSequence)
         return evaluate_pairs(model, self.corpus, self.corpus.split("valid")).nll
 
@@ -59,18 +80,12 @@ class Transduce(Task):
     def start_from(self, model: LanguageModel, folder: Path) -> None:
         """Weights of a run with the same vocabularies and network."""
         run = PairRun(folder)
-        theirs = run.model.state_dict()
-        ours = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-        same = run.inputs.digest == self.inputs.digest
-        if not same or ours != {name: tuple(tensor.shape) for name, tensor in theirs.items()}:
-            raise UserError(
-                f"--init {folder}: its {'network' if same else 'vocabularies'} differ; use the same model section and"
-                " the same pairs for both"
-            )
-        model.load_state_dict(theirs)
+        if run.inputs.digest != self.inputs.digest:
+            raise UserError(f"--init {folder}: its vocabularies differ; use the same pairs for both")
+        copy_weights(model, run, "the same model section")
 
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[dict[str, Any]]:  # noqa: ARG002
-        """results.json over whole pairs; output-test.txt and its worth; samples.json: test sources with theirs."""
+        """results.json over whole pairs; output-test.txt and its measures; samples.json: test sources with theirs."""
         run = PairRun(out, device)
         results = []
         for name in ("valid", "test"):
@@ -78,7 +93,7 @@ class Transduce(Task):
             score = evaluate_pairs(run.model, self.corpus, pairs, advance=advance)
             results.append({**pair_figures(score, pairs), "method": "static", "model": "best"})
         pairs = self.corpus.split("test")
-        lines, worth = evaluate_output(run.model, self.corpus, pairs, self.recipe.evaluation, advance)
+        lines, worth = evaluate_output(run.model, self.corpus, pairs, self.data.evaluation, advance)
         results[-1]["output"] = worth
         write_lines(out / "output-test.txt", lines)
         write_lines(out / "reference-test.txt", references(pairs, self.corpus.symbols))
@@ -93,10 +108,10 @@ class Transduce(Task):
             f" {pairs.facts['tokens']:,} target symbols"
             for name, pairs in self.corpus.splits.items()
         ]
-        return [*lines, f"vocabularies {self.num_source:,} and {len(self.inputs):,}"]
+        return [*lines, f"vocabularies {len(self.inputs.source):,} and {len(self.inputs):,}"]
 
     def _samples(self, run: PairRun) -> list[dict[str, Any]]:
-        pairs, limit = self.corpus.split("test"), self.recipe.data.pairs.max_source
+        pairs, limit = self.corpus.split("test"), self.data.max_source
         symbols = self.corpus.symbols
         shown = [
             place
@@ -104,7 +119,7 @@ class Transduce(Task):
             if len(symbols.source_words(pairs.source_text[place])) <= limit
             and set(ids.tolist()) != {symbols.source.unk}
         ][:SAMPLES]
-        found = run.transduce([pairs.source_text[place] for place in shown])
+        found = run.translate([pairs.source_text[place] for place in shown])
         return [
             {"prompt": pairs.source_text[place], "reference": pairs.target_text[place], **sample(best[0])}
             for place, best in zip(shown, found, strict=True)
@@ -116,7 +131,7 @@ def write_lines(path: Path, lines: Sequence[str]) -> None:
     write_atomic(path, "".join(f"{line}\n" for line in lines))
 
 
-def sample(found: Transduction) -> dict[str, Any]:
+def sample(found: Translation) -> dict[str, Any]:
     """What samples.json holds of a target."""
     return {
         "text": found.text,
@@ -128,7 +143,7 @@ def sample(found: Transduction) -> dict[str, Any]:
     }
 
 
-def _require_fit(training: config.Training) -> None:
+def _require_fit(training: Training) -> None:
     if training.window.random:
         raise UserError("training.window.random: pairs are not cut into windows; set random = false")
     if training.slices != 1:

@@ -8,11 +8,11 @@ from elman.data.text.corpus import Split
 from elman.errors import UserError
 from elman.evaluation.ngram import KneserNey
 from elman.evaluation.perplexity import average_probabilities, reading, token_log_probs
-from elman.tasks.text.run import Run
+from elman.tasks.text.run import TextRun
 
 
 def ensemble_log_probs(
-    runs: Sequence[Run],
+    runs: Sequence[TextRun],
     split: Split,
     ngram: int | None = None,
     weights: list[float] | None = None,
@@ -23,7 +23,7 @@ def ensemble_log_probs(
 
     Args:
         runs: models with one vocabulary.
-        split: the text (`Run.split`).
+        split: the text (`TextRun.split`).
         ngram: the order of a Kneser-Ney model of the first run's training text that joins them; None: none.
         weights: one for each member, the n-gram last; None: equal.
         streams: columns read side by side.
@@ -43,12 +43,12 @@ def ensemble_log_probs(
     return average_probabilities(members, weights)
 
 
-def run_log_probs(run: Run, split: Split, streams: int = 1, skip_first: bool = False) -> np.ndarray:
+def run_log_probs(run: TextRun, split: Split, streams: int = 1, skip_first: bool = False) -> np.ndarray:
     """The log-probability (nats) of every token of a split under a run, [n] float32."""
     return token_log_probs(*reading(run.model, split, run.first, streams=streams, skip_first=skip_first))
 
 
-def require_one_vocabulary(runs: Sequence[Run]) -> None:
+def require_one_vocabulary(runs: Sequence[TextRun]) -> None:
     """Raises UserError where the runs do not number the same words in the same way."""
     first = runs[0]
     for run in runs[1:]:

@@ -15,7 +15,7 @@ from elman.data.windows import stack_sequences
 from elman.evaluation.perplexity import Sentences
 from elman.evaluation.scoring import Unknown, score_sentences
 from elman.network.state import select
-from elman.tasks.text.run import Run
+from elman.tasks.text.run import TextRun
 
 
 # FOLDED questions/mixing.py: How a language model's score is weighed against those that hypotheses came with, and how the weights are
@@ -165,7 +165,7 @@ def edit_distance(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
 
 
 # TARGET
-def read_hypotheses(run: Run, hypotheses: Sequence[Hypothesis]) -> Sentences:
+def read_hypotheses(run: TextRun, hypotheses: Sequence[Hypothesis]) -> Sentences:
     """Each text read as the training text was, on its own; an empty one is `<eos>` alone."""
     eos = run.vocabulary.eos
     encoded: list[tuple[list[str], np.ndarray]] = []
@@ -179,13 +179,13 @@ def read_hypotheses(run: Run, hypotheses: Sequence[Hypothesis]) -> Sentences:
     return run.as_read(encoded)
 
 
-def unknown_types(run: Run, read: Sentences) -> int:
+def unknown_types(run: TextRun, read: Sentences) -> int:
     """How many different words of the hypotheses the vocabulary lacks."""
     known = run.vocabulary.ids
     return len({token for tokens in read.words for token in _folded(run, tokens) if token not in known})
 
 
-def log_probs_fresh(run: Run, read: Sentences, treatment: Unknown, batch_size: int = 32) -> list[float]:
+def log_probs_fresh(run: TextRun, read: Sentences, treatment: Unknown, batch_size: int = 32) -> list[float]:
     """The log-probability (nats) of each hypothesis as a text of its own, in batches of similar length."""
     order = sorted((index for index, ids in enumerate(read.ids) if len(ids)), key=lambda index: len(read.ids[index]))
     totals = [0.0] * len(read.ids)
@@ -198,7 +198,7 @@ def log_probs_fresh(run: Run, read: Sentences, treatment: Unknown, batch_size: i
 
 @torch.inference_mode()
 def log_probs_carried(
-    run: Run, hypotheses: Sequence[Hypothesis], read: Sentences, treatment: Unknown, mix: Mix
+    run: TextRun, hypotheses: Sequence[Hypothesis], read: Sentences, treatment: Unknown, mix: Mix
 ) -> list[float]:
     """As `log_probs_fresh`, but each utterance is read after the hypotheses chosen for those before it."""
     state, before = run.begin(), run.first
@@ -219,10 +219,10 @@ def log_probs_carried(
     return totals
 
 
-def _total(run: Run, tokens: Sequence[str], log_probs: np.ndarray, treatment: Unknown) -> float:
+def _total(run: TextRun, tokens: Sequence[str], log_probs: np.ndarray, treatment: Unknown) -> float:
     unknown = [token not in run.vocabulary.ids for token in _folded(run, tokens)]
     return float(np.nansum(treatment.apply(log_probs, unknown), dtype=np.float64))
 
 
-def _folded(run: Run, tokens: Sequence[str]) -> Sequence[str]:
-    return fold(tokens) if run.recipe.data.text.folds_tokens else tokens
+def _folded(run: TextRun, tokens: Sequence[str]) -> Sequence[str]:
+    return fold(tokens) if run.options.folds_tokens else tokens

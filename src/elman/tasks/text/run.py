@@ -1,7 +1,9 @@
-"""A run: the folder that training writes, and everything that can be asked of the model in it."""
+"""A run on text, and what can be computed with the model in its folder."""
 
+import dataclasses
 import functools
 import io
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,21 +13,26 @@ import torch
 from torch import Tensor
 
 from elman.config import Characters
+from elman.config.recipe import Recipe
+from elman.config.text import TextData
+from elman.data.grammar.sample import grammar_folder
 from elman.data.text import subwords
 from elman.data.text.corpus import Split, TextCorpus, open_corpus
 from elman.data.text.sentences import encode_lines, spelled_sentences, spelled_split
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
-from elman.data.windows import start_symbol
+from elman.data.windows import EvaluationWindows, TrainingWindows, start_symbol
 from elman.decoding.sampling import Sampling, generate, read
-from elman.evaluation.perplexity import Sentences
+from elman.evaluation.gradient_statistics import statistics_windows
+from elman.evaluation.perplexity import Score, Sentences, figures, reading, split_figures
 from elman.evaluation.scoring import score_document, score_sentences
+from elman.network.build import build_model
 from elman.network.model import LanguageModel
 from elman.network.state import State
-from elman.tasks.run import TEXT, OpenedRun, text_source
+from elman.tasks.run import DEFAULT, AdaptationSource, Advance, EvaluationOptions, Run
 
 
-class Run(OpenedRun):
+class TextRun(Run):
     """A trained language model with its vocabulary and recipe.
 
     Example (see docs/python.md)::
@@ -45,12 +52,23 @@ class Run(OpenedRun):
 
     """
 
-    kind = TEXT
+    kind = "text"
     inputs: Vocabulary
 
     def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
         super().__init__(path, device)
+        assert isinstance(self.recipe.data, TextData)
+        self.data, self.options = self.recipe.data, self.recipe.data.options
         self.inputs = Vocabulary.load(self.path / "vocabulary.tsv")
+
+    @classmethod
+    def recorded_source(cls, path: Path, recipe: Recipe) -> str:
+        """Where the text of a run folder is; one that a grammar generated is generated again if it is gone."""
+        assert isinstance(recipe.data, TextData)
+        source = super().recorded_source(path, recipe)
+        if recipe.data.grammar is not None and not Path(source).exists():
+            return str(grammar_folder(recipe.data.grammar))
+        return source
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -64,19 +82,49 @@ class Run(OpenedRun):
 
     def corpus(self, data: str | Path | None = None, **options: Any) -> TextCorpus:
         """The run's corpus, or another one encoded with the run's vocabulary."""
-        source = text_source(self.path, self.recipe) if data is None else data
-        text, pieces = self.recipe.data.text, self.tokeniser.subwords
-        return open_corpus(source, text, vocabulary=self.vocabulary, subwords=pieces, **options)
+        source, pieces = self.source if data is None else data, self.tokeniser.subwords
+        return open_corpus(source, self.options, vocabulary=self.vocabulary, subwords=pieces, **options)
+
+    @staticmethod
+    def build(recipe: Recipe, inputs: Vocabulary) -> LanguageModel:
+        """The network of a recipe for this vocabulary, with random weights."""
+        return build_model(recipe.model, len(inputs), inputs.counts, inputs.words)
+
+    def uniform_nll(self) -> float:
+        """Nats per token of a model for which all words are equally likely."""
+        return math.log(len(self.inputs))
+
+    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> dict[str, Any]:
+        """Perplexity of a split; with one stream the state is carried over all of it."""
+        options.require(self.kind, "streams", "warm_up", "skip_first", "unknown_as_unk")
+        corpus = self.corpus(options.data)
+        row = split_figures(
+            self.model,
+            corpus.split(options.split) if options.unknown_as_unk else self.split(corpus, options.split),
+            self.first,
+            streams=options.streams or 1,
+            warm_up=options.warm_up,
+            skip_first=options.skip_first,
+            advance=advance,
+        )
+        return {"data": corpus.source, **row, "method": "static"}
+
+    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> "TextSource":
+        """A split, with its unknown words distinguished where the model reads spelling."""
+        options.require(self.kind, "skip_first", "unknown_as_unk")
+        corpus = self.corpus(options.data)
+        found = corpus.split(options.split) if options.unknown_as_unk else self.split(corpus, options.split)
+        return TextSource(self, found, corpus.source, skip_first=options.skip_first)
 
     @functools.cached_property
     def tokeniser(self) -> Tokeniser:
         """From lines to tokens and back."""
-        text = self.recipe.data.text
-        return Tokeniser(text, subwords.load(self.path) if text.tokenisation == "subwords" else None)
+        pieces = subwords.load(self.path) if self.options.tokenisation == "subwords" else None
+        return Tokeniser(self.options, pieces)
 
     def sentences(self, lines: Iterable[str]) -> Iterator[tuple[list[str], np.ndarray]]:
         """The tokens of every sentence, as they stand in the text, and their ids."""
-        return encode_lines(lines, self.vocabulary, self.recipe.data.text, self.tokeniser.subwords)
+        return encode_lines(lines, self.vocabulary, self.options, self.tokeniser.subwords)
 
     @property
     def reads_spelling(self) -> bool:
@@ -84,11 +132,11 @@ class Run(OpenedRun):
         return isinstance(self.recipe.model.encoder, Characters)
 
     def split(self, corpus: TextCorpus, name: str) -> Split:
-        """A split to evaluate: where the model reads spelling, with its unknown words told apart."""
+        """A split to evaluate: where the model reads spelling, with its unknown words distinguished."""
         return spelled_split(corpus, name) if self.reads_spelling else corpus.split(name)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a piece of text, without an `<eos>` at its end; unknown words become `<unk>`.
+        """The ids of a text, without an `<eos>` at its end; unknown words become `<unk>`.
 
         With `eos = "exact"` every line feed is an `<eos>`, one at the end too.
         """
@@ -98,7 +146,7 @@ class Run(OpenedRun):
         """As `encode`, but where the model reads spelling unknown words have ids of their own, which it knows."""
         found = self.reading(io.StringIO(text, newline="\n"), known_only=known_only)
         ids = [int(symbol) for part in found.inputs for symbol in part]
-        ends = bool(ids) and ids[-1] == self.vocabulary.eos and self.recipe.data.text.eos != "exact"
+        ends = bool(ids) and ids[-1] == self.vocabulary.eos and self.options.eos != "exact"
         return found.model, ids[:-1] if ends else ids
 
     def reading(self, lines: Iterable[str], *, known_only: bool = False) -> Sentences:
@@ -110,7 +158,7 @@ class Run(OpenedRun):
         words, ids = [words for words, _ in sentences], [ids for _, ids in sentences]
         if known_only or not self.reads_spelling:
             return Sentences(self.model, words, ids, ids)
-        inputs, unknown = spelled_sentences(words, self.vocabulary, self.recipe.data.text)
+        inputs, unknown = spelled_sentences(words, self.vocabulary, self.options)
         return Sentences(self.model.knowing(unknown) if unknown else self.model, words, ids, inputs)
 
     def score(self, lines: Sequence[str], *, document: bool = False) -> Iterator[tuple[list[str], np.ndarray]]:
@@ -162,6 +210,34 @@ class Run(OpenedRun):
         return () if self.vocabulary.unk is None else (self.vocabulary.unk,)
 
 
-def load(path: Path | str, device: torch.device | str = "cpu") -> Run:
-    """Open a run folder."""
-    return Run(path, device)
+class TextSource(AdaptationSource):
+    """A split of a text for a model that adapts."""
+
+    def __init__(self, run: TextRun, split: Split, data: str, *, skip_first: bool) -> None:
+        self.run, self.split, self.data, self.skip_first = run, split, data, skip_first
+        self.sha256, self.size = split.sha256, len(split.tokens)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What distinguishes it: also whether unknown words are read by their spelling."""
+        return super().facts | ({"spelled": True} if self.split.inputs is not None else {})
+
+    def beginning(self, size: int | None) -> "TextSource":
+        """Its first `size` tokens (None: all)."""
+        if size is None:
+            return self
+        inputs = None if self.split.inputs is None else self.split.inputs[:size]
+        split = dataclasses.replace(self.split, tokens=self.split.tokens[:size], inputs=inputs)
+        return TextSource(self.run, split, self.data, skip_first=self.skip_first)
+
+    def column(self, length: int) -> tuple[LanguageModel, EvaluationWindows]:
+        """The model that knows its words, and windows of at most `length` tokens in one column."""
+        return reading(self.run.model, self.split, self.run.first, length=length, skip_first=self.skip_first)
+
+    def statistics_windows(self) -> TrainingWindows:
+        """The windows over which gradient statistics are computed."""
+        return statistics_windows(self.split.tokens)
+
+    def figures(self, score: Score) -> dict[str, Any]:
+        """A score as results.json holds it."""
+        return {**figures(score, self.split), "context": "carried", "streams": 1, "warm_up": 0}

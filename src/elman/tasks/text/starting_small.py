@@ -1,4 +1,4 @@
-"""The windows that a recipe trains on words with, and starting small by them (Elman 1991, 1993)."""
+"""The windows of training text, in stages where a recipe starts small (Elman 1991, 1993)."""
 
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -39,6 +39,7 @@ def training_windows(recipe: config.Recipe, tokens: np.ndarray, source: Path, ma
             seed=seed,
         )
 
+    assert isinstance(recipe.data, config.TextData)
     stages = () if recipe.data.grammar is None else recipe.data.grammar.stages
     if not stages and not training.memory:
         return columns(tokens)

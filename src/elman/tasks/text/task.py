@@ -1,17 +1,22 @@
-"""Words and characters."""
+"""The task of texts: words, characters, bytes or subwords."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import torch
 
-from elman import config
+from elman.config.recipe import Recipe
+from elman.config.text import TextData
+from elman.data.catalog.prepare import info
+from elman.data.grammar.sample import grammar_folder
 from elman.data.text import subwords
 from elman.data.text.cache import Progress
 from elman.data.text.corpus import open_corpus
 from elman.data.text.tokeniser import shown
+from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import EvaluationWindows, Windows, start_symbol
 from elman.decoding.sampling import Sampling
 from elman.evaluation.ngram import CountModel, KneserNey, Unigram
@@ -19,27 +24,61 @@ from elman.evaluation.perplexity import evaluate, figures, score_of, split_figur
 from elman.evaluation.scoring import score_document, surprisal
 from elman.files import write_atomic
 from elman.network.model import LanguageModel
-from elman.tasks.task import Advance, Task, write_json
-from elman.tasks.text.run import Run, load
+from elman.tasks.run import Advance
+from elman.tasks.task import Size, Task, write_json
+from elman.tasks.text.run import TextRun
 from elman.tasks.text.starting_small import training_windows
 from elman.tasks.text.warm_start import start_from
 
+_TOKENS = {"shakespeare": 1_200_000, "one-billion-word": 800_000_000}
+_CHARACTERS = {"shakespeare": 5_000_000}
+_WORDS = {"shakespeare": 27_000}
+"""Training tokens and characters, and words of vocabularies, about, where no count is published."""
 
-class Words(Task):
-    """A text and its vocabulary.
 
-    Raises:
-        UserError: the text cannot be used.
+class TextTask(Task):
+    """A text and its vocabulary."""
 
-    """
+    kind, run = "text", TextRun
+    inputs: Vocabulary
 
-    kind, in_perplexity = "text", True
-
-    def __init__(self, recipe: config.Recipe, source: str, progress: Progress | None = None) -> None:
-        self.recipe = recipe
-        self.corpus = open_corpus(source, recipe.data.text, progress=progress)
+    def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:
+        assert isinstance(recipe.data, TextData)
+        self.recipe, self.data = recipe, recipe.data
+        self.corpus = open_corpus(source, recipe.data.options, progress=progress)
         self.inputs, self.digest, self.source = self.corpus.vocabulary, self.corpus.digest, source
-        self.counts, self.words = self.corpus.vocabulary.counts, self.corpus.vocabulary.words
+
+    @classmethod
+    def own_source(cls, recipe: Recipe) -> str | None:
+        """The recipe's corpus, or the folder of the text that its grammar generates."""
+        assert isinstance(recipe.data, TextData)
+        return recipe.data.corpus if recipe.data.grammar is None else str(grammar_folder(recipe.data.grammar))
+
+    @classmethod
+    def nominal_size(cls, recipe: Recipe) -> Size:
+        """Training tokens and words of the recipe's own corpus, as published or about."""
+        data = recipe.data
+        assert isinstance(data, TextData)
+        if data.grammar is not None:
+            return Size(7 * data.grammar.sentences, 50)
+        assert data.corpus is not None, "a recipe whose cost is asked for names its corpus"
+        published = info(data.corpus).published
+        if data.tokenisation == "characters":
+            return Size(_CHARACTERS.get(data.corpus) or published["train"], 100)
+        words = _WORDS.get(data.corpus) or published["vocabulary"]
+        return Size(_TOKENS.get(data.corpus) or published["train"], min(words, data.max_vocabulary or words))
+
+    @classmethod
+    def elsewhere(cls, recipe: Recipe, source: str) -> Recipe:
+        """The recipe on another text, read as tokenised already where the recipe reads raw text; a grammar is kept."""
+        data = recipe.data
+        assert isinstance(data, TextData)
+        if source == data.corpus or data.grammar is not None:
+            return recipe
+        tokenisation = "words" if data.tokenisation == "raw" else data.tokenisation
+        return msgspec.structs.replace(
+            recipe, data=msgspec.structs.replace(data, corpus=source, tokenisation=tokenisation)
+        )
 
     @property
     def first(self) -> int:
@@ -51,8 +90,8 @@ class Words(Task):
         return training_windows(self.recipe, self.corpus.split("train").tokens, Path(self.source), max_extra)
 
     def validate(self, model: LanguageModel) -> float:
-        """Nats a token of the validation text."""
-        rules = self.recipe.evaluation
+        """Nats per token of the validation text."""
+        rules = self.data.evaluation
         windows = EvaluationWindows(
             self.corpus.split("valid").tokens,
             self.first,
@@ -72,18 +111,18 @@ class Words(Task):
 
     def start_from(self, model: LanguageModel, folder: Path) -> None:
         """Weights of another run, words mapped by their spelling."""
-        start_from(model, self.corpus.vocabulary.words, load(folder))
+        start_from(model, self.corpus.vocabulary.words, TextRun(folder))
 
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[dict[str, Any]]:
         """results.json from one stream, samples.json, surprisal.json."""
-        run = load(out, device)
+        run = TextRun(out, device)
         results = [
             {
                 **split_figures(
                     run.model,
                     run.split(self.corpus, name),
                     self.first,
-                    skip_first=self.recipe.evaluation.skip_first,
+                    skip_first=self.data.evaluation.skip_first,
                     advance=advance,
                 ),
                 "method": "static",
@@ -111,14 +150,14 @@ class Words(Task):
         return rows
 
     def summary(self) -> list[str]:
-        """Tokens of each split, words of the vocabulary."""
+        """Tokens of each split, and the size of the vocabulary."""
         lines = [
             f"{name:5} {len(split.tokens):>11,} tokens, {split.unknown:,} unknown"
             for name, split in self.corpus.splits.items()
         ]
         return [*lines, f"vocabulary {len(self.corpus.vocabulary):,}"]
 
-    def _surprisal(self, run: Run, tokens: int = 120) -> dict[str, Any]:
+    def _surprisal(self, run: TextRun, tokens: int = 120) -> dict[str, Any]:
         """A passage of the test split with the surprisal of each word."""
         ids = np.asarray(self.corpus.split("test").tokens[:tokens], dtype=np.int64)
         log_probs = next(score_document(run.model, [ids], self.first))
@@ -127,9 +166,9 @@ class Words(Task):
         return {"sentence": [{"word": w, "surprisal": b} for w, b in zip(words, bits, strict=True)]}
 
 
-def sample(run: Run, prompt: str, seed: int, count: int = 120, temperature: float = 0.9) -> dict[str, Any]:
+def sample(run: TextRun, prompt: str, seed: int, count: int = 120, temperature: float = 0.9) -> dict[str, Any]:
     """A sample as samples.json holds it."""
     sampling = Sampling(temperature=temperature, forbidden=run.unspeakable)
     words = run.words(prompt, count=count, seed=seed, sampling=sampling)
-    text = shown(words, run.recipe.data.text)
+    text = shown(words, run.options)
     return {"prompt": prompt, "text": text, "temperature": temperature, "seed": seed}

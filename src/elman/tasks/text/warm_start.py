@@ -11,10 +11,10 @@ from elman.network.encoders.characters import Characters
 from elman.network.encoders.lookup import Lookup
 from elman.network.model import LanguageModel
 from elman.network.output.tree import Tree, by_similarity
-from elman.tasks.text.run import Run
+from elman.tasks.text.run import TextRun
 
 
-def start_from(model: LanguageModel, words: Sequence[str], run: Run) -> int:
+def start_from(model: LanguageModel, words: Sequence[str], run: TextRun) -> int:
     """Copy the weights of a run into a model; rows that stand for words are mapped by the words' spelling.
 
     Returns:

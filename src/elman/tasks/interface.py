@@ -1,0 +1,135 @@
+"""The functions of `import elman`: open a run; train a recipe; evaluate, sample and score with a run."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+import numpy as np
+import torch
+
+from elman.config.recipe import Recipe
+from elman.config.toml import load_recipe, resolve
+from elman.data.text.tokeniser import shown
+from elman.decoding.sampling import Sampling
+from elman.learning.log import Outcome
+from elman.tasks.experiment import Experiment
+from elman.tasks.open import open_run
+from elman.tasks.run import DEFAULT, EvaluationOptions, Run
+from elman.tasks.text.run import TextRun
+
+AnyRun: TypeAlias = Run | Path | str
+"""An open run, or a run folder."""
+
+
+class Trained(NamedTuple):
+    """What training gives.
+
+    Attributes:
+        run: the best model with its recipe.
+        outcome: whether training finished, was interrupted or ran out of time.
+        results: the rows of results.json: the valid and the test split; empty where training was interrupted.
+
+    """
+
+    run: Run
+    outcome: Outcome
+    results: list[dict[str, Any]]
+
+
+class Generated(NamedTuple):
+    """A sampled text, and its tokens."""
+
+    text: str
+    tokens: list[str]
+
+
+class Scored(NamedTuple):
+    """The tokens of a sentence, and the log-probability (nats) of each, float32 [n]."""
+
+    tokens: list[str]
+    log_probs: np.ndarray
+
+
+def load(path: Path | str, device: torch.device | str = "cpu") -> Run:
+    """Open a run folder, as a run on text, music or pairs.
+
+    Raises:
+        UserError: the folder is not a run.
+
+    """
+    return open_run(path, device)
+
+
+def train(
+    recipe: Recipe | Path | str,
+    out: Path | str,
+    *,
+    data: Path | str | None = None,
+    settings: Sequence[str] = (),
+    device: torch.device | str = "cpu",
+    resume: bool = False,
+    init: Path | str | None = None,
+    max_minutes: float | None = None,
+) -> Trained:
+    """Train a recipe and evaluate its best model.
+
+    Args:
+        recipe: a recipe, or its file, such as `recipes/shakespeare/demo.toml`.
+        out: the run folder.
+        data: a file, a folder or a known corpus; None: the recipe's own.
+        settings: changes of the recipe, such as `"training.epochs=3"`, where it is a file.
+        device: where to train.
+        resume: resume the run in `out`.
+        init: a run folder from whose weights to start.
+        max_minutes: end training after so many minutes.
+
+    Raises:
+        UserError: the recipe, the data and the folder do not fit each other; the loss is not finite.
+
+    """
+    read = recipe if isinstance(recipe, Recipe) else load_recipe(resolve(Path(recipe)), settings)
+    start = None if init is None else Path(init)
+    experiment = Experiment(read, Path(out), data=data, device=device, resume=resume, init=start)
+    outcome = experiment.train(max_minutes=max_minutes)
+    results = [] if outcome is Outcome.INTERRUPTED else experiment.finish()
+    return Trained(open_run(out, device), outcome, results)
+
+
+def evaluate(
+    run: AnyRun, split: str = "test", data: Path | str | None = None, options: EvaluationOptions = DEFAULT
+) -> dict[str, Any]:
+    """The figures of a split of the run's own data, or of other data; see `Run.evaluate`."""
+    return _opened(run).evaluate(msgspec.structs.replace(options, split=split, data=data))
+
+
+def generate(
+    run: AnyRun, prompt: str = "", *, count: int = 100, seed: int = 0, sampling: Sampling | None = None
+) -> Generated:
+    """Sample `count` tokens of text after a prompt; music and pairs have `compose` and `translate` of their runs.
+
+    Raises:
+        UserError: it is not a run on text.
+
+    """
+    text = _text(run)
+    tokens = text.words(prompt, count=count, seed=seed, sampling=sampling)
+    return Generated(shown(tokens, text.options), tokens)
+
+
+def score(run: AnyRun, lines: Sequence[str], *, document: bool = False) -> list[Scored]:
+    """The log-probability of every token of every sentence; with `document` each in the context of those before it.
+
+    Raises:
+        UserError: it is not a run on text.
+
+    """
+    return [Scored(tokens, log_probs) for tokens, log_probs in _text(run).score(lines, document=document)]
+
+
+def _opened(run: AnyRun) -> Run:
+    return run if isinstance(run, Run) else open_run(run)
+
+
+def _text(run: AnyRun) -> TextRun:
+    return run if isinstance(run, TextRun) else TextRun(run.path if isinstance(run, Run) else run)
