@@ -58,7 +58,7 @@ def plain_step(batch: Batch) -> Callable[[], None]:
 
 def elman_step(batch: Batch) -> Callable[[], None]:
     recipe = load_recipe(find("text8/lstm-softmax.toml"))
-    return whole.training_step(build_model(recipe.model, CHARACTERS), recipe.training, batch)
+    return whole.training_step(build_model(recipe.model, CHARACTERS), recipe, batch)
 
 
 def sequences(options: argparse.Namespace) -> None:

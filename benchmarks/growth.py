@@ -30,7 +30,7 @@ from elman.learning.bptt import bptt
 from elman.learning.optimisers import build_optimiser
 from elman.network.build.model import build_model
 from elman.network.kernels.device import use_large_pages
-from elman.objective.build import build_objective
+from elman.objective.loss import build_objective
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ from elman.analysis.stability import certify
 from elman.data.windows import Batch
 from elman.errors import UserError
 from elman.network.build.model import build_model
-from elman.objective.build import build_objective
+from elman.objective.loss import build_objective
 from elman.objective.penalties import FixedPointPenalty, IncrementalPenalty, smooth_norm
 from support import networks
 

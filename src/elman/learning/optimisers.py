@@ -1,7 +1,8 @@
-"""Optimisers of a recipe, in their fused or multi-tensor form, and what is done to gradients before a step."""
+"""Optimisers in their fused form, clipping and L1 before their steps, and averages of the weights after them."""
 
+import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
 import torch
@@ -20,10 +21,10 @@ class Optimiser(ABC):
     step imports torch's compiler, which costs 75 MB and a second.
 
     Args:
-        parameters: what is changed; those without a gradient are left alone.
-        lr: the rate of the next step.
+        parameters: those to change; parameters without a gradient are left alone.
+        lr: the learning rate of the next step.
         weight_decay: times the parameter, added to the gradient (L2).
-        memory: what is remembered from step to step: names of tensors that begin as zeros, in the parameter's shape.
+        memory: names of the tensors kept from step to step, which begin as zeros in the parameter's shape.
 
     Attributes:
         memory: a tensor for each name and parameter, and the parameter's count of steps under "step".
@@ -39,7 +40,7 @@ class Optimiser(ABC):
             self.memory["step"] = [torch.zeros((), device=p.device) for p in self.parameters]
 
     def zero_grad(self) -> None:
-        """Forget the gradients."""
+        """Clear the gradients."""
         for parameter in self.parameters:
             parameter.grad = None
 
@@ -52,9 +53,18 @@ class Optimiser(ABC):
         if used:
             self.update([self.parameters[index] for index in used], gradients, memory)
 
+    def tensors(self) -> dict[str, Tensor]:
+        """The memory, for a checkpoint; learning rates come from the recipe."""
+        return {f"{name}/{index}": value for name, values in self.memory.items() for index, value in enumerate(values)}
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Copy back what `tensors` returned."""
+        for name, value in self.tensors().items():
+            value.copy_(tensors[name])
+
     @abstractmethod
     def update(self, parameters: list[Tensor], gradients: list[Tensor], memory: Mapping[str, list[Tensor]]) -> None:
-        """The rule."""
+        """Apply the rule in place."""
 
 
 class SGD(Optimiser):
@@ -191,3 +201,67 @@ def add_l1(parameters: Sequence[nn.Parameter], weight: float) -> None:
         for parameter in parameters:
             if parameter.grad is not None:
                 parameter.grad.add_(parameter.sign(), alpha=weight)
+
+
+class Average:
+    """A running average of parameters, which begins as a copy of them and is updated after each step.
+
+    The equal average is that of ASGD (Polyak & Juditsky 1992), as NT-ASGD uses it.
+
+    Args:
+        parameters: those to average.
+        decay: None for the equal average of all steps since the start, else the exponential decay.
+
+    """
+
+    def __init__(self, parameters: Sequence[nn.Parameter], decay: float | None = None) -> None:
+        self.parameters, self.decay, self.count = list(parameters), decay, 0
+        self.values = [parameter.detach().clone() for parameter in self.parameters]
+
+    @torch.no_grad()
+    def update(self) -> None:
+        """Add the present values of the parameters to the average."""
+        self.count += 1
+        weight = 1 / self.count if self.decay is None else 1 - self.decay
+        torch._foreach_lerp_(self.values, [parameter.data for parameter in self.parameters], weight)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The averaged values, for a checkpoint."""
+        return {str(index): value for index, value in enumerate(self.values)}
+
+    def restore(self, tensors: Mapping[str, Tensor], count: int) -> None:
+        """Take back what `tensors` returned, an average of `count` steps."""
+        self.count = count
+        self.values = [tensors[str(index)].to(value.device) for index, value in enumerate(self.values)]
+
+    @contextlib.contextmanager
+    def applied(self) -> Iterator[None]:
+        """Within the block the parameters hold their average; afterwards they have their own values again."""
+        self._exchange()
+        try:
+            yield
+        finally:
+            self._exchange()
+
+    def _exchange(self) -> None:
+        for index, parameter in enumerate(self.parameters):
+            value: Tensor = self.values[index]
+            self.values[index], parameter.data = parameter.data, value
+
+
+def non_monotone(history: Sequence[float], latest: float, interval: int) -> bool:
+    """Whether `latest` is worse than the best of those more than `interval` checks old (Merity et al. 2018, alg. 1).
+
+    Args:
+        history: the validation losses before the latest, oldest first.
+        latest: the latest one.
+        interval: n of the paper.
+
+    Example:
+        >>> non_monotone([5.0, 4.0, 3.9, 3.8], 4.1, interval=2)
+        True
+        >>> non_monotone([5.0, 4.0, 3.9, 3.8], 3.95, interval=2)
+        False
+
+    """
+    return len(history) > interval and latest > min(history[:-interval])

@@ -1,16 +1,72 @@
-"""Where a training run is: everything that a checkpoint must hold beside tensors."""
+"""Where a training run is: its phases, its counters and histories, and what a validation decides."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from elman import config
-from elman.learning.averaging import non_monotone
-from elman.learning.schedules import Phase
+from elman.learning.optimisers import non_monotone
+from elman.learning.schedules import Schedule
+
+
+class Phase(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of training with one optimiser: the main phase, or fine-tuning from its best model.
+
+    Attributes:
+        optimiser, weight_decay, schedule, averaging, epochs: as in the recipe.
+        max_extra: the cap on random windows.
+        stop_interval: stop by the non-monotone rule with this interval; None: never.
+        patience: stop after so many validations without a new best; None: never.
+
+    """
+
+    optimiser: config.SGD | config.Adam | config.RMSprop
+    weight_decay: float
+    schedule: Schedule
+    averaging: config.NonMonotone | config.Immediate | config.Exponential | None
+    epochs: int
+    max_extra: int | None
+    stop_interval: int | None = None
+    patience: int | None = None
+
+    @property
+    def averages_at_once(self) -> bool:
+        """Whether the weights are averaged from the first step on."""
+        return not isinstance(self.averaging, config.NonMonotone | None)
+
+    @property
+    def average_decay(self) -> float | None:
+        """The decay of an exponential average; None for the equal average."""
+        return self.averaging.decay if isinstance(self.averaging, config.Exponential) else None
+
+
+def phases_of(training: config.Training) -> list[Phase]:
+    """The phases of a recipe, in order."""
+    main = Phase(
+        optimiser=training.optimiser,
+        weight_decay=training.weight_decay,
+        schedule=training.schedule,
+        averaging=training.averaging,
+        epochs=training.epochs,
+        max_extra=training.window.max_extra,
+        patience=training.patience,
+    )
+    if (fine := training.fine_tune) is None:
+        return [main]
+    fine_tuning = Phase(
+        optimiser=config.SGD(lr=fine.lr),
+        weight_decay=training.weight_decay,
+        schedule=config.Constant(),
+        averaging=config.Immediate(),
+        epochs=fine.epochs,
+        max_extra=training.window.max_extra if fine.max_extra is None else fine.max_extra,
+        stop_interval=fine.interval,
+    )
+    return [main, fine_tuning]
 
 
 class Progress(msgspec.Struct):
-    """Counters and histories; a plain value that goes through JSON.
+    """Counters and histories, which a checkpoint holds beside its tensors.
 
     Attributes:
         phase: 0 is the main phase, 1 fine-tuning.
@@ -23,7 +79,7 @@ class Progress(msgspec.Struct):
         waited: validations since the best.
         averaging: whether weights are being averaged.
         average_count: steps in the average.
-        finished: nothing is left to do.
+        finished: training is done.
         seconds: time spent training, resumptions included.
         nll_sum, count, penalty_sum, windows_logged: since the last line of metrics.
 
@@ -48,54 +104,44 @@ class Progress(msgspec.Struct):
     penalty_sum: float = 0.0
     windows_logged: int = 0
 
-    def to_facts(self) -> dict[str, Any]:
-        """For a checkpoint."""
-        return msgspec.to_builtins(self)
-
-    @classmethod
-    def from_facts(cls, facts: dict[str, Any]) -> "Progress":
-        """The inverse of `to_facts`."""
-        return msgspec.convert(facts, cls)
-
-    def next_phase(self) -> None:
-        """Begin the next phase at its first window."""
+    def begin_next_phase(self) -> None:
+        """Move to the first window of the next phase."""
         self.phase += 1
-        self.epoch = self.window = self.waited = 0
+        self.epoch = self.window = self.waited = self.average_count = 0
         self.checks, self.by_epoch = [], []
-        self.averaging, self.average_count = False, 0
+        self.averaging = self.finished = False
 
 
-# FOLDED learning/verdict.py: What a validation decides: whether the model is the best, whether averaging begins, whether the phase is over.
-class Verdict(NamedTuple):
+class Decision(NamedTuple):
     """What follows from a validation.
 
     Attributes:
-        best: no model was better so far.
-        averages: the weights are averaged from now on, and were not before.
+        best: the model is the best so far.
+        begin_averaging: the weights are averaged from now on, and were not before.
 
     """
 
     best: bool
-    averages: bool
+    begin_averaging: bool
 
 
-def judge(progress: Progress, phase: Phase, nll: float, epoch: float) -> Verdict:
-    """Take the NLL of a validation, at `epoch`, into the progress; a phase that is over leaves it `finished`."""
+def decide(progress: Progress, phase: Phase, nll: float, epoch: float) -> Decision:
+    """Record the NLL of a validation at `epoch` in the progress; when the phase is over, `finished` is set."""
     best = progress.best is None or nll < progress.best
     if best:
         progress.best, progress.best_step, progress.best_epoch = nll, progress.step, epoch
         progress.waited = 0
     else:
         progress.waited += 1
-    averages = (
+    begin_averaging = (
         not progress.averaging
         and isinstance(phase.averaging, config.NonMonotone)
         and non_monotone(progress.checks, nll, phase.averaging.interval)
     )
-    progress.averaging = progress.averaging or averages
+    progress.averaging = progress.averaging or begin_averaging
     if phase.stop_interval and non_monotone(progress.checks, nll, phase.stop_interval):
         progress.finished = True
     if phase.patience and progress.waited >= phase.patience:
         progress.finished = True
     progress.checks.append(nll)
-    return Verdict(best, averages)
+    return Decision(best, begin_averaging)

@@ -11,11 +11,8 @@ import torch
 
 from elman import config
 from elman.errors import UserError
-from elman.learning.constraint import build_constraint
-from elman.learning.optimisers import build_optimiser, clip_gradients
-from elman.learning.rules import build_learner
+from elman.learning.update import build_update
 from elman.network.build.model import build_model
-from elman.objective.build import build_objective
 from elman.tasks.open import open_task, source_of
 
 
@@ -42,28 +39,17 @@ def estimate(
     training = recipe.training
     task = open_task(recipe, str(source))
     torch.manual_seed(recipe.seed)
-    model = build_model(recipe.model, len(task.inputs), task.counts, task.words, task.num_source).to(device).train()
+    model = build_model(recipe.model, len(task.inputs), task.counts, task.words, task.num_source).to(device)
     windows = task.windows(training.window.max_extra)
     spans = windows.spans(0)
-    parameters = list(model.parameters())
-    optimiser = build_optimiser(training.optimiser, parameters, training.weight_decay)
-    objective = build_objective(training)
-    constraint = build_constraint(training, model.core)
-    learner = build_learner(training, recipe.model)
-    learner.check(model, training.batch_size)
-    state, seconds, positions = None, 0.0, 0
+    update, seconds, positions = build_update(recipe, model), 0.0, 0
     parts = len(spans) if recipe.of_pairs else sum(span.length for span in spans) / training.window.length
     for index in range(steps + 1):
         started = time.perf_counter()
         span = spans[index % len(spans)] if recipe.of_pairs else spans[0]._replace(length=training.window.length)
         batch = windows.batch(span).to(device)
-        optimiser.zero_grad()
-        before = learner.state_before(model, batch, state, training.batch_size)
-        _, state = learner(model, objective, batch, before)
-        clip_gradients(parameters, training.clip, training.clip_by).item()
-        optimiser.step()
-        if constraint is not None:
-            constraint.project()
+        loss = update(batch, training.optimiser.lr)
+        loss.nll_sum.item()  # waits for the device
         if index:
             seconds += time.perf_counter() - started
             positions += (
@@ -75,7 +61,7 @@ def estimate(
     epochs = training.epochs + (training.fine_tune.epochs if training.fine_tune else 0)
     return {
         "title": recipe.title,
-        "parameters": sum(parameter.numel() for parameter in parameters),
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "peak_mb": peak_mb(device),
         "tokens_per_s": positions / seconds,
         "minutes_per_epoch": per_step * parts / 60,

@@ -15,8 +15,8 @@ from elman.data.catalog.prepare import is_known
 from elman.data.text.corpus import Corpus
 from elman.errors import UserError
 from elman.files import FolderLock, write_atomic
-from elman.learning.log import Outcome, Watcher
-from elman.learning.trainer import Trainer
+from elman.learning.log import Watcher
+from elman.learning.trainer import StopReason, Trainer
 from elman.network.build.model import build_model
 from elman.network.kernels.device import processor_name
 from elman.network.model import LanguageModel
@@ -90,14 +90,14 @@ class Experiment:
         assert isinstance(self.task, Words)
         return self.task.corpus
 
-    def train(self, watchers: Sequence[Watcher] = (), max_minutes: float | None = None) -> Outcome:
+    def train(self, watchers: Sequence[Watcher] = (), max_minutes: float | None = None) -> StopReason:
         """Train; see `Trainer.run`.
 
         Raises:
             UserError: another process trains in the folder, or has meanwhile begun a run there; the loss is not finite.
 
         """
-        self.trainer.recorder.watchers = tuple(watchers)
+        self.trainer.log.watchers = tuple(watchers)
         with self.lock:
             if self.resume and (self.out / "checkpoint.safetensors").exists():
                 self.trainer.resume()

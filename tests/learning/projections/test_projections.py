@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from elman.learning.projections import spectral
-from elman.learning.projections.normalised import ToOrthogonal, ToSpectralNorm
-from elman.learning.projections.projector import ByEigh, BySVD
+from elman.learning.projections.projector import ByEigh, BySVD, ToOrthogonal, ToSpectralNorm
 from elman.learning.projections.subspace import BySubspace
 from elman.learning.projections.truncated import ByTruncation, top_triplets
 from reference import constraint as reference
