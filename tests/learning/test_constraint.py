@@ -10,7 +10,7 @@ from elman import config
 from elman.config.toml import parse_recipe
 from elman.errors import UserError
 from elman.learning import checkpoint
-from elman.learning.constraint import ConstrainedCore, Constraint, build_constraint, recurrent_spectrum
+from elman.learning.constraint import ConstrainedCore, build_constraint, recurrent_spectrum
 from elman.learning.optimisers import Average
 from elman.learning.projections.subspace import BySubspace
 from elman.learning.trainer import StopReason
@@ -174,7 +174,8 @@ def test_averages_of_feasible_weights_are_feasible(decay):
 def test_takes_tensors_not_modules():
     torch.manual_seed(0)
     tensors = [torch.randn(9, 9), torch.randn(30, 10)[10:20]]
-    Constraint([BySubspace(1.0), BySubspace(0.5)]).project_(tensors)
+    for tensor, limit in zip(tensors, (1.0, 0.5), strict=True):
+        BySubspace(limit).project_(tensor)
     assert [round(sigma_1(tensor), 4) for tensor in tensors] == [1.0, 0.5]
 
 

@@ -14,7 +14,7 @@ from elman.data.classic.task import ClassicTask, Sample
 from elman.data.windows import Batch
 from elman.laboratory.networks import build_network, learner_of
 from elman.learning.gradient_norm import errors_back
-from elman.learning.optimisers import build_optimiser
+from elman.learning.optimisers import Optimiser
 from elman.learning.single_step import OneStep, flat, learns
 from elman.learning.update import Update
 from elman.network.model import LanguageModel
@@ -127,7 +127,7 @@ def run_trial(trial: Trial) -> Outcome:
     learner = learner_of(model, trial.rule)
     learner.check(model, trial.columns)
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimiser = build_optimiser(config.Adam(lr=trial.lr), parameters, 0.0)
+    optimiser = Optimiser(config.Adam(lr=trial.lr), parameters)
     update = Update(model, learner, Objective(), optimiser, clip=trial.clip)
     before = error_flow(model, checked.batch)
     began, steps, curve = time.process_time(), 0, list[tuple[int, float]]()

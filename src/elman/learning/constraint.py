@@ -1,7 +1,7 @@
 """Constraints on recurrent weights: projections of their blocks after each step of the optimiser."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, assert_never
+from collections.abc import Mapping
+from typing import Any, TypeAlias, assert_never
 
 import torch
 from torch import Tensor
@@ -18,17 +18,7 @@ from elman.network.cores.stack import Stack, candidate_hidden, candidate_input, 
 INPUT_BOUND = 2.0
 """Sigma_1(W_xh) <= 2 (thesis 3.11)."""
 
-
-class Constraint:
-    """Projects tensors, views of stacked weights included; the i-th tensor always by the i-th projector."""
-
-    def __init__(self, projectors: Sequence[Projector]) -> None:
-        self.projectors = tuple(projectors)
-
-    def project_(self, tensors: Sequence[Tensor]) -> None:
-        """Bring each tensor back into its set, in place."""
-        for projector, tensor in zip(self.projectors, tensors, strict=True):
-            projector.project_(tensor)
+AnyConstraint: TypeAlias = config.Spectral | config.OrthogonalWeights | config.SpectralNorm
 
 
 class ConstrainedCore:
@@ -40,13 +30,11 @@ class ConstrainedCore:
 
     """
 
-    def __init__(self, core: Stack, recipe: config.Spectral | config.OrthogonalWeights | config.SpectralNorm) -> None:
+    def __init__(self, core: Stack, recipe: AnyConstraint) -> None:
         self.layers = layers_of(core)
         self.with_input = isinstance(recipe, config.Spectral) and recipe.input
-        on_hidden, on_input = projector_makers(recipe)
-        self.constraint = Constraint(
-            [on_hidden() for _ in self.layers] + [on_input() for _ in self.layers if self.with_input]
-        )
+        places = [False] * len(self.layers) + [True] * len(self.layers) * self.with_input
+        self.projectors = [build_projector(recipe, of_input=of_input) for of_input in places]
         self._sums: dict[str, list[int]] = {}
         self._calls = 0
 
@@ -58,14 +46,15 @@ class ConstrainedCore:
     def project(self) -> None:
         """Project the blocks; those with values that are not finite stay, and the next loss will report them."""
         try:
-            self.constraint.project_(self.blocks())
+            for projector, block in zip(self.projectors, self.blocks(), strict=True):
+                projector.project_(block)
         except RuntimeError:  # torch.linalg.LinAlgError, which torch does not export to type checkers
             if all(block.isfinite().all() for block in self.blocks()):
                 raise
         self._calls += 1
-        for index, projector in enumerate(self.constraint.projectors):
+        for index, projector in enumerate(self.projectors):
             for name, count in projector.counts().items():
-                sums = self._sums.setdefault(name, [0] * len(self.constraint.projectors))
+                sums = self._sums.setdefault(name, [0] * len(self.projectors))
                 sums[index] += count
 
     def mean_counts(self) -> dict[str, list[float]]:
@@ -78,7 +67,7 @@ class ConstrainedCore:
         """The state of every projector and the counts since the last `mean_counts`, for a checkpoint."""
         found = {
             f"{index}/{name}": tensor
-            for index, projector in enumerate(self.constraint.projectors)
+            for index, projector in enumerate(self.projectors)
             for name, tensor in projector.tensors().items()
         }
         counts = {f"count/{name}": torch.tensor([self._calls, *sums]) for name, sums in self._sums.items()}
@@ -87,7 +76,7 @@ class ConstrainedCore:
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         """Continue from `tensors`."""
         device = self.layers[0].weight_hh.device
-        for index, projector in enumerate(self.constraint.projectors):
+        for index, projector in enumerate(self.projectors):
             projector.restore(under(f"{index}/", tensors), device)
         self._sums, self._calls = {}, 0
         for name, counts in under("count/", tensors).items():
@@ -115,7 +104,7 @@ def build_constraint(recipe: config.Training, core: RecurrentCore) -> Constraine
     other = {layer.cell.name for layer in layers_of(core)} - CELLS
     if other:
         raise UserError(
-            f"training.constraint bounds the recurrent matrix of the candidate state, which alone does not determine the"
+            "training.constraint bounds the recurrent matrix of the candidate state, which alone does not determine the"
             f" dynamics of the cell {other.pop()}; use elman, lstm or gru, or leave training.constraint out"
         )
     by_delta = isinstance(recipe.constraint, config.Spectral) and recipe.constraint.bound is None
@@ -127,18 +116,16 @@ def build_constraint(recipe: config.Training, core: RecurrentCore) -> Constraine
     return ConstrainedCore(core, recipe.constraint)
 
 
-def projector_makers(
-    recipe: config.Spectral | config.OrthogonalWeights | config.SpectralNorm,
-) -> tuple[Callable[[], Projector], Callable[[], Projector]]:
-    """Factories of the projectors for W_hh and for W_xh."""
+def build_projector(recipe: AnyConstraint, *, of_input: bool) -> Projector:
+    """A projector for W_xh where `of_input`, otherwise for W_hh."""
     match recipe:
         case config.Spectral():
             limit = 2 - recipe.delta if recipe.bound is None else recipe.bound
-            return lambda: spectral_projector(recipe, limit), lambda: spectral_projector(recipe, INPUT_BOUND)
+            return spectral_projector(recipe, INPUT_BOUND if of_input else limit)
         case config.OrthogonalWeights(gain=gain):
-            return lambda: ToOrthogonal(gain), lambda: ToOrthogonal(gain)
+            return ToOrthogonal(gain)
         case config.SpectralNorm(bound=bound, always=always):
-            return lambda: ToSpectralNorm(bound, always=always), lambda: ToSpectralNorm(bound, always=always)
+            return ToSpectralNorm(bound, always=always)
         case _:
             assert_never(recipe)
 

@@ -1,7 +1,6 @@
 """Optimisers in their fused form, clipping and L1 before their steps, and averages of the weights after them."""
 
 import contextlib
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
@@ -14,29 +13,41 @@ from torch.optim.sgd import sgd
 from elman import config
 
 
-class Optimiser(ABC):
-    """Changes parameters by their gradients.
+class Optimiser:
+    """Changes parameters by their gradients, by the rule of a recipe.
 
-    The arithmetic is torch's own, fused over all parameters. Its optimiser classes are not used because their first
-    step imports torch's compiler, which costs 75 MB and a second.
+    SGD has heavy-ball or Nesterov momentum; Adam (Kingma & Ba 2015) optionally has decoupled weight decay (AdamW,
+    Loshchilov & Hutter 2019); RMSprop is that of Tieleman & Hinton 2012. The arithmetic is torch's own, fused over all
+    parameters. Its optimiser classes are not used because their first step imports torch's compiler, which costs 75 MB
+    and a second.
 
     Args:
+        recipe: the rule and its constants.
         parameters: those to change; parameters without a gradient are left alone.
-        lr: the learning rate of the next step.
-        weight_decay: times the parameter, added to the gradient (L2).
-        memory: names of the tensors kept from step to step, which begin as zeros in the parameter's shape.
+        weight_decay: times the parameter, added to the gradient (L2), or to the step where Adam is decoupled.
 
     Attributes:
-        memory: a tensor for each name and parameter, and the parameter's count of steps under "step".
+        lr: the learning rate of the next step.
+        memory: a tensor for each name and parameter, which begins as zeros, and the counts of steps under "step".
 
     """
 
     def __init__(
-        self, parameters: Sequence[nn.Parameter], lr: float, weight_decay: float, memory: Sequence[str]
+        self,
+        recipe: config.SGD | config.Adam | config.RMSprop,
+        parameters: Sequence[nn.Parameter],
+        weight_decay: float = 0.0,
     ) -> None:
-        self.parameters, self.lr, self.weight_decay = list(parameters), lr, weight_decay
-        self.memory = {name: [torch.zeros_like(p, requires_grad=False) for p in self.parameters] for name in memory}
-        if memory:
+        self.recipe, self.parameters, self.lr, self.weight_decay = recipe, list(parameters), recipe.lr, weight_decay
+        match recipe:
+            case config.SGD(momentum=momentum):
+                names = ["momentum"] if momentum else []
+            case config.Adam():
+                names = ["mean", "square"]
+            case config.RMSprop(momentum=momentum):
+                names = ["square", "momentum"] if momentum else ["square"]
+        self.memory = {name: [torch.zeros_like(p, requires_grad=False) for p in self.parameters] for name in names}
+        if names:
             self.memory["step"] = [torch.zeros((), device=p.device) for p in self.parameters]
 
     def zero_grad(self) -> None:
@@ -48,10 +59,62 @@ class Optimiser(ABC):
     def step(self) -> None:
         """Change the parameters that have a gradient."""
         used = [index for index, parameter in enumerate(self.parameters) if parameter.grad is not None]
-        gradients = [gradient for parameter in self.parameters if (gradient := parameter.grad) is not None]
+        if not used:
+            return
+        parameters: list[Tensor] = [self.parameters[index] for index in used]
+        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
         memory = {name: [values[index] for index in used] for name, values in self.memory.items()}
-        if used:
-            self.update([self.parameters[index] for index in used], gradients, memory)
+        match self.recipe:
+            case config.SGD(momentum=momentum, nesterov=nesterov):
+                sgd(
+                    parameters,
+                    gradients,
+                    [*memory.get("momentum", [None] * len(parameters))],
+                    fused=True,
+                    weight_decay=self.weight_decay,
+                    momentum=momentum,
+                    lr=self.lr,
+                    dampening=0.0,
+                    nesterov=nesterov,
+                    maximize=False,
+                )
+            case config.Adam(betas=(beta1, beta2), eps=eps, decoupled=decoupled):
+                if decoupled and self.weight_decay:
+                    torch._foreach_mul_(parameters, 1 - self.lr * self.weight_decay)
+                adam(
+                    parameters,
+                    gradients,
+                    memory["mean"],
+                    memory["square"],
+                    [],
+                    memory["step"],
+                    fused=True,
+                    amsgrad=False,
+                    beta1=beta1,
+                    beta2=beta2,
+                    lr=self.lr,
+                    weight_decay=0.0 if decoupled else self.weight_decay,
+                    eps=eps,
+                    maximize=False,
+                )
+            case config.RMSprop(alpha=alpha, eps=eps, momentum=momentum):
+                rmsprop(
+                    parameters,
+                    gradients,
+                    memory["square"],
+                    [],
+                    memory.get("momentum", []),
+                    memory["step"],
+                    foreach=True,
+                    lr=self.lr,
+                    alpha=alpha,
+                    eps=eps,
+                    weight_decay=self.weight_decay,
+                    momentum=momentum,
+                    centered=False,
+                )
+            case _:
+                assert_never(self.recipe)
 
     def tensors(self) -> dict[str, Tensor]:
         """The memory, for a checkpoint; learning rates come from the recipe."""
@@ -61,121 +124,6 @@ class Optimiser(ABC):
         """Copy back what `tensors` returned."""
         for name, value in self.tensors().items():
             value.copy_(tensors[name])
-
-    @abstractmethod
-    def update(self, parameters: list[Tensor], gradients: list[Tensor], memory: Mapping[str, list[Tensor]]) -> None:
-        """Apply the rule in place."""
-
-
-class SGD(Optimiser):
-    """Stochastic gradient descent, with heavy-ball or Nesterov momentum."""
-
-    def __init__(
-        self, parameters: Sequence[nn.Parameter], lr: float, weight_decay: float, momentum: float, nesterov: bool
-    ) -> None:
-        super().__init__(parameters, lr, weight_decay, ("momentum",) if momentum else ())
-        self.momentum, self.nesterov = momentum, nesterov
-
-    def update(self, parameters: list[Tensor], gradients: list[Tensor], memory: Mapping[str, list[Tensor]]) -> None:
-        """As `torch.optim.SGD`."""
-        sgd(
-            parameters,
-            gradients,
-            [*memory.get("momentum", [None] * len(parameters))],
-            fused=True,
-            weight_decay=self.weight_decay,
-            momentum=self.momentum,
-            lr=self.lr,
-            dampening=0.0,
-            nesterov=self.nesterov,
-            maximize=False,
-        )
-
-
-class Adam(Optimiser):
-    """Adam (Kingma & Ba 2015); `decoupled`: the decay is taken from the parameter (Loshchilov & Hutter 2019)."""
-
-    def __init__(
-        self,
-        parameters: Sequence[nn.Parameter],
-        lr: float,
-        weight_decay: float,
-        betas: tuple[float, float],
-        eps: float,
-        decoupled: bool,
-    ) -> None:
-        super().__init__(parameters, lr, weight_decay, ("mean", "square"))
-        self.betas, self.eps, self.decoupled = betas, eps, decoupled
-
-    def update(self, parameters: list[Tensor], gradients: list[Tensor], memory: Mapping[str, list[Tensor]]) -> None:
-        """As `torch.optim.Adam` and `AdamW`."""
-        if self.decoupled and self.weight_decay:
-            torch._foreach_mul_(parameters, 1 - self.lr * self.weight_decay)
-        adam(
-            parameters,
-            gradients,
-            memory["mean"],
-            memory["square"],
-            [],
-            memory["step"],
-            fused=True,
-            amsgrad=False,
-            beta1=self.betas[0],
-            beta2=self.betas[1],
-            lr=self.lr,
-            weight_decay=0.0 if self.decoupled else self.weight_decay,
-            eps=self.eps,
-            maximize=False,
-        )
-
-
-class RMSprop(Optimiser):
-    """RMSprop (Tieleman & Hinton 2012)."""
-
-    def __init__(
-        self,
-        parameters: Sequence[nn.Parameter],
-        lr: float,
-        weight_decay: float,
-        alpha: float,
-        eps: float,
-        momentum: float,
-    ) -> None:
-        super().__init__(parameters, lr, weight_decay, ("square", "momentum") if momentum else ("square",))
-        self.alpha, self.eps, self.momentum = alpha, eps, momentum
-
-    def update(self, parameters: list[Tensor], gradients: list[Tensor], memory: Mapping[str, list[Tensor]]) -> None:
-        """As `torch.optim.RMSprop`."""
-        rmsprop(
-            parameters,
-            gradients,
-            memory["square"],
-            [],
-            memory.get("momentum", []),
-            memory["step"],
-            foreach=True,
-            lr=self.lr,
-            alpha=self.alpha,
-            eps=self.eps,
-            weight_decay=self.weight_decay,
-            momentum=self.momentum,
-            centered=False,
-        )
-
-
-def build_optimiser(
-    recipe: config.SGD | config.Adam | config.RMSprop, parameters: Sequence[nn.Parameter], weight_decay: float
-) -> Optimiser:
-    """The optimiser of a recipe; `weight_decay` is added to the gradient, or to the step where Adam is decoupled."""
-    match recipe:
-        case config.SGD(lr=lr, momentum=momentum, nesterov=nesterov):
-            return SGD(parameters, lr, weight_decay, momentum, nesterov)
-        case config.Adam(lr=lr, betas=betas, eps=eps, decoupled=decoupled):
-            return Adam(parameters, lr, weight_decay, betas, eps, decoupled)
-        case config.RMSprop(lr=lr, alpha=alpha, eps=eps, momentum=momentum):
-            return RMSprop(parameters, lr, weight_decay, alpha, eps, momentum)
-        case _:
-            assert_never(recipe)
 
 
 @torch.no_grad()
@@ -244,9 +192,10 @@ class Average:
             self._exchange()
 
     def _exchange(self) -> None:
-        for index, parameter in enumerate(self.parameters):
-            value: Tensor = self.values[index]
-            self.values[index], parameter.data = parameter.data, value
+        own = [parameter.data for parameter in self.parameters]
+        for parameter, value in zip(self.parameters, self.values, strict=True):
+            parameter.data = value
+        self.values = own
 
 
 def non_monotone(history: Sequence[float], latest: float, interval: int) -> bool:

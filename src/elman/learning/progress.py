@@ -6,63 +6,30 @@ import msgspec
 
 from elman import config
 from elman.learning.optimisers import non_monotone
-from elman.learning.schedules import Schedule
 
 
-class Phase(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of training with one optimiser: the main phase, or fine-tuning from its best model.
-
-    Attributes:
-        optimiser, weight_decay, schedule, averaging, epochs: as in the recipe.
-        max_extra: the cap on random windows.
-        stop_interval: stop by the non-monotone rule with this interval; None: never.
-        patience: stop after so many validations without a new best; None: never.
-
-    """
-
-    optimiser: config.SGD | config.Adam | config.RMSprop
-    weight_decay: float
-    schedule: Schedule
-    averaging: config.NonMonotone | config.Immediate | config.Exponential | None
-    epochs: int
-    max_extra: int | None
-    stop_interval: int | None = None
-    patience: int | None = None
-
-    @property
-    def averages_at_once(self) -> bool:
-        """Whether the weights are averaged from the first step on."""
-        return not isinstance(self.averaging, config.NonMonotone | None)
-
-    @property
-    def average_decay(self) -> float | None:
-        """The decay of an exponential average; None for the equal average."""
-        return self.averaging.decay if isinstance(self.averaging, config.Exponential) else None
-
-
-def phases_of(training: config.Training) -> list[Phase]:
-    """The phases of a recipe, in order."""
-    main = Phase(
-        optimiser=training.optimiser,
-        weight_decay=training.weight_decay,
-        schedule=training.schedule,
-        averaging=training.averaging,
-        epochs=training.epochs,
-        max_extra=training.window.max_extra,
-        patience=training.patience,
-    )
+def phases_of(training: config.Training) -> list[config.Training]:
+    """The phases of a recipe: the main one and, where wanted, fine-tuning from its best model (NT-ASGD)."""
     if (fine := training.fine_tune) is None:
-        return [main]
-    fine_tuning = Phase(
+        return [training]
+    window = training.window
+    if fine.max_extra is not None:
+        window = msgspec.structs.replace(window, max_extra=fine.max_extra)
+    fine_tuning = msgspec.structs.replace(
+        training,
         optimiser=config.SGD(lr=fine.lr),
-        weight_decay=training.weight_decay,
         schedule=config.Constant(),
         averaging=config.Immediate(),
         epochs=fine.epochs,
-        max_extra=training.window.max_extra if fine.max_extra is None else fine.max_extra,
-        stop_interval=fine.interval,
+        window=window,
+        patience=None,
     )
-    return [main, fine_tuning]
+    return [training, fine_tuning]
+
+
+def averages_at_once(phase: config.Training) -> bool:
+    """Whether the weights are averaged from the first step of a phase on."""
+    return not isinstance(phase.averaging, config.NonMonotone | None)
 
 
 class Progress(msgspec.Struct):
@@ -125,8 +92,11 @@ class Decision(NamedTuple):
     begin_averaging: bool
 
 
-def decide(progress: Progress, phase: Phase, nll: float, epoch: float) -> Decision:
-    """Record the NLL of a validation at `epoch` in the progress; when the phase is over, `finished` is set."""
+def decide(progress: Progress, phase: config.Training, nll: float, epoch: float) -> Decision:
+    """Record the NLL of a validation at `epoch` in the progress; when the phase is over, `finished` is set.
+
+    The main phase ends early by patience, fine-tuning by the non-monotone rule.
+    """
     best = progress.best is None or nll < progress.best
     if best:
         progress.best, progress.best_step, progress.best_epoch = nll, progress.step, epoch
@@ -139,7 +109,7 @@ def decide(progress: Progress, phase: Phase, nll: float, epoch: float) -> Decisi
         and non_monotone(progress.checks, nll, phase.averaging.interval)
     )
     progress.averaging = progress.averaging or begin_averaging
-    if phase.stop_interval and non_monotone(progress.checks, nll, phase.stop_interval):
+    if progress.phase and phase.fine_tune and non_monotone(progress.checks, nll, phase.fine_tune.interval):
         progress.finished = True
     if phase.patience and progress.waited >= phase.patience:
         progress.finished = True

@@ -21,7 +21,7 @@ from elman.learning import checkpoint
 from elman.learning.checkpoint import BestModel
 from elman.learning.constraint import recurrent_spectrum
 from elman.learning.log import Log
-from elman.learning.progress import Phase, Progress, decide, phases_of
+from elman.learning.progress import Progress, averages_at_once, decide, phases_of
 from elman.learning.schedules import rate
 from elman.learning.update import build_update
 from elman.network.model import LanguageModel
@@ -42,7 +42,7 @@ class Trainer:
     Args:
         recipe: the experiment.
         model: the network, on its device.
-        windows: from the cap on random windows (`Phase.max_extra`) to the windows of the training data.
+        windows: from the cap on random windows (`window.max_extra`) to the windows of the training data.
         validate: computes the validation NLL (nats per token) of the model with its present weights.
         folder: the run folder; `checkpoint.safetensors`, `model.safetensors` and `metrics.jsonl` are written there.
         facts: stored in checkpoints beside the progress (digests of data and vocabulary).
@@ -70,7 +70,7 @@ class Trainer:
         self.windows_for, self.folder, self.facts = windows, folder, facts
         self.phases = phases_of(recipe.training)
         self.update = build_update(recipe, model)
-        self.progress = Progress(averaging=self.phases[0].averages_at_once)
+        self.progress = Progress(averaging=averages_at_once(recipe.training))
         self.log = Log(folder / "metrics.jsonl", model.device)
         self.best = BestModel(folder)
         wanted = recipe.training.log_spectrum
@@ -183,7 +183,7 @@ class Trainer:
         if decision.best:
             self._save_best(nll)
         if decision.begin_averaging:
-            self.update.begin_averaging()
+            self.update.begin_averaging(self.phase)
             self._event("averaging", "the validation loss stopped falling")
         return nll
 
@@ -206,17 +206,17 @@ class Trainer:
         self._event("fine-tune", f"from the best model, of step {self.progress.best_step}")
 
     def _begin_phase(self) -> None:
-        self.progress.averaging = self.progress.averaging or self.phase.averages_at_once
+        self.progress.averaging = self.progress.averaging or averages_at_once(self.phase)
         self.update.begin_phase(self.phase, averaging=self.progress.averaging)
         self._open_windows()
 
     def _open_windows(self) -> None:
-        self.windows = self.windows_for(self.phase.max_extra)
+        self.windows = self.windows_for(self.phase.window.max_extra)
         self._planned: tuple[int, list[Span]] = (-1, [])
 
     @property
-    def phase(self) -> Phase:
-        """The present phase of training."""
+    def phase(self) -> config.Training:
+        """The recipe of the present phase."""
         return self.phases[self.progress.phase]
 
     def _spans(self) -> list[Span]:

@@ -15,8 +15,8 @@ from elman.learning.bptt import Learner, Lookback, WholeWindow
 from elman.learning.constraint import ConstrainedCore, build_constraint
 from elman.learning.forcing import forcing_probability, listen_to_itself
 from elman.learning.gradient_norm import GradientNorm
-from elman.learning.optimisers import Average, Optimiser, add_l1, build_optimiser, clip_gradients
-from elman.learning.progress import Phase, phases_of
+from elman.learning.optimisers import Average, Optimiser, add_l1, clip_gradients
+from elman.learning.progress import averages_at_once
 from elman.learning.rtrl import RTRL
 from elman.network.model import LanguageModel
 from elman.network.state import State, leaves, rebuild
@@ -97,16 +97,16 @@ class Update:
         if self.average is not None:
             self.average.update()
 
-    def begin_phase(self, phase: Phase, *, averaging: bool) -> None:
+    def begin_phase(self, phase: config.Training, *, averaging: bool) -> None:
         """Take a new optimiser, no state, and a new average where the weights are averaged."""
-        self.optimiser = build_optimiser(phase.optimiser, self.optimiser.parameters, phase.weight_decay)
-        self.state = None
-        self.average = None
+        self.optimiser = Optimiser(phase.optimiser, self.optimiser.parameters, phase.weight_decay)
+        self.state = self.average = None
         if averaging:
-            self.begin_averaging(phase.average_decay)
+            self.begin_averaging(phase)
 
-    def begin_averaging(self, decay: float | None = None) -> None:
-        """Average the weights from the next step on, equally or with an exponential decay."""
+    def begin_averaging(self, phase: config.Training) -> None:
+        """Average the weights from the next step on, equally or exponentially as the recipe asks."""
+        decay = phase.averaging.decay if isinstance(phase.averaging, config.Exponential) else None
         self.average = Average(self.optimiser.parameters, decay)
 
     def averaged(self) -> AbstractContextManager[None]:
@@ -156,7 +156,6 @@ def build_update(recipe: config.Recipe, model: LanguageModel) -> Update:
 
     """
     training = recipe.training
-    phase = phases_of(training)[0]
     objective, learner = build_objective(training), build_learner(training, recipe.model)
     learner.check(model, training.batch_size)
     constraint = build_constraint(training, model.core)
@@ -167,15 +166,15 @@ def build_update(recipe: config.Recipe, model: LanguageModel) -> Update:
         model,
         learner,
         objective,
-        build_optimiser(phase.optimiser, [p for p in model.parameters() if p.requires_grad], phase.weight_decay),
+        Optimiser(training.optimiser, [p for p in model.parameters() if p.requires_grad], training.weight_decay),
         clip=training.clip,
         clip_by=training.clip_by,
         l1=training.l1,
         forcing=training.forcing,
         constraint=constraint,
     )
-    if phase.averages_at_once:
-        update.begin_averaging(phase.average_decay)
+    if averages_at_once(training):
+        update.begin_averaging(training)
     return update
 
 

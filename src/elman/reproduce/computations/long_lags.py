@@ -11,7 +11,7 @@ from elman import config
 from elman.data.classic.memory import RECALL
 from elman.laboratory.networks import build_network, learning_rule
 from elman.laboratory.trial import Trial, error_flow, run_trial
-from elman.learning.optimisers import build_optimiser
+from elman.learning.optimisers import Optimiser
 from elman.learning.update import Update
 from elman.network.cores.stack import Stack, layers_of
 from elman.network.model import LanguageModel
@@ -98,7 +98,7 @@ class Preserved:
         model, learner = build_network(RECALL, "elman", self.units), learning_rule(self.rule)
         _scale(model, self.gain)
         draw = np.random.default_rng(seed)
-        optimiser = build_optimiser(config.Adam(lr=self.lr), list(model.parameters()), 0.0)
+        optimiser = Optimiser(config.Adam(lr=self.lr), list(model.parameters()))
         update = Update(model, learner, Objective(), optimiser, clip=self.clip)
         for _step in range(self.steps):
             update.state = None

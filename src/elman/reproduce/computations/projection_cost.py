@@ -15,7 +15,7 @@ from elman.data.text.corpus import open_corpus
 from elman.data.windows import TrainingWindows
 from elman.learning.bptt import WholeWindow
 from elman.learning.constraint import spectral_projector
-from elman.learning.optimisers import build_optimiser
+from elman.learning.optimisers import Optimiser
 from elman.learning.projections.projector import BySVD, Projector
 from elman.learning.update import Update
 from elman.network.build.model import build_model
@@ -44,7 +44,7 @@ class Training:
         assert isinstance(core, Stack), "the recipe has recurrent layers"
         self.windows = TrainingWindows(corpus.split("train").tokens, training.batch_size, training.window.length)
         self.spans = self.windows.spans(0)
-        optimiser = build_optimiser(training.optimiser, list(self.model.parameters()), 0.0)
+        optimiser = Optimiser(training.optimiser, list(self.model.parameters()))
         self.update = Update(self.model, WholeWindow(), build_objective(training), optimiser, clip=1e9)
         self.block = candidate_hidden(core.layers[0]).detach()  # type: ignore[arg-type]
         self.done = 0
