@@ -71,9 +71,8 @@ def digest_of(tensors: Mapping[str, Tensor], text: str = "") -> str:
 
 
 def _os_error(error: SafetensorError) -> tuple[int, str]:
-    text = str(error)
-    number = next((int(part.split(")")[0]) for part in text.split("os error ")[1:]), 5)
-    return number, text
+    number = next((int(part.split(")")[0]) for part in str(error).split("os error ")[1:]), 5)
+    return number, str(error)
 
 
 def model_tensors(model: nn.Module) -> dict[str, Tensor]:
@@ -96,12 +95,7 @@ def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 class BestModel:
-    """The best model of a run so far, in `model.safetensors` of its folder.
-
-    Args:
-        folder: the run folder.
-
-    """
+    """The best model of a run so far, in `model.safetensors` of its folder."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "model.safetensors"
@@ -120,5 +114,4 @@ class BestModel:
 
     def load_into(self, model: nn.Module) -> None:
         """Copy the best weights into a model."""
-        tensors, _ = load(self.path)
-        load_model(model, tensors)
+        load_model(model, load(self.path)[0])

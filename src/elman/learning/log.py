@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -33,20 +33,6 @@ class Watcher(Protocol):
 
     def end(self) -> None:
         """Training returned."""
-
-
-class Reading(NamedTuple):
-    """The steps since the last reading.
-
-    Attributes:
-        finite: whether every loss and gradient was finite.
-        loss, norm: the objective of the last step, and the norm of its gradient.
-
-    """
-
-    finite: bool
-    loss: float
-    norm: float
 
 
 class Log:
@@ -99,20 +85,21 @@ class Log:
         """Whether the sums should be read now."""
         return self._unread >= self._steps_between
 
-    def read(self, progress: Progress) -> Reading:
-        """Fold the pending step sums into the progress, unless a loss was not finite."""
+    def read(self, progress: Progress) -> str | None:
+        """Fold the pending step sums into the progress; where a loss was not finite, return the last one's figures."""
         if not self._unread:
-            return Reading(True, 0.0, 0.0)
+            return None
         nll, positions, penalty, broken, loss, norm = torch.cat([self._sums, self._last]).tolist()
         self._sums.zero_()
         self._unread = 0
-        if not broken:
-            progress.nll_sum += nll
-            progress.count += int(positions)
-            progress.penalty_sum += penalty
-            for watcher in self.watchers:
-                watcher.step(progress, int(positions), nll / max(1, int(positions)))
-        return Reading(not broken, loss, norm)
+        if broken:
+            return f"loss {loss:.3g}, gradient norm {norm:.3g}"
+        progress.nll_sum += nll
+        progress.count += int(positions)
+        progress.penalty_sum += penalty
+        for watcher in self.watchers:
+            watcher.step(progress, int(positions), nll / max(1, int(positions)))
+        return None
 
     def write_train(self, progress: Progress, epoch: float, facts: dict[str, Any]) -> None:
         """Write the means over the windows since the last such line, with `facts`, and begin new sums."""

@@ -201,10 +201,7 @@ class Average:
 def non_monotone(history: Sequence[float], latest: float, interval: int) -> bool:
     """Whether `latest` is worse than the best of those more than `interval` checks old (Merity et al. 2018, alg. 1).
 
-    Args:
-        history: the validation losses before the latest, oldest first.
-        latest: the latest one.
-        interval: n of the paper.
+    `history` holds the validation losses before the latest, oldest first; `interval` is n of the paper.
 
     Example:
         >>> non_monotone([5.0, 4.0, 3.9, 3.8], 4.1, interval=2)

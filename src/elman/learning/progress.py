@@ -1,7 +1,5 @@
 """Where a training run is: its phases, its counters and histories, and what a validation decides."""
 
-from typing import NamedTuple
-
 import msgspec
 
 from elman import config
@@ -79,23 +77,11 @@ class Progress(msgspec.Struct):
         self.averaging = self.finished = False
 
 
-class Decision(NamedTuple):
-    """What follows from a validation.
+def record_validation(progress: Progress, phase: config.Training, nll: float, epoch: float) -> bool:
+    """Record the NLL of a validation at `epoch` in the progress, and return whether it is the best so far.
 
-    Attributes:
-        best: the model is the best so far.
-        begin_averaging: the weights are averaged from now on, and were not before.
-
-    """
-
-    best: bool
-    begin_averaging: bool
-
-
-def decide(progress: Progress, phase: config.Training, nll: float, epoch: float) -> Decision:
-    """Record the NLL of a validation at `epoch` in the progress; when the phase is over, `finished` is set.
-
-    The main phase ends early by patience, fine-tuning by the non-monotone rule.
+    `averaging` is set when NT-ASGD begins to average, and `finished` when the phase is over: the main phase ends early
+    by patience, fine-tuning by the non-monotone rule.
     """
     best = progress.best is None or nll < progress.best
     if best:
@@ -103,15 +89,11 @@ def decide(progress: Progress, phase: config.Training, nll: float, epoch: float)
         progress.waited = 0
     else:
         progress.waited += 1
-    begin_averaging = (
-        not progress.averaging
-        and isinstance(phase.averaging, config.NonMonotone)
-        and non_monotone(progress.checks, nll, phase.averaging.interval)
-    )
-    progress.averaging = progress.averaging or begin_averaging
+    if isinstance(phase.averaging, config.NonMonotone) and not progress.averaging:
+        progress.averaging = non_monotone(progress.checks, nll, phase.averaging.interval)
     if progress.phase and phase.fine_tune and non_monotone(progress.checks, nll, phase.fine_tune.interval):
         progress.finished = True
     if phase.patience and progress.waited >= phase.patience:
         progress.finished = True
     progress.checks.append(nll)
-    return Decision(best, begin_averaging)
+    return best

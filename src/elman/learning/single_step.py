@@ -50,14 +50,7 @@ def learns(core: nn.Module) -> bool:
 
 
 class Walk(NamedTuple):
-    """A pass over a window without a graph.
-
-    Attributes:
-        levels: of every step, [T, B, _].
-        states: before every step, T of them.
-        last: the state after the last step.
-
-    """
+    """A pass over a window without a graph: levels [T, B, _], the T states before the steps, and the one after."""
 
     levels: tuple[Tensor, ...]
     states: list[State]
@@ -90,14 +83,7 @@ def error_at_levels(
 
 
 class Parallel(NamedTuple):
-    """All steps of a window as one graph of T*B single steps, each from its own state.
-
-    Attributes:
-        before: the states before the steps, leaves of the graph [T*B, ...].
-        levels: [T*B, _].
-        after: the states after the steps.
-
-    """
+    """All steps of a window as one graph of T*B single steps: states before them (its leaves), levels, states after."""
 
     before: State
     levels: tuple[Tensor, ...]

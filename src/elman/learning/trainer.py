@@ -21,7 +21,7 @@ from elman.learning import checkpoint
 from elman.learning.checkpoint import BestModel
 from elman.learning.constraint import recurrent_spectrum
 from elman.learning.log import Log
-from elman.learning.progress import Progress, averages_at_once, decide, phases_of
+from elman.learning.progress import Progress, averages_at_once, phases_of, record_validation
 from elman.learning.schedules import rate
 from elman.learning.update import build_update
 from elman.network.model import LanguageModel
@@ -103,7 +103,7 @@ class Trainer:
         finally:
             self.log.end()
 
-    def _train(self, deadline: float, stop: "StopRequest") -> StopReason:
+    def _train(self, deadline: float, stop: threading.Event) -> StopReason:
         progress, validate_every = self.progress, self.training.validate_every
         if progress.step == 0 and self.logs_spectrum:
             nll = self._nll()
@@ -115,7 +115,7 @@ class Trainer:
                     self._validate()
                     if progress.finished:
                         break
-                if stop or time.monotonic() > deadline:
+                if stop.is_set() or time.monotonic() > deadline:
                     return self._stop_early(stop)
                 if self.log.due_to_save(self.training.checkpoint_minutes):
                     self.save()
@@ -148,18 +148,12 @@ class Trainer:
             self._write_train(lr, norm)
 
     def _read_losses(self) -> None:
-        """Fold the pending step sums into the progress.
-
-        Raises:
-            UserError: a loss or a gradient was not finite.
-
-        """
-        reading = self.log.read(self.progress)
-        if not reading.finite:
+        """Fold the pending step sums into the progress; raises UserError where a loss was not finite."""
+        if (diverged := self.log.read(self.progress)) is not None:
             raise UserError(
-                f"the loss is not finite at step {self.progress.step} (loss {reading.loss:.3g}, gradient norm"
-                f" {reading.norm:.3g}, weight norm {self.update.weight_norm():.3g}); the last good checkpoint is kept"
-                f" in {self.folder}; try a lower training.optimiser.lr or a smaller training.clip"
+                f"the loss is not finite at step {self.progress.step} ({diverged}, weight norm"
+                f" {self.update.weight_norm():.3g}); the last good checkpoint is kept in {self.folder}; try a lower"
+                " training.optimiser.lr or a smaller training.clip"
             )
 
     def _write_train(self, lr: float, norm: Tensor) -> None:
@@ -177,12 +171,12 @@ class Trainer:
         """Validate, save the model if it is the best, begin averaging if it is time; the NLL (nats per token)."""
         self._read_losses()
         nll, averaged = self._nll(), self.update.average is not None
-        decision = decide(self.progress, self.phase, nll, self._epoch())
-        facts = {"nll": nll, "perplexity": perplexity(nll), "best": decision.best, "averaged": averaged}
+        best = record_validation(self.progress, self.phase, nll, self._epoch())
+        facts = {"nll": nll, "perplexity": perplexity(nll), "best": best, "averaged": averaged}
         self.log.write("valid", self.progress, self._epoch(), facts)
-        if decision.best:
+        if best:
             self._save_best(nll)
-        if decision.begin_averaging:
+        if self.progress.averaging and not averaged:
             self.update.begin_averaging(self.phase)
             self._event("averaging", "the validation loss stopped falling")
         return nll
@@ -230,9 +224,9 @@ class Trainer:
         """Epochs done in this phase, with a fraction."""
         return self.progress.epoch + self.progress.window / len(self._spans())
 
-    def _stop_early(self, stop: "StopRequest") -> StopReason:
+    def _stop_early(self, stop: threading.Event) -> StopReason:
         self.save()
-        if stop:
+        if stop.is_set():
             return StopReason.INTERRUPTED
         nll = self._nll()
         if self.progress.best is None or nll < self.progress.best:
@@ -253,33 +247,22 @@ class Trainer:
         self.log.write("event", self.progress, self._epoch(), {"event": name, "message": message, **facts})
 
 
-class StopRequest:
-    """Whether a stop was requested, and by which signal."""
-
-    def __init__(self) -> None:
-        self.signal: signal.Signals | None = None
-
-    def __bool__(self) -> bool:
-        return self.signal is not None
-
-    def receive(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        """Handle a signal: the first asks for a stop at the end of the step, a second Ctrl-C stops at once."""
-        if self.signal is not None and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        self.signal = signal.Signals(number)
-
-
 @contextlib.contextmanager
-def listening() -> Iterator[StopRequest]:
-    """Within the block Ctrl-C and SIGTERM set the request; outside the main thread signals are left alone."""
-    request = StopRequest()
+def listening() -> Iterator[threading.Event]:
+    """Within the block Ctrl-C and SIGTERM set an event, in the main thread; a second Ctrl-C interrupts."""
+    stop = threading.Event()
+
+    def receive(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        if stop.is_set() and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        stop.set()
+
     if threading.current_thread() is not threading.main_thread():
-        yield request
+        yield stop
         return
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, request.receive) for number in numbers]
+    before = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield request
+        yield stop
     finally:
-        for number, handler in zip(numbers, before, strict=True):
+        for number, handler in before.items():
             signal.signal(number, handler)

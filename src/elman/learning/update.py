@@ -64,9 +64,9 @@ class Update:
         self.average: Average | None = None
         self.state: State | None = None
 
-    def __call__(self, batch: Batch, lr: float, epoch: float = 0.0) -> Loss:
-        """Take one step on a window on the model's device; `epoch` is the time of scheduled sampling."""
-        loss = self.gradient(batch, epoch)
+    def __call__(self, batch: Batch, lr: float) -> Loss:
+        """Take one step on a window that is on the model's device."""
+        loss = self.gradient(batch)
         self.clip()
         self.apply(lr)
         return loss
@@ -149,7 +149,7 @@ class Update:
 
 
 def build_update(recipe: config.Recipe, model: LanguageModel) -> Update:
-    """The training step of a recipe, in its first phase; the weights already satisfy its constraint.
+    """The training step of a recipe in its first phase, after projecting the weights onto its constraint.
 
     Raises:
         UserError: the constraint or the learning rule does not fit the model.
@@ -179,12 +179,7 @@ def build_update(recipe: config.Recipe, model: LanguageModel) -> Update:
 
 
 def build_learner(training: config.Training, model: config.Model) -> Learner:
-    """The learning rule of a recipe.
-
-    Raises:
-        UserError: a rule that takes single steps, with a model or an option that needs whole windows.
-
-    """
+    """The learning rule of a recipe; raises UserError where it takes single steps and the model needs whole windows."""
     weight = training.penalties.gradient_norm
     if weight or training.rule != config.BPTT():
         _require_single_steps(training, model)
@@ -210,10 +205,9 @@ def _require_single_steps(training: config.Training, model: config.Model) -> Non
     for part, record in (("encoder", model.encoder), ("core", model.core)):
         for name in record.__struct_fields__:
             if "drop" in name and getattr(record, name):
-                key = f"model.{part}.{name}"
                 raise UserError(
-                    f"{stepwise}, which {key} does not allow: set {key} = 0, or use the rule bptt without steps and"
-                    " gradient_norm = 0"
+                    f"{stepwise}, which model.{part}.{name} does not allow: set it to 0, or use the rule bptt without"
+                    " steps and gradient_norm = 0"
                 )
     if training.slices > 1:
         raise UserError(f"training.slices is {training.slices}; with this training.rule it must be 1")

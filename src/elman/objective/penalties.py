@@ -5,7 +5,8 @@ alone; tiers 1 and 2 are trained for with a hinge on their value. A model has th
 stability` reports it, not because it was trained with the penalty.
 """
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -19,19 +20,11 @@ from elman.network.output.contexts import Contexts
 from elman.network.stability import fixed_point, incremental
 from elman.network.stability.certificate import gates_of, slope_of
 
+Penalty: TypeAlias = Callable[[Trace, Contexts], Tensor]
+"""A scalar computed from the activations over one window, weight included."""
 
-class Penalty(Protocol):
-    """A scalar computed from the activations over one window."""
-
-    def __call__(self, trace: Trace, contexts: Contexts) -> Tensor:
-        """The penalty, weight included."""
-
-
-class WeightPenalty(Protocol):
-    """A scalar computed from the weights alone."""
-
-    def __call__(self, model: LanguageModel) -> Tensor:
-        """The penalty, weight included."""
+WeightPenalty: TypeAlias = Callable[[LanguageModel], Tensor]
+"""A scalar computed from the weights alone, weight included."""
 
 
 class ActivationPenalty:
@@ -136,12 +129,7 @@ class IncrementalPenalty:
 
 
 def stack_of(model: LanguageModel) -> Stack:
-    """The recurrent layers.
-
-    Raises:
-        UserError: there are none.
-
-    """
+    """The recurrent layers of a model; raises UserError where there are none."""
     if not isinstance(model.core, Stack):
         raise UserError(
             "training.penalties.stability needs recurrent layers in a chain: set model.core.kind to stack and"

@@ -80,14 +80,7 @@ def schur(space: Space, room: float) -> tuple[Tensor, Tensor, Tensor]:
 
 
 class Feasible(NamedTuple):
-    """The part taken off W.
-
-    Attributes:
-        left: L [n, j]; L R' was subtracted.
-        right: R [m, j], orthonormal.
-        computed: how many eigenvalues were computed.
-
-    """
+    """L [n, j] and R [m, j] orthonormal, where L R' was subtracted from W, and how many eigenvalues were computed."""
 
     left: Tensor
     right: Tensor

@@ -58,14 +58,7 @@ class Followed(NamedTuple):
 
 
 class Drift(NamedTuple):
-    """The main directions of A, and a bound of the rest.
-
-    Attributes:
-        inside: V [m, k]: P_0 and the directions along which A is large, orthonormal.
-        moved: the main directions of A outside P_0 [m, j], from which the next call begins.
-        outside: a bound of ||A (I - V V')||_2.
-
-    """
+    """The main directions of A: V [m, k], those outside P_0 [m, j] for the next call, a bound of ||A (I - V V')||_2."""
 
     inside: Tensor
     moved: Tensor
