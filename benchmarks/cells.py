@@ -11,10 +11,8 @@ from torch import Tensor
 
 import timing
 from elman import config
-from elman.network.cells.cell import build_cell
-from elman.network.cores.core import build_core
-from elman.network.cells.cell import unroll
-from elman.network.cores.core import RecurrentCore
+from elman.network.cells.cell import build_cell, unroll
+from elman.network.cores.core import RecurrentCore, build_core
 from elman.network.cores.reservoir import Reservoir
 from elman.network.cores.stack import Layer
 

@@ -15,8 +15,7 @@ from torch.nn.functional import cross_entropy
 
 import timing
 import whole
-from elman.config.toml import find
-from elman.config.toml import load_recipe
+from elman.config.toml import find, load_recipe
 from elman.data.windows import Batch
 from elman.network.build import build_model
 from elman.network.cells import fast_lstm
@@ -58,7 +57,7 @@ def plain_step(batch: Batch) -> Callable[[], None]:
 
 def elman_step(batch: Batch) -> Callable[[], None]:
     recipe = load_recipe(find("text8/lstm-softmax.toml"))
-    return whole.training_step(build_model(recipe.model, CHARACTERS), recipe.training, batch)
+    return whole.training_step(build_model(recipe.model, CHARACTERS), recipe, batch)
 
 
 def sequences(options: argparse.Namespace) -> None:

@@ -27,10 +27,10 @@ from elman.data.text.corpus import open_corpus
 from elman.data.windows import Batch, EvaluationWindows
 from elman.evaluation.perplexity import evaluate
 from elman.learning.bptt import bptt
-from elman.learning.optimisers import build_optimiser
+from elman.learning.optimisers import Optimiser
 from elman.network.build import build_model
 from elman.network.kernels.device import use_large_pages
-from elman.objective.build import build_objective
+from elman.objective.loss import build_objective
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +75,7 @@ def network(sizes: Sizes) -> config.Model:
 def train(sizes: Sizes) -> float:
     """Seconds of a training step: forward, backward, update."""
     model = build_model(network(sizes), sizes.V).train()
-    optimiser = build_optimiser(config.SGD(lr=0.1), list(model.parameters()), 0.0)
+    optimiser = Optimiser(config.SGD(lr=0.1), list(model.parameters()))
     objective = build_objective(config.Training(epochs=1, optimiser=config.SGD(lr=0.1)))
     words = torch.randint(sizes.V, (sizes.T + 1, sizes.B))
     batch, state = Batch(words[:-1], words[1:]), model.begin(sizes.B)

@@ -16,9 +16,9 @@ import torch
 
 from elman.cli import parser
 from elman.config.toml import load_recipe
-from elman.learning.log import Outcome
+from elman.learning.trainer import StopReason
 from elman.network.kernels.device import use_large_pages
-from elman.objective.perplexity import perplexity
+from elman.objective import perplexity
 from elman.tasks.experiment import Experiment
 
 PAGE = Path(__file__).parents[1] / "docs" / "cells.md"
@@ -38,7 +38,7 @@ def train(name: str, settings: list[str], options: argparse.Namespace) -> dict[s
     experiment = Experiment(load_recipe(RECIPE, settings), options.out / name, data=options.data)
     wall, processor = time.monotonic(), time.process_time()
     outcome = experiment.train(max_minutes=options.minutes)
-    if outcome is Outcome.INTERRUPTED:
+    if outcome is StopReason.INTERRUPTED:
         raise SystemExit(130)
     # The validation that ends training is within these times.
     wall, processor = time.monotonic() - wall, time.process_time() - processor

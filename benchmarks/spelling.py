@@ -14,8 +14,7 @@ import torch
 
 import timing
 import whole
-from elman.config.toml import find
-from elman.config.toml import load_recipe
+from elman.config.toml import find, load_recipe
 from elman.data.windows import Batch
 from elman.network.build import build_model
 from elman.network.encoders.characters import Characters
@@ -40,7 +39,7 @@ def training_step(name: str, words: list[str], batch: Batch) -> tuple[LanguageMo
     """The model of a recipe and its training step."""
     recipe = load_recipe(find(f"ptb/{name}.toml"))
     model = build_model(recipe.model, WORDS, None, words)
-    return model, whole.training_step(model, recipe.training, batch)
+    return model, whole.training_step(model, recipe, batch)
 
 
 def encoder_costs(encoder: Characters, inputs: torch.Tensor) -> timing.Candidates:

@@ -9,6 +9,6 @@ options = whole.arguments("Seconds, memory and share of the machine's peak of on
 recipe, model = whole.model_of(options)
 batch_size = options.batch_size or recipe.training.batch_size
 words = torch.randint(options.words, (options.length + 1, batch_size))
-step = whole.training_step(model, recipe.training, Batch(words[:-1], words[1:]))
+step = whole.training_step(model, recipe, Batch(words[:-1], words[1:]))
 positions = options.length * batch_size
 whole.measure(step, positions, 3 * whole.forward_gflop(model, positions), options)

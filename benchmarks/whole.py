@@ -12,19 +12,16 @@ from pathlib import Path
 import torch
 
 import timing
-from elman.config import Training
 from elman.config.recipe import Recipe
 from elman.config.toml import load_recipe
 from elman.data.windows import Batch
-from elman.learning.bptt import bptt
-from elman.learning.optimisers import build_optimiser, clip_gradients
+from elman.learning.update import build_update
 from elman.network.build import build_model
 from elman.network.cores.stack import Stack
 from elman.network.kernels.device import use_large_pages
 from elman.network.model import LanguageModel
 from elman.network.output.contexts import Mixture
 from elman.network.output.flat import Flat
-from elman.objective.build import build_objective
 
 
 def arguments(description: str) -> argparse.Namespace:
@@ -65,17 +62,13 @@ def forward_gflop(model: LanguageModel, positions: int) -> float:
     return 2 * positions * (weights + components * choice.weight.numel()) / 1e9
 
 
-def training_step(model: LanguageModel, training: Training, batch: Batch) -> Callable[[], None]:
+def training_step(model: LanguageModel, recipe: Recipe, batch: Batch) -> Callable[[], None]:
     """The step of a recipe on one batch, always from the same state: forward, backward, clipping, update."""
-    parameters = list(model.train().parameters())
-    optimiser = build_optimiser(training.optimiser, parameters, training.weight_decay)
-    objective, state = build_objective(training), model.begin(batch.inputs.shape[1])
+    update = build_update(recipe, model)
 
     def step() -> None:
-        optimiser.zero_grad()
-        bptt(model, objective, batch, state, training.slices)
-        clip_gradients(parameters, training.clip)
-        optimiser.step()
+        update.state = None
+        update(batch, recipe.training.optimiser.lr)
 
     return step
 

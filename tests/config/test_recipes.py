@@ -10,7 +10,7 @@ from elman import config
 from elman.config.text import TextOptions
 from elman.config.toml import find, resolve, shipped
 from elman.network.build import build_model
-from elman.objective.build import build_objective
+from elman.objective.loss import build_objective
 
 RECIPES = {path.relative_to("recipes").with_suffix("").as_posix(): recipe for path, recipe in shipped()}
 LAB = {

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from elman.learning.averaging import Average, non_monotone
+from elman.learning.optimisers import Average, non_monotone
 from reference import averaging as reference
 from support import networks
 

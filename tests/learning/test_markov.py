@@ -7,7 +7,7 @@ from elman import config
 from elman.data.windows import EvaluationWindows, TrainingWindows
 from elman.evaluation.perplexity import token_log_probs
 from elman.learning.bptt import bptt
-from elman.learning.optimisers import build_optimiser, clip_gradients
+from elman.learning.optimisers import Optimiser, clip_gradients
 from elman.network.build import build_model
 from elman.objective.loss import Objective
 
@@ -29,7 +29,7 @@ def test_the_loss_comes_down_to_the_entropy_of_the_source():
     train, held_out = source(60_000, chain, draw), source(12_000, chain, draw)
     model = build_model(config.Model(encoder=config.Lookup(size=8), core=config.Stack(sizes=(24,))), SYMBOLS).train()
     parameters = list(model.parameters())
-    optimiser = build_optimiser(config.Adam(lr=0.01), parameters, weight_decay=0.0)
+    optimiser = Optimiser(config.Adam(lr=0.01), parameters)
     windows, state = TrainingWindows(train, 32, 25), model.begin(32)
     for span in [*windows.spans(0), *windows.spans(1), *windows.spans(2), *windows.spans(3)]:
         optimiser.zero_grad()

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from elman import config
-from elman.learning.optimisers import add_l1, build_optimiser, clip_gradients
+from elman.learning.optimisers import Optimiser, add_l1, clip_gradients
 
 
 def parameters():
@@ -48,7 +48,7 @@ def test_optimisers_are_their_rules(rule):
     """Weight decay is added to the gradient; a new rate holds from the next step on."""
     recipe, transcription = RULES[rule]
     w = nn.Parameter(torch.randn(4, 3, dtype=torch.float64))
-    optimiser = build_optimiser(recipe, [w], weight_decay=0.01)
+    optimiser = Optimiser(recipe, [w], weight_decay=0.01)
     expected, memory = w.detach().clone(), {}
     for lr in (0.1, 0.1, 0.02):
         w.grad = torch.randn_like(w)
@@ -61,7 +61,7 @@ def test_optimisers_are_their_rules(rule):
 def test_decoupled_decay_takes_the_weights_not_the_gradient():
     """Loshchilov & Hutter 2019: without a gradient the weights shrink by lr * decay."""
     w = nn.Parameter(torch.ones(3, dtype=torch.float64))
-    optimiser = build_optimiser(config.Adam(lr=0.1, decoupled=True), [w], weight_decay=0.5)
+    optimiser = Optimiser(config.Adam(lr=0.1, decoupled=True), [w], weight_decay=0.5)
     w.grad = torch.zeros_like(w)
     optimiser.step()
     torch.testing.assert_close(w.detach(), torch.full((3,), 0.95).double())

@@ -13,8 +13,8 @@ from elman.learning.bptt import Lookback, WholeWindow
 from elman.learning.forcing import forcing_probability, listen_to_itself
 from elman.learning.gradient_norm import GradientNorm, errors_back, preservation
 from elman.learning.rtrl import RTRL, cost
-from elman.learning.rules import build_learner
 from elman.learning.single_step import OneStep
+from elman.learning.update import build_learner
 from elman.network.build import build_model
 from elman.network.encoders.encoder import build_encoder
 from elman.network.model import LanguageModel
@@ -87,7 +87,7 @@ def test_rules_agree_where_no_error_passes_the_core(name):
 
 
 def test_the_regulariser_needs_recurrent_weights_that_learn():
-    with pytest.raises(UserError, match="acts on recurrent weights that learn, and this core has none"):
+    with pytest.raises(UserError, match=r"training\.penalties\.gradient_norm .* none"):
         GradientNorm(WholeWindow(), 0.1).check(model_of(CORES["reservoir"]()), ROWS)
 
 

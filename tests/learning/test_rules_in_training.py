@@ -9,7 +9,7 @@ from elman import config
 from elman.config.toml import find
 from elman.errors import UserError
 from elman.learning import checkpoint
-from elman.learning.log import Outcome
+from elman.learning.trainer import StopReason
 from elman.tasks.experiment import Experiment
 from support import text_runs
 from support.interruption import StopAt
@@ -41,9 +41,9 @@ def test_resumed_is_the_same_run_bit_for_bit(rule, corpus, tmp_path):
     training = msgspec.structs.replace(made.training, penalties=config.Penalties(**penalties))
     made = msgspec.structs.replace(made, training=training)
     whole = Experiment(made, tmp_path / "whole", data=corpus)
-    assert whole.train() is Outcome.FINISHED
-    assert Experiment(made, tmp_path / "broken", data=corpus).train([StopAt(7)]) is Outcome.INTERRUPTED
-    assert Experiment(made, tmp_path / "broken", data=corpus, resume=True).train() is Outcome.FINISHED
+    assert whole.train() is StopReason.FINISHED
+    assert Experiment(made, tmp_path / "broken", data=corpus).train([StopAt(7)]) is StopReason.INTERRUPTED
+    assert Experiment(made, tmp_path / "broken", data=corpus, resume=True).train() is StopReason.FINISHED
     places = [tmp_path / name / "checkpoint.safetensors" for name in ("whole", "broken")]
     assert len({checkpoint.digest_of(checkpoint.load(place)[0]) for place in places}) == 1
 
@@ -59,7 +59,7 @@ def test_the_recipe_of_rtrl_learns_characters(corpus, tmp_path):
     settings = ["training.batch_size=4", "training.log_every=20", "evaluation.streams=4"]
     made = config.load_recipe(find("shakespeare/rtrl.toml"), settings)
     assert made.training.rule == config.RTRL()
-    assert Experiment(made, tmp_path / "run", data=corpus).train() is Outcome.FINISHED
+    assert Experiment(made, tmp_path / "run", data=corpus).train() is StopReason.FINISHED
     records = map(json.loads, (tmp_path / "run" / "metrics.jsonl").read_text().splitlines())
     losses = [record["loss"] for record in records if record["kind"] == "train"]
     assert losses[-1] < 0.8 * losses[0]

@@ -7,8 +7,7 @@ from elman import config
 from elman.data.windows import Batch
 from elman.learning.bptt import bptt
 from elman.network.state import leaves
-from elman.objective.build import build_objective
-from elman.objective.loss import Objective
+from elman.objective.loss import Objective, build_objective
 from elman.objective.penalties import ActivationPenalty, BalancePenalty, TemporalActivationPenalty
 from support import networks
 

@@ -8,7 +8,7 @@ from elman.analysis.stability import certify
 from elman.data.windows import Batch
 from elman.errors import UserError
 from elman.network.build import build_model
-from elman.objective.build import build_objective
+from elman.objective.loss import build_objective
 from elman.objective.penalties import FixedPointPenalty, IncrementalPenalty, smooth_norm
 from support import networks
 
@@ -41,6 +41,14 @@ def test_following_the_penalty_brings_the_certificate(name, tier):
         optimiser.step()
     assert penalty(model) == 0
     assert all(line.holds for line in certify(model, 9) if line.tier == tier)
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_a_margin_adds_to_the_hinge_of_every_layer(tier):
+    torch.manual_seed(0)
+    model = network("after", 3.0, biases=0)
+    wide, narrow = (TIERS[tier](2.0, margin)(model).item() for margin in (0.3, 0.1))
+    assert wide - narrow == pytest.approx(2.0 * 0.2 * len(model.core.layers), rel=1e-4)
 
 
 def test_the_smooth_norm_is_an_upper_bound():

@@ -13,7 +13,7 @@ from elman.cli import main
 from elman.errors import UserError
 from elman.files import FolderLock
 from elman.learning import checkpoint
-from elman.learning.log import Outcome
+from elman.learning.trainer import StopReason
 from elman.tasks.experiment import Experiment
 from elman.tasks.text.run import TextRun
 from support import text_runs
@@ -54,7 +54,7 @@ def trained(recipe, out, corpus, stops=()):
     for resume, stop in enumerate([*stops, None]):
         experiment = Experiment(recipe, out, data=corpus, resume=bool(resume))
         outcome = experiment.train([] if stop is None else [StopAt(stop)])
-        assert outcome is (Outcome.FINISHED if stop is None else Outcome.INTERRUPTED)
+        assert outcome is (StopReason.FINISHED if stop is None else StopReason.INTERRUPTED)
     return out
 
 
@@ -104,17 +104,17 @@ def test_out_of_time_keeps_the_best_so_far_and_resumes_exactly(corpus, tmp_path)
     whole = trained(recipe, tmp_path / "whole", corpus)
     out = tmp_path / "short"
     experiment = Experiment(recipe, out, data=corpus)
-    assert experiment.train(max_minutes=0) is Outcome.OUT_OF_TIME
+    assert experiment.train(max_minutes=0) is StopReason.OUT_OF_TIME
     assert TextRun(out).model is not None
     trained_on = Experiment(recipe, out, data=corpus, resume=True)
-    assert trained_on.train() is Outcome.FINISHED
+    assert trained_on.train() is StopReason.FINISHED
     assert same_tensors(whole / "model.safetensors", out / "model.safetensors")
 
 
 def test_resuming_a_finished_run_changes_nothing(corpus, tmp_path):
     out = trained(text_runs.recipe(), tmp_path / "run", corpus)
     before = checkpoint.load(out / "checkpoint.safetensors")[0]
-    assert Experiment(text_runs.recipe(), out, data=corpus, resume=True).train() is Outcome.FINISHED
+    assert Experiment(text_runs.recipe(), out, data=corpus, resume=True).train() is StopReason.FINISHED
     assert checkpoint.digest_of(before) == checkpoint.digest_of(checkpoint.load(out / "checkpoint.safetensors")[0])
 
 
@@ -142,7 +142,7 @@ def test_sigkill_at_any_moment_is_survived(corpus, tmp_path):
         process.kill()
         process.wait()
     trained_on = Experiment(recipe, out, data=corpus, resume=True)
-    assert trained_on.train() is Outcome.FINISHED
+    assert trained_on.train() is StopReason.FINISHED
     assert same_tensors(whole / "model.safetensors", out / "model.safetensors")
     assert same_tensors(whole / "checkpoint.safetensors", out / "checkpoint.safetensors")
 

@@ -16,7 +16,7 @@ from elman.evaluation.perplexity import score_of
 from elman.network.encoders.characters import Characters
 from elman.network.encoders.lookup import Lookup
 from elman.network.model import LanguageModel
-from elman.objective.perplexity import perplexity
+from elman.objective import perplexity
 
 # FOLDED evaluation/frequency.py: Perplexity by how often words were seen in training: of the words themselves, and of what follows them.
 EDGES = (1, 5, 25, 100, 1000)

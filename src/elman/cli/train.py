@@ -95,7 +95,8 @@ def conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
 
 
 def _conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
-    from elman.learning.log import Outcome, Watcher
+    from elman.learning.log import Watcher
+    from elman.learning.trainer import StopReason
     from elman.report.page import write_report
 
     console, recipe, out = show.log(), experiment.recipe, experiment.out
@@ -109,10 +110,10 @@ def _conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
     if args.tensorboard:
         watching.append(watchers.TensorBoard(out))
     outcome = experiment.train(watching, args.max_minutes)
-    if outcome is Outcome.INTERRUPTED:
+    if outcome is StopReason.INTERRUPTED:
         console.print(f"stopped and saved; go on with: elman train --resume --out {out}")
         return 130
-    if outcome is Outcome.OUT_OF_TIME:
+    if outcome is StopReason.OUT_OF_TIME:
         console.print(f"the time is over; go on with: elman train --resume --out {out}")
     with show.counting("evaluating") as advance:
         results = experiment.finish(progress=advance)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from elman.cli import show
-from elman.objective.perplexity import perplexity
+from elman.objective import perplexity
 
 if TYPE_CHECKING:
     from elman.learning.progress import Progress as TrainingProgress

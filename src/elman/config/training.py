@@ -169,13 +169,13 @@ class Spectral(Tagged, frozen=True, tag="spectral"):
 
 
 class OrthogonalWeights(Tagged, frozen=True, tag="orthogonal"):
-    """The candidate's W_hh stays gain times an orthogonal matrix (`learning/projections/normalised.py`)."""
+    """The candidate's W_hh stays gain times an orthogonal matrix (`learning/projections/projector.py`)."""
 
     gain: PositiveFloat = 1.0
 
 
 class SpectralNorm(Tagged, frozen=True, tag="spectral-norm"):
-    """The candidate's W_hh is scaled to sigma_1 = bound, or only down to it (`learning/projections/normalised.py`)."""
+    """The candidate's W_hh is scaled to sigma_1 = bound, or only down to it (`learning/projections/projector.py`)."""
 
     bound: PositiveFloat = 1.0
     always: bool = True

@@ -16,7 +16,7 @@ from elman.network.cores.core import Trace
 from elman.network.encoders.characters import Characters
 from elman.network.model import LanguageModel
 from elman.network.state import restart
-from elman.objective.perplexity import perplexity
+from elman.objective import perplexity
 
 
 class Score(msgspec.Struct, frozen=True):

@@ -14,8 +14,9 @@ from elman.data.classic.task import ClassicTask, Sample
 from elman.data.windows import Batch
 from elman.laboratory.networks import build_network, learner_of
 from elman.learning.gradient_norm import errors_back
-from elman.learning.optimisers import build_optimiser, clip_gradients
+from elman.learning.optimisers import Optimiser
 from elman.learning.single_step import OneStep, flat, learns
+from elman.learning.update import Update
 from elman.network.model import LanguageModel
 from elman.network.output.gaussian import Gaussian
 from elman.objective.loss import Objective
@@ -122,11 +123,12 @@ def run_trial(trial: Trial) -> Outcome:
     task = classic_task(trial.task)
     draw = np.random.default_rng([trial.seed, trial.span])
     checked = task.draw(np.random.default_rng([trial.seed, trial.span, 1]), CHECKED, trial.span)
-    model, objective = build_network(task, trial.cell, trial.size), Objective()
+    model = build_network(task, trial.cell, trial.size)
     learner = learner_of(model, trial.rule)
     learner.check(model, trial.columns)
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimiser = build_optimiser(config.Adam(lr=trial.lr), parameters, 0.0)
+    optimiser = Optimiser(config.Adam(lr=trial.lr), parameters)
+    update = Update(model, learner, Objective(), optimiser, clip=trial.clip)
     before = error_flow(model, checked.batch)
     began, steps, curve = time.process_time(), 0, list[tuple[int, float]]()
     model.train()
@@ -136,11 +138,8 @@ def run_trial(trial: Trial) -> Outcome:
             late = time.process_time() - began > trial.budget
             if curve[-1][1] < task.solved or late or not math.isfinite(curve[-1][1]):
                 break
-        batch = task.draw(draw, trial.columns, trial.span).batch
-        optimiser.zero_grad()
-        learner(model, objective, batch, learner.begin(model, trial.columns))
-        clip_gradients(parameters, trial.clip, "global")
-        optimiser.step()
+        update.state = None
+        update(task.draw(draw, trial.columns, trial.span).batch, trial.lr)
         steps += 1
     return Outcome(
         trial=trial,

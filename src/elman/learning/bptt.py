@@ -1,4 +1,4 @@
-"""Truncated back-propagation through time: the gradient of one window, its beginning state taken as given."""
+"""Truncated back-propagation through time: over whole windows, or over h steps from every step (BPTT(h))."""
 
 from abc import ABC, abstractmethod
 
@@ -13,64 +13,51 @@ from elman.network.state import State, concatenate, detach, leaves, restart, sel
 from elman.objective.loss import Loss, Objective
 
 
-# FOLDED learning/learner.py: A learning rule: from a window to the gradient in `.grad`, and the state to go on from.
 class Learner(ABC):
-    """Adds the gradient of a window's loss to every parameter's `.grad`.
+    """A learning rule: adds the gradient of a window's loss to every parameter's `.grad`.
 
-    Its state is a value like a model's, of which it is the greater part: every leaf is batch first, so that sequences
-    are begun, selected and saved in the same way.
+    Its state is a value which contains the model's state; every leaf is batch first, so that sequences are begun,
+    selected and saved in the same way.
     """
 
     def check(self, model: LanguageModel, batch: int) -> None:  # noqa: B027
-        """Raises UserError where the rule cannot serve this model with `batch` columns."""
+        """Raise UserError where the rule cannot train this model with `batch` columns."""
 
     def begin(self, model: LanguageModel, batch: int) -> State:
         """The state of `batch` sequences that have not begun."""
         return model.begin(batch)
 
     def model_state(self, state: State) -> State:
-        """The model's part of it."""
+        """The model's part of a state."""
         return state
 
-    def state_before(self, model: LanguageModel, batch: Batch, state: State | None, columns: int) -> State:
-        """The state that a window is learnt from.
+    def state_before(self, model: LanguageModel, batch: Batch, state: State | None) -> State:
+        """The state from which a window is processed.
 
         Args:
             model: the network.
-            batch: the window. Where it has a source, its targets begin here, and the gradient goes on into the source.
+            batch: the window. Where it has a source, its targets begin here, and the gradient reaches the source.
             state: after the window before; columns that are fresh begin anew. None: all begin.
-            columns: of a text or of music.
 
         """
         if batch.source is not None:
             assert isinstance(model, SequenceToSequence)
             return model.read(batch.source)
-        beginning = self.begin(model, columns)
-        assert batch.fresh is not None
-        return beginning if state is None else restart(state, batch.fresh, beginning)
+        beginning = self.begin(model, batch.inputs.shape[1])
+        if state is None or batch.fresh is None:
+            return beginning if state is None else state
+        return restart(state, batch.fresh, beginning)
 
     @abstractmethod
     def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
-        """Learn from one window; the state that comes back has no gradient history."""
+        """Learn from one window, from the state before it; the state returned has no gradient history."""
 
 
-class WholeWindow(Learner):
-    """Each window by one back-propagation (`learning.bptt`)."""
-
-    def __init__(self, slices: int = 1) -> None:
-        self.slices = slices
-
-    def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
-        """Learn from one window."""
-        return bptt(model, objective, batch, state, self.slices)
-
-
-# TARGET
 def bptt(model: LanguageModel, objective: Objective, batch: Batch, state: State, slices: int = 1) -> tuple[Loss, State]:
     """Add the gradient of the window's loss to every parameter's `.grad`.
 
     The truncation BPTT(h) is the length h of the window; h = 1 is the rule of Elman's and Jordan's networks. The state
-    that comes back is detached: the next window goes on from it without a gradient.
+    returned is detached: the next window continues from it without a gradient.
 
     Args:
         model: the network, in training mode.
@@ -84,7 +71,7 @@ def bptt(model: LanguageModel, objective: Objective, batch: Batch, state: State,
     if slices == 1:
         loss, state = objective(model, batch, state)
         loss.objective.backward()
-        return _detached(loss), detach(state)
+        return loss._replace(objective=loss.objective.detach()), detach(state)
     columns = batch.inputs.shape[1]
     parts, states = [], []
     for index in range(slices):
@@ -97,22 +84,25 @@ def bptt(model: LanguageModel, objective: Objective, batch: Batch, state: State,
     return Loss(*(sum(values[1:], values[0]) for values in zip(*parts, strict=True))), concatenate(states)
 
 
-def _detached(loss: Loss) -> Loss:
-    return loss._replace(objective=loss.objective.detach())
+class WholeWindow(Learner):
+    """Each window by one back-propagation; see `bptt`."""
+
+    def __init__(self, slices: int = 1) -> None:
+        self.slices = slices
+
+    def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
+        """Learn from one window."""
+        return bptt(model, objective, batch, state, self.slices)
 
 
-# FOLDED learning/lookback.py: BPTT(h): the error of every step goes back h steps and no further (Williams & Peng 1990; Werbos 1990).
-#
-# Windows of h steps would give the last step of a window a look-back of h and the first of 1; here the look-
-# backs
-# overlap, and each step has its own.
 class Lookback(Learner):
-    """Truncated BPTT with overlapping look-back; `steps` = 1 is the rule of Elman's and Jordan's networks.
+    """BPTT(h): the error of every step goes back h steps and no further (Williams & Peng 1990; Werbos 1990).
 
-    Given the states, single steps do not depend on each other, so all T steps of a window are one graph of T*B rows,
-    and errors go back by one step at a time in all of them at once: h backward passes, where a network of n units
-    takes O(h n^2) operations a step. No look-back passes the beginning of the window.
-
+    In windows of h steps the look-back of the last step would be h and that of the first 1; here look-backs overlap,
+    and each step has its own, up to the beginning of the window. `steps` = 1 is the rule of Elman's and Jordan's
+    networks. Given the states, single steps do not depend on each other, so all T steps of a window are one graph of
+    T*B rows, and errors go back by one step at a time in all of them: h backward passes, where a network of n units
+    takes O(h n^2) operations per step.
     """
 
     def __init__(self, steps: int) -> None:
@@ -130,7 +120,7 @@ class Lookback(Learner):
         depth = min(self.steps, len(batch.inputs))
         for lag in range(depth):
             if not any(output.requires_grad for output in outputs):
-                break  # a reservoir: no error passes it
+                break  # no error passes a reservoir
             found = torch.autograd.grad(
                 outputs, [*parameters, *before], back, retain_graph=lag + 1 < depth, allow_unused=True
             )

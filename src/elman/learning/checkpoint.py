@@ -1,6 +1,7 @@
-"""Tensors and facts in one file: safetensors, with JSON in its header. No pickle: loading a model runs no code.
+"""Checkpoints: tensors and facts in one safetensors file, with JSON in its header, and the best model of a run.
 
-The file is written whole or not at all, and a digest over everything in it is checked when it is read.
+There is no pickle: loading a model runs no code. A file is written completely or not at all, and a digest over
+everything in it is checked when it is read.
 """
 
 import hashlib
@@ -17,132 +18,8 @@ from torch import Tensor, nn
 
 from elman.errors import UserError
 from elman.files import replacing
-from elman.learning.averaging import Average
-from elman.learning.optimisers import Optimiser
-from elman.network.model import LanguageModel
-from elman.network.state import State, leaves, rebuild
 
 
-# FOLDED learning/snapshot.py: A trainer's whole state as named tensors and facts, and back: what makes a resumed run the same run.
-def model_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """Every parameter once, tied ones under their first name, and every buffer: what training decided once."""
-    return {name: tensor.detach() for name, tensor in chain(model.named_parameters(), model.named_buffers())}
-
-
-@torch.no_grad()
-def load_model(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Copy tensors into the parameters and buffers of the same names; shapes must agree."""
-    own = model_tensors(model)
-    assert own.keys() == tensors.keys(), sorted(own.keys() ^ tensors.keys())
-    for name, tensor in own.items():
-        tensor.copy_(tensors[name])
-
-
-def gather(
-    model: nn.Module,
-    optimiser: Optimiser,
-    average: Average | None,
-    state: State | None,
-    constraint: Mapping[str, Tensor] | None = None,
-) -> dict[str, Tensor]:
-    """All tensors of a training run, prefixed by what they belong to."""
-    tensors = {f"model/{name}": tensor for name, tensor in model_tensors(model).items()}
-    for name, values in optimiser.memory.items():
-        tensors |= {f"optimiser/{name}/{index}": value for index, value in enumerate(values)}
-    if average is not None:
-        tensors |= {f"average/{index}": value for index, value in enumerate(average.values)}
-    if state is not None:
-        tensors |= {f"state/{index}": leaf for index, leaf in enumerate(leaves(state))}
-    tensors |= {f"constraint/{name}": tensor for name, tensor in (constraint or {}).items()}
-    tensors["random/cpu"] = torch.get_rng_state()
-    if torch.cuda.is_available():
-        tensors["random/cuda"] = torch.cuda.get_rng_state()
-    return tensors
-
-
-def restore_optimiser(optimiser: Optimiser, tensors: Mapping[str, Tensor]) -> None:
-    """Momenta, squared averages and step counts; rates come from the recipe."""
-    for name, values in optimiser.memory.items():
-        saved = _under(f"optimiser/{name}/", tensors)
-        for index, value in enumerate(values):
-            value.copy_(saved[str(index)])
-
-
-def restore_average(average: Average, tensors: Mapping[str, Tensor], count: int) -> None:
-    """The averaged weights and how many steps they hold."""
-    saved = _under("average/", tensors)
-    average.count = count
-    average.values = [saved[str(index)].to(value.device) for index, value in enumerate(average.values)]
-
-
-def restore_state(beginning: State, tensors: Mapping[str, Tensor]) -> State | None:
-    """The recurrent state, or None where the checkpoint has none."""
-    saved = _under("state/", tensors)
-    if not saved:
-        return None
-    device = next(leaves(beginning)).device
-    return rebuild(beginning, iter(saved[str(index)].to(device) for index in range(len(saved))))
-
-
-def restore_random(tensors: Mapping[str, Tensor]) -> None:
-    """The random states of the CPU and, where both sides have one, of the GPU."""
-    torch.set_rng_state(tensors["random/cpu"])
-    if "random/cuda" in tensors and torch.cuda.is_available():
-        torch.cuda.set_rng_state(tensors["random/cuda"])
-
-
-def of_model(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The model's part of a snapshot."""
-    return _under("model/", tensors)
-
-
-def of_constraint(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """What a constraint remembers."""
-    return _under("constraint/", tensors)
-
-
-def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-
-
-# FOLDED learning/best.py: The best model of a run so far, in model.safetensors: averaged weights where weights are averaged.
-class BestModel:
-    """Writes and reads `model.safetensors` of a run folder.
-
-    Args:
-        folder: the run folder.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "model.safetensors"
-        self._set_aside = folder / "model.before-stop.safetensors"
-
-    def keep(self, model: LanguageModel, average: Average | None, facts: Mapping[str, Any]) -> None:
-        """Write the weights, or their average where there is one, with facts about them."""
-        if average is None:
-            save(self.path, model_tensors(model), facts)
-            return
-        with average.applied():
-            save(self.path, model_tensors(model), {**facts, "averaged": True})
-
-    def keep_for_now(self, model: LanguageModel, average: Average | None, facts: Mapping[str, Any]) -> None:
-        """Write a model from the middle of an epoch, so that `forget_for_now` brings back the one before it."""
-        if self.path.exists():
-            self.path.replace(self._set_aside)
-        self.keep(model, average, facts)
-
-    def forget_for_now(self) -> None:
-        """What a resumed run must not know of: undo `keep_for_now`."""
-        if self._set_aside.exists():
-            self._set_aside.replace(self.path)
-
-    def load_into(self, model: LanguageModel) -> None:
-        """Give a model the best weights."""
-        tensors, _ = load(self.path)
-        load_model(model, tensors)
-
-
-# TARGET
 def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> str:
     """Write a checkpoint and return its digest; the previous file stays until the new one is complete.
 
@@ -194,6 +71,47 @@ def digest_of(tensors: Mapping[str, Tensor], text: str = "") -> str:
 
 
 def _os_error(error: SafetensorError) -> tuple[int, str]:
-    text = str(error)
-    number = next((int(part.split(")")[0]) for part in text.split("os error ")[1:]), 5)
-    return number, text
+    number = next((int(part.split(")")[0]) for part in str(error).split("os error ")[1:]), 5)
+    return number, str(error)
+
+
+def model_tensors(model: nn.Module) -> dict[str, Tensor]:
+    """Every parameter once, tied ones under their first name, and every buffer, such as cluster assignments."""
+    return {name: tensor.detach() for name, tensor in chain(model.named_parameters(), model.named_buffers())}
+
+
+@torch.no_grad()
+def load_model(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Copy tensors into the parameters and buffers of the same names; shapes must agree."""
+    own = model_tensors(model)
+    assert own.keys() == tensors.keys(), sorted(own.keys() ^ tensors.keys())
+    for name, tensor in own.items():
+        tensor.copy_(tensors[name])
+
+
+def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors whose names begin with `prefix`, which is removed; `model/` gives the model of a checkpoint."""
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+class BestModel:
+    """The best model of a run so far, in `model.safetensors` of its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "model.safetensors"
+        self._set_aside = folder / "model.before-stop.safetensors"
+
+    def save(self, model: nn.Module, facts: Mapping[str, Any], *, provisional: bool = False) -> None:
+        """Write the present weights with facts about them; a provisional model is undone by `restore`."""
+        if provisional and self.path.exists():
+            self.path.replace(self._set_aside)
+        save(self.path, model_tensors(model), facts)
+
+    def restore(self) -> None:
+        """Restore the best model saved before an early stop."""
+        if self._set_aside.exists():
+            self._set_aside.replace(self.path)
+
+    def load_into(self, model: nn.Module) -> None:
+        """Copy the best weights into a model."""
+        load_model(model, load(self.path)[0])

@@ -1,15 +1,15 @@
-"""Constraints on recurrent weights: what is done to blocks of them after each step of the optimiser."""
+"""Constraints on recurrent weights: projections of their blocks after each step of the optimiser."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, assert_never
+from collections.abc import Mapping
+from typing import Any, TypeAlias, assert_never
 
 import torch
 from torch import Tensor
 
 from elman import config
 from elman.errors import UserError
-from elman.learning.projections.normalised import ToOrthogonal, ToSpectralNorm
-from elman.learning.projections.projector import ByEigh, BySVD, Projector
+from elman.learning.checkpoint import under
+from elman.learning.projections.projector import ByEigh, BySVD, Projector, ToOrthogonal, ToSpectralNorm
 from elman.learning.projections.subspace import BySubspace
 from elman.learning.projections.truncated import ByTruncation
 from elman.network.cores.core import RecurrentCore
@@ -18,21 +18,11 @@ from elman.network.cores.stack import Stack, candidate_hidden, candidate_input, 
 INPUT_BOUND = 2.0
 """Sigma_1(W_xh) <= 2 (thesis 3.11)."""
 
-
-class Constraint:
-    """Projects tensors, views of stacked weights included; the i-th tensor always by the i-th projector."""
-
-    def __init__(self, projectors: Sequence[Projector]) -> None:
-        self.projectors = tuple(projectors)
-
-    def project_(self, tensors: Sequence[Tensor]) -> None:
-        """Bring each tensor back into its set, in place."""
-        for projector, tensor in zip(self.projectors, tensors, strict=True):
-            projector.project_(tensor)
+AnyConstraint: TypeAlias = config.Spectral | config.OrthogonalWeights | config.SpectralNorm
 
 
 class ConstrainedCore:
-    """A constraint upon the blocks of a core, with what the journal says of it.
+    """A constraint on the blocks of a core, with counts for the log.
 
     Args:
         core: layers of one cell.
@@ -40,72 +30,68 @@ class ConstrainedCore:
 
     """
 
-    def __init__(self, core: Stack, recipe: config.Spectral | config.OrthogonalWeights | config.SpectralNorm) -> None:
+    def __init__(self, core: Stack, recipe: AnyConstraint) -> None:
         self.layers = layers_of(core)
         self.with_input = isinstance(recipe, config.Spectral) and recipe.input
-        on_hidden, on_input = projector_makers(recipe)
-        self.constraint = Constraint(
-            [on_hidden() for _ in self.layers] + [on_input() for _ in self.layers if self.with_input]
-        )
+        places = [False] * len(self.layers) + [True] * len(self.layers) * self.with_input
+        self.projectors = [build_projector(recipe, of_input=of_input) for of_input in places]
         self._sums: dict[str, list[int]] = {}
         self._calls = 0
 
     def blocks(self) -> list[Tensor]:
-        """W_hh of every layer, then W_xh where constrained: views, taken anew since averaging exchanges weights."""
+        """W_hh of every layer, then W_xh where constrained: views, taken anew because averaging exchanges weights."""
         hidden = [candidate_hidden(layer).detach() for layer in self.layers]
         return hidden + [candidate_input(layer).detach() for layer in self.layers if self.with_input]
 
     def project(self) -> None:
-        """Bring the blocks back; values that are not finite stay, and the trainer says so with the next loss."""
+        """Project the blocks; those with values that are not finite stay, and the next loss will report them."""
         try:
-            self.constraint.project_(self.blocks())
+            for projector, block in zip(self.projectors, self.blocks(), strict=True):
+                projector.project_(block)
         except RuntimeError:  # torch.linalg.LinAlgError, which torch does not export to type checkers
             if all(block.isfinite().all() for block in self.blocks()):
                 raise
         self._calls += 1
-        for index, projector in enumerate(self.constraint.projectors):
+        for index, projector in enumerate(self.projectors):
             for name, count in projector.counts().items():
-                sums = self._sums.setdefault(name, [0] * len(self.constraint.projectors))
+                sums = self._sums.setdefault(name, [0] * len(self.projectors))
                 sums[index] += count
 
-    def counted(self) -> dict[str, list[float]]:
-        """Mean counts of each block since the last call of this: s, the number of singular values computed."""
+    def mean_counts(self) -> dict[str, list[float]]:
+        """Mean counts per block since the last call: s, the number of singular values computed per step."""
         means = {name: [total / self._calls for total in sums] for name, sums in self._sums.items() if self._calls}
         self._sums, self._calls = {}, 0
         return means
 
     def tensors(self) -> dict[str, Tensor]:
-        """What a checkpoint must hold, counts since the last journal line included."""
+        """The state of every projector and the counts since the last `mean_counts`, for a checkpoint."""
         found = {
             f"{index}/{name}": tensor
-            for index, projector in enumerate(self.constraint.projectors)
+            for index, projector in enumerate(self.projectors)
             for name, tensor in projector.tensors().items()
         }
         counts = {f"count/{name}": torch.tensor([self._calls, *sums]) for name, sums in self._sums.items()}
         return found | counts
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Go on as the run that wrote `tensors`."""
+        """Continue from `tensors`."""
         device = self.layers[0].weight_hh.device
-        for index, projector in enumerate(self.constraint.projectors):
-            prefix = f"{index}/"
-            held = {name[len(prefix) :]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-            projector.restore(held, device)
+        for index, projector in enumerate(self.projectors):
+            projector.restore(under(f"{index}/", tensors), device)
         self._sums, self._calls = {}, 0
-        for name, counts in tensors.items():
-            if name.startswith("count/"):
-                self._calls, *self._sums[name.removeprefix("count/")] = counts.tolist()
+        for name, counts in under("count/", tensors).items():
+            self._calls, *self._sums[name] = counts.tolist()
 
 
 CELLS = {"elman", "lstm", "lstm-peephole", "lstm-1997", "gru-before", "gru-after"}
-"""The cells that a constraint is known to serve."""
+"""The cells whose recurrence the constrained matrices describe."""
 
 
 def build_constraint(recipe: config.Training, core: RecurrentCore) -> ConstrainedCore | None:
-    """The constraint of a recipe upon a core, or None.
+    """The constraint of a recipe on a core, or None.
 
     Raises:
-        UserError: the core has no recurrent blocks, or the bound must be given and is not.
+        UserError: the core has no recurrent blocks, or the recipe must set the bound and does not.
 
     """
     if recipe.constraint is None:
@@ -118,33 +104,28 @@ def build_constraint(recipe: config.Training, core: RecurrentCore) -> Constraine
     other = {layer.cell.name for layer in layers_of(core)} - CELLS
     if other:
         raise UserError(
-            f"training.constraint bounds the recurrent matrix of the candidate state, which is not all that drives the"
-            f" cell {other.pop()}; use elman, lstm or gru, or leave training.constraint out"
+            "training.constraint bounds the recurrent matrix of the candidate state, which alone does not determine the"
+            f" dynamics of the cell {other.pop()}; use elman, lstm or gru, or leave training.constraint out"
         )
     by_delta = isinstance(recipe.constraint, config.Spectral) and recipe.constraint.bound is None
     if by_delta and any(layer.cell.name == "elman" for layer in layers_of(core)):
         raise UserError(
-            "training.constraint.delta bounds sigma_1 by 2 - delta, which is a limit of gated cells; for the cell"
-            " elman give training.constraint.bound, below 1 to keep h = 0 stable with tanh or relu"
+            "training.constraint.delta bounds sigma_1 by 2 - delta, a limit for gated cells; for the cell elman set"
+            " training.constraint.bound, below 1 to keep h = 0 stable with tanh or relu"
         )
     return ConstrainedCore(core, recipe.constraint)
 
 
-Maker = Callable[[], Projector]
-
-
-def projector_makers(
-    recipe: config.Spectral | config.OrthogonalWeights | config.SpectralNorm,
-) -> tuple[Maker, Maker]:
-    """What makes the projectors of W_hh and of W_xh."""
+def build_projector(recipe: AnyConstraint, *, of_input: bool) -> Projector:
+    """A projector for W_xh where `of_input`, otherwise for W_hh."""
     match recipe:
         case config.Spectral():
             limit = 2 - recipe.delta if recipe.bound is None else recipe.bound
-            return lambda: spectral_projector(recipe, limit), lambda: spectral_projector(recipe, INPUT_BOUND)
+            return spectral_projector(recipe, INPUT_BOUND if of_input else limit)
         case config.OrthogonalWeights(gain=gain):
-            return lambda: ToOrthogonal(gain), lambda: ToOrthogonal(gain)
+            return ToOrthogonal(gain)
         case config.SpectralNorm(bound=bound, always=always):
-            return lambda: ToSpectralNorm(bound, always=always), lambda: ToSpectralNorm(bound, always=always)
+            return ToSpectralNorm(bound, always=always)
         case _:
             assert_never(recipe)
 
@@ -165,14 +146,14 @@ def spectral_projector(recipe: config.Spectral, limit: float) -> Projector:
             assert_never(recipe.method)
 
 
-def journal_spectrum(core: Stack) -> dict[str, Any]:
+def recurrent_spectrum(core: RecurrentCore) -> dict[str, Any]:
     """Sigma_1 of each layer's W_hh and the spectral radius of J over all layers (thesis 3.10), for metrics.jsonl.
 
-    Nothing of cells that have more to their recurrence than these matrices.
+    Empty for cores and cells whose recurrence these matrices do not describe.
     """
-    layers = layers_of(core)
-    if any(layer.cell.name not in CELLS for layer in layers):
+    if not isinstance(core, Stack) or any(layer.cell.name not in CELLS for layer in layers_of(core)):
         return {}
+    layers = layers_of(core)
     with torch.no_grad():
         sigmas = [torch.linalg.matrix_norm(candidate_hidden(layer), 2).item() for layer in layers]
         radii = [torch.linalg.eigvals(linearised(layer)).abs().max().item() for layer in layers]

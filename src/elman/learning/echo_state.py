@@ -1,10 +1,12 @@
 """Echo state networks for real-valued series: a fixed reservoir and a linear readout by ridge regression.
 
-The readout sees [state; input; 1]. Trained on what comes next, it can go on by itself: its output becomes the next
-input (Jaeger & Haas 2004). T steps, B series side by side, D values a step, H units of the reservoir.
+The readout sees [state; input; 1]. Trained to predict the next value it can run freely: its output becomes the next
+input (Jaeger & Haas 2004). Ridge regression finds W = (X'X + penalty I)^-1 X'Y, which minimises
+||X W - Y||^2 + penalty ||W||^2.
+
+Shapes: T steps, B series side by side, D values per step, H units of the reservoir; N positions, F features, O outputs.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -15,32 +17,27 @@ from elman.network.cores.reservoir import Reservoir
 from elman.network.state import State
 
 
-# FOLDED learning/ridge.py: Ridge regression: the weights W that make ||X W - Y||^2 + penalty ||W||^2 smallest, W = (X'X + penalty I)^-1
-# X'Y.
-#
-# N positions, F features, D outputs. The outputs are fitted together and do not affect each other.
 def fit_ridge(states: Tensor, targets: Tensor, penalty: float) -> Tensor:
-    """W [F, D] from states X [N, F] and targets Y [N, D], in closed form.
+    """W [F, O] from states X [N, F] and targets Y [N, O].
 
-    It is the least-squares solution of [X; sqrt(penalty) I] W = [Y; 0], found by a QR decomposition: X'X, whose
-    condition is the square of X's, is never formed. Reservoirs need that: their states are nearly dependent.
+    It is the least-squares solution of [X; sqrt(penalty) I] W = [Y; 0] by a QR decomposition, which never forms X'X,
+    whose condition number is the square of X's: the states of a reservoir are nearly linearly dependent.
     """
-    assert penalty > 0, "without a penalty there may be no single solution"
-    features = states.shape[1]
-    rows = torch.cat([states, penalty**0.5 * torch.eye(features, dtype=states.dtype, device=states.device)])
-    q, r = torch.linalg.qr(rows)
+    assert penalty > 0, "without a penalty the solution may not be unique"
+    identity = torch.eye(states.shape[1], dtype=states.dtype, device=states.device)
+    q, r = torch.linalg.qr(torch.cat([states, penalty**0.5 * identity]))
     return torch.linalg.solve_triangular(r, q[: len(states)].t() @ targets, upper=True)
 
 
 class NormalEquations:
-    """The same over a stream: X'X and X'Y are added up chunk by chunk, in memory that does not grow with N.
+    """Ridge regression over a stream: X'X and X'Y are summed chunk by chunk, in memory that does not grow with N.
 
-    Rounding counts by the condition of X'X + penalty I, where in `fit_ridge` it counts by its square root: give
-    streams a penalty that is large beside 1e-16 ||X||^2.
+    Rounding errors grow with the condition number of X'X + penalty I, in `fit_ridge` with its square root: the penalty
+    of a stream should be large compared with 1e-16 ||X||^2.
 
     Args:
         features: F.
-        outputs: D.
+        outputs: O.
         dtype: of the sums.
 
     Attributes:
@@ -54,46 +51,45 @@ class NormalEquations:
         self.count = 0
 
     def add(self, states: Tensor, targets: Tensor) -> None:
-        """Take in a chunk: states [n, F] and targets [n, D]."""
+        """Add a chunk: states [n, F] and targets [n, O]."""
         states, targets = states.to(self.squares), targets.to(self.squares)
         self.squares.addmm_(states.t(), states)
         self.products.addmm_(states.t(), targets)
         self.count += len(states)
 
     def solve(self, penalty: float) -> Tensor:
-        """W [F, D] of all that was added; more may be added afterwards."""
-        assert penalty > 0, "without a penalty there may be no single solution"
+        """W [F, O] for everything added so far; more may be added afterwards."""
+        assert penalty > 0, "without a penalty the solution may not be unique"
         ridge = self.squares.clone()
         ridge.diagonal().add_(penalty)
         return torch.cholesky_solve(self.products, torch.linalg.cholesky(ridge))
 
 
-# TARGET
 class EchoStateNetwork(NamedTuple):
-    """A reservoir and its readout [H + D + 1, outputs]."""
+    """A reservoir and its readout [H + D + 1, O]."""
 
     reservoir: Reservoir
     readout: Tensor
 
     def begin(self, batch: int) -> State:
-        """The state of a reservoir that has heard nothing."""
+        """The state of `batch` series that have not begun."""
         return self.reservoir.begin(batch)
 
     def predict(self, series: Tensor, state: State) -> tuple[Tensor, State]:
-        """The outputs [T, B, outputs] over series [T, B, D], and the state after it."""
+        """The outputs [T, B, O] for series [T, B, D], and the state after it."""
         states, state = self.reservoir.run(series, state)
         return features(states, series) @ self.readout, state
 
     def generate(self, latest: Tensor, state: State, steps: int) -> tuple[Tensor, State]:
-        """Go on alone: each output is the next input.
+        """Run freely for `steps` steps: each output is the next input.
 
         Args:
             latest: the first input [B, D], such as the last output of `predict`.
-            state: what that gave beside it.
+            state: the state before it, as `predict` returned it.
             steps: how many.
 
         Returns:
-            the outputs [steps, B, D] that follow `latest`, and the state to go on from with the last of them.
+            the outputs [steps, B, D] that follow `latest`, and the state from which the last of them is read next.
 
         """
         outputs = []
@@ -112,7 +108,7 @@ def features(states: Tensor, inputs: Tensor) -> Tensor:
 def fit_next(
     reservoir: Reservoir, series: Tensor, *, washout: int = 100, penalty: float = 1e-10, chunk: int | None = None
 ) -> EchoStateNetwork:
-    """A network that says what comes next in series [T, B, D]; see `fit_readout`."""
+    """A network that predicts the next value of series [T, B, D]; see `fit_readout`."""
     return fit_readout(reservoir, series[:-1], series[1:], washout=washout, penalty=penalty, chunk=chunk)
 
 
@@ -125,15 +121,15 @@ def fit_readout(
     penalty: float = 1e-10,
     chunk: int | None = None,
 ) -> EchoStateNetwork:
-    """A network that gives targets [T, B, outputs] for inputs [T, B, D].
+    """A network that computes targets [T, B, O] from inputs [T, B, D].
 
     Args:
-        reservoir: drawn, in the precision of the inputs; float64 is worth its time.
-        inputs: what it hears.
-        targets: what the readout should say at the same steps.
-        washout: the first steps, which still depend on the silence before them and are left out.
+        reservoir: drawn, in the precision of the inputs; float64 is recommended.
+        inputs: the series read.
+        targets: the outputs wanted at the same steps.
+        washout: the first steps, which still depend on the zero state before them and are left out.
         penalty: of the ridge regression, on the sum of squares over all positions.
-        chunk: steps that are in memory at a time, by normal equations; None fits all at once, which is more accurate.
+        chunk: steps held in memory at a time, by normal equations; None fits all at once, which is more accurate.
 
     Raises:
         UserError: nothing is left after the washout.
@@ -144,25 +140,12 @@ def fit_readout(
             f"a washout of {washout} steps leaves nothing of a series of {len(inputs)}; give a longer series or a"
             " shorter washout"
         )
-    pieces = _positions(reservoir, inputs, targets, washout, chunk or len(inputs))
-    if chunk is None:
-        ((found, wanted),) = pieces
-        return EchoStateNetwork(reservoir, fit_ridge(found, wanted, penalty))
-    equations = NormalEquations(sum(reservoir.dims) + 1, targets.shape[-1])
-    for found, wanted in pieces:
-        equations.add(found, wanted)
+    equations, state = NormalEquations(sum(reservoir.dims) + 1, targets.shape[-1]), reservoir.begin(inputs.shape[1])
+    for start in range(0, len(inputs), chunk or len(inputs)):
+        rows, kept = slice(start, start + (chunk or len(inputs))), slice(max(0, washout - start), None)
+        states, state = reservoir.run(inputs[rows], state)
+        seen, wanted = features(states, inputs[rows])[kept].flatten(0, 1), targets[rows][kept].flatten(0, 1)
+        if chunk is None:
+            return EchoStateNetwork(reservoir, fit_ridge(seen, wanted, penalty))
+        equations.add(seen, wanted)
     return EchoStateNetwork(reservoir, equations.solve(penalty).to(inputs))
-
-
-def _positions(
-    reservoir: Reservoir, inputs: Tensor, targets: Tensor, washout: int, chunk: int
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Features [n, H + D + 1] and targets [n, outputs] of the steps after the washout, chunk by chunk."""
-    state = reservoir.begin(inputs.shape[1])
-    for start in range(0, len(inputs), chunk):
-        piece = inputs[start : start + chunk]
-        states, state = reservoir.run(piece, state)
-        kept = slice(max(0, washout - start), None)
-        found = features(states, piece)[kept]
-        if len(found):
-            yield found.flatten(0, 1), targets[start : start + chunk][kept].flatten(0, 1)

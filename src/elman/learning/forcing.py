@@ -1,7 +1,7 @@
-"""Teacher forcing and its removal: what a model reads is the truth, or what it said itself.
+"""Scheduled sampling (Bengio, Vinyals, Jaitly & Shazeer 2015), between teacher forcing and free running.
 
-Scheduled sampling (Bengio, Vinyals, Jaitly & Shazeer 2015): each true symbol is read with probability epsilon_i, else
-one drawn from the model's own distribution; epsilon falls as training goes on. No gradient passes the draw.
+Each true symbol is read with probability epsilon_i, otherwise one drawn from the model's own distribution; epsilon
+falls during training. No gradient passes the draw.
 """
 
 import math
@@ -17,9 +17,9 @@ from elman.network.state import State
 
 
 def forcing_probability(forcing: config.Forcing, epoch: float) -> float:
-    """Epsilon at a time i in epochs, never below the floor (section 2.4 of the paper).
+    """Epsilon at time i in epochs, never below the floor (section 2.4 of the paper).
 
-    "linear": 1 - k i; "exponential": k^i, k < 1; "sigmoid", the inverse one: k / (k + exp(i / k)); "constant": k.
+    "linear": 1 - k i; "exponential": k^i, k < 1; "sigmoid" (inverse): k / (k + exp(i / k)); "constant": k.
     """
     k = forcing.scale
     match forcing.schedule:
@@ -39,9 +39,9 @@ def listen_to_itself(model: LanguageModel, batch: Batch, state: State, probabili
     """The window with each input but the first kept with `probability`, else drawn by the model.
 
     Args:
-        model: says what comes next; what it reads at a step must be the target of the step before.
+        model: the network; its input at a step must be the target of the step before.
         batch: the true window.
-        state: the model's before it.
+        state: the model's state before it.
         probability: of the truth; drawn for each column and step from torch's global random state.
 
     """

@@ -1,4 +1,4 @@
-"""Pascanu's regulariser: errors that go back in time should neither vanish nor explode (Pascanu et al. 2013, eq. 9).
+"""The regulariser of vanishing gradients: errors keep their norm back in time (Pascanu et al. 2013, eq. 9).
 
     Omega = sum_k ( ||dE/dx_{k+1} dx_{k+1}/dx_k|| / ||dE/dx_{k+1}|| - 1 )^2
 
@@ -20,12 +20,12 @@ from elman.objective.loss import Loss, Objective
 
 
 class GradientNorm(Learner):
-    """Another rule, and weight * Omega (the sum over steps, the mean over the batch) beside its loss.
+    """A learning rule with weight * Omega (summed over steps, averaged over the batch) added to its loss.
 
-    The window is run a second time step by step, and the gradient of a gradient is taken: about four times the work.
+    The window is run a second time step by step, and a gradient is differentiated: about four times the work.
 
     Args:
-        rule: what learns from the loss itself.
+        rule: learns from the loss itself.
         weight: of Omega.
 
     """
@@ -34,20 +34,20 @@ class GradientNorm(Learner):
         self.rule, self.weight = rule, weight
 
     def check(self, model: LanguageModel, batch: int) -> None:
-        """As the rule; raises UserError where the recurrent weights do not learn."""
+        """Raise UserError where the rule does, or where no recurrent weights are trained."""
         if not learns(model.core):
             raise UserError(
-                "training.penalties.gradient_norm acts on recurrent weights that learn, and this core has none, such as"
-                ' "reservoir"; set it to 0 or take another core'
+                "training.penalties.gradient_norm acts on trained recurrent weights, and this core has none (such as a"
+                " reservoir); set it to 0 or use another core"
             )
         self.rule.check(model, batch)
 
     def begin(self, model: LanguageModel, batch: int) -> State:
-        """As the rule."""
+        """See the rule."""
         return self.rule.begin(model, batch)
 
     def model_state(self, state: State) -> State:
-        """As the rule."""
+        """See the rule."""
         return self.rule.model_state(state)
 
     def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
@@ -65,7 +65,7 @@ class GradientNorm(Learner):
 def errors_back(
     model: LanguageModel, step: OneStep, objective: Objective, batch: Batch, state: State
 ) -> tuple[list[State], list[State]]:
-    """The T + 1 states of a window, the one before it included, and dE/dx for each, E the window's loss."""
+    """The T + 1 states of a window, including the one before it, and dE/dx for each, E the window's loss."""
     states, levels = [map_state(lambda leaf: leaf.detach().requires_grad_(), state)], []
     for symbols in batch.inputs:
         seen, after = step(symbols, states[-1])
@@ -81,7 +81,7 @@ def errors_back(
 
 
 def preservation(step: OneStep, symbols: Tensor, before: list[State], errors: list[State]) -> Tensor:
-    """Omega, given the states before each of the steps that read symbols [T, B], and dE/dx after each."""
+    """Omega, given the states before the steps that read symbols [T, B], and dE/dx after each step."""
     graph = in_parallel(step, symbols, before)
     above = [torch.cat(parts) for parts in zip(*map(leaves, errors), strict=True)]
     outputs, inputs = list(leaves(graph.after)), list(leaves(graph.before))

@@ -1,7 +1,7 @@
-"""Optimisers of a recipe, in their fused or multi-tensor form, and what is done to gradients before a step."""
+"""Optimisers in their fused form, clipping and L1 before their steps, and averages of the weights after them."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
 import torch
@@ -13,33 +13,45 @@ from torch.optim.sgd import sgd
 from elman import config
 
 
-class Optimiser(ABC):
-    """Changes parameters by their gradients.
+class Optimiser:
+    """Changes parameters by their gradients, by the rule of a recipe.
 
-    The arithmetic is torch's own, fused over all parameters. Its optimiser classes are not used because their first
-    step imports torch's compiler, which costs 75 MB and a second.
+    SGD has heavy-ball or Nesterov momentum; Adam (Kingma & Ba 2015) optionally has decoupled weight decay (AdamW,
+    Loshchilov & Hutter 2019); RMSprop is that of Tieleman & Hinton 2012. The arithmetic is torch's own, fused over all
+    parameters. Its optimiser classes are not used because their first step imports torch's compiler, which costs 75 MB
+    and a second.
 
     Args:
-        parameters: what is changed; those without a gradient are left alone.
-        lr: the rate of the next step.
-        weight_decay: times the parameter, added to the gradient (L2).
-        memory: what is remembered from step to step: names of tensors that begin as zeros, in the parameter's shape.
+        recipe: the rule and its constants.
+        parameters: those to change; parameters without a gradient are left alone.
+        weight_decay: times the parameter, added to the gradient (L2), or to the step where Adam is decoupled.
 
     Attributes:
-        memory: a tensor for each name and parameter, and the parameter's count of steps under "step".
+        lr: the learning rate of the next step.
+        memory: a tensor for each name and parameter, which begins as zeros, and the counts of steps under "step".
 
     """
 
     def __init__(
-        self, parameters: Sequence[nn.Parameter], lr: float, weight_decay: float, memory: Sequence[str]
+        self,
+        recipe: config.SGD | config.Adam | config.RMSprop,
+        parameters: Sequence[nn.Parameter],
+        weight_decay: float = 0.0,
     ) -> None:
-        self.parameters, self.lr, self.weight_decay = list(parameters), lr, weight_decay
-        self.memory = {name: [torch.zeros_like(p, requires_grad=False) for p in self.parameters] for name in memory}
-        if memory:
+        self.recipe, self.parameters, self.lr, self.weight_decay = recipe, list(parameters), recipe.lr, weight_decay
+        match recipe:
+            case config.SGD(momentum=momentum):
+                names = ["momentum"] if momentum else []
+            case config.Adam():
+                names = ["mean", "square"]
+            case config.RMSprop(momentum=momentum):
+                names = ["square", "momentum"] if momentum else ["square"]
+        self.memory = {name: [torch.zeros_like(p, requires_grad=False) for p in self.parameters] for name in names}
+        if names:
             self.memory["step"] = [torch.zeros((), device=p.device) for p in self.parameters]
 
     def zero_grad(self) -> None:
-        """Forget the gradients."""
+        """Clear the gradients."""
         for parameter in self.parameters:
             parameter.grad = None
 
@@ -47,125 +59,71 @@ class Optimiser(ABC):
     def step(self) -> None:
         """Change the parameters that have a gradient."""
         used = [index for index, parameter in enumerate(self.parameters) if parameter.grad is not None]
-        gradients = [gradient for parameter in self.parameters if (gradient := parameter.grad) is not None]
+        if not used:
+            return
+        parameters: list[Tensor] = [self.parameters[index] for index in used]
+        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
         memory = {name: [values[index] for index in used] for name, values in self.memory.items()}
-        if used:
-            self.update([self.parameters[index] for index in used], gradients, memory)
+        match self.recipe:
+            case config.SGD(momentum=momentum, nesterov=nesterov):
+                sgd(
+                    parameters,
+                    gradients,
+                    [*memory.get("momentum", [None] * len(parameters))],
+                    fused=True,
+                    weight_decay=self.weight_decay,
+                    momentum=momentum,
+                    lr=self.lr,
+                    dampening=0.0,
+                    nesterov=nesterov,
+                    maximize=False,
+                )
+            case config.Adam(betas=(beta1, beta2), eps=eps, decoupled=decoupled):
+                if decoupled and self.weight_decay:
+                    torch._foreach_mul_(parameters, 1 - self.lr * self.weight_decay)
+                adam(
+                    parameters,
+                    gradients,
+                    memory["mean"],
+                    memory["square"],
+                    [],
+                    memory["step"],
+                    fused=True,
+                    amsgrad=False,
+                    beta1=beta1,
+                    beta2=beta2,
+                    lr=self.lr,
+                    weight_decay=0.0 if decoupled else self.weight_decay,
+                    eps=eps,
+                    maximize=False,
+                )
+            case config.RMSprop(alpha=alpha, eps=eps, momentum=momentum):
+                rmsprop(
+                    parameters,
+                    gradients,
+                    memory["square"],
+                    [],
+                    memory.get("momentum", []),
+                    memory["step"],
+                    foreach=True,
+                    lr=self.lr,
+                    alpha=alpha,
+                    eps=eps,
+                    weight_decay=self.weight_decay,
+                    momentum=momentum,
+                    centered=False,
+                )
+            case _:
+                assert_never(self.recipe)
 
-    @abstractmethod
-    def update(self, parameters: list[Tensor], gradients: list[Tensor], memory: Mapping[str, list[Tensor]]) -> None:
-        """The rule."""
+    def tensors(self) -> dict[str, Tensor]:
+        """The memory, for a checkpoint; learning rates come from the recipe."""
+        return {f"{name}/{index}": value for name, values in self.memory.items() for index, value in enumerate(values)}
 
-
-class SGD(Optimiser):
-    """Stochastic gradient descent, with heavy-ball or Nesterov momentum."""
-
-    def __init__(
-        self, parameters: Sequence[nn.Parameter], lr: float, weight_decay: float, momentum: float, nesterov: bool
-    ) -> None:
-        super().__init__(parameters, lr, weight_decay, ("momentum",) if momentum else ())
-        self.momentum, self.nesterov = momentum, nesterov
-
-    def update(self, parameters: list[Tensor], gradients: list[Tensor], memory: Mapping[str, list[Tensor]]) -> None:
-        """As `torch.optim.SGD`."""
-        sgd(
-            parameters,
-            gradients,
-            [*memory.get("momentum", [None] * len(parameters))],
-            fused=True,
-            weight_decay=self.weight_decay,
-            momentum=self.momentum,
-            lr=self.lr,
-            dampening=0.0,
-            nesterov=self.nesterov,
-            maximize=False,
-        )
-
-
-class Adam(Optimiser):
-    """Adam (Kingma & Ba 2015); `decoupled`: the decay is taken from the parameter (Loshchilov & Hutter 2019)."""
-
-    def __init__(
-        self,
-        parameters: Sequence[nn.Parameter],
-        lr: float,
-        weight_decay: float,
-        betas: tuple[float, float],
-        eps: float,
-        decoupled: bool,
-    ) -> None:
-        super().__init__(parameters, lr, weight_decay, ("mean", "square"))
-        self.betas, self.eps, self.decoupled = betas, eps, decoupled
-
-    def update(self, parameters: list[Tensor], gradients: list[Tensor], memory: Mapping[str, list[Tensor]]) -> None:
-        """As `torch.optim.Adam` and `AdamW`."""
-        if self.decoupled and self.weight_decay:
-            torch._foreach_mul_(parameters, 1 - self.lr * self.weight_decay)
-        adam(
-            parameters,
-            gradients,
-            memory["mean"],
-            memory["square"],
-            [],
-            memory["step"],
-            fused=True,
-            amsgrad=False,
-            beta1=self.betas[0],
-            beta2=self.betas[1],
-            lr=self.lr,
-            weight_decay=0.0 if self.decoupled else self.weight_decay,
-            eps=self.eps,
-            maximize=False,
-        )
-
-
-class RMSprop(Optimiser):
-    """RMSprop (Tieleman & Hinton 2012)."""
-
-    def __init__(
-        self,
-        parameters: Sequence[nn.Parameter],
-        lr: float,
-        weight_decay: float,
-        alpha: float,
-        eps: float,
-        momentum: float,
-    ) -> None:
-        super().__init__(parameters, lr, weight_decay, ("square", "momentum") if momentum else ("square",))
-        self.alpha, self.eps, self.momentum = alpha, eps, momentum
-
-    def update(self, parameters: list[Tensor], gradients: list[Tensor], memory: Mapping[str, list[Tensor]]) -> None:
-        """As `torch.optim.RMSprop`."""
-        rmsprop(
-            parameters,
-            gradients,
-            memory["square"],
-            [],
-            memory.get("momentum", []),
-            memory["step"],
-            foreach=True,
-            lr=self.lr,
-            alpha=self.alpha,
-            eps=self.eps,
-            weight_decay=self.weight_decay,
-            momentum=self.momentum,
-            centered=False,
-        )
-
-
-def build_optimiser(
-    recipe: config.SGD | config.Adam | config.RMSprop, parameters: Sequence[nn.Parameter], weight_decay: float
-) -> Optimiser:
-    """The optimiser of a recipe; `weight_decay` is added to the gradient, or to the step where Adam is decoupled."""
-    match recipe:
-        case config.SGD(lr=lr, momentum=momentum, nesterov=nesterov):
-            return SGD(parameters, lr, weight_decay, momentum, nesterov)
-        case config.Adam(lr=lr, betas=betas, eps=eps, decoupled=decoupled):
-            return Adam(parameters, lr, weight_decay, betas, eps, decoupled)
-        case config.RMSprop(lr=lr, alpha=alpha, eps=eps, momentum=momentum):
-            return RMSprop(parameters, lr, weight_decay, alpha, eps, momentum)
-        case _:
-            assert_never(recipe)
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Copy back what `tensors` returned."""
+        for name, value in self.tensors().items():
+            value.copy_(tensors[name])
 
 
 @torch.no_grad()
@@ -191,3 +149,65 @@ def add_l1(parameters: Sequence[nn.Parameter], weight: float) -> None:
         for parameter in parameters:
             if parameter.grad is not None:
                 parameter.grad.add_(parameter.sign(), alpha=weight)
+
+
+class Average:
+    """A running average of parameters, which begins as a copy of them and is updated after each step.
+
+    The equal average is that of ASGD (Polyak & Juditsky 1992), as NT-ASGD uses it.
+
+    Args:
+        parameters: those to average.
+        decay: None for the equal average of all steps since the start, else the exponential decay.
+
+    """
+
+    def __init__(self, parameters: Sequence[nn.Parameter], decay: float | None = None) -> None:
+        self.parameters, self.decay, self.count = list(parameters), decay, 0
+        self.values = [parameter.detach().clone() for parameter in self.parameters]
+
+    @torch.no_grad()
+    def update(self) -> None:
+        """Add the present values of the parameters to the average."""
+        self.count += 1
+        weight = 1 / self.count if self.decay is None else 1 - self.decay
+        torch._foreach_lerp_(self.values, [parameter.data for parameter in self.parameters], weight)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The averaged values, for a checkpoint."""
+        return {str(index): value for index, value in enumerate(self.values)}
+
+    def restore(self, tensors: Mapping[str, Tensor], count: int) -> None:
+        """Take back what `tensors` returned, an average of `count` steps."""
+        self.count = count
+        self.values = [tensors[str(index)].to(value.device) for index, value in enumerate(self.values)]
+
+    @contextlib.contextmanager
+    def applied(self) -> Iterator[None]:
+        """Within the block the parameters hold their average; afterwards they have their own values again."""
+        self._exchange()
+        try:
+            yield
+        finally:
+            self._exchange()
+
+    def _exchange(self) -> None:
+        own = [parameter.data for parameter in self.parameters]
+        for parameter, value in zip(self.parameters, self.values, strict=True):
+            parameter.data = value
+        self.values = own
+
+
+def non_monotone(history: Sequence[float], latest: float, interval: int) -> bool:
+    """Whether `latest` is worse than the best of those more than `interval` checks old (Merity et al. 2018, alg. 1).
+
+    `history` holds the validation losses before the latest, oldest first; `interval` is n of the paper.
+
+    Example:
+        >>> non_monotone([5.0, 4.0, 3.9, 3.8], 4.1, interval=2)
+        True
+        >>> non_monotone([5.0, 4.0, 3.9, 3.8], 3.95, interval=2)
+        False
+
+    """
+    return len(history) > interval and latest > min(history[:-interval])

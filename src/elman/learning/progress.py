@@ -1,16 +1,37 @@
-"""Where a training run is: everything that a checkpoint must hold beside tensors."""
-
-from typing import Any, NamedTuple
+"""Where a training run is: its phases, its counters and histories, and what a validation decides."""
 
 import msgspec
 
 from elman import config
-from elman.learning.averaging import non_monotone
-from elman.learning.schedules import Phase
+from elman.learning.optimisers import non_monotone
+
+
+def phases_of(training: config.Training) -> list[config.Training]:
+    """The phases of a recipe: the main one and, where wanted, fine-tuning from its best model (NT-ASGD)."""
+    if (fine := training.fine_tune) is None:
+        return [training]
+    window = training.window
+    if fine.max_extra is not None:
+        window = msgspec.structs.replace(window, max_extra=fine.max_extra)
+    fine_tuning = msgspec.structs.replace(
+        training,
+        optimiser=config.SGD(lr=fine.lr),
+        schedule=config.Constant(),
+        averaging=config.Immediate(),
+        epochs=fine.epochs,
+        window=window,
+        patience=None,
+    )
+    return [training, fine_tuning]
+
+
+def averages_at_once(phase: config.Training) -> bool:
+    """Whether the weights are averaged from the first step of a phase on."""
+    return not isinstance(phase.averaging, config.NonMonotone | None)
 
 
 class Progress(msgspec.Struct):
-    """Counters and histories; a plain value that goes through JSON.
+    """Counters and histories, which a checkpoint holds beside its tensors.
 
     Attributes:
         phase: 0 is the main phase, 1 fine-tuning.
@@ -23,7 +44,7 @@ class Progress(msgspec.Struct):
         waited: validations since the best.
         averaging: whether weights are being averaged.
         average_count: steps in the average.
-        finished: nothing is left to do.
+        finished: training is done.
         seconds: time spent training, resumptions included.
         nll_sum, count, penalty_sum, windows_logged: since the last line of metrics.
 
@@ -48,54 +69,31 @@ class Progress(msgspec.Struct):
     penalty_sum: float = 0.0
     windows_logged: int = 0
 
-    def to_facts(self) -> dict[str, Any]:
-        """For a checkpoint."""
-        return msgspec.to_builtins(self)
-
-    @classmethod
-    def from_facts(cls, facts: dict[str, Any]) -> "Progress":
-        """The inverse of `to_facts`."""
-        return msgspec.convert(facts, cls)
-
-    def next_phase(self) -> None:
-        """Begin the next phase at its first window."""
+    def begin_next_phase(self) -> None:
+        """Move to the first window of the next phase."""
         self.phase += 1
-        self.epoch = self.window = self.waited = 0
+        self.epoch = self.window = self.waited = self.average_count = 0
         self.checks, self.by_epoch = [], []
-        self.averaging, self.average_count = False, 0
+        self.averaging = self.finished = False
 
 
-# FOLDED learning/verdict.py: What a validation decides: whether the model is the best, whether averaging begins, whether the phase is over.
-class Verdict(NamedTuple):
-    """What follows from a validation.
+def record_validation(progress: Progress, phase: config.Training, nll: float, epoch: float) -> bool:
+    """Record the NLL of a validation at `epoch` in the progress, and return whether it is the best so far.
 
-    Attributes:
-        best: no model was better so far.
-        averages: the weights are averaged from now on, and were not before.
-
+    `averaging` is set when NT-ASGD begins to average, and `finished` when the phase is over: the main phase ends early
+    by patience, fine-tuning by the non-monotone rule.
     """
-
-    best: bool
-    averages: bool
-
-
-def judge(progress: Progress, phase: Phase, nll: float, epoch: float) -> Verdict:
-    """Take the NLL of a validation, at `epoch`, into the progress; a phase that is over leaves it `finished`."""
     best = progress.best is None or nll < progress.best
     if best:
         progress.best, progress.best_step, progress.best_epoch = nll, progress.step, epoch
         progress.waited = 0
     else:
         progress.waited += 1
-    averages = (
-        not progress.averaging
-        and isinstance(phase.averaging, config.NonMonotone)
-        and non_monotone(progress.checks, nll, phase.averaging.interval)
-    )
-    progress.averaging = progress.averaging or averages
-    if phase.stop_interval and non_monotone(progress.checks, nll, phase.stop_interval):
+    if isinstance(phase.averaging, config.NonMonotone) and not progress.averaging:
+        progress.averaging = non_monotone(progress.checks, nll, phase.averaging.interval)
+    if progress.phase and phase.fine_tune and non_monotone(progress.checks, nll, phase.fine_tune.interval):
         progress.finished = True
     if phase.patience and progress.waited >= phase.patience:
         progress.finished = True
     progress.checks.append(nll)
-    return Verdict(best, averages)
+    return best

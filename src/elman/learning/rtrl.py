@@ -24,35 +24,35 @@ from elman.network.state import State, concatenate, leaves, rebuild, select
 from elman.objective.loss import Loss, Objective
 
 TOGETHER = 2**21
-"""Numbers of the steps' own parts that are found at a time: 8 MB in float32."""
+"""Entries of single-step Jacobians computed at a time: 8 MB in float32."""
 
 
 class Cost(NamedTuple):
-    """Bytes in all, and multiply-adds of J P at each step, which are O(n^4) for n fully joined units."""
+    """Bytes in total, and multiply-adds of J P per step, O(n^4) for n fully connected units."""
 
     bytes: int
     multiply_adds: int
 
 
 def cost(model: LanguageModel, batch: int) -> Cost:
-    """The cost for `batch` sequences side by side: the influence, its successor and the step's own part."""
+    """The cost for `batch` sequences: the influence, its successor and the Jacobian of one step."""
     units, weights = flat(model.begin(1)).shape[1], num_influential(model)
     return Cost(3 * batch * units * weights * next(model.parameters()).element_size(), batch * units * units * weights)
 
 
 def num_influential(model: LanguageModel) -> int:
-    """p: how many weights the states depend on; 0 where no error passes the core, as in a reservoir."""
+    """p, the number of weights the states depend on; 0 where no error passes the core, as in a reservoir."""
     return sum(parameter.numel() for parameter in OneStep(model).learnt) if learns(model.core) else 0
 
 
 class RTRL(Learner):
     """Exact gradients forward in time, for small networks of any core without dropout.
 
-    The window is only how often the weights change: k steps. The influence is carried over windows, never truncated;
-    since it was made with the weights of its time, it is exact when these stand still, as the paper says.
+    The window length only sets how often the weights change. The influence is carried over windows and never truncated;
+    as in the paper, it is exact while the weights do not change.
 
     Args:
-        max_gb: how much memory the influence may take.
+        max_gb: the most memory (GB) the influence may take.
 
     """
 
@@ -60,24 +60,24 @@ class RTRL(Learner):
         self.max_gb = max_gb
 
     def check(self, model: LanguageModel, batch: int) -> None:
-        """Raises UserError where the influence does not fit."""
+        """Raise UserError where the influence does not fit into `max_gb`."""
         needed = cost(model, batch)
         if needed.bytes > 1e9 * self.max_gb:
             raise UserError(
                 f'training.rule.kind = "rtrl" would need {needed.bytes / 1e9:.3g} GB and'
-                f" {needed.multiply_adds:.2g} multiply-adds a step for this model and {batch} columns, more than the"
+                f" {needed.multiply_adds:.2g} multiply-adds per step for this model and {batch} columns, more than the"
                 f" {self.max_gb:g} GB of training.rule.max_gb; make the network smaller, lower training.batch_size, or"
                 ' use kind = "bptt"'
             )
 
     def begin(self, model: LanguageModel, batch: int) -> State:
-        """The model's state, and the influence [B, n, p] of zeros."""
+        """The model's state, and an influence [B, n, p] of zeros."""
         state = model.begin(batch)
         influence = next(leaves(state)).new_zeros(batch, flat(state).shape[1], num_influential(model))
         return state, influence
 
     def model_state(self, state: State) -> State:
-        """The first part."""
+        """The model's part of a state."""
         return state[0]
 
     def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
@@ -104,7 +104,7 @@ class RTRL(Learner):
 def _one_step_back(
     step: OneStep, symbols: Tensor, states: list[State], errors: list[Tensor]
 ) -> tuple[Sequence[Tensor], Tensor]:
-    """The gradient of the levels' errors, one step deep: with respect to the weights, and to the states [T, B, n]."""
+    """The gradient of the levels' errors through one step: with respect to the weights, and to the states [T, B, n]."""
     graph = in_parallel(step, symbols, states)
     pairs = [(level, e.flatten(0, 1)) for level, e in zip(graph.levels, errors, strict=True) if level.requires_grad]
     sources = [*step.learnt, *leaves(graph.before)]
@@ -120,9 +120,9 @@ def _one_step_back(
 def _steps(
     step: OneStep, symbols: Tensor, states: list[State], to_states: Tensor
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """For each step its own dS_t / dtheta [B, n, p], dS_t / dS_{t-1} [B, n, n], and the error at its state [B, n].
+    """For each step its direct dS_t / dtheta [B, n, p], dS_t / dS_{t-1} [B, n, n], and the error at its state [B, n].
 
-    Given the states, single steps do not depend on each other, and many small ones are found together.
+    Given the states, single steps do not depend on each other, and several are computed together.
     """
     units, weights = to_states.shape[2], sum(parameter.numel() for parameter in step.learnt)
     together = max(1, TOGETHER // (symbols.shape[1] * units * weights))
@@ -134,7 +134,7 @@ def _steps(
 
 
 def _jacobians(step: OneStep, symbols: Tensor, state: State) -> tuple[Tensor, Tensor]:
-    """dS_t / dS_{t-1}, [B, n, n], and the step's own dS_t / dtheta, [B, n, p]."""
+    """dS_t / dS_{t-1} [B, n, n] and the direct dS_t / dtheta [B, n, p]."""
     weights = {name: value.detach() for name, value in step.named_parameters() if value.requires_grad}
 
     def after(weights: dict[str, Tensor], row: State, symbol: Tensor) -> Tensor:

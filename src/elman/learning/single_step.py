@@ -1,4 +1,4 @@
-"""A model as single steps in time: what the rules that look at each step work with."""
+"""A model as single steps in time, for the learning rules that treat each step on its own."""
 
 import copy
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ from elman.objective.loss import Loss, Objective
 
 
 class OneStep(nn.Module):
-    """Encoder and core of a model, as the function (what is read, state) -> (levels, state) of one step.
+    """Encoder and core of a model as the function (input, state) -> (levels, state) of one step.
 
-    The weights are the model's own; the cells take their plain step, which can be differentiated any number of times
-    and mapped over the batch, and not the fast function over time.
+    The weights are shared with the model. The cells use their plain step, which can be differentiated any number of
+    times and mapped over the batch, instead of the fast function over time.
     """
 
     def __init__(self, model: LanguageModel) -> None:
@@ -44,24 +44,17 @@ class OneStep(nn.Module):
 
     @property
     def learnt(self) -> list[nn.Parameter]:
-        """What learns here, each parameter once."""
+        """The trained parameters, each once."""
         return [parameter for parameter in self.parameters() if parameter.requires_grad]
 
 
 def learns(core: nn.Module) -> bool:
-    """Whether it has weights that learn; no error passes through one that has none, a reservoir."""
+    """Whether a core has trained weights; no error passes through one that has none, a reservoir."""
     return any(parameter.requires_grad for parameter in core.parameters())
 
 
 class Walk(NamedTuple):
-    """What a model did over a window, without a graph.
-
-    Attributes:
-        levels: of every step, [T, B, _].
-        states: before every step, T of them.
-        last: the state after the last.
-
-    """
+    """A pass over a window without a graph: levels [T, B, _], the T states before the steps, and the one after."""
 
     levels: tuple[Tensor, ...]
     states: list[State]
@@ -70,7 +63,7 @@ class Walk(NamedTuple):
 
 @torch.no_grad()
 def walk(step: OneStep, symbols: Tensor, state: State) -> Walk:
-    """Go through symbols [T, B]."""
+    """Read symbols [T, B]."""
     states, levels = [], []
     for now in symbols:
         states.append(state)
@@ -82,9 +75,9 @@ def walk(step: OneStep, symbols: Tensor, state: State) -> Walk:
 def error_at_levels(
     model: LanguageModel, objective: Objective, batch: Batch, levels: Sequence[Tensor]
 ) -> tuple[Loss, list[Tensor]]:
-    """The loss of levels [T, B, _] and its gradient with respect to each, what is above them taken along.
+    """The loss of levels [T, B, _] and its gradient with respect to each.
 
-    What the loss depends on beside the levels (output layer, penalties of weights) has its gradient added to `.grad`.
+    The gradients of everything else the loss depends on (output layer, penalties on weights) are added to `.grad`.
     """
     cut = tuple(level.detach().requires_grad_() for level in levels)
     loss = objective.of_trace(model, Trace(cut, cut), batch)
@@ -94,14 +87,7 @@ def error_at_levels(
 
 
 class Parallel(NamedTuple):
-    """All steps of a window as one batch of T*B single steps, each from the state that it had: one graph.
-
-    Attributes:
-        before: the states before the steps, leaves of the graph [T*B, ...].
-        levels: [T*B, _].
-        after: the states after the steps.
-
-    """
+    """All steps of a window as one graph of T*B single steps: states before them (its leaves), levels, states after."""
 
     before: State
     levels: tuple[Tensor, ...]
@@ -109,19 +95,19 @@ class Parallel(NamedTuple):
 
 
 def in_parallel(step: OneStep, symbols: Tensor, states: Sequence[State]) -> Parallel:
-    """The graph of the steps that read symbols [T, B] in `states`."""
+    """The graph of the steps that read symbols [T, B] from `states`."""
     before = map_state(lambda leaf: leaf.detach().requires_grad_(), concatenate(list(states)))
     levels, after = step(symbols.flatten(0, 1), before)
     return Parallel(before, levels, after)
 
 
 def add_gradients(parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor | None]) -> None:
-    """Add to `.grad`."""
+    """Add gradients to `.grad`; None adds nothing."""
     for parameter, gradient in zip(parameters, gradients, strict=True):
         if gradient is not None:
             parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
 
 
 def flat(state: State) -> Tensor:
-    """A state as one row for each sequence, [B, n]."""
+    """A state as one row per sequence, [B, n]."""
     return torch.cat([leaf.flatten(1) for leaf in leaves(state)], dim=1)

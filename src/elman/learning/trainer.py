@@ -1,6 +1,7 @@
 """The training loop: windows in, gradient steps, validation, checkpoints, metrics out."""
 
 import contextlib
+import enum
 import math
 import signal
 import threading
@@ -10,68 +11,46 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import torch
+import msgspec
+from torch import Tensor
 
 from elman import config
 from elman.data.windows import Span, Windows
 from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.learning.checkpoint import BestModel
-from elman.learning.log import Outcome, Recorder
-from elman.learning.progress import Progress, judge
-from elman.learning.schedules import Phase, phases_of, rate
-from elman.learning.update import Descent
+from elman.learning.constraint import recurrent_spectrum
+from elman.learning.log import Log
+from elman.learning.progress import Progress, averages_at_once, phases_of, record_validation
+from elman.learning.schedules import rate
+from elman.learning.update import build_update
 from elman.network.model import LanguageModel
-from elman.objective.perplexity import perplexity
+from elman.objective import perplexity
 
 
-# FOLDED learning/interrupts.py: Ctrl-C and SIGTERM ask for a stop at the end of the step; a second Ctrl-C stops at once.
-class StopRequest:
-    """Whether a stop was asked for, and by which signal."""
+class StopReason(enum.Enum):
+    """Why training returned."""
 
-    def __init__(self) -> None:
-        self.signal: signal.Signals | None = None
-
-    def __bool__(self) -> bool:
-        return self.signal is not None
-
-    def receive(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        """A signal handler."""
-        if self.signal is not None and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        self.signal = signal.Signals(number)
+    FINISHED = "finished"
+    OUT_OF_TIME = "out of time"
+    INTERRUPTED = "interrupted"
 
 
-@contextlib.contextmanager
-def listening() -> Iterator[StopRequest]:
-    """Within the block signals set the request; outside the main thread nothing is listened to."""
-    request = StopRequest()
-    if threading.current_thread() is not threading.main_thread():
-        yield request
-        return
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, request.receive) for number in numbers]
-    try:
-        yield request
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
-
-
-# TARGET
 class Trainer:
     """Trains a model in a run folder.
 
     Args:
         recipe: the experiment.
         model: the network, on its device.
-        windows: gives what is read in training; its argument caps random windows (`Phase.max_extra`).
-        validate: gives the validation NLL (nats a token) of the model as it is.
+        windows: from the cap on random windows (`window.max_extra`) to the windows of the training data.
+        validate: computes the validation NLL (nats per token) of the model with its present weights.
         folder: the run folder; `checkpoint.safetensors`, `model.safetensors` and `metrics.jsonl` are written there.
-        facts: what checkpoints say beside progress (digests of data and vocabulary).
+        facts: stored in checkpoints beside the progress (digests of data and vocabulary).
 
     Attributes:
-        recorder: what writes metrics.jsonl and tells the watchers.
+        update: the training step.
+        progress: where training is.
+        log: writes metrics.jsonl and notifies the watchers.
 
     Raises:
         UserError: the text is too short, or the constraint or the learning rule does not fit the model.
@@ -87,188 +66,203 @@ class Trainer:
         folder: Path,
         facts: dict[str, Any],
     ) -> None:
-        self.training, self.model = recipe.training, model
-        self.read, self.validate, self.folder, self.facts = windows, validate, folder, facts
-        self.descent = Descent(recipe, model)
+        self.training, self.model, self.validate = recipe.training, model, validate
+        self.windows_for, self.folder, self.facts = windows, folder, facts
         self.phases = phases_of(recipe.training)
-        self.progress = Progress()
-        self.recorder = Recorder(folder / "metrics.jsonl", model.device)
+        self.update = build_update(recipe, model)
+        self.progress = Progress(averaging=averages_at_once(recipe.training))
+        self.log = Log(folder / "metrics.jsonl", model.device)
         self.best = BestModel(folder)
-        self._enter_phase()
-
-    @property
-    def phase(self) -> Phase:
-        """The phase of training now."""
-        return self.phases[self.progress.phase]
+        wanted = recipe.training.log_spectrum
+        self.logs_spectrum = self.update.constraint is not None if wanted is None else wanted
+        self._open_windows()
 
     def resume(self) -> None:
-        """Go on from `checkpoint.safetensors`, bit for bit."""
+        """Continue from `checkpoint.safetensors`, bit for bit."""
         tensors, facts = checkpoint.load(self.folder / "checkpoint.safetensors")
-        self.progress = Progress.from_facts(facts["progress"])
-        self.recorder.resume(self.progress.step)
-        self._enter_phase()
-        self.descent.restore(tensors, self.progress.average_count)
-        self.best.forget_for_now()
+        self.progress = msgspec.convert(facts["progress"], Progress)
+        self.log.resume(self.progress.step)
+        self._begin_phase()
+        self.update.restore(tensors, self.progress.average_count)
+        self.best.restore()
         if not self.progress.finished:
             self._event("resume", f"resumed at step {self.progress.step}")
 
-    def run(self, max_minutes: float | None = None) -> Outcome:
-        """Train until the recipe is done, the time is over or a signal asks to stop.
+    def run(self, max_minutes: float | None = None) -> StopReason:
+        """Train until the recipe is finished, the time is over or a signal asks to stop.
 
         Raises:
             UserError: the loss is not finite.
 
         """
         deadline = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
-        self.recorder.begin(sum(phase.epochs for phase in self.phases), len(self._spans()), self.progress)
-        if self.progress.step == 0 and self.descent.tells_spectrum:
-            nll = self._validate()
-            self._event("untrained", f"{nll:.3f} nats a token", nll=nll)
+        self.log.begin(sum(phase.epochs for phase in self.phases), len(self._spans()), self.progress)
         try:
             with listening() as stop:
-                return self._run(deadline, stop)
+                return self._train(deadline, stop)
         finally:
-            self.recorder.end()
+            self.log.end()
 
-    def _run(self, deadline: float, stop: StopRequest) -> Outcome:
-        while not self.progress.finished:
-            for span in self._spans()[self.progress.window :]:
+    def _train(self, deadline: float, stop: threading.Event) -> StopReason:
+        progress, validate_every = self.progress, self.training.validate_every
+        if progress.step == 0 and self.logs_spectrum:
+            nll = self._nll()
+            self._event("untrained", f"{nll:.3f} nats per token", nll=nll)
+        while not progress.finished:
+            for span in self._spans()[progress.window :]:
                 self._step(span)
-                every = self.training.validate_every
-                if every and self.progress.step % every == 0:
-                    self._check()
-                    if self._end_phase_if_due():
+                if validate_every and progress.step % validate_every == 0:
+                    self._validate()
+                    if progress.finished:
                         break
-                if stop or time.monotonic() > deadline:
+                if stop.is_set() or time.monotonic() > deadline:
                     return self._stop_early(stop)
-                if self.recorder.due_to_save(self.training.checkpoint_minutes):
+                if self.log.due_to_save(self.training.checkpoint_minutes):
                     self.save()
             else:
-                self._end_epoch()
-        self.save()
-        return Outcome.FINISHED
+                progress.epoch += 1
+                progress.window = 0
+                progress.by_epoch.append(self._validate())
+                progress.finished = progress.finished or progress.epoch >= self.phase.epochs
+            if progress.finished and progress.phase + 1 < len(self.phases):
+                self._begin_fine_tuning()
+            self.save()
+        return StopReason.FINISHED
 
     def _step(self, span: Span) -> None:
-        training, progress = self.training, self.progress
-        batch = self.windows.batch(span).to(self.model.device)
-        loss, norm = self.descent.gradient(batch, self._epoch())
-        lr = self._rate() * (span.length / training.window.length if training.window.random else 1.0)
+        progress, window = self.progress, self.training.window
+        epoch = self._epoch()
+        lr = rate(self.phase.schedule, self.phase.optimiser.lr, epoch, self.phase.epochs, progress.by_epoch)
+        if window.random:
+            lr *= span.length / window.length
+        loss = self.update.gradient(self.windows.batch(span).to(self.model.device), epoch)
+        norm = self.update.clip()
         progress.step += 1
         progress.window += 1
         progress.windows_logged += 1
-        if self.recorder.add(loss, norm):
-            self._settle()
-        self.descent.step(lr)
-        if self.descent.average is not None:
-            progress.average_count = self.descent.average.count
-        if progress.step % training.log_every == 0:
-            self._log(lr, norm)
+        self.log.add(loss, norm)
+        if self.log.due:
+            self._read_losses()
+        self.update.apply(lr)
+        if progress.step % self.training.log_every == 0:
+            self._write_train(lr, norm)
 
-    def _settle(self) -> None:
-        """Take what the last steps came to into the progress.
-
-        Raises:
-            UserError: a loss or a gradient was not finite.
-
-        """
-        sums = self.recorder.settle(self.progress)
-        if sums is not None and not sums.finite:
+    def _read_losses(self) -> None:
+        """Fold the pending step sums into the progress; raises UserError where a loss was not finite."""
+        if (diverged := self.log.read(self.progress)) is not None:
             raise UserError(
-                f"the loss is not finite at step {self.progress.step} (loss {sums.loss:.3g}, gradient norm"
-                f" {sums.norm:.3g}, weight norm {self.descent.weight_norm():.3g}); the last good checkpoint is kept in"
-                f" {self.folder}; try a lower training.optimiser.lr or a smaller training.clip"
+                f"the loss is not finite at step {self.progress.step} ({diverged}, weight norm"
+                f" {self.update.weight_norm():.3g}); the last good checkpoint is kept in {self.folder}; try a lower"
+                " training.optimiser.lr or a smaller training.clip"
             )
 
-    def _log(self, lr: float, norm: torch.Tensor) -> None:
-        self._settle()
-        facts = {"lr": lr, "grad_norm": norm.item(), **self.descent.spectrum()}
-        self.recorder.stretch(self.progress, self._epoch(), facts)
-
-    def _end_epoch(self) -> None:
-        progress = self.progress
-        progress.epoch += 1
-        progress.window = 0
-        nll = self._check()
-        progress.by_epoch.append(nll)
-        if progress.epoch >= self.phase.epochs:
-            progress.finished = True
-        self._end_phase_if_due()
-        self.save()
-
-    def _check(self) -> float:
-        """Validate, keep the best model, and see whether averaging should begin or the phase should end."""
-        self._settle()
-        nll, averaged = self._validate(), self.descent.average is not None
-        verdict = judge(self.progress, self.phase, nll, self._epoch())
-        facts = {"nll": nll, "perplexity": perplexity(nll), "best": verdict.best, "averaged": averaged}
-        self.recorder.write("valid", self.progress, self._epoch(), facts)
-        if verdict.best:
-            self.best.keep(self.model, self.descent.average, self._facts(nll))
-        if verdict.averages:
-            self.descent.begin_averaging()
-            self._event("averaging", "validation stopped falling")
-        return nll
+    def _write_train(self, lr: float, norm: Tensor) -> None:
+        self._read_losses()
+        constraint = self.update.constraint
+        facts = {
+            "lr": lr,
+            "grad_norm": norm.item(),
+            **({} if constraint is None else constraint.mean_counts()),
+            **(recurrent_spectrum(self.model.core) if self.logs_spectrum else {}),
+        }
+        self.log.write_train(self.progress, self._epoch(), facts)
 
     def _validate(self) -> float:
-        with self.recorder.aside(), self.descent.averaged():
+        """Validate, save the model if it is the best, begin averaging if it is time; the NLL (nats per token)."""
+        self._read_losses()
+        nll, averaged = self._nll(), self.update.average is not None
+        best = record_validation(self.progress, self.phase, nll, self._epoch())
+        facts = {"nll": nll, "perplexity": perplexity(nll), "best": best, "averaged": averaged}
+        self.log.write("valid", self.progress, self._epoch(), facts)
+        if best:
+            self._save_best(nll)
+        if self.progress.averaging and not averaged:
+            self.update.begin_averaging(self.phase)
+            self._event("averaging", "the validation loss stopped falling")
+        return nll
+
+    def _nll(self) -> float:
+        with self.log.paused(), self.update.averaged():
             return self.validate(self.model)
 
-    def _end_phase_if_due(self) -> bool:
-        """When a phase is over begin the next, or leave `finished` set after the last; whether it was over."""
-        if not self.progress.finished:
-            return False
-        if self.progress.phase + 1 < len(self.phases):
-            self._next_phase()
-        return True
+    def _save_best(self, nll: float, *, provisional: bool = False) -> None:
+        facts = {**self.facts, "step": self.progress.step, "epoch": self._epoch(), "valid_nll": nll}
+        if self.update.average is not None:
+            facts["averaged"] = True
+        with self.update.averaged():
+            self.best.save(self.model, facts, provisional=provisional)
 
-    def _next_phase(self) -> None:
-        """Fine-tuning: from the best model, with a new optimiser and average."""
+    def _begin_fine_tuning(self) -> None:
+        """Begin the next phase, from the best model, with a new optimiser and average."""
         self.best.load_into(self.model)
-        self.progress.next_phase()
-        self.progress.finished = False
-        self._enter_phase()
-        self._event("fine-tune", f"from step {self.progress.best_step}")
+        self.progress.begin_next_phase()
+        self._begin_phase()
+        self._event("fine-tune", f"from the best model, of step {self.progress.best_step}")
 
-    def _enter_phase(self) -> None:
-        starts = not isinstance(self.phase.averaging, config.NonMonotone | None)
-        self.progress.averaging = self.progress.averaging or starts
-        self.descent.enter(self.phase, averaging=self.progress.averaging)
-        self.windows = self.read(self.phase.max_extra)
-        self._plan: tuple[int, list[Span]] = (-1, [])
+    def _begin_phase(self) -> None:
+        self.progress.averaging = self.progress.averaging or averages_at_once(self.phase)
+        self.update.begin_phase(self.phase, averaging=self.progress.averaging)
+        self._open_windows()
+
+    def _open_windows(self) -> None:
+        self.windows = self.windows_for(self.phase.window.max_extra)
+        self._planned: tuple[int, list[Span]] = (-1, [])
+
+    @property
+    def phase(self) -> config.Training:
+        """The recipe of the present phase."""
+        return self.phases[self.progress.phase]
 
     def _spans(self) -> list[Span]:
+        """The windows of this epoch."""
         number = self.progress.phase * 1_000_000 + self.progress.epoch
-        if self._plan[0] != number:
-            self._plan = (number, self.windows.spans(number))
-        return self._plan[1]
-
-    def _rate(self) -> float:
-        phase, progress = self.phase, self.progress
-        return rate(phase.schedule, phase.optimiser.lr, self._epoch(), phase.epochs, progress.by_epoch)
+        if self._planned[0] != number:
+            self._planned = (number, self.windows.spans(number))
+        return self._planned[1]
 
     def _epoch(self) -> float:
+        """Epochs done in this phase, with a fraction."""
         return self.progress.epoch + self.progress.window / len(self._spans())
 
-    def _stop_early(self, stop: StopRequest) -> Outcome:
+    def _stop_early(self, stop: threading.Event) -> StopReason:
         self.save()
-        if stop:
-            return Outcome.INTERRUPTED
-        nll = self._validate()
+        if stop.is_set():
+            return StopReason.INTERRUPTED
+        nll = self._nll()
         if self.progress.best is None or nll < self.progress.best:
-            self.best.keep_for_now(self.model, self.descent.average, self._facts(nll))
-        message = f"the time is over at validation NLL {nll:.3f}, perplexity {perplexity(nll):.2f}"
-        self._event("stop", message)
-        return Outcome.OUT_OF_TIME
+            self._save_best(nll, provisional=True)
+        self._event("stop", f"the time is over at validation NLL {nll:.3f}, perplexity {perplexity(nll):.2f}")
+        return StopReason.OUT_OF_TIME
 
     def save(self) -> str:
         """Write the checkpoint and return its digest."""
-        self._settle()
-        self.recorder.saving(self.progress)
-        path = self.folder / "checkpoint.safetensors"
-        return checkpoint.save(path, self.descent.tensors(), {**self.facts, "progress": self.progress.to_facts()})
-
-    def _facts(self, nll: float) -> dict[str, Any]:
-        return {**self.facts, "step": self.progress.step, "epoch": self._epoch(), "valid_nll": nll}
+        self._read_losses()
+        self.log.saving(self.progress)
+        if self.update.average is not None:
+            self.progress.average_count = self.update.average.count
+        facts = {**self.facts, "progress": msgspec.to_builtins(self.progress)}
+        return checkpoint.save(self.folder / "checkpoint.safetensors", self.update.tensors(), facts)
 
     def _event(self, name: str, message: str, **facts: float) -> None:
-        self.recorder.write("event", self.progress, self._epoch(), {"event": name, "message": message, **facts})
+        self.log.write("event", self.progress, self._epoch(), {"event": name, "message": message, **facts})
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[threading.Event]:
+    """Within the block Ctrl-C and SIGTERM set an event, in the main thread; a second Ctrl-C interrupts."""
+    stop = threading.Event()
+
+    def receive(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        if stop.is_set() and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        stop.set()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,87 +1,94 @@
-"""One gradient step: what a window teaches, and what that does to the weights."""
+"""One training step: the gradient of a window, clipping, and the update of the weights."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Literal, assert_never
 
 import torch
 from torch import Tensor
 
 from elman import config
 from elman.data.windows import Batch
+from elman.errors import UserError
 from elman.learning import checkpoint
-from elman.learning.averaging import Average
-from elman.learning.constraint import build_constraint, journal_spectrum
+from elman.learning.bptt import Learner, Lookback, WholeWindow
+from elman.learning.constraint import ConstrainedCore, build_constraint
 from elman.learning.forcing import forcing_probability, listen_to_itself
-from elman.learning.optimisers import add_l1, build_optimiser, clip_gradients
-from elman.learning.rules import build_learner
-from elman.learning.schedules import Phase
-from elman.network.cores.stack import Stack
+from elman.learning.gradient_norm import GradientNorm
+from elman.learning.optimisers import Average, Optimiser, add_l1, clip_gradients
+from elman.learning.progress import averages_at_once
+from elman.learning.rtrl import RTRL
 from elman.network.model import LanguageModel
-from elman.network.state import State
-from elman.objective.build import build_objective
-from elman.objective.loss import Loss
+from elman.network.state import State, leaves, rebuild
+from elman.objective.loss import Loss, Objective, build_objective
 
 
-class Descent:
-    """A network and all that changes it: learning rule, clipping, optimiser, constraint, average of the weights.
+class Update:
+    """A model and everything that changes its weights, in the order in which it acts.
+
+    `gradient` draws what the model reads (scheduled sampling), applies the learning rule and adds the gradient of L1;
+    `clip` clips; `apply` steps the optimiser, projects onto the constraint and updates the average of the weights.
 
     Args:
-        recipe: the experiment.
         model: the network, on its device.
+        learner: the learning rule.
+        objective: what is minimised, penalties included.
+        optimiser: of the parameters that are trained.
+        clip: the largest gradient norm; None: no clipping.
+        clip_by: see `clip_gradients`.
+        l1: the weight of sum |w|.
+        forcing: the schedule of scheduled sampling; None: the model always reads the truth.
+        constraint: on the recurrent weights.
 
     Attributes:
-        optimiser: of the phase that was entered.
-        average: of the weights, while they are averaged.
-        state: after the last window, where the next goes on from it.
-
-    Raises:
-        UserError: the constraint or the learning rule does not fit the model.
+        average: of the weights, or None while they are not averaged.
+        state: after the last window, from which the next one continues; None: every column begins anew.
 
     """
 
-    def __init__(self, recipe: config.Recipe, model: LanguageModel) -> None:
-        self.training, self.model = recipe.training, model
-        self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        self.objective = build_objective(recipe.training)
-        self.learner = build_learner(recipe.training, recipe.model)
-        self.learner.check(model, recipe.training.batch_size)
+    def __init__(
+        self,
+        model: LanguageModel,
+        learner: Learner,
+        objective: Objective,
+        optimiser: Optimiser,
+        *,
+        clip: float | None = None,
+        clip_by: Literal["global", "tensor"] = "global",
+        l1: float = 0.0,
+        forcing: config.Forcing | None = None,
+        constraint: ConstrainedCore | None = None,
+    ) -> None:
+        self.model, self.learner, self.objective, self.optimiser = model, learner, objective, optimiser
+        self.clip_at, self.clip_by, self.l1, self.forcing, self.constraint = clip, clip_by, l1, forcing, constraint
         self.average: Average | None = None
         self.state: State | None = None
-        self.constraint = build_constraint(recipe.training, model.core)
-        if self.constraint is not None:
-            self.constraint.project()
-            self.constraint.counted()
 
-    def enter(self, phase: Phase, *, averaging: bool) -> None:
-        """Begin a phase: a new optimiser, no state, and a new average where weights are averaged."""
-        self.optimiser = build_optimiser(phase.optimiser, self.parameters, self.training.weight_decay)
-        self.state = None
-        decay = phase.averaging.decay if isinstance(phase.averaging, config.Exponential) else None
-        self.average = Average(self.parameters, decay) if averaging else None
+    def __call__(self, batch: Batch, lr: float) -> Loss:
+        """Take one step on a window that is on the model's device."""
+        loss = self.gradient(batch)
+        self.clip()
+        self.apply(lr)
+        return loss
 
-    def begin_averaging(self) -> None:
-        """From the next step on, the equal average of the weights is kept."""
-        self.average = Average(self.parameters)
-
-    def averaged(self) -> AbstractContextManager[None]:
-        """A block in which the weights are their average, where there is one."""
-        return nullcontext() if self.average is None else self.average.applied()
-
-    def gradient(self, batch: Batch, epoch: float) -> tuple[Loss, Tensor]:
-        """Learn from a window: its loss, and the norm of the gradient before clipping; the weights stay."""
+    def gradient(self, batch: Batch, epoch: float = 0.0) -> Loss:
+        """Compute the gradient of a window's loss, unclipped; the weights do not change."""
         self.model.train()
-        before = self.learner.state_before(self.model, batch, self.state, self.training.batch_size)
-        if self.training.forcing is not None:
-            truth = forcing_probability(self.training.forcing, epoch)
-            batch = listen_to_itself(self.model, batch, self.learner.model_state(before), truth)
+        before = self.learner.state_before(self.model, batch, self.state)
+        if self.forcing is not None:
+            probability = forcing_probability(self.forcing, epoch)
+            batch = listen_to_itself(self.model, batch, self.learner.model_state(before), probability)
         self.optimiser.zero_grad()
         loss, after = self.learner(self.model, self.objective, batch, before)
         self.state = after if batch.source is None else None
-        add_l1(self.parameters, self.training.l1)
-        return loss, clip_gradients(self.parameters, self.training.clip, self.training.clip_by)
+        add_l1(self.optimiser.parameters, self.l1)
+        return loss
 
-    def step(self, lr: float) -> None:
+    def clip(self) -> Tensor:
+        """Clip the gradient and return its norm before that, without waiting for the device."""
+        return clip_gradients(self.optimiser.parameters, self.clip_at, self.clip_by)
+
+    def apply(self, lr: float) -> None:
         """Change the weights by the gradient."""
         self.optimiser.lr = lr
         self.optimiser.step()
@@ -90,34 +97,117 @@ class Descent:
         if self.average is not None:
             self.average.update()
 
+    def begin_phase(self, phase: config.Training, *, averaging: bool) -> None:
+        """Take a new optimiser, no state, and a new average where the weights are averaged."""
+        self.optimiser = Optimiser(phase.optimiser, self.optimiser.parameters, phase.weight_decay)
+        self.state = self.average = None
+        if averaging:
+            self.begin_averaging(phase)
+
+    def begin_averaging(self, phase: config.Training) -> None:
+        """Average the weights from the next step on, equally or exponentially as the recipe asks."""
+        decay = phase.averaging.decay if isinstance(phase.averaging, config.Exponential) else None
+        self.average = Average(self.optimiser.parameters, decay)
+
+    def averaged(self) -> AbstractContextManager[None]:
+        """Within the block the weights hold their average, where there is one."""
+        return nullcontext() if self.average is None else self.average.applied()
+
     def weight_norm(self) -> float:
-        """Of all weights together."""
-        return torch.stack([parameter.detach().norm() for parameter in self.parameters]).norm().item()
-
-    @property
-    def tells_spectrum(self) -> bool:
-        """Whether the journal has spectra: as the recipe says, else where there is a constraint."""
-        wanted = self.training.log_spectrum
-        return self.constraint is not None if wanted is None else wanted
-
-    def spectrum(self) -> dict[str, Any]:
-        """What thesis Figs 3.3 to 3.5 need, when it is wanted and there are recurrent layers."""
-        core = self.model.core
-        counted = {} if self.constraint is None else self.constraint.counted()
-        return counted | (journal_spectrum(core) if isinstance(core, Stack) and self.tells_spectrum else {})
+        """The norm of all trained weights together."""
+        return torch.stack([parameter.detach().norm() for parameter in self.optimiser.parameters]).norm().item()
 
     def tensors(self) -> dict[str, Tensor]:
-        """All that a checkpoint must hold."""
-        constraint = None if self.constraint is None else self.constraint.tensors()
-        return checkpoint.gather(self.model, self.optimiser, self.average, self.state, constraint)
+        """Everything from which `restore` continues bit for bit, the random states included."""
+        parts = {
+            "model": checkpoint.model_tensors(self.model),
+            "optimiser": self.optimiser.tensors(),
+            "average": {} if self.average is None else self.average.tensors(),
+            "state": {} if self.state is None else {str(index): leaf for index, leaf in enumerate(leaves(self.state))},
+            "constraint": {} if self.constraint is None else self.constraint.tensors(),
+            "random": {"cpu": torch.get_rng_state()},
+        }
+        if torch.cuda.is_available():
+            parts["random"]["cuda"] = torch.cuda.get_rng_state()
+        return {f"{part}/{name}": tensor for part, held in parts.items() for name, tensor in held.items()}
 
     def restore(self, tensors: Mapping[str, Tensor], average_count: int) -> None:
-        """Go on from what `tensors` gave, in the phase it was of; `average_count` steps are in the average."""
-        checkpoint.load_model(self.model, checkpoint.of_model(tensors))
-        checkpoint.restore_optimiser(self.optimiser, tensors)
+        """Continue from `tensors`, in the phase they belong to; `average_count` steps are in the average."""
+        checkpoint.load_model(self.model, checkpoint.under("model/", tensors))
+        self.optimiser.restore(checkpoint.under("optimiser/", tensors))
         if self.average is not None:
-            checkpoint.restore_average(self.average, tensors, average_count)
+            self.average.restore(checkpoint.under("average/", tensors), average_count)
         if self.constraint is not None:
-            self.constraint.restore(checkpoint.of_constraint(tensors))
-        self.state = checkpoint.restore_state(self.learner.begin(self.model, self.training.batch_size), tensors)
-        checkpoint.restore_random(tensors)
+            self.constraint.restore(checkpoint.under("constraint/", tensors))
+        if saved := checkpoint.under("state/", tensors):
+            in_order = (saved[str(index)].to(self.model.device) for index in range(len(saved)))
+            self.state = rebuild(self.learner.begin(self.model, 1), in_order)
+        random = checkpoint.under("random/", tensors)
+        torch.set_rng_state(random["cpu"])
+        if "cuda" in random and torch.cuda.is_available():
+            torch.cuda.set_rng_state(random["cuda"])
+
+
+def build_update(recipe: config.Recipe, model: LanguageModel) -> Update:
+    """The training step of a recipe in its first phase, after projecting the weights onto its constraint.
+
+    Raises:
+        UserError: the constraint or the learning rule does not fit the model.
+
+    """
+    training = recipe.training
+    objective, learner = build_objective(training), build_learner(training, recipe.model)
+    learner.check(model, training.batch_size)
+    constraint = build_constraint(training, model.core)
+    if constraint is not None:
+        constraint.project()
+        constraint.mean_counts()
+    update = Update(
+        model,
+        learner,
+        objective,
+        Optimiser(training.optimiser, [p for p in model.parameters() if p.requires_grad], training.weight_decay),
+        clip=training.clip,
+        clip_by=training.clip_by,
+        l1=training.l1,
+        forcing=training.forcing,
+        constraint=constraint,
+    )
+    if averages_at_once(training):
+        update.begin_averaging(training)
+    return update
+
+
+def build_learner(training: config.Training, model: config.Model) -> Learner:
+    """The learning rule of a recipe; raises UserError where it takes single steps and the model needs whole windows."""
+    weight = training.penalties.gradient_norm
+    if weight or training.rule != config.BPTT():
+        _require_single_steps(training, model)
+    rule: Learner
+    match training.rule:
+        case config.BPTT(steps=steps):
+            rule = WholeWindow(training.slices) if steps is None else Lookback(steps)
+        case config.RTRL(max_gb=max_gb):
+            rule = RTRL(max_gb)
+        case _:
+            assert_never(training.rule)
+    return GradientNorm(rule, weight) if weight else rule
+
+
+def _require_single_steps(training: config.Training, model: config.Model) -> None:
+    """Refuse what needs whole windows: a source, dropout masks held over time, slices of the batch."""
+    stepwise = "training.rule and training.penalties.gradient_norm process a window step by step"
+    if model.source is not None:
+        raise UserError(
+            f"{stepwise}, but a source is read as a whole: with model.source use the rule bptt without steps, and"
+            " gradient_norm = 0"
+        )
+    for part, record in (("encoder", model.encoder), ("core", model.core)):
+        for name in record.__struct_fields__:
+            if "drop" in name and getattr(record, name):
+                raise UserError(
+                    f"{stepwise}, which model.{part}.{name} does not allow: set it to 0, or use the rule bptt without"
+                    " steps and gradient_norm = 0"
+                )
+    if training.slices > 1:
+        raise UserError(f"training.slices is {training.slices}; with this training.rule it must be 1")

@@ -1,15 +1,24 @@
-"""What training minimises over one window: the negative log-likelihood, and the penalties beside it."""
+"""The objective of training over one window: the negative log-likelihood plus penalties."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from torch import Tensor
 
+from elman import config
 from elman.data.windows import Batch
 from elman.network.cores.core import Trace
 from elman.network.model import LanguageModel
 from elman.network.state import State
-from elman.objective.penalties import Penalty, WeightPenalty
+from elman.objective.penalties import (
+    ActivationPenalty,
+    BalancePenalty,
+    FixedPointPenalty,
+    IncrementalPenalty,
+    Penalty,
+    TemporalActivationPenalty,
+    WeightPenalty,
+)
 
 Reduction = Literal["mean", "sum"]
 
@@ -18,8 +27,8 @@ class Loss(NamedTuple):
     """The parts of a window's loss.
 
     Attributes:
-        objective: what is differentiated: the reduced NLL and the penalties.
-        nll_sum: the plain sum of NLLs over the counted positions (nats), detached.
+        objective: the reduced NLL plus the penalties, which is differentiated.
+        nll_sum: the sum of NLLs over the counted positions (nats), detached.
         num_counted: how many positions count.
         penalty: the sum of the penalties, detached.
 
@@ -35,10 +44,10 @@ class Objective:
     """Reduced NLL plus penalties.
 
     Args:
-        penalties: added as they are.
+        penalties: on activations, weights included.
         reduction: "mean" over the positions (AWD-LSTM), or "sum" over the steps and mean over the batch (Zaremba et
-            al. 2014; thesis 3.5): rates and clipping thresholds make sense only with the reduction they were tuned for.
-        of_weights: penalties of the weights alone, added too.
+            al. 2014; thesis 3.5). Learning rates and clipping thresholds belong to the reduction they were tuned with.
+        of_weights: penalties on the weights alone.
 
     """
 
@@ -56,7 +65,7 @@ class Objective:
         return self.of_trace(model, trace, batch), state
 
     def of_trace(self, model: LanguageModel, trace: Trace, batch: Batch) -> Loss:
-        """The loss of what the core of `model` has made of the inputs of `batch`."""
+        """The loss of `batch`, given the trace of the core of `model` over its inputs."""
         contexts = model.output.contexts(trace)
         counted = trace.top.new_ones(trace.top.shape[:2]) if batch.mask is None else batch.mask.to(trace.top.dtype)
         count = counted.sum()
@@ -69,3 +78,20 @@ class Objective:
         for penalise_weights in self.of_weights:
             penalty = penalty + penalise_weights(model)
         return Loss(objective + penalty, nll_sum, count, penalty.detach())
+
+
+def build_objective(recipe: config.Training) -> Objective:
+    """The objective of a recipe: the negative log-likelihood and the penalties whose weight is not zero."""
+    weights = recipe.penalties
+    penalties: list[Penalty] = []
+    if weights.ar:
+        penalties.append(ActivationPenalty(weights.ar))
+    if weights.tar:
+        penalties.append(TemporalActivationPenalty(weights.tar))
+    if weights.balance:
+        penalties.append(BalancePenalty(weights.balance, columns=weights.balance_form == "columns"))
+    of_weights: list[WeightPenalty] = []
+    if weights.stability:
+        trained_for = IncrementalPenalty if weights.stability_tier == 2 else FixedPointPenalty
+        of_weights.append(trained_for(weights.stability, weights.stability_margin))
+    return Objective(penalties, recipe.loss, of_weights)

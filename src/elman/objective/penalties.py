@@ -1,25 +1,30 @@
-"""Penalties beside the negative log-likelihood. Each gives a scalar; the reported NLL is never mixed with them."""
+"""Penalties beside the negative log-likelihood: on activations, on mixture weights, and for certificates of stability.
 
-from typing import Protocol
+The reported NLL never includes them. The constraint by projection (`learning.constraint`) serves tier 0 of stability
+alone; tiers 1 and 2 are trained for with a hinge on their value. A model has the certificate when `elman analyze
+stability` reports it, not because it was trained with the penalty.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
 from elman.errors import UserError
 from elman.network.cores.core import Trace
-from elman.network.cores.stack import Layer, Stack, layers_of
+from elman.network.cores.stack import Stack, layers_of
 from elman.network.encoders.lookup import Lookup
 from elman.network.model import LanguageModel
 from elman.network.output.contexts import Contexts
 from elman.network.stability import fixed_point, incremental
 from elman.network.stability.certificate import gates_of, slope_of
 
+Penalty: TypeAlias = Callable[[Trace, Contexts], Tensor]
+"""A scalar computed from the activations over one window, weight included."""
 
-class Penalty(Protocol):
-    """A scalar computed from what the model did over one window."""
-
-    def __call__(self, trace: Trace, contexts: Contexts) -> Tensor:
-        """The penalty, weight included."""
+WeightPenalty: TypeAlias = Callable[[LanguageModel], Tensor]
+"""A scalar computed from the weights alone, weight included."""
 
 
 class ActivationPenalty:
@@ -29,7 +34,7 @@ class ActivationPenalty:
         self.alpha = alpha
 
     def __call__(self, trace: Trace, contexts: Contexts) -> Tensor:  # noqa: ARG002
-        """Large activations."""
+        """Compute the penalty."""
         return self.alpha * trace.top.square().mean()
 
 
@@ -40,7 +45,7 @@ class TemporalActivationPenalty:
         self.beta = beta
 
     def __call__(self, trace: Trace, contexts: Contexts) -> Tensor:  # noqa: ARG002
-        """Large changes; zero for a window of one step."""
+        """Compute the penalty, zero for a window of one step."""
         last = trace.raw[-1]
         if len(last) < 2:
             return last.new_zeros(())
@@ -52,9 +57,9 @@ class BalancePenalty:
 
     Args:
         weight: lambda_beta.
-        columns: the form of the published code, with which lambda = 0.001 was tuned: (S - 1) * unbiased variance
+        columns: use the form of the published code, with which lambda = 0.001 was tuned: (S - 1) * unbiased variance
             over the [batch, component] sums over time, divided by their squared mean. Otherwise (std / mean)^2 of the
-            S sums over the whole minibatch, as printed.
+            S sums over the whole minibatch, as printed in the paper.
 
     """
 
@@ -62,7 +67,7 @@ class BalancePenalty:
         self.weight, self.columns = weight, columns
 
     def __call__(self, trace: Trace, contexts: Contexts) -> Tensor:  # noqa: ARG002
-        """How unevenly the components are used."""
+        """Compute the penalty, zero when all components are used equally."""
         sums = contexts.log_prior.exp().sum(0)
         if self.columns:
             return self.weight * (sums.shape[-1] - 1) * sums.var() / sums.mean().square()
@@ -72,18 +77,6 @@ class BalancePenalty:
 def squared_variation(sums: Tensor) -> Tensor:
     """The squared coefficient of variation, (std / mean)^2, of the summed weights [S] (Takase et al. 2018, eq. 13)."""
     return sums.var(unbiased=False) / sums.mean().square()
-
-
-# FOLDED objective/stability.py: Training for a certificate of stability: a hinge on its value, beside the loss.
-#
-# A constraint by projection is known for tier 0 alone; tiers 1 and 2 are trained for with these penalties. A
-# model has
-# the certificate when `elman analyze stability` says so, not because the penalty was there.
-class WeightPenalty(Protocol):
-    """A scalar computed from the weights alone."""
-
-    def __call__(self, model: LanguageModel) -> Tensor:
-        """The penalty, weight included."""
 
 
 class FixedPointPenalty:
@@ -96,7 +89,7 @@ class FixedPointPenalty:
         self.weight, self.margin = weight, margin
 
     def __call__(self, model: LanguageModel) -> Tensor:
-        """Zero when every layer is certified with the margin; one that does not settle is taken where it is by then."""
+        """Compute the penalty at the state reached after at most 200 steps; zero when every layer is certified."""
         core = stack_of(model)
         x = torch.zeros(1, core.dims[0], dtype=torch.float64, device=model.device)
         total = torch.zeros((), device=model.device)
@@ -113,39 +106,30 @@ class FixedPointPenalty:
 class IncrementalPenalty:
     """Tier 2: weight * sum over layers of max(0, contraction - (1 - margin)).
 
-    The inputs of the lowest layer are bounded coordinate by coordinate, which is quicker than word by word and never
-    less: a model without this penalty left has the certificate.
+    The inputs of the lowest layer are bounded coordinate by coordinate, which is faster than word by word and never
+    smaller: where the penalty is zero, the model has the certificate.
     """
 
     def __init__(self, weight: float, margin: float) -> None:
         self.weight, self.margin = weight, margin
 
     def __call__(self, model: LanguageModel) -> Tensor:
-        """Zero when every layer is certified with the margin."""
+        """Compute the penalty; zero when every layer is certified with the margin."""
         core, encoder = stack_of(model), model.encoder
         if not isinstance(encoder, Lookup):
             raise UserError("training.penalties.stability_tier = 2 needs model.encoder.kind = lookup")
         largest = encoder.weight.abs().amax(0) * encoder.scale
         total = torch.zeros((), device=model.device)
         for layer in layers_of(core):
-            rate, largest = self._layer(layer, largest)
+            gates = gates_of(layer, detached=False)
+            reach = incremental.box_range(largest, layer.weight_ih, torch.cat(list(gates.input_bias.values())))
+            rate, largest = incremental.contraction(gates, reach, slope_of(layer) if gates.kind == "elman" else 1.0)
             total = total + (rate - (1 - self.margin)).relu()
         return self.weight * total
 
-    def _layer(self, layer: Layer, largest: Tensor) -> incremental.Contraction:
-        gates = gates_of(layer, detached=False)
-        bias = torch.cat(list(gates.input_bias.values()))
-        reach = incremental.box_range(largest, layer.weight_ih, bias)
-        return incremental.contraction(gates, reach, slope_of(layer) if gates.kind == "elman" else 1.0)
-
 
 def stack_of(model: LanguageModel) -> Stack:
-    """The recurrent layers.
-
-    Raises:
-        UserError: there are none.
-
-    """
+    """The recurrent layers of a model; raises UserError where there are none."""
     if not isinstance(model.core, Stack):
         raise UserError(
             "training.penalties.stability needs recurrent layers in a chain: set model.core.kind to stack and"

@@ -84,7 +84,7 @@ def train_all(
                         waiting.append(child.run)
                     else:
                         tell(_finish(child))
-                if stop:
+                if stop.is_set():
                     raise Stopped
                 if time.monotonic() - told > every:
                     told = time.monotonic()

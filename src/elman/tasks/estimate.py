@@ -11,10 +11,7 @@ import torch
 
 from elman import config
 from elman.errors import UserError
-from elman.learning.constraint import build_constraint
-from elman.learning.optimisers import build_optimiser, clip_gradients
-from elman.learning.rules import build_learner
-from elman.objective.build import build_objective
+from elman.learning.update import build_update
 from elman.tasks.open import open_task, source_of
 
 
@@ -41,26 +38,15 @@ def estimate(
     training = recipe.training
     task = open_task(recipe, str(source))
     torch.manual_seed(recipe.seed)
-    model = task.build().to(device).train()
+    model = task.build().to(device)
     windows = task.windows(training.window.max_extra)
     spans, parts = task.steps(windows.spans(0))
-    parameters = list(model.parameters())
-    optimiser = build_optimiser(training.optimiser, parameters, training.weight_decay)
-    objective = build_objective(training)
-    constraint = build_constraint(training, model.core)
-    learner = build_learner(training, recipe.model)
-    learner.check(model, training.batch_size)
-    state, seconds, positions = None, 0.0, 0
+    update, seconds, positions = build_update(recipe, model), 0.0, 0
     for index in range(steps + 1):
         started = time.perf_counter()
         batch = windows.batch(spans[index % len(spans)]).to(device)
-        optimiser.zero_grad()
-        before = learner.state_before(model, batch, state, training.batch_size)
-        _, state = learner(model, objective, batch, before)
-        clip_gradients(parameters, training.clip, training.clip_by).item()
-        optimiser.step()
-        if constraint is not None:
-            constraint.project()
+        loss = update(batch, training.optimiser.lr)
+        loss.nll_sum.item()  # waits for the device
         if index:
             seconds += time.perf_counter() - started
             positions += (
@@ -72,7 +58,7 @@ def estimate(
     epochs = training.epochs + (training.fine_tune.epochs if training.fine_tune else 0)
     return {
         "title": recipe.title,
-        "parameters": sum(parameter.numel() for parameter in parameters),
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "peak_mb": peak_mb(device),
         "tokens_per_s": positions / seconds,
         "minutes_per_epoch": per_step * parts / 60,

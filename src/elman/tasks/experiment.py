@@ -14,8 +14,8 @@ from elman import config
 from elman.data.catalog.prepare import is_known
 from elman.errors import UserError
 from elman.files import FolderLock, write_atomic
-from elman.learning.log import Outcome, Watcher
-from elman.learning.trainer import Trainer
+from elman.learning.log import Watcher
+from elman.learning.trainer import StopReason, Trainer
 from elman.network.kernels.device import processor_name
 from elman.network.model import LanguageModel
 from elman.tasks.open import open_task, source_of, task_of
@@ -81,14 +81,14 @@ class Experiment:
             {"vocabulary": self.task.inputs.digest, "data": self.task.digest},
         )
 
-    def train(self, watchers: Sequence[Watcher] = (), max_minutes: float | None = None) -> Outcome:
+    def train(self, watchers: Sequence[Watcher] = (), max_minutes: float | None = None) -> StopReason:
         """Train; see `Trainer.run`.
 
         Raises:
             UserError: another process trains in the folder, or has meanwhile begun a run there; the loss is not finite.
 
         """
-        self.trainer.recorder.watchers = tuple(watchers)
+        self.trainer.log.watchers = tuple(watchers)
         with self.lock:
             if self.resume and (self.out / "checkpoint.safetensors").exists():
                 self.trainer.resume()

@@ -12,7 +12,7 @@ from elman.config.recipe import Recipe
 from elman.config.toml import load_recipe, resolve
 from elman.data.text.tokeniser import shown
 from elman.decoding.sampling import Sampling
-from elman.learning.log import Outcome
+from elman.learning.trainer import StopReason
 from elman.tasks.experiment import Experiment
 from elman.tasks.open import open_run
 from elman.tasks.run import DEFAULT, EvaluationOptions, Run
@@ -33,7 +33,7 @@ class Trained(NamedTuple):
     """
 
     run: Run
-    outcome: Outcome
+    outcome: StopReason
     results: list[dict[str, Any]]
 
 
@@ -92,7 +92,7 @@ def train(
     start = None if init is None else Path(init)
     experiment = Experiment(read, Path(out), data=data, device=device, resume=resume, init=start)
     outcome = experiment.train(max_minutes=max_minutes)
-    results = [] if outcome is Outcome.INTERRUPTED else experiment.finish()
+    results = [] if outcome is StopReason.INTERRUPTED else experiment.finish()
     return Trained(open_run(out, device), outcome, results)
 
 

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from elman.learning.projections import spectral
-from elman.learning.projections.normalised import ToOrthogonal, ToSpectralNorm
-from elman.learning.projections.projector import ByEigh, BySVD
+from elman.learning.projections.projector import ByEigh, BySVD, ToOrthogonal, ToSpectralNorm
 from elman.learning.projections.subspace import BySubspace
 from elman.learning.projections.truncated import ByTruncation, top_triplets
 from reference import constraint as reference
@@ -250,3 +249,23 @@ def test_restored_projectors_go_on_bit_for_bit(name):
         one.project_(matrix)
         other.project_(copy)
         assert torch.equal(matrix, copy)
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_the_bounds_of_the_reference_hold(anew):
+    """r_0 bounds W outside the directions followed, after all values are computed and after a new proof."""
+    torch.manual_seed(3)
+    values = torch.cat([torch.tensor([1.6, 1.4, 1.2, 1.0]), torch.linspace(0.7, 0.1, 36)])
+    matrix, projector = with_values(values), BySubspace(1.2)
+    projector.project_(matrix)
+    if anew:
+        matrix.add_(0.05 * torch.randn(40, 40))
+        assert projector._project_anew(spectral.tall(matrix), projector.reference)
+    kept, basis = projector.reference.matrix.double(), projector.reference.basis.double()
+    norm, outside = projector.reference.figures[:2].tolist()
+    exact = sigma_1(kept - kept @ basis @ basis.t())
+    assert exact <= outside <= 1.1 * exact
+    assert sigma_1(kept) <= norm <= 1.2 * (1 + 1e-4)
+    if not anew:
+        assert basis.shape[1] == 4
+        assert outside == pytest.approx(0.7, rel=1e-3)

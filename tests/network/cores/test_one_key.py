@@ -11,7 +11,7 @@ import torch
 from elman import config
 from elman.cli import parser
 from elman.data.windows import Batch
-from elman.learning.rules import build_learner
+from elman.learning.update import build_learner
 from elman.network.build import build_model
 from elman.objective.loss import Objective
 

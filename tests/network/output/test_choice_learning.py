@@ -6,7 +6,7 @@ import torch
 
 from elman import config
 from elman.errors import UserError
-from elman.learning.optimisers import build_optimiser
+from elman.learning.optimisers import Optimiser
 from elman.network.build import build_model
 from elman.tasks.experiment import Experiment
 from elman.tasks.text.run import TextRun
@@ -34,7 +34,7 @@ def test_comes_down_to_the_entropy_of_a_source(choice, contexts):
         mixture = config.Output(contexts=config.Mixture(heads={1: 2}, size=16), choice=networks.CHOICES[choice])
         recipe = config.Model(encoder=recipe.encoder, core=recipe.core, output=mixture)
     model = build_model(recipe, WORDS, networks.COUNTS)
-    optimiser = build_optimiser(config.Adam(lr=0.02), list(model.parameters()), weight_decay=0.0)
+    optimiser = Optimiser(config.Adam(lr=0.02), list(model.parameters()))
     inputs = torch.arange(WORDS).repeat(20).unsqueeze(0)
     for _ in range(150):
         targets = torch.multinomial(chain[inputs[0]], 1).T

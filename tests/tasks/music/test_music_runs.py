@@ -13,7 +13,7 @@ from elman.config.music import MusicOptions
 from elman.data.music.midi import read_midi, write_midi
 from elman.data.music.pitches import Pitches
 from elman.learning import checkpoint
-from elman.learning.log import Outcome
+from elman.learning.trainer import StopReason
 from elman.tasks.experiment import Experiment
 from elman.tasks.music.run import MusicRun
 from elman.tasks.open import open_run
@@ -41,7 +41,7 @@ def test_interrupted_run_is_the_same_run_bit_for_bit(choice, data, tmp_path):
         for resume, stop in enumerate([*stops, None]):
             experiment = Experiment(recipe(choice), out, data=data, resume=bool(resume))
             outcome = experiment.train([] if stop is None else [StopAt(stop)])
-            assert outcome is (Outcome.FINISHED if stop is None else Outcome.INTERRUPTED)
+            assert outcome is (StopReason.FINISHED if stop is None else StopReason.INTERRUPTED)
         return out
 
     whole, broken = run(tmp_path / "whole", []), run(tmp_path / "broken", [3, 20, 21])

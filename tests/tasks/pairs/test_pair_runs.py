@@ -13,7 +13,7 @@ from elman.cli import main
 from elman.data.windows import Source
 from elman.decoding.beam import Beam
 from elman.errors import UserError
-from elman.learning.log import Outcome
+from elman.learning.trainer import StopReason
 from elman.report.page import write_report
 from elman.tasks.experiment import Experiment
 from elman.tasks.open import open_run
@@ -66,7 +66,7 @@ def pairs(tmp_path_factory):
 def trained(pairs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     experiment = Experiment(recipe(folder), folder / "run", data=pairs)
-    assert experiment.train() is Outcome.FINISHED
+    assert experiment.train() is StopReason.FINISHED
     experiment.finish()
     return folder / "run"
 
@@ -88,7 +88,7 @@ def test_resuming_is_exact(pairs, tmp_path, size):
     whole = Experiment(wanted, tmp_path / "whole", data=pairs)
     whole.train()
     parted = Experiment(wanted, tmp_path / "parted", data=pairs)
-    assert parted.train([StopAt(7)]) is Outcome.INTERRUPTED
+    assert parted.train([StopAt(7)]) is StopReason.INTERRUPTED
     again = Experiment(wanted, tmp_path / "parted", resume=True)
     again.train()
     assert records(tmp_path / "parted") == records(tmp_path / "whole")

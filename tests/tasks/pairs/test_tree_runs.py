@@ -11,7 +11,7 @@ from elman.cli import main
 from elman.data.pairs.trees import to_tree
 from elman.decoding.beam import Beam, beam_search
 from elman.evaluation.targets import evaluate_output, write_targets
-from elman.learning.log import Outcome
+from elman.learning.trainer import StopReason
 from elman.report.page import write_report
 from elman.tasks.experiment import Experiment
 from elman.tasks.pairs.run import PairRun
@@ -50,7 +50,7 @@ def trained(tmp_path_factory):
     folder, draw = tmp_path_factory.mktemp("trees"), np.random.default_rng(0)
     (folder / "bank.txt").write_text("".join(f"(ROOT {grown(draw, 3)})\n" for _ in range(60)), encoding="utf-8")
     experiment = Experiment(config.parse_recipe(RECIPE, "r"), folder / "run", data=folder / "bank.txt")
-    assert experiment.train() is Outcome.FINISHED
+    assert experiment.train() is StopReason.FINISHED
     experiment.finish()
     return folder / "run"
 

@@ -1,7 +1,7 @@
-"""A matrix in a space of few directions: Rayleigh-Ritz, and what is known of the whole with a bound of the rest.
+"""A matrix restricted to a few directions: Rayleigh-Ritz, and bounds of the whole from a bound of the rest.
 
-Notation: W [n, m] tall; V [m, k] orthonormal; K = V'W'W V; C = W'W V - V K, what couples V to the rest; r a bound of W
-on what is orthogonal to V. For x = V a + y with y orthogonal to V, ||W x||^2 = a'K a + 2 a'C'y + ||W y||^2, so that
+Notation: W [n, m] tall; V [m, k] orthonormal; K = V'W'W V; C = W'W V - V K, the coupling of V to the rest; r a bound of
+W on the complement of V. For x = V a + y with y orthogonal to V, ||W x||^2 = a'K a + 2 a'C'y + ||W y||^2, so that
 with mu > r^2
 
     ||W||_2^2 <= mu  if  K + C'C / (mu - r^2) <= mu I    (Schur complement).
@@ -20,23 +20,23 @@ from torch import Tensor
 from elman.learning.projections.spectral import FAR, Triplets, descending, extended, thin_product
 
 WIDEST = 0.7
-"""The share of all columns from which on a space is too large to be worth its while."""
+"""The share of all columns above which a space is too large to be worthwhile."""
 
 
 class Space(NamedTuple):
-    """Directions V [m, k], orthonormal, and what W and W'W make of them: W V [n, k], W'W V [m, k]."""
+    """Directions V [m, k], orthonormal, with their images W V [n, k] and W'W V [m, k]."""
 
     right: Tensor
     image: Tensor
     forward: Tensor
 
     def grown(self, matrix: Tensor, more: Tensor) -> "Space":
-        """A larger space, which holds `more` [m, j] too."""
+        """A larger space that contains `more` [m, j] too."""
         new = space_of(matrix, extended(self.right, more)[:, self.right.shape[1] :])
         return Space(*(torch.cat(pair, dim=1) for pair in zip(self, new, strict=True)))
 
     def turned(self, rotation: Tensor) -> "Space":
-        """Other directions in the same space, or in a part of it."""
+        """Rotated directions of the same space, or of a part of it."""
         return Space(*(part @ rotation for part in self))
 
     def coupling(self, values: Tensor) -> Tensor:
@@ -44,7 +44,7 @@ class Space(NamedTuple):
         return self.forward - self.right * values.square()
 
     def triplets(self, values: Tensor) -> Triplets:
-        """Approximate triplets, of Ritz vectors."""
+        """Approximate triplets from Ritz vectors."""
         return Triplets(values, self.image / values.clamp(min=torch.finfo(values.dtype).tiny), self.right)
 
 
@@ -63,7 +63,7 @@ def space_of(matrix: Tensor, basis: Tensor) -> Space:
 def ritz(space: Space) -> tuple[Tensor, Space]:
     """The best approximate singular values, largest first, and vectors in a space (Rayleigh-Ritz).
 
-    The values never exceed the true ones; for a space that holds the top singular vectors they are exact.
+    The values never exceed the true ones; for a space that contains the top singular vectors they are exact.
     """
     squares, rotation = descending(space.image.t() @ space.image)
     return squares.clamp(min=0).sqrt(), space.turned(rotation)
@@ -72,7 +72,7 @@ def ritz(space: Space) -> tuple[Tensor, Space]:
 def schur(space: Space, room: float) -> tuple[Tensor, Tensor, Tensor]:
     """Eigenvalues, largest first, and vectors of K + C'C / room, where K = V'W'W V and C = W'W V - V K, and C [m, k].
 
-    ||W||_2^2 <= mu when none exceeds mu, where room = mu - r^2 > 0 and W is at most r on what is orthogonal to V.
+    ||W||_2^2 <= mu when none exceeds mu, where room = mu - r^2 > 0 and r bounds W on the complement of V.
     """
     inside = space.image.t() @ space.image
     coupling = torch.addmm(space.forward, space.right, inside, alpha=-1)
@@ -80,14 +80,7 @@ def schur(space: Space, room: float) -> tuple[Tensor, Tensor, Tensor]:
 
 
 class Feasible(NamedTuple):
-    """What was taken off W.
-
-    Attributes:
-        left: L [n, j]; L R' was taken off.
-        right: R [m, j], orthonormal.
-        computed: how many eigenvalues were computed.
-
-    """
+    """L [n, j] and R [m, j] orthonormal, where L R' was subtracted from W, and how many eigenvalues were computed."""
 
     left: Tensor
     right: Tensor
@@ -97,16 +90,16 @@ class Feasible(NamedTuple):
 def make_feasible_(matrix: Tensor, space: Space, norm: float, tail: float, lag: tuple[float, int]) -> Feasible | None:
     """Bring ||W||_2 to `norm` or below, near to the nearest such matrix.
 
-    None, and W is as it was, when a value is so far above `norm` that rounding hides the others (`spectral.FAR`), or
-    the space does not come near enough to singular vectors.
+    None, and W unchanged, when a value is so far above `norm` that rounding hides the others (`spectral.FAR`), or the
+    space is too far from singular vectors.
 
     Args:
         matrix: W, changed in place.
-        space: of it; one that holds what is above `norm`.
+        space: of W, containing the directions whose values exceed `norm`.
         norm: mu^1/2.
         tail: r, below `norm`.
-        lag: how far what is taken off may be from singular vectors and values, as a norm of parts of W'W, before the
-            space is made larger, and the most rounds of that.
+        lag: how far the part taken off may be from singular vectors and values, as a norm of parts of W'W, before the
+            space is enlarged, and the largest number of rounds.
 
     """
     mu, room, rounds = norm**2, norm**2 - tail**2, 1

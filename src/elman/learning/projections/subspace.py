@@ -1,18 +1,24 @@
-"""The nearest matrix with sigma_1 <= limit at the cost of a few thin products, proved each time.
+"""The nearest matrix with sigma_1 <= limit at the cost of a few thin products, with a proof at every call.
 
-Notation: W [n, m] tall; W_0 what it was when a bound was last proved, ||W_0 (I - P_0)||_2 <= r_0 for a projector P_0 of
-few dimensions; A = W - W_0 all that steps and projections have done since; V [m, k] orthonormal, P = V V' containing
-P_0. Outside V
+Notation: W [n, m] tall; W_0 its value when a bound was last proved, ||W_0 (I - P_0)||_2 <= r_0 for a projector P_0 of
+few dimensions; A = W - W_0 the change since, by steps and projections; V [m, k] orthonormal, P = V V' containing P_0.
+Outside V
 
     ||W (I - P)||_2 <= r = r_0 + ||A (I - P)||_2.
 
-With that, what is above the limit is taken down and the result is proved, by one small matrix (`kernels.ritz`).
+With this bound, values above the limit are taken down and the result is proved, by one small matrix (`ritz`).
 
-V is P_0 and the directions along which A is large (`projections.drift`, which also bounds the rest of A). When r is
-about to come near the limit, or V does not come near enough to singular vectors, the directions near the limit become
-P_0 and r_0 is proved anew by a Cholesky factor. When that does not help, or a value is so far above the limit that
-rounding hides the others, all singular values are computed: whatever the optimiser does, the result is feasible.
-docs/stability.md says what rounding has to do with it.
+V spans P_0 and the directions along which A is large. The rest of A is bounded as follows: for [V, Q] orthonormal and
+x = Q a + y orthogonal to V, ||A x|| <= ||A Q||_2 ||a|| + ||A (I - V V' - Q Q')||_F ||y||, so
+
+    ||A (I - V V')||_2 <= (||A Q||_2^2 + ||A (I - V V' - Q Q')||_F^2)^1/2,
+
+where directions along which A is small belong to Q: they make the bound much tighter and add no further cost.
+
+When r approaches the limit, or V is too far from singular vectors, the directions near the limit become P_0 and r_0 is
+proved anew by a Cholesky factor. When that does not help, or a value is so far above the limit that rounding hides the
+others, all singular values are computed: whatever the optimiser does, the result is feasible. docs/stability.md treats
+the effect of rounding.
 """
 
 import math
@@ -27,46 +33,36 @@ from elman.learning.projections.projector import Projector
 from elman.learning.projections.ritz import Feasible, Space
 from elman.learning.projections.spectral import gram, thin_product
 
+ABOVE, ROUNDS = 1.04, 2
+"""How far above the guess of r_0 its proof is attempted; how often (W'W)^2 is applied to the directions for it."""
 
-# FOLDED learning/projections/drift.py: Where a matrix has moved to since a bound of it was proved: the main directions of A = W - W_0, a bound of the
-# rest.
-#
-# For [V, Q] orthonormal and x = Q a + y orthogonal to V, ||A x|| <= ||A Q||_2 ||a|| + ||A (I - V V' - Q Q')||_F
-# ||y||, so
-#
-#     ||A (I - V V')||_2 <= (||A Q||_2^2 + ||A (I - V V' - Q Q')||_F^2)^1/2.
-#
-# Directions along which A is small make the bound tighter by far as part of Q, and cost nothing further there.
-class Drift(NamedTuple):
-    """What is known of A.
-
-    Attributes:
-        inside: V [m, k]: P_0 and the directions along which A is large, orthonormal.
-        moved: the main directions of A outside P_0 [m, j], with which to begin the next time.
-        outside: a bound of ||A (I - V V')||_2.
-
-    """
-
-    inside: Tensor
-    moved: Tensor
-    outside: float
+CLEAR = 2.0
+"""The share of the limit up to which the largest values may be deflated in W'W itself without rounding the rest."""
 
 
 class Followed(NamedTuple):
     """Which directions of A are followed.
 
     Attributes:
-        most: how many at most.
-        probes: how many are looked for anew each time.
-        small: what A must do along one for it to be followed on.
-        large: what it must do for it to be part of V.
+        most: their largest number.
+        probes: how many new ones are sought at each call.
+        small: ||A v|| above which a direction v is followed further.
+        large: ||A v|| above which it becomes part of V.
 
     """
 
-    most: int
-    probes: int
-    small: float
-    large: float
+    most: int = 20
+    probes: int = 2
+    small: float = 0.02
+    large: float = 0.05
+
+
+class Drift(NamedTuple):
+    """The main directions of A: V [m, k], those outside P_0 [m, j] for the next call, a bound of ||A (I - V V')||_2."""
+
+    inside: Tensor
+    moved: Tensor
+    outside: float
 
 
 def drift_of(change: Tensor, size: float, known: Tensor, begun: Tensor, followed: Followed) -> Drift:
@@ -76,7 +72,7 @@ def drift_of(change: Tensor, size: float, known: Tensor, begun: Tensor, followed
         change: A [n, m].
         size: ||A||_F.
         known: of P_0 [m, k], orthonormal.
-        begun: `moved` of the last time [m, j], j = 0 the first time.
+        begun: `moved` of the last call [m, j], j = 0 at the first.
         followed: which directions.
 
     """
@@ -96,26 +92,15 @@ def drift_of(change: Tensor, size: float, known: Tensor, begun: Tensor, followed
     return Drift(basis[:, :large], basis[:, count : count + on], rest)
 
 
-# TARGET
-ABOVE, ROUNDS = 1.04, 2
-"""How far above the guess of r_0 its proof is tried; how often W'W W'W is applied to the directions for that guess."""
-
-CLEAR = 2.0
-"""The share of the limit up to which the largest value may be taken out of W'W itself without rounding the rest."""
-
-
-FOLLOWED = Followed(most=20, probes=2, small=0.02, large=0.05)
-
-
 class Reference(NamedTuple):
-    """What is remembered from one call to the next.
+    """The state kept from one call to the next.
 
     Attributes:
         matrix: W_0 [n, m].
         basis: of P_0 [m, k].
-        figures: ||W_0||_2 at most, r_0, ||W_0||_F, how many steps A has grown, and what ||A (I - P)||_2 was at most
-            after them; float64 [5].
-        left: W as it was last left [n, m].
+        figures: a bound of ||W_0||_2, r_0, ||W_0||_F, the number of steps in A, and the last bound of ||A (I - P)||_2;
+            float64 [5].
+        left: W after the last call [n, m].
         moved: the main right directions of A, about [m, j]; none when A is new.
 
     """
@@ -133,13 +118,13 @@ class BySubspace(Projector):
     Args:
         limit: the bound on sigma_1.
         tolerance: how far above it the certificate may lie, as a share of it.
-        near: the share of the limit from which on a value is followed when a bound is proved.
-        crowd: the share of all columns from which on so many values are near that only the nearest are followed, and
-            from which on so many are followed that all are computed at once.
+        near: the share of the limit above which a value is followed when a bound is proved.
+        crowd: shares of all columns: with more values near the limit only the nearest are followed, and with more
+            followed all are computed at once.
         room: the least share of limit^2 by which r^2 stays below it.
-        followed: which directions of A are followed; what is small and large is a share of the limit.
-        lag: how far what is taken off may be from singular vectors and values, as a share of limit * ||W||_F, before
-            another round of at most so many.
+        followed: which directions of A are followed; `small` and `large` are shares of the limit.
+        lag: how far the part taken off may be from singular vectors and values, as a share of limit * ||W||_F, before
+            another round, and the largest number of rounds.
 
     """
 
@@ -151,7 +136,7 @@ class BySubspace(Projector):
         near: float = 0.77,
         crowd: tuple[float, float] = (0.08, 0.25),
         room: float = 0.05,
-        followed: Followed = FOLLOWED,
+        followed: Followed = Followed(),  # noqa: B008
         lag: tuple[float, int] = (8e-4, 4),
     ) -> None:
         self.limit, self.accepted = limit, limit * (1 + tolerance)
@@ -162,7 +147,7 @@ class BySubspace(Projector):
 
     @torch.no_grad()
     def project_(self, matrix: Tensor) -> None:
-        """The nearest feasible matrix, up to the angle by which the vectors followed lag behind."""
+        """Replace W by the nearest feasible matrix, up to the angle by which the followed vectors lag behind."""
         matrix = spectral.tall(matrix)
         self.computed = 0
         known = self.reference
@@ -175,9 +160,9 @@ class BySubspace(Projector):
             self._project_exactly(matrix)
 
     def _project_by_drift(self, matrix: Tensor, known: Reference) -> bool:
-        """Whether what was proved last is still of use, and the matrix projected; if not, it is as it was."""
+        """Project with the bound proved last; false, and the matrix unchanged, where that bound no longer suffices."""
         norm, bound, _, steps, before = known.figures.tolist()
-        expected = before * (1 + 1 / max(steps, 1)) ** 0.7  # about as it grows
+        expected = before * (1 + 1 / max(steps, 1)) ** 0.7  # its typical growth
         if bound + expected > self.widest_tail:
             return False
         change = matrix - known.matrix
@@ -197,7 +182,7 @@ class BySubspace(Projector):
         return True
 
     def _project_anew(self, matrix: Tensor, known: Reference) -> bool:
-        """Whether a new r_0 was proved for the directions now near the limit, and the matrix projected."""
+        """Project with a new r_0 for the directions now near the limit; false where none could be proved."""
         if self._crowded(known):
             return False
         probes = spectral.sketch(len(known.basis), spectral.PROBES, matrix)
@@ -243,7 +228,7 @@ class BySubspace(Projector):
         self.reference = _reference(matrix, top.right[:, :few], norm, rest[0] if rest else 0.0)
 
     def _near(self, values: Tensor, columns: int) -> int:
-        """How many values are near the limit; when that is a crowd, as of an orthogonal matrix, those nearer to it."""
+        """How many values are near the limit; where those are many, as in an orthogonal matrix, only the nearest."""
         few, middle = int((values > self.near).sum()), (self.near + self.limit) / 2
         return few if few <= max(4, self.crowd[0] * columns) else max(4, int((values > middle).sum()))
 
@@ -259,7 +244,7 @@ class BySubspace(Projector):
         return {} if self.reference is None else dict(self.reference._asdict())
 
     def restore(self, tensors: Mapping[str, Tensor], device: Any) -> None:
-        """Take back what `tensors` gave."""
+        """Take back what `tensors` returned."""
         held = {name: tensor if name == "figures" else _own(tensor.to(device)) for name, tensor in tensors.items()}
         self.reference = Reference(**held) if set(held) == set(Reference._fields) else None
 
@@ -270,5 +255,5 @@ def _reference(matrix: Tensor, basis: Tensor, norm: float, tail: float) -> Refer
 
 
 def _own(tensor: Tensor) -> Tensor:
-    """A copy whose columns lie together wherever it came from: a resumed run multiplies in the same order."""
+    """A copy with contiguous columns whatever its source, so that a resumed run multiplies in the same order."""
     return tensor.t().clone(memory_format=torch.contiguous_format).t()

@@ -1,15 +1,15 @@
 """Only the singular values that may be too large (Kanai's thesis, Algorithm 3.2).
 
-Upper bounds of all singular values grow by the size of the step really taken, whatever the optimiser was:
+Upper bounds of all singular values grow by the size of the actual step, whatever the optimiser:
 
     sigma_i(W + D) <= sigma_i(W) + ||D||_2 <= sigma_i(W) + ||D||_F    (thesis 3.26, 3.27; Weyl)
 
 and only the s values whose bounds have reached 2 are computed and taken down to the limit. Values between the limit
-and 2 are left alone as long as their bounds stay below 2: the result has sigma_1 < 2 but need not be the nearest
-matrix with sigma_1 <= 2 - delta. Counting at the limit instead makes it so.
+and 2 are left alone while their bounds stay below 2: the result has sigma_1 < 2 but need not be the nearest matrix
+with sigma_1 <= 2 - delta. Counting at the limit instead gives that matrix.
 
-As printed, s is never set back to 0 and the bounds are never lowered; here s is counted at each step, and the bounds
-of the values taken down become min(sigma_i, limit), sorted anew.
+Deviation: as printed, s is never reset to 0 and the bounds are never lowered; here s is counted at each step, and the
+bounds of the values taken down become min(sigma_i, limit), sorted again.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class ByTruncation(Projector):
     """Algorithm 3.2 for one matrix.
 
     Args:
-        limit: 2 - delta, what values are taken down to.
+        limit: 2 - delta, to which values are taken down.
         level: where bounds are counted: 2 in the thesis, or the limit.
         norm: of the step: Frobenius, or spectral, which is tighter and costs matrix products.
         compare: count with the other norm too (thesis, Fig. 3.5).
@@ -47,7 +47,7 @@ class ByTruncation(Projector):
 
     @torch.no_grad()
     def project_(self, matrix: Tensor) -> None:
-        """Count, and take down those counted."""
+        """Count the values whose bounds reach the level, and take them down."""
         matrix = spectral.tall(matrix)
         if self.previous is None or self.bounds is None or self.previous.shape != matrix.shape:
             bounds = torch.linalg.svdvals(matrix)
@@ -72,18 +72,17 @@ class ByTruncation(Projector):
         top = spectral.bring_down_(
             matrix, self.limit, lambda at: top_triplets(at, self.computed, start), max(self.limit, self.level)
         )
-        # A bound that was not reached stays valid; rounding in what was computed must not lower one unduly.
+        # A bound that was not reached stays valid; rounding of the computed values must not lower one too far.
         known = top.values.clamp(max=self.limit) * spectral.ROUNDING
         return torch.cat([torch.minimum(known, bounds[: len(known)]), bounds[len(known) :]]).sort(descending=True)[0]
 
     def tensors(self) -> dict[str, Tensor]:
         """The matrix and the bounds."""
-        return (
-            {} if self.previous is None or self.bounds is None else {"previous": self.previous, "bounds": self.bounds}
-        )
+        held = {"previous": self.previous, "bounds": self.bounds}
+        return {name: tensor for name, tensor in held.items() if tensor is not None}
 
     def restore(self, tensors: Mapping[str, Tensor], device: Any) -> None:
-        """Take back what `tensors` gave."""
+        """Take back what `tensors` returned."""
         held = {name: tensor.to(device) for name, tensor in tensors.items()}
         self.previous, self.bounds = held.get("previous"), held.get("bounds")
 
@@ -93,9 +92,9 @@ class ByTruncation(Projector):
 
 
 def top_triplets(matrix: Tensor, count: int, start: Tensor | None, rounds: int = 20) -> Triplets:
-    """The `count` largest triplets of a tall matrix, by block iteration where that pays, else from all of them.
+    """The `count` largest triplets of a tall matrix, by block iteration where that is cheaper, else from all of them.
 
-    The block begins with random directions and those of `start`, and is done when every residual is negligible.
+    The block begins with random directions and those of `start`; the iteration ends when every residual is negligible.
     """
     size = count + 8 + (0 if start is None else start.shape[1])
     if size <= matrix.shape[1] // 8:

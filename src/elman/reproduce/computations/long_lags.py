@@ -11,7 +11,8 @@ from elman import config
 from elman.data.classic.memory import RECALL
 from elman.laboratory.networks import build_network, learning_rule
 from elman.laboratory.trial import Trial, error_flow, run_trial
-from elman.learning.optimisers import build_optimiser, clip_gradients
+from elman.learning.optimisers import Optimiser
+from elman.learning.update import Update
 from elman.network.cores.stack import Stack, layers_of
 from elman.network.model import LanguageModel
 from elman.objective.loss import Objective
@@ -96,14 +97,12 @@ class Preserved:
         torch.manual_seed(seed)
         model, learner = build_network(RECALL, "elman", self.units), learning_rule(self.rule)
         _scale(model, self.gain)
-        draw, parameters = np.random.default_rng(seed), list(model.parameters())
-        optimiser = build_optimiser(config.Adam(lr=self.lr), parameters, 0.0)
+        draw = np.random.default_rng(seed)
+        optimiser = Optimiser(config.Adam(lr=self.lr), list(model.parameters()))
+        update = Update(model, learner, Objective(), optimiser, clip=self.clip)
         for _step in range(self.steps):
-            optimiser.zero_grad()
-            batch = RECALL.draw(draw, self.batch_size, self.lag).batch
-            learner(model, Objective(), batch, learner.begin(model, self.batch_size))
-            clip_gradients(parameters, self.clip, "global")
-            optimiser.step()
+            update.state = None
+            update(RECALL.draw(draw, self.batch_size, self.lag).batch, self.lr)
         flow = error_flow(model, RECALL.draw(draw, self.columns, self.lag).batch)
         decades = abs(math.log10(max(flow[self.lag] / flow[0], 1e-30)))
         return Measurement({"decades": decades}, {"error": [norm / flow[0] for norm in flow]})

@@ -12,14 +12,14 @@ from elman import config
 from elman.config.toml import find, load_recipe
 from elman.data.text.corpus import open_corpus
 from elman.data.windows import TrainingWindows
-from elman.learning.bptt import bptt
+from elman.learning.bptt import WholeWindow
 from elman.learning.constraint import spectral_projector
-from elman.learning.optimisers import build_optimiser, clip_gradients
+from elman.learning.optimisers import Optimiser
 from elman.learning.projections.projector import BySVD, Projector
+from elman.learning.update import Update
 from elman.network.build import build_model
 from elman.network.cores.stack import Stack, candidate_hidden
-from elman.network.state import restart
-from elman.objective.build import build_objective
+from elman.objective.loss import build_objective
 from elman.reproduce.claim import Measurement
 
 METHODS: tuple[Literal["subspace", "eigh", "svd", "truncated"], ...] = ("subspace", "eigh", "svd", "truncated")
@@ -44,10 +44,8 @@ class Training:
         assert isinstance(core, Stack), "the recipe has recurrent layers"
         self.windows = TrainingWindows(corpus.split("train").tokens, training.batch_size, training.window.length)
         self.spans = self.windows.spans(0)
-        self.parameters = list(self.model.parameters())
-        self.optimiser = build_optimiser(training.optimiser, self.parameters, 0.0)
-        self.objective = build_objective(training)
-        self.state = self.model.begin(training.batch_size)
+        optimiser = Optimiser(training.optimiser, list(self.model.parameters()))
+        self.update = Update(self.model, WholeWindow(), build_objective(training), optimiser, clip=1e9)
         self.block = candidate_hidden(core.layers[0]).detach()  # type: ignore[arg-type]
         self.done = 0
 
@@ -56,14 +54,11 @@ class Training:
         batch = self.windows.batch(self.spans[self.done % len(self.spans)])
         self.done += 1
         start = time.process_time()
-        self.optimiser.zero_grad()
-        assert batch.fresh is not None, "windows of training text say where streams begin"
-        before = restart(self.state, batch.fresh, self.model.begin(self.recipe.training.batch_size))
-        _, self.state = bptt(self.model, self.objective, batch, before)
+        self.update.gradient(batch)
         clipping = time.process_time()
-        clip_gradients(self.parameters, 1e9)
+        self.update.clip()
         clipped = time.process_time()
-        self.optimiser.step()
+        self.update.apply(self.recipe.training.optimiser.lr)
         return time.process_time() - start - (clipped - clipping), clipped - clipping
 
 

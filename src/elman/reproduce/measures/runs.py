@@ -16,7 +16,7 @@ from elman.evaluation.cache import CacheRule
 from elman.evaluation.dynamic import DEFAULTS
 from elman.learning.bptt import bptt
 from elman.network.cores.stack import Stack
-from elman.objective.build import build_objective
+from elman.objective.loss import build_objective
 from elman.report.folder import read_folder
 from elman.reproduce.claim import Axes, Measure, Measurement
 from elman.tasks.adaptation import Method, method_figures, statistics

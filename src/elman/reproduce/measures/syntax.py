@@ -13,7 +13,7 @@ from elman.evaluation.minimal_pairs import Row, code, judge_pairs
 from elman.evaluation.ngram import KneserNey
 from elman.evaluation.perplexity import score_of
 from elman.evaluation.prediction import Ids, sentence_log_probs
-from elman.objective.perplexity import perplexity
+from elman.objective import perplexity
 from elman.reproduce.claim import Axes, Measure, Measurement
 from elman.tasks.text.ensemble import run_log_probs
 from elman.tasks.text.run import TextRun

@@ -1,0 +1,60 @@
+"""The training loop by value: learning rates, and which weights are validated and saved."""
+
+import pytest
+import torch
+
+from elman.data.windows import Batch, Span
+from elman.learning import checkpoint
+from elman.learning.trainer import StopReason, Trainer
+from elman.network.build import build_model
+from support import text_runs
+
+WORDS = 11
+
+
+class TwoWindows:
+    """An epoch of a short window and a long one."""
+
+    def spans(self, epoch):
+        return [Span(0, 5, epoch), Span(5, 15, epoch)]
+
+    def batch(self, span):
+        symbols = torch.arange(4 * (span.length + 1)).view(-1, 4) % WORDS
+        return Batch(symbols[:-1], symbols[1:], None, torch.full((4,), span.start == 0))
+
+
+def trainer_of(folder, validate=lambda model: 1.0, **training):
+    recipe = text_runs.recipe(**training)
+    torch.manual_seed(0)
+    return Trainer(recipe, build_model(recipe.model, WORDS), lambda max_extra: TwoWindows(), validate, folder, {})
+
+
+@pytest.mark.parametrize(("random", "rates"), [(True, [1.0, 3.0]), (False, [2.0, 2.0])])
+def test_the_rate_is_scaled_by_the_length_of_a_random_window(random, rates, tmp_path, monkeypatch):
+    """Merity et al. 2018: lr * length / 10, since the loss is a mean over the window."""
+    window = {"length": 10, "random": random}
+    trainer = trainer_of(tmp_path, epochs=1, window=window, optimiser={"kind": "sgd", "lr": 2.0})
+    seen, apply = [], trainer.update.apply
+    monkeypatch.setattr(trainer.update, "apply", lambda lr: (seen.append(lr), apply(lr)))
+    assert trainer.run() is StopReason.FINISHED
+    assert seen == rates
+
+
+@pytest.mark.parametrize("minutes", [None, 0])
+def test_the_average_is_validated_and_saved(minutes, tmp_path):
+    validated = []
+
+    def validate(model):
+        validated.append(checkpoint.digest_of(checkpoint.model_tensors(model)))
+        return 1.0
+
+    trainer = trainer_of(tmp_path, validate, epochs=1, averaging={"kind": "immediate"})
+    trainer.run(minutes)
+    raw = checkpoint.digest_of(checkpoint.model_tensors(trainer.model))
+    with trainer.update.averaged():
+        average = checkpoint.digest_of(checkpoint.model_tensors(trainer.model))
+    saved, facts = checkpoint.load(tmp_path / "model.safetensors")
+    assert validated == [average]
+    assert checkpoint.digest_of(saved) == average
+    assert facts["averaged"] is True
+    assert (raw == average) is (minutes == 0)  # one step is its own average
