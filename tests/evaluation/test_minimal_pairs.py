@@ -80,7 +80,7 @@ def test_places_without_pairs(tmp_path, monkeypatch):
     with pytest.raises(UserError, match="cannot be read"):
         read_pairs([str(tmp_path / "no.tsv")])
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path))
-    with pytest.raises(UserError, match=r"run: elman data prepare blimp or put its .jsonl files into .*corpora.blimp"):
+    with pytest.raises(UserError, match=r"corpora.blimp.*run: elman data prepare blimp"):
         locate_pairs("blimp")
 
 

@@ -214,7 +214,7 @@ def test_a_full_disk_leaves_the_previous_file(model, tmp_path, monkeypatch):
     def full(_path):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(files, "_flush", full)
+    monkeypatch.setattr(files.os, "fsync", full)
     with pytest.raises(UserError, match="the disk is full; the previous file, if any, is untouched"):
         model.save(path)
     assert [file.name for file in tmp_path.iterdir()] == ["model"]

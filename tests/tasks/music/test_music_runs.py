@@ -203,7 +203,7 @@ BAD = {
     "valid_roll is uint8 [4, 87]": {"valid_roll": np.zeros((4, 87), np.uint8)},
     "it must hold zeros and ones": {"valid_roll": np.full((4, 88), 2, np.uint8)},
     "test_len is float64 [3]; it must be whole numbers": {"test_len": np.ones(3)},
-    "test_len[1] is 0; an empty piece": {"test_len": np.array([4, 0, 1])},
+    "test_len[1] is 0: an empty piece": {"test_len": np.array([4, 0, 1])},
     "train_len adds up to 7 steps, but train_roll has": {"train_len": np.array([3, 4])},
     "note 94 is outside the 93 pitches 1 to 93": {"test_roll": np.ones((2, 88), np.uint8), "test_len": np.array([2])},
     "fewer than training.batch_size = 4": {"train_roll": np.zeros((3, 88), np.uint8), "train_len": np.array([3])},
