@@ -284,7 +284,7 @@ def test_changed_keys_of_another_kind(path):
         ),
         (
             ["model.output.contexts.heads={}"],
-            "model.output.contexts.heads is empty; give a level, such as heads = { 3 = 15 }",
+            "model.output.contexts.heads is empty; set a level, such as heads = { 3 = 15 }",
         ),
         (
             ["model.core.cell.forget_gate=false", "model.core.cell.peepholes=true"],
@@ -292,7 +292,7 @@ def test_changed_keys_of_another_kind(path):
         ),
         (
             ["model.core.cell.forget_gate=false", "model.core.cell.input_gate=coupled"],
-            'model.core.cell: input_gate = "coupled" is for the LSTM with a forget gate and no peepholes; set'
+            'model.core.cell: input_gate = "coupled" needs a forget gate and no peepholes; set'
             ' input_gate = "free", or forget_gate = true and peepholes = false',
         ),
         (

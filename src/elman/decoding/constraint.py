@@ -15,7 +15,7 @@ from elman.network.state import State
 class Constraint(abc.ABC):
     """A language of targets, as an automaton over N unfinished targets; V symbols.
 
-    The state of the automaton is a value like that of a model (`elman.network.state`): tuples of tensors [N, ...], which
+    The state of the automaton is a value like that of a model (`elman.network.state`): tuples of tensors [N, ...] that
     a search reorders with its hypotheses.
     """
 

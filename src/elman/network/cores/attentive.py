@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from typing import Literal, assert_never
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from elman import config
@@ -168,7 +169,7 @@ class AttentiveCore(RecurrentCore):
         layers, memory, fed = state
         return select(layers, rows), memory, select(fed, rows)
 
-    def forward(self, x: Tensor, state: State) -> tuple[Trace, State]:
+    def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
         """The trace of a window x [T, B, E], and the state after it."""
         return self._at_once(x, state) if self.feed == "nothing" else self._step_by_step(x, state)
 

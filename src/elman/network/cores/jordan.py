@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
@@ -42,7 +43,7 @@ class Jordan(RecurrentCore):
         """A context of zeros, [B, V] or [B, E]: there is no output yet."""
         return (self.bias.new_zeros(batch, self.context_size),)
 
-    def forward(self, x: Tensor, state: State, answer: Answer | None = None) -> tuple[Trace, State]:
+    def forward(self, x: Float[Tensor, "T B E"], state: State, answer: Answer | None = None) -> tuple[Trace, State]:
         """The trace of a window x [T, B, E], and the state after it.
 
         Args:

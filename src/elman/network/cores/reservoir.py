@@ -1,6 +1,7 @@
 """The echo state network (Jaeger 2001; Jaeger & Haas 2004): random recurrent weights that are never trained."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import linear
 
@@ -58,7 +59,7 @@ class Reservoir(RecurrentCore):
             s = torch.lerp(s, torch.addmm(drive, s, weight).tanh_(), self.record.leak, out=new)
         return states, (s.clone(),)
 
-    def forward(self, x: Tensor, state: State) -> tuple[Trace, State]:
+    def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
         """The trace of a window x [T, B, E], and the state after it."""
         outputs, state = self.run(x.detach(), state)
         return Trace((x, self.output_dropout(outputs)), (x, outputs)), state

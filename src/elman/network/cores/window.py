@@ -1,6 +1,7 @@
 """The feed-forward window model (Bengio et al. 2003), streamed: its state is the window's earlier words."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from elman import config
@@ -25,7 +26,7 @@ class FeedForwardWindow(RecurrentCore):
         weight = self.hidden.weight
         return (weight.new_zeros(batch, self.width - 1, weight.shape[1] // self.width),)
 
-    def forward(self, x: Tensor, state: State) -> tuple[Trace, State]:
+    def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
         """The trace of a window x [T, B, E]; the state is the vectors of the n - 1 words before, [B, n - 1, E]."""
         (before,) = state
         stream = torch.cat([before.transpose(0, 1), x])

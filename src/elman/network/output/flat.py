@@ -3,6 +3,7 @@
 from typing import final
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
@@ -46,11 +47,11 @@ class Flat(Choice):
             return self.bias
         return self.shift.expand(len(self.weight)) if self.bias is None else self.bias + self.shift
 
-    def log_probs(self, context: Tensor) -> Tensor:
+    def log_probs(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
         """Log-probabilities [N, K, V]."""
         return normalised(self._scores(context))
 
-    def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
+    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, "N *P"]) -> Float[Tensor, "N K"]:
         """Log-probability of the target, [N, K]."""
         scores = self._scores(context)
         return chosen(scores, target) - scores.logsumexp(-1)
@@ -59,15 +60,21 @@ class Flat(Choice):
         """V D, whatever the target."""
         return float(self.weight.numel())
 
-    def mixture_log_prob(self, context: Tensor, log_prior: Tensor, target: Tensor) -> Tensor:
+    def mixture_log_prob(
+        self, context: Float[Tensor, "N K D"], log_prior: Float[Tensor, "N K"], target: Shaped[Tensor, "N *P"]
+    ) -> Float[Tensor, " N"]:
         """As in `Choice`; without gradients no [N, K, V] tensor is formed."""
         if not self.fast or torch.is_grad_enabled():
             return super().mixture_log_prob(context, log_prior, target)
         return fast_mixture.mixture_log_prob(context, log_prior, self.weight, self.offset(), target, self.activation)
 
     def mixture_nll(
-        self, context: Tensor, log_prior: Tensor, target: Tensor, position_weight: Tensor
-    ) -> tuple[Tensor, Tensor]:
+        self,
+        context: Float[Tensor, "N K D"],
+        log_prior: Float[Tensor, "N K"],
+        target: Shaped[Tensor, "N *P"],
+        position_weight: Float[Tensor, " N"],
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, " N"]]:
         """As in `Choice`; the gradients are formed in the forward pass, so no [N, K, V] tensor is kept."""
         if not self.fast:
             return super().mixture_nll(context, log_prior, target, position_weight)

@@ -3,6 +3,7 @@
 from typing import final
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
@@ -39,11 +40,11 @@ class Mixtape(Choice):
         self.gate_word = nn.Parameter(torch.empty(gates, record.gate_size))
         self.gate_bias = nn.Parameter(torch.zeros(gates * nodes))
 
-    def log_probs(self, context: Tensor) -> Tensor:
+    def log_probs(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
         """Log-probabilities [N, K, V]."""
         return normalised(self._scores(context))
 
-    def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
+    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, "N *P"]) -> Float[Tensor, "N K"]:
         """Log-probability of the target, [N, K]."""
         scores = self._scores(context)
         return chosen(scores, target) - scores.logsumexp(-1)

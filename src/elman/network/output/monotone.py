@@ -4,6 +4,7 @@ import math
 from typing import final
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 from torch.nn.functional import linear, softplus
 
@@ -39,11 +40,11 @@ class Monotone(Choice):
         beyond = z - (piece * width - self.range)
         return (height - self.range)[at] + slope[at] * beyond
 
-    def log_probs(self, context: Tensor) -> Tensor:
+    def log_probs(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
         """Log-probabilities [N, K, V]."""
         return normalised(self._scores(context))
 
-    def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
+    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, "N *P"]) -> Float[Tensor, "N K"]:
         """Log-probability of the target, [N, K]."""
         scores = self._scores(context)
         return chosen(scores, target) - scores.logsumexp(-1)
