@@ -301,11 +301,6 @@ def test_changed_keys_of_another_kind(path):
             " [5, 4]",
         ),
         (
-            ["model.core={kind = 'bidirectional', sizes = [4]}"],
-            'model.core.kind = "bidirectional" reads the symbols that a language model is to predict; it is for'
-            " encoders and taggers: here use stack, window, jordan or reservoir",
-        ),
-        (
             ["model.core.cell.kind=gru", "model.core.recurrent_dropout=0.1"],
             "model.core.recurrent_dropout masks the output in the products only, which the GRU's"
             " h' = z h + (1 - z) n does not allow; use model.core.weight_drop, or the cell lstm or elman",

@@ -73,12 +73,7 @@ class Surroundings(NamedTuple):
 
 
 def build_core(
-    record: config.Core,
-    input_size: int,
-    num_outputs: int = 0,
-    *,
-    locked: bool,
-    source: config.Reader | None = None,
+    record: config.Core, input_size: int, num_outputs: int = 0, *, locked: bool, source: config.Reader | None = None
 ) -> RecurrentCore:
     """The recurrent core of a recipe; arguments as in `Surroundings`.
 

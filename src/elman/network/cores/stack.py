@@ -179,12 +179,7 @@ class Stack(Layers):
     """
 
     def __init__(
-        self,
-        layers: Sequence[Layer],
-        *,
-        between_dropout: float = 0.0,
-        output_dropout: float = 0.0,
-        locked: bool = True,
+        self, layers: Sequence[Layer], *, between_dropout: float = 0.0, output_dropout: float = 0.0, locked: bool = True
     ) -> None:
         super().__init__(layers)
         self.dims = (layers[0].weight_ih.shape[1], *(layer.hidden_size for layer in layers))

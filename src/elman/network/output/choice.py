@@ -67,6 +67,23 @@ class Choice(Conditional):
         """
 
 
+class ScoredChoice(Choice):
+    """log p(y) = s_y - logsumexp_v s_v, one normalisation over the scores s of the whole vocabulary."""
+
+    @abstractmethod
+    def scores(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
+        """The scores of all symbols."""
+
+    def log_probs(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
+        """Log-probabilities [N, K, V]."""
+        return normalised(self.scores(context))
+
+    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, " N"]) -> Float[Tensor, "N K"]:
+        """Log-probability of the target, [N, K]."""
+        scores = self.scores(context)
+        return chosen(scores, target) - scores.logsumexp(-1)
+
+
 class Chord(Conditional):
     """p(frame | context), with 2^P outcomes, which can be drawn but not listed."""
 
@@ -122,11 +139,7 @@ class Surroundings(NamedTuple):
 
 
 def build_choice(
-    record: config.Output,
-    size: int,
-    encoder: TokenEncoder,
-    num_outputs: int,
-    counts: Sequence[int] | None = None,
+    record: config.Output, size: int, encoder: TokenEncoder, num_outputs: int, counts: Sequence[int] | None = None
 ) -> Conditional:
     """The choice of a recipe; arguments as in `Surroundings`.
 

@@ -10,11 +10,11 @@ from torch.nn.functional import linear
 from elman import config
 from elman.network.output import fast_mixture
 from elman.network.output.activation import log_g
-from elman.network.output.choice import Choice, Surroundings, chosen, normalised
+from elman.network.output.choice import ScoredChoice, Surroundings
 
 
 @final
-class Flat(Choice):
+class Flat(ScoredChoice):
     """log p(y) = log g(z_y) - logsumexp_v log g(z_v), z = W context + b.
 
     Args:
@@ -47,15 +47,6 @@ class Flat(Choice):
             return self.bias
         return self.shift.expand(len(self.weight)) if self.bias is None else self.bias + self.shift
 
-    def log_probs(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
-        """Log-probabilities [N, K, V]."""
-        return normalised(self._scores(context))
-
-    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, "N *P"]) -> Float[Tensor, "N K"]:
-        """Log-probability of the target, [N, K]."""
-        scores = self._scores(context)
-        return chosen(scores, target) - scores.logsumexp(-1)
-
     def multiply_adds(self, frequency: Tensor) -> float:  # noqa: ARG002
         """V D, whatever the target."""
         return float(self.weight.numel())
@@ -82,7 +73,8 @@ class Flat(Choice):
             context, log_prior, self.weight, self.offset(), target, position_weight, self.activation
         )
 
-    def _scores(self, context: Tensor) -> Tensor:
+    def scores(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
+        """The scores log g(z) of all symbols, [N, K, V]."""
         return log_g(linear(context, self.weight, self.offset()), self.activation)
 
 
