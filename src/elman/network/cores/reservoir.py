@@ -8,7 +8,7 @@ from torch.nn.functional import linear
 from elman import config
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
 from elman.network.dropout import Dropout
-from elman.network.state import State
+from elman.network.state import State, leaves
 
 
 class Reservoir(RecurrentCore):
@@ -52,7 +52,7 @@ class Reservoir(RecurrentCore):
     @torch.no_grad()
     def run(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """States [T, B, H] over x [T, B, E], and the state after them."""
-        (s,) = state
+        (s,) = leaves(state)
         states = x.new_empty(len(x), *s.shape)
         weight = self.weight_hh.t()
         for drive, new in zip(linear(x, self.weight_ih, self.bias).unbind(), states.unbind(), strict=True):

@@ -146,12 +146,7 @@ def build_layer(record: config.Stack, below: int, size: int) -> Layer:
 
 
 class Layers(RecurrentCore):
-    """Layers, bottom first; the state has one part per layer.
-
-    Args:
-        layers: bottom first.
-
-    """
+    """Layers, bottom first; the state has one part per layer."""
 
     def __init__(self, layers: Sequence[Layer]) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from elman import config
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
 from elman.network.dropout import Dropout
 from elman.network.initialisation import fill
-from elman.network.state import State
+from elman.network.state import State, leaves
 
 
 class FeedForwardWindow(RecurrentCore):
@@ -28,7 +28,7 @@ class FeedForwardWindow(RecurrentCore):
 
     def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
         """The trace of a window x [T, B, E]; the state is the vectors of the n - 1 words before, [B, n - 1, E]."""
-        (before,) = state
+        (before,) = leaves(state)
         stream = torch.cat([before.transpose(0, 1), x])
         steps = len(x)
         windows = torch.cat([stream[k : k + steps] for k in range(self.width)], dim=-1)
