@@ -297,7 +297,7 @@ def test_changed_keys_of_another_kind(path):
         ),
         (
             ["model.output.contexts.heads={}"],
-            "model.output.contexts.heads is empty; give a level, such as heads = { 3 = 15 }",
+            "model.output.contexts.heads is empty; set a level, such as heads = { 3 = 15 }",
         ),
         (
             ["model.core.cell.forget_gate=false", "model.core.cell.peepholes=true"],
@@ -305,18 +305,13 @@ def test_changed_keys_of_another_kind(path):
         ),
         (
             ["model.core.cell.forget_gate=false", "model.core.cell.input_gate=coupled"],
-            'model.core.cell: input_gate = "coupled" is for the LSTM with a forget gate and no peepholes; set'
+            'model.core.cell: input_gate = "coupled" needs a forget gate and no peepholes; set'
             ' input_gate = "free", or forget_gate = true and peepholes = false',
         ),
         (
             ["model.core.connections=melis"],
             'model.core.connections = "melis" adds the layers up, so model.core.sizes must be equal, but they are'
             " [5, 4]",
-        ),
-        (
-            ["model.core={kind = 'bidirectional', sizes = [4]}"],
-            'model.core.kind = "bidirectional" reads the symbols that a language model is to predict; it is for'
-            " encoders and taggers: here use stack, window, jordan or reservoir",
         ),
         (
             ["model.core.cell.kind=gru", "model.core.recurrent_dropout=0.1"],

@@ -15,7 +15,7 @@ from elman.network.cells.cell import Weights, build_cell
 from elman.network.cores.core import Surroundings, build_core
 from elman.network.cores.jordan import Jordan
 from elman.network.cores.reservoir import Reservoir
-from elman.network.cores.stack import ConnectedStack, Layer, Stack, input_sizes
+from elman.network.cores.stack import Layer, Stack
 from elman.network.cores.window import FeedForwardWindow
 
 
@@ -116,9 +116,8 @@ def stack(name, sizes=(5, 4), inputs=3, **rates):
 
 
 def connected(name, connections, sizes=(4, 4), inputs=3, **rates):
-    widths = input_sizes(connections, inputs, sizes)
-    layers = [Layer(CELLS[name], below, size) for below, size in zip(widths, sizes, strict=True)]
-    return randomise(ConnectedStack(layers, connections, **rates))
+    record = config.Stack(sizes=sizes, cell=CELL_RECORDS[name], connections=connections, **rates)
+    return randomise(build_core(record, inputs, locked=True))
 
 
 class FreeJordan(Jordan):

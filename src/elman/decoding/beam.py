@@ -153,9 +153,8 @@ class _Search:
         values = values.masked_fill(ends, -torch.inf)
         order = values.isinf().int().argsort(dim=1, stable=True)[:, : self.beam.size]
         self.total = values.gather(1, order)
-        parents = parents.gather(1, order) + torch.arange(len(parents), device=parents.device).unsqueeze(1) * (
-            self.beam.size
-        )
+        first = torch.arange(len(parents), device=parents.device).unsqueeze(1) * self.beam.size
+        parents = parents.gather(1, order) + first
         self._continue(parents.flatten(), symbols.gather(1, order).flatten())
 
     def _candidates(self, log_probs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -163,7 +162,7 @@ class _Search:
         num_symbols = log_probs.shape[-1]
         if self.forbidden:
             log_probs[..., list(self.forbidden)] = -torch.inf
-        if self.constraint is not None:
+        if self.constraint is not None and self.place is not None:
             allowed = self.constraint.allowed(self.place).view_as(log_probs)
             log_probs = log_probs.masked_fill(~allowed, -torch.inf)
         must_end = self.limits[self.alive] < self.attention.shape[1]
@@ -196,5 +195,5 @@ class _Search:
             self.state = select(self.state, rows)
         self.symbols = torch.cat([self.symbols[rows], symbols.unsqueeze(1)], 1)
         self.attention = self.attention[rows]
-        if self.constraint is not None:
+        if self.constraint is not None and self.place is not None:
             self.place = self.constraint.advance(select(self.place, rows), symbols)

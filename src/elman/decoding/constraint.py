@@ -9,25 +9,19 @@ from torch import Tensor
 from elman.data.pairs.symbols import PairSymbols
 from elman.data.pairs.trees import XX, bracket
 from elman.data.text.vocabulary import UNK, Vocabulary
-from elman.network.state import State
+from elman.network.state import State, leaves
 
 
 class Constraint(abc.ABC):
     """A language of targets, as an automaton over N unfinished targets; V symbols.
 
-    The state of the automaton is a value like that of a model (`elman.network.state`): tuples of tensors [N, ...], which
+    The state of the automaton is a value like that of a model (`elman.network.state`): tuples of tensors [N, ...] that
     a search reorders with its hypotheses.
     """
 
     @abc.abstractmethod
     def begin(self, lengths: Tensor, limits: Tensor) -> State:
-        """The state of N targets that have not begun.
-
-        Args:
-            lengths: number of symbols of each source [N].
-            limits: most symbols of each target, without its end [N].
-
-        """
+        """The state of N targets that have not begun; sources have `lengths` symbols, targets at most `limits`, [N]."""
 
     @abc.abstractmethod
     def allowed(self, state: State) -> Tensor:
@@ -67,12 +61,7 @@ class TreeConstraint(Constraint):
     """
 
     def __init__(
-        self,
-        vocabulary: Vocabulary,
-        *,
-        hide_tags: bool,
-        opened: int = OPENED,
-        device: torch.device | str = "cpu",
+        self, vocabulary: Vocabulary, *, hide_tags: bool, opened: int = OPENED, device: torch.device | str = "cpu"
     ) -> None:
         sides = [bracket(word) for word in vocabulary.words]
         opening, closing = ({label for side, label in sides if side == one} for one in "()")
@@ -103,7 +92,7 @@ class TreeConstraint(Constraint):
 
     def allowed(self, state: State) -> Tensor:
         """Which symbols may come next [N, V], by the rules above."""
-        labels, depth, opened, words, room = state
+        labels, depth, opened, words, room = leaves(state)
         may = torch.stack(
             [
                 torch.zeros_like(words, dtype=torch.bool),
@@ -123,7 +112,7 @@ class TreeConstraint(Constraint):
 
         After a symbol that was not allowed the state is arbitrary, but within bounds.
         """
-        labels, depth, opened, words, room = state
+        labels, depth, opened, words, room = leaves(state)
         kind = self.kind[symbols]
         opens = kind == _OPENING
         labels = labels.scatter(1, depth.unsqueeze(1), self.label[symbols].unsqueeze(1))  # read once it is open

@@ -83,6 +83,7 @@ class RTRL(Learner):
     def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
         """Learn from one window."""
         before, influence = state
+        assert isinstance(influence, torch.Tensor)
         step = OneStep(model)
         seen = walk(step, batch.inputs, before)
         loss, errors = error_at_levels(model, objective, batch, seen.levels)

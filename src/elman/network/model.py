@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from elman import config
@@ -49,31 +50,37 @@ class LanguageModel(nn.Module):
         """The state of `batch` sequences that have not begun."""
         return self.core.begin(batch)
 
-    def trace(self, inputs: Tensor, state: State) -> tuple[Trace, State]:
+    def trace(self, inputs: Shaped[Tensor, "T B *P"], state: State) -> tuple[Trace, State]:
         """The levels of the core over inputs [T, B], and the state after them."""
         vectors = self.encoder(inputs)
         if isinstance(self.core, Jordan):
             return self.core.forward(vectors, state, self.output.log_probs)
         return self.core(vectors, state)
 
-    def log_prob(self, inputs: Tensor, targets: Tensor, state: State) -> tuple[Tensor, State]:
+    def log_prob(
+        self, inputs: Shaped[Tensor, "T B *P"], targets: Shaped[Tensor, "T B *Q"], state: State
+    ) -> tuple[Float[Tensor, "T B"], State]:
         """Log-probability [T, B] (nats) of targets [T, B], each given the inputs up to its position."""
         trace, state = self.trace(inputs, state)
         return self.output.log_prob(trace, targets), state
 
-    def log_probs(self, inputs: Tensor, state: State) -> tuple[Tensor, State]:
+    def log_probs(self, inputs: Int[Tensor, "T B"], state: State) -> tuple[Float[Tensor, "T B V"], State]:
         """Log-probabilities [T, B, V] of the symbol that follows each position of inputs [T, B]."""
         trace, state = self.trace(inputs, state)
         return self.output.log_probs(trace), state
 
-    def step(self, symbols: Tensor, state: State) -> tuple[Tensor, State]:
+    def step(self, symbols: Int[Tensor, " B"], state: State) -> tuple[Float[Tensor, "B V"], State]:
         """Read one symbol per sequence, [B]; return the log-probabilities [B, V] of the next, and the new state."""
         log_probs, state = self.log_probs(symbols.unsqueeze(0), state)
         return log_probs.squeeze(0), state
 
     def sample(
-        self, frames: Tensor, state: State, temperature: float = 1.0, generator: torch.Generator | None = None
-    ) -> tuple[Tensor, State]:
+        self,
+        frames: Shaped[Tensor, "T B P"],
+        state: State,
+        temperature: float = 1.0,
+        generator: torch.Generator | None = None,
+    ) -> tuple[Float[Tensor, "T B P"], State]:
         """Frames [T, B, P] drawn to follow each of the frames [T, B, P], and the state after them; for music."""
         trace, state = self.trace(frames, state)
         return self.output.sample(trace, temperature, generator), state

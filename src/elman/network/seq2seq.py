@@ -10,7 +10,7 @@ from elman.errors import UserError
 from elman.network.cells.cell import LayerState
 from elman.network.cores.attentive import AttentiveCore
 from elman.network.cores.core import RecurrentCore
-from elman.network.cores.source import Reading, SourceReader, build_reader
+from elman.network.cores.source import Reading, SourceReader
 from elman.network.encoders.encoder import TokenEncoder, build_encoder
 from elman.network.encoders.lookup import Lookup
 from elman.network.initialisation import fill
@@ -122,7 +122,7 @@ def build_seq2seq(
             "without model.source.encoder the source is read with the target's vectors, but the two have different"
             ' vocabularies; add one, such as encoder = { kind = "lookup", size = 200 }, or share the vocabulary'
         )
-    reader = build_reader(source, source_encoder, locked=locked)
+    reader = SourceReader(source, source_encoder, locked=locked)
     return SequenceToSequence(encoder, core, output, reader, _bridge(source, record.core, reader))
 
 

@@ -5,13 +5,16 @@ where gradients stop (`detach`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 from torch import Tensor
 
-State: TypeAlias = Any
-"""Tensor | tuple[State, ...]; every tensor is [B, ...]."""
+if TYPE_CHECKING:
+    State: TypeAlias = Tensor | tuple["State", ...]
+    """Every tensor is [B, ...]."""
+else:
+    State = Tensor | tuple  # checkers of types at run time have no recursive types
 
 
 def map_state(function: Callable[..., Tensor], *states: State) -> State:

@@ -19,15 +19,7 @@ from elman.network.kernels.matmul import differentiable_once
 def gru_reset_after(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
     """The form of the vendor kernels: n = tanh(W_n x + b + r (U_n h + b')), h' = z h + (1 - z) n.
 
-    Differentiable once.
-
-    Args:
-        weights: input [3H, I], hidden [3H, H], biases [3H] or None.
-        xs: inputs [T, B, I], T >= 1.
-        state: (h,) before the first step, [B, H].
-
-    Returns:
-        outputs [T, B, H] and (h,) after the last step.
+    Returns outputs [T, B, H] over xs [T, B, I], and the state (h,) after them; differentiable once.
     """
     w = weights
     xs, h = xs.to(w.input.dtype), state[0].to(w.input.dtype)
@@ -44,7 +36,7 @@ def gru_reset_after(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Te
 def gru_reset_before(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
     """The form of the thesis (2.29-2.32): n = tanh(W_n x + b + U_n (r h)), h' = z h + (1 - z) n.
 
-    Arguments and result as in `gru_reset_after`.
+    Returns outputs [T, B, H] over xs [T, B, I], and the state (h,) after them; differentiable once.
     """
     w = weights
     xs, h = xs.to(w.input.dtype), state[0].to(w.input.dtype)
@@ -67,13 +59,7 @@ def _from_inputs(xs: Tensor, w_x: Tensor, bias: Tensor | None) -> Tensor:
 class _ResetAfter(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any,
-        xs: Tensor,
-        h0: Tensor,
-        w_x: Tensor,
-        w_h: Tensor,
-        bias_x: Tensor | None,
-        bias_h: Tensor | None,
+        ctx: Any, xs: Tensor, h0: Tensor, w_x: Tensor, w_h: Tensor, bias_x: Tensor | None, bias_h: Tensor | None
     ) -> Tensor:
         gates = _from_inputs(xs, w_x, bias_x)
         num_steps, num_rows, _, size = gates.shape
@@ -81,11 +67,7 @@ class _ResetAfter(torch.autograd.Function):
         outputs, candidates = xs.new_empty(num_steps, num_rows, size), xs.new_empty(num_steps, num_rows, size)
         h = h0
         steps = zip(
-            gates[:, :, :2].unbind(),
-            gates[:, :, 2].unbind(),
-            candidates.unbind(),
-            outputs.unbind(),
-            strict=True,
+            gates[:, :, :2].unbind(), gates[:, :, 2].unbind(), candidates.unbind(), outputs.unbind(), strict=True
         )
         for rz, n, candidate, output in steps:
             from_h = matmul.multiply(h, packed, bias_h).view(num_rows, 3, size)

@@ -36,16 +36,7 @@ HIDDEN_SIZE = 1100
 
 
 def lstm(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-    """Run over xs [T, B, I] from state (h, c), each [B, H]; differentiable once.
-
-    Args:
-        weights: input [4H, I], hidden [4H, H], biases [4H] or None; `weights.peephole` must be None.
-        xs: inputs [T, B, I], T >= 1.
-        state: (h, c) before the first step.
-
-    Returns:
-        outputs [T, B, H] and (h, c) after the last step.
-    """
+    """Outputs [T, B, H] over xs [T, B, I], and the state (h, c) after them; no peepholes, differentiable once."""
     assert weights.peephole is None, "peepholes have no fast form"
     xs, h, c = (tensor.to(weights.input.dtype) for tensor in (xs, *state))
     with torch.autocast(xs.device.type, enabled=False):

@@ -3,6 +3,7 @@
 Some texts exchange z and 1 - z: the same network with W_z, U_z and b_z negated.
 """
 
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import linear
 
@@ -11,7 +12,7 @@ from elman.network.cells import fast_gru as kernel
 from elman.network.cells.cell import Cell, LayerState, Weights
 
 
-def step_reset_before(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
+def step_reset_before(weights: Weights, x: Float[Tensor, "B I"], state: LayerState) -> LayerState:
     """Return h' for n = tanh(W_n x + U_n (r h)), h' = z h + (1 - z) n (Cho et al. 2014; thesis 2.29-2.32)."""
     (h,) = state
     w = weights
@@ -24,7 +25,7 @@ def step_reset_before(weights: Weights, x: Tensor, state: LayerState) -> LayerSt
     return (z * h + (1 - z) * n,)
 
 
-def step_reset_after(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
+def step_reset_after(weights: Weights, x: Float[Tensor, "B I"], state: LayerState) -> LayerState:
     """Return h' for n = tanh(W_n x + b + r (U_n h + b')), the form of the vendor kernels; h' = z h + (1 - z) n."""
     (h,) = state
     w = weights

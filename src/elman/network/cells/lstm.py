@@ -5,6 +5,7 @@ coupled and the capped form the input gate depends on the forget gate, which kee
 """
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import linear
 
@@ -14,7 +15,7 @@ from elman.network.cells import fast_lstm as kernel
 from elman.network.cells.cell import Cell, LayerState, Weights, hoist, step_of
 
 
-def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
+def step(weights: Weights, x: Float[Tensor, "B I"], state: LayerState) -> LayerState:
     """i, f, o = sigm(W x + U h + b), g = tanh(...), c' = f c + i g, h' = o tanh(c')."""
     h, c = state
     w = weights
@@ -23,7 +24,7 @@ def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
     return o.sigmoid() * c.tanh(), c
 
 
-def step_peephole(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
+def step_peephole(weights: Weights, x: Float[Tensor, "B I"], state: LayerState) -> LayerState:
     """The gates also see the cell: i and f the old one, o the new one (Graves 2013, eqs 7-11)."""
     h, c = state
     w = weights
@@ -34,7 +35,7 @@ def step_peephole(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
     return (o + p_o * new).sigmoid() * new.tanh(), new
 
 
-def step_without_forget_gate(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
+def step_without_forget_gate(weights: Weights, x: Float[Tensor, "B I"], state: LayerState) -> LayerState:
     """The form of 1997, f = 1: c' = c + i g."""
     h, c = state
     w = weights
@@ -43,7 +44,7 @@ def step_without_forget_gate(weights: Weights, x: Tensor, state: LayerState) -> 
     return o.sigmoid() * c.tanh(), c
 
 
-def coupled(weights: Weights, drive: Tensor, state: LayerState) -> LayerState:
+def coupled(weights: Weights, drive: Float[Tensor, "B GH"], state: LayerState) -> LayerState:
     """Return the state for i = 1 - f: c' = f c + (1 - f) g (Greff et al. 2017, CIFG)."""
     h, c = state
     f, g, o = (drive + linear(h, weights.hidden, weights.hidden_bias)).chunk(3, dim=-1)
@@ -51,7 +52,7 @@ def coupled(weights: Weights, drive: Tensor, state: LayerState) -> LayerState:
     return o.sigmoid() * c.tanh(), c
 
 
-def capped(weights: Weights, drive: Tensor, state: LayerState) -> LayerState:
+def capped(weights: Weights, drive: Float[Tensor, "B GH"], state: LayerState) -> LayerState:
     """Return the state for i <= 1 - f: c' = f c + min(i, 1 - f) g (Melis et al. 2018, 2020)."""
     h, c = state
     i, f, g, o = (drive + linear(h, weights.hidden, weights.hidden_bias)).chunk(4, dim=-1)

@@ -5,6 +5,7 @@ begins at zero stays there. Here Elman's candidate tanh(W x + U y) is added to t
 slides' h, the gates read x and y through matrices of their own, as those of the LSTM do.
 """
 
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import linear
 
@@ -13,7 +14,7 @@ from elman.network.cells.cell import Cell, LayerState, Weights, hoist, step_of
 from elman.network.cells.lstm import LSTM
 
 
-def forget_gate(weights: Weights, drive: Tensor, state: LayerState) -> LayerState:
+def forget_gate(weights: Weights, drive: Float[Tensor, "B GH"], state: LayerState) -> LayerState:
     """Rung 1: c' = f c + g, y' = tanh(c'); blocks f, g."""
     y, c = state
     f, g = (drive + linear(y, weights.hidden, weights.hidden_bias)).chunk(2, dim=-1)
@@ -21,7 +22,7 @@ def forget_gate(weights: Weights, drive: Tensor, state: LayerState) -> LayerStat
     return c.tanh(), c
 
 
-def input_gate(weights: Weights, drive: Tensor, state: LayerState) -> LayerState:
+def input_gate(weights: Weights, drive: Float[Tensor, "B GH"], state: LayerState) -> LayerState:
     """Rung 2: c' = f c + i g, y' = tanh(c'); blocks i, f, g. With an output gate it is the LSTM."""
     y, c = state
     i, f, g = (drive + linear(y, weights.hidden, weights.hidden_bias)).chunk(3, dim=-1)

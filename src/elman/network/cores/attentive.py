@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from typing import Literal, assert_never
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from elman import config
@@ -19,7 +20,7 @@ from elman.network.cores.stack import Stack, build_stack
 from elman.network.dropout import Dropout
 from elman.network.initialisation import fill
 from elman.network.kernels.matmul import linear
-from elman.network.state import State, select
+from elman.network.state import State, leaves, select
 
 Feed = Literal["nothing", "output", "context"]
 
@@ -168,7 +169,7 @@ class AttentiveCore(RecurrentCore):
         layers, memory, fed = state
         return select(layers, rows), memory, select(fed, rows)
 
-    def forward(self, x: Tensor, state: State) -> tuple[Trace, State]:
+    def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
         """The trace of a window x [T, B, E], and the state after it."""
         return self._at_once(x, state) if self.feed == "nothing" else self._step_by_step(x, state)
 
@@ -181,7 +182,8 @@ class AttentiveCore(RecurrentCore):
 
     def _step_by_step(self, x: Tensor, state: State) -> tuple[Trace, State]:
         """One symbol after another; the symbols' part of the first product and all masks are computed beforehand."""
-        (*layers,), memory, fed = state
+        parts, memory, fed = state
+        layers, fed = [tuple(leaves(layer)) for layer in parts], tuple(leaves(fed))
         cells = self.stack.stepwise(layers)
         from_symbols, cells[0] = _hoist(x, cells[0])
         masks = [*self.stack.masks(x), self.output_dropout.mask(x, self.combine.weight.shape[0])]
@@ -218,7 +220,7 @@ class AttentiveCore(RecurrentCore):
 
     def _look(self, query: Tensor, memory: State) -> tuple[Tensor, Tensor]:
         """Contexts [T, B, M] and weights [T, B, S] of queries [T, B, D]."""
-        vectors, keys, mask = memory
+        vectors, keys, mask = leaves(memory)
         contexts, weights = attend(self.attention.scores(query.transpose(0, 1), keys), vectors, mask)
         return contexts.transpose(0, 1), weights.transpose(0, 1)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pkgutil import resolve_name
 from typing import NamedTuple
 
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from elman import config
@@ -46,7 +47,7 @@ class RecurrentCore(nn.Module, ABC):
         """The state of `batch` sequences that have not begun."""
 
     @abstractmethod
-    def forward(self, x: Tensor, state: State) -> tuple[Trace, State]:
+    def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
         """The trace of a window x [T, B, E], and the state after it."""
 
     @abstractmethod
@@ -72,12 +73,7 @@ class Surroundings(NamedTuple):
 
 
 def build_core(
-    record: config.Core,
-    input_size: int,
-    num_outputs: int = 0,
-    *,
-    locked: bool,
-    source: config.Reader | None = None,
+    record: config.Core, input_size: int, num_outputs: int = 0, *, locked: bool, source: config.Reader | None = None
 ) -> RecurrentCore:
     """The recurrent core of a recipe; arguments as in `Surroundings`.
 

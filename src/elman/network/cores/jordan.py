@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
@@ -11,7 +12,7 @@ from elman.network.cells.elman import NONLINEARITIES
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
 from elman.network.dropout import Dropout
 from elman.network.initialisation import fill
-from elman.network.state import State
+from elman.network.state import State, leaves
 
 Answer = Callable[[Trace], Tensor]
 """The output layer of the same model: log-probabilities [1, B, V] given the trace of one step."""
@@ -42,7 +43,7 @@ class Jordan(RecurrentCore):
         """A context of zeros, [B, V] or [B, E]: there is no output yet."""
         return (self.bias.new_zeros(batch, self.context_size),)
 
-    def forward(self, x: Tensor, state: State, answer: Answer | None = None) -> tuple[Trace, State]:
+    def forward(self, x: Float[Tensor, "T B E"], state: State, answer: Answer | None = None) -> tuple[Trace, State]:
         """The trace of a window x [T, B, E], and the state after it.
 
         Args:
@@ -58,7 +59,7 @@ class Jordan(RecurrentCore):
         return self._free(x, drive, state, answer)
 
     def _forced(self, x: Tensor, drive: Tensor, state: State) -> tuple[Trace, State]:
-        (context,) = state
+        (context,) = leaves(state)
         contexts = x
         if self.decay:
             contexts = torch.stack([context := self.decay * context + target for target in x])
@@ -66,7 +67,7 @@ class Jordan(RecurrentCore):
         return Trace((x, self.output_dropout(outputs)), (x, outputs)), (contexts[-1],)
 
     def _free(self, x: Tensor, drive: Tensor, state: State, answer: Answer) -> tuple[Trace, State]:
-        (context,) = state
+        (context,) = leaves(state)
         raw, dropped = [], []
         for vector, step, kept in zip(x, drive, self.output_dropout(torch.ones_like(drive)), strict=True):
             h = self.f(step + linear(context, self.weight_ch))

@@ -1,13 +1,14 @@
 """The echo state network (Jaeger 2001; Jaeger & Haas 2004): random recurrent weights that are never trained."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import linear
 
 from elman import config
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
 from elman.network.dropout import Dropout
-from elman.network.state import State
+from elman.network.state import State, leaves
 
 
 class Reservoir(RecurrentCore):
@@ -51,14 +52,14 @@ class Reservoir(RecurrentCore):
     @torch.no_grad()
     def run(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """States [T, B, H] over x [T, B, E], and the state after them."""
-        (s,) = state
+        (s,) = leaves(state)
         states = x.new_empty(len(x), *s.shape)
         weight = self.weight_hh.t()
         for drive, new in zip(linear(x, self.weight_ih, self.bias).unbind(), states.unbind(), strict=True):
             s = torch.lerp(s, torch.addmm(drive, s, weight).tanh_(), self.record.leak, out=new)
         return states, (s.clone(),)
 
-    def forward(self, x: Tensor, state: State) -> tuple[Trace, State]:
+    def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
         """The trace of a window x [T, B, E], and the state after it."""
         outputs, state = self.run(x.detach(), state)
         return Trace((x, self.output_dropout(outputs)), (x, outputs)), state

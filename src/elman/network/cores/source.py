@@ -1,7 +1,5 @@
 """Layers that read a whole source before the target begins, in one direction or both (Schuster & Paliwal 1997)."""
 
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -36,34 +34,25 @@ class Reading(NamedTuple):
 
 
 class SourceReader(nn.Module):
-    """Recurrent layers over a source; no result depends on padding.
+    """Recurrent layers over a source, in one direction (forward) or two; no result depends on padding.
 
-    Args:
-        encoder: reads the source's symbols; it is the target's own where both have one vocabulary.
-        layers: bottom first, each with one direction (forward) or two (forward, backward).
-        between_dropout: rate between layers.
-        output_dropout: rate on the memory.
-        locked: one dropout mask over time.
+    Its encoder is the target's own where both have one vocabulary.
 
     Attributes:
         sizes: the width M_l of every layer, directions together.
 
     """
 
-    def __init__(
-        self,
-        encoder: TokenEncoder,
-        layers: Sequence[Sequence[Layer]],
-        *,
-        between_dropout: float = 0.0,
-        output_dropout: float = 0.0,
-        locked: bool = True,
-    ) -> None:
+    def __init__(self, record: config.Reader, encoder: TokenEncoder, *, locked: bool) -> None:
         super().__init__()
+        stack, directions = record.stack, 2 if record.bidirectional else 1
         self.encoder = encoder
-        self.layers = nn.ModuleList(nn.ModuleList(directions) for directions in layers)
-        self.sizes = tuple(sum(layer.hidden_size for layer in directions) for directions in layers)
-        self.dropouts = dropouts(len(layers), between_dropout, output_dropout, locked=locked)
+        self.sizes = tuple(directions * size for size in stack.sizes)
+        self.layers = nn.ModuleList(
+            nn.ModuleList(build_layer(stack, below, size) for _ in range(directions))
+            for below, size in zip((encoder.size, *self.sizes), stack.sizes, strict=False)
+        )
+        self.dropouts = dropouts(len(self.sizes), stack.between_dropout, stack.output_dropout, locked=locked)
 
     def forward(self, source: Source) -> Reading:
         """Read symbols [S, B]."""
@@ -83,20 +72,6 @@ class SourceReader(nn.Module):
 
     def _directions(self) -> list[list[Layer]]:
         return [[layer for layer in both.children() if isinstance(layer, Layer)] for both in self.layers]
-
-
-def build_reader(record: config.Reader, encoder: TokenEncoder, *, locked: bool) -> SourceReader:
-    """The reader of a recipe."""
-    directions = 2 if record.bidirectional else 1
-    widths = [encoder.size, *(directions * size for size in record.stack.sizes)]
-    layers = [
-        [build_layer(record.stack, below, above // directions) for _ in range(directions)]
-        for below, above in pairwise(widths)
-    ]
-    stack = record.stack
-    return SourceReader(
-        encoder, layers, between_dropout=stack.between_dropout, output_dropout=stack.output_dropout, locked=locked
-    )
 
 
 class _Padding:

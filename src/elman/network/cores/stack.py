@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from elman import config
@@ -145,12 +146,7 @@ def build_layer(record: config.Stack, below: int, size: int) -> Layer:
 
 
 class Layers(RecurrentCore):
-    """Layers, bottom first; the state has one part per layer.
-
-    Args:
-        layers: bottom first.
-
-    """
+    """Layers, bottom first; the state has one part per layer."""
 
     def __init__(self, layers: Sequence[Layer]) -> None:
         super().__init__()
@@ -178,18 +174,13 @@ class Stack(Layers):
     """
 
     def __init__(
-        self,
-        layers: Sequence[Layer],
-        *,
-        between_dropout: float = 0.0,
-        output_dropout: float = 0.0,
-        locked: bool = True,
+        self, layers: Sequence[Layer], *, between_dropout: float = 0.0, output_dropout: float = 0.0, locked: bool = True
     ) -> None:
         super().__init__(layers)
         self.dims = (layers[0].weight_ih.shape[1], *(layer.hidden_size for layer in layers))
         self.dropouts = dropouts(len(layers), between_dropout, output_dropout, locked=locked)
 
-    def forward(self, x: Tensor, state: State) -> tuple[Trace, State]:
+    def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
         """The trace of a window x [T, B, E], and the state after it."""
         levels, raw, after = [x], [x], []
         for layer, drop, before in zip(self.layers, self.dropouts, state, strict=True):
@@ -223,34 +214,22 @@ class ConnectedStack(Layers):
     the published code): layers read the one below, and the last level is the sum of all layers, which have one width.
 
     Level 0 is x, level l the output of layer l, and the level above the layers is what the output layer reads.
-
-    Args:
-        layers: bottom first, with inputs of `input_sizes`.
-        connections: see above.
-        between_dropout: rate on the outputs of layers, as other layers read them.
-        output_dropout: rate on the last level.
-        locked: masks held over time.
-
     """
 
-    def __init__(
-        self,
-        layers: Sequence[Layer],
-        connections: Connections,
-        *,
-        between_dropout: float = 0.0,
-        output_dropout: float = 0.0,
-        locked: bool = True,
-    ) -> None:
-        super().__init__(layers)
+    def __init__(self, record: config.Stack, surroundings: Surroundings) -> None:
+        connections, sizes = record.connections, record.sizes
+        if connections == "melis" and len(set(sizes)) > 1:
+            raise UserError(
+                'model.core.connections = "melis" adds the layers up, so model.core.sizes must be equal, but they are'
+                f" {list(sizes)}"
+            )
+        super().__init__(_layers(record, connections, surroundings.input_size))
         self.connections = connections
-        sizes = [layer.hidden_size for layer in layers]
-        assert connections == "graves" or len(set(sizes)) == 1, "only layers of one width can be added up"
-        self.dims = (layers[0].weight_ih.shape[1], *sizes, sum(sizes) if connections == "graves" else sizes[0])
-        self.between_dropout = Dropout(between_dropout, locked=locked)
-        self.output_dropout = Dropout(output_dropout, locked=locked)
+        self.dims = (surroundings.input_size, *sizes, sum(sizes) if connections == "graves" else sizes[0])
+        self.between_dropout = Dropout(record.between_dropout, locked=surroundings.locked)
+        self.output_dropout = Dropout(record.output_dropout, locked=surroundings.locked)
 
-    def forward(self, x: Tensor, state: State) -> tuple[Trace, State]:
+    def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
         """The trace of a window x [T, B, E], and the state after it."""
         levels, raw, after = [x], [x], []
         for index, (layer, before) in enumerate(zip(self.layers, state, strict=True)):
@@ -280,26 +259,10 @@ def build_stack(record: config.Stack, input_size: int, *, locked: bool) -> Stack
 
 
 def build(record: config.Stack, surroundings: Surroundings) -> Layers:
-    """The core of a recipe.
-
-    Raises:
-        UserError: layers of different widths are to be added up.
-
-    """
+    """The core of a recipe."""
     if record.connections == "chain":
         return build_stack(record, surroundings.input_size, locked=surroundings.locked)
-    if record.connections == "melis" and len(set(record.sizes)) > 1:
-        raise UserError(
-            f'model.core.connections = "melis" adds the layers up, so model.core.sizes must be equal, but they are'
-            f" {list(record.sizes)}"
-        )
-    return ConnectedStack(
-        _layers(record, record.connections, surroundings.input_size),
-        record.connections,
-        between_dropout=record.between_dropout,
-        output_dropout=record.output_dropout,
-        locked=surroundings.locked,
-    )
+    return ConnectedStack(record, surroundings)
 
 
 def _layers(record: config.Stack, connections: Connections, input_size: int) -> list[Layer]:

@@ -1,13 +1,14 @@
 """The feed-forward window model (Bengio et al. 2003), streamed: its state is the window's earlier words."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from elman import config
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
 from elman.network.dropout import Dropout
 from elman.network.initialisation import fill
-from elman.network.state import State
+from elman.network.state import State, leaves
 
 
 class FeedForwardWindow(RecurrentCore):
@@ -25,9 +26,9 @@ class FeedForwardWindow(RecurrentCore):
         weight = self.hidden.weight
         return (weight.new_zeros(batch, self.width - 1, weight.shape[1] // self.width),)
 
-    def forward(self, x: Tensor, state: State) -> tuple[Trace, State]:
+    def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
         """The trace of a window x [T, B, E]; the state is the vectors of the n - 1 words before, [B, n - 1, E]."""
-        (before,) = state
+        (before,) = leaves(state)
         stream = torch.cat([before.transpose(0, 1), x])
         steps = len(x)
         windows = torch.cat([stream[k : k + steps] for k in range(self.width)], dim=-1)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import embedding, pad
 
@@ -82,7 +83,7 @@ class Characters(TokenEncoder):
         wider._kept_with_more = Kept()  # the vectors of the vocabulary itself are shared
         return wider
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Int[Tensor, "T B"]) -> Float[Tensor, "T B E"]:
         """Vectors [T, B, E] of word ids [T, B]."""
         if torch.is_grad_enabled():
             distinct, index = x.unique(return_inverse=True)

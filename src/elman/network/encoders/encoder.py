@@ -6,6 +6,7 @@ from pkgutil import resolve_name
 from typing import NamedTuple, final
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from elman import config
@@ -25,7 +26,7 @@ class TokenEncoder(nn.Module, ABC):
     size: int
 
     @abstractmethod
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Shaped[Tensor, "T B *P"]) -> Float[Tensor, "T B E"]:
         """Vectors [T, B, E] of symbols [T, B], or of frames or values [T, B, P]."""
 
     @abstractmethod
@@ -76,7 +77,7 @@ class Frames(TokenEncoder):
         self.weight = nn.Parameter(torch.empty(record.size, inputs.number))
         self.bias = nn.Parameter(torch.zeros(record.size)) if record.bias else None
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Shaped[Tensor, "T B *P"]) -> Float[Tensor, "T B E"]:
         """Vectors [T, B, E] of frames of zeros and ones [T, B, P]."""
         vectors = linear(x.to(self.weight.dtype), self.weight, self.bias)
         dropped: Tensor = self.dropout(vectors if self.scale == 1.0 else vectors * self.scale)
@@ -95,7 +96,7 @@ class Values(TokenEncoder):
         super().__init__()
         self.size = size
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Shaped[Tensor, "T B *P"]) -> Float[Tensor, "T B E"]:
         """The values."""
         return x
 

@@ -3,6 +3,7 @@
 from typing import final
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
@@ -22,7 +23,7 @@ class Lookup(TokenEncoder):
         self.dropout = Dropout(record.dropout, locked=inputs.locked)
         self.weight = nn.Parameter(torch.empty(inputs.number, record.size))
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Int[Tensor, "T B"]) -> Float[Tensor, "T B E"]:
         """Vectors [T, B, E] of word ids [T, B]."""
         vectors = embedding(x, self.weight)
         if self.training and self.word_dropout:

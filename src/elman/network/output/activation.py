@@ -95,10 +95,7 @@ ACTIVATIONS: dict[str, Activation] = {
     ),
     "sigmoid": Activation(logsigmoid, _fast_log_sigmoid, lambda z: z.neg().sigmoid_(), monotone=True),
     "softplus": Activation(
-        _log_softplus,
-        _log_softplus,
-        lambda z: _fast_log_sigmoid(z).sub_(_log_softplus(z)).exp_(),
-        monotone=True,
+        _log_softplus, _log_softplus, lambda z: _fast_log_sigmoid(z).sub_(_log_softplus(z)).exp_(), monotone=True
     ),
     "relu": Activation(
         lambda z: (z.relu() + RELU_EPSILON).log(),
@@ -107,17 +104,9 @@ ACTIVATIONS: dict[str, Activation] = {
         monotone=True,
     ),
     "spherical": Activation(
-        _spherical,
-        _spherical,
-        lambda z: 2 * z / z.square().add_(SPHERICAL_EPSILON),
-        monotone=False,
+        _spherical, _spherical, lambda z: 2 * z / z.square().add_(SPHERICAL_EPSILON), monotone=False
     ),
-    "taylor": Activation(
-        _taylor,
-        _taylor,
-        lambda z: 2 * (z + 1) / (z + 1).square_().add_(1),
-        monotone=False,
-    ),
+    "taylor": Activation(_taylor, _taylor, lambda z: 2 * (z + 1) / (z + 1).square_().add_(1), monotone=False),
 }
 """The first five after Kanai et al. 2018, section 3, and eq. 4.16 of the thesis; g = z^2 + epsilon and
 g = 1 + z + z^2 / 2 = ((z + 1)^2 + 1) / 2 after de Brebisson & Vincent 2016."""

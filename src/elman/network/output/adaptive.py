@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import NamedTuple, final
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
@@ -47,7 +48,7 @@ class Adaptive(Choice):
         """The first word of every tail, and the one after its last."""
         return pairwise((*self.cutoffs, self.num_words))
 
-    def log_probs(self, context: Tensor) -> Tensor:
+    def log_probs(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
         """Log-probabilities [N, K, V]."""
         num_head = self.cutoffs[0]
         head = normalised(log_g(linear(context, self.head, self.bias), self.activation))
@@ -57,7 +58,7 @@ class Adaptive(Choice):
             parts.append(head[..., num_head + tail, None] + within)
         return torch.cat(parts, dim=-1)
 
-    def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
+    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, "N *P"]) -> Float[Tensor, "N K"]:
         """Log-probability of the target, [N, K]; a tail is computed only at the positions of its words."""
         if not self.fast:
             return chosen(self.log_probs(context), target)
@@ -75,8 +76,12 @@ class Adaptive(Choice):
         return found
 
     def mixture_nll(
-        self, context: Tensor, log_prior: Tensor, target: Tensor, position_weight: Tensor
-    ) -> tuple[Tensor, Tensor]:
+        self,
+        context: Float[Tensor, "N K D"],
+        log_prior: Float[Tensor, "N K"],
+        target: Shaped[Tensor, "N *P"],
+        position_weight: Float[Tensor, " N"],
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, " N"]]:
         """As in `Choice`; with one context the parts add up, and their gradients are formed in the forward pass."""
         if context.shape[1] > 1 or not self.fast:
             return super().mixture_nll(context, log_prior, target, position_weight)

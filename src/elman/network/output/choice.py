@@ -9,6 +9,7 @@ from pkgutil import resolve_name
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from elman import config
@@ -22,16 +23,22 @@ class Conditional(nn.Module, ABC):
     """p(target | context), defined by `log_prob`; the two methods for mixtures may be overridden by faster ones."""
 
     @abstractmethod
-    def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
+    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, "N *P"]) -> Float[Tensor, "N K"]:
         """Log-probability [N, K] of target [N], or frames [N, P], under each context [N, K, D]."""
 
-    def mixture_log_prob(self, context: Tensor, log_prior: Tensor, target: Tensor) -> Tensor:
+    def mixture_log_prob(
+        self, context: Float[Tensor, "N K D"], log_prior: Float[Tensor, "N K"], target: Shaped[Tensor, "N *P"]
+    ) -> Float[Tensor, " N"]:
         """Log sum_k exp(log_prior_k) p(target | context_k), [N]."""
         return torch.logsumexp(log_prior + self.log_prob(context, target), dim=-1)
 
     def mixture_nll(
-        self, context: Tensor, log_prior: Tensor, target: Tensor, position_weight: Tensor
-    ) -> tuple[Tensor, Tensor]:
+        self,
+        context: Float[Tensor, "N K D"],
+        log_prior: Float[Tensor, "N K"],
+        target: Shaped[Tensor, "N *P"],
+        position_weight: Float[Tensor, " N"],
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, " N"]]:
         """The sum of position_weight * -mixture_log_prob, differentiable, and each position's NLL [N], detached."""
         nll = -self.mixture_log_prob(context, log_prior, target)
         return (position_weight * nll).sum(), nll.detach()
@@ -47,7 +54,7 @@ class Choice(Conditional):
     """p(symbol | context), with few enough outcomes to list all their probabilities."""
 
     @abstractmethod
-    def log_probs(self, context: Tensor) -> Tensor:
+    def log_probs(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
         """Log-probabilities [N, K, V] of all symbols given contexts [N, K, D]."""
 
     @abstractmethod
@@ -60,11 +67,30 @@ class Choice(Conditional):
         """
 
 
+class ScoredChoice(Choice):
+    """log p(y) = s_y - logsumexp_v s_v, one normalisation over the scores s of the whole vocabulary."""
+
+    @abstractmethod
+    def scores(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
+        """The scores of all symbols."""
+
+    def log_probs(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
+        """Log-probabilities [N, K, V]."""
+        return normalised(self.scores(context))
+
+    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, " N"]) -> Float[Tensor, "N K"]:
+        """Log-probability of the target, [N, K]."""
+        scores = self.scores(context)
+        return chosen(scores, target) - scores.logsumexp(-1)
+
+
 class Chord(Conditional):
     """p(frame | context), with 2^P outcomes, which can be drawn but not listed."""
 
     @abstractmethod
-    def sample(self, context: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
+    def sample(
+        self, context: Float[Tensor, "N D"], temperature: float, generator: torch.Generator | None
+    ) -> Float[Tensor, "N P"]:
         """Frames of zeros and ones [N, P] drawn given contexts [N, D].
 
         The temperature divides the log-odds of every note; at 0 the likelier of on and off is taken.
@@ -113,11 +139,7 @@ class Surroundings(NamedTuple):
 
 
 def build_choice(
-    record: config.Output,
-    size: int,
-    encoder: TokenEncoder,
-    num_outputs: int,
-    counts: Sequence[int] | None = None,
+    record: config.Output, size: int, encoder: TokenEncoder, num_outputs: int, counts: Sequence[int] | None = None
 ) -> Conditional:
     """The choice of a recipe; arguments as in `Surroundings`.
 

@@ -6,6 +6,7 @@ from pkgutil import resolve_name
 from typing import NamedTuple, final
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from elman import config
@@ -20,8 +21,8 @@ from elman.network.output.activation import log_g
 class Contexts(NamedTuple):
     """The components of a mixture: vectors [T, B, K, D] and the logarithm of their weights [T, B, K]."""
 
-    vectors: Tensor
-    log_prior: Tensor
+    vectors: Float[Tensor, "T B K D"]
+    log_prior: Float[Tensor, "T B K"]
 
 
 class ContextLayer(nn.Module, ABC):
@@ -93,12 +94,8 @@ class Mixture(ContextLayer):
                     f"model.output.contexts.heads names level {level}, but the levels are 0 (the encoder) to"
                     f" {len(dims) - 1} (the last layer)"
                 )
-        self.size, self.linear, self.rate, self.shared_mask = (
-            mixture.size,
-            mixture.linear,
-            mixture.dropout,
-            mixture.shared_mask,
-        )
+        self.size, self.rate = mixture.size, mixture.dropout
+        self.linear, self.shared_mask = mixture.linear, mixture.shared_mask
         self.heads = {level: count for level, count in sorted(mixture.heads.items()) if count}
         self.projections = nn.ModuleDict(
             {str(level): nn.Linear(dims[level], count * self.size) for level, count in self.heads.items()}

@@ -3,17 +3,18 @@
 from typing import final
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from elman import config
 from elman.network.output import fast_mixture
 from elman.network.output.activation import log_g
-from elman.network.output.choice import Choice, Surroundings, chosen, normalised
+from elman.network.output.choice import ScoredChoice, Surroundings
 
 
 @final
-class Flat(Choice):
+class Flat(ScoredChoice):
     """log p(y) = log g(z_y) - logsumexp_v log g(z_v), z = W context + b.
 
     Args:
@@ -46,28 +47,25 @@ class Flat(Choice):
             return self.bias
         return self.shift.expand(len(self.weight)) if self.bias is None else self.bias + self.shift
 
-    def log_probs(self, context: Tensor) -> Tensor:
-        """Log-probabilities [N, K, V]."""
-        return normalised(self._scores(context))
-
-    def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
-        """Log-probability of the target, [N, K]."""
-        scores = self._scores(context)
-        return chosen(scores, target) - scores.logsumexp(-1)
-
     def multiply_adds(self, frequency: Tensor) -> float:  # noqa: ARG002
         """V D, whatever the target."""
         return float(self.weight.numel())
 
-    def mixture_log_prob(self, context: Tensor, log_prior: Tensor, target: Tensor) -> Tensor:
+    def mixture_log_prob(
+        self, context: Float[Tensor, "N K D"], log_prior: Float[Tensor, "N K"], target: Shaped[Tensor, "N *P"]
+    ) -> Float[Tensor, " N"]:
         """As in `Choice`; without gradients no [N, K, V] tensor is formed."""
         if not self.fast or torch.is_grad_enabled():
             return super().mixture_log_prob(context, log_prior, target)
         return fast_mixture.mixture_log_prob(context, log_prior, self.weight, self.offset(), target, self.activation)
 
     def mixture_nll(
-        self, context: Tensor, log_prior: Tensor, target: Tensor, position_weight: Tensor
-    ) -> tuple[Tensor, Tensor]:
+        self,
+        context: Float[Tensor, "N K D"],
+        log_prior: Float[Tensor, "N K"],
+        target: Shaped[Tensor, "N *P"],
+        position_weight: Float[Tensor, " N"],
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, " N"]]:
         """As in `Choice`; the gradients are formed in the forward pass, so no [N, K, V] tensor is kept."""
         if not self.fast:
             return super().mixture_nll(context, log_prior, target, position_weight)
@@ -75,7 +73,8 @@ class Flat(Choice):
             context, log_prior, self.weight, self.offset(), target, position_weight, self.activation
         )
 
-    def _scores(self, context: Tensor) -> Tensor:
+    def scores(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
+        """The scores log g(z) of all symbols, [N, K, V]."""
         return log_g(linear(context, self.weight, self.offset()), self.activation)
 
 

@@ -3,6 +3,7 @@
 import math
 from typing import final
 
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
@@ -28,7 +29,7 @@ class Gaussian(Conditional):
         """The mean [..., P] given contexts [..., D]."""
         return linear(context, self.readout.weight, self.readout.bias)
 
-    def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
+    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, "N *P"]) -> Float[Tensor, "N K"]:
         """Log-density [N, K] of values [N, P] under contexts [N, K, D]."""
         distance = (target.unsqueeze(1) - self.mean(context)).square().sum(-1)
         return -0.5 * (distance + target.shape[-1] * math.log(2 * math.pi))

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import final
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from elman import config
@@ -26,13 +27,13 @@ class OutputLayer(nn.Module):
         super().__init__()
         self.contexts, self.choice = contexts, choice
 
-    def log_prob(self, trace: Trace, target: Tensor) -> Tensor:
+    def log_prob(self, trace: Trace, target: Shaped[Tensor, "T B *P"]) -> Float[Tensor, "T B"]:
         """Log-probability [T, B] of target [T, B], or frames [T, B, P]."""
         vectors, log_prior = self.contexts(trace)
         flat = self.choice.mixture_log_prob(vectors.flatten(0, 1), log_prior.flatten(0, 1), target.flatten(0, 1))
         return flat.view(target.shape[:2])
 
-    def log_probs(self, trace: Trace) -> Tensor:
+    def log_probs(self, trace: Trace) -> Float[Tensor, "T B V"]:
         """Log-probabilities [T, B, V] of every symbol."""
         assert isinstance(self.choice, Choice), "there are too many frames to list"
         vectors, log_prior = self.contexts(trace)
@@ -40,7 +41,9 @@ class OutputLayer(nn.Module):
         mixed = torch.logsumexp(log_prior.flatten(0, 1).unsqueeze(-1) + each, dim=1)
         return mixed.unflatten(0, vectors.shape[:2])
 
-    def sample(self, trace: Trace, temperature: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
+    def sample(
+        self, trace: Trace, temperature: float = 1.0, generator: torch.Generator | None = None
+    ) -> Float[Tensor, "T B P"]:
         """Frames [T, B, P], drawn to follow each position: first a component of the mixture, then its notes."""
         assert isinstance(self.choice, Chord), "symbols are drawn from their log-probabilities"
         vectors, log_prior = self.contexts(trace)
@@ -48,7 +51,9 @@ class OutputLayer(nn.Module):
         chosen = vectors.flatten(0, 1).take_along_dim(component, dim=1).squeeze(1)
         return self.choice.sample(chosen, temperature, generator).unflatten(0, vectors.shape[:2])
 
-    def nll(self, contexts: Contexts, target: Tensor, position_weight: Tensor) -> tuple[Tensor, Tensor]:
+    def nll(
+        self, contexts: Contexts, target: Shaped[Tensor, "T B *P"], position_weight: Float[Tensor, "T B"]
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, "T B"]]:
         """The weighted sum of negative log-likelihoods of target [T, B] or [T, B, P], and each of them [T, B] detached.
 
         Training uses this method because the weights of the positions are known before the loss, so that the gradients

@@ -3,16 +3,17 @@
 from typing import final
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from elman import config
 from elman.network.output.activation import log_g
-from elman.network.output.choice import Choice, Surroundings, chosen, normalised
+from elman.network.output.choice import ScoredChoice, Surroundings
 
 
 @final
-class Mixtape(Choice):
+class Mixtape(ScoredChoice):
     """log p(y) = log g(z_y) - logsumexp_v log g(z_v), z_v = sum_m pi_mv h_m^T w_v + b_v (Yang et al. 2019).
 
         h_m = tanh(H_m context)
@@ -39,15 +40,6 @@ class Mixtape(Choice):
         self.gate_word = nn.Parameter(torch.empty(gates, record.gate_size))
         self.gate_bias = nn.Parameter(torch.zeros(gates * nodes))
 
-    def log_probs(self, context: Tensor) -> Tensor:
-        """Log-probabilities [N, K, V]."""
-        return normalised(self._scores(context))
-
-    def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
-        """Log-probability of the target, [N, K]."""
-        scores = self._scores(context)
-        return chosen(scores, target) - scores.logsumexp(-1)
-
     def gates(self, context: Tensor) -> Tensor:
         """The weights pi [*, G, M] of contexts [*, D]: one per frequent word, and last one for all others."""
         nodes = self.components - 1
@@ -68,7 +60,8 @@ class Mixtape(Choice):
         mixing = self.components * self.weight.shape[1] if self.frequent < len(self.weight) else 0
         return float(self.up.numel() + gate + mixing + scores)
 
-    def _scores(self, context: Tensor) -> Tensor:
+    def scores(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
+        """The scores log g(z) of all symbols, [N, K, V]."""
         h = linear(context, self.up).tanh().unflatten(-1, (self.components, -1))
         pi = self.gates(context)
         own = pi[..., : self.frequent, :].transpose(-1, -2)

@@ -4,16 +4,17 @@ import math
 from typing import final
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import linear, softplus
 
 from elman import config
 from elman.network.output.activation import log_g
-from elman.network.output.choice import Choice, Surroundings, chosen, normalised
+from elman.network.output.choice import ScoredChoice, Surroundings
 
 
 @final
-class Monotone(Choice):
+class Monotone(ScoredChoice):
     """log p(y) = log g(f(z_y)) - logsumexp_v log g(f(z_v)), z = W context + b (Ganea et al. 2019).
 
     f is piecewise linear and increasing (PLIF): equal pieces on [-range, range] with a slope of their own each,
@@ -39,18 +40,10 @@ class Monotone(Choice):
         beyond = z - (piece * width - self.range)
         return (height - self.range)[at] + slope[at] * beyond
 
-    def log_probs(self, context: Tensor) -> Tensor:
-        """Log-probabilities [N, K, V]."""
-        return normalised(self._scores(context))
-
-    def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
-        """Log-probability of the target, [N, K]."""
-        scores = self._scores(context)
-        return chosen(scores, target) - scores.logsumexp(-1)
-
     def multiply_adds(self, frequency: Tensor) -> float:  # noqa: ARG002
         """V D, whatever the target."""
         return float(self.weight.numel())
 
-    def _scores(self, context: Tensor) -> Tensor:
+    def scores(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
+        """The scores log g(z) of all symbols, [N, K, V]."""
         return log_g(self.bend(linear(context, self.weight, self.bias)), self.activation)

@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import final
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from elman import config
@@ -46,7 +47,7 @@ class RareClass(Choice):
     def fast(self, value: bool) -> None:
         self.outputs.fast = value
 
-    def log_probs(self, context: Tensor) -> Tensor:
+    def log_probs(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
         """Log-probabilities [N, K, V]."""
         found = self.outputs.log_probs(context)
         if not self.num_rare:
@@ -54,19 +55,25 @@ class RareClass(Choice):
         rare = found[..., -1:] - math.log(self.num_rare)
         return torch.cat([found[..., :-1], rare.expand(*rare.shape[:-1], self.num_rare)], dim=-1)
 
-    def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
+    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, "N *P"]) -> Float[Tensor, "N K"]:
         """Log-probability of the target, [N, K]."""
         output, share = self._split(target)
         return self.outputs.log_prob(context, output) + share.to(context.dtype).unsqueeze(1)
 
-    def mixture_log_prob(self, context: Tensor, log_prior: Tensor, target: Tensor) -> Tensor:
+    def mixture_log_prob(
+        self, context: Float[Tensor, "N K D"], log_prior: Float[Tensor, "N K"], target: Shaped[Tensor, "N *P"]
+    ) -> Float[Tensor, " N"]:
         """As in `Choice`: a word's share of its output is the same under every context."""
         output, share = self._split(target)
         return self.outputs.mixture_log_prob(context, log_prior, output) + share.to(context.dtype)
 
     def mixture_nll(
-        self, context: Tensor, log_prior: Tensor, target: Tensor, position_weight: Tensor
-    ) -> tuple[Tensor, Tensor]:
+        self,
+        context: Float[Tensor, "N K D"],
+        log_prior: Float[Tensor, "N K"],
+        target: Shaped[Tensor, "N *P"],
+        position_weight: Float[Tensor, " N"],
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, " N"]]:
         """As in `Choice`."""
         output, share = self._split(target)
         total, each = self.outputs.mixture_nll(context, log_prior, output, position_weight)

@@ -10,6 +10,7 @@ from typing import NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
@@ -73,7 +74,7 @@ class Tree(Choice):
         """The cluster of every word."""
         return torch.bucketize(self.place[words], self.starts, right=True) - 1
 
-    def log_probs(self, context: Tensor) -> Tensor:
+    def log_probs(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
         """Log-probabilities [N, K, V]."""
         head = normalised(log_g(linear(context, self.cluster_weight, self.cluster_bias), self.activation))
         scores = log_g(linear(context, self.weight, self.bias), self.activation)
@@ -85,7 +86,7 @@ class Tree(Choice):
         shift = head - by_cluster.logsumexp(-1)
         return scores + shift[..., self.cluster_of(torch.arange(len(self.order), device=self.order.device))]
 
-    def log_prob(self, context: Tensor, target: Tensor) -> Tensor:
+    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, "N *P"]) -> Float[Tensor, "N K"]:
         """Log-probability of the target, [N, K]; only clusters that contain a target are computed."""
         if not self.fast:
             return chosen(self.log_probs(context), target)
