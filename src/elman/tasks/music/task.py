@@ -19,7 +19,7 @@ from elman.evaluation.perplexity import evaluate
 from elman.network.model import LanguageModel
 from elman.tasks.music.run import MusicRun
 from elman.tasks.run import Advance
-from elman.tasks.task import Reporting, Size, Task, copy_weights, write_json
+from elman.tasks.task import Size, Task, copy_weights, write_json
 
 SAMPLE_STEPS = 128
 """Steps of the samples in a run folder."""
@@ -34,14 +34,6 @@ class MusicTask(Task):
 
     kind, run = "music", MusicRun
     inputs: Pitches
-    reporting = Reporting(
-        "NLL",
-        "nll",
-        "step",
-        "NLL is the mean negative log-likelihood per time step over whole pieces, in nats.",
-        ("accuracy", "frame accuracy"),
-        (("pieces", "pieces"),),
-    )
 
     def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:  # noqa: ARG002 - quick
         assert isinstance(recipe.data, MusicData)
