@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 import torch
 
-from elman.config import Recipe
+from elman.config import Recipe, Training
 from elman.data.text.cache import Progress
 from elman.data.windows import Span, Windows
 from elman.errors import UserError
@@ -121,6 +121,14 @@ def copy_weights(model: LanguageModel, run: Run, advice: str) -> None:
     if ours != {name: tuple(tensor.shape) for name, tensor in theirs.items()}:
         raise UserError(f"--init {run.path}: its network differs; use {advice} for both")
     model.load_state_dict(theirs)
+
+
+def require_whole(training: Training, what: str) -> None:
+    """Raise UserError where training cuts its data in ways that suit streams alone."""
+    if training.window.random:
+        raise UserError(f"training.window.random: {what} are not cut into windows at random; set random = false")
+    if training.slices != 1:
+        raise UserError(f"training.slices = {training.slices}: a batch of {what} is not cut into slices; set it to 1")
 
 
 def write_json(path: Path, value: Any) -> None:
