@@ -154,9 +154,7 @@ def test_model_of_another_vocabulary(capsys, run):
     with (run / "vocabulary.tsv").open("a") as file:
         file.write("extra\t1\n")
     line = refusal(capsys, "evaluate", run)
-    assert line.startswith(
-        f"elman: {run}/model.safetensors: trained with another vocabulary than {run}/vocabulary.tsv (its digest is"
-    )
+    assert line.startswith(f"elman: {run}/model.safetensors: trained with another vocabulary")
 
 
 def test_model_that_does_not_fit_the_recipe(capsys, run):
@@ -168,7 +166,7 @@ def test_model_that_does_not_fit_the_recipe(capsys, run):
 
 def test_out_that_holds_a_run(capsys, recipe, corpus, run):
     line = train(capsys, recipe, corpus, run)
-    assert line == f"elman: {run} already holds a run; add --resume to go on with it, or choose another --out"
+    assert line.startswith(f"elman: {run} already holds a run; add --resume")
 
 
 def test_out_that_is_a_file(capsys, recipe, corpus, tmp_path):

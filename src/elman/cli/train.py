@@ -100,7 +100,7 @@ def _conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
     from elman.report.page import write_report
 
     console, recipe, out = show.log(), experiment.recipe, experiment.out
-    in_perplexity = experiment.task.reporting.in_perplexity
+    in_perplexity = recipe.data.reporting.in_perplexity
     parameters = sum(parameter.numel() for parameter in experiment.model.parameters())
     console.print(f"[bold]{recipe.title}[/]: {parameters:,} parameters on {experiment.device}, into {out}")
     for line in experiment.task.summary():

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from elman.config.record import Positive, Record, restricted
+from elman.config.record import Positive, Record, Reporting, restricted
 
 
 class MusicOptions(Record, frozen=True, kw_only=True):
@@ -45,6 +45,14 @@ class MusicData(MusicOptions, frozen=True, kw_only=True, tag_field="kind", tag="
 
     encoders: ClassVar[tuple[str, ...]] = ("frames",)
     has_source: ClassVar[bool] = False
+    reporting: ClassVar[Reporting] = Reporting(
+        "NLL",
+        "nll",
+        "step",
+        "NLL is the mean negative log-likelihood per time step over whole pieces, in nats.",
+        ("accuracy", "frame accuracy"),
+        (("pieces", "pieces"),),
+    )
 
     corpus: str | None = None
     evaluation: MusicEvaluation = MusicEvaluation()

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from elman.config.record import Count, Positive, Record, restricted
+from elman.config.record import TOKENS, Count, Positive, Record, Reporting, restricted
 from elman.config.text import SubwordOptions, TextOptions
 from elman.files import canonical_json
 
@@ -110,6 +110,7 @@ class PairData(PairOptions, frozen=True, kw_only=True, tag_field="kind", tag="pa
 
     encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")
     has_source: ClassVar[bool] = True
+    reporting: ClassVar[Reporting] = TOKENS
 
     corpus: str | None = None
     evaluation: PairEvaluation = PairEvaluation()

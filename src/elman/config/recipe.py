@@ -1,6 +1,6 @@
 """One experiment, completely."""
 
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 from elman.config.music import MusicData
 from elman.config.network import Model
@@ -11,6 +11,7 @@ from elman.config.training import Training
 
 Data: TypeAlias = TextData | MusicData | PairData
 """A recipe's data; the key `kind` chooses the record, and `elman.tasks.open` the task."""
+KINDS: dict[str, type[Data]] = {record.__struct_config__.tag: record for record in get_args(Data)}
 
 
 class Expected(Record, frozen=True):

@@ -1,6 +1,7 @@
-"""The base classes of the records of a recipe, and the ranges of their numbers."""
+"""The base of all records of a recipe, the ranges of their numbers, and how a kind of data is reported."""
 
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
+import math
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -39,3 +40,46 @@ R = TypeVar("R", bound=Record)
 def restricted(value: Any, record: type[R]) -> R:
     """The part of a record that one of its base classes declares, as that class."""
     return record(**{field.name: getattr(value, field.name) for field in msgspec.structs.fields(record)})
+
+
+class Reporting(NamedTuple):
+    """How the losses and the data of runs are reported.
+
+    Attributes:
+        name: of the loss.
+        quantity: the same, as `elman.drawing.plots` knows it.
+        unit: what is counted, in the singular.
+        definition: of the loss, in a sentence.
+        figure: a second figure of results.json, and its heading; None: there is none.
+        facts: counts of each split in data.json, and their headings.
+
+    """
+
+    name: str
+    quantity: Literal["perplexity", "nll"]
+    unit: str
+    definition: str
+    figure: tuple[str, str] | None
+    facts: tuple[tuple[str, str], ...]
+
+    @property
+    def in_perplexity(self) -> bool:
+        """Report perplexity (otherwise nats per step)."""
+        return self.quantity == "perplexity"
+
+    def of(self, perplexity: float) -> float:
+        """The reported loss for a perplexity, as runs write it."""
+        if self.in_perplexity:
+            return perplexity
+        return math.log(perplexity) if perplexity > 0 else math.nan
+
+
+TOKENS = Reporting(
+    "perplexity",
+    "perplexity",
+    "token",
+    "Perplexity is exp of the mean negative log-likelihood per token.",
+    ("bits_per_character", "bits per character"),
+    (("unknown", "unknown words"), ("characters", "characters"), ("lines", "lines")),
+)
+"""Of texts and of pairs of texts."""

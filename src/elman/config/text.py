@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from elman.config.record import Count, Fraction, Positive, Record, restricted
+from elman.config.record import TOKENS, Count, Fraction, Positive, Record, Reporting, restricted
 from elman.files import canonical_json
 
 
@@ -164,6 +164,7 @@ class TextData(TextOptions, frozen=True, kw_only=True, tag_field="kind", tag="te
 
     encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")
     has_source: ClassVar[bool] = False
+    reporting: ClassVar[Reporting] = TOKENS
 
     corpus: str | None = None
     grammar: GrammarOptions | None = None

@@ -20,7 +20,7 @@ OWN = ("title", "notes", "expected")
 """Keys that describe one recipe, so that they are not taken from its base."""
 
 
-def load_recipe(path: Path, settings: Sequence[str] | None = None) -> Recipe:
+def load_recipe(path: Path | str, settings: Sequence[str] | None = None) -> Recipe:
     """Read a recipe, complete it from its base, and apply `key.path=value` settings.
 
     `base = "ptb/awd-lstm.toml"` names another recipe, relative to the folder of this one or to the recipes that come
@@ -31,7 +31,7 @@ def load_recipe(path: Path, settings: Sequence[str] | None = None) -> Recipe:
         UserError: no such file, not TOML, an unknown key, a wrong type, a value out of range, bases in a circle.
 
     """
-    raw = in_present_form(_read(path))
+    raw = in_present_form(_read(Path(path)))
     for setting in settings or []:
         _apply(raw, setting)
     return parse_recipe(raw, str(path))

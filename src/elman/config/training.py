@@ -1,25 +1,24 @@
-"""How the weights are found."""
+"""Training: windows, learning rules, optimisers, schedules, averaging, penalties, constraints and fine-tuning."""
 
 from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
-from elman.config.record import NonNegative, Positive, PositiveFloat, Rate, Record, Tagged
+from elman.config.record import Count, Fraction, NonNegative, Positive, PositiveFloat, Rate, Record, Tagged
 
 
-# FOLDED config/optimisation.py: Windows, optimisers and their schedules.
 class Window(Record, frozen=True):
     """The windows of truncated BPTT (`data/windows.py`); a random length scales that step's learning rate."""
 
     length: Positive = 70
     random: bool = False
-    short_probability: Annotated[float, Meta(ge=0, le=1)] = 0.05
+    short_probability: Fraction = 0.05
     spread: NonNegative = 5.0
     max_extra: int | None = None
 
 
 class Memory(Record, frozen=True):
-    """A stage of a growing memory: for so many epochs the state is set back after every few words (Elman 1993).
+    """A stage of a growing memory: for some epochs the state is reset after every few words (Elman 1993).
 
     `words`: the least and the greatest number of words between two resets (`data/starting_small.py`).
     """
@@ -30,6 +29,32 @@ class Memory(Record, frozen=True):
     def __post_init__(self) -> None:
         if self.words[0] > self.words[1]:
             raise ValueError(f"words = {list(self.words)}; the lesser number stands first")
+
+
+class BPTT(Tagged, frozen=True, tag="bptt"):
+    """Back-propagation through time; `steps`: the furthest that a gradient goes back (`learning/bptt.py`)."""
+
+    steps: Positive | None = None
+
+
+class RTRL(Tagged, frozen=True, tag="rtrl"):
+    """Real-time recurrent learning (`learning/rtrl.py`), for networks whose influence matrix fits into `max_gb`."""
+
+    max_gb: PositiveFloat = 2.0
+
+
+Rule: TypeAlias = BPTT | RTRL
+
+
+class Forcing(Record, frozen=True):
+    """Scheduled sampling: the probability that the true symbol is read, not the model's own (`learning/forcing.py`).
+
+    `scale` is k, and the time i is counted in epochs.
+    """
+
+    schedule: Literal["constant", "linear", "exponential", "sigmoid"] = "linear"
+    scale: PositiveFloat = 0.1
+    floor: Fraction = 0.0
 
 
 class SGD(Tagged, frozen=True, tag="sgd"):
@@ -59,13 +84,13 @@ class RMSprop(Tagged, frozen=True, tag="rmsprop"):
 
 
 class Constant(Tagged, frozen=True, tag="constant"):
-    """The rate as it is."""
+    """A constant rate."""
 
 
 class Decay(Tagged, frozen=True, tag="decay"):
     """Divide by `factor` after each epoch beyond the first `after` (Zaremba: 6 and 1.2; halving: 1 and 2)."""
 
-    after: Annotated[int, Meta(ge=0)]
+    after: Count
     factor: Annotated[float, Meta(gt=1)]
 
 
@@ -92,34 +117,6 @@ class Cosine(Tagged, frozen=True, tag="cosine"):
     floor: Rate = 0.0
 
 
-# FOLDED config/learning.py: Learning rules, and teacher forcing that is taken back.
-class BPTT(Tagged, frozen=True, tag="bptt"):
-    """Back-propagation through time; `steps`: no gradient goes back further than so many (`learning/bptt.py`)."""
-
-    steps: Positive | None = None
-
-
-class RTRL(Tagged, frozen=True, tag="rtrl"):
-    """Real-time recurrent learning (`learning/rtrl.py`), for networks whose influence matrix has room in `max_gb`."""
-
-    max_gb: PositiveFloat = 2.0
-
-
-Rule: TypeAlias = BPTT | RTRL
-
-
-class Forcing(Record, frozen=True):
-    """How likely each true symbol is read, rather than one of the model's own (`learning/forcing.py`).
-
-    `scale` is k, and the time i is counted in epochs.
-    """
-
-    schedule: Literal["constant", "linear", "exponential", "sigmoid"] = "linear"
-    scale: PositiveFloat = 0.1
-    floor: Annotated[float, Meta(ge=0, le=1)] = 0.0
-
-
-# TARGET
 class NonMonotone(Tagged, frozen=True, tag="non-monotone"):
     """NT-ASGD: averaging begins when validation is worse than the best of those more than `interval` checks old."""
 
@@ -137,7 +134,7 @@ class Exponential(Tagged, frozen=True, tag="exponential"):
 
 
 class Penalties(Record, frozen=True):
-    """Weights of the penalties (`objective/penalties.py`, and of the weights alone `objective/penalties.py`).
+    """Weights of the penalties (`objective/penalties.py`).
 
     `gradient_norm`: of Pascanu's regulariser (`learning/gradient_norm.py`).
     """
@@ -155,8 +152,8 @@ class Penalties(Record, frozen=True):
 class Spectral(Tagged, frozen=True, tag="spectral"):
     """sigma_1 of the candidate's W_hh <= 2 - delta, or <= bound (`learning/constraint.py`; Kanai's thesis, chapter 3).
 
-    `input`: also sigma_1 of its W_xh <= 2. The last three keys are of the method truncated: where bounds are counted,
-    the norm of the step that they grow by, and whether to count with the other norm too.
+    `input`: also sigma_1 of its W_xh <= 2. The last three keys belong to the method truncated: where bounds are counted,
+    the norm of the step by which they grow, and whether to count with the other norm too.
     """
 
     delta: Annotated[float, Meta(gt=0, lt=2)] = 0.2
@@ -193,10 +190,10 @@ class FineTune(Record, frozen=True):
 class Training(Record, frozen=True):
     """How the weights are found.
 
-    `tokens_per_batch`: of pairs, instead of `batch_size`: symbols at most, padding and both sides together.
-    `rule`: how gradients are found; `forcing`: how likely the truth is read, None: always.
-    `memory`: starting small: stages of a memory that is cut off after a few words; then comes the whole memory.
-    `log_spectrum`: sigma_1 of W_hh and the spectral radius of J at each logged step; None: with a constraint.
+    `tokens_per_batch`: of pairs, instead of `batch_size`: the most symbols, padding and both sides together.
+    `rule`: how gradients are computed. `forcing`: how often the truth is read; None: always.
+    `memory`: starting small: stages of a memory that is reset after a few words, before the whole memory.
+    `log_spectrum`: log sigma_1 of W_hh and the spectral radius of J; None: where there is a constraint.
     """
 
     epochs: Positive
@@ -205,7 +202,7 @@ class Training(Record, frozen=True):
     tokens_per_batch: Positive | None = None
     slices: Positive = 1
     window: Window = Window()
-    rule: BPTT | RTRL = BPTT()
+    rule: Rule = BPTT()
     forcing: Forcing | None = None
     memory: tuple[Memory, ...] = ()
     loss: Literal["mean", "sum"] = "mean"

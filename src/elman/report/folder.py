@@ -11,12 +11,12 @@ import msgspec
 from safetensors import SafetensorError, safe_open
 
 from elman.config.earlier import in_present_form
+from elman.config.recipe import KINDS
+from elman.config.record import TOKENS, Reporting
 from elman.data.text.vocabulary import Vocabulary
 from elman.drawing.heat_map import Word
 from elman.errors import UserError
 from elman.report.metrics import DataFacts, Metrics, Passage, RecipeFacts, Result, Sample, read_metrics
-from elman.tasks.open import TASKS
-from elman.tasks.task import TOKENS, Reporting
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ class RunFolder:
     def measure(self) -> Reporting:
         """How its losses and its data are reported."""
         kind = in_present_form(self.recipe_table).get("data", {}).get("kind")
-        return TASKS[kind].reporting if kind in TASKS else TOKENS
+        return KINDS[kind].reporting if kind in KINDS else TOKENS
 
     @property
     def fine_tuned(self) -> bool:

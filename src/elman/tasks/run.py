@@ -172,6 +172,10 @@ class Run(ABC):
         """
         return str(data_facts(path)["source"])
 
+    @abstractmethod
+    def corpus(self, data: str | Path | None = None) -> Any:
+        """The run's own data, or other data encoded as that was; raises UserError where it cannot be used."""
+
     @staticmethod
     @abstractmethod
     def build(recipe: Recipe, inputs: Any) -> LanguageModel:

@@ -1,71 +1,21 @@
 """What an experiment must know of its data: all that differs between text, music and pairs."""
 
 import json
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 import torch
 
-from elman.config.recipe import Recipe
+from elman.config import Recipe, Training
 from elman.data.text.cache import Progress
 from elman.data.windows import Span, Windows
 from elman.errors import UserError
 from elman.files import write_atomic
 from elman.network.model import LanguageModel
 from elman.tasks.run import Advance, Inputs, Run
-
-
-class Reporting(NamedTuple):
-    """How the losses and the data of runs are reported.
-
-    Attributes:
-        name: of the loss.
-        quantity: the same, as `elman.drawing.plots` knows it.
-        unit: what is counted, in the singular.
-        definition: of the loss, in a sentence.
-        figure: a second figure of results.json, and its heading; None: there is none.
-        facts: counts of each split in data.json, and their headings.
-
-    """
-
-    name: str
-    quantity: Literal["perplexity", "nll"]
-    unit: str
-    definition: str
-    figure: tuple[str, str] | None
-    facts: tuple[tuple[str, str], ...]
-
-    @property
-    def in_perplexity(self) -> bool:
-        """Report perplexity (otherwise nats per step)."""
-        return self.quantity == "perplexity"
-
-    def of(self, perplexity: float) -> float:
-        """The reported loss of a perplexity, such as runs write.
-
-        Example:
-            >>> Reporting("NLL", "nll", "step", "", None, ()).of(math.exp(3.5))
-            3.5
-
-        """
-        if self.in_perplexity:
-            return perplexity
-        return math.log(perplexity) if perplexity > 0 else math.nan
-
-
-TOKENS = Reporting(
-    "perplexity",
-    "perplexity",
-    "token",
-    "Perplexity is exp of the mean negative log-likelihood per token.",
-    ("bits_per_character", "bits per character"),
-    (("unknown", "unknown words"), ("characters", "characters"), ("lines", "lines")),
-)
-"""Of texts and of pairs of texts."""
 
 
 class Size(NamedTuple):
@@ -87,7 +37,6 @@ class Task(ABC):
     Attributes:
         kind: of data.
         run: the class of runs on it.
-        reporting: how it is reported.
         inputs: the vocabulary or the pitches.
         digest: of the data.
         source: where it came from.
@@ -99,7 +48,6 @@ class Task(ABC):
 
     kind: ClassVar[str]
     run: ClassVar[type[Run]]
-    reporting: ClassVar[Reporting] = TOKENS
     recipe: Recipe
     inputs: Inputs
     digest: str
@@ -173,6 +121,14 @@ def copy_weights(model: LanguageModel, run: Run, advice: str) -> None:
     if ours != {name: tuple(tensor.shape) for name, tensor in theirs.items()}:
         raise UserError(f"--init {run.path}: its network differs; use {advice} for both")
     model.load_state_dict(theirs)
+
+
+def require_whole(training: Training, what: str) -> None:
+    """Raise UserError where training cuts its data in ways that suit streams alone."""
+    if training.window.random:
+        raise UserError(f"training.window.random: {what} are not cut into windows at random; set random = false")
+    if training.slices != 1:
+        raise UserError(f"training.slices = {training.slices}: a batch of {what} is not cut into slices; set it to 1")
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -6,22 +6,19 @@ from typing import Any
 
 import torch
 
-from elman.config import Training
-from elman.config.music import MusicData
-from elman.config.recipe import Recipe
+from elman.config import MusicData, Recipe
 from elman.data.catalog.prepare import info
 from elman.data.music.corpus import open_music
 from elman.data.music.midi import require_mido, write_midi
 from elman.data.music.pitches import Pitches
 from elman.data.music.windows import PieceWindows
 from elman.data.text.cache import Progress
-from elman.errors import UserError
 from elman.evaluation.music import evaluate_pieces, notes_of
 from elman.evaluation.perplexity import evaluate
 from elman.network.model import LanguageModel
 from elman.tasks.music.run import MusicRun
 from elman.tasks.run import Advance
-from elman.tasks.task import Reporting, Size, Task, copy_weights, write_json
+from elman.tasks.task import Size, Task, copy_weights, require_whole, write_json
 
 SAMPLE_STEPS = 128
 """Steps of the samples in a run folder."""
@@ -36,19 +33,11 @@ class MusicTask(Task):
 
     kind, run = "music", MusicRun
     inputs: Pitches
-    reporting = Reporting(
-        "NLL",
-        "nll",
-        "step",
-        "NLL is the mean negative log-likelihood per time step over whole pieces, in nats.",
-        ("accuracy", "frame accuracy"),
-        (("pieces", "pieces"),),
-    )
 
     def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:  # noqa: ARG002 - quick
         assert isinstance(recipe.data, MusicData)
         self.recipe, self.data = recipe, recipe.data
-        _require_fit(recipe.training)
+        require_whole(recipe.training, "pieces")
         require_mido()  # the samples are MIDI files: better refused now than after training
         self.music = open_music(source, recipe.data.options)
         self.inputs, self.digest, self.source = Pitches(recipe.data.pitches), self.music.digest, source
@@ -105,10 +94,3 @@ class MusicTask(Task):
             for name, pieces in self.music.splits.items()
         ]
         return [*lines, f"pitches {len(self.inputs)}"]
-
-
-def _require_fit(training: Training) -> None:
-    if training.window.random:
-        raise UserError("training.window.random: windows of music are cut by pieces; set random = false")
-    if training.slices != 1:
-        raise UserError(f"training.slices = {training.slices}: a batch of pieces is not cut into slices; set it to 1")

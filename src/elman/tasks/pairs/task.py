@@ -6,9 +6,7 @@ from typing import Any
 
 import torch
 
-from elman.config import Training
-from elman.config.pairs import PairData
-from elman.config.recipe import Recipe
+from elman.config import PairData, Recipe
 from elman.data.pairs.corpus import PairWindows, open_pairs
 from elman.data.pairs.symbols import PairSymbols
 from elman.data.text.cache import Progress
@@ -21,7 +19,7 @@ from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
 from elman.tasks.pairs.run import PairRun, Translation
 from elman.tasks.run import Advance
-from elman.tasks.task import Size, Task, copy_weights, write_json
+from elman.tasks.task import Size, Task, copy_weights, require_whole, write_json
 
 SAMPLES = 6
 """Sources of the test split whose targets a run folder shows."""
@@ -42,7 +40,7 @@ class PairTask(Task):
     def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:  # noqa: ARG002 - quick
         assert isinstance(recipe.data, PairData)
         self.recipe, self.data = recipe, recipe.data
-        _require_fit(recipe.training)
+        require_whole(recipe.training, "pairs")
         options = recipe.data.options
         require_libraries(rules_of(options))  # better refused now than after training
         self.corpus = open_pairs(source, options)
@@ -141,10 +139,3 @@ def sample(found: Translation) -> dict[str, Any]:
             "weights": found.attention.astype(float).round(3).tolist(),
         },
     }
-
-
-def _require_fit(training: Training) -> None:
-    if training.window.random:
-        raise UserError("training.window.random: pairs are not cut into windows; set random = false")
-    if training.slices != 1:
-        raise UserError(f"training.slices = {training.slices}: a batch of pairs is not cut into slices; set it to 1")

@@ -1,4 +1,7 @@
-"""What a language model gives the n best hypotheses of a recogniser."""
+"""Rescoring of the n best hypotheses of a recogniser by a language model.
+
+The scores that hypotheses came with and the language model's are mixed with weights that may be tuned on references.
+"""
 
 import dataclasses
 import math
@@ -18,15 +21,13 @@ from elman.network.state import select
 from elman.tasks.text.run import TextRun
 
 
-# FOLDED questions/mixing.py: How a language model's score is weighed against those that hypotheses came with, and how the weights are
-# tuned.
 class Mix(msgspec.Struct, frozen=True, kw_only=True):
     """score = sum_j given_weights[j] given_j + weight log p(text) - word_penalty words.
 
     Attributes:
         weight: of the language model's log-probability (nats), the "language model scale".
-        word_penalty: taken off for every word.
-        given_weights: one for each given score; None: all 1.
+        word_penalty: subtracted per word.
+        given_weights: one per given score; None: all 1.
 
     """
 
@@ -46,11 +47,11 @@ class Mix(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Grid(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a mix is looked for.
+    """The points at which a mix is tuned.
 
     Attributes:
         weights, penalties: tried together.
-        given: for the weight of each given score from the second on, one after another; empty: they stay.
+        given: weights of each given score from the second on, tried one after another; empty: they are not tuned.
 
     """
 
@@ -60,7 +61,7 @@ class Grid(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ranked(hypotheses: Sequence[Hypothesis], log_probs: Sequence[float], mix: Mix) -> Iterator[tuple[str, list[int]]]:
-    """The numbers of each utterance's hypotheses, the best first; equals keep their order."""
+    """The numbers of each utterance's hypotheses, the best first; ties keep their order."""
     scores = [mix.score(one, log_prob) for one, log_prob in zip(hypotheses, log_probs, strict=True)]
     for utterance, group in by_utterance(hypotheses).items():
         yield utterance, sorted(group, key=lambda index: -scores[index])
@@ -68,12 +69,12 @@ def ranked(hypotheses: Sequence[Hypothesis], log_probs: Sequence[float], mix: Mi
 
 @dataclasses.dataclass
 class Trial:
-    """Hypotheses that are held against references.
+    """Hypotheses with references, for tuning a mix.
 
     Args:
         hypotheses: of all utterances.
         log_probs: of each (nats), [N].
-        references: the right text of every utterance.
+        references: the reference of every utterance.
 
     """
 
@@ -95,14 +96,14 @@ class Trial:
         self._errors: dict[int, int] = {}
 
     def error_rate(self, mix: Mix) -> float:
-        """The word error rate of what a mix chooses; NaN where the references have no words."""
+        """The word error rate of the hypotheses that a mix chooses; NaN where the references have no words."""
         errors = sum(self._errors_of(index) for index in self._chosen(mix).tolist())
         return errors / self._words if self._words else math.nan
 
     def tuned(self, mix: Mix, grid: Grid) -> tuple[Mix, float]:
-        """The mix of lowest word error rate, and that rate; of equals the one nearest the given scores alone.
+        """The mix of lowest word error rate, and that rate; ties go to the smallest weight and penalty.
 
-        Weight and penalty are looked for together, then each further given weight, and so on until nothing is gained.
+        Weight and penalty are tuned together, then each further given weight, and so on until nothing improves.
         """
         best, lowest = mix, math.inf
         while True:
@@ -143,10 +144,6 @@ class Trial:
         return self._errors[index]
 
 
-# FOLDED questions/__init__.py: What a model of text can be asked: how hard each word was, what it holds of it, which hypothesis it prefers.
-
-
-# FOLDED evaluation/edit_distance.py: The errors of a hypothesis: the fewest words to insert, delete or replace.
 def edit_distance(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
     """The Levenshtein distance, in O(n m) time and O(m) memory.
 
@@ -164,7 +161,6 @@ def edit_distance(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
     return before[-1]
 
 
-# TARGET
 def read_hypotheses(run: TextRun, hypotheses: Sequence[Hypothesis]) -> Sentences:
     """Each text read as the training text was, on its own; an empty one is `<eos>` alone."""
     eos = run.vocabulary.eos

@@ -80,10 +80,10 @@ class TextRun(Run):
         """The symbol that precedes a text."""
         return start_symbol(self.vocabulary)
 
-    def corpus(self, data: str | Path | None = None, **options: Any) -> TextCorpus:
+    def corpus(self, data: str | Path | None = None) -> TextCorpus:
         """The run's corpus, or another one encoded with the run's vocabulary."""
         source, pieces = self.source if data is None else data, self.tokeniser.subwords
-        return open_corpus(source, self.options, vocabulary=self.vocabulary, subwords=pieces, **options)
+        return open_corpus(source, self.options, vocabulary=self.vocabulary, subwords=pieces)
 
     @staticmethod
     def build(recipe: Recipe, inputs: Vocabulary) -> LanguageModel:

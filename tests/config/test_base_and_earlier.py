@@ -1,0 +1,152 @@
+"""A recipe may name a base; recipes in the form before `data` had a kind are still read."""
+
+import pytest
+
+from elman import config
+from elman.config.toml import find
+from elman.errors import UserError
+
+BASE = """\
+title = "base"
+citation = "a paper"
+notes = "of the base"
+[data]
+kind = "text"
+corpus = "ptb"
+eos = "none"
+[model]
+encoder = { kind = "lookup", size = 4 }
+core = { kind = "stack", sizes = [5, 4], weight_drop = 0.5 }
+[training]
+epochs = 2
+optimiser = { kind = "sgd", lr = 20.0, momentum = 0.5 }
+[expected]
+source = "its table"
+"""
+
+
+def write(folder, name, text):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def refusal(path, *settings):
+    with pytest.raises(UserError) as caught:
+        config.load_recipe(path, list(settings))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_recipe_changes_its_base(tmp_path):
+    write(tmp_path, "base.toml", BASE)
+    path = write(tmp_path, "more/next.toml", 'base = "../base.toml"\ntitle = "next"\nmodel.core.weight_drop = 0.25\n')
+    recipe = config.load_recipe(path, ["training.epochs=3"])
+    assert (recipe.title, recipe.citation, recipe.training.epochs) == ("next", "a paper", 3)
+    assert (recipe.model.core.sizes, recipe.model.core.weight_drop) == ((5, 4), 0.25)
+    assert (recipe.notes, recipe.expected) == (None, None)
+    assert (recipe.data.corpus, recipe.data.eos) == ("ptb", "none")
+    again = write(tmp_path, "run/recipe.toml", config.dump_recipe(recipe))
+    assert config.load_recipe(again) == recipe
+    assert "base =" not in again.read_text()
+
+
+def test_a_table_of_another_kind_replaces_that_of_the_base(tmp_path):
+    write(tmp_path, "base.toml", BASE)
+    path = write(
+        tmp_path, "next.toml", 'base = "base.toml"\ntitle = "next"\ntraining.optimiser = { kind = "adam", lr = 0.1 }\n'
+    )
+    assert config.load_recipe(path).training.optimiser == config.Adam(lr=0.1)
+
+
+def test_bases_have_bases_and_may_be_shipped(tmp_path):
+    write(tmp_path, "one.toml", 'base = "ptb/awd-lstm-mos.toml"\ntitle = "one"\nseed = 7\n')
+    path = write(tmp_path, "two.toml", 'base = "one.toml"\ntitle = "two"\nmodel.output.contexts.dropout = 0.5\n')
+    shipped = config.load_recipe(find("ptb/awd-lstm-mos.toml"))
+    changed = {"title", "notes", "seed", "model.output.contexts.dropout"}
+    found = config.changed_keys(shipped, config.load_recipe(path))
+    assert {key for key in found if not key.startswith("expected")} == changed
+
+
+@pytest.mark.parametrize("base", ['"none.toml"', "3"])
+def test_a_base_that_is_missing(tmp_path, base):
+    path = write(tmp_path, "next.toml", f"base = {base}\n")
+    assert refusal(path).startswith(f"{path}: base = ")
+
+
+def test_bases_in_a_circle(tmp_path):
+    write(tmp_path, "one.toml", 'base = "two.toml"\n')
+    path = write(tmp_path, "two.toml", 'base = "one.toml"\n')
+    assert "cannot be its own base" in refusal(path)
+
+
+def earlier(kind, model, options, evaluation):
+    """A recipe as it was dumped before `data` had a kind: with the options of all kinds."""
+    data = {"text": {"eos": "line"}, "music": {"pitches": 88}, "pairs": {"form": "tsv"}}
+    data[kind] |= options
+    every = {"streams": 4, "length": 70, "warm_up": 0, "skip_first": False, "beam": 5, "copy_unknown": False}
+    training = {"epochs": 1, "optimiser": {"kind": "adam"}}
+    evaluation = every | {"constrained": True} | evaluation
+    return {"title": "t", "model": model, "training": training, "data": data, "evaluation": evaluation}
+
+
+STACK = {"kind": "stack", "sizes": [4]}
+LOOKUP = {"kind": "lookup", "size": 4}
+EARLIER = {
+    "text": (
+        {"encoder": LOOKUP, "core": STACK},
+        {"eos": "none"},
+        {"warm_up": 3},
+        config.TextData(eos="none", evaluation=config.TextEvaluation(streams=4, warm_up=3)),
+    ),
+    "music": (
+        {"encoder": {"kind": "frames", "size": 4}, "core": STACK},
+        {"pitches": 93},
+        {"length": 35},
+        config.MusicData(pitches=93, evaluation=config.MusicEvaluation(streams=4, length=35)),
+    ),
+    "pairs": (
+        {"encoder": LOOKUP, "core": {"kind": "attentive", "stack": STACK}, "source": {"stack": STACK}},
+        {"form": "trees"},
+        {"beam": 2},
+        config.PairData(form="trees", evaluation=config.PairEvaluation(beam=2)),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", EARLIER)
+def test_an_earlier_recipe_is_read(kind):
+    model, options, evaluation, expected = EARLIER[kind]
+    recipe = config.parse_recipe(earlier(kind, model, options, evaluation), "r")
+    assert recipe.data == expected
+    assert recipe.kind == kind
+    assert "[data.music]" not in config.dump_recipe(recipe)
+
+
+def test_an_earlier_grammar_is_read():
+    model, options, evaluation, _ = EARLIER["text"]
+    raw = earlier("text", model, options, evaluation)
+    raw["data"]["grammar"] = {"sentences": 9}
+    assert config.parse_recipe(raw, "r").data.grammar == config.GrammarOptions(sentences=9)
+
+
+def test_a_mistake_in_an_earlier_recipe_is_found():
+    model, _, _, _ = EARLIER["text"]
+    with pytest.raises(UserError, match=r"unknown key data\.eof"):
+        config.parse_recipe(earlier("text", model, {"eof": "none"}, {}), "r")
+    with pytest.raises(UserError, match=r"unknown key data\.evaluation\.stream"):
+        config.parse_recipe(earlier("text", model, {}, {"stream": 1}), "r")
+
+
+@pytest.mark.parametrize(
+    ("setting", "new"),
+    [
+        ("data.text.eos=none", "data.eos=none"),
+        ("data.text.subwords.size=300", "data.subwords.size=300"),
+        ("data.pairs.form=trees", "data.form=trees"),
+        ("evaluation.beam=3", "data.evaluation.beam=3"),
+    ],
+)
+def test_a_setting_that_has_moved_is_named(tmp_path, setting, new):
+    assert refusal(write(tmp_path, "base.toml", BASE), setting).endswith(f"write --set {new}")
