@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     import torch
 
     from elman.evaluation.adaptive_stream import AdaptiveStream
-    from elman.evaluation.dynamic import Rule
-    from elman.evaluation.gradient_statistics import Statistics
+    from elman.evaluation.dynamic import Rule, Statistics
     from elman.network.model import LanguageModel
     from elman.tasks.adaptation import AnyRun, Method
     from elman.tasks.text.run import Run
@@ -108,7 +107,7 @@ def evaluate(folder: Path, args: argparse.Namespace, device: "torch.device") -> 
         row = method_figures(loaded, split, method, gradients, skip_first=args.skip_first, advance=advance)
     if args.data is None and not args.unknown_as_unk:
         record(loaded, row)
-    return {"run": str(folder), "data": corpus.source, **row}
+    return {"run": str(folder), "data": corpus.source, **row.as_dict()}
 
 
 def _open(folder: Path, args: argparse.Namespace, device: "torch.device") -> "AnyRun":

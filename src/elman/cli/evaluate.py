@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict[str, Any]:
     from elman.evaluation.music import evaluate_pieces
-    from elman.evaluation.perplexity import split_figures
+    from elman.evaluation.perplexity import evaluate_split
     from elman.tasks.music.run import MusicRun
     from elman.tasks.open import open_run
     from elman.tasks.pairs.run import PairRun
@@ -98,11 +98,11 @@ def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict
         music = loaded.music(args.data)
         with show.counting(f"evaluating {folder}") as advance:
             columns = 20 if args.streams == 1 else args.streams
-            figures = evaluate_pieces(loaded.model, music.split(args.split), columns=columns, advance=advance)
-        return {"run": str(folder), "data": music.source, **figures, "method": "static"}
+            result = evaluate_pieces(loaded.model, music.split(args.split), columns=columns, advance=advance)
+        return {"run": str(folder), "data": music.source, **result.as_dict()}
     corpus = loaded.corpus(args.data)
     with show.counting(f"evaluating {folder}") as advance:
-        figures = split_figures(
+        result = evaluate_split(
             loaded.model,
             corpus.split(args.split) if args.unknown_as_unk else loaded.split(corpus, args.split),
             loaded.first,
@@ -111,13 +111,13 @@ def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict
             skip_first=args.skip_first,
             advance=advance,
         )
-    return {"run": str(folder), "data": corpus.source, **figures, "method": "static"}
+    return {"run": str(folder), "data": corpus.source, **result.as_dict()}
 
 
 def _of_pairs(loaded: "PairRun", args: argparse.Namespace) -> dict[str, Any]:
     import msgspec
 
-    from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_figures
+    from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_result
 
     if args.warm_up or args.skip_first:
         raise UserError("--warm-up and --skip-first are for text; targets are evaluated whole, each given its source")
@@ -133,13 +133,13 @@ def _of_pairs(loaded: "PairRun", args: argparse.Namespace) -> dict[str, Any]:
         options.at_least(1, "--beam", args.beam)
         rules = msgspec.structs.replace(rules, beam=args.beam)
     with show.counting(f"writing targets with {loaded.path}") as advance:
-        _, worth = evaluate_output(loaded.model, corpus, pairs, rules, advance)
-    facts = {"run": str(loaded.path), "data": corpus.source}
-    return {**facts, **pair_figures(score, pairs), "method": "static", "output": worth}
+        _, quality = evaluate_output(loaded.model, corpus, pairs, rules, advance)
+    result = pair_result(score, pairs, quality)
+    return {"run": str(loaded.path), "data": corpus.source, **result.as_dict()}
 
 
 def _ensemble(args: argparse.Namespace, device: "torch.device") -> dict[str, Any]:
-    from elman.evaluation.perplexity import figures, score_of
+    from elman.evaluation.perplexity import score_of, text_result
     from elman.tasks.text.ensemble import ensemble_log_probs
     from elman.tasks.text.run import load
 
@@ -155,7 +155,7 @@ def _ensemble(args: argparse.Namespace, device: "torch.device") -> dict[str, Any
     return {
         "run": " + ".join(names),
         "data": corpus.source,
-        **figures(score_of(log_probs), split),
+        **text_result(score_of(log_probs), split).as_dict(),
         "method": "ensemble",
         "context": "carried",
         "streams": args.streams,

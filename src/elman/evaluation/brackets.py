@@ -1,4 +1,4 @@
-"""Bracket F1 of constituency trees, after evalb with the parameters of Collins."""
+"""Bracket F1 of constituency trees, as evalb computes it with the parameters of Collins."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from elman.evaluation.statistics import Floats, Measure
 
 _DASHES_AND_QUOTES = "\u2013 \u2014 \u2018 \u2019 \u201c \u201d \u2026"
 PUNCTUATION = frozenset(f", . ? ! ; : -- .. ... `` '' \" ' {_DASHES_AND_QUOTES}".split())
-"""Words that brackets do not count: what the Penn Treebank tags as `,`, `.`, `:` and quotation marks."""
+"""Words that brackets do not count: those that the Penn Treebank tags as `,`, `.`, `:` and quotation marks."""
 
 Brackets = Counter[tuple[str, int, int]]
 """Label, first word and word after the last; words of punctuation are not counted."""
@@ -22,8 +22,8 @@ SIGNATURE = "brackets without ROOT, over words without punctuation, functions cu
 def brackets(tree: Node) -> Brackets:
     """The brackets of a tree as evalb counts them.
 
-    `ROOT` is none; a constituent of punctuation alone is none; functions are cut off (`NP-SBJ` is `NP`), and `PRT` is
-    `ADVP`. The same bracket twice, as unary chains may have it, counts twice.
+    `ROOT` and constituents of punctuation alone have no bracket; functions are cut off (`NP-SBJ` is `NP`), and `PRT` is
+    `ADVP`. A bracket that occurs twice, as in unary chains, counts twice.
     """
     found: Brackets = Counter()
     _collect(tree, 0, found)

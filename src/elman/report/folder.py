@@ -13,19 +13,21 @@ from safetensors import SafetensorError, safe_open
 from elman.data.text.vocabulary import Vocabulary
 from elman.drawing.heat_map import Word
 from elman.errors import UserError
-from elman.report.metrics import DataFacts, Metrics, Passage, RecipeFacts, Result, Sample, read_metrics
+from elman.evaluation.result import Result
+from elman.report.metrics import Metrics, read_metrics
+
+T = TypeVar("T")
 
 
-# FOLDED report/measure.py: What a loss is told as: perplexity a token for text, nats a step for music.
 @dataclasses.dataclass(frozen=True)
-class Measure:
-    """A way to tell losses.
+class LossScale:
+    """How losses are reported: as perplexity per token for text, as nats per step for music.
 
     Attributes:
-        name: what it is called.
-        quantity: the same, as `elman.drawing.plots` knows it.
-        unit: what is counted, in the singular.
-        definition: what it is, in a sentence.
+        name: such as perplexity.
+        quantity: the same, as `elman.drawing.plots` calls it.
+        unit: token or step.
+        definition: in a sentence.
 
     """
 
@@ -35,7 +37,7 @@ class Measure:
     definition: str
 
     def of(self, perplexity: float) -> float:
-        """The loss of which runs write the perplexity.
+        """The loss on this scale, from the perplexity that runs write.
 
         Example:
             >>> NLL.of(math.exp(3.5)), PERPLEXITY.of(81.0)
@@ -47,19 +49,100 @@ class Measure:
         return math.log(perplexity) if perplexity > 0 else math.nan
 
 
-PERPLEXITY = Measure(
-    "perplexity", "perplexity", "token", "Perplexity is exp of the mean negative log-likelihood a token."
+PERPLEXITY = LossScale(
+    "perplexity", "perplexity", "token", "Perplexity is exp of the mean negative log-likelihood per token."
 )
-NLL = Measure("NLL", "nll", "step", "NLL is the mean negative log-likelihood a time step over whole pieces, in nats.")
+NLL = LossScale(
+    "NLL", "nll", "step", "NLL is the mean negative log-likelihood per time step over whole pieces, in nats."
+)
 
 
-# TARGET
-T = TypeVar("T")
+class Attention(msgspec.Struct, frozen=True):
+    """The attention of a decoder: the weight of each source word at each target word, [T, S]."""
+
+    source: list[str]
+    target: list[str]
+    weights: list[list[float]]
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """A row of samples.json.
+
+    For music `roll` holds the MIDI pitches of each step, and `text` the name of the file. For pairs the prompt is the
+    source, the text the output, and the reference the target of the data.
+    """
+
+    text: str
+    prompt: str = ""
+    temperature: float | None = None
+    seed: int | None = None
+    roll: list[list[int]] | None = None
+    reference: str | None = None
+    attention: Attention | None = None
+
+
+class Passage(msgspec.Struct, frozen=True):
+    """surprisal.json."""
+
+    sentence: list[Word] = []
+
+
+class SplitFacts(msgspec.Struct, frozen=True):
+    """A split in data.json; the tokens of music are steps."""
+
+    tokens: int
+    unknown: int | None = None
+    characters: int | None = None
+    lines: int | None = None
+    sha256: str | None = None
+    pieces: int | None = None
+
+
+class DataFacts(msgspec.Struct, frozen=True):
+    """data.json."""
+
+    name: str
+    source: str | None = None
+    tokenisation: str | None = None
+    lowercase: bool | None = None
+    eos: str | None = None
+    min_count: int | None = None
+    splits: dict[str, SplitFacts] = {}
+    digest: str | None = None
+
+
+class TrainingFacts(msgspec.Struct, frozen=True):
+    """The keys of [training] that are drawn."""
+
+    clip: float | None = None
+    clip_by: str = "global"
+
+
+class Expected(msgspec.Struct, frozen=True):
+    """[expected] of the recipe: published perplexities and parameters."""
+
+    source: str = "source not given"
+    valid: float | None = None
+    test: float | None = None
+    fine_tuned_valid: float | None = None
+    fine_tuned_test: float | None = None
+    parameters: int | None = None
+
+
+class RecipeFacts(msgspec.Struct, frozen=True):
+    """The keys of a recipe that the report uses; recipes of other versions may have others."""
+
+    title: str | None = None
+    notes: str | None = None
+    citation: str | None = None
+    seed: int | None = None
+    training: TrainingFacts = TrainingFacts()
+    expected: Expected | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class RunFolder:
-    """What a run left behind; None or empty where a file is not there."""
+    """The files of a run; None or empty where one is missing."""
 
     path: Path
     recipe: RecipeFacts
@@ -81,8 +164,8 @@ class RunFolder:
         return self.recipe.title or self.path.name
 
     @property
-    def measure(self) -> Measure:
-        """What its losses are told as: nats a step where frames of notes are read, else perplexity."""
+    def scale(self) -> LossScale:
+        """How its losses are reported: nats per step where frames of notes are read, else perplexity."""
         model = self.recipe_table.get("model")
         encoder = model.get("encoder") if isinstance(model, dict) else None
         return NLL if isinstance(encoder, dict) and encoder.get("kind") == "frames" else PERPLEXITY
@@ -93,7 +176,7 @@ class RunFolder:
         return any(event.event == "fine-tune" for event in self.metrics.events)
 
     def result(self, split: str) -> Result | None:
-        """The figure to quote: the static evaluation of the best model, else the first there is."""
+        """The result to quote: the static evaluation of the best model, else the first one."""
         rows = [row for row in self.results if row.split == split]
         quoted = [row for row in rows if (row.method, row.model) == ("static", "best")]
         return next(iter(quoted or rows), None)
@@ -147,7 +230,7 @@ def _read(path: Path, kind: Any, missing: T) -> T:
 
 
 def _parameters(path: Path) -> int | None:
-    """How many numbers a model file holds, by its header alone."""
+    """The number of parameters in a model file, by its header alone."""
     if not path.is_file():
         return None
     try:

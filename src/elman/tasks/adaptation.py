@@ -18,17 +18,22 @@ from elman.data.windows import TrainingWindows
 from elman.errors import UserError
 from elman.evaluation.adaptive_stream import AdaptiveStream
 from elman.evaluation.cache import CacheRule, NeuralCache
-from elman.evaluation.dynamic import DynamicModel, Reading, Rule, adaptive_stream, read_static
-from elman.evaluation.gradient_statistics import (
+from elman.evaluation.dynamic import (
     COLUMNS,
     SEGMENT,
+    DynamicModel,
+    Rule,
+    ScoredWindow,
     Statistics,
+    adaptive_stream,
     gradient_statistics,
     kept_statistics,
+    read_static,
     statistics_windows,
 )
-from elman.evaluation.music import piece_figures
-from elman.evaluation.perplexity import Score, figures, reading
+from elman.evaluation.music import piece_result
+from elman.evaluation.perplexity import Score, reading, text_result
+from elman.evaluation.result import Result
 from elman.files import write_atomic
 from elman.learning.checkpoint import digest_of, model_tensors
 from elman.network.model import LanguageModel
@@ -105,11 +110,11 @@ def for_statistics(material: Material) -> TrainingWindows | PieceWindows:
     return PieceWindows(material.frames, material.lengths, COLUMNS, SEGMENT)
 
 
-def figures_of(score: Score, material: Material) -> dict[str, Any]:
-    """What results.json keeps of a score."""
+def result_of(score: Score, material: Material) -> Result:
+    """The result of a score."""
     if isinstance(material, Pieces):
-        return piece_figures(score, material)
-    return {**figures(score, material), "context": "carried", "streams": 1, "warm_up": 0}
+        return piece_result(score, material)
+    return msgspec.structs.replace(text_result(score, material), context="carried", streams=1, warm_up=0)
 
 
 # TARGET
@@ -119,7 +124,7 @@ Advance = Callable[[int, int], None]
 Saved = tuple[dict[str, torch.Tensor], dict[str, Any]]
 """Tensors and facts of a state file."""
 
-Reader = Callable[[torch.Tensor, torch.Tensor, State], Reading]
+Reader = Callable[[torch.Tensor, torch.Tensor, State], ScoredWindow]
 
 STATIC_LENGTH = 70
 """Steps read at once where nothing is learnt; the figures do not depend on it."""
@@ -201,8 +206,8 @@ def method_figures(
     *,
     skip_first: bool = False,
     advance: Advance | None = None,
-) -> dict[str, Any]:
-    """The figures of a split as results.json holds them, with the method and its settings.
+) -> Result:
+    """The result of a split, with the method and its settings.
 
     Args:
         run: the trained model.
@@ -222,14 +227,11 @@ def method_figures(
         count += len(log_prob)
         if advance is not None:
             advance(done, windows.num_windows)
-    return {
-        **figures_of(Score(total, count), split),
-        "method": method.name,
-        "settings": msgspec.to_builtins(method),
-    }
+    result = result_of(Score(total, count), split)
+    return msgspec.structs.replace(result, method=method.name, settings=msgspec.to_builtins(method))
 
 
-def record(run: AnyRun, row: dict[str, Any]) -> None:
+def record(run: AnyRun, row: Result) -> None:
     """Write a row of the best model to results.json, in place of the one of its split and method; others stay.
 
     Raises:
@@ -237,7 +239,7 @@ def record(run: AnyRun, row: dict[str, Any]) -> None:
 
     """
     path = run.path / "results.json"
-    new = {**row, "model": "best"}
+    new = msgspec.structs.replace(row, model="best").as_dict()
     key = ("split", "method", "model")
     try:
         rows = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []

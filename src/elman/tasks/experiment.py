@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import torch
 
@@ -14,6 +15,7 @@ from elman import config
 from elman.data.catalog.prepare import is_known
 from elman.data.text.corpus import Corpus
 from elman.errors import UserError
+from elman.evaluation.result import Result
 from elman.files import FolderLock, write_atomic
 from elman.learning.log import Outcome, Watcher
 from elman.learning.trainer import Trainer
@@ -106,12 +108,12 @@ class Experiment:
                 self._write_folder()
             return self.trainer.run(max_minutes)
 
-    def finish(self, prompts: Sequence[str] = ("", ""), progress: Any = None) -> list[dict[str, Any]]:
+    def finish(self, prompts: Sequence[str] = ("", ""), progress: Any = None) -> list[Result]:
         """Evaluate the best model on the valid and test splits, draw samples, write the results."""
         with self.lock:
             return self.task.finish(self.out, self.device, prompts, progress)
 
-    def baselines(self, order: int = 5, splits: Sequence[str] = ("valid", "test")) -> list[dict[str, Any]]:
+    def baselines(self, order: int = 5, splits: Sequence[str] = ("valid", "test")) -> list[Result]:
         """Unigram and Kneser-Ney n-gram figures on the same splits; also written to baselines.json.
 
         Raises:
@@ -121,7 +123,7 @@ class Experiment:
         if not isinstance(self.task, Words):
             raise UserError(f"n-gram baselines are of text, not of {self.task.kind}; leave out --baselines")
         rows = self.task.baselines(order, splits)
-        write_json(self.out / "baselines.json", rows)
+        write_json(self.out / "baselines.json", msgspec.to_builtins(rows))
         return rows
 
     def _write_folder(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import torch
 
 from elman.data.windows import Windows
+from elman.evaluation.result import Result
 from elman.files import write_atomic
 from elman.network.model import LanguageModel
 
@@ -65,7 +66,7 @@ class Task(ABC):
         """Copy the weights of a run into a model; raises UserError where they do not fit."""
 
     @abstractmethod
-    def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[dict[str, Any]]:
+    def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:
         """Evaluate the best model of a run on valid and test, draw samples, write both; the rows of results.json."""
 
     @abstractmethod

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import torch
 
 from elman import config
@@ -14,6 +14,7 @@ from elman.data.music.windows import PieceWindows
 from elman.errors import UserError
 from elman.evaluation.music import evaluate_pieces, notes_of
 from elman.evaluation.perplexity import evaluate
+from elman.evaluation.result import Result
 from elman.network.model import LanguageModel
 from elman.tasks.music.run import MusicRun
 from elman.tasks.task import Advance, Task, write_json
@@ -63,14 +64,14 @@ class Music(Task):
             raise UserError(f"--init {folder}: its network differs; use the same model section and pitches for both")
         model.load_state_dict(theirs)
 
-    def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[dict[str, Any]]:
+    def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:
         """results.json over whole pieces; samples.json, and each sample as sample-SEED.mid."""
         run = MusicRun(out, device)
         results = [
-            {**evaluate_pieces(run.model, self.music.split(name), advance=advance), "method": "static", "model": "best"}
+            msgspec.structs.replace(evaluate_pieces(run.model, self.music.split(name), advance=advance), model="best")
             for name in ("valid", "test")
         ]
-        write_json(out / "results.json", results)
+        write_json(out / "results.json", msgspec.to_builtins(results))
         samples = []
         for seed in range(len(prompts)):
             roll = run.tune(steps=SAMPLE_STEPS, seed=seed)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import torch
 
@@ -15,7 +16,8 @@ from elman.data.text.detokenise import shown
 from elman.data.windows import EvaluationWindows, Windows, start_symbol
 from elman.decoding.sampling import Sampling
 from elman.evaluation.ngram import CountModel, KneserNey, Unigram
-from elman.evaluation.perplexity import evaluate, figures, score_of, split_figures
+from elman.evaluation.perplexity import evaluate, evaluate_split, score_of, text_result
+from elman.evaluation.result import Result
 from elman.evaluation.scoring import score_document, surprisal
 from elman.files import write_atomic
 from elman.network.model import LanguageModel
@@ -74,29 +76,28 @@ class Words(Task):
         """Weights of another run, words mapped by their spelling."""
         start_from(model, self.corpus.vocabulary.words, load(folder))
 
-    def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[dict[str, Any]]:
+    def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:
         """results.json from one stream, samples.json, surprisal.json."""
         run = load(out, device)
         results = [
-            {
-                **split_figures(
+            msgspec.structs.replace(
+                evaluate_split(
                     run.model,
                     run.split(self.corpus, name),
                     self.first,
                     skip_first=self.recipe.evaluation.skip_first,
                     advance=advance,
                 ),
-                "method": "static",
-                "model": "best",
-            }
+                model="best",
+            )
             for name in ("valid", "test")
         ]
-        write_json(out / "results.json", results)
+        write_json(out / "results.json", msgspec.to_builtins(results))
         write_json(out / "samples.json", [sample(run, prompt, seed) for seed, prompt in enumerate(prompts)])
         write_json(out / "surprisal.json", self._surprisal(run))
         return results
 
-    def baselines(self, order: int, splits: Sequence[str]) -> list[dict[str, Any]]:
+    def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:
         """Unigram and Kneser-Ney n-gram figures."""
         train = self.corpus.split("train").tokens
         models: dict[str, CountModel] = {
@@ -107,7 +108,7 @@ class Words(Task):
         for name, model in models.items():
             for split in map(self.corpus.split, splits):
                 log_probs = model.log_prob(split.tokens, [self.first])
-                rows.append({"name": name, **figures(score_of(log_probs), split)})
+                rows.append(msgspec.structs.replace(text_result(score_of(log_probs), split), name=name))
         return rows
 
     def summary(self) -> list[str]:
