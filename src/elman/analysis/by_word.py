@@ -13,7 +13,7 @@ import numpy.typing as npt
 from markupsafe import Markup
 
 from elman.data.text.tokeniser import fold
-from elman.data.text.vocabulary import UNK, Vocabulary
+from elman.data.text.vocabulary import UNK
 from elman.data.text.word_starts import spelt, word_slices, word_starts
 from elman.drawing.heat_map import HOTTEST, Word, heat_map, mean_bits
 from elman.drawing.page import Section, Table, write_page
@@ -81,7 +81,7 @@ def word_rows(run: Run, predicted: Predicted, treatment: Unknown | None = None) 
 
     """
     rules = run.recipe.data.text
-    counts = None if rules.spelt else _counts(run.vocabulary)
+    counts = None if rules.spelt else dict(zip(run.vocabulary.words, run.vocabulary.counts, strict=True))
     treatment = treatment or Unknown()
     for number, (tokens, prediction) in enumerate(predicted, start=1):
         read = fold(tokens) if rules.folds_tokens else tokens
@@ -104,27 +104,12 @@ def word_rows(run: Run, predicted: Predicted, treatment: Unknown | None = None) 
             )
 
 
-def _counts(vocabulary: Vocabulary) -> dict[str, int]:
-    return dict(zip(vocabulary.words, vocabulary.counts, strict=True))
-
-
 def _known(bits: np.floating) -> float | None:
     return None if math.isnan(bits) else round(float(bits), 6)
 
 
 def write_reading_page(out: Path, rows: Sequence[WordRow], model: str, text: str) -> Path:
-    """Write the page of a text and return its path.
-
-    Args:
-        out: the file.
-        rows: from `elman.analysis.by_word.word_rows`.
-        model: the title of the model.
-        text: the name of the text.
-
-    Raises:
-        UserError: `out` cannot be written.
-
-    """
+    """Write the page of a text, given the titles of the model and the text; raises UserError where it cannot."""
     words = [Word(row.word, row.surprisal) for row in rows]
     mean, scored = mean_bits(words), sum(word.surprisal is not None for word in words)
     unknown = sum(row.unknown for row in rows)

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import numpy as np
 from markupsafe import Markup
-from matplotlib.axes import Axes
 
 from elman.analysis.agreement import (
     AgreementLine,
@@ -30,7 +29,7 @@ from elman.data.grammar.exact import Oracle
 from elman.data.grammar.reading import read_grammar
 from elman.data.grammar.sample import sentences, wish_of
 from elman.drawing.page import Figure, Section, Table, write_page
-from elman.drawing.style import MUTED, SERIES, canvas, style, svg
+from elman.drawing.style import MUTED, SERIES, canvas, label, style, svg
 from elman.errors import UserError
 from elman.tasks.text.run import Run
 
@@ -261,7 +260,8 @@ def _plane(points: np.ndarray, words: Sequence[str], name: str, sentence: str, l
     for place, (word, (x, y, *_)) in enumerate(zip(words, points, strict=True), start=1):
         axes.annotate(f"{place} {word}", (x, y), xytext=(3, 3), textcoords="offset points", fontsize=8, color=MUTED)
     axes.margins(0.15)
-    _label(axes, *labels)
+    style(axes)
+    label(axes, *labels)
     return svg(figure, name, "State along a sentence", sentence)
 
 
@@ -274,11 +274,6 @@ def _by_word(points: np.ndarray, words: Sequence[str], name: str, sentence: str)
             fontsize=9, color=SERIES[component],
         )  # fmt: skip
     axes.set_xticks(range(len(words)), words, rotation=45, ha="right")
-    _label(axes, "", "components 1 to 3")
-    return svg(figure, name, "Components of the state, word by word", sentence)
-
-
-def _label(axes: Axes, across: str, up: str) -> None:
     style(axes)
-    axes.set_xlabel(across, color=MUTED, fontsize=9)
-    axes.set_ylabel(up, color=MUTED, fontsize=9)
+    label(axes, "", "components 1 to 3")
+    return svg(figure, name, "Components of the state, word by word", sentence)

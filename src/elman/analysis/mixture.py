@@ -18,7 +18,7 @@ from elman.analysis.rank import num_words
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import EvaluationWindows
 from elman.drawing.page import Figure, Section, Table, write_page
-from elman.drawing.style import MUTED, SERIES, canvas, style, svg
+from elman.drawing.style import SERIES, canvas, label, style, svg
 from elman.errors import UserError
 from elman.evaluation.perplexity import traces
 from elman.network.model import LanguageModel
@@ -221,8 +221,7 @@ def _shares(reading: MixtureReading, shown: int, part: str) -> Section:
     axes.set_ylim(0, 1)
     axes.set_xlim(-0.5, shown - 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True))
-    axes.set_xlabel("position in the text", color=MUTED, fontsize=9.5)
-    axes.set_ylabel("weight", color=MUTED, fontsize=9.5)
+    label(axes, "position in the text", "weight")
     drawing = svg(figure, "shares", "Weights over the text", "stacked, one band per layer or component")
     title = "Weights by layer" if len(levels) > 1 else "Weights by component"
     legend = [(name, number % len(SERIES)) for number, name in enumerate(groups)]

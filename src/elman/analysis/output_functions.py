@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 from torch import Tensor
 
 from elman.drawing.page import Figure, Section, Table, write_page
-from elman.drawing.style import INK, MUTED, SERIES, canvas, style, svg
+from elman.drawing.style import INK, MUTED, SERIES, canvas, label, style, svg
 from elman.errors import UserError
 from elman.network.output.activation import LOG_G
 
@@ -188,8 +188,7 @@ def _log_space(name: str) -> Markup:
         reach = max(reach, float(np.abs(points[:, 1]).max(initial=0.0)))
     limit = 1.1 * max(reach, 1.0)
     axes.set_ylim(-limit, limit)
-    axes.set_xlabel("place along w", color=MUTED, fontsize=9.5)
-    axes.set_ylabel("distance from the plane", color=MUTED, fontsize=9.5)
+    label(axes, "place along w", "distance from the plane")
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
     axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
     return svg(figure, f"log-{name}", name, "distance of the log-probabilities from the plane of w and 1")
@@ -215,8 +214,7 @@ def _theorem_limits(limits: list[tuple[str, list[float]]]) -> Section:
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(numticks=8))
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel("shift b", color=MUTED, fontsize=9.5)
-    axes.set_ylabel("largest |log f - log softmax|", color=MUTED, fontsize=9.5)
+    label(axes, "shift b", "largest |log f - log softmax|")
     drawing = svg(figure, "limits", "Distance from softmax", "against the shift b, one line per function")
     text = (
         "On the line z = h w + b 1 sigsoftmax tends to softmax as b grows, like exp(-b), and so approximates whatever"

@@ -7,14 +7,14 @@ however large the vocabulary: the softmax bottleneck (Yang et al. 2018, section 
 import math
 import time
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple, TypeAlias, assert_never
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
 import torch
 from torch import Tensor
 
-from elman.analysis.singular_values import Blocks, Values, exact, gram, randomised
+from elman.analysis.singular_values import exact, gram, randomised
 from elman.data.windows import EvaluationWindows
 from elman.evaluation.perplexity import traces
 from elman.network.model import LanguageModel
@@ -97,7 +97,13 @@ def spectrum(
             if advance is not None:
                 advance(read, passes * len(tokens))
 
-    values, error = _decompose(method, blocks, len(tokens), width, num_values)
+    match method:
+        case "gram":
+            values, error = gram(blocks, len(tokens), width)
+        case "exact":
+            values, error = exact(blocks, len(tokens), width)
+        case "randomised":
+            values, error = randomised(blocks, len(tokens), width, count=num_values)
     dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
     seconds = time.monotonic() - started
     return Spectrum(values.cpu().numpy(), width, len(tokens), dtype, method, error, seconds)
@@ -163,18 +169,6 @@ def num_words(model: LanguageModel) -> int:
 def _num_components(model: LanguageModel) -> int:
     contexts = model.output.contexts
     return sum(contexts.heads.values()) if isinstance(contexts, Mixture) else 1
-
-
-def _decompose(method: Method, blocks: Blocks, num_rows: int, num_columns: int, num_values: int) -> Values:
-    match method:
-        case "gram":
-            return gram(blocks, num_rows, num_columns)
-        case "exact":
-            return exact(blocks, num_rows, num_columns)
-        case "randomised":
-            return randomised(blocks, num_rows, num_columns, count=num_values)
-        case _:
-            assert_never(method)
 
 
 class Sensitivity(msgspec.Struct, frozen=True):

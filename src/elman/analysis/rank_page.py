@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 
 from elman.analysis.rank import FACTORS, Finding
 from elman.drawing.page import Figure, Section, Table, write_page
-from elman.drawing.style import MUTED, SERIES, canvas, style, svg
+from elman.drawing.style import MUTED, SERIES, canvas, label, style, svg
 
 RULE = "√(V + T + 1) / 2 · σ₁ · ε"
 
@@ -44,22 +44,8 @@ def sentence(name: str, finding: Finding) -> str:
 
 
 def verdict(findings: Mapping[str, Finding]) -> str:
-    """The findings in a few sentences: which runs are bounded and which exceed the bound of a softmax."""
-    if len(findings) == 1:
-        return sentence(*next(iter(findings.items())))
-    bound = {name: finding for name, finding in findings.items() if finding.bound is not None}
-    free = {name: finding for name, finding in findings.items() if finding.bound is None}
-    groups = (
-        ("One softmax, within the bound d + 2", [n for n, f in bound.items() if not f.exceeds]),
-        ("One softmax, yet above its bound (rounding errors)", [n for n, f in bound.items() if f.exceeds]),
-        ("Above the bound of one softmax of their width", [n for n, f in free.items() if f.exceeds]),
-        ("Not bounded, yet within the bound of one softmax", [n for n, f in free.items() if not f.exceeds]),
-    )
-    return " ".join(
-        f"{said}: {', '.join(f'{name} ({rank_text(findings[name].rank, findings[name].at_least)})' for name in names)}."
-        for said, names in groups
-        if names
-    )
+    """The finding about each run."""
+    return " ".join(sentence(name, finding) for name, finding in findings.items())
 
 
 def rank_text(rank: int, at_least: bool) -> str:
@@ -97,8 +83,7 @@ def _figure(findings: Mapping[str, Finding], scale: Literal["linear", "log"]) ->
     axes.xaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]) if scale == "linear" else LogLocator())
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    axes.set_xlabel("number of the singular value", color=MUTED, fontsize=9.5)
-    axes.set_ylabel("size, relative to the largest", color=MUTED, fontsize=9.5)
+    label(axes, "number of the singular value", "size, relative to the largest")
     return svg(figure, f"spectrum-{scale}", "Singular values", "sorted, on a logarithmic scale, one line per run")
 
 

@@ -77,17 +77,8 @@ def write_page(
 ) -> Path:
     """Write the page and return its path.
 
-    Args:
-        out: the file.
-        kind: what the page is, in small letters above the title.
-        title: the heading.
-        verdict: the finding, in one or two sentences.
-        sections: the parts, in order.
-        text: paragraphs below the title.
-
-    Raises:
-        UserError: `out` is a folder or cannot be written.
-
+    `kind` stands in small letters above the title, `verdict` states the finding in one or two sentences, `text` holds
+    the paragraphs before the sections. Raises UserError where `out` is a folder or cannot be written.
     """
     require_file_name(out)
     page = (

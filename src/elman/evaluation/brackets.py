@@ -53,16 +53,21 @@ def tree_measures(hypotheses: Sequence[str], references: Sequence[str], sentence
         true, found = brackets(gold.tree), brackets(ours.tree)
         rows["labelled"].append(_counts(found, true))
         rows["unlabelled"].append(_counts(_unlabelled(found), _unlabelled(true)))
-        rows["whole"].append([100.0 * (found == true), 1])
-        rows["well-formed"].append([100.0 * (ours.repairs == 0), 1])
+        rows["whole"].append([float(found == true), 1])
+        rows["well-formed"].append([float(ours.repairs == 0), 1])
     statistics = {name: np.array(counted) for name, counted in rows.items()}
     return [
         Measure("bracket F1", statistics["labelled"], _f1, SIGNATURE),
-        Measure("precision", statistics["labelled"], _precision, SIGNATURE),
-        Measure("recall", statistics["labelled"], _recall, SIGNATURE),
+        Measure("precision", statistics["labelled"], _share, SIGNATURE),
+        Measure("recall", statistics["labelled"], lambda sums: _percent(sums[0], sums[2]), SIGNATURE),
         Measure("unlabelled F1", statistics["unlabelled"], _f1, SIGNATURE),
         Measure("whole trees", statistics["whole"], _share, SIGNATURE),
-        Measure("well-formed", statistics["well-formed"], _share, "lines that needed no repair"),
+        Measure(
+            "well-formed",
+            statistics["well-formed"],
+            _share,
+            "lines that needed no repair",
+        ),
     ]
 
 
@@ -90,20 +95,12 @@ def _counts(found: Brackets, true: Brackets) -> list[float]:
     return [(found & true).total(), found.total(), true.total()]
 
 
-def _f1(sums: Floats) -> float:
-    return _percent(2 * sums[0], sums[1] + sums[2])
-
-
-def _precision(sums: Floats) -> float:
+def _share(sums: Floats) -> float:
     return _percent(sums[0], sums[1])
 
 
-def _recall(sums: Floats) -> float:
-    return _percent(sums[0], sums[2])
-
-
-def _share(sums: Floats) -> float:
-    return float(sums[0] / sums[1])
+def _f1(sums: Floats) -> float:
+    return _percent(2 * sums[0], sums[1] + sums[2])
 
 
 def _percent(part: float, whole: float) -> float:

@@ -27,19 +27,6 @@ class CountModel(Protocol):
         """The natural logarithm of the probability of each token, [n]; `history` precedes the first."""
 
 
-class NGrams(NamedTuple):
-    """The n-grams of one length that were seen.
-
-    Attributes:
-        keys: their keys, in order, [U].
-        counts: occurrences at the highest order, distinct words in front of them at the others, [U].
-
-    """
-
-    keys: Int64s
-    counts: Int64s
-
-
 class Level(NamedTuple):
     """The probabilities of one length of n-grams.
 
@@ -57,9 +44,16 @@ class Level(NamedTuple):
     backoff: Floats
 
 
-def level_of(grams: NGrams, contexts: int, vocabulary_size: int) -> Level:
-    """The level of n-grams whose contexts are numbered below `contexts`."""
-    keys, counts = grams
+def level_of(keys: Int64s, counts: Int64s, contexts: int, vocabulary_size: int) -> Level:
+    """The level of the n-grams of one length.
+
+    Args:
+        keys: their keys, in order, [U].
+        counts: occurrences at the highest order, distinct words in front of them at the others, [U].
+        contexts: C, the number of contexts.
+        vocabulary_size: V.
+
+    """
     context = keys // vocabulary_size
     taken: Floats = np.minimum(_discounts(counts)[np.minimum(counts, 3)], counts)
     total: Floats = np.bincount(context, weights=counts, minlength=contexts).astype(np.float64)
@@ -110,15 +104,13 @@ class KneserNey:
     ordinary token: on Penn Treebank, starting afresh after it gave a slightly higher perplexity.
 
     Args:
-        grams: unigrams first.
+        levels: unigrams first.
         vocabulary_size: V.
 
     """
 
-    def __init__(self, grams: Sequence[NGrams], vocabulary_size: int) -> None:
-        self.grams, self.vocabulary_size = tuple(grams), vocabulary_size
-        contexts = [1, *(len(level.keys) for level in grams)]
-        self.levels = [level_of(level, size, vocabulary_size) for level, size in zip(grams, contexts, strict=False)]
+    def __init__(self, levels: Sequence[Level], vocabulary_size: int) -> None:
+        self.levels, self.vocabulary_size = tuple(levels), vocabulary_size
 
     @classmethod
     def train(cls, tokens: Ids, vocabulary_size: int, order: int = 5) -> "KneserNey":
@@ -135,20 +127,24 @@ class KneserNey:
         assert order > 0, order
         order = min(order, len(stream))
         shorter = np.zeros(len(stream), dtype=np.int64)
-        grams: list[NGrams] = []
+        keys: list[Int64s] = []
+        counts: list[Int64s] = []
         for length in range(1, order + 1):
             last = stream[length - 1 :]
             numbered = shorter[: len(last)] * vocabulary_size + last
-            keys, first, numbers, occurrences = np.unique(
+            found, first, numbers, occurrences = np.unique(
                 numbered, return_index=True, return_inverse=True, return_counts=True
             )
-            if grams:
+            if counts:
                 # Each distinct n-gram puts one more distinct word in front of the (n - 1)-gram that it ends with.
-                fronts = np.bincount(shorter[first + 1], minlength=len(grams[-1].keys))
-                grams[-1] = NGrams(grams[-1].keys, fronts)
-            grams.append(NGrams(keys, occurrences))
+                counts[-1] = np.bincount(shorter[first + 1], minlength=len(keys[-1]))
+            keys.append(found)
+            counts.append(occurrences)
             shorter = numbers
-        return cls(grams, vocabulary_size)
+        contexts = [1, *map(len, keys[:-1])]
+        return cls(
+            [level_of(*level, vocabulary_size) for level in zip(keys, counts, contexts, strict=True)], vocabulary_size
+        )
 
     @property
     def order(self) -> int:

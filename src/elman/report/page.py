@@ -1,6 +1,6 @@
 """The report: one self-contained HTML file about one run or several."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -72,32 +72,24 @@ def render(runs: Sequence[RunFolder]) -> str:
 
 def _environment() -> Environment:
     environment = templates()
-    environment.filters |= {
-        "number": tables.number,
-        "ppl": partial(tables.number, digits=2),
-        "spread": tables.mean_and_deviation,
-        "trim_zeros": tables.trim_zeros,
-        "tied": tables.tied,
-        "brief": tables.brief,
-        "duration": tables.duration,
-        "share": tables.share,
-        "moment": tables.moment,
-    }
+    filters: tuple[Callable[..., str], ...] = (
+        tables.number,
+        tables.mean_and_deviation,
+        tables.trim_zeros,
+        tables.tied,
+        tables.brief,
+        tables.duration,
+        tables.share,
+        tables.moment,
+    )
+    environment.filters |= {each.__name__: each for each in filters} | {"ppl": partial(tables.number, digits=2)}
     environment.globals |= {
-        "verdict_of": comparison.verdict,
-        "published_verdict": comparison.published_verdict,
-        "valid_loss": tables.valid_loss,
-        "test_loss": tables.test_loss,
+        "comparison": comparison,
+        "tables": tables,
+        "heat_map": heat_map,
         "draw_roll": piano_roll.draw_roll,
-        "draw_attention": heat_map.draw_attention,
-        "result_rows": tables.result_rows,
-        "widest": tables.widest,
         "parts_of": _parts_of,
         "common_words": _common_words,
-        "heat_map": heat_map.heat_map,
-        "mean_bits": heat_map.mean_bits,
-        "most_surprising": heat_map.most_surprising,
-        "hottest": heat_map.HOTTEST,
     }
     return environment
 
