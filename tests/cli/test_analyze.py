@@ -120,7 +120,7 @@ def test_mixture_over_a_text(runs, analyze, tmp_path):
         (["rank", "{runs}/softmax", "--split", "dev"], "no dev split; it has"),
         (["rank", "{runs}/softmax", "--out", "{runs}"], "is a folder; give the name of a file, such as"),
         (["outputs", "--activation", "tanh"], "--activation tanh: unknown; choose among softmax"),
-        (["mixture", "{runs}/softmax", "{runs}/text/test.txt"], "the run's output is a single distribution, no mix"),
+        (["mixture", "{runs}/softmax", "{runs}/text/test.txt"], "not a mixture"),
         (["mixture", "{runs}/doc", "{runs}/none.txt"], "none.txt: cannot be read"),
     ],
 )

@@ -50,11 +50,7 @@ def hidden_states(
 
 @torch.inference_mode()
 def word_vectors(run: Run, side: str) -> Tensor:
-    """The vectors [V, D] of the vocabulary.
-
-    Args:
-        run: the trained model.
-        side: `input`: the vectors of the encoder; `output`: the rows of the output matrix.
+    """The vectors [V, D] of the vocabulary: of the encoder (`input`) or the rows of the output matrix (`output`).
 
     Raises:
         UserError: the output layer has no such matrix.

@@ -118,7 +118,7 @@ def examine(
     Args:
         run: the model.
         options: shares and limits of the sentences; the sizes of the splits are not used.
-        count: fresh sentences.
+        count: how many sentences are drawn.
         seed: of the draw.
         walks: sentences whose trajectories are shown; by default three test sentences, of depth 0, 1 and 2.
         advance: called with (sentences done, sentences in all).
@@ -132,12 +132,12 @@ def examine(
     wish = wish_of(options)
     drawn = list(islice(sentences(grammar, wish, f"{seed} {SEED}"), count))
     distance, judged, states = Distance(Oracle(grammar, wish, run.vocabulary.words), run.vocabulary), [], []
-    for index, (sentence, said) in enumerate(
+    for index, (sentence, output) in enumerate(
         zip(drawn, predictions(run.model, run.vocabulary, drawn, run.first), strict=True), start=1
     ):
-        judged += judge(grammar, run.vocabulary, sentence, said.log_probs)
-        distance.add(sentence, said.log_probs)
-        states.append(said.states)
+        judged += judge(grammar, run.vocabulary, sentence, output.log_probs)
+        distance.add(sentence, output.log_probs)
+        states.append(output.states)
         if advance is not None and index % 50 == 0:
             advance(index, count)
     shown = [Sentence(tuple(walk.split()), (), 0) for walk in walks] or _of_each_depth(drawn)
@@ -153,7 +153,7 @@ def examine(
         sentences=len(drawn),
         seen=_seen(run, drawn),
         components=principal_components(states),
-        walks=[Walk(one.words, said.states) for one, said in zip(shown, walked, strict=True)],
+        walks=[Walk(one.words, output.states) for one, output in zip(shown, walked, strict=True)],
     )
 
 

@@ -131,8 +131,8 @@ def _read(
         # An impossible word has no share in the entropy: 0 log 0 = 0.
         entropy = torch.special.entr(probs).sum(-1) / math.log(2)
         best = probs.topk(min(top, probs.shape[-1]))
-        said = each.gather(-1, targets.view(-1, 1, 1).expand(-1, num_components, 1)).squeeze(-1)
-        yield log_prior.flatten(0, 1).double().exp(), entropy, best.indices, best.values, said
+        own = each.gather(-1, targets.view(-1, 1, 1).expand(-1, num_components, 1)).squeeze(-1)
+        yield log_prior.flatten(0, 1).double().exp(), entropy, best.indices, best.values, own
 
 
 def write_mixture_page(

@@ -112,10 +112,7 @@ def spectrum(
 def threshold(spectrum: Spectrum, eps: float | None = None) -> float:
     """The size from which a singular value counts: sqrt(V + T + 1)/2 * sigma_1 * eps (Press et al., Numerical Recipes).
 
-    Args:
-        spectrum: the singular values.
-        eps: by default the machine epsilon of the precision of the log-probabilities.
-
+    `eps` is by default the machine epsilon of the precision of the log-probabilities.
     """
     if eps is None:
         eps = float(np.finfo(spectrum.dtype).eps)
@@ -149,7 +146,8 @@ def rank_bound(model: LanguageModel) -> int | None:
 def log_prob_rows(model: LanguageModel, tokens: np.ndarray, first: int, *, streams: int = 1) -> Iterator[Tensor]:
     """Log-probabilities [n, V] of every word to follow each position of a stream, window by window, T rows in all."""
     columns = EvaluationWindows(tokens, first, streams=streams).streams
-    wide = num_words(model) * _num_components(model) * columns
+    contexts = model.output.contexts
+    wide = num_words(model) * columns * (sum(contexts.heads.values()) if isinstance(contexts, Mixture) else 1)
     windows = EvaluationWindows(tokens, first, streams=streams, length=min(512, max(1, _ELEMENTS // wide)))
     for batch, _, trace in traces(model, windows):
         yield model.output.log_probs(trace)[batch.mask]
@@ -164,11 +162,6 @@ def num_words(model: LanguageModel) -> int:
     log_probs, _ = model.step(torch.zeros(1, dtype=torch.long, device=model.device), model.begin(1))
     model.train(training)
     return log_probs.shape[-1]
-
-
-def _num_components(model: LanguageModel) -> int:
-    contexts = model.output.contexts
-    return sum(contexts.heads.values()) if isinstance(contexts, Mixture) else 1
 
 
 class Sensitivity(msgspec.Struct, frozen=True):

@@ -1,6 +1,6 @@
 """Singular values of several runs in one plot, like Fig. 4.4 of Kanai's thesis, and the page around it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -75,7 +75,9 @@ def _figure(findings: Mapping[str, Finding], scale: Literal["linear", "log"]) ->
         _draw(axes, finding, SERIES[number % len(SERIES)])
     count = max(len(finding.spectrum.singular_values) for finding in findings.values())
     _mark_bounds(axes, sorted({f.softmax_bound for f in findings.values() if f.softmax_bound <= count}))
-    _mark_thresholds(axes, findings.values())
+    levels = {f"{finding.threshold / finding.spectrum.singular_values[0]:.2e}" for finding in findings.values()}
+    for level in sorted(levels):
+        axes.axhline(float(level), color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
     axes.set_ylim(min(_floor(finding) for finding in findings.values()), 3.0)
     axes.yaxis.set_major_locator(LogLocator(numticks=9))
     axes.yaxis.set_minor_locator(NullLocator())
@@ -122,12 +124,6 @@ def _mark_bounds(axes: Axes, bounds: Sequence[int]) -> None:
             f"{bound:,}", (bound, 1), (3, -9 - 11 * place), ("data", "axes fraction"), "offset points",
             color=MUTED, fontsize=8.5,
         )  # fmt: skip
-
-
-def _mark_thresholds(axes: Axes, findings: Iterable[Finding]) -> None:
-    levels = {f"{finding.threshold / finding.spectrum.singular_values[0]:.2e}" for finding in findings}
-    for level in sorted(levels):
-        axes.axhline(float(level), color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
 
 
 def _ranks(findings: Mapping[str, Finding]) -> Section:

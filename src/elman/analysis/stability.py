@@ -43,14 +43,7 @@ def certify(model: LanguageModel, num_words: int, text: Tensor | None = None) ->
 def certify_music(model: LanguageModel, num_pitches: int, frames: Tensor | None = None) -> list[Certificate]:
     """The certificates of a model of music, whatever notes sound at each step.
 
-    Args:
-        model: the network, whose encoder adds up vectors of notes.
-        num_pitches: P.
-        frames: zeros and ones [T, B, P] for tier 3; None leaves it out.
-
-    Raises:
-        UserError: see `certify`.
-
+    `frames` are zeros and ones [T, B, P] for tier 3; the encoder adds up vectors of notes. Raises as `certify` does.
     """
     core = _layers(model)
     model.eval()

@@ -84,12 +84,7 @@ def draw_attention(
 ) -> Markup:
     """An `<svg>` of weights [T, S]: the darker a cell, the larger the weight of the source word for the target word.
 
-    Args:
-        source: S words, along the top.
-        target: T words, downwards.
-        weights: each row sums to one.
-        name: of the picture, for screen readers.
-
+    The S source words stand along the top, the T target words downwards; `name` is for screen readers.
     """
     leaning = _SLANT * _width(source)
     left, above = _GAP + _width(target), _GAP + leaning + 10

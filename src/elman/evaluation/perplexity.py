@@ -5,7 +5,7 @@ its own, where the text distinguishes them; as targets they are always `<unk>`.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -72,12 +72,17 @@ def stream(model: LanguageModel, windows: Reading) -> Iterator[tuple[Tensor, Ten
 
 def evaluate(model: LanguageModel, windows: Reading, advance: Callable[[int, int], None] | None = None) -> Score:
     """The score of a stream, summed in float64; `advance` is called with (windows done, windows in all)."""
+    return sum_scores((log_prob for log_prob, _ in stream(model, windows)), windows.num_windows, advance)
+
+
+def sum_scores(log_probs: Iterable[Tensor], num_parts: int, advance: Callable[[int, int], None] | None = None) -> Score:
+    """The score of log-probabilities (nats, [n] each); `advance` is called with (parts done, parts in all)."""
     total, count = 0.0, 0
-    for done, (log_prob, _) in enumerate(stream(model, windows), start=1):
+    for done, log_prob in enumerate(log_probs, start=1):
         total -= log_prob.double().sum().item()
         count += len(log_prob)
         if advance is not None:
-            advance(done, windows.num_windows)
+            advance(done, num_parts)
     return Score(total, count)
 
 

@@ -1,16 +1,17 @@
 """A model of targets given sources on a split of pairs: NLL per target token, and the targets that it writes."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
+from torch import Tensor
 
 from elman import config
 from elman.data.pairs.corpus import PairCorpus, Pairs
 from elman.data.pairs.windows import as_batch
 from elman.decoding.beam import Beam, Hypothesis, beam_search
 from elman.decoding.constraint import constraint_of
-from elman.evaluation.perplexity import Score
+from elman.evaluation.perplexity import Score, sum_scores
 from elman.evaluation.result import OutputQuality, Result
 from elman.evaluation.statistics import estimates
 from elman.evaluation.transduction import baseline, measures, references, rules_of
@@ -38,21 +39,19 @@ def evaluate_pairs(
     """
     training = model.training
     model.eval()
-    total, count = 0.0, 0
     batches = corpus.buckets(pairs, batch_size=batch_size)
-    try:
-        for done, indices in enumerate(batches, start=1):
+
+    def log_probs() -> Iterator[Tensor]:
+        for indices in batches:
             batch = as_batch(corpus.gather(pairs, indices)).to(model.device)
             assert batch.source is not None
             assert batch.mask is not None
-            log_prob = model.log_prob_given(batch.source, batch.inputs, batch.targets)[batch.mask]
-            total -= log_prob.double().sum().item()
-            count += len(log_prob)
-            if advance is not None:
-                advance(done, len(batches))
+            yield model.log_prob_given(batch.source, batch.inputs, batch.targets)[batch.mask]
+
+    try:
+        return sum_scores(log_probs(), len(batches), advance)
     finally:
         model.train(training)
-    return Score(total, count)
 
 
 def pair_result(score: Score, pairs: Pairs, output: OutputQuality | None = None) -> Result:

@@ -8,7 +8,7 @@ from jinja2 import Environment
 
 import elman
 from elman.data.text.vocabulary import Vocabulary
-from elman.drawing import heat_map, piano_roll, plots
+from elman.drawing import heat_map, piano_roll, plots, style
 from elman.drawing.page import templates
 from elman.errors import UserError
 from elman.files import write_atomic
@@ -45,7 +45,7 @@ def render(runs: Sequence[RunFolder]) -> str:
     by_group = len(groups) > 1
     position = {id(run): number for number, run in enumerate(runs)}
     series = {
-        id(run): (number if by_group else position[id(run)]) % len(plots.SERIES)
+        id(run): (number if by_group else position[id(run)]) % len(style.SERIES)
         for number, group in enumerate(groups)
         for run in group.runs
     }

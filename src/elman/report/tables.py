@@ -28,22 +28,11 @@ class ResultRow:
 
 
 @dataclasses.dataclass(frozen=True)
-class RunRow:
-    """A run in the table of several runs."""
-
-    label: str
-    series: int
-    run: RunFolder
-    valid: float | None
-    test: float | None
-
-
-@dataclasses.dataclass(frozen=True)
 class GroupRows:
-    """A group in the table of several runs: its runs and the spread of their losses."""
+    """A group in the table of several runs: (label, series, run) of each, and the spread of their losses."""
 
     label: str
-    runs: tuple[RunRow, ...]
+    runs: tuple[tuple[str, int, RunFolder], ...]
     valid: Spread | None
     test: Spread | None
     seconds: Spread | None
@@ -95,7 +84,7 @@ def tallies(groups: Sequence[Group], labels: dict[int, str], series: dict[int, i
     return [
         GroupRows(
             group.label,
-            tuple(RunRow(labels[id(run)], series[id(run)], run, valid_loss(run), test_loss(run)) for run in group.runs),
+            tuple((labels[id(run)], series[id(run)], run) for run in group.runs),
             spread(map(valid_loss, group.runs)),
             spread(map(test_loss, group.runs)),
             spread(run.metrics.seconds for run in group.runs),
@@ -106,7 +95,7 @@ def tallies(groups: Sequence[Group], labels: dict[int, str], series: dict[int, i
 
 def ranking(tallies: Sequence[GroupRows]) -> str:
     """The best group, on test text if all were evaluated on it, and its margin."""
-    name = tallies[0].runs[0].run.scale.name
+    name = tallies[0].runs[0][2].scale.name
     split = "test" if all(tally.test for tally in tallies) else "validation"
     spreads = [(tally.test if split == "test" else tally.valid, tally.label) for tally in tallies]
     known = sorted(((value, label) for value, label in spreads if value), key=lambda pair: pair[0].mean)

@@ -32,7 +32,7 @@ from elman.evaluation.dynamic import (
     statistics_windows,
 )
 from elman.evaluation.music import piece_result
-from elman.evaluation.perplexity import Score, reading, text_result
+from elman.evaluation.perplexity import Score, reading, sum_scores, text_result
 from elman.evaluation.result import Result
 from elman.files import write_atomic
 from elman.learning.checkpoint import digest_of, model_tensors
@@ -220,14 +220,9 @@ def method_figures(
     """
     model, windows = column_of(run, split, method.segment, skip_first=skip_first)
     cache = None if method.cache is None else NeuralCache(method.cache)
-    total, count = 0.0, 0
     parts = adaptive_stream(reader(model, method.rule, gradients), model, windows, cache)
-    for done, (log_prob, _) in enumerate(parts, start=1):
-        total -= log_prob.double().sum().item()
-        count += len(log_prob)
-        if advance is not None:
-            advance(done, windows.num_windows)
-    result = result_of(Score(total, count), split)
+    score = sum_scores((log_prob for log_prob, _ in parts), windows.num_windows, advance)
+    result = result_of(score, split)
     return msgspec.structs.replace(result, method=method.name, settings=msgspec.to_builtins(method))
 
 
