@@ -1,12 +1,13 @@
 """Agreement: a model that is the grammar is right everywhere; components are those of a decomposition."""
 
+import math
 from collections import Counter
 from itertools import islice
 
 import numpy as np
 import pytest
 
-from elman.analysis.agreement import Distance, judge, line, principal_components, require_words, table
+from elman.analysis.agreement import Distance, Judged, judge, line, principal_components, require_words, table
 from elman.data.grammar.exact import Oracle
 from elman.data.grammar.reading import read_grammar
 from elman.data.grammar.sample import Wish, sentences
@@ -44,6 +45,15 @@ def test_a_coin_is_right_half_the_time():
     (sentence,) = islice(sentences(GRAMMAR, Wish(), "0"), 1)
     even = np.log(np.full((len(sentence.words) + 1, len(WORDS)), 1 / len(WORDS)))
     assert all(one.share == pytest.approx(0.5) and not one.correct for one in judge(GRAMMAR, WORDS, sentence, even))
+
+
+def test_the_margin_of_the_share_is_students_over_the_sample_deviation():
+    """Shares .2, .4 and .9: deviation .3606 (n - 1), quantile 4.3027 of two degrees of freedom."""
+    found = line("all", [Judged(None, share > 0.5, share, 1 - share) for share in (0.2, 0.4, 0.9)])
+    assert found.share == pytest.approx(0.5)
+    assert found.margin == pytest.approx(4.3026527 * 0.3605551 / 3**0.5)
+    assert found.accuracy.successes == 1
+    assert math.isnan(line("one", [Judged(None, True, 1.0, 0.0)]).margin)
 
 
 def test_unknown_words_are_named():

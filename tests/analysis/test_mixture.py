@@ -56,5 +56,5 @@ def test_effective_number_lies_between_one_and_all():
 
 
 def test_no_mixture_is_one_clear_line():
-    with pytest.raises(UserError, match="a single distribution, no mixture; give a run"):
+    with pytest.raises(UserError, match="not a mixture"):
         read_mixture(networks.model().eval(), TOKENS, 0)

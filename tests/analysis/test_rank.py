@@ -35,7 +35,6 @@ def test_values_are_those_of_the_explicit_matrix(method, tokens, contexts):
     assert np.abs(found.singular_values - expected).max() <= found.error
     assert found.error < 1e-6 * expected[0]
     assert (found.num_words, found.num_tokens, found.dtype, found.method) == (WORDS, len(tokens), "float64", method)
-    assert found.is_complete
 
 
 @pytest.mark.parametrize("contexts", ["single", "mos"])
@@ -120,10 +119,22 @@ def test_leading_values_lie_within_the_stated_error(rate):
     assert (found.values.numpy() <= true * (1 + 1e-12)).all()
 
 
+def test_the_error_is_the_bound_of_the_ten_probes():
+    """Halko et al. 2011, eq. 4.3: ||A - A Q Q'|| <= 10 sqrt(2 / pi) max ||(A - A Q Q') w_i||, ten Gaussian w_i."""
+    matrix, draw = decaying(200, 100, 0.05), torch.Generator().manual_seed(0)
+    start, probes = (torch.randn(*shape, generator=draw, dtype=torch.float64) for shape in ((200, 32), (100, 10)))
+    basis = torch.linalg.qr(matrix.T @ (matrix @ torch.linalg.qr(matrix.T @ start).Q)).Q
+    rest = 10 * np.sqrt(2 / np.pi) * (matrix - matrix @ basis @ basis.T).matmul(probes).norm(dim=0).max().item()
+    smallest = torch.linalg.svdvals(matrix @ basis)[19].item()
+    found = randomised(lambda: iter([matrix]), 200, 100, count=20)
+    assert found.error == pytest.approx(np.hypot(smallest, rest) - smallest, rel=1e-6)
+    assert np.linalg.norm(matrix - matrix @ basis @ basis.T, 2) < rest
+
+
 def test_fewer_values_than_there_are_is_a_lower_bound():
     model = networks.model("mos", words=WORDS)
     found = spectrum(model, TOKENS, 0, method="randomised", num_values=5)
-    assert not found.is_complete
+    assert len(found.singular_values) == 5
     assert numerical_rank(found, eps=0.0) <= 5
 
 

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from elman import config
-from elman.analysis.spelling import by_frequency, neighbourhoods
+from elman.analysis.by_word import by_frequency
+from elman.analysis.embedding import neighbourhoods
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
 from elman.network.build import build_model

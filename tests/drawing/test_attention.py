@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from elman.analysis.attention import entropy, verdict
-from elman.drawing.attention import draw_attention
+from elman.drawing.heat_map import draw_attention
 
 WEIGHTS = [[1.0, 0.0], [0.25, 0.75], [0.5, 0.5]]
 
@@ -19,7 +19,7 @@ def looks(weights):
 def test_a_cell_for_every_pair():
     svg = draw_attention(["a", "<b>"], ["x", "y", "<eos>"], WEIGHTS, "looks")
     assert re.findall(r'fill-opacity="([\d.]+)"', svg) == ["1.00", "0.04", "0.25", "0.75", "0.50", "0.50"]
-    assert "y looked at &lt;b&gt;: 75 %" in svg
+    assert "y attends to &lt;b&gt;: 75 %" in svg
     assert svg.count("<text") == 5
     assert "<b>" not in svg
 
@@ -34,6 +34,6 @@ def test_wide_letters_get_more_room():
 
 def test_the_verdict_says_how_narrow_the_looks_are():
     assert entropy(looks([[0.5, 0.5], [0.5, 0.5]])) == pytest.approx(1.0)
-    assert "looks at 2.0 words" in verdict([looks([[0.5, 0.5], [0.5, 0.5]])])
-    assert "0 % of looks stay or go on" in verdict([looks([[0.0, 1.0], [1.0, 0.0]])])
-    assert verdict([]) == "There is no source that is not blank."
+    assert "2.0 source words" in verdict([looks([[0.5, 0.5], [0.5, 0.5]])])
+    assert "in 0 % of the steps" in verdict([looks([[0.0, 1.0], [1.0, 0.0]])])
+    assert "blank" in verdict([])

@@ -92,7 +92,13 @@ def test_first_steps_do_not_fill_the_axis():
 )
 @pytest.mark.parametrize("quantity", ["perplexity", "rate", "norm", "speed"])
 def test_unusual_values_are_drawn(values, quantity):
-    draw(plot(Curve(range(len(values)), values), quantity=quantity))
+    root = ElementTree.fromstring(
+        draw(plot(Curve(range(len(values)), values), quantity=quantity)).replace("xlink:href", "href")
+    )
+    lines = [element.get("d") for element in root.iter() if element.tag.endswith("path") and element.get("clip-path")]
+    drawn = max(lines, key=len).split()
+    assert drawn.count("L") == sum(map(math.isfinite, values)) - 1
+    assert all(math.isfinite(float(part)) for part in drawn if part not in "MLz")
 
 
 def test_emptiness():

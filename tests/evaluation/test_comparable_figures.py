@@ -9,7 +9,7 @@ from elman.cli import show
 from elman.config.text import SubwordOptions, TextOptions
 from elman.data.text.corpus import open_corpus
 from elman.data.windows import start_symbol
-from elman.evaluation.perplexity import split_figures
+from elman.evaluation.perplexity import evaluate_split
 from elman.network.build import tiny_model
 
 LINES = ("the cat sat", "a naïve 猫 ran", "吾輩 は 猫 で ある")
@@ -31,7 +31,7 @@ def uniform_figures(folder, tokenisation):
         for parameter in model.parameters():
             parameter.zero_()
     bits = len(split.tokens) * math.log2(len(corpus.vocabulary))
-    return split_figures(model, split, start_symbol(corpus.vocabulary)), bits
+    return evaluate_split(model, split, start_symbol(corpus.vocabulary)), bits
 
 
 def test_bits_of_a_uniform_model_are_over_the_same_units(tmp_path):
@@ -41,15 +41,15 @@ def test_bits_of_a_uniform_model_are_over_the_same_units(tmp_path):
     units = {"character": len(text), "byte": len(text.encode()), "word": len(text.split()) + text.count("\n")}
     for tokenisation in TOKENISATIONS:
         found, bits = uniform_figures(tmp_path, tokenisation)
-        assert {unit: found[f"{unit}s"] for unit in units} == units, tokenisation
+        assert {unit: getattr(found, f"{unit}s") for unit in units} == units, tokenisation
         for unit, count in units.items():
-            assert found[f"bits_per_{unit}"] == pytest.approx(bits / count, rel=1e-5)
-        assert found["word_perplexity"] == pytest.approx(2 ** (bits / units["word"]), rel=1e-3)
+            assert getattr(found, f"bits_per_{unit}") == pytest.approx(bits / count, rel=1e-5)
+        assert found.word_perplexity == pytest.approx(2 ** (bits / units["word"]), rel=1e-3)
         if tokenisation in ("characters", "bytes"):
             unit = tokenisation.removesuffix("s")
-            assert found[f"bits_per_{unit}"] == pytest.approx(found["bits_per_token"])
+            assert getattr(found, f"bits_per_{unit}") == pytest.approx(found.bits_per_token)
         if tokenisation == "words":
-            assert found["word_perplexity"] == pytest.approx(found["perplexity"])
+            assert found.word_perplexity == pytest.approx(found.perplexity)
 
 
 def test_a_text_without_spaces_has_no_figures_a_word(tmp_path, capsys):
@@ -58,8 +58,8 @@ def test_a_text_without_spaces_has_no_figures_a_word(tmp_path, capsys):
             "吾輩は猫である。名前はまだ無い。\nどこで生れたかとんと見当がつかぬ。\n" * times
         )
     spelt = ("characters", "bytes", "subwords")
-    rows = [{"name": name, **uniform_figures(tmp_path, name)[0]} for name in (*spelt, "words")]
-    assert {row["word_perplexity"] for row in rows} == {row["bits_per_word"] for row in rows} == {None}
+    rows = [{"name": name, **uniform_figures(tmp_path, name)[0].as_dict()} for name in (*spelt, "words")]
+    assert not any({"word_perplexity", "bits_per_word"} & row.keys() for row in rows)
     assert len({round(row["bits_per_character"] / row["bits_per_byte"], 5) for row in rows}) == 1
     show.print_figures("figures", "run", rows[:3])
     printed = capsys.readouterr().out

@@ -8,8 +8,14 @@ import torch
 
 from elman.data.music.windows import PieceWindows
 from elman.data.windows import EvaluationWindows
-from elman.evaluation.dynamic import DynamicModel, Rule, adaptive_stream, read_static
-from elman.evaluation.gradient_statistics import gradient_statistics, statistics_windows
+from elman.evaluation.dynamic import (
+    DynamicModel,
+    Rule,
+    adaptive_stream,
+    gradient_statistics,
+    read_static,
+    statistics_windows,
+)
 from elman.evaluation.perplexity import stream
 from support import networks
 

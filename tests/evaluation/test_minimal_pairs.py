@@ -14,8 +14,7 @@ from elman.data.text.sentences import Lexicon, fit
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
-from elman.evaluation.minimal_pairs import by_field, code, judge_pairs
-from elman.evaluation.prediction import levels_of, sentence_log_probs
+from elman.evaluation.minimal_pairs import by_field, code, judge_pairs, levels_of, sentence_log_probs
 from elman.evaluation.scoring import score_sentences
 from elman.evaluation.statistics import Proportion
 from support import networks
@@ -34,7 +33,8 @@ def test_the_tree_of_prefixes_scores_as_sentence_by_sentence(contexts):
 
 
 def test_shared_beginnings_are_one_node():
-    levels, paths = levels_of([np.array(ids) for ids in ([1, 2, 3], [1, 2, 4], [5])])
+    sentences = [np.array(ids) for ids in ([1, 2, 3], [1, 2, 4], [5])]
+    levels, paths = levels_of(sentences, sentences)
     assert [len(level.symbols) for level in levels] == [2, 1, 2]
     assert paths == [[0, 0, 0], [0, 0, 1], [1]]
     assert levels[2].parents.tolist() == [0, 0]
@@ -135,9 +135,7 @@ def test_the_tree_reads_one_thing_and_predicts_another():
     assert len(set(expected)) == 3
 
 
-def test_wilsons_interval():
-    """The bounds solve (p - bound)^2 = z^2 bound (1 - bound) / n."""
-    one = Proportion(7, 20)
-    for bound in one.interval:
-        assert (one.share - bound) ** 2 == pytest.approx(1.959964**2 * bound * (1 - bound) / 20, rel=1e-5)
-    assert Proportion(0, 0).interval == (0.0, 1.0)
+def test_a_tie_is_not_right():
+    coded = code([Pair("The dog sees.", "Sees the dog.", "order", "syntax")] * 3, WORDS, Tokeniser(TextOptions()))
+    rows = judge_pairs(coded, lambda *_: np.array([-1.0, -1.0, -1.0, -2.0, -2.0, -1.0]))
+    assert rows[-1].accuracy == Proportion(1, 3)

@@ -9,7 +9,7 @@ import torch
 from elman import config
 from elman.cli import main
 from elman.data.pairs.corpus import open_pairs
-from elman.evaluation.targets import output_figures, write_targets
+from elman.evaluation.targets import measure_output, write_targets
 from elman.evaluation.transduction import references
 from elman.network.build import build_model
 
@@ -76,11 +76,11 @@ def test_an_unknown_word_is_that_of_the_source(corpus, model):
 
 def test_the_right_output_has_the_best_figures(corpus):
     pairs = corpus.split("test")
-    worth = output_figures(references(pairs, corpus.symbols), corpus, pairs)
-    assert [figure["value"] for figure in worth["measures"]] == pytest.approx([100, 100, 100])
-    assert worth["baseline_name"].startswith("first ")
-    assert worth["baseline"][1]["value"] < 100
-    msgspec.json.encode(worth)
+    quality = measure_output(references(pairs, corpus.symbols), corpus, pairs, config.Evaluation(beam=3))
+    assert [one.value for one in quality.measures] == pytest.approx([100, 100, 100])
+    assert quality.baseline_name.startswith("first ")
+    assert quality.baseline[1].value < 100
+    assert "constrained" not in msgspec.to_builtins(quality)
 
 
 def test_a_run_keeps_its_output_and_what_it_is_worth(pairs_file, tmp_path, capsys):

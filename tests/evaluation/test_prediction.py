@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from elman.evaluation import prediction
+from elman.evaluation import scoring
 from elman.evaluation.adaptive_stream import AdaptiveStream
 from elman.evaluation.dynamic import Rule
-from elman.evaluation.prediction import predict_document, predict_sentences
-from elman.evaluation.scoring import score_document, score_sentences
+from elman.evaluation.scoring import predict_document, predict_sentences, score_document, score_sentences
 from support import networks
 
 WORDS = 7
@@ -24,7 +23,7 @@ def built(name):
 
 @pytest.mark.parametrize("name", [*networks.CONTEXTS, *networks.CHOICES])
 def test_it_is_what_the_distribution_says(name, monkeypatch):
-    monkeypatch.setattr(prediction, "LARGEST", 20)
+    monkeypatch.setattr(scoring, "LARGEST", 20)
     model = built(name)
     (got,) = predict_document(model, [SENTENCES[0]], 0)
     inputs = torch.tensor([0, *SENTENCES[0]])[:, None]
@@ -34,6 +33,16 @@ def test_it_is_what_the_distribution_says(name, monkeypatch):
     np.testing.assert_allclose(got.entropy, -(np.exp(log_probs) * log_probs).sum(1), rtol=1e-5)
     np.testing.assert_allclose(got.log_prob, log_probs[range(5), SENTENCES[0]], rtol=1e-5)
     assert [row.index(word) + 1 for row, word in zip(ordered, SENTENCES[0], strict=True)] == got.rank.tolist()
+
+
+def test_ties_have_the_smallest_rank():
+    model = built("single")
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+    (got,) = predict_document(model, [SENTENCES[0]], 0)
+    assert got.rank.tolist() == [1] * 5
+    np.testing.assert_allclose(got.entropy, np.log(WORDS), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["doc", "adaptive"])

@@ -13,9 +13,8 @@ from elman.data.pairs.corpus import open_pairs
 from elman.data.pairs.trees import bracketed, linear, read_trees, to_tree
 from elman.errors import UserError
 from elman.evaluation.brackets import brackets, tree_measures
-from elman.evaluation.overlap import bleu, rouge
-from elman.evaluation.statistics import Measure, difference, interval
-from elman.evaluation.transduction import Rules, baseline, differences, figures, measures, references, rules_of
+from elman.evaluation.statistics import Measure, difference, differences, estimate, estimates
+from elman.evaluation.transduction import Rules, baseline, bleu, measures, references, rouge, rules_of
 
 REFERENCES = ["the cat sat on the mat .", "a dog barks at the moon .", "he reads ."]
 HYPOTHESES = ["the cat is on the mat .", "a dog barks .", "she writes books ."]
@@ -55,7 +54,7 @@ def test_sums_of_sentences_give_the_libraries_own_totals():
 def test_an_interval_is_that_of_the_normal_law_for_a_mean():
     draw = np.random.default_rng(0).normal(5, 2, size=400)
     measure = Measure("mean", np.stack([draw, np.ones(400)], 1), lambda sums: sums[0] / sums[1])
-    figure = interval(measure, 4000)
+    figure = estimate(measure, 4000)
     error = 1.96 * draw.std() / 20
     assert figure.value == pytest.approx(draw.mean())
     assert figure.low == pytest.approx(draw.mean() - error, abs=0.1 * error)
@@ -78,7 +77,7 @@ def test_a_system_does_not_differ_from_itself():
     for rules in (Rules("headlines"), Rules("translation")):
         found = measures(HYPOTHESES, REFERENCES, rules)
         assert all(one.p_value == 1 and one.low == one.high == 0 for one in differences(found, found, 50))
-        assert figures(found, 50) == figures(found, 50)
+        assert estimates(found, 50) == estimates(found, 50)
 
 
 GOLD = "(ROOT (S (NP-SBJ (DT The) (NN cat)) (VP (VBD sat) (PRT (RP up)) (PP (IN on) (NP (NN mats)))) (. .)))"

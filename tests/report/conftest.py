@@ -144,11 +144,11 @@ def write_run(
     test = valid * 0.97
     results = [result("valid", valid, 73760, 3485, 393042), result("test", test, 82430, 4794, 442423)]
     write(folder / "results.json", results)
-    baselines = [("unigram", 664.2, 639.3), ("Kneser-Ney 5-gram", 148.3, 141.2)]
+    baselines = [("Kneser-Ney 5-gram", 148.3, 141.2), ("unigram", 664.2, 639.3)]
     write(
         folder / "baselines.json",
         [
-            {"name": name, "split": s, "perplexity": p}
+            {"name": name, "split": s, "nll": math.log(p), "perplexity": p, "tokens": 82430}
             for name, v, t in baselines
             for s, p in (("valid", v), ("test", t))
         ],

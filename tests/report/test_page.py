@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from elman.errors import UserError
-from elman.report import comparison
+from elman.report import comparison, tables
 from elman.report.folder import read_folder
 from elman.report.page import write_report
 
@@ -107,6 +107,14 @@ def test_figures_are_those_of_the_files(make_run):
     assert f"the network is {below:.1f}\N{NO-BREAK SPACE}% below the Kneser-Ney 5-gram baseline" in text
 
 
+def test_the_worst_baseline_is_first(make_run):
+    rows = tables.result_rows(read_folder(make_run()))
+    names = ["unigram", "Kneser-Ney 5-gram", "this network", "published: Merity et al. 2018, Table 2"]
+    assert [row.name for row in rows] == names
+    assert [row.kind for row in rows] == ["baseline", "baseline", "network", "published"]
+    assert [row.test for row in rows[:2]] == [639.3, 141.2]
+
+
 @pytest.mark.parametrize("missing", OPTIONAL)
 def test_any_optional_file_may_be_missing(make_run, missing):
     run = make_run()
@@ -143,7 +151,8 @@ def test_everything_of_the_user_is_escaped(make_run):
     (run / "surprisal.json").write_text(json.dumps({"sentence": [{"word": attack, "surprisal": 3.0}]}))
     (run / "samples.json").write_text(json.dumps([{"prompt": attack, "text": attack, "temperature": 1.0, "seed": 0}]))
     (run / "environment.json").write_text(json.dumps({attack: attack, "started": attack, "device": attack}))
-    baselines = [{"name": attack, "split": split, "perplexity": 141.0} for split in ("valid", "test")]
+    row = {"name": attack, "nll": 4.9, "perplexity": 141.0, "tokens": 9}
+    baselines = [{**row, "split": split} for split in ("valid", "test")]
     (run / "baselines.json").write_text(json.dumps(baselines))
     facts = {"name": attack, "source": attack, "eos": attack, "tokenisation": attack, "digest": attack}
     splits = {attack: {"tokens": 5, "unknown": 1, "sha256": attack}}

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -91,7 +92,7 @@ def test_tuning_goes_on_where_it_was(capsys, run, monkeypatch):
     assert row["settings"]["cache"] == min(caches, key=lambda point: point["nll"])["cache"]
 
     done = []
-    monkeypatch.setattr("elman.tasks.tuning.method_figures", lambda *_: done.append(1) or {"nll": 99.0})
+    monkeypatch.setattr("elman.tasks.tuning.method_figures", lambda *_: done.append(1) or SimpleNamespace(nll=99.0))
     assert answer(capsys, *command)["settings"] == row["settings"]
     assert not done
     (run / "tuning.json").write_text(json.dumps(points[5:]))
@@ -105,7 +106,7 @@ def counted(monkeypatch):
     done = []
     monkeypatch.setattr("elman.tasks.tuning.RATES", {"sgd": ((0.1,), (0.0,))})
     monkeypatch.setattr("elman.tasks.tuning.STRIDES", 0)
-    monkeypatch.setattr("elman.tasks.tuning.method_figures", lambda *_: done.append(1) or {"nll": 1.0})
+    monkeypatch.setattr("elman.tasks.tuning.method_figures", lambda *_: done.append(1) or SimpleNamespace(nll=1.0))
     return done
 
 
@@ -133,13 +134,13 @@ def test_what_was_tuned_before_a_stop_is_kept(capsys, run, counted, monkeypatch)
         if len(counted) == 2:
             raise KeyboardInterrupt
         counted.append(1)
-        return {"nll": 1.0}
+        return SimpleNamespace(nll=1.0)
 
     monkeypatch.setattr("elman.tasks.tuning.method_figures", stopped)
     command = ("evaluate", run, "--method", "dynamic", "--rule", "sgd", "--tune", "--tune-tokens", 50, "--json")
     assert main([str(part) for part in command]) == 130
     assert len(json.loads((run / "tuning.json").read_text())) == 2
-    monkeypatch.setattr("elman.tasks.tuning.method_figures", lambda *_: counted.append(1) or {"nll": 1.0})
+    monkeypatch.setattr("elman.tasks.tuning.method_figures", lambda *_: counted.append(1) or SimpleNamespace(nll=1.0))
     capsys.readouterr()
     answer(capsys, *command)
     assert len(counted) == 3

@@ -204,10 +204,8 @@ def test_finish_counts_every_token_once_and_writes_what_a_report_needs(corpus, t
     experiment = Experiment(text_runs.recipe(), out, data=corpus)
     experiment.train()
     results = experiment.finish()
-    assert [row["tokens"] for row in results] == [
-        len(experiment.task.corpus.split(s).tokens) for s in ("valid", "test")
-    ]
-    assert experiment.baselines()[0]["name"] == "unigram"
+    assert [row.tokens for row in results] == [len(experiment.task.corpus.split(s).tokens) for s in ("valid", "test")]
+    assert experiment.baselines()[0].name == "unigram"
     for name in ("results", "samples", "surprisal", "baselines", "data", "environment"):
         assert json.loads((out / f"{name}.json").read_text())
 
@@ -217,7 +215,7 @@ def test_learns_the_chain_better_than_a_unigram(corpus, tmp_path):
     experiment = Experiment(text_runs.recipe(epochs=12), out, data=corpus)
     experiment.train()
     unigram = experiment.baselines(order=1, splits=("test",))[0]
-    assert experiment.finish()[1]["perplexity"] < 0.8 * unigram["perplexity"]
+    assert experiment.finish()[1].perplexity < 0.8 * unigram.perplexity
 
 
 def test_init_maps_words_by_spelling(corpus, tmp_path):

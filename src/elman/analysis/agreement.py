@@ -1,4 +1,7 @@
-"""Number agreement of a model on sentences whose parse is known (Elman 1991; Linzen, Dupoux & Goldberg 2016)."""
+"""Number agreement and trajectories of a model on sentences whose parse is known.
+
+Elman 1991; Linzen, Dupoux & Goldberg 2016. N words in a sentence, V in the vocabulary, H hidden units.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -15,15 +18,17 @@ from elman.data.grammar.sample import Dependency, Sentence
 from elman.data.text.vocabulary import EOS, Vocabulary
 from elman.data.windows import stack_sequences
 from elman.errors import UserError
-from elman.evaluation.statistics import Proportion, Z
+from elman.evaluation.statistics import Proportion, spread
 from elman.network.model import LanguageModel
+
+Array = npt.NDArray[np.float64]
 
 
 class Judged(NamedTuple):
-    """One verb, as the model foresaw it.
+    """One verb, as the model predicted it.
 
     Attributes:
-        dependency: what agrees.
+        dependency: the verb and its subject.
         correct: P(right form) > P(wrong form).
         right_mass, wrong_mass: probability of all verbs of the right number, and of all of the other.
 
@@ -36,19 +41,19 @@ class Judged(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The right number's share of the probability of verbs."""
+        """The share of the right number in the probability of verbs."""
         total = self.right_mass + self.wrong_mass
         return self.right_mass / total if total else 0.5
 
 
-class Line(NamedTuple):
-    """A row of a table: the verbs of one kind.
+class AgreementLine(NamedTuple):
+    """The verbs of one kind: a row of a table.
 
     Attributes:
         label: the kind.
-        accuracy: verbs whose right form is more probable than the wrong one.
+        accuracy: verbs whose right form is more probable than the wrong one; a tie is not right.
         share: mean share of the right number in the probability of verbs.
-        margin: half of the 95 % interval of that mean.
+        margin: half of the 95 % interval of that mean (Student's t); NaN for a single verb.
 
     """
 
@@ -58,8 +63,8 @@ class Line(NamedTuple):
     margin: float
 
 
-class Prediction(NamedTuple):
-    """What a model says along a sentence, `<eos>` read first: log-probabilities [N+1, V], hidden states [N+1, H]."""
+class SentenceOutput(NamedTuple):
+    """Log-probabilities [N+1, V] and hidden states [N+1, H] along a sentence, after `<eos>` and after each word."""
 
     log_probs: np.ndarray
     states: np.ndarray
@@ -71,22 +76,22 @@ def require_words(grammar: Grammar, vocabulary: Vocabulary) -> None:
     if missing:
         raise UserError(
             f"the model does not know {len(missing)} of the {len(grammar.vocabulary)} words of {grammar.name}"
-            f" ({', '.join(missing[:5])}); train on sentences of this grammar, or give the model's own with --grammar"
+            f" ({', '.join(missing[:5])}); train on this grammar, or name that of the model with --grammar"
         )
 
 
 @torch.inference_mode()
 def predictions(
     model: LanguageModel, vocabulary: Vocabulary, found: Sequence[Sentence], first: int, batch_size: int = 128
-) -> Iterator[Prediction]:
-    """What the model says of each sentence, all independent of each other, in their order."""
+) -> Iterator[SentenceOutput]:
+    """The output of the model along each sentence, all independent of each other."""
     for start in range(0, len(found), batch_size):
         ids = [vocabulary.encode([*sentence.words, EOS]) for sentence in found[start : start + batch_size]]
         batch, lengths = stack_sequences(ids, first)
         trace, _ = model.trace(batch.inputs.to(model.device), model.begin(len(ids)))
         log_probs, states = model.output.log_probs(trace).float().cpu().numpy(), trace.raw[-1].float().cpu().numpy()
         for column, length in enumerate(lengths):
-            yield Prediction(log_probs[:length, column], states[:length, column])
+            yield SentenceOutput(log_probs[:length, column], states[:length, column])
 
 
 def judge(grammar: Grammar, vocabulary: Vocabulary, sentence: Sentence, log_probs: np.ndarray) -> list[Judged]:
@@ -104,27 +109,30 @@ def judge(grammar: Grammar, vocabulary: Vocabulary, sentence: Sentence, log_prob
     return found
 
 
-def table(judged: Sequence[Judged], kind: Callable[[Dependency], int], label: Callable[[int], str]) -> list[Line]:
+def table(
+    judged: Sequence[Judged], kind: Callable[[Dependency], int], label: Callable[[int], str]
+) -> list[AgreementLine]:
     """A line for each kind of dependency, in the order of the kinds."""
     ordered = sorted(judged, key=lambda one: kind(one.dependency))
     return [line(label(key), list(group)) for key, group in groupby(ordered, lambda one: kind(one.dependency))]
 
 
-def line(label: str, judged: Sequence[Judged]) -> Line:
-    """The figures of some verbs."""
+def line(label: str, judged: Sequence[Judged]) -> AgreementLine:
+    """The accuracy and the share of some verbs."""
     shares = np.array([one.share for one in judged])
-    margin = Z * float(shares.std(ddof=1)) / math.sqrt(len(shares)) if len(shares) > 1 else math.nan
+    found = spread(shares.tolist())
     accuracy = Proportion(sum(one.correct for one in judged), len(judged))
-    return Line(label, accuracy, float(shares.mean()) if len(shares) else math.nan, margin)
+    mean = float(shares.mean()) if len(shares) else math.nan
+    return AgreementLine(label, accuracy, mean, found.margin if found else math.nan)
 
 
 class Closeness(NamedTuple):
-    """How near a model is to the grammar, in nats a word (the end of a sentence is one).
+    """The distance between a model and the grammar, nats per word (the end of a sentence counts as one).
 
     Attributes:
         model: cross-entropy of the model on the sentences.
-        grammar: that of the grammar itself: nothing can do better in the long run.
-        divergence: mean KL divergence of the model's next-word distribution from the true one.
+        grammar: that of the grammar itself, the lower bound.
+        divergence: mean KL divergence from the true next-word distribution to that of the model.
         words: how many.
 
     """
@@ -136,7 +144,7 @@ class Closeness(NamedTuple):
 
 
 class Distance:
-    """Adds up, sentence by sentence, how far a model is from the true distribution."""
+    """Sums over sentences of the distance between a model and the true distribution."""
 
     def __init__(self, oracle: Oracle, vocabulary: Vocabulary) -> None:
         self.oracle, self.vocabulary = oracle, vocabulary
@@ -144,7 +152,7 @@ class Distance:
         self.words = 0
 
     def add(self, sentence: Sentence, log_probs: np.ndarray) -> None:
-        """One sentence; `log_probs` [N+1, V] before each word."""
+        """Add a sentence; `log_probs` [N+1, V] before each word."""
         parses = self.oracle.begin()
         for word, row in zip([*sentence.words, EOS], log_probs.astype(np.float64), strict=True):
             true, at = self.oracle.next_words(parses), self.vocabulary.ids[word]
@@ -162,17 +170,13 @@ class Distance:
         return Closeness(self.model / self.words, self.grammar / self.words, self.divergence / self.words, self.words)
 
 
-# FOLDED evaluation/trajectory.py: Elman's trajectories: the hidden state along a sentence in the plane of its principal components.
-Array = npt.NDArray[np.float64]
-
-
 class Components(NamedTuple):
     """Principal components of states.
 
     Attributes:
         mean: of the states, [H].
         axes: the components, [K, H], orthonormal, the largest variance first.
-        shares: of the variance that each has, [K].
+        shares: the share of each in the variance, [K].
 
     """
 
@@ -186,7 +190,7 @@ class Components(NamedTuple):
 
 
 def principal_components(states: Sequence[npt.NDArray[np.floating]], count: int = 4) -> Components:
-    """The components of all states together, each array [N, H]; signs are such that the largest weight is positive."""
+    """The principal components of all states, each array [N, H]; the largest weight of each is positive."""
     together = np.concatenate([np.asarray(one, np.float64) for one in states])
     mean = together.mean(axis=0)
     # Eigenvectors of the covariance [H, H]: there are many more states than units.

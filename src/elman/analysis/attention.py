@@ -1,4 +1,4 @@
-"""What a decoder looked at: a heat map with the source along the top and the target, downwards."""
+"""The attention of a decoder: heat maps with the source along the top and the target downwards."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from markupsafe import Markup
 
-from elman.drawing.attention import draw_attention
+from elman.drawing.heat_map import draw_attention
 from elman.drawing.page import Section, write_page
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def write_attention_page(out: Path, title: str, found: "Sequence[Translation]", shown: int) -> Path:
-    """Write the page about targets and what was looked at; `shown` of them one by one."""
+    """Write the page about targets and their attention; `shown` of them one by one."""
     part = f"the first {shown:,} of {len(found):,} sources" if shown < len(found) else f"all {len(found):,} sources"
     figures = Markup("\n").join(
         Markup('<figure class="sample">{}<figcaption>{}<br><b>{}</b></figcaption></figure>').format(
@@ -32,10 +32,10 @@ def write_attention_page(out: Path, title: str, found: "Sequence[Translation]", 
         verdict=verdict(found),
         sections=[
             Section(
-                "What was looked at",
+                "Attention",
                 [
-                    f"The best target of {part}. A row is a word of the target, or its end; the darker a cell, the more"
-                    " of the source's word was in the context. Point at a cell for its weight."
+                    f"The best target of {part}. A row is a word of the target, or its end; the darker a cell, the"
+                    " larger the weight of the source word in the context. Point at a cell for the weight."
                 ],
                 body=figures,
             )
@@ -44,17 +44,21 @@ def write_attention_page(out: Path, title: str, found: "Sequence[Translation]", 
 
 
 def verdict(found: "Sequence[Translation]") -> str:
-    """How narrow the looks are, and how often they go on from left to right."""
+    """How concentrated the attention is, and how often it moves from left to right."""
     if not found:
-        return "There is no source that is not blank."
+        return "All sources are blank."
     narrow = float(np.mean([entropy(one) for one in found]))
     peaks = [one.attention.argmax(1) for one in found]
     steps = np.concatenate([np.diff(peak) for peak in peaks])
-    onwards = f" and {100 * float((steps >= 0).mean()):.0f} % of looks stay or go on to the right" if len(steps) else ""
-    return f"A word looks at {2**narrow:.1f} words of its source (2 to the mean entropy){onwards}."
+    onwards = (
+        f"; in {100 * float((steps >= 0).mean()):.0f} % of the steps its peak stays or moves to the right"
+        if len(steps)
+        else ""
+    )
+    return f"Attention covers {2**narrow:.1f} source words per target word (2 to the mean entropy){onwards}."
 
 
 def entropy(found: "Translation") -> float:
-    """The mean entropy of the looks, bits."""
+    """The mean entropy of the attention weights, bits."""
     weights = found.attention.astype(np.float64)
     return float(-(weights * np.log2(np.maximum(weights, 1e-30))).sum(1).mean())

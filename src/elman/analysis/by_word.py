@@ -1,5 +1,6 @@
-"""Word by word: surprisal, entropy and its reduction, rank, frequency, length."""
+"""Word by word: surprisal, entropy and its reduction, rank, length; and perplexity by the frequency of words."""
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,28 +9,37 @@ from typing import TypeAlias
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 from markupsafe import Markup
 
 from elman.data.text.tokeniser import fold, spelt, word_slices, word_starts
-from elman.data.text.vocabulary import Vocabulary
+from elman.data.text.vocabulary import UNK
 from elman.drawing.heat_map import HOTTEST, Word, heat_map, mean_bits
 from elman.drawing.page import Section, Table, write_page
-from elman.evaluation.perplexity import Sentences
-from elman.evaluation.prediction import Prediction, predict_document, predict_sentences
-from elman.evaluation.scoring import Unknown, surprisal
+from elman.evaluation.perplexity import Sentences, score_of
+from elman.evaluation.scoring import Prediction, Unknown, predict_document, predict_sentences, surprisal
+from elman.objective import perplexity
 from elman.tasks.text.run import TextRun
+
+HARDEST = 20
+"""Words in the table of the most surprising ones."""
+
+SCALE = Markup('<div class="scale" aria-hidden="true">0 bits <i></i> {} or more</div>\n').format(int(HOTTEST))
+
+EDGES = (1, 5, 25, 100, 1000)
+"""Frequencies at which bins begin, besides 0."""
 
 Predicted: TypeAlias = Iterable[tuple[list[str], Prediction]]
 """The tokens of each sentence and how they were predicted."""
 
 
 class WordRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A word in its sentence; bits are logarithms of base two, None is "there is no such figure".
+    """A word in its sentence; bits are logarithms to base two, None where a figure does not apply.
 
     Attributes:
         sentence: number of its sentence, from 1.
         position: its number in the sentence, from 1.
-        word: as it stands in the text.
+        word: as in the text.
         surprisal: -log2 p(word | what came before), the sum over its tokens (Hale 2001, A probabilistic Earley parser
             as a psycholinguistic model, NAACL; Levy 2008, Expectation-based syntactic comprehension, Cognition 106).
         entropy: of the distribution of the next token before the word (bits).
@@ -70,7 +80,7 @@ def word_rows(run: TextRun, predicted: Predicted, treatment: Unknown | None = No
 
     """
     rules = run.options
-    counts = None if rules.spelt else _counts(run.vocabulary)
+    counts = None if rules.spelt else dict(zip(run.vocabulary.words, run.vocabulary.counts, strict=True))
     treatment = treatment or Unknown()
     for number, (tokens, prediction) in enumerate(predicted, start=1):
         read = fold(tokens) if rules.folds_tokens else tokens
@@ -93,41 +103,20 @@ def word_rows(run: TextRun, predicted: Predicted, treatment: Unknown | None = No
             )
 
 
-def _counts(vocabulary: Vocabulary) -> dict[str, int]:
-    return dict(zip(vocabulary.words, vocabulary.counts, strict=True))
-
-
 def _known(bits: np.floating) -> float | None:
     return None if math.isnan(bits) else round(float(bits), 6)
 
 
-# FOLDED report/reading.py: The page of a text that was read word by word: a heat map of surprisal and what was hardest.
-HARDEST = 20
-
-SCALE = Markup('<div class="scale" aria-hidden="true">0 bits <i></i> {} or more</div>\n').format(int(HOTTEST))
-
-
 def write_reading_page(out: Path, rows: Sequence[WordRow], model: str, text: str) -> Path:
-    """Write the page of a text and return where it is.
-
-    Args:
-        out: the file.
-        rows: from `elman.analysis.by_word.word_rows`.
-        model: the title of the model.
-        text: the name of the text.
-
-    Raises:
-        UserError: `out` cannot be written.
-
-    """
+    """Write the page of a text, given the titles of the model and the text; raises UserError where it cannot."""
     words = [Word(row.word, row.surprisal) for row in rows]
     mean, scored = mean_bits(words), sum(word.surprisal is not None for word in words)
     unknown = sum(row.unknown for row in rows)
     verdict = f"{scored:,} words scored, {unknown:,} of {len(rows):,} unknown"
-    verdict += "." if math.isnan(mean) else f"; {mean:.2f} bits a word on average."
+    verdict += "." if math.isnan(mean) else f"; {mean:.2f} bits per word on average."
     sections = [
-        Section("Surprisal", ["Each word on a ground the warmer, the more bits it took to predict."], body=_map(rows)),
-        Section("What was hardest", tables=[_hardest(rows)]),
+        Section("Surprisal", ["The warmer the ground of a word, the larger its surprisal."], body=_map(rows)),
+        Section("The most surprising words", tables=[_hardest(rows)]),
     ]
     return write_page(out, kind="text, word by word", title=text, verdict=verdict, sections=sections, text=[model])
 
@@ -156,3 +145,74 @@ def _hardest(rows: Sequence[WordRow]) -> Table:
     ]
     header = ["word", "sentence", "position", "surprisal", "entropy", "reduction", "rank", "in training", "unknown"]
     return Table("", header, cells, "Surprisal, entropy before the word and its reduction are in bits.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Bin:
+    """Words seen about equally often in training, or `<unk>`.
+
+    Attributes:
+        name: how often, such as 5-24.
+        tokens: how many tokens of the split are such words.
+        nll: their mean negative log-likelihood (nats); None where there are none.
+        following: how many tokens of the split follow one.
+        following_nll: theirs.
+
+    """
+
+    name: str
+    tokens: int
+    nll: float | None
+    following: int
+    following_nll: float | None
+
+    @property
+    def perplexity(self) -> float | None:
+        """Of the words."""
+        return None if self.nll is None else perplexity(self.nll)
+
+    @property
+    def following_perplexity(self) -> float | None:
+        """Of what follows them."""
+        return None if self.following_nll is None else perplexity(self.following_nll)
+
+
+def by_frequency(
+    log_probs: np.ndarray,
+    tokens: np.ndarray,
+    train: np.ndarray,
+    num_words: int,
+    unk: int | None,
+    edges: Sequence[int] = EDGES,
+) -> list[Bin]:
+    """A split by the training frequency of its words, rarest first; `<unk>` is a bin of its own, the last.
+
+    Args:
+        log_probs: of each token (nats), [N]; NaN is not counted.
+        tokens: the split, [N].
+        train: the training split.
+        num_words: V.
+        unk: the id of `<unk>`, if there is one.
+        edges: where bins begin, rising, above 0.
+
+    """
+    seen = np.bincount(train, minlength=num_words)[tokens]
+    known = np.full(len(tokens), fill_value=True) if unk is None else tokens != unk
+    bins = []
+    for low, high in zip((0, *edges), (*edges, None), strict=True):
+        inside = known & (seen >= low)
+        inside = inside if high is None else inside & (seen < high)
+        bins.append(_bin(_name(low, high), log_probs, inside))
+    return bins if unk is None else [*bins, _bin(UNK, log_probs, ~known)]
+
+
+def _name(low: int, high: int | None) -> str:
+    if high is None:
+        return f"{low} or more"
+    return str(low) if high == low + 1 else f"{low}-{high - 1}"
+
+
+def _bin(name: str, log_probs: np.ndarray, inside: npt.NDArray[np.bool_]) -> Bin:
+    own, following = log_probs[inside], log_probs[1:][inside[:-1]]
+    here, after = score_of(own), score_of(following)
+    return Bin(name, here.count, here.nll if here.count else None, after.count, after.nll if after.count else None)

@@ -1,4 +1,7 @@
-"""The page of `elman analyze dynamics`: the figures and tables of Kanai's thesis, section 3.5, from run folders."""
+"""The dynamics of runs: decay of the state without input, spectral radius, gradient norms, success of training.
+
+The page of `elman analyze dynamics` has the figures and tables of Kanai's thesis, section 3.5.
+"""
 
 import dataclasses
 import math
@@ -21,15 +24,13 @@ from elman.report.metrics import Train
 from elman.tasks.open import open_run
 
 
-# FOLDED evaluation/dynamics.py: How a network's state behaves when nothing comes in: the decay after one random input (Kanai's thesis, Fig.
-# 3.2).
 @torch.no_grad()
 def state_decay(core: Stack, *, trials: int = 50, steps: int = 100, kick: float = 0.1, seed: int = 0) -> Tensor:
-    """The norm ||h_t|| of all layers together after an input x_1 ~ N(0, kick^2 I) and none afterwards, [steps].
+    """The norm ||h_t|| of all layers after an input x_1 ~ N(0, kick^2 I) and none afterwards (Fig. 3.2), [steps].
 
     Args:
         core: layers.
-        trials: how many inputs the mean is taken over; 50 in the thesis.
+        trials: inputs over which the mean is taken; 50 in the thesis.
         steps: T; step 1 is the one with the input.
         kick: standard deviation of the input to the lowest layer; 0.1 in the thesis.
         seed: of the inputs.
@@ -50,7 +51,7 @@ def state_decay(core: Stack, *, trials: int = 50, steps: int = 100, kick: float 
 
 
 def decay_rate(norms: Tensor) -> float:
-    """The factor a step in the last half of the decay, as far as float64 resolves it; 1 when it does not decay.
+    """The factor per step in the last half of the decay, as far as float64 resolves it; 1 for no decay.
 
     With sigma_1(W_hh) <= 2 - delta it is asymptotically at most 1 - delta / 4 in a bias-free GRU.
     """
@@ -61,18 +62,17 @@ def decay_rate(norms: Tensor) -> float:
     return float((half[-1] / half[0]) ** (1 / (len(half) - 1)))
 
 
-# TARGET
 @dataclasses.dataclass(frozen=True)
 class Dynamics:
-    """What was found of one run.
+    """The dynamics of one run.
 
     Attributes:
         name: of its folder.
         norms: of the state after a kick, step by step.
-        decay_rate: the factor a step in their last half.
+        decay_rate: the factor per step in their last half.
         lines: the training lines of metrics.jsonl.
-        success: whether the validation loss of every epoch stayed below that of the untrained model, to the last
-            epoch (thesis 3.5.1); None for a run that is not finished.
+        success: whether the validation loss of every epoch was below that of the untrained model (thesis 3.5.1); None
+            for an unfinished run.
         verdict: the same in words.
 
     """
@@ -86,7 +86,7 @@ class Dynamics:
 
     @property
     def largest_radius(self) -> float:
-        """Of J, over the logged steps; NaN when it was not logged."""
+        """Of J, over the logged steps; NaN if it was not logged."""
         radii = [line.spectral_radius for line in self.lines]
         return max((radius for radius in radii if math.isfinite(radius)), default=math.nan)
 
@@ -99,7 +99,7 @@ class Dynamics:
 def write_dynamics(
     folders: Sequence[Path], out: Path | None, device: torch.device, *, trials: int, steps: int, kick: float
 ) -> tuple[Path, list[Dynamics]]:
-    """Measure the runs and write the page; where it is, and what was found.
+    """Measure the runs and write the page; its path, and the dynamics of each run.
 
     Raises:
         UserError: a folder is not a run, or its model has no recurrent layers.
@@ -115,7 +115,7 @@ def examine(folder: Path, device: torch.device, *, trials: int, steps: int, kick
     run, written = open_run(folder, device), read_folder(folder)
     core = run.model.core
     if not isinstance(core, Stack):
-        raise UserError(f"{folder}: its model has no recurrent layers, so there is no state to follow")
+        raise UserError(f"{folder}: its model has no recurrent layers, and so no state to follow")
     norms = state_decay(core, trials=trials, steps=steps, kick=kick)
     success, verdict = succeeded(written, run.recipe.training.epochs, run.uniform_nll())
     return Dynamics(
@@ -129,7 +129,7 @@ def examine(folder: Path, device: torch.device, *, trials: int, steps: int, kick
 
 
 def succeeded(run: RunFolder, epochs: int, uniform: float) -> tuple[bool | None, str]:
-    """Whether training succeeded; `uniform` stands for the untrained loss where the run did not write it down."""
+    """Whether training succeeded; `uniform` replaces the untrained loss where the run did not log it."""
     untrained = next((event.nll for event in run.metrics.events if event.event == "untrained"), uniform)
     for check in run.metrics.valid:
         if not check.nll < untrained:
@@ -149,7 +149,7 @@ def summary(found: Dynamics) -> dict[str, Any]:
 
 
 def write(out: Path, found: Sequence[Dynamics]) -> Path:
-    """The page of what was found."""
+    """Write the page."""
     finished = [one.success for one in found if one.success is not None]
     verdict = "No run is finished."
     if finished:
@@ -157,13 +157,13 @@ def write(out: Path, found: Sequence[Dynamics]) -> Path:
             f"{sum(finished)} of {len(finished)} finished runs succeeded: the validation loss of every epoch stayed"
             " below that of the untrained model."
         )
-    header = ["run", "training", "decay a step", "largest radius of J", "largest gradient norm"]
+    header = ["run", "training", "decay per step", "largest radius of J", "largest gradient norm"]
     rows = [
         [one.name, one.verdict, *map(_number, (one.decay_rate, one.largest_radius, one.largest_norm))] for one in found
     ]
     note = (
-        "In the figures of one run: first colour the spectral radius of J = W/4 + I/2, second the gradient norm before"
-        " clipping. Dots: s with the norm chosen for the step; thin line: with the other norm."
+        "In the figures of one run the first colour is the spectral radius of J = W/4 + I/2, the second the gradient"
+        " norm before clipping. Dots: s with the norm chosen for the step; thin line: with the other norm."
     )
     legend = [(one.name, index % len(SERIES)) for index, one in enumerate(found)]
     drawn = [Figure(plot.title, plots.draw(plot)) for plot in figures(found) if not plots.is_empty(plot)]
@@ -186,8 +186,8 @@ def _number(value: float) -> str:
 def figures(found: Sequence[Dynamics]) -> list[Plot]:
     """The decay of the state, radius and gradient of each run, and s."""
     decay = [Curve(range(1, len(one.norms) + 1), one.norms, index) for index, one in enumerate(found)]
-    told = "; ".join(f"{one.name}: factor {one.decay_rate:.3g} a step" for one in found)
-    drawn = [Plot("decay", "Norm of the state after one random input", told, "steps", "norm", decay)]
+    rates = "; ".join(f"{one.name}: factor {one.decay_rate:.3g} per step" for one in found)
+    drawn = [Plot("decay", "Norm of the state after one random input", rates, "steps", "norm", decay)]
     drawn += [_radius(index, one) for index, one in enumerate(found)]
     counts = [curve for index, one in enumerate(found) for curve in _counts(index, one)]
     drawn.append(Plot("count", "Singular values computed, s", "mean of each epoch", "epochs", "speed", counts))
@@ -202,9 +202,9 @@ def _radius(index: int, one: Dynamics) -> Plot:
         Curve(steps, [line.spectral_radius for line in one.lines], 0),
         Curve(steps, [line.grad_norm / top for line in one.lines], 1),
     ]
-    told = f"radius up to {one.largest_radius:.3g}; gradient norm before clipping up to {one.largest_norm:.3g}"
+    ranges = f"radius up to {one.largest_radius:.3g}; gradient norm before clipping up to {one.largest_norm:.3g}"
     title = f"{one.name}: spectral radius of J, and gradient norm as a share of its largest"
-    return Plot(f"radius-{index}", title, told, "steps", "speed", curves, levels=[Mark(1.0, "stable below")])
+    return Plot(f"radius-{index}", title, ranges, "steps", "speed", curves, levels=[Mark(1.0, "stable below")])
 
 
 def _counts(index: int, one: Dynamics) -> list[Curve]:

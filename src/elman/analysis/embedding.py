@@ -1,14 +1,20 @@
-"""What a model holds: hidden states by layer for every token, and the vectors of its words."""
+"""Vectors of a model: hidden states by layer for every token, the vectors of its words, and their neighbours."""
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
+from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
+from elman.network.encoders.characters import Characters
 from elman.network.encoders.encoder import Frames
+from elman.network.encoders.lookup import Lookup
+from elman.network.model import LanguageModel
 from elman.network.output.flat import Flat
 from elman.network.output.mixtape import Mixtape
 from elman.network.output.monotone import Monotone
@@ -30,8 +36,8 @@ def hidden_states(
     """The states of a text, a sentence at a time.
 
     Yields:
-        The tokens, their ids [n], and for each of `layers` what it puts out after reading each token, [n, H] float32.
-        Level 0 is what the encoder gives the first layer.
+        The tokens, their ids [n], and the output of each of `layers` after each token, [n, H] float32. Level 0 is the
+        encoder.
 
     """
     text = run.reading(lines)
@@ -44,11 +50,7 @@ def hidden_states(
 
 @torch.inference_mode()
 def word_vectors(run: TextRun, side: str) -> Tensor:
-    """The vectors [V, D] of the vocabulary.
-
-    Args:
-        run: the trained model.
-        side: `input`: what the encoder makes of each word; `output`: the rows of the output matrix.
+    """The vectors [V, D] of the vocabulary: of the encoder (`input`) or the rows of the output matrix (`output`).
 
     Raises:
         UserError: the output layer has no such matrix.
@@ -62,15 +64,13 @@ def word_vectors(run: TextRun, side: str) -> Tensor:
     if isinstance(choice, Flat | Tree | Mixtape | Monotone):
         return choice.weight.detach()
     kind = type(choice).__name__
-    raise UserError(
-        f"{run.path}: the output layer ({kind}) has no one vector for every word; give --vectors input instead"
-    )
+    raise UserError(f"{run.path}: the output layer ({kind}) has no single vector per word; use --vectors input instead")
 
 
 def word2vec_text(words: Sequence[str], vectors: Tensor) -> str:
-    r"""Vectors in the text form of word2vec: V and D, then a word and its D numbers a line.
+    r"""Vectors in the text form of word2vec: V and D, then a word and its D numbers per line.
 
-    The form separates by white space, so white space in a word is written as \uXXXX.
+    White space separates, so white space in a word is written as \uXXXX.
     """
     rows = vectors.float().cpu().numpy()
     lines = (f"{_escaped(word)} {' '.join(f'{x:.6g}' for x in row)}" for word, row in zip(words, rows, strict=True))
@@ -83,3 +83,73 @@ def _escaped(word: str) -> str:
 
 def _column(ids: Sequence[int] | np.ndarray, run: TextRun) -> Tensor:
     return torch.tensor(np.asarray(ids), dtype=torch.long, device=run.device).unsqueeze(1)
+
+
+class Neighbour(NamedTuple):
+    """A word of the vocabulary and the cosine of the angle between its vector and the string's."""
+
+    word: str
+    cosine: float
+
+
+class Neighbourhood(NamedTuple):
+    """A string, whether the vocabulary has it, and its neighbours, nearest first."""
+
+    word: str
+    known: bool
+    neighbours: list[Neighbour]
+
+
+@torch.inference_mode()
+def neighbourhoods(
+    model: LanguageModel, vocabulary: Vocabulary, words: Sequence[str], k: int, *, highway: bool = True
+) -> list[Neighbourhood]:
+    """The k words of the vocabulary nearest to each string, itself left out (Kim et al. 2016, Table 6).
+
+    Args:
+        model: whose encoder gives the vectors.
+        vocabulary: of the model.
+        words: strings; with word vectors they must be in the vocabulary.
+        k: neighbours per string.
+        highway: whether the vectors of an encoder with highways are taken above them, or below.
+
+    Raises:
+        UserError: a string has no vector, or the encoder no highway to look below.
+
+    """
+    known, asked = _vectors(model, vocabulary, words, highway=highway)
+    cosines = normalize(asked, dim=1) @ normalize(known, dim=1).t()
+    found = []
+    for word, row in zip(words, cosines, strict=True):
+        own = vocabulary.ids.get(word)
+        if own is not None:
+            row[own] = -torch.inf
+        best = row.topk(min(k, len(vocabulary) - (own is not None)))
+        pairs = zip(vocabulary.decode(best.indices.tolist()), best.values.tolist(), strict=True)
+        found.append(Neighbourhood(word, own is not None, [Neighbour(*pair) for pair in pairs]))
+    return found
+
+
+def _vectors(
+    model: LanguageModel, vocabulary: Vocabulary, words: Sequence[str], *, highway: bool
+) -> tuple[Tensor, Tensor]:
+    match model.encoder:
+        case Characters() as encoder:
+            if not highway and not len(encoder.highways):
+                raise UserError(
+                    "--before-highway: the encoder has no highway (model.encoder.highways = 0); leave it out"
+                )
+            known = encoder.encode_words(vocabulary.words, highway=highway)
+            return known, encoder.encode_words(words, highway=highway)
+        case Lookup() as lookup:
+            if not highway:
+                raise UserError('--before-highway is for runs with model.encoder.kind = "characters"; leave it out')
+            missing = next((word for word in words if word not in vocabulary.ids), None)
+            if missing is not None:
+                raise UserError(
+                    f"{missing!r} is not in the vocabulary of {len(vocabulary):,} words; only an encoder of spelling"
+                    ' (model.encoder.kind = "characters") has vectors for others'
+                )
+            return lookup.weight, lookup.weight[[vocabulary.ids[word] for word in words]]
+        case _:
+            raise AssertionError("a run on text reads words")

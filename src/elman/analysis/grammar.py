@@ -1,29 +1,97 @@
-"""A trained model on fresh sentences of a grammar."""
+"""A trained model on fresh sentences of a grammar: agreement, distance from the grammar, trajectories, and the page."""
 
+import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import numpy as np
+from markupsafe import Markup
 
-from elman.analysis.agreement import Distance, judge, line, predictions, principal_components, require_words, table
-from elman.analysis.grammar_page import Findings, Walk
+from elman.analysis.agreement import (
+    AgreementLine,
+    Closeness,
+    Components,
+    Distance,
+    judge,
+    line,
+    predictions,
+    principal_components,
+    require_words,
+    table,
+)
 from elman.config.text import GrammarOptions
 from elman.data.grammar.exact import Oracle
 from elman.data.grammar.reading import read_grammar
 from elman.data.grammar.sample import Sentence, sentences, wish_of
+from elman.drawing.page import Figure, Section, Table, write_page
+from elman.drawing.style import MUTED, SERIES, canvas, label, style, svg
 from elman.errors import UserError
 from elman.tasks.text.run import TextRun
 
+HEADER = ["verbs", "number", "accuracy, %", "95 % interval", "share of the right number, %"]
+
 SEED = "agreement"
-"""Apart from the seeds of all splits, so that test sentences are drawn anew."""
+"""Part of the seed, unlike those of all splits, so that the test sentences are new."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Walk:
+    """The hidden states [N+1, H] along a sentence: after `<eos>`, then after each word."""
+
+    words: tuple[str, ...]
+    states: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class GrammarFindings:
+    """The lines of all tables, the distance from the grammar, the principal components and some trajectories."""
+
+    run: str
+    grammar: str
+    whole: AgreementLine
+    by_levels: Sequence[AgreementLine]
+    by_attractors: Sequence[AgreementLine]
+    by_depth: Sequence[AgreementLine]
+    closeness: Closeness
+    sentences: int
+    seen: int
+    components: Components
+    walks: Sequence[Walk]
+
+    @property
+    def tables(self) -> dict[str, Sequence[AgreementLine]]:
+        """By title."""
+        return {
+            "by levels of embedding between noun and verb": self.by_levels,
+            "by attractors": self.by_attractors,
+            "by depth of the verb's clause": self.by_depth,
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "run": self.run,
+            "grammar": self.grammar,
+            "sentences": self.sentences,
+            "sentences_seen_in_training": self.seen,
+            "all": as_facts(self.whole),
+            "by_levels": [as_facts(one) for one in self.by_levels],
+            "by_attractors": [as_facts(one) for one in self.by_attractors],
+            "by_depth": [as_facts(one) for one in self.by_depth],
+            "cross_entropy": self.closeness._asdict(),
+            "variance_of_components": self.components.shares.tolist(),
+        }
 
 
 def options_of(run: TextRun, grammar: str | None) -> GrammarOptions:
     """The grammar and the sentences a run was trained on, or another grammar.
 
     Raises:
-        UserError: the recipe names no grammar and none is given.
+        UserError: neither the recipe nor the argument names a grammar.
 
     """
     own = run.data.grammar
@@ -43,16 +111,16 @@ def examine(
     seed: int = 0,
     walks: Sequence[str] = (),
     advance: Callable[[int, int], None] | None = None,
-) -> Findings:
+) -> GrammarFindings:
     """Agreement by depth and attractors, distance from the grammar, and trajectories.
 
     Args:
         run: the model.
-        options: what the sentences are like; shares and limits count, the numbers of the splits do not.
-        count: fresh sentences.
+        options: shares and limits of the sentences; the sizes of the splits are not used.
+        count: how many sentences are drawn.
         seed: of the draw.
-        walks: sentences whose trajectories are wanted; without them three of the test, one of each depth.
-        advance: told how many sentences are done, and how many there are.
+        walks: sentences whose trajectories are shown; by default three test sentences, of depth 0, 1 and 2.
+        advance: called with (sentences done, sentences in all).
 
     Raises:
         UserError: the model does not know the grammar's words, or the sentences cannot be drawn.
@@ -63,17 +131,17 @@ def examine(
     wish = wish_of(options)
     drawn = list(islice(sentences(grammar, wish, f"{seed} {SEED}"), count))
     distance, judged, states = Distance(Oracle(grammar, wish, run.vocabulary.words), run.vocabulary), [], []
-    for index, (sentence, said) in enumerate(
+    for index, (sentence, output) in enumerate(
         zip(drawn, predictions(run.model, run.vocabulary, drawn, run.first), strict=True), start=1
     ):
-        judged += judge(grammar, run.vocabulary, sentence, said.log_probs)
-        distance.add(sentence, said.log_probs)
-        states.append(said.states)
+        judged += judge(grammar, run.vocabulary, sentence, output.log_probs)
+        distance.add(sentence, output.log_probs)
+        states.append(output.states)
         if advance is not None and index % 50 == 0:
             advance(index, count)
     shown = [Sentence(tuple(walk.split()), (), 0) for walk in walks] or _of_each_depth(drawn)
     walked = predictions(run.model, run.vocabulary, shown, run.first)
-    return Findings(
+    return GrammarFindings(
         run=str(run.path),
         grammar=options.rules,
         whole=line("all", judged),
@@ -84,7 +152,7 @@ def examine(
         sentences=len(drawn),
         seen=_seen(run, drawn),
         components=principal_components(states),
-        walks=[Walk(one.words, said.states) for one, said in zip(shown, walked, strict=True)],
+        walks=[Walk(one.words, output.states) for one, output in zip(shown, walked, strict=True)],
     )
 
 
@@ -104,9 +172,107 @@ def _of_each_depth(drawn: Sequence[Sentence]) -> list[Sentence]:
 
 
 def _seen(run: TextRun, drawn: Sequence[Sentence]) -> int:
-    """How many of the sentences stand in the training text, where that is still there."""
+    """How many of the sentences are in the training text; 0 where that text is missing."""
     path = Path(str(run.facts["source"])) / "train.txt"
     if not path.is_file():
         return 0
     known = set(path.read_text(encoding="utf-8").splitlines())
     return sum(" ".join(one.words) in known for one in drawn)
+
+
+def as_facts(line: AgreementLine) -> dict[str, Any]:
+    """A line as JSON."""
+    low, high = line.accuracy.interval
+    return {
+        "label": line.label,
+        "verbs": line.accuracy.count,
+        "accuracy": line.accuracy.share,
+        "low": low,
+        "high": high,
+        "share_of_right_number": line.share,
+        "margin_of_share": None if math.isnan(line.margin) else line.margin,
+    }
+
+
+def cells(line: AgreementLine) -> list[str]:
+    """A line as a row of a table."""
+    low, high = line.accuracy.interval
+    margin = "" if math.isnan(line.margin) else f" ± {100 * line.margin:.2f}"
+    return [
+        line.label,
+        f"{line.accuracy.count:,}",
+        f"{100 * line.accuracy.share:.2f}",
+        f"{100 * low:.2f} to {100 * high:.2f}",
+        f"{100 * line.share:.2f}{margin}",
+    ]
+
+
+def write_findings(out: Path, found: GrammarFindings) -> Path:
+    """Write the page.
+
+    Raises:
+        UserError: `out` is a folder or cannot be written.
+
+    """
+    near = found.closeness
+    low, high = found.whole.accuracy.interval
+    return write_page(
+        out,
+        kind="Grammar",
+        title=f"{found.run} on {found.grammar}",
+        verdict=f"The right form is more probable than the wrong one for {100 * found.whole.accuracy.share:.2f} % of"
+        f" {found.whole.accuracy.count:,} verbs (95 %: {100 * low:.2f} to {100 * high:.2f}).",
+        text=[
+            f"{found.sentences:,} fresh sentences, {found.seen:,} of which are in the training text. Intervals are"
+            " Wilson's and treat verbs as independent.",
+            f"Cross-entropy {near.model:.4f} nats per word, the grammar's own {near.grammar:.4f}; the next-word"
+            f" distributions differ by {near.divergence:.4f} nats (KL divergence, mean over {near.words:,} words).",
+        ],
+        sections=[
+            Section(
+                "Agreement",
+                tables=[Table(title, HEADER, [cells(one) for one in lines]) for title, lines in found.tables.items()],
+            ),
+            Section(
+                "Trajectories",
+                ["The hidden state of the last layer along sentences, after Elman 1991: each point is the state after a"
+                 " word, labelled by its place. The components are those of the states of all test sentences."],
+                figures=[figure for index, walk in enumerate(found.walks) for figure in _figures(found, walk, index)],
+            ),
+        ],
+    )  # fmt: skip
+
+
+def _figures(found: GrammarFindings, walk: Walk, index: int) -> list[Figure]:
+    points = found.components.project(walk.states[1:])
+    sentence, shares = " ".join(walk.words), 100 * found.components.shares
+    across, up = f"component 1 ({shares[0]:.0f} %)", f"component 2 ({shares[1]:.0f} %)"
+    return [
+        Figure(sentence, _plane(points, walk.words, f"plane-{index}", sentence, (across, up))),
+        Figure("by word", _by_word(points, walk.words, f"steps-{index}", sentence)),
+    ]
+
+
+def _plane(points: np.ndarray, words: Sequence[str], name: str, sentence: str, labels: tuple[str, str]) -> Markup:
+    figure, axes = canvas("square")
+    axes.plot(points[:, 0], points[:, 1], "-o", color=SERIES[0], linewidth=1.0, markersize=3.5)
+    for place, (word, (x, y, *_)) in enumerate(zip(words, points, strict=True), start=1):
+        axes.annotate(f"{place} {word}", (x, y), xytext=(3, 3), textcoords="offset points", fontsize=8, color=MUTED)
+    axes.margins(0.15)
+    style(axes)
+    label(axes, *labels)
+    return svg(figure, name, "State along a sentence", sentence)
+
+
+def _by_word(points: np.ndarray, words: Sequence[str], name: str, sentence: str) -> Markup:
+    figure, axes = canvas("wide")
+    for component in range(min(3, points.shape[1])):
+        axes.plot(points[:, component], "-o", color=SERIES[component], linewidth=1.2, markersize=3)
+        axes.annotate(
+            f"{component + 1}", (len(words) - 1, points[-1, component]), xytext=(5, -3), textcoords="offset points",
+            fontsize=9, color=SERIES[component],
+        )  # fmt: skip
+    axes.set_xticks(range(len(words)), words, rotation=45, ha="right")
+    style(axes)
+    label(axes, "", "components 1 to 3")
+    return svg(figure, name, "Components of the state, word by word", sentence)

@@ -1,4 +1,4 @@
-"""What the components of a mixture do over a text: their weights, what each predicts, how evenly they are used.
+"""The components of a mixture over a text: their weights, what each predicts, how evenly they are used.
 
 T positions, K components, V words.
 """
@@ -18,7 +18,7 @@ from elman.analysis.rank import num_words
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import EvaluationWindows
 from elman.drawing.page import Figure, Section, Table, write_page
-from elman.drawing.style import MUTED, SERIES, canvas, style, svg
+from elman.drawing.style import SERIES, canvas, label, style, svg
 from elman.errors import UserError
 from elman.evaluation.perplexity import traces
 from elman.network.model import LanguageModel
@@ -27,18 +27,18 @@ from elman.network.output.contexts import Mixture
 from elman.objective.penalties import squared_variation
 
 _ELEMENTS = 1 << 24
-"""How many log-probabilities a window may hold."""
+"""Log-probabilities per window, at most."""
 
 
-class Reading(NamedTuple):
-    """What was found at every position of a text, before its token was read.
+class MixtureReading(NamedTuple):
+    """The mixture at every position of a text, before its token is read.
 
     Attributes:
         levels: the layer of each component, [K]; 0 is the embedding.
         prior: the weights, [T, K].
         entropy: of the distribution of each component, bits, [T, K].
         top: the most probable words of each component, [T, K, n].
-        top_prob: and their probabilities, [T, K, n].
+        top_prob: their probabilities, [T, K, n].
         component_log_prob: of the token under each component, nats, [T, K].
 
     """
@@ -73,7 +73,7 @@ class Reading(NamedTuple):
 
     @property
     def variation(self) -> float:
-        """The coefficient of variation of the summed weights (Takase et al. 2018, eqs 12-13): 0 where all are alike."""
+        """The coefficient of variation of the summed weights (Takase et al. 2018, eqs 12-13): 0 where all are equal."""
         return math.sqrt(float(squared_variation(torch.from_numpy(self.prior.sum(0)))))
 
 
@@ -91,29 +91,29 @@ def effective_number(weights: np.ndarray) -> np.ndarray:
 
 def read_mixture(
     model: LanguageModel, tokens: np.ndarray, first: int, top: int = 5, *, inputs: np.ndarray | None = None
-) -> Reading:
-    """Read a stream, the state carried, and keep what every component says.
+) -> MixtureReading:
+    """Read a stream, carrying the state, and keep the prediction of every component.
 
     Args:
         model: a model whose output is a mixture, in evaluation mode.
         tokens: the stream, [T], T > 0.
         first: the symbol before it.
-        top: how many words to keep of each component.
-        inputs: what is read in place of the stream, [T]; see `scoring.score_sentences`.
+        top: words to keep of each component.
+        inputs: what is read in place of the stream, [T]; see `elman.evaluation.scoring`.
 
     Raises:
-        UserError: its output is no mixture.
+        UserError: the output is not a mixture.
 
     """
     contexts = model.output.contexts
     if not isinstance(contexts, Mixture):
         raise UserError(
-            "the run's output is a single distribution, no mixture; give a run whose recipe has"
+            "the output of the run is a single distribution, not a mixture; choose a run whose recipe has"
             ' model.output.contexts.kind = "mixture"'
         )
     levels = [level for level, count in contexts.heads.items() for _ in range(count)]
     windows = list(_read(model, tokens, first, inputs, len(levels), top))
-    return Reading(levels, *(torch.cat(parts).cpu().numpy() for parts in zip(*windows, strict=True)))
+    return MixtureReading(levels, *(torch.cat(parts).cpu().numpy() for parts in zip(*windows, strict=True)))
 
 
 @torch.inference_mode()
@@ -131,14 +131,13 @@ def _read(
         # An impossible word has no share in the entropy: 0 log 0 = 0.
         entropy = torch.special.entr(probs).sum(-1) / math.log(2)
         best = probs.topk(min(top, probs.shape[-1]))
-        said = each.gather(-1, targets.view(-1, 1, 1).expand(-1, num_components, 1)).squeeze(-1)
-        yield log_prior.flatten(0, 1).double().exp(), entropy, best.indices, best.values, said
+        own = each.gather(-1, targets.view(-1, 1, 1).expand(-1, num_components, 1)).squeeze(-1)
+        yield log_prior.flatten(0, 1).double().exp(), entropy, best.indices, best.values, own
 
 
-# FOLDED report/mixtures.py: The page about a mixture over a text: its components, their weights at every word, and what each of them
-# predicts.
-def write_mixture_page(out: Path, title: str, words: Sequence[str], reading: Reading, vocabulary: Vocabulary,
-                       shown: int) -> Path:  # fmt: skip
+def write_mixture_page(
+    out: Path, title: str, words: Sequence[str], reading: MixtureReading, vocabulary: Vocabulary, shown: int
+) -> Path:
     """Write the page about a run's mixture over a text of these words; `shown` of them one by one."""
     part = f"the first {shown:,} of {len(words):,} tokens" if shown < len(words) else f"all {len(words):,} tokens"
     return write_page(
@@ -152,8 +151,8 @@ def write_mixture_page(out: Path, title: str, words: Sequence[str], reading: Rea
             Section(
                 "Word by word",
                 [
-                    f"The weight of every component before each word was read, for {part}; the warmer, the heavier."
-                    " Point at a cell for the words that the component expects there."
+                    f"The weight of every component before each word was read, for {part}; the warmer, the larger."
+                    " Point at a cell for the words that the component predicts there."
                 ],
                 body=_grid(words[:shown], reading, vocabulary),
             ),
@@ -161,7 +160,7 @@ def write_mixture_page(out: Path, title: str, words: Sequence[str], reading: Rea
     )
 
 
-def verdict(reading: Reading) -> str:
+def verdict(reading: MixtureReading) -> str:
     """How many components there are, where, and how evenly they are used."""
     count = len(reading.levels)
     where = ", ".join(f"{reading.levels.count(level)} from layer {level}" for level in dict.fromkeys(reading.levels))
@@ -170,12 +169,12 @@ def verdict(reading: Reading) -> str:
     return (
         f"{count} components ({where}). At one position {at_once:.1f} are in use on average, over the whole text"
         f" {overall:.1f}; the coefficient of variation of their summed weights is {reading.variation:.2f}"
-        " (0 where all are used alike)."
+        " (0 where all are used equally)."
     )
 
 
-def component_rows(words: Sequence[str], reading: Reading) -> list[list[str]]:
-    """A row a component: weight, share in what was predicted, entropy, perplexity alone, words where it weighs most."""
+def component_rows(words: Sequence[str], reading: MixtureReading) -> list[list[str]]:
+    """A row per component: weight, responsibility, entropy, its own perplexity, words before which it weighs most."""
     prior, share = reading.prior.mean(0), reading.responsibility.mean(0)
     alone = np.exp(np.minimum(-reading.component_log_prob.mean(0), 700.0))
     return [
@@ -198,16 +197,16 @@ def _heaviest(words: Sequence[str], weights: np.ndarray, count: int = 5) -> list
     return list(dict.fromkeys(words[at] for at in np.argsort(-weights)))[:count]
 
 
-def _components(words: Sequence[str], reading: Reading) -> Section:
+def _components(words: Sequence[str], reading: MixtureReading) -> Section:
     note = (
-        "Layer 0 is the embedding. Weight: the mean of the prior. Share: of the probability that the words got."
-        " Entropy and perplexity: of the component alone. Last: the words that it weighs most before."
+        "Layer 0 is the embedding. Weight: the mean of the prior. Share: of the probability of the words."
+        " Entropy and perplexity: of the component alone. Last: the words before which it weighs most."
     )
     table = Table("", COMPONENT_HEADER, component_rows(words, reading), note)
     return Section("Components", tables=[table])
 
 
-def _shares(reading: Reading, shown: int, part: str) -> Section:
+def _shares(reading: MixtureReading, shown: int, part: str) -> Section:
     levels = reading.by_level
     groups = (
         {f"layer {level}": weights for level, weights in levels.items()}
@@ -222,16 +221,15 @@ def _shares(reading: Reading, shown: int, part: str) -> Section:
     axes.set_ylim(0, 1)
     axes.set_xlim(-0.5, shown - 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True))
-    axes.set_xlabel("position in the text", color=MUTED, fontsize=9.5)
-    axes.set_ylabel("weight", color=MUTED, fontsize=9.5)
-    drawing = svg(figure, "shares", "Weights over the text", "stacked, one band a layer or component")
+    label(axes, "position in the text", "weight")
+    drawing = svg(figure, "shares", "Weights over the text", "stacked, one band per layer or component")
     title = "Weights by layer" if len(levels) > 1 else "Weights by component"
     legend = [(name, number % len(SERIES)) for number, name in enumerate(groups)]
     return Section(title, [f"Stacked, for {part}."], legend, [Figure("", drawing)])
 
 
-def _grid(words: Sequence[str], reading: Reading, vocabulary: Vocabulary) -> Markup:
-    """A row a word, a cell a component, coloured by its weight."""
+def _grid(words: Sequence[str], reading: MixtureReading, vocabulary: Vocabulary) -> Markup:
+    """A row per word, a cell per component, coloured by its weight."""
     bits = -reading.log_prob / np.log(2)
     in_use = effective_number(reading.prior)
     levels = dict.fromkeys(reading.levels)
@@ -249,18 +247,18 @@ def _grid(words: Sequence[str], reading: Reading, vocabulary: Vocabulary) -> Mar
     )
 
 
-def _cells(at: int, reading: Reading, vocabulary: Vocabulary) -> str:
+def _cells(at: int, reading: MixtureReading, vocabulary: Vocabulary) -> str:
     cells = []
     for component, name in enumerate(reading.names):
         weight = reading.prior[at, component]
         best = vocabulary.decode(reading.top[at, component])
         chances = reading.top_prob[at, component]
         guesses = ", ".join(f"{word} {100 * chance:.0f} %" for word, chance in zip(best, chances, strict=True))
-        told = f"{name}: weight {100 * weight:.0f} %, entropy {reading.entropy[at, component]:.1f} bits; {guesses}"
-        cells.append(f'<td style="--heat:{weight:.2f}" title="{escape(told)}">{_percent(weight)}</td>')
+        tooltip = f"{name}: weight {100 * weight:.0f} %, entropy {reading.entropy[at, component]:.1f} bits; {guesses}"
+        cells.append(f'<td style="--heat:{weight:.2f}" title="{escape(tooltip)}">{_percent(weight)}</td>')
     return "".join(cells)
 
 
 def _percent(weight: float) -> str:
-    """Whole per cent, and nothing where that would be 0."""
+    """Whole per cent, empty where that would be 0."""
     return f"{100 * weight:.0f}" if weight >= 0.005 else ""

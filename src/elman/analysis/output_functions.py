@@ -1,7 +1,7 @@
-"""What output functions make of a line of scores z = h w + b 1 (Kanai's thesis, sections 4.2 and 4.3).
+"""The images of a line of scores z = h w + b 1 under output functions (Kanai's thesis, sections 4.2 and 4.3).
 
-Softmax keeps the logarithms of such a line in the plane of w and 1, whatever b; the others leave it, which is what
-lets them give matrices of log-probabilities of higher rank. M symbols, n points on the line; everything is float64.
+Log-softmax maps such a line into the plane of w and 1 for every b; the other functions leave it, so that their
+matrices of log-probabilities can have a higher rank. M symbols, n points on the line; everything is float64.
 """
 
 import math
@@ -14,11 +14,18 @@ from markupsafe import Markup
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 from torch import Tensor
 
-from elman.analysis import output_functions
 from elman.drawing.page import Figure, Section, Table, write_page
-from elman.drawing.style import INK, MUTED, SERIES, canvas, style, svg
+from elman.drawing.style import INK, MUTED, SERIES, canvas, label, style, svg
 from elman.errors import UserError
 from elman.network.output.activation import ACTIVATIONS
+
+DIRECTION = torch.tensor([1.0, 0.2, -0.8], dtype=torch.float64)
+SHIFTS = (-2.0, 0.0, 2.0)
+SIZES = tuple(range(2, 9))
+LIMITS = tuple(float(shift) for shift in range(-30, 31))
+
+_SMALLEST = 1e-13
+"""Differences below this are rounding."""
 
 
 def require_known(names: Iterable[str]) -> list[str]:
@@ -54,10 +61,7 @@ def on_simplex(log_probs: Tensor) -> Tensor:
 
 
 def beside_plane(log_probs: Tensor, direction: Tensor) -> Tensor:
-    """Log-probabilities [n, 3] as (place along w, distance from the plane of w and 1), [n, 2].
-
-    The place is counted along what w has at right angles to 1.
-    """
+    """Log-probabilities [n, 3] as (place along the part of w orthogonal to 1, distance from the plane), [n, 2]."""
     ones = torch.ones(3, dtype=torch.float64)
     across = torch.linalg.cross(direction.double(), ones)
     along = direction.double() - direction.double().mean()
@@ -65,10 +69,9 @@ def beside_plane(log_probs: Tensor, direction: Tensor) -> Tensor:
 
 
 def rank_of_line(activation: str, size: int, shift: float) -> int:
-    """How many dimensions the log outputs of one line span, M = size (theorem 4.4: all M, for sigsoftmax).
+    """The numerical rank of the log outputs of one line with distinct w, M = size (theorem 4.4: M for sigsoftmax).
 
-    The elements of w are distinct, as the theorem demands. The rank is numerical: singular values above
-    sqrt(M + n + 1)/2 * sigma_1 * eps.
+    It counts singular values above sqrt(M + n + 1)/2 * sigma_1 * eps.
     """
     outputs = log_outputs(activation, line(torch.linspace(-1.0, 1.3, size), shift, reach=12.0))
     outputs = outputs[outputs.isfinite().all(-1)]
@@ -84,28 +87,16 @@ def distance_from_softmax(activation: str, shift: float, direction: Tensor) -> f
     return float(difference[difference.isfinite()].max())
 
 
-# FOLDED report/images.py: The page about output functions: Figs 4.1 to 4.3 of Kanai's thesis, and its theorems 4.4 and 4.5 in numbers.
-DIRECTION = torch.tensor([1.0, 0.2, -0.8], dtype=torch.float64)
-SHIFTS = (-2.0, 0.0, 2.0)
-SIZES = tuple(range(2, 9))
-LIMITS = tuple(float(shift) for shift in range(-30, 31))
-
-_SMALLEST = 1e-13
-"""Differences below this are rounding."""
-
-
 def rank_table(activations: Sequence[str]) -> list[tuple[str, float, list[int]]]:
     """(activation, b, the rank for each M of `SIZES`)."""
     return [
-        (name, shift, [output_functions.rank_of_line(name, size, shift) for size in SIZES])
-        for name in activations
-        for shift in SHIFTS
+        (name, shift, [rank_of_line(name, size, shift) for size in SIZES]) for name in activations for shift in SHIFTS
     ]
 
 
 def limit_table(activations: Sequence[str]) -> list[tuple[str, list[float]]]:
     """(activation, its distance from softmax for each b of `LIMITS`)."""
-    distance = output_functions.distance_from_softmax
+    distance = distance_from_softmax
     return [(name, [distance(name, shift, DIRECTION) for shift in LIMITS]) for name in activations]
 
 
@@ -121,7 +112,7 @@ def write_outputs_page(
     return write_page(
         out,
         kind="Output functions",
-        title="What output functions can say",
+        title="What output functions can express",
         verdict=verdict(ranks),
         text=[f"Three symbols, and scores on a line: z = h w + b 1, {place}, h from -6 to 6, one hidden unit."],
         sections=[
@@ -136,7 +127,7 @@ def write_outputs_page(
                 "Images in log space",
                 [
                     "The log-probabilities seen along the plane of w and 1. Log-softmax stays in it, for every b, and"
-                    " so reaches two dimensions of three; what leaves the plane reaches all of them."
+                    " so spans two dimensions of three; functions that leave the plane span all of them."
                 ],
                 shifts,
                 [Figure(name, _log_space(name)) for name in activations],
@@ -174,8 +165,8 @@ def _simplex(name: str) -> Markup:
     axes.fill([0, 1, 0.5], [0, 0, height], facecolor=MUTED, alpha=0.12)
     axes.plot([0, 1, 0.5, 0], [0, 0, height, 0], color=MUTED, linewidth=0.8)
     for number, shift in enumerate(SHIFTS):
-        scores = output_functions.line(DIRECTION, shift)
-        points = output_functions.on_simplex(output_functions.log_outputs(name, scores)).numpy()
+        scores = line(DIRECTION, shift)
+        points = on_simplex(log_outputs(name, scores)).numpy()
         axes.plot(points[:, 0], points[:, 1], color=SERIES[number], linewidth=2.6 - 0.7 * number)
     for x, y, text in ((0, -0.08, "y₁"), (1, -0.08, "y₂"), (0.5, height + 0.04, "y₃")):
         axes.text(x, y, text, color=INK, fontsize=9.5, ha="center")
@@ -190,26 +181,24 @@ def _log_space(name: str) -> Markup:
     axes.axhline(0, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
     reach = 0.0
     for number, shift in enumerate(SHIFTS):
-        scores = output_functions.line(DIRECTION, shift)
-        points = output_functions.beside_plane(output_functions.log_outputs(name, scores), DIRECTION).numpy()
+        scores = line(DIRECTION, shift)
+        points = beside_plane(log_outputs(name, scores), DIRECTION).numpy()
         points = points[np.isfinite(points).all(-1)]
         axes.plot(points[:, 0], points[:, 1], color=SERIES[number], linewidth=2.6 - 0.7 * number)
         reach = max(reach, float(np.abs(points[:, 1]).max(initial=0.0)))
     limit = 1.1 * max(reach, 1.0)
     axes.set_ylim(-limit, limit)
-    axes.set_xlabel("place along w", color=MUTED, fontsize=9.5)
-    axes.set_ylabel("distance from the plane", color=MUTED, fontsize=9.5)
+    label(axes, "place along w", "distance from the plane")
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
     axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
-    told = "distance of the log-probabilities from the plane of w and 1"
-    return svg(figure, f"log-{name}", name, told)
+    return svg(figure, f"log-{name}", name, "distance of the log-probabilities from the plane of w and 1")
 
 
 def _theorem_ranks(ranks: list[tuple[str, float, list[int]]]) -> Section:
     rows = [[f"{name}, b = {shift:g}", *map(str, found)] for name, shift, found in ranks]
     text = (
         "The numerical rank of the log-probabilities of one line z = h w + b 1 with distinct w, in float64. Theorem 4.4"
-        " says that sigsoftmax spans all M dimensions from one such line; softmax spans those of w and 1."
+        " states that sigsoftmax spans all M dimensions from one such line; softmax spans those of w and 1."
     )
     return Section("Rank M from one line", [text], tables=[Table("", ["", *(f"M = {m}" for m in SIZES)], rows)])
 
@@ -225,13 +214,11 @@ def _theorem_limits(limits: list[tuple[str, list[float]]]) -> Section:
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(numticks=8))
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel("shift b", color=MUTED, fontsize=9.5)
-    axes.set_ylabel("largest |log f - log softmax|", color=MUTED, fontsize=9.5)
-    drawing = svg(figure, "limits", "Distance from softmax", "against the shift b, one line a function")
+    label(axes, "shift b", "largest |log f - log softmax|")
+    drawing = svg(figure, "limits", "Distance from softmax", "against the shift b, one line per function")
     text = (
-        "On the line z = h w + b 1 sigsoftmax comes as near to softmax as one likes when b grows, like exp(-b):"
-        " whatever softmax can say, sigsoftmax can say almost (theorem 4.5). Sigmoid and softplus do the same when b"
-        " falls."
+        "On the line z = h w + b 1 sigsoftmax tends to softmax as b grows, like exp(-b), and so approximates whatever"
+        " softmax can express (theorem 4.5). Sigmoid and softplus tend to it as b falls."
     )
     legend = [(name, number % len(SERIES)) for number, (name, _) in enumerate(shown)]
     return Section("Softmax as a limit", [text], legend, [Figure("", drawing)] if shown else ())

@@ -1,20 +1,20 @@
-"""The rank of what a model says: the singular values of the matrix of its log-probabilities over a text.
+"""The rank of a model's log-probabilities over a text, and whether it exceeds the bound of a softmax.
 
-A softmax over d hidden units writes A = W H + b 1^T - 1 z^T, V symbols by T positions, so its rank is at most d + 2,
+A softmax over d hidden units gives A = W H + b 1^T - 1 z^T, V symbols by T positions, so its rank is at most d + 2,
 however large the vocabulary: the softmax bottleneck (Yang et al. 2018, section 2; Kanai's thesis, section 4.4.3).
 """
 
 import math
 import time
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple, TypeAlias, assert_never
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
 import torch
 from torch import Tensor
 
-from elman.analysis.singular_values import Blocks, Values, exact, gram, randomised
+from elman.analysis.singular_values import exact, gram, randomised
 from elman.data.windows import EvaluationWindows
 from elman.evaluation.perplexity import traces
 from elman.network.model import LanguageModel
@@ -22,6 +22,11 @@ from elman.network.output.contexts import Mixture
 from elman.network.output.flat import Flat
 
 Method: TypeAlias = Literal["gram", "randomised", "exact"]
+
+FACTORS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+"""Multiples of the machine epsilon at which the rank is reported, to show how much it depends on the threshold."""
+
+_EXACT_TO, _GRAM_TO = 3_000, 20_000
 
 _ELEMENTS = 1 << 24
 """How many log-probabilities of single components a window may hold: 64 MB in float32."""
@@ -34,9 +39,10 @@ class Spectrum(NamedTuple):
         singular_values: the largest first, float64; min(V, T) of them, or the leading ones that `randomised` finds.
         num_words: V.
         num_tokens: T.
-        dtype: the precision that the log-probabilities were computed in.
-        method: how the values were found.
-        error: how far off each of them may be; smaller ones are noise.
+        dtype: the precision of the log-probabilities.
+        method: how the values were computed.
+        error: the absolute error of each of them; smaller ones are noise.
+        seconds: the time it took.
 
     """
 
@@ -46,11 +52,7 @@ class Spectrum(NamedTuple):
     dtype: str
     method: str
     error: float
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all values are there, and not only the leading ones."""
-        return len(self.singular_values) == min(self.num_words, self.num_tokens)
+    seconds: float = 0.0
 
 
 def spectrum(
@@ -58,7 +60,7 @@ def spectrum(
     tokens: np.ndarray,
     first: int,
     *,
-    method: Method = "gram",
+    method: Method | None = None,
     max_tokens: int | None = None,
     advance: Callable[[int, int], None] | None = None,
     streams: int = 1,
@@ -73,16 +75,17 @@ def spectrum(
         model: the language model.
         tokens: the stream, an integer array [n], n > 0; read as for the perplexity, the state carried.
         first: the symbol read before it.
-        method: see `elman.analysis.singular_values`.
+        method: see `elman.analysis.singular_values`; None: the size of the matrix decides.
         max_tokens: T at most; the beginning of the stream.
-        advance: told (tokens read, tokens in all), counted over all passes.
+        advance: called with (tokens read, tokens in all), counted over all passes.
         streams: columns read side by side, as for the perplexity: faster, and each begins with an empty state.
         num_values: how many values `randomised` finds.
 
     """
     tokens = tokens[:max_tokens]
     assert len(tokens) > 0, "a spectrum needs a token"
-    width = num_words(model)
+    started, width = time.monotonic(), num_words(model)
+    method = method or method_for(min(len(tokens), width))
     passes = 3 if method == "randomised" else 1
     read = 0
 
@@ -94,18 +97,22 @@ def spectrum(
             if advance is not None:
                 advance(read, passes * len(tokens))
 
-    values, error = _decompose(method, blocks, len(tokens), width, num_values)
+    match method:
+        case "gram":
+            values, error = gram(blocks, len(tokens), width)
+        case "exact":
+            values, error = exact(blocks, len(tokens), width)
+        case "randomised":
+            values, error = randomised(blocks, len(tokens), width, count=num_values)
     dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
-    return Spectrum(values.cpu().numpy(), width, len(tokens), dtype, method, error)
+    seconds = time.monotonic() - started
+    return Spectrum(values.cpu().numpy(), width, len(tokens), dtype, method, error, seconds)
 
 
 def threshold(spectrum: Spectrum, eps: float | None = None) -> float:
     """The size from which a singular value counts: sqrt(V + T + 1)/2 * sigma_1 * eps (Press et al., Numerical Recipes).
 
-    Args:
-        spectrum: the singular values.
-        eps: by default the machine epsilon of the precision that the log-probabilities were computed in.
-
+    `eps` is by default the machine epsilon of the precision of the log-probabilities.
     """
     if eps is None:
         eps = float(np.finfo(spectrum.dtype).eps)
@@ -114,9 +121,9 @@ def threshold(spectrum: Spectrum, eps: float | None = None) -> float:
 
 
 def numerical_rank(spectrum: Spectrum, eps: float | None = None) -> int:
-    """How many singular values exceed `threshold`, and the error of the method, below which there is only noise.
+    """How many singular values exceed both `threshold` and the error of the method.
 
-    The values of `randomised` are never too large, so all that exceed the threshold count: the rank is at least that.
+    The values of `randomised` are never too large, so all that exceed the threshold count: a lower bound of the rank.
     """
     noise = 0.0 if spectrum.method == "randomised" else spectrum.error
     return int((spectrum.singular_values > max(threshold(spectrum, eps), noise)).sum())
@@ -139,7 +146,8 @@ def rank_bound(model: LanguageModel) -> int | None:
 def log_prob_rows(model: LanguageModel, tokens: np.ndarray, first: int, *, streams: int = 1) -> Iterator[Tensor]:
     """Log-probabilities [n, V] of every word to follow each position of a stream, window by window, T rows in all."""
     columns = EvaluationWindows(tokens, first, streams=streams).streams
-    wide = num_words(model) * _num_components(model) * columns
+    contexts = model.output.contexts
+    wide = num_words(model) * columns * (sum(contexts.heads.values()) if isinstance(contexts, Mixture) else 1)
     windows = EvaluationWindows(tokens, first, streams=streams, length=min(512, max(1, _ELEMENTS // wide)))
     for batch, _, trace in traces(model, windows):
         yield model.output.log_probs(trace)[batch.mask]
@@ -147,7 +155,7 @@ def log_prob_rows(model: LanguageModel, tokens: np.ndarray, first: int, *, strea
 
 @torch.inference_mode()
 def num_words(model: LanguageModel) -> int:
-    """V, as the model gives it: every choice of a word knows its own."""
+    """V, by the output of the model."""
     training = model.training
     # Without dropout, since that would move the random state of a training run.
     model.eval()
@@ -156,32 +164,8 @@ def num_words(model: LanguageModel) -> int:
     return log_probs.shape[-1]
 
 
-def _num_components(model: LanguageModel) -> int:
-    contexts = model.output.contexts
-    return sum(contexts.heads.values()) if isinstance(contexts, Mixture) else 1
-
-
-def _decompose(method: Method, blocks: Blocks, num_rows: int, num_columns: int, num_values: int) -> Values:
-    match method:
-        case "gram":
-            return gram(blocks, num_rows, num_columns)
-        case "exact":
-            return exact(blocks, num_rows, num_columns)
-        case "randomised":
-            return randomised(blocks, num_rows, num_columns, count=num_values)
-        case _:
-            assert_never(method)
-
-
-# FOLDED evaluation/bottleneck.py: Does a run escape the softmax bottleneck? Its rank over a text beside the bound of a softmax of its width.
-FACTORS = (0.1, 1.0, 10.0, 100.0, 1000.0)
-"""Multiples of the machine epsilon at which the rank is given, to show how much it depends on the threshold."""
-
-_EXACT_TO, _GRAM_TO = 3_000, 20_000
-
-
 class Sensitivity(msgspec.Struct, frozen=True):
-    """The rank at one multiple of the machine epsilon; `at_least` where the method cannot tell more."""
+    """The rank at one multiple of the machine epsilon; `at_least` where the method cannot resolve more."""
 
     factor: float
     rank: int
@@ -196,7 +180,7 @@ class Finding(msgspec.Struct, frozen=True):
         bound: the largest rank this model can have; None where none is known.
         softmax_bound: that of one softmax over contexts of the same width.
         rank: by the rule of `threshold`.
-        at_least: the rank may be larger: the threshold is below what the method can tell, or not all values are there.
+        at_least: the rank may be larger: the threshold is below the error, or not all values were computed.
         sensitivity: the rank at multiples of the machine epsilon.
         seconds: the time it took.
         spectrum: the singular values.
@@ -215,44 +199,19 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def exceeds(self) -> bool:
-        """Whether the rank is beyond what one softmax of this width can reach."""
+        """Whether the rank exceeds the bound of one softmax of this width."""
         return self.rank > self.softmax_bound
 
 
-def find_rank(
-    model: LanguageModel,
-    tokens: np.ndarray,
-    first: int,
-    *,
-    method: Method | None = None,
-    max_tokens: int | None = None,
-    advance: Callable[[int, int], None] | None = None,
-    streams: int = 1,
-    num_values: int = 1000,
-) -> Finding:
-    """The spectrum of a model over a stream, and what it says.
-
-    Arguments as for `spectrum`; where no method is given the size of the matrix decides.
-    """
-    started = time.monotonic()
-    length = len(tokens) if max_tokens is None else min(max_tokens, len(tokens))
-    found = spectrum(
-        model,
-        tokens,
-        first,
-        method=method or method_for(min(length, num_words(model))),
-        max_tokens=max_tokens,
-        advance=advance,
-        streams=streams,
-        num_values=num_values,
-    )
-    choice = model.output.choice
+def find_rank(model: LanguageModel, found: Spectrum) -> Finding:
+    """The rank by the spectrum of a model's log-probabilities, beside the bounds."""
+    size, choice = model.output.contexts.size, model.output.choice
     has_bias = not isinstance(choice, Flat) or choice.bias is not None
     eps = float(np.finfo(found.dtype).eps)
     return Finding(
-        size=model.output.contexts.size,
+        size=size,
         bound=rank_bound(model),
-        softmax_bound=model.output.contexts.size + 1 + has_bias,
+        softmax_bound=size + 1 + has_bias,
         rank=numerical_rank(found),
         at_least=_at_least(found, eps),
         threshold=threshold(found),
@@ -260,13 +219,13 @@ def find_rank(
             Sensitivity(factor, numerical_rank(found, factor * eps), _at_least(found, factor * eps))
             for factor in FACTORS
         ],
-        seconds=time.monotonic() - started,
+        seconds=found.seconds,
         spectrum=found,
     )
 
 
 def method_for(side: int) -> Method:
-    """The most accurate method that is quick enough for a matrix whose smaller side is `side`."""
+    """The most accurate method that is fast enough for a matrix whose smaller side is `side`."""
     return "exact" if side <= _EXACT_TO else "gram" if side <= _GRAM_TO else "randomised"
 
 
@@ -276,5 +235,5 @@ def _at_least(found: Spectrum, eps: float) -> bool:
         return False
     if found.method == "randomised":
         return rank == len(found.singular_values)
-    # The two are the same number for exact float64 outputs, but for their rounding.
+    # For exact float64 outputs the two are the same number up to rounding.
     return threshold(found, eps) < found.error * (1 - 1e-9)

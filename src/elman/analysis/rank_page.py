@@ -1,6 +1,6 @@
 """Singular values of several runs in one plot, like Fig. 4.4 of Kanai's thesis, and the page around it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -11,13 +11,13 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 
 from elman.analysis.rank import FACTORS, Finding
 from elman.drawing.page import Figure, Section, Table, write_page
-from elman.drawing.style import MUTED, SERIES, canvas, style, svg
+from elman.drawing.style import MUTED, SERIES, canvas, label, style, svg
 
 RULE = "√(V + T + 1) / 2 · σ₁ · ε"
 
 
 def write_rank_page(out: Path, findings: Mapping[str, Finding], text: str) -> Path:
-    """Write the page about the ranks of runs over `text`, which is said in words."""
+    """Write the page about the ranks of runs over `text`, a description in words."""
     return write_page(
         out,
         kind="Rank of the log-probabilities",
@@ -32,44 +32,24 @@ def write_rank_page(out: Path, findings: Mapping[str, Finding], text: str) -> Pa
     )
 
 
-def told(name: str, finding: Finding) -> str:
+def sentence(name: str, finding: Finding) -> str:
     """The finding about one run in a sentence."""
     bound = f"d + {finding.softmax_bound - finding.size} = {finding.softmax_bound:,}"
     rank = rank_text(finding.rank, finding.at_least)
     if finding.bound is not None:
-        kept = "exceeds it: it has lost its digits" if finding.exceeds else "is within it"
+        kept = "exceeds it: rounding errors count as rank" if finding.exceeds else "is within it"
         return f"{name}: a softmax with d = {finding.size:,} never exceeds {bound}; the rank {rank} {kept}."
-    where = "beyond" if finding.exceeds else "within"
-    return f"{name}: no such bound holds; the rank {rank} is {where} {bound}, the bound of one softmax of this width."
+    where = "above" if finding.exceeds else "within"
+    return f"{name}: not bounded by d; the rank {rank} is {where} {bound}, the bound of one softmax of this width."
 
 
 def verdict(findings: Mapping[str, Finding]) -> str:
-    """The findings in a few sentences: who is bound, who is not and goes beyond, who is not and stays within."""
-    if len(findings) == 1:
-        return told(*next(iter(findings.items())))
-    bound = {name: finding for name, finding in findings.items() if finding.bound is not None}
-    free = {name: finding for name, finding in findings.items() if finding.bound is None}
-    groups = (
-        ("Never beyond d + 2, as one softmax, and so it is", [n for n, f in bound.items() if not f.exceeds]),
-        (
-            "Bound as one softmax, yet beyond it, so they have lost their digits",
-            [n for n, f in bound.items() if f.exceeds],
-        ),
-        ("Beyond what one softmax of their width can reach", [n for n, f in free.items() if f.exceeds]),
-        (
-            "Not bound, yet within what one softmax of their width can reach",
-            [n for n, f in free.items() if not f.exceeds],
-        ),
-    )
-    return " ".join(
-        f"{said}: {', '.join(f'{name} ({rank_text(findings[name].rank, findings[name].at_least)})' for name in names)}."
-        for said, names in groups
-        if names
-    )
+    """The finding about each run."""
+    return " ".join(sentence(name, finding) for name, finding in findings.items())
 
 
 def rank_text(rank: int, at_least: bool) -> str:
-    """A rank, or what it is at least."""
+    """A rank, or its lower bound."""
     return f"≥ {rank:,}" if at_least else f"{rank:,}"
 
 
@@ -95,7 +75,9 @@ def _figure(findings: Mapping[str, Finding], scale: Literal["linear", "log"]) ->
         _draw(axes, finding, SERIES[number % len(SERIES)])
     count = max(len(finding.spectrum.singular_values) for finding in findings.values())
     _mark_bounds(axes, sorted({f.softmax_bound for f in findings.values() if f.softmax_bound <= count}))
-    _mark_thresholds(axes, findings.values())
+    levels = {f"{finding.threshold / finding.spectrum.singular_values[0]:.2e}" for finding in findings.values()}
+    for level in sorted(levels):
+        axes.axhline(float(level), color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
     axes.set_ylim(min(_floor(finding) for finding in findings.values()), 3.0)
     axes.yaxis.set_major_locator(LogLocator(numticks=9))
     axes.yaxis.set_minor_locator(NullLocator())
@@ -103,9 +85,8 @@ def _figure(findings: Mapping[str, Finding], scale: Literal["linear", "log"]) ->
     axes.xaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]) if scale == "linear" else LogLocator())
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    axes.set_xlabel("number of the singular value", color=MUTED, fontsize=9.5)
-    axes.set_ylabel("size, relative to the largest", color=MUTED, fontsize=9.5)
-    return svg(figure, f"spectrum-{scale}", "Singular values", "sorted, on a logarithmic scale, one line a run")
+    label(axes, "number of the singular value", "size, relative to the largest")
+    return svg(figure, f"spectrum-{scale}", "Singular values", "sorted, on a logarithmic scale, one line per run")
 
 
 def _draw(axes: Axes, finding: Finding, colour: str) -> None:
@@ -119,7 +100,7 @@ def _draw(axes: Axes, finding: Finding, colour: str) -> None:
 
 
 def visible(values: np.ndarray, limit: int = 400) -> np.ndarray:
-    """Indices that show a falling curve as it is: all of a short one, else even ones and both sides of its steps."""
+    """Indices that keep the shape of a falling curve: all of a short one, else even ones and both sides of steps."""
     count = len(values)
     if count <= limit:
         return np.arange(count)
@@ -130,7 +111,7 @@ def visible(values: np.ndarray, limit: int = 400) -> np.ndarray:
 
 
 def _floor(finding: Finding) -> float:
-    """The lower end of the axis: the smallest value or, where that is noise, a little below the noise's level."""
+    """The lower end of the axis: the smallest value or, where that is noise, a little below the level of the noise."""
     values = finding.spectrum.singular_values
     lowest = max(float(values[-1]), 0.03 * finding.spectrum.error)
     return 0.3 * min(lowest, finding.threshold) / float(values[0])
@@ -145,12 +126,6 @@ def _mark_bounds(axes: Axes, bounds: Sequence[int]) -> None:
         )  # fmt: skip
 
 
-def _mark_thresholds(axes: Axes, findings: Iterable[Finding]) -> None:
-    levels = {f"{finding.threshold / finding.spectrum.singular_values[0]:.2e}" for finding in findings}
-    for level in sorted(levels):
-        axes.axhline(float(level), color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
-
-
 def _ranks(findings: Mapping[str, Finding]) -> Section:
     header = ["run", "d", "V", "T", "rank", "bound", "one softmax", "", "outputs", "method", "error / σ₁", "seconds"]
     rows = [rank_row(name, finding) for name, finding in findings.items()]
@@ -159,7 +134,7 @@ def _ranks(findings: Mapping[str, Finding]) -> Section:
 
 
 def rank_row(name: str, finding: Finding) -> list[str]:
-    """A run's cells in the table of ranks."""
+    """The cells of a run in the table of ranks."""
     found = finding.spectrum
     return [
         name,
@@ -183,5 +158,5 @@ def _sensitivity(findings: Mapping[str, Finding]) -> Section:
         [name, *(rank_text(one.rank, one.at_least) for one in finding.sensitivity)]
         for name, finding in findings.items()
     ]
-    text = "A rank that hardly changes with the threshold is a drop in the singular values; one that does is a slope."
+    text = "A rank that hardly changes with the threshold marks a drop in the singular values, any other a slope."
     return Section("How much the threshold matters", text=[text], tables=[Table("", header, rows)])

@@ -1,8 +1,8 @@
-"""Singular values of a tall matrix that comes as blocks of rows and is never held.
+"""Singular values of a tall matrix that is read as blocks of rows and never held in memory.
 
-T rows, V columns; every block is [n, V] in any precision, every sum is float64. The matrix comes as a function that
-starts a new pass over its blocks, since some methods read it more than once. Each method gives the min(V, T) singular
-values, the largest first (`randomised` the leading ones only), and how far off any of them may be.
+T rows, V columns; every block is [n, V] in any precision, every sum is float64. The matrix is a function that starts a
+new pass over its blocks, since some methods read it more than once. Each method computes the min(V, T) singular values,
+the largest first (`randomised` the leading ones only), and a bound of their error.
 """
 
 import math
@@ -63,8 +63,8 @@ def exact(blocks: Blocks, num_rows: int, num_columns: int) -> Values:
 def randomised(blocks: Blocks, num_rows: int, num_columns: int, *, count: int, seed: int = 0) -> Values:
     """The leading `count` values, by a random range finder with one power iteration (Halko et al. 2011, section 4).
 
-    Three passes and 8 V l bytes a few times over, l = 1.1 count + 10. The error is found afterwards: with Q the basis,
-    sigma_i lies between the value given and sqrt(value^2 + r^2), r = ||A - A Q Q^T||_2, which ten Gaussian probes
+    Three passes and a few times 8 V l bytes, l = 1.1 count + 10. The error is bounded afterwards: with Q the basis,
+    sigma_i lies between the computed value and sqrt(value^2 + r^2), r = ||A - A Q Q^T||_2, which ten Gaussian probes
     bound with probability 1 - 1e-10 (eq. 4.3 there).
     """
     count = min(count, num_rows, num_columns)
@@ -88,7 +88,10 @@ def randomised(blocks: Blocks, num_rows: int, num_columns: int, *, count: int, s
         left = outside if not len(left) else left + outside
     values = torch.linalg.svdvals(projected)[:count]
     rest = 10 * math.sqrt(2 / math.pi) * float(left.max().sqrt())
-    return Values(values, _widest_gap(values, rest) + float(values[0]) * EPSILON * math.sqrt(num_rows + num_columns))
+    smallest = float(values[-1])  # sqrt(value^2 + rest^2) - value is largest for the smallest value
+    return Values(
+        values, math.hypot(smallest, rest) - smallest + float(values[0]) * EPSILON * math.sqrt(num_rows + num_columns)
+    )
 
 
 def regrouped(blocks: Iterator[Tensor], size: int) -> Iterator[Tensor]:
@@ -130,9 +133,3 @@ def _sum(parts: Iterator[Tensor]) -> Tensor:
     for part in parts:
         total += part
     return total
-
-
-def _widest_gap(values: Tensor, rest: float) -> float:
-    """The largest of sqrt(value^2 + rest^2) - value: that of the smallest value."""
-    smallest = float(values[-1])
-    return math.hypot(smallest, rest) - smallest

@@ -1,4 +1,4 @@
-"""All tiers for one model."""
+"""The stability certificates of one model, all tiers."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +16,7 @@ from elman.network.stability.incremental import Range, exact_range, frames_range
 
 @torch.no_grad()
 def encoded_words(model: LanguageModel, num_words: int, chunk: int = 4096) -> Tensor:
-    """Every vector that the encoder can give, [V, E], float64: dropout is off."""
+    """Every vector of the encoder without dropout, [V, E], float64."""
     model.eval()
     words = torch.arange(num_words, device=model.device)
     return torch.cat([model.encoder(part.unsqueeze(0))[0].double() for part in words.split(chunk)])
@@ -41,16 +41,9 @@ def certify(model: LanguageModel, num_words: int, text: Tensor | None = None) ->
 
 @torch.no_grad()
 def certify_music(model: LanguageModel, num_pitches: int, frames: Tensor | None = None) -> list[Certificate]:
-    """The same for a model of music, whatever notes sound at each step.
+    """The certificates of a model of music, whatever notes sound at each step.
 
-    Args:
-        model: the network, whose encoder adds up vectors of notes.
-        num_pitches: P.
-        frames: zeros and ones [T, B, P] for tier 3; None leaves it out.
-
-    Raises:
-        UserError: see `certify`.
-
+    `frames` are zeros and ones [T, B, P] for tier 3; the encoder adds up vectors of notes. Raises as `certify` does.
     """
     core = _layers(model)
     model.eval()
@@ -63,7 +56,7 @@ def certify_music(model: LanguageModel, num_pitches: int, frames: Tensor | None 
 def _layers(model: LanguageModel) -> Stack:
     if not isinstance(model.core, Stack):
         raise UserError(
-            'stability is a question to layers in a chain: it needs a model of model.core.kind = "stack" with'
+            'stability is defined for layers in a chain: it needs a model of model.core.kind = "stack" with'
             ' model.core.connections = "chain"'
         )
     return model.core

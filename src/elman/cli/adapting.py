@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     import torch
 
     from elman.evaluation.adaptive_stream import AdaptiveStream
-    from elman.evaluation.dynamic import Rule
-    from elman.evaluation.gradient_statistics import Statistics
+    from elman.evaluation.dynamic import Rule, Statistics
     from elman.network.model import LanguageModel
     from elman.tasks.adaptation import Method
     from elman.tasks.run import Run

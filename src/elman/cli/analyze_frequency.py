@@ -34,7 +34,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate and print."""
-    from elman.analysis.spelling import EDGES, by_frequency
+    from elman.analysis.by_word import EDGES, by_frequency
     from elman.tasks.text.ensemble import run_log_probs
     from elman.tasks.text.run import TextRun
 

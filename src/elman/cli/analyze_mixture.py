@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from elman.cli import options, show
 
 if TYPE_CHECKING:
-    from elman.analysis.mixture import Reading
+    from elman.network.cores.source import MixtureReading
     from elman.tasks.text.run import TextRun
 
 
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _record(words: list[str], reading: "Reading", loaded: "TextRun") -> dict[str, Any]:
+def _record(words: list[str], reading: "MixtureReading", loaded: "TextRun") -> dict[str, Any]:
     from elman.analysis.mixture import effective_number
 
     share, log_prob = reading.responsibility.mean(0), reading.log_prob

@@ -27,7 +27,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 def run(args: argparse.Namespace) -> int:
     """Find and print."""
-    from elman.analysis.spelling import neighbourhoods
+    from elman.analysis.embedding import neighbourhoods
     from elman.data.text.tokeniser import fold
     from elman.tasks.text.run import TextRun
 

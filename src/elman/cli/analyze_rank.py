@@ -103,7 +103,7 @@ def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> tupl
         raise UserError(f"the {args.split} split of {corpus.source} has no tokens; choose another with --split")
     model = loaded.model.to(torch.float64) if args.precision == "float64" else loaded.model
     with show.counting(f"reading {folder}") as advance:
-        finding = find_rank(
+        found = spectrum(
             model,
             split.tokens,
             loaded.first,
@@ -121,7 +121,7 @@ def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> tupl
         "activation": output.activation,
         "contexts": type(output.contexts).__name__.lower(),
     }
-    return finding, facts
+    return find_rank(model, found), facts
 
 
 def _record(finding: "Finding") -> dict[str, Any]:

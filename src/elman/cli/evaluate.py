@@ -100,7 +100,7 @@ def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict
 
 
 def _ensemble(args: argparse.Namespace, device: "torch.device") -> dict[str, Any]:
-    from elman.evaluation.perplexity import figures, score_of
+    from elman.evaluation.perplexity import score_of, text_result
     from elman.tasks.text.ensemble import ensemble_log_probs
     from elman.tasks.text.run import TextRun
 
@@ -116,7 +116,7 @@ def _ensemble(args: argparse.Namespace, device: "torch.device") -> dict[str, Any
     return {
         "run": " + ".join(names),
         "data": corpus.source,
-        **figures(score_of(log_probs), split),
+        **text_result(score_of(log_probs), split).as_dict(),
         "method": "ensemble",
         "context": "carried",
         "streams": args.streams,

@@ -34,8 +34,7 @@ def run(args: argparse.Namespace) -> int:
     """Measure, write the page, print."""
     import msgspec
 
-    from elman.analysis.grammar import examine, options_of
-    from elman.analysis.grammar_page import HEADER, cells, write_findings
+    from elman.analysis.grammar import HEADER, cells, examine, options_of, write_findings
     from elman.drawing.page import require_file_name
     from elman.errors import UserError
     from elman.tasks.text.run import TextRun

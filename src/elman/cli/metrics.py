@@ -50,7 +50,8 @@ def run(args: argparse.Namespace) -> int:
     """Measure, compare and print."""
     import msgspec
 
-    from elman.evaluation.transduction import Rules, differences, figures, measures
+    from elman.evaluation.statistics import differences, estimates
+    from elman.evaluation.transduction import Rules, measures
 
     options.at_least(10, "--samples", args.samples)
     options.at_least(0, "--seed", args.seed)
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         for name in (args.hypotheses, *([] if args.against is None else [args.against]))
     }
     shown = {
-        name: [msgspec.to_builtins(figure) for figure in figures(found, args.samples, args.seed)]
+        name: [msgspec.to_builtins(one) for one in estimates(found, args.samples, args.seed)]
         for name, found in systems.items()
     }
     ours, theirs = systems[args.hypotheses], systems.get(args.against)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import torch
 
     from elman.data.minimal_pairs import Pair
-    from elman.evaluation.minimal_pairs import Row
+    from elman.laboratory.summary import Row
     from elman.tasks.text.run import TextRun
 
 _HEADER = ["phenomenon", "pairs", "only unknown differ", "accuracy, %", "95 % interval", "no unknown", "accuracy, %"]
@@ -54,8 +54,7 @@ def evaluate(args: argparse.Namespace, device: "torch.device") -> int:
 
 def _judge(run: "TextRun", pairs: "list[Pair]", args: argparse.Namespace) -> "list[Row]":
     from elman.data.text.sentences import Lexicon
-    from elman.evaluation.minimal_pairs import code, judge_pairs
-    from elman.evaluation.prediction import sentence_log_probs
+    from elman.evaluation.minimal_pairs import code, judge_pairs, sentence_log_probs
 
     lexicon = Lexicon(run.vocabulary) if run.reads_spelling and not args.unknown_as_unk else None
     coded = code(pairs, run.vocabulary, run.tokeniser, lexicon)
@@ -64,7 +63,7 @@ def _judge(run: "TextRun", pairs: "list[Pair]", args: argparse.Namespace) -> "li
         return judge_pairs(coded, lambda ids, read: sentence_log_probs(model, ids, run.first, advance, read))
 
 
-def _cells(row: "Row") -> list[str]:
+def _cells(row: "PairAccuracy") -> list[str]:
     low, high = row.accuracy.interval
     return [
         f"{row.field}: {row.phenomenon}" if row.field else row.phenomenon,

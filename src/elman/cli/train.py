@@ -116,11 +116,11 @@ def _conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
     if outcome is StopReason.OUT_OF_TIME:
         console.print(f"the time is over; go on with: elman train --resume --out {out}")
     with show.counting("evaluating") as advance:
-        results = experiment.finish(progress=advance)
+        results = [result.as_dict() for result in experiment.finish(progress=advance)]
     baselines = []
     if args.baselines:
         console.print("computing n-gram baselines")
-        baselines = experiment.baselines()
+        baselines = [result.as_dict() for result in experiment.baselines()]
     page = write_report([out])
     if args.json:
         show.print_json({"run": str(out), "results": results, "baselines": baselines, "report": str(page)})

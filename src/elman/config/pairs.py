@@ -35,8 +35,8 @@ class PairOptions(Record, frozen=True, kw_only=True):
         tags: parts of speech in linear trees: all `XX` (Vinyals et al. 2015, section 2.2), or `keep`.
         functions: keep functions and traces of labels (`NP-SBJ`), else `NP`.
         measures: how output is evaluated: ROUGE (`headlines`), or BLEU and chrF (`translation`); trees by brackets.
-        rouge_words: what a word is for ROUGE (`elman.evaluation.overlap.rouge`).
-        bleu_tokens: what BLEU counts (`elman.evaluation.overlap.bleu`); `none`: what stands between spaces.
+        rouge_words: what a word is for ROUGE (`elman.evaluation.transduction.rouge`).
+        bleu_tokens: what BLEU counts (`elman.evaluation.transduction.bleu`); `none`: what stands between spaces.
 
     """
 

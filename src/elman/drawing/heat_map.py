@@ -1,16 +1,19 @@
-"""A passage as a heat map: each word on a ground the warmer, the more bits it took to predict."""
+"""Heat maps: the words of a passage by their surprisal, and the weights of attention."""
 
 import math
 from collections.abc import Sequence
+from unicodedata import east_asian_width
 
 import msgspec
 from markupsafe import Markup, escape
 
 HOTTEST = 16.0
-"""Bits at which the scale ends: a uniform guess among 65,536 words. It is the same on every page, so that
-pages can be compared."""
+"""Bits at which the scale ends on every page: a uniform guess among 65,536 words."""
 
 LINE_END = "<eos>"
+
+_CELL, _LETTER, _GAP, _SLANT = 22, 7.0, 8, 0.71
+"""CSS pixels of a cell's side, a letter's width, between words and cells; sine of the angle of the source's words."""
 
 
 class Word(msgspec.Struct, frozen=True):
@@ -51,18 +54,17 @@ def heat_map(words: Sequence[Word]) -> Markup:
 
 def most_surprising(words: Sequence[Word], count: int = 5) -> list[tuple[str, float]]:
     """The words of highest surprisal, the highest first."""
-    scored = [(word.word, word.surprisal) for word in words if _scored(word.surprisal)]
-    return sorted(scored, key=lambda pair: -pair[1])[:count]  # type: ignore[return-value, operator]
+    return sorted(_scored(words), key=lambda pair: -pair[1])[:count]
 
 
 def mean_bits(words: Sequence[Word]) -> float:
     """Mean surprisal of the scored words; NaN when there are none."""
-    bits = [word.surprisal for word in words if word.surprisal is not None and _scored(word.surprisal)]
+    bits = [surprisal for _, surprisal in _scored(words)]
     return sum(bits) / len(bits) if bits else math.nan
 
 
-def _scored(bits: float | None) -> bool:
-    return bits is not None and math.isfinite(bits)
+def _scored(words: Sequence[Word]) -> list[tuple[str, float]]:
+    return [(one.word, one.surprisal) for one in words if one.surprisal is not None and math.isfinite(one.surprisal)]
 
 
 def _span(word: Word) -> Markup:
@@ -75,3 +77,38 @@ def _span(word: Word) -> Markup:
     tooltip = f"{word.word}: {bits:.2f} bits, probability {odds(bits)}"
     span = Markup('<span class="word" style="--heat:{:.3f}" data-bits="{:.1f}" title="{}">{}</span>{}')
     return span.format(heat(bits), bits, tooltip, shown, after)
+
+
+def draw_attention(
+    source: Sequence[str], target: Sequence[str], weights: Sequence[Sequence[float]], name: str
+) -> Markup:
+    """An `<svg>` of weights [T, S]: the darker a cell, the larger the weight of the source word for the target word.
+
+    The S source words stand along the top, the T target words downwards; `name` is for screen readers.
+    """
+    leaning = _SLANT * _width(source)
+    left, above = _GAP + _width(target), _GAP + leaning + 10
+    width, height = left + len(source) * _CELL + leaning, above + len(target) * _CELL + 2
+    parts = []
+    for column, word in enumerate(source):
+        x, y = left + (column + 0.5) * _CELL, above - _GAP
+        parts.append(f'<text x="{x:.1f}" y="{y:.1f}" transform="rotate(-45 {x:.1f} {y:.1f})">{escape(word)}</text>')
+    for row, (word, line) in enumerate(zip(target, weights, strict=True)):
+        y = above + row * _CELL
+        parts.append(f'<text x="{left - _GAP:.1f}" y="{y + _CELL * 0.66:.1f}" text-anchor="end">{escape(word)}</text>')
+        for column, weight in enumerate(line):
+            tooltip = f"{word} attends to {source[column]}: {100 * weight:.0f} %"
+            parts.append(
+                f'<rect x="{left + column * _CELL:.1f}" y="{y:.1f}" width="{_CELL - 1}" height="{_CELL - 1}"'
+                f' fill-opacity="{max(0.04, min(1.0, weight)):.2f}"><title>{escape(tooltip)}</title></rect>'
+            )
+    return Markup(
+        f'<svg class="attention" role="img" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}"'
+        f' font-size="11"><title>{escape(name)}</title>{"".join(parts)}</svg>'
+    )
+
+
+def _width(words: Sequence[str]) -> float:
+    """CSS pixels of the longest word, approximately; kana and kanji are wide."""
+    wide = [sum(1.7 if east_asian_width(letter) in "WF" else 1.0 for letter in word) for word in words]
+    return _LETTER * max(wide, default=1.0)

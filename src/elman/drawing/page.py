@@ -12,9 +12,8 @@ from elman.errors import UserError
 from elman.files import write_atomic
 
 
-# FOLDED report/templates.py: The HTML templates of the pages.
 def templates() -> Environment:
-    """Those that lie in this package; what is missing is an error, and text is escaped."""
+    """The environment of the HTML templates in this package: missing names are errors, and text is escaped."""
     return Environment(
         loader=PackageLoader("elman", "drawing/templates"),
         autoescape=True,
@@ -24,7 +23,6 @@ def templates() -> Environment:
     )
 
 
-# TARGET
 @dataclasses.dataclass(frozen=True)
 class Figure:
     """A drawing (see `elman.drawing.style.svg`) under its title, with a note below."""
@@ -68,12 +66,7 @@ class Section:
 
 
 def require_file_name(out: Path) -> Path:
-    """The place of a page, to be asked before long work.
-
-    Raises:
-        UserError: it is a folder.
-
-    """
+    """The path of a page, checked before long work; raises UserError where it is a folder."""
     if out.is_dir():
         raise UserError(f"{out} is a folder; give the name of a file, such as {out / 'page.html'}")
     return out
@@ -82,19 +75,10 @@ def require_file_name(out: Path) -> Path:
 def write_page(
     out: Path, *, kind: str, title: str, verdict: str, sections: Sequence[Section], text: Sequence[str] = ()
 ) -> Path:
-    """Write the page and return where it is.
+    """Write the page and return its path.
 
-    Args:
-        out: the file.
-        kind: what the page is, in small letters above the title.
-        title: its title.
-        verdict: the finding, in one sentence or two.
-        sections: its parts.
-        text: paragraphs below the title.
-
-    Raises:
-        UserError: `out` is a folder or cannot be written.
-
+    `kind` stands in small letters above the title, `verdict` states the finding in one or two sentences, `text` holds
+    the paragraphs before the sections. Raises UserError where `out` is a folder or cannot be written.
     """
     require_file_name(out)
     page = (

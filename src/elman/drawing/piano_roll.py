@@ -10,7 +10,7 @@ _STEP, _ROW, _LEFT, _BELOW = 6, 6, 34, 20
 
 
 def note_name(pitch: int) -> str:
-    """A MIDI pitch as it is called.
+    """The name of a MIDI pitch.
 
     Example:
         >>> note_name(60), note_name(70), note_name(21)
@@ -37,13 +37,7 @@ def bars(roll: Sequence[Sequence[int]]) -> Iterator[tuple[int, int, int]]:
 
 
 def draw_roll(roll: Sequence[Sequence[int]], name: str) -> Markup:
-    """An `<svg>` of the MIDI pitches that sound at each step; C's are named, every 16th step is numbered.
-
-    Args:
-        roll: pitches of each step.
-        name: of the tune, unique on the page.
-
-    """
+    """An `<svg>` of the MIDI pitches that sound at each step; C's are named, every 16th step is numbered."""
     sounding = [pitch for notes in roll for pitch in notes] or [60]
     low, high = min(sounding) // 12 * 12, (max(sounding) // 12 + 1) * 12
     width, height = _LEFT + len(roll) * _STEP, (high - low + 1) * _ROW
@@ -63,10 +57,10 @@ def draw_roll(roll: Sequence[Sequence[int]], name: str) -> Markup:
         f"<title>{note_name(pitch)}, steps {start} to {end - 1}</title></rect>"
         for start, end, pitch in bars(roll)
     ]
-    told = f"{len(roll)} steps, notes from {note_name(min(sounding))} to {note_name(max(sounding))}"
+    extent = f"{len(roll)} steps, notes from {note_name(min(sounding))} to {note_name(max(sounding))}"
     return Markup(
         f'<svg class="roll" role="img" viewBox="0 0 {width + 8} {height + _BELOW}" font-size="10">'
-        f"<title>{escape(name)}: {told}</title>{''.join(parts)}</svg>"
+        f"<title>{escape(name)}: {extent}</title>{''.join(parts)}</svg>"
     )
 
 

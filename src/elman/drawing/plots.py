@@ -1,4 +1,4 @@
-"""Curves as SVG within a page: transparent, coloured by the page's style sheet, readable when small."""
+"""Curves as SVG: transparent, coloured by the style sheet of the page, readable when small."""
 
 import dataclasses
 import math
@@ -10,8 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from elman.drawing.style import MUTED, SERIES, canvas, style, svg
-
-__all__ = ["SERIES", "Curve", "Mark", "Plot", "Quantity", "draw", "is_empty", "thin"]
 
 _POINTS = 400
 _LOG_FROM = {"perplexity": 3.0, "nll": math.inf, "rate": 200.0, "norm": 10.0, "speed": math.inf}
@@ -151,21 +149,10 @@ def _levels(axes: Axes, levels: Sequence[Mark]) -> None:
     """Levels that lie within the curves' range or not far beyond it; the others would flatten the curves."""
     low, high = axes.get_ylim()
     for level in levels:
-        if not low * 0.7 < level.at < high:
-            continue
-        axes.axhline(level.at, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
-        text = f"{level.label} {_tick(level.at)}"
-        axes.annotate(
-            text,
-            (1, level.at),
-            (-2, 3),
-            ("axes fraction", "data"),
-            "offset points",
-            ha="right",
-            color=MUTED,
-            fontsize=8.5,
-            parse_math=False,
-        )
+        if low * 0.7 < level.at < high:
+            axes.axhline(level.at, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+            text = f"{level.label} {_tick(level.at)}"
+            _note(axes, text, (1, level.at), (-2, 3), ("axes fraction", "data"), "right")
 
 
 def _marks(axes: Axes, marks: Sequence[Mark]) -> None:
@@ -174,17 +161,14 @@ def _marks(axes: Axes, marks: Sequence[Mark]) -> None:
     for index, mark in enumerate(marks):
         late = mark.at > 0.7 * end
         axes.axvline(mark.at, color=MUTED, linewidth=1, linestyle=(0, (1, 2)))
-        axes.annotate(
-            mark.label,
-            (mark.at, 1),
-            (-3 if late else 3, -9 - 11 * (index % 3)),
-            ("data", "axes fraction"),
-            "offset points",
-            ha="right" if late else "left",
-            color=MUTED,
-            fontsize=8.5,
-            parse_math=False,
-        )
+        offset = (-3 if late else 3, -9 - 11 * (index % 3))
+        _note(axes, mark.label, (mark.at, 1), offset, ("data", "axes fraction"), "right" if late else "left")
+
+
+def _note(
+    axes: Axes, text: str, at: tuple[float, float], offset: tuple[int, int], within: tuple[str, str], side: str
+) -> None:
+    axes.annotate(text, at, offset, within, "offset points", ha=side, color=MUTED, fontsize=8.5, parse_math=False)
 
 
 def _style(axes: Axes, plot: Plot) -> None:

@@ -1,4 +1,4 @@
-"""How every figure of a page looks: its size, its colours, and its way into the page as SVG."""
+"""The style of all figures: size, colours, axes, and the conversion to SVG."""
 
 import io
 import re
@@ -19,7 +19,7 @@ _PROPERTIES = {INK: "--ink", MUTED: "--muted", GRID: "--grid"} | {
     colour: f"--series-{index}" for index, colour in enumerate(SERIES)
 }
 _SIZES = {"wide": (4.8, 3.0), "narrow": (3.3, 2.4), "square": (3.3, 3.0)}
-"""Inches of 72 CSS pixels; near the size on the page, so that the writing keeps its size."""
+"""Inches of 72 CSS pixels; near the size on the page, so that text keeps its size."""
 
 
 def canvas(size: Size) -> tuple[Figure, Axes]:
@@ -38,15 +38,16 @@ def style(axes: Axes) -> None:
     axes.spines["bottom"].set_linewidth(0.8)
 
 
+def label(axes: Axes, x: str, y: str) -> None:
+    """The labels of both axes."""
+    axes.set_xlabel(x, color=MUTED, fontsize=9.5)
+    axes.set_ylabel(y, color=MUTED, fontsize=9.5)
+
+
 def svg(figure: Figure, name: str, title: str, description: str) -> Markup:
-    """The figure as an `<svg>` element with a title and a description for those who do not see it.
+    """A figure in the colours of this module as an `<svg>` element; title and description are for screen readers.
 
-    Args:
-        figure: what was drawn, in the colours of this module.
-        name: unique within the page; it makes the identifiers within the element so.
-        title: what is said instead of the picture, first.
-        description: and then.
-
+    `name` must be unique within the page: it is the prefix of all identifiers in the element.
     """
     buffer = io.StringIO()
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
@@ -61,5 +62,5 @@ def svg(figure: Figure, name: str, title: str, description: str) -> Markup:
     assert view_box is not None, "an SVG of matplotlib has a viewBox"
     body = text[text.index(">") + 1 :]
     opening = f'<svg class="plot" role="img" aria-labelledby="{name}-title" {view_box[0]}>'
-    told = f'<title id="{name}-title">{escape(title)}: {escape(description)}</title>'
-    return Markup(f"{opening}\n{told}{body}")
+    caption = f'<title id="{name}-title">{escape(title)}: {escape(description)}</title>'
+    return Markup(f"{opening}\n{caption}{body}")

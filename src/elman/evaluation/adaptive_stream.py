@@ -1,4 +1,4 @@
-"""A stream that is read piece by piece by a model that adapts to it, and that can be stopped and gone on with."""
+"""A stream that a model reads piece by piece while adapting to it, and that can be saved and continued."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from elman.errors import UserError
-from elman.evaluation.dynamic import DynamicModel, Rule
-from elman.evaluation.gradient_statistics import Statistics
-from elman.evaluation.prediction import Prediction, predict
+from elman.evaluation.dynamic import DynamicModel, Rule, Statistics
+from elman.evaluation.scoring import Prediction, predict
 from elman.learning import checkpoint
 from elman.network.model import LanguageModel
 from elman.network.state import numbered, rebuild
@@ -20,19 +19,19 @@ Tokens: TypeAlias = np.ndarray | Sequence[int]
 
 
 class AdaptiveStream:
-    """One text, scored and learnt from in segments, however it arrives.
+    """One text, scored and learnt from in segments, in whatever pieces it arrives.
 
-    The model learns when a segment is full, so cutting the text elsewhere changes nothing: what is left of a segment
-    waits, already scored, for the next piece.
+    The model learns when a segment is full, so that the pieces make no difference: the beginning of a segment waits,
+    already scored, for the rest.
 
     Args:
-        model: the trained model; it stays as it is.
+        model: the trained model; it is not changed.
         rule: how to learn.
         statistics: of the gradients, for the rule "rms".
         first: the symbol that precedes the text.
 
-    Where a model reads spelling and knows other words (`LanguageModel.knowing`), `inputs` are what is read in place of
-    tokens: of these words, which are `<unk>` where they are predicted, the numbers.
+    `inputs` replace tokens where they are read: to a model that reads spelling (`LanguageModel.knowing`) unknown words
+    have numbers of their own, and are `<unk>` where they are predicted.
     """
 
     def __init__(self, model: LanguageModel, rule: Rule, statistics: Statistics | None, first: int) -> None:
@@ -42,12 +41,12 @@ class AdaptiveStream:
 
     @property
     def model(self) -> LanguageModel:
-        """The model as it has become."""
+        """The adapted model."""
         return self.dynamic.model
 
     @property
     def unread(self) -> list[int]:
-        """The symbols to read from `state` on, to be where the text is: never empty."""
+        """The symbols read since `state`, never empty."""
         symbols: list[int] = self._read.tolist()
         return symbols
 
@@ -56,7 +55,7 @@ class AdaptiveStream:
         return self._advance(tokens, inputs, lambda *_: None)
 
     def predict(self, tokens: Tokens, inputs: Tokens | None = None) -> Prediction:
-        """As `score`, with ranks and entropies; the last entropy is that of the model as it has become."""
+        """As `score`, with ranks and entropies; the last entropy is that of the adapted model."""
         parts: list[tuple[Tensor, ...]] = []
 
         def look(inputs: Tensor, targets: Tensor, new: int) -> None:
@@ -79,13 +78,13 @@ class AdaptiveStream:
     def predict_all(
         self, sentences: Sequence[np.ndarray], inputs: Sequence[np.ndarray] | None = None
     ) -> Iterator[Prediction]:
-        """As `elman.evaluation.prediction.predict_document`, adapting."""
+        """As `elman.evaluation.scoring.predict_document`, adapting."""
         return map(self.predict, sentences, inputs or sentences)
 
     def _advance(
         self, tokens: Tokens, inputs: Tokens | None, look: Callable[[Tensor, Tensor, int], None]
     ) -> np.ndarray:
-        """Score and learn; `look` is shown inputs, targets and how many are new before each part is learnt from."""
+        """Score and learn; `look` is called with inputs, targets and the number of new ones before each update."""
         parts = [np.empty(0, dtype=np.float32)]
         remaining = np.asarray(tokens, dtype=np.int64)
         to_read = remaining if inputs is None else np.asarray(inputs, dtype=np.int64)
@@ -109,13 +108,13 @@ class AdaptiveStream:
         return torch.tensor(symbols, device=self.model.device).unsqueeze(1)
 
     def saved(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """What the rest of the text depends on besides `state` and `unread`: the adapted weights and the rule."""
+        """The adapted weights and the rule, on which the rest of the text depends besides `state` and `unread`."""
         weights = checkpoint.model_tensors(self.model)
         rule = msgspec.to_builtins(self.dynamic.rule)
         return {f"weights/{name}": tensor for name, tensor in weights.items()}, {"rule": rule}
 
     def restore(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
-        """Go on from the tensors and facts of a state file; without weights in it, from the trained ones."""
+        """Continue from the tensors and facts of a state file; one without weights continues from the trained ones."""
         self.state = rebuild(self.state, (leaf.to(self.model.device) for leaf in numbered(tensors)))
         weights = {name.removeprefix("weights/"): tensor for name, tensor in tensors.items() if "/" in name}
         with torch.no_grad():
@@ -127,7 +126,7 @@ class AdaptiveStream:
 
 
 def saved_rule(facts: dict[str, Any], rule: Rule | None, default: Rule) -> Rule:
-    """The rule to go on with: that of the file, which may not be changed on the way.
+    """The rule to continue with: that of the file, which cannot change within a stream.
 
     Raises:
         UserError: another rule is asked for.
@@ -138,8 +137,8 @@ def saved_rule(facts: dict[str, Any], rule: Rule | None, default: Rule) -> Rule:
     kept = msgspec.convert(facts["rule"], Rule)
     if rule is not None and rule != kept:
         raise UserError(
-            f"--load-state: the stream adapts by {_shown(kept)}, not by {_shown(rule)}; leave the options of the rule"
-            " out, or begin a new stream"
+            f"--load-state: the stream adapts by {_shown(kept)}, not by {_shown(rule)}; leave out the options of the"
+            " rule, or begin a new stream"
         )
     return kept
 

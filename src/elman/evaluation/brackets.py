@@ -1,4 +1,4 @@
-"""Bracket F1 of constituency trees, after evalb with the parameters of Collins."""
+"""Bracket F1 of constituency trees, as evalb computes it with the parameters of Collins."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from elman.evaluation.statistics import Floats, Measure
 
 _DASHES_AND_QUOTES = "\u2013 \u2014 \u2018 \u2019 \u201c \u201d \u2026"
 PUNCTUATION = frozenset(f", . ? ! ; : -- .. ... `` '' \" ' {_DASHES_AND_QUOTES}".split())
-"""Words that brackets do not count: what the Penn Treebank tags as `,`, `.`, `:` and quotation marks."""
+"""Words that brackets do not count: those that the Penn Treebank tags as `,`, `.`, `:` and quotation marks."""
 
 Brackets = Counter[tuple[str, int, int]]
 """Label, first word and word after the last; words of punctuation are not counted."""
@@ -22,8 +22,8 @@ SIGNATURE = "brackets without ROOT, over words without punctuation, functions cu
 def brackets(tree: Node) -> Brackets:
     """The brackets of a tree as evalb counts them.
 
-    `ROOT` is none; a constituent of punctuation alone is none; functions are cut off (`NP-SBJ` is `NP`), and `PRT` is
-    `ADVP`. The same bracket twice, as unary chains may have it, counts twice.
+    `ROOT` and constituents of punctuation alone have no bracket; functions are cut off (`NP-SBJ` is `NP`), and `PRT` is
+    `ADVP`. A bracket that occurs twice, as in unary chains, counts twice.
     """
     found: Brackets = Counter()
     _collect(tree, 0, found)
@@ -53,16 +53,21 @@ def tree_measures(hypotheses: Sequence[str], references: Sequence[str], sentence
         true, found = brackets(gold.tree), brackets(ours.tree)
         rows["labelled"].append(_counts(found, true))
         rows["unlabelled"].append(_counts(_unlabelled(found), _unlabelled(true)))
-        rows["whole"].append([100.0 * (found == true), 1])
-        rows["well-formed"].append([100.0 * (ours.repairs == 0), 1])
+        rows["whole"].append([float(found == true), 1])
+        rows["well-formed"].append([float(ours.repairs == 0), 1])
     statistics = {name: np.array(counted) for name, counted in rows.items()}
     return [
         Measure("bracket F1", statistics["labelled"], _f1, SIGNATURE),
-        Measure("precision", statistics["labelled"], _precision, SIGNATURE),
-        Measure("recall", statistics["labelled"], _recall, SIGNATURE),
+        Measure("precision", statistics["labelled"], _share, SIGNATURE),
+        Measure("recall", statistics["labelled"], lambda sums: _percent(sums[0], sums[2]), SIGNATURE),
         Measure("unlabelled F1", statistics["unlabelled"], _f1, SIGNATURE),
         Measure("whole trees", statistics["whole"], _share, SIGNATURE),
-        Measure("well-formed", statistics["well-formed"], _share, "lines that needed no repair"),
+        Measure(
+            "well-formed",
+            statistics["well-formed"],
+            _share,
+            "lines that needed no repair",
+        ),
     ]
 
 
@@ -90,20 +95,12 @@ def _counts(found: Brackets, true: Brackets) -> list[float]:
     return [(found & true).total(), found.total(), true.total()]
 
 
-def _f1(sums: Floats) -> float:
-    return _percent(2 * sums[0], sums[1] + sums[2])
-
-
-def _precision(sums: Floats) -> float:
+def _share(sums: Floats) -> float:
     return _percent(sums[0], sums[1])
 
 
-def _recall(sums: Floats) -> float:
-    return _percent(sums[0], sums[2])
-
-
-def _share(sums: Floats) -> float:
-    return float(sums[0] / sums[1])
+def _f1(sums: Floats) -> float:
+    return _percent(2 * sums[0], sums[1] + sums[2])
 
 
 def _percent(part: float, whole: float) -> float:

@@ -1,4 +1,4 @@
-"""The neural cache: what followed similar hidden states in the recent past is likely to follow again."""
+"""The neural cache: symbols that followed similar hidden states in the recent past are likely to follow again."""
 
 import math
 
@@ -46,8 +46,8 @@ class NeuralCache:
     def read(self, log_prob: Tensor, hidden: Tensor, targets: Tensor) -> Tensor:
         """Mix the cache into the model's log-probabilities, then store the positions.
 
-        Every position sees the `window` positions before it and neither itself nor a later one, so the result does
-        not depend on how a text is cut.
+        Every position sees the `window` positions before it and none after, so the result does not depend on how a
+        text is cut.
 
         Args:
             log_prob: of the targets under the model (nats), [n].
@@ -78,11 +78,8 @@ class NeuralCache:
         similarity = similarity.masked_fill(~visible, -torch.inf)
         right = similarity.masked_fill(symbols != targets[:, None], -torch.inf)
         cached = right.logsumexp(1) - similarity.logsumexp(1)
-        mixed = torch.logaddexp(log_prob + math.log1p(-self.rule.weight), cached + _log(self.rule.weight))
+        weight = math.log(self.rule.weight) if self.rule.weight else -math.inf
+        mixed = torch.logaddexp(log_prob + math.log1p(-self.rule.weight), cached + weight)
         self._states[now % window], self._symbols[now % window] = hidden, targets
         self._count += size
         return torch.where(now > 0, mixed, log_prob)
-
-
-def _log(weight: float) -> float:
-    return math.log(weight) if weight else -math.inf

@@ -1,25 +1,39 @@
-"""Dynamic evaluation: the model goes on learning from what it has just been tested on (Krause et al. 2018)."""
+"""Dynamic evaluation: the model learns from every segment after it has been evaluated on it (Krause et al. 2018).
 
+The rule "rms" divides by the size that the gradient of every weight usually has, its statistics over the training text.
+"""
+
+import contextlib
 import copy
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 import msgspec
+import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from elman.data.windows import PositionedWindows as Windows
+from elman.data.windows import TrainingWindows, Windows
 from elman.errors import UserError
 from elman.evaluation.cache import NeuralCache
-from elman.evaluation.gradient_statistics import Statistics, handing_over
+from elman.learning import checkpoint
+from elman.learning.bptt import bptt
 from elman.network.model import LanguageModel
 from elman.network.state import State, detach, restart
+from elman.objective.loss import Objective
 
 REFERENCE = 5
 """Rates are quoted for a segment of so many tokens, and grow in proportion to a segment's tokens."""
 
+COLUMNS, SEGMENT = 100, 5
+"""For the statistics: columns read side by side and steps of a segment (Krause et al. 2018; thesis 4.4)."""
+
 CHUNK = 32768
 """Numbers updated at a time on a CPU: small enough to stay in its cache from one operation to the next."""
+
+Statistics = dict[str, Tensor]
+"""sqrt(mean over segments of g^2) of every parameter by its name, in the parameter's shape."""
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +46,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         kind: the rule (Krause et al. 2018, eqs 6-8 and 3).
         lr: the learning rate, for segments of `REFERENCE` tokens.
         decay: lambda, how fast the weights return, likewise.
-        eps: keeps weights that hardly ever have a gradient in place.
+        eps: bounds the steps of weights that hardly ever have a gradient.
         segment: tokens between two updates.
 
     """
@@ -60,8 +74,8 @@ DEFAULTS = {"rms": Rule(), "sgd": Rule(kind="sgd", lr=0.1, decay=0.0)}
 """The rules as they are used without further settings."""
 
 
-class Reading(NamedTuple):
-    """What reading T steps gives: log-probabilities [T, B] (nats), the last level [T, B, D] and the state after it."""
+class ScoredWindow(NamedTuple):
+    """T steps: log-probabilities [T, B] (nats), the last level [T, B, D] and the state after them."""
 
     log_prob: Tensor
     hidden: Tensor
@@ -69,12 +83,12 @@ class Reading(NamedTuple):
 
 
 class DynamicModel:
-    """A copy of a model that learns from the text it reads; the model itself is not touched.
+    """A copy of a model that learns from the text it reads; the model itself is not changed.
 
-    Every segment is scored by weights that have not seen it, and only then learnt from. Dropout is off throughout.
+    Every segment is scored by weights that have not been updated on it, and only then learnt from. Dropout is off.
 
     Args:
-        model: the trained model, which must stay as it is: the copy returns to its weights.
+        model: the trained model, which must not change: the copy returns to its weights.
         rule: how to learn.
         statistics: of the gradients, for the rule "rms".
 
@@ -92,19 +106,19 @@ class DynamicModel:
             # The mean over tensors of each one's mean, as in the published code: small tensors weigh as much as large.
             self._mean = sum(tensor.mean(dtype=torch.float64).item() for tensor in rms) / len(rms)
 
-    def read(self, inputs: Tensor, targets: Tensor, state: State) -> Reading:
+    def read(self, inputs: Tensor, targets: Tensor, state: State) -> ScoredWindow:
         """Score targets [T, B], or frames [T, B, P], after inputs of the same shape, then learn from them."""
         self._share = len(inputs) / REFERENCE
         learn = self._learn_rms if self.rule.kind == "rms" else self._learn_sgd
-        with torch.enable_grad(), handing_over(self.model, learn):
+        with torch.enable_grad(), _handing_over(self.model, learn):
             trace, state = self.model.trace(inputs, state)
             positions = trace.top[..., 0]
             weight = torch.full_like(positions, 1 / positions.numel(), requires_grad=False)
             loss, nll = self.model.output.nll(self.model.output.contexts(trace), targets, weight)
             loss.backward()
-        return Reading(-nll.detach(), trace.raw[-1].detach(), detach(state))
+        return ScoredWindow(-nll.detach(), trace.raw[-1].detach(), detach(state))
 
-    def look(self, inputs: Tensor, targets: Tensor, state: State) -> Reading:
+    def look(self, inputs: Tensor, targets: Tensor, state: State) -> ScoredWindow:
         """Score without learning."""
         return read_static(self.model, inputs, targets, state)
 
@@ -123,16 +137,16 @@ class DynamicModel:
 
 
 @torch.no_grad()
-def read_static(model: LanguageModel, inputs: Tensor, targets: Tensor, state: State) -> Reading:
-    """Score targets [T, B] after inputs [T, B] by a model that stays as it is."""
+def read_static(model: LanguageModel, inputs: Tensor, targets: Tensor, state: State) -> ScoredWindow:
+    """Score targets [T, B] after inputs [T, B] by a model that does not learn."""
     trace, state = model.trace(inputs, state)
-    return Reading(model.output.log_prob(trace, targets), trace.raw[-1], state)
+    return ScoredWindow(model.output.log_prob(trace, targets), trace.raw[-1], state)
 
 
 def adaptive_stream(
-    read: Callable[[Tensor, Tensor, State], Reading],
+    read: Callable[[Tensor, Tensor, State], ScoredWindow],
     model: LanguageModel,
-    windows: Windows,
+    windows: PositionedWindows,
     cache: NeuralCache | None = None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """As `perplexity.stream`, with one column, by a model that learns (`DynamicModel.read`), a cache, or both.
@@ -141,7 +155,7 @@ def adaptive_stream(
         read: scores a window, and may learn from it afterwards.
         model: gives the beginning state and the device.
         windows: of the segment's length; of music, where each piece begins with a state of its own.
-        cache: mixed in; it sees the last level of whatever read the text.
+        cache: mixed in; its keys are the last level of the model that reads the text.
 
     """
     assert windows.streams <= 1, "adaptation is defined for one stream"
@@ -155,6 +169,83 @@ def adaptive_stream(
         if cache is not None:
             log_prob = cache.read(log_prob[:, 0], hidden[:, 0], batch.targets[:, 0]).unsqueeze(1)
         yield log_prob[batch.mask], positions[positions >= 0]
+
+
+def gradient_statistics(
+    model: LanguageModel, windows: Windows, advance: Callable[[int, int], None] | None = None
+) -> Statistics:
+    """Root of the mean squared gradient over a text or music (Krause et al. 2018, eq. 5), in evaluation mode.
+
+    g is the gradient of the mean NLL over the positions of one window.
+
+    Args:
+        model: the trained model; its weights are not changed.
+        windows: the training text; those of the first epoch are read.
+        advance: called with (windows done, windows in all).
+
+    """
+    squares = [torch.zeros_like(parameter) for parameter in model.parameters()]
+    spans, training = windows.spans(0), model.training
+    state = beginning = model.eval().begin(windows.batch(spans[0]).inputs.shape[1])
+    try:
+        with _handing_over(model, lambda index, gradient: squares[index].addcmul_(gradient, gradient)):
+            for done, span in enumerate(spans, start=1):
+                batch = windows.batch(span).to(model.device)
+                assert batch.fresh is not None
+                _, state = bptt(model, Objective(), batch, restart(state, batch.fresh, beginning))
+                if advance is not None:
+                    advance(done, len(spans))
+    finally:
+        model.train(training)
+    names = (name for name, _ in model.named_parameters())
+    return {name: (square / len(spans)).sqrt_() for name, square in zip(names, squares, strict=True)}
+
+
+def statistics_windows(tokens: np.ndarray) -> TrainingWindows:
+    """`COLUMNS` x `SEGMENT` positions of a text [n] at a time; a short text is read in as many columns as it fills."""
+    return TrainingWindows(tokens, max(1, min(COLUMNS, len(tokens) // (SEGMENT + 1))), SEGMENT)
+
+
+def kept_statistics(
+    path: Path, facts: dict[str, Any], compute: Callable[[], Statistics], device: torch.device
+) -> Statistics:
+    """The statistics that `path` holds for these facts (the model's digest and the text), else computed and saved."""
+    try:
+        tensors, found = checkpoint.load(path)
+    except UserError:
+        found = {}
+    if found == facts:
+        return {name: tensor.to(device) for name, tensor in tensors.items()}
+    statistics = compute()
+    checkpoint.save(path, statistics, facts)
+    return statistics
+
+
+@contextlib.contextmanager
+def _handing_over(model: nn.Module, take: Callable[[int, Tensor], object]) -> Iterator[None]:
+    """Within the block `take(index, gradient)` is called with each parameter's gradient as soon as it is complete.
+
+    The gradient is freed afterwards, so that all of them are never in memory at once.
+    """
+
+    def hook_of(index: int) -> Callable[[Tensor], None]:
+        def hook(parameter: Tensor) -> None:
+            gradient, parameter.grad = parameter.grad, None
+            assert gradient is not None
+            with torch.no_grad():
+                take(index, gradient)
+
+        return hook
+
+    handles = [
+        parameter.register_post_accumulate_grad_hook(hook_of(index))
+        for index, parameter in enumerate(model.parameters())
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 def _chunks(tensor: Tensor) -> tuple[Tensor, ...]:

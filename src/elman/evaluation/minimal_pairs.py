@@ -1,24 +1,37 @@
-"""Accuracy on minimal pairs: how often the grammatical sentence is the more probable one."""
+"""Accuracy on minimal pairs: how often the grammatical sentence is the more probable one.
+
+Sentences in the order of their tokens form a tree of prefixes. The nodes of one depth are the columns of one step, and
+a node takes its state from its parent, so that every shared beginning is read once and nothing is padded.
+"""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from elman.data.minimal_pairs import Pair
 from elman.data.text.sentences import Lexicon, fit
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import EOS, Vocabulary
 from elman.errors import UserError
-from elman.evaluation.prediction import Ids
-from elman.evaluation.statistics import Proportion
+from elman.evaluation.statistics import Floats, Proportion
+from elman.network.cores.core import Trace
+from elman.network.model import LanguageModel
+from elman.network.state import select
 
-Scorer = Callable[[Sequence[Ids], Sequence[Ids]], npt.NDArray[np.float64]]
-"""Log-probabilities [n] of sentences' ids, which are read as the second say (`Coded`)."""
+Ids: TypeAlias = npt.NDArray[np.int32]
+
+Scorer = Callable[[Sequence[Ids], Sequence[Ids]], Floats]
+"""Log-probabilities [n] of the sentences in the first argument, read as those in the second (`CodedPair.read`)."""
+
+_GROUP = 2048
+"""Sentences whose tree is held at once: bounds the memory of the states."""
 
 
-class Coded(NamedTuple):
+class CodedPair(NamedTuple):
     """A pair as a model reads it.
 
     Attributes:
@@ -26,8 +39,8 @@ class Coded(NamedTuple):
         good, bad: ids, as they are predicted.
         read: how the two are read: the same ids, but to a model that reads spelling unknown words have their own.
         unknown: words outside the vocabulary in either sentence, each position once.
-        same: whether the two are the same to the model, since they differ in unknown words only; where those are
-            spelled, in the last token only, after which nothing comes.
+        same: whether the model cannot distinguish the two, since they differ in unknown words only; where those are
+            spelled, in the last token only, which nothing follows.
 
     """
 
@@ -40,14 +53,14 @@ class Coded(NamedTuple):
     same: bool
 
 
-class Row(NamedTuple):
+class PairAccuracy(NamedTuple):
     """The pairs of a phenomenon.
 
     Attributes:
         phenomenon, field: which.
         pairs: how many there are.
-        same: of them, those that differ in unknown words only and are the same to the model; they are not judged.
-        accuracy: pairs judged for the grammatical sentence.
+        same: those among them that the model cannot distinguish; they are not judged.
+        accuracy: judged pairs whose grammatical sentence is more probable; a tie is not right.
         known: the same of pairs without unknown words.
 
     """
@@ -78,7 +91,7 @@ class Row(NamedTuple):
 
 def code(
     pairs: Sequence[Pair], vocabulary: Vocabulary, tokeniser: Tokeniser, lexicon: Lexicon | None = None
-) -> list[Coded]:
+) -> list[CodedPair]:
     """The pairs as ids.
 
     Args:
@@ -94,7 +107,7 @@ def code(
     return [_code(pair, vocabulary, tokeniser, lexicon) for pair in pairs]
 
 
-def _code(pair: Pair, vocabulary: Vocabulary, tokeniser: Tokeniser, lexicon: Lexicon | None) -> Coded:
+def _code(pair: Pair, vocabulary: Vocabulary, tokeniser: Tokeniser, lexicon: Lexicon | None) -> CodedPair:
     end = [EOS] if pair.whole and vocabulary.eos is not None else []
     sides: list[tuple[Ids, Ids]] = []
     unknown: set[tuple[int, str]] = set()
@@ -108,42 +121,133 @@ def _code(pair: Pair, vocabulary: Vocabulary, tokeniser: Tokeniser, lexicon: Lex
         sides.append((ids, ids if lexicon is None else lexicon.read([*words, *end]).astype(np.int32)))
     (good, read_good), (bad, read_bad) = sides
     same = np.array_equal(good, bad) and np.array_equal(read_good[:-1], read_bad[:-1])
-    return Coded(pair.phenomenon, pair.field, good, bad, (read_good, read_bad), len(unknown), same)
+    return CodedPair(pair.phenomenon, pair.field, good, bad, (read_good, read_bad), len(unknown), same)
 
 
-def judge_pairs(coded: Sequence[Coded], score: Scorer) -> list[Row]:
-    """A row a phenomenon, in the order of their first pairs, and one for all at the end."""
-    wins = np.zeros(len(coded), dtype=bool)
+def judge_pairs(coded: Sequence[CodedPair], score: Scorer) -> list[PairAccuracy]:
+    """The accuracy on each phenomenon, in the order of their first pairs, and on all pairs at the end."""
+    right = np.zeros(len(coded), dtype=bool)
     judged = [index for index, pair in enumerate(coded) if not pair.same]
     sides = [side for index in judged for side in (coded[index].good, coded[index].bad)]
     log_probs = score(sides, [side for index in judged for side in coded[index].read])
-    wins[judged] = log_probs[::2] > log_probs[1::2]
+    right[judged] = log_probs[::2] > log_probs[1::2]
     groups: dict[tuple[str, str], list[int]] = {}
     for index, pair in enumerate(coded):
         groups.setdefault((pair.phenomenon, pair.field), []).append(index)
-    rows = [_row(*names, coded, wins, members) for names, members in groups.items()]
-    return [*rows, _row("all", "", coded, wins, range(len(coded)))]
+
+    def accuracy(phenomenon: str, field: str, members: Sequence[int]) -> PairAccuracy:
+        different = [index for index in members if not coded[index].same]
+        known = [index for index in different if not coded[index].unknown]
+        proportions = (Proportion(int(right[some].sum()), len(some)) for some in (different, known))
+        return PairAccuracy(phenomenon, field, len(members), len(members) - len(different), *proportions)
+
+    found = [accuracy(*names, members) for names, members in groups.items()]
+    return [*found, accuracy("all", "", range(len(coded)))]
 
 
-def by_field(rows: Sequence[Row]) -> list[Row]:
-    """The rows of phenomena added up by their field, where there are several."""
-    fields: dict[str, list[Row]] = {}
-    for row in rows:
-        if row.field:
-            fields.setdefault(row.field, []).append(row)
-    return [_sum(field, found) for field, found in fields.items()] if len(fields) > 1 else []
+def by_field(found: Sequence[PairAccuracy]) -> list[PairAccuracy]:
+    """The phenomena added up by their field, where there are several."""
+    fields: dict[str, list[PairAccuracy]] = {}
+    for one in found:
+        if one.field:
+            fields.setdefault(one.field, []).append(one)
+    if len(fields) < 2:
+        return []
+    return [
+        PairAccuracy(
+            field,
+            "",
+            sum(one.pairs for one in members),
+            sum(one.same for one in members),
+            _sum([one.accuracy for one in members]),
+            _sum([one.known for one in members]),
+        )
+        for field, members in fields.items()
+    ]
 
 
-def _sum(field: str, rows: Sequence[Row]) -> Row:
-    accuracy, known = (
-        Proportion(sum(one.successes for one in each), sum(one.count for one in each))
-        for each in ([row.accuracy for row in rows], [row.known for row in rows])
-    )
-    return Row(field, "", sum(row.pairs for row in rows), sum(row.same for row in rows), accuracy, known)
+def _sum(parts: Sequence[Proportion]) -> Proportion:
+    return Proportion(sum(part.successes for part in parts), sum(part.count for part in parts))
 
 
-def _row(phenomenon: str, field: str, coded: Sequence[Coded], wins: npt.NDArray[np.bool_], of: Sequence[int]) -> Row:
-    judged = [index for index in of if not coded[index].same]
-    known = [index for index in judged if not coded[index].unknown]
-    accuracy, without = (Proportion(int(wins[some].sum()), len(some)) for some in (judged, known))
-    return Row(phenomenon, field, len(of), len(of) - len(judged), accuracy, without)
+class PrefixLevel(NamedTuple):
+    """The nodes of one depth of the tree.
+
+    Attributes:
+        symbols: the last token of each as it is read, [N].
+        targets: and as it is predicted, [N].
+        parents: the node of the level before that each follows, [N]; at the first level the root, 0.
+
+    """
+
+    symbols: npt.NDArray[np.int64]
+    targets: npt.NDArray[np.int64]
+    parents: npt.NDArray[np.int64]
+
+
+def levels_of(sentences: Sequence[Ids], inputs: Sequence[Ids]) -> tuple[list[PrefixLevel], list[list[int]]]:
+    """The tree of sentences, read as `inputs`, and the nodes, level by level, that each sentence passes."""
+    numbers: list[dict[tuple[int, int, int], int]] = []
+    paths = []
+    for sentence, read in zip(sentences, inputs, strict=True):
+        path: list[int] = []
+        for depth, (target, symbol) in enumerate(zip(sentence.tolist(), read.tolist(), strict=True)):
+            if depth == len(numbers):
+                numbers.append({})
+            key = (path[-1] if path else 0, symbol, target)
+            path.append(numbers[depth].setdefault(key, len(numbers[depth])))
+        paths.append(path)
+    keys = (np.array(list(nodes), dtype=np.int64) for nodes in numbers)
+    return [PrefixLevel(key[:, 1], key[:, 2], key[:, 0]) for key in keys], paths
+
+
+@torch.inference_mode()
+def sentence_log_probs(
+    model: LanguageModel,
+    sentences: Sequence[Ids],
+    first: int,
+    advance: Callable[[int, int], None] | None = None,
+    inputs: Sequence[Ids] | None = None,
+) -> Floats:
+    """Log-probability (nats) of each sentence, preceded by `first` and no other context, [n].
+
+    Args:
+        model: in evaluation mode.
+        sentences: ids of each; none is empty.
+        first: the symbol before each.
+        advance: called with (sentences done, sentences in all).
+        inputs: what is read in place of the sentences, where unknown words have numbers of their own.
+
+    """
+    found, inputs = np.zeros(len(sentences)), inputs or sentences
+    order = sorted(range(len(sentences)), key=lambda index: inputs[index].tolist())
+    for start in range(0, len(order), _GROUP):
+        group = order[start : start + _GROUP]
+        levels, paths = levels_of([sentences[index] for index in group], [inputs[index] for index in group])
+        by_level = _score(model, levels, first)
+        for index, path in zip(group, paths, strict=True):
+            found[index] = by_level[len(path) - 1][path[-1]]
+        if advance is not None:
+            advance(start + len(group), len(order))
+    return found
+
+
+def _score(model: LanguageModel, levels: Sequence[PrefixLevel], first: int) -> list[Floats]:
+    """The log-probability of every node's prefix, level by level."""
+    state, symbols = model.begin(1), torch.tensor([first], device=model.device)
+    so_far, found = np.zeros(1), []
+    for depth, level in enumerate(levels):
+        trace, state = model.trace(symbols.unsqueeze(0), state)
+        parents = torch.from_numpy(level.parents).to(model.device)
+        targets = torch.from_numpy(level.targets).to(model.device)
+        log_prob = model.output.log_prob(_columns(trace, parents), targets.unsqueeze(0)).squeeze(0)
+        so_far = so_far[level.parents] + log_prob.double().cpu().numpy()
+        found.append(so_far)
+        if depth + 1 < len(levels):
+            state, symbols = select(state, parents), torch.from_numpy(level.symbols).to(model.device)
+    return found
+
+
+def _columns(trace: Trace, columns: Tensor) -> Trace:
+    levels, raw = (tuple(level[:, columns] for level in part) for part in (trace.levels, trace.raw))
+    return Trace(levels, raw)

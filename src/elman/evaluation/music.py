@@ -1,8 +1,8 @@
-"""Figures of a model of music: NLL a step over whole pieces, and frame-level accuracy."""
+"""A model of music evaluated over whole pieces: NLL per step and frame-level accuracy."""
 
 from collections.abc import Callable
-from typing import Any
 
+import msgspec
 import numpy as np
 import torch
 
@@ -10,6 +10,7 @@ from elman.data.music.corpus import Pieces
 from elman.data.music.pitches import Pitches, Roll
 from elman.data.music.windows import PieceWindows
 from elman.evaluation.perplexity import Score, traces
+from elman.evaluation.result import Result
 from elman.network.model import LanguageModel
 
 
@@ -21,8 +22,8 @@ def evaluate_pieces(
     columns: int = 20,
     length: int = 70,
     advance: Callable[[int, int], None] | None = None,
-) -> dict[str, Any]:
-    """NLL (nats a step, all pieces whole, each step counted once) and accuracy of a split.
+) -> Result:
+    """NLL (nats per step, every step counted once) and accuracy of a split.
 
     The accuracy is that of Bay et al. (2009), as Boulanger-Lewandowski et al. (2012) report it for prediction:
     TP / (TP + FP + FN) over all notes of all steps, where at each step a frame is drawn from the model given the true
@@ -32,8 +33,8 @@ def evaluate_pieces(
         model: the network.
         pieces: the split.
         columns: pieces read side by side; it changes nothing but the speed and, by its draws, the accuracy slightly.
-        length: steps a window.
-        advance: told (windows done, windows in all).
+        length: steps per window.
+        advance: called with (windows done, windows in all).
 
     """
     windows = PieceWindows(pieces.frames, pieces.lengths, columns, length)
@@ -48,20 +49,21 @@ def evaluate_pieces(
         union += int((drawn | true).sum())
         if advance is not None:
             advance(done, windows.num_windows)
-    return {**piece_figures(Score(total, count), pieces), "accuracy": hits / max(1, union)}
+    result = piece_result(Score(total, count), pieces)
+    return msgspec.structs.replace(result, accuracy=hits / max(1, union), method="static")
 
 
-def piece_figures(score: Score, pieces: Pieces) -> dict[str, Any]:
-    """The figures of a score over whole pieces, as results.json holds them; tokens are steps."""
-    return {
-        "split": pieces.name,
-        "nll": score.nll,
-        "perplexity": score.perplexity,
-        "bits_per_token": score.bits,
-        "tokens": score.count,
-        "pieces": len(pieces.lengths),
-        "context": "whole pieces",
-    }
+def piece_result(score: Score, pieces: Pieces) -> Result:
+    """The result of a score over whole pieces; tokens are steps."""
+    return Result(
+        split=pieces.name,
+        nll=score.nll,
+        perplexity=score.perplexity,
+        bits_per_token=score.bits,
+        tokens=score.count,
+        pieces=len(pieces.lengths),
+        context="whole pieces",
+    )
 
 
 def notes_of(roll: Roll, pitches: Pitches) -> list[list[int]]:

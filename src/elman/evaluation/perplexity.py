@@ -1,8 +1,12 @@
-"""Perplexity of a stream, every token counted exactly once (thesis 2.50)."""
+"""Perplexity of a stream, every token counted exactly once (thesis 2.50).
+
+A model that reads spelling (encoder of characters) also reads the words that its vocabulary lacks, each by a number of
+its own, where the text distinguishes them; as targets they are always `<unk>`.
+"""
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -12,6 +16,7 @@ from torch import Tensor
 from elman.data.text.corpus import Split
 from elman.data.text.passages import has_words
 from elman.data.windows import Batch, EvaluationWindows, PositionedWindows
+from elman.evaluation.result import Result
 from elman.network.cores.core import Trace
 from elman.network.encoders.characters import Characters
 from elman.network.model import LanguageModel
@@ -27,23 +32,23 @@ class Score(msgspec.Struct, frozen=True):
 
     @property
     def nll(self) -> float:
-        """Nats a token."""
+        """Nats per token."""
         return self.nll_sum / self.count
 
     @property
     def perplexity(self) -> float:
-        """Exp of nats a token."""
+        """Exp of nats per token."""
         return perplexity(self.nll)
 
     @property
     def bits(self) -> float:
-        """Bits a token."""
+        """Bits per token."""
         return self.nll / math.log(2)
 
 
 @torch.inference_mode()
 def traces(model: LanguageModel, windows: PositionedWindows) -> Iterator[tuple[Batch, Tensor, Trace]]:
-    """Windows on the model's device, the positions of their targets, and what the core makes of them, in order."""
+    """Windows on the model's device, the positions of their targets, and the trace of the core, in order."""
     training = model.training
     model.eval()
     try:
@@ -68,13 +73,18 @@ def stream(model: LanguageModel, windows: PositionedWindows) -> Iterator[tuple[T
 def evaluate(
     model: LanguageModel, windows: PositionedWindows, advance: Callable[[int, int], None] | None = None
 ) -> Score:
-    """The score of a stream; summed in float64. `advance` is told (windows done, windows in all)."""
+    """The score of a stream, summed in float64; `advance` is called with (windows done, windows in all)."""
+    return sum_scores((log_prob for log_prob, _ in stream(model, windows)), windows.num_windows, advance)
+
+
+def sum_scores(log_probs: Iterable[Tensor], num_parts: int, advance: Callable[[int, int], None] | None = None) -> Score:
+    """The score of log-probabilities (nats, [n] each); `advance` is called with (parts done, parts in all)."""
     total, count = 0.0, 0
-    for done, (log_prob, _) in enumerate(stream(model, windows), start=1):
+    for done, log_prob in enumerate(log_probs, start=1):
         total -= log_prob.double().sum().item()
         count += len(log_prob)
         if advance is not None:
-            advance(done, windows.num_windows)
+            advance(done, num_parts)
     return Score(total, count)
 
 
@@ -84,51 +94,6 @@ def token_log_probs(model: LanguageModel, windows: EvaluationWindows) -> np.ndar
     for log_prob, positions in stream(model, windows):
         result[positions.numpy()] = log_prob.float().cpu().numpy()
     return result
-
-
-# FOLDED evaluation/figures.py: The figures of a model on a split, as they are reported and written to results.json.
-def split_figures(
-    model: LanguageModel,
-    split: Split,
-    first: int,
-    *,
-    streams: int = 1,
-    length: int = 70,
-    warm_up: int = 0,
-    skip_first: bool = False,
-    advance: Callable[[int, int], None] | None = None,
-) -> dict[str, Any]:
-    """Evaluate a split; arguments as for `EvaluationWindows`."""
-    model, windows = reading(
-        model, split, first, streams=streams, length=length, warm_up=warm_up, skip_first=skip_first
-    )
-    score = evaluate(model, windows, advance)
-    return {**figures(score, split), "context": "carried", "streams": windows.streams, "warm_up": warm_up}
-
-
-def figures(score: Score, split: Split) -> dict[str, Any]:
-    """Nats and bits a token, perplexity, bits per character, per byte and per word, and what was counted.
-
-    Whatever the tokens are, a word's perplexity is exp of all nats over the words of the split and its line ends
-    (`elman.data.text.passages.Passage`), so that models of words, subwords, characters and bytes of one text compare.
-    Where the text has no spaces between words (`elman.data.text.passages.unseparated`), figures a word are None.
-    """
-    total, spaced = score.nll_sum / math.log(2), has_words(split.unseparated, split.characters)
-    return {
-        "split": split.name,
-        "nll": score.nll,
-        "perplexity": score.perplexity,
-        "bits_per_token": score.bits,
-        "bits_per_character": total / max(1, split.characters),
-        "bits_per_byte": total / max(1, split.num_bytes),
-        "bits_per_word": total / max(1, split.num_words) if spaced else None,
-        "word_perplexity": perplexity(score.nll_sum / max(1, split.num_words)) if spaced else None,
-        "tokens": score.count,
-        "unknown": split.unknown,
-        "characters": split.characters,
-        "bytes": split.num_bytes,
-        "words": split.num_words,
-    }
 
 
 def score_of(log_probs: np.ndarray) -> Score:
@@ -151,7 +116,6 @@ def average_probabilities(log_probs: list[np.ndarray], weights: list[float] | No
         return np.logaddexp.reduce(stacked + np.log(share)[:, None], axis=0)
 
 
-# FOLDED evaluation/open_vocabulary.py: Reading a text with its unknown words spelled, where the model reads spelling and the text tells them apart.
 class Sentences(NamedTuple):
     """The sentences of a text as a model reads them.
 
@@ -179,13 +143,55 @@ def reading(
     warm_up: int = 0,
     skip_first: bool = False,
 ) -> tuple[LanguageModel, EvaluationWindows]:
-    """The model that knows the split's words, and its windows; arguments as for `EvaluationWindows`.
-
-    Unknown words are read by their spelling if `split.inputs` has numbers for them and the encoder reads spelling, else
-    as `<unk>`. As targets they are `<unk>` always.
-    """
+    """The model that knows the split's words, and the windows of the split; arguments as for `EvaluationWindows`."""
     inputs = split.inputs if isinstance(model.encoder, Characters) else None
     windows = EvaluationWindows(
         split.tokens, first, streams=streams, length=length, warm_up=warm_up, skip_first=skip_first, inputs=inputs
     )
     return (model if inputs is None else model.knowing(split.unknown_words)), windows
+
+
+def evaluate_split(
+    model: LanguageModel,
+    split: Split,
+    first: int,
+    *,
+    streams: int = 1,
+    length: int = 70,
+    warm_up: int = 0,
+    skip_first: bool = False,
+    advance: Callable[[int, int], None] | None = None,
+) -> Result:
+    """Evaluate a split; arguments as for `EvaluationWindows`."""
+    model, windows = reading(
+        model, split, first, streams=streams, length=length, warm_up=warm_up, skip_first=skip_first
+    )
+    score = evaluate(model, windows, advance)
+    return msgspec.structs.replace(
+        text_result(score, split), context="carried", streams=windows.streams, warm_up=warm_up, method="static"
+    )
+
+
+def text_result(score: Score, split: Split) -> Result:
+    """The result of a score on a split of a text: per token, character, byte and word.
+
+    Whatever the tokens are, the perplexity of words is exp of all nats over the words of the split and its line ends
+    (`elman.data.text.lines.Passage`), so that models of words, subwords, characters and bytes of one text compare. A
+    text without spaces between words (`elman.data.text.passages`) has no figures per word.
+    """
+    total, spaced = score.nll_sum / math.log(2), has_words(split.unseparated, split.characters)
+    return Result(
+        split=split.name,
+        nll=score.nll,
+        perplexity=score.perplexity,
+        bits_per_token=score.bits,
+        bits_per_character=total / max(1, split.characters),
+        bits_per_byte=total / max(1, split.num_bytes),
+        bits_per_word=total / max(1, split.num_words) if spaced else None,
+        word_perplexity=perplexity(score.nll_sum / max(1, split.num_words)) if spaced else None,
+        tokens=score.count,
+        unknown=split.unknown,
+        characters=split.characters,
+        bytes=split.num_bytes,
+        words=split.num_words,
+    )

@@ -1,19 +1,26 @@
-"""Log-probabilities of sentences: independent of each other, or one document in which the state is carried."""
+"""Sentences, independent of each other or as one document: the log-probability of every token, its rank, the entropy.
+
+T steps, B sentences side by side, n symbols in a sentence. `inputs` replace sentences where they are read: to a model
+that reads spelling unknown words have numbers of their own.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
 import torch
+from torch import Tensor
 
 from elman.data.windows import stack_sequences
 from elman.network.model import LanguageModel
 from elman.network.state import State
 
-# FOLDED evaluation/unknown.py: What the score of a word that the vocabulary lacks is taken to be.
+LARGEST = 1 << 22
+"""Log-probabilities formed at once."""
+
 Treatment: TypeAlias = Literal["score", "exclude", "spread"]
 
 
@@ -21,8 +28,8 @@ class Unknown(msgspec.Struct, frozen=True, kw_only=True):
     """How unknown words are scored.
 
     Attributes:
-        treatment: `score`: by what the model gives `<unk>`; `exclude`: not at all (NaN, left out of sums); `spread`:
-            that probability shared out evenly among the types `<unk>` stands for, log p(<unk>) - log `types`
+        treatment: `score`: by the probability of `<unk>`; `exclude`: not at all (NaN, left out of sums); `spread`:
+            that probability shared evenly among the types that `<unk>` stands for, log p(<unk>) - log `types`
             (Ueberla 1994, Analysing a simple language model, Computer Speech and Language 8).
         types: how many those are, for `spread`.
 
@@ -32,14 +39,18 @@ class Unknown(msgspec.Struct, frozen=True, kw_only=True):
     types: int = 1
 
     def apply(self, log_probs: np.ndarray, unknown: Sequence[bool]) -> np.ndarray:
-        """The log-probabilities (nats) [n] with those of unknown words put right; the argument stays as it is."""
+        """Log-probabilities (nats) [n] in which those of unknown words are replaced; the argument is not changed."""
         if self.treatment == "score" or not any(unknown):
             return log_probs
         scored = log_probs - np.float32(math.log(max(1, self.types)))
         return np.where(np.asarray(unknown), np.nan if self.treatment == "exclude" else scored, log_probs)
 
 
-# TARGET
+def surprisal(log_probs: Sequence[float] | np.ndarray) -> np.ndarray:
+    """Surprisal in bits of log-probabilities in nats."""
+    return -np.asarray(log_probs, dtype=np.float64) / np.log(2.0)
+
+
 @torch.inference_mode()
 def score_sentences(
     model: LanguageModel,
@@ -48,18 +59,16 @@ def score_sentences(
     batch_size: int = 32,
     inputs: Iterable[np.ndarray] | None = None,
 ) -> Iterator[np.ndarray]:
-    """Log-probabilities (nats) of the tokens of each sentence, every sentence preceded by `first` and no other context.
+    """Log-probabilities (nats, float32 [n]) of each sentence, preceded by `first` and no other context.
 
-    Padding never changes a probability: the model reads forward only, and what stands after a sentence is not counted.
-    `inputs` are what is read in place of the sentences, where unknown words have numbers of their own.
+    Padding never changes a probability: the model reads forward only, and padding is not counted.
     """
-    remaining, reading = iter(sentences), None if inputs is None else iter(inputs)
+    remaining = _with_inputs(sentences, inputs)
     while group := list(islice(remaining, batch_size)):
-        batch, lengths = stack_sequences(group, first, None if reading is None else list(islice(reading, len(group))))
+        batch, lengths = stack_sequences([sentence for sentence, _ in group], first, [read for _, read in group])
         batch = batch.to(model.device)
         log_prob, _ = model.log_prob(batch.inputs, batch.targets, model.begin(len(group)))
-        values = log_prob.t().float().cpu().numpy()
-        yield from (row[:length] for row, length in zip(values, lengths, strict=True))
+        yield from (row[:length] for row, length in zip(_rows(log_prob), lengths, strict=True))
 
 
 @torch.inference_mode()
@@ -73,23 +82,90 @@ def score_document(
     """As `score_sentences`, but each sentence is read in the context of all before it."""
     state = model.begin(1) if state is None else state
     before = first
-    for sentence, read in with_inputs(sentences, inputs):
+    for sentence, read in _with_inputs(sentences, inputs):
         ids = torch.tensor(np.concatenate([[before], read[:-1]]), dtype=torch.long, device=model.device)
         targets = torch.tensor(sentence, dtype=torch.long, device=model.device)
         log_prob, state = model.log_prob(ids.unsqueeze(1), targets.unsqueeze(1), state)
         before = int(read[-1])
-        yield log_prob.squeeze(1).float().cpu().numpy()
+        yield _rows(log_prob)[0]
 
 
-def with_inputs(
+class Prediction(NamedTuple):
+    """How n symbols were predicted.
+
+    Attributes:
+        log_prob: of each symbol (nats), float32 [n].
+        rank: of each among all V by falling probability, 1 the most probable, int64 [n]; of ties the smallest rank.
+        entropy: of the distribution before each symbol (nats), and of the one after the last: float32 [n + 1].
+
+    """
+
+    log_prob: np.ndarray
+    rank: np.ndarray
+    entropy: np.ndarray
+
+
+@torch.inference_mode()
+def predict(model: LanguageModel, inputs: Tensor, targets: Tensor, state: State) -> tuple[Tensor, Tensor, Tensor]:
+    """Log-probability, rank and entropy, each [T, B], of targets [T, B] after inputs [T, B].
+
+    They follow from `LanguageModel.log_probs`, which every output layer has, a few steps at a time.
+    """
+    parts, at, steps = [], 0, 1
+    while at < len(inputs):
+        log_probs, state = model.log_probs(inputs[at : at + steps], state)
+        log_prob = log_probs.gather(-1, targets[at : at + steps].unsqueeze(-1))
+        rank = (log_probs > log_prob).sum(-1) + 1
+        parts.append((log_prob.squeeze(-1), rank, torch.special.entr(log_probs.exp()).sum(-1)))
+        at, steps = at + steps, max(1, LARGEST // log_probs[0].numel())
+    log_prob, rank, entropy = (torch.cat(part) for part in zip(*parts, strict=True))
+    return log_prob, rank, entropy
+
+
+def predict_sentences(
+    model: LanguageModel,
+    sentences: Iterable[np.ndarray],
+    first: int,
+    batch_size: int = 32,
+    inputs: Iterable[np.ndarray] | None = None,
+) -> Iterator[Prediction]:
+    """The prediction of each sentence, preceded by `first` and no other context."""
+    remaining = _with_inputs(sentences, inputs)
+    while group := list(islice(remaining, batch_size)):
+        # One more target, whatever it is: the model reads the last symbol, too, for the entropy after it.
+        longer = [(np.append(sentence, first), np.append(read, first)) for sentence, read in group]
+        batch, lengths = stack_sequences([sentence for sentence, _ in longer], first, [read for _, read in longer])
+        batch = batch.to(model.device)
+        columns = predict(model, batch.inputs, batch.targets, model.begin(len(group)))
+        log_prob, rank, entropy = map(_rows, columns)
+        for row, length in enumerate(lengths):
+            yield Prediction(log_prob[row, : length - 1], rank[row, : length - 1], entropy[row, :length])
+
+
+def predict_document(
+    model: LanguageModel, sentences: Iterable[np.ndarray], first: int, inputs: Iterable[np.ndarray] | None = None
+) -> Iterator[Prediction]:
+    """As `predict_sentences`, but each sentence is read in the context of all before it."""
+    state, before = model.begin(1), first
+    for sentence, read in _with_inputs(sentences, inputs):
+        symbols = torch.tensor([before, *read.tolist()], device=model.device).unsqueeze(1)
+        targets = torch.tensor([*sentence.tolist(), first], device=model.device).unsqueeze(1)
+        log_prob, rank, entropy = (_rows(column)[0] for column in predict(model, symbols, targets, state))
+        with torch.inference_mode():
+            _, state = model.trace(symbols[:-1], state)
+        before = int(read[-1])
+        yield Prediction(log_prob[:-1], rank[:-1], entropy)
+
+
+def _with_inputs(
     sentences: Iterable[np.ndarray], inputs: Iterable[np.ndarray] | None
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Each sentence and what is read in its place: itself, where there are no `inputs`."""
     if inputs is None:
         return ((sentence, sentence) for sentence in sentences)
     return zip(sentences, inputs, strict=True)
 
 
-def surprisal(log_probs: Sequence[float] | np.ndarray) -> np.ndarray:
-    """Surprisal in bits of log-probabilities in nats."""
-    return -np.asarray(log_probs, dtype=np.float64) / np.log(2.0)
+def _rows(columns: Tensor) -> np.ndarray:
+    """[T, B] as an array [B, T], floats in single precision."""
+    values = columns.t()
+    return (values.float() if values.is_floating_point() else values).cpu().numpy()

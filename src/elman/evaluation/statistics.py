@@ -1,19 +1,28 @@
-"""How sure a measure of many sentences is, and whether two systems differ: resampling of sentences.
+"""How certain a figure is, and whether two differ.
 
-A measure is a function of sums over sentences (matches, lengths), so a resample is a matrix product.
+Means have intervals by Student's t, proportions Wilson's. Measures of output (BLEU, bracket F1) are functions of sums
+over sentences (matches, lengths), so that a resample of sentences is a matrix product.
 """
 
 import dataclasses
 import math
-from collections.abc import Callable
+import statistics
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
 
-# FOLDED evaluation/proportion.py: A share of successes with its confidence interval.
-Z = 1.959963984540054
-"""Standard normal quantile of a two-sided 95 % interval."""
+from elman.evaluation.result import Estimate
+
+Floats = npt.NDArray[np.float64]
+
+LEVEL = 0.95
+"""Of all intervals."""
+
+SAMPLES = 1000
+"""Resamples, as is usual in machine translation."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,7 +34,7 @@ class Proportion:
 
     @property
     def share(self) -> float:
-        """Successes / count; NaN of nothing."""
+        """Successes / count; NaN for a count of 0."""
         return self.successes / self.count if self.count else math.nan
 
     @property
@@ -39,19 +48,86 @@ class Proportion:
         """
         if not self.count:
             return 0.0, 1.0
-        n, p = self.count, self.share
-        centre = (p + Z * Z / (2 * n)) / (1 + Z * Z / n)
-        half = Z / (1 + Z * Z / n) * math.sqrt(p * (1 - p) / n + Z * Z / (4 * n * n))
-        return max(0.0, centre - half), min(1.0, centre + half)
+        bounds = stats.binomtest(self.successes, self.count).proportion_ci(LEVEL, method="wilson")
+        return float(bounds.low), float(bounds.high)
 
 
-# FOLDED evaluation/comparison.py: Is one model really better than another? A paired test on the tokens of one text.
+@dataclasses.dataclass(frozen=True)
+class Spread:
+    """Mean and sample standard deviation (n - 1; None for a single value) of `count` values."""
+
+    mean: float
+    deviation: float | None
+    count: int
+
+    @property
+    def margin(self) -> float:
+        """Half of the 95 % interval of the mean by Student's t; NaN for a single value."""
+        if self.deviation is None:
+            return math.nan
+        return t_quantile(self.count) * self.deviation / math.sqrt(self.count)
+
+
+def spread(values: Iterable[float | None]) -> Spread | None:
+    """The spread of the finite values; None where there are none.
+
+    Example:
+        >>> spread([70.0, None, 72.0])
+        Spread(mean=71.0, deviation=1.4142135623730951, count=2)
+
+    """
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    if not known:
+        return None
+    return Spread(statistics.fmean(known), statistics.stdev(known) if len(known) > 1 else None, len(known))
+
+
+def t_quantile(count: int, level: float = LEVEL) -> float:
+    """The two-sided quantile of Student's t for the mean of `count` values: half an interval in standard errors.
+
+    Example:
+        >>> round(t_quantile(3), 3), round(t_quantile(1000), 3)
+        (4.303, 1.962)
+
+    """
+    return float(stats.t.ppf((1 + level) / 2, count - 1))
+
+
+def t_test(distance: float, error: float, count: int) -> float:
+    """The two-sided p-value of a mean of `count` values (for a paired test: differences) lying where it does.
+
+    Args:
+        distance: of the mean from the hypothesis.
+        error: its standard error; where it is 0, p is 1 for a distance of 0, else 0.
+        count: values, two or more.
+
+    """
+    t = abs(distance) / error if error else math.inf if distance else 0.0
+    return float(2 * stats.t.sf(t, count - 1))
+
+
+def resampling_p_value(observed: float, resampled: npt.ArrayLike) -> float:
+    """The two-sided p-value of a randomisation test, (1 + b) / (1 + n); it is never 0.
+
+    Args:
+        observed: the statistic, 0 under the hypothesis.
+        resampled: the same of n random relabellings; b of them are at least as far from 0.
+
+    Example:
+        >>> resampling_p_value(5.0, [0.0] * 99)
+        0.01
+
+    """
+    found = np.abs(np.asarray(resampled, dtype=np.float64))
+    return float((1 + (found >= abs(observed) - 1e-12).sum()) / (1 + len(found)))
+
+
 class Comparison(msgspec.Struct, frozen=True):
-    """What a paired comparison of models A and B found; differences are NLL(A) - NLL(B), so positive means B is better.
+    """A paired comparison of two models; differences are NLL(A) - NLL(B), so a positive one favours B.
 
     Attributes:
         tokens: how many tokens were compared.
-        difference: mean difference in nats a token.
+        difference: mean difference, nats per token.
         low, high: its 95 % interval.
         p_value: two-sided, of no difference.
         ratio: perplexity(A) / perplexity(B).
@@ -68,42 +144,34 @@ class Comparison(msgspec.Struct, frozen=True):
     better: float
 
 
-def compare(a: np.ndarray, b: np.ndarray, block: int = 100) -> Comparison:
-    """Compare per-token log-probabilities (nats) of one text under two models.
+def compare(a: npt.NDArray[np.floating], b: npt.NDArray[np.floating], block: int = 100) -> Comparison:
+    """Compare the log-probabilities (nats) of the tokens of one text under two models.
 
-    Neighbouring tokens share their context, so the test is on the means of blocks of tokens, which are close to
-    independent; with many blocks their mean is normal.
+    Neighbouring tokens share their context, so this is a t test on the means of blocks of tokens, which are close to
+    independent.
 
     Args:
-        a: log-probabilities [n] under A.
+        a: log-probabilities [n] under A; NaN is not compared.
         b: log-probabilities [n] of the same tokens under B.
-        block: tokens a block; shorter texts are cut into at least thirty blocks.
+        block: tokens per block; shorter texts are cut into thirty blocks where they have as many tokens.
 
     """
     assert a.shape == b.shape
     counted = ~(np.isnan(a) | np.isnan(b))
     differences = (b.astype(np.float64) - a.astype(np.float64))[counted]
     blocks = np.array_split(differences, max(2, min(len(differences), max(30, len(differences) // block))))
-    means = np.array([part.mean() for part in blocks])
     mean = float(differences.mean())
-    error = float(means.std(ddof=1) / math.sqrt(len(means)))
-    z = abs(mean) / error if error else (0.0 if mean == 0 else math.inf)
+    error = float(np.std([part.mean() for part in blocks], ddof=1) / math.sqrt(len(blocks)))
+    margin = t_quantile(len(blocks)) * error
     return Comparison(
         tokens=len(differences),
         difference=mean,
-        low=mean - 1.96 * error,
-        high=mean + 1.96 * error,
-        p_value=math.erfc(z / math.sqrt(2)),
+        low=mean - margin,
+        high=mean + margin,
+        p_value=t_test(mean, error, len(blocks)),
         ratio=math.exp(mean),
         better=float((differences > 0).mean()),
     )
-
-
-# TARGET
-Floats = npt.NDArray[np.float64]
-
-SAMPLES = 1000
-"""Resamples, as usual in machine translation."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,38 +181,32 @@ class Measure:
     Attributes:
         name: such as `BLEU`.
         statistics: what is summed over sentences, [n, k].
-        figure: the measure of the sums [k].
-        signature: how it was computed, as published figures should say it.
+        of_sums: the measure as a function of the sums [k].
+        signature: how it was computed, as publications report it.
 
     """
 
     name: str
     statistics: Floats
-    figure: Callable[[Floats], float]
+    of_sums: Callable[[Floats], float]
     signature: str = ""
 
     @property
     def value(self) -> float:
         """The measure of all sentences."""
-        return self.figure(self.statistics.sum(axis=0))
+        return self.of_sums(self.statistics.sum(axis=0))
 
-
-class Figure(msgspec.Struct, frozen=True):
-    """A measure's value with its 95 % bootstrap interval."""
-
-    name: str
-    value: float
-    low: float
-    high: float
-    signature: str = ""
+    def of_each(self, sums: Floats) -> Floats:
+        """The measure of several sums [r, k], [r]."""
+        return np.array([self.of_sums(row) for row in sums])
 
 
 class Difference(msgspec.Struct, frozen=True):
     """How two systems differ by a measure.
 
     Attributes:
-        name: of the measure.
-        a, b: the values of both.
+        name: the measure.
+        a, b: the values of both systems.
         difference: b - a.
         low, high: 95 % interval of the difference, by the paired bootstrap.
         p_value: of no difference, two-sided, by approximate randomisation.
@@ -160,38 +222,45 @@ class Difference(msgspec.Struct, frozen=True):
     p_value: float
 
 
-def interval(measure: Measure, samples: int = SAMPLES, seed: int = 0) -> Figure:
+def estimate(measure: Measure, samples: int = SAMPLES, seed: int = 0) -> Estimate:
     """The value and its percentile bootstrap interval (Koehn 2004, Significance tests for MT)."""
-    values = _figures(measure, _draws(len(measure.statistics), samples, seed) @ measure.statistics)
+    values = measure.of_each(_draws(len(measure.statistics), samples, seed) @ measure.statistics)
     low, high = np.percentile(values, [2.5, 97.5])
-    return Figure(measure.name, measure.value, float(low), float(high), measure.signature)
+    return Estimate(measure.name, measure.value, float(low), float(high), measure.signature)
+
+
+def estimates(measures: Sequence[Measure], samples: int = SAMPLES, seed: int = 0) -> list[Estimate]:
+    """Each measure with its interval."""
+    return [estimate(measure, samples, seed) for measure in measures]
 
 
 def difference(a: Measure, b: Measure, samples: int = SAMPLES, seed: int = 0) -> Difference:
     """Compare two systems on the same sentences.
 
-    The interval is of the paired bootstrap (Koehn 2004). The p-value is of approximate randomisation: the outputs of
-    each sentence change sides with probability 1/2, and p is the share, (1 + count) / (1 + samples), of such worlds
-    whose difference is no smaller than the real one (Riezler & Maxwell 2005, On some pitfalls in automatic evaluation).
+    The interval is that of the paired bootstrap (Koehn 2004). The p-value is that of approximate randomisation: the
+    outputs of each sentence are exchanged with probability 1/2, and p counts the relabellings whose difference is at
+    least as large as the real one (Riezler & Maxwell 2005, On some pitfalls in automatic evaluation).
     """
     assert a.name == b.name
     assert a.statistics.shape == b.statistics.shape, "the same sentences"
     draws = _draws(len(a.statistics), samples, seed)
-    resampled = _figures(b, draws @ b.statistics) - _figures(a, draws @ a.statistics)
+    resampled = b.of_each(draws @ b.statistics) - a.of_each(draws @ a.statistics)
     low, high = np.percentile(resampled, [2.5, 97.5])
     swaps = np.random.default_rng([seed, 1]).integers(0, 2, size=draws.shape).astype(np.float64)
     moved = swaps @ (b.statistics - a.statistics)
-    worlds = _figures(b, b.statistics.sum(axis=0) - moved) - _figures(a, a.statistics.sum(axis=0) + moved)
+    relabelled = b.of_each(b.statistics.sum(axis=0) - moved) - a.of_each(a.statistics.sum(axis=0) + moved)
     real = b.value - a.value
-    extreme = int((np.abs(worlds) >= abs(real) - 1e-12).sum())
-    return Difference(a.name, a.value, b.value, real, float(low), float(high), (extreme + 1) / (samples + 1))
+    return Difference(
+        a.name, a.value, b.value, real, float(low), float(high), resampling_p_value(real, relabelled)
+    )  # fmt: skip
+
+
+def differences(a: Sequence[Measure], b: Sequence[Measure], samples: int = SAMPLES, seed: int = 0) -> list[Difference]:
+    """Compare two systems on the same sentences, measure by measure."""
+    return [difference(one, other, samples, seed) for one, other in zip(a, b, strict=True)]
 
 
 def _draws(sentences: int, samples: int, seed: int) -> Floats:
     """How often each sentence is in each resample, [samples, n]."""
     share = np.full(sentences, 1 / sentences)
     return np.random.default_rng(seed).multinomial(sentences, share, size=samples).astype(np.float64)
-
-
-def _figures(measure: Measure, sums: Floats) -> Floats:
-    return np.array([measure.figure(row) for row in sums])

@@ -1,39 +1,144 @@
-"""What the output of a system that turns sources into targets is worth, by the measures of its task."""
+"""Measures of what a system writes, and the baseline it must exceed.
+
+Headlines are measured by ROUGE, translations by BLEU and chrF (as the libraries rouge-score and sacrebleu compute
+them), trees by their brackets.
+"""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 from elman.config.pairs import PairOptions
 from elman.data.pairs.corpus import PairCorpus, Pairs
 from elman.data.pairs.symbols import PairSymbols
 from elman.data.pairs.trees import XX, Leaf, Node, linear, to_tree
+from elman.errors import UserError
 from elman.evaluation.brackets import PUNCTUATION, brackets, tree_measures
-from elman.evaluation.overlap import BleuTokens, RougeWords, bleu, rouge
-from elman.evaluation.statistics import SAMPLES, Difference, Figure, Measure, difference, interval
+from elman.evaluation.statistics import Floats, Measure
+
+Kind = Literal["headlines", "translation", "trees"]
+RougeWords = Literal["english", "spaces"]
+BleuTokens = Literal["none", "13a", "char", "zh", "intl"]
 
 
-# FOLDED evaluation/transduction_baselines.py: What a system must beat: output that nobody had to learn much for.
-def baseline(corpus: PairCorpus, pairs: Pairs) -> tuple[str, list[str]]:
-    """The name and the output of the baseline that the corpus's measures are held against.
+class Rules(NamedTuple):
+    """Which measures, and how words are cut for them.
 
-    Headlines: the first words of the source, as many as training targets have on average. Translation: the source
-    itself. Trees: branching to the right alone, with the label that such constituents have most often in training.
+    Attributes:
+        kind: `headlines`: ROUGE-1, -2 and -L; `translation`: BLEU and chrF; `trees`: brackets.
+        rouge_words: what a word is for ROUGE.
+        bleu_tokens: sacrebleu's tokenisation.
+
     """
-    if corpus.options.form == "trees":
-        return "right-branching", right_branching(corpus, pairs)
-    tokenisers = corpus.symbols.tokenisers
-    sources = [tokenisers.source_words(text) for text in pairs.source_text]
-    if corpus.options.measures == "translation":
-        return "copied source", [tokenisers.measured_source(words) for words in sources]
-    count, spelt = mean_length(corpus.split("train")), tokenisers.source.options.spelt
-    unit = corpus.options.tokenisation if spelt else "words"
-    return f"first {count} {unit}", [tokenisers.measured_source(words[:count]) for words in sources]
+
+    kind: Kind
+    rouge_words: RougeWords = "english"
+    bleu_tokens: BleuTokens = "none"
 
 
-def mean_length(pairs: Pairs) -> int:
-    """Symbols of a target on average, rounded, one at least."""
-    return max(1, round(float(pairs.target.lengths.mean())))
+def rules_of(options: PairOptions) -> Rules:
+    """The measures of a corpus of pairs."""
+    kind: Kind = "trees" if options.form == "trees" else options.measures
+    return Rules(kind, options.rouge_words, options.bleu_tokens)
+
+
+def require_libraries(rules: Rules) -> None:
+    """Raises UserError where a library that the measures need is not installed."""
+    if rules.kind != "trees":
+        measures(["a"], ["a"], rules)
+
+
+def measures(
+    hypotheses: Sequence[str], references: Sequence[str], rules: Rules, sources: Sequence[str] = ()
+) -> list[Measure]:
+    """Measure a system's output.
+
+    Args:
+        hypotheses: the output, a line for each source (`PairTokenisers.measured`); for trees their linear form.
+        references: the right output in the same form.
+        rules: which measures.
+        sources: what was read; only trees need it.
+
+    Returns:
+        the measures, the most important first.
+
+    Raises:
+        UserError: a library is missing, or a reference tree does not fit its sentence.
+
+    """
+    assert len(hypotheses) == len(references) > 0
+    match rules.kind:
+        case "headlines":
+            return rouge(hypotheses, references, rules.rouge_words)
+        case "translation":
+            return bleu(hypotheses, references, rules.bleu_tokens)
+        case "trees":
+            return tree_measures(hypotheses, references, sources)
+
+
+class _Spaces:
+    """The tokeniser of rouge-score for words at spaces: for tokenised text of any language."""
+
+    def tokenize(self, text: str) -> list[str]:
+        return text.split()
+
+
+def rouge(hypotheses: Sequence[str], references: Sequence[str], words: RougeWords = "english") -> list[Measure]:
+    """ROUGE-1, ROUGE-2 and ROUGE-L: F1 in percent, the mean over sentences (Lin 2004).
+
+    With `english` words are runs of a-z and 0-9 in lower case, not stemmed, as in rouge-score. Japanese has no such
+    words: its lines must be tokenised and `spaces` chosen.
+
+    Raises:
+        UserError: rouge-score is not installed.
+
+    """
+    try:
+        from rouge_score import rouge_scorer
+    except ImportError:
+        raise UserError("ROUGE needs the package rouge-score: pip install 'elman[pairs]'") from None
+    kinds = ["rouge1", "rouge2", "rougeL"]
+    scorer = rouge_scorer.RougeScorer(kinds, tokenizer=_Spaces() if words == "spaces" else None)
+    scores = [scorer.score(*pair) for pair in zip(references, hypotheses, strict=True)]
+    return [
+        Measure(
+            f"ROUGE-{kind.removeprefix('rouge')}",
+            np.array([[100 * score[kind].fmeasure, 1.0] for score in scores]),
+            lambda sums: float(sums[0] / sums[1]),
+            f"rouge-score, words: {words}, no stemming, mean F1",
+        )
+        for kind in kinds
+    ]
+
+
+def bleu(hypotheses: Sequence[str], references: Sequence[str], tokens: BleuTokens = "none") -> list[Measure]:
+    """BLEU (Papineni et al. 2002) and chrF (Popović 2015) with the signatures of sacrebleu (Post 2018).
+
+    `tokens` is sacrebleu's tokenisation; `none` for lines that are tokenised already.
+
+    Raises:
+        UserError: sacrebleu is not installed.
+
+    """
+    try:
+        from sacrebleu.metrics.bleu import BLEU
+        from sacrebleu.metrics.chrf import CHRF
+    except ImportError:
+        raise UserError("BLEU needs the package sacrebleu: pip install 'elman[pairs]'") from None
+    found = []
+    for name, metric in (("BLEU", BLEU(tokenize=tokens, force=True)), ("chrF", CHRF())):
+        statistics = metric._extract_corpus_statistics(list(hypotheses), [list(references)])
+        metric.num_refs = 1
+        signature = metric.get_signature().format()
+        found.append(Measure(name, np.array(statistics, dtype=np.float64), _score_of_sums(metric), signature))
+    return found
+
+
+def _score_of_sums(metric: Any) -> Callable[[Floats], float]:
+    """The function that sacrebleu's own significance tests call."""
+    return lambda sums: float(metric._compute_score_from_stats(sums.tolist()).score)
 
 
 def references(pairs: Pairs, symbols: PairSymbols) -> list[str]:
@@ -41,8 +146,25 @@ def references(pairs: Pairs, symbols: PairSymbols) -> list[str]:
     return [symbols.tokenisers.measured(symbols.target_words(text)) for text in pairs.target_text]
 
 
-def right_branching(corpus: PairCorpus, pairs: Pairs) -> list[str]:
-    """Linear trees in which every word has all that follow it for a sister; final punctuation hangs at the top."""
+def baseline(corpus: PairCorpus, pairs: Pairs) -> tuple[str, list[str]]:
+    """The name and the output of the baseline of a corpus.
+
+    Headlines: the first words of the source, as many as training targets have on average. Translation: the source
+    itself. Trees: right-branching, with the label that such constituents have most often in training.
+    """
+    if corpus.options.form == "trees":
+        return "right-branching", _right_branching(corpus, pairs)
+    tokenisers = corpus.symbols.tokenisers
+    sources = [tokenisers.source_words(text) for text in pairs.source_text]
+    if corpus.options.measures == "translation":
+        return "copied source", [tokenisers.measured_source(words) for words in sources]
+    count = max(1, round(float(corpus.split("train").target.lengths.mean())))
+    unit = corpus.options.tokenisation if tokenisers.source.options.spelt else "words"
+    return f"first {count} {unit}", [tokenisers.measured_source(words[:count]) for words in sources]
+
+
+def _right_branching(corpus: PairCorpus, pairs: Pairs) -> list[str]:
+    """Linear trees in which the sister of every word is all that follows it; final punctuation attaches to the top."""
     train = corpus.split("train")
     outer, inner = _labels(train.target_text, train.source_text)
     return [" ".join(linear(_branch(text.split(), outer, inner))) for text in pairs.source_text]
@@ -69,72 +191,3 @@ def _labels(trees: Sequence[str], sentences: Sequence[str]) -> tuple[str, str]:
             if stop == end:
                 (inner if start else outer)[label] += count
     return outer.most_common(1)[0][0], (inner or outer).most_common(1)[0][0]
-
-
-# TARGET
-Kind = Literal["headlines", "translation", "trees"]
-
-
-class Rules(NamedTuple):
-    """Which measures, and how words are cut for them (`evaluation/overlap.py`).
-
-    Attributes:
-        kind: `headlines`: ROUGE-1, -2 and -L; `translation`: BLEU and chrF; `trees`: brackets.
-        rouge_words: what a word is for ROUGE.
-        bleu_tokens: sacrebleu's tokenisation.
-
-    """
-
-    kind: Kind
-    rouge_words: RougeWords = "english"
-    bleu_tokens: BleuTokens = "none"
-
-
-def rules_of(options: PairOptions) -> Rules:
-    """The measures of a corpus of pairs."""
-    kind: Kind = "trees" if options.form == "trees" else options.measures
-    return Rules(kind, options.rouge_words, options.bleu_tokens)
-
-
-def require_libraries(rules: Rules) -> None:
-    """Raises UserError where what measures need is not installed."""
-    if rules.kind != "trees":
-        measures(["a"], ["a"], rules)
-
-
-def measures(
-    hypotheses: Sequence[str], references: Sequence[str], rules: Rules, sources: Sequence[str] = ()
-) -> list[Measure]:
-    """Measure a system's output.
-
-    Args:
-        hypotheses: the output, a line for each source (`PairTokenisers.measured`); for trees their linear form.
-        references: the right output in the same form.
-        rules: which measures.
-        sources: what was read; trees need it.
-
-    Returns:
-        the measures, the most important first.
-
-    Raises:
-        UserError: a library is missing, or a reference tree does not fit its sentence.
-
-    """
-    assert len(hypotheses) == len(references) > 0
-    match rules.kind:
-        case "headlines":
-            return rouge(hypotheses, references, rules.rouge_words)
-        case "translation":
-            return bleu(hypotheses, references, rules.bleu_tokens)
-        case "trees":
-            return tree_measures(hypotheses, references, sources)
-
-
-def figures(found: Sequence[Measure], samples: int = SAMPLES, seed: int = 0) -> list[Figure]:
-    """The values with their intervals."""
-    return [interval(measure, samples, seed) for measure in found]
-
-
-def differences(a: Sequence[Measure], b: Sequence[Measure], samples: int = SAMPLES, seed: int = 0) -> list[Difference]:
-    """Two systems on the same sources, measure by measure."""
-    return [difference(one, other, samples, seed) for one, other in zip(a, b, strict=True)]

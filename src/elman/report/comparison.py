@@ -1,14 +1,11 @@
-"""What is said about runs beside each other: groups that differ only by seed, spread, verdicts."""
+"""Runs compared: groups that differ only by seed, differences of recipes, verdicts."""
 
 import dataclasses
-import math
-import statistics
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from elman.report.folder import RunFolder
-from elman.report.metrics import Expected
+from elman.report.folder import Expected, RunFolder
 
 _PROSE = ("seed", "title", "notes", "citation", "expected.source")
 
@@ -19,29 +16,6 @@ class Group:
 
     label: str
     runs: tuple[RunFolder, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Spread:
-    """Mean and sample standard deviation (n - 1; None for a single value) of `count` values."""
-
-    mean: float
-    deviation: float | None
-    count: int
-
-
-def spread(values: Iterable[float | None]) -> Spread | None:
-    """The spread of the values that are there; None when none is.
-
-    Example:
-        >>> spread([70.0, None, 72.0])
-        Spread(mean=71.0, deviation=1.4142135623730951, count=2)
-
-    """
-    known = [value for value in values if value is not None and math.isfinite(value)]
-    if not known:
-        return None
-    return Spread(statistics.fmean(known), statistics.stdev(known) if len(known) > 1 else None, len(known))
 
 
 def group_runs(runs: Sequence[RunFolder]) -> list[Group]:
@@ -61,7 +35,7 @@ def group_runs(runs: Sequence[RunFolder]) -> list[Group]:
 
 
 def run_labels(runs: Sequence[RunFolder]) -> list[str]:
-    """The folders' names, with so much of the path before them that no two are the same."""
+    """The names of the folders, with as much of their paths as makes them differ."""
     parts = [run.path.resolve().parts for run in runs]
     deepest = max(map(len, parts))
     labels: list[str] = []
@@ -73,10 +47,7 @@ def run_labels(runs: Sequence[RunFolder]) -> list[str]:
 
 
 def differences(groups: Sequence[Group]) -> list[tuple[str, list[str]]]:
-    """The key paths at which the groups' recipes differ, each with its values ("" where it has none).
-
-    The seed, the title and other prose are left out.
-    """
+    """The keys, other than the seed and prose, at which recipes differ, with the value of each group ("" for none)."""
     flat = [dict(_leaves(group.runs[0].recipe_table)) for group in groups]
     keys = dict.fromkeys(key for leaves in flat for key in leaves if key not in _PROSE)
     rows = [(key, [_shown(leaves.get(key)) for leaves in flat]) for key in keys]
@@ -84,7 +55,7 @@ def differences(groups: Sequence[Group]) -> list[tuple[str, list[str]]]:
 
 
 def same_text(runs: Sequence[RunFolder]) -> bool:
-    """Whether all runs that say what they read have read the same: only then are perplexities comparable."""
+    """Whether all runs with known data have read the same: only then are perplexities comparable."""
     return len({run.data.digest for run in runs if run.data is not None and run.data.digest}) <= 1
 
 
@@ -123,13 +94,11 @@ def published_verdict(run: RunFolder) -> str | None:
     result, number = run.result("test"), published(run, "test")
     if result is None or number is None:
         return None
-    return (
-        f"Its test {run.measure.name} is {against(run.measure.of(result.perplexity), number)} the published {number:g}."
-    )
+    return f"Its test {run.scale.name} is {against(run.scale.of(result.perplexity), number)} the published {number:g}."
 
 
 def published(run: RunFolder, split: str) -> float | None:
-    """The recipe's expected perplexity, for music NLL: that after fine-tuning if the run has come so far."""
+    """The published loss of the recipe: that after fine-tuning if the run has reached it."""
     expected = run.recipe.expected or Expected()
     plain, tuned = {
         "valid": (expected.valid, expected.fine_tuned_valid),
@@ -158,7 +127,7 @@ def _shown(value: Any) -> str:
 
 
 def _distinct(labels: Sequence[str]) -> list[str]:
-    """Labels with a number behind those that come more than once."""
+    """Labels, with a number after those that occur more than once."""
     total, seen = Counter(labels), Counter[str]()
     numbered = []
     for label in labels:

@@ -1,4 +1,4 @@
-"""Which curves a report shows: perplexity or NLL, learning rate, gradient norm, speed."""
+"""The curves of a report: perplexity or NLL, learning rate, gradient norm, speed."""
 
 import dataclasses
 import math
@@ -18,17 +18,17 @@ _EVENTS = {
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """What runs along: time in a unit of so many seconds, or epochs where there is no unit."""
+    """The x axis: time in units of so many seconds, or epochs where there is no unit."""
 
     name: str
     unit: float | None = None
 
     def along(self, lines: Sequence[Train | Valid]) -> list[float]:
-        """Where lines lie."""
+        """The places of lines."""
         return [line.epoch if self.unit is None else line.seconds / self.unit for line in lines]
 
     def marks(self, metrics: Metrics) -> list[Mark]:
-        """Where events lie; one that does not say when it was lies at the last line before it."""
+        """The places of events; one without a time lies at the last line before it."""
         marks = []
         for event in metrics.events:
             if event.event in _EVENTS:
@@ -41,7 +41,7 @@ EPOCHS = Axis("epochs")
 
 
 def time_axis(runs: Sequence[RunFolder]) -> Axis:
-    """Minutes; seconds or hours where all runs are short or one is long."""
+    """Minutes; seconds where all runs are short, hours where one is long."""
     longest = max((run.metrics.seconds for run in runs if math.isfinite(run.metrics.seconds)), default=0.0)
     if longest < 180:
         return Axis("seconds", 1)
@@ -49,13 +49,13 @@ def time_axis(runs: Sequence[RunFolder]) -> Axis:
 
 
 def loss_plots(runs: Sequence[RunFolder], series: Sequence[int]) -> list[Plot]:
-    """Perplexity, for music NLL, against epochs and against time; `series` is the colour of each run."""
+    """The loss against epochs and against time; `series` is the colour of each run."""
     plots = [_loss(axis, runs, series) for axis in (EPOCHS, time_axis(runs))]
     return [plot for plot in plots if not is_empty(plot)]
 
 
 def other_plots(runs: Sequence[RunFolder], series: Sequence[int]) -> list[Plot]:
-    """Learning rate, gradient norm before clipping, speed: those of which something was written."""
+    """Learning rate, gradient norm before clipping and speed, where they were written."""
     rates, norms, speeds = [], [], []
     time = time_axis(runs)
     for run, colour in zip(runs, series, strict=True):
@@ -68,7 +68,7 @@ def other_plots(runs: Sequence[RunFolder], series: Sequence[int]) -> list[Plot]:
     wanted: list[tuple[str, str, Axis, Quantity, list[Curve], list[Mark]]] = [
         ("rate", "Learning rate", EPOCHS, "rate", rates, []),
         ("norm", "Gradient norm before clipping", EPOCHS, "norm", norms, levels),
-        ("speed", f"{runs[0].measure.unit.capitalize()}s a second", time, "speed", speeds, []),
+        ("speed", f"{runs[0].scale.unit.capitalize()}s per second", time, "speed", speeds, []),
     ]
     plots = [
         Plot(name, title, _range(drawn), axis.name, quantity, drawn, levels=lines, size="narrow")
@@ -78,22 +78,22 @@ def other_plots(runs: Sequence[RunFolder], series: Sequence[int]) -> list[Plot]:
 
 
 def _loss(axis: Axis, runs: Sequence[RunFolder], series: Sequence[int]) -> Plot:
-    measure = runs[0].measure
+    scale = runs[0].scale
     curves: list[Curve] = []
     best: list[tuple[float, float, int]] = []
     for run, colour in zip(runs, series, strict=True):
         train, checks, lowest = run.metrics.train, run.metrics.valid, run.metrics.best
         thin = 1 if len(runs) == 1 else colour
-        curves.append(Curve(axis.along(train), [measure.of(line.perplexity) for line in train], thin))
-        curves.append(Curve(axis.along(checks), [measure.of(line.perplexity) for line in checks], colour, "checks"))
+        curves.append(Curve(axis.along(train), [scale.of(line.perplexity) for line in train], thin))
+        curves.append(Curve(axis.along(checks), [scale.of(line.perplexity) for line in checks], colour, "checks"))
         if lowest is not None:
-            best.append((axis.along([lowest])[0], measure.of(lowest.perplexity), colour))
+            best.append((axis.along([lowest])[0], scale.of(lowest.perplexity), colour))
     return Plot(
-        name=f"{measure.quantity}-{axis.name}",
-        title=f"{measure.name[0].upper()}{measure.name[1:]} against {axis.name}",
-        description="; ".join(map(_told, runs)),
+        name=f"{scale.quantity}-{axis.name}",
+        title=f"{scale.name[0].upper()}{scale.name[1:]} against {axis.name}",
+        description="; ".join(map(_described, runs)),
         x_label=axis.name,
-        quantity=measure.quantity,
+        quantity=scale.quantity,
         curves=curves,
         marks=axis.marks(runs[0].metrics) if len(runs) == 1 else [],
         levels=_baselines(runs),
@@ -101,27 +101,27 @@ def _loss(axis: Axis, runs: Sequence[RunFolder], series: Sequence[int]) -> Plot:
     )
 
 
-def _told(run: RunFolder) -> str:
-    train, best, told = run.metrics.train, run.metrics.best, run.measure.of
-    said = "no training lines"
+def _described(run: RunFolder) -> str:
+    train, best, loss = run.metrics.train, run.metrics.best, run.scale.of
+    text = "no training lines"
     if train:
-        said = f"training from {told(train[0].perplexity):,.0f} to {told(train[-1].perplexity):,.1f}"
-    return f"{said}, best validation {told(best.perplexity):,.1f} at epoch {best.epoch:g}" if best else said
+        text = f"training from {loss(train[0].perplexity):,.0f} to {loss(train[-1].perplexity):,.1f}"
+    return f"{text}, best validation {loss(best.perplexity):,.1f} at epoch {best.epoch:g}" if best else text
 
 
 def _range(curves: Sequence[Curve]) -> str:
     values = [y for curve in curves for y in curve.y if math.isfinite(y)]
-    return f"between {min(values):.3g} and {max(values):.3g}" if values else "nothing was written"
+    return f"between {min(values):.3g} and {max(values):.3g}" if values else "no values"
 
 
 def _baselines(runs: Sequence[RunFolder]) -> list[Mark]:
-    """Baselines on the validation split, the same text as the dots; only where one run is shown."""
+    """Baselines on the validation split, as the dots are; only for a single run."""
     if len(runs) > 1:
         return []
     return [Mark(row.perplexity, row.name) for row in runs[0].baselines if row.split == "valid" and row.name]
 
 
 def _clip(run: RunFolder) -> float | None:
-    """The threshold, where it applies to the norm that is drawn: that of all gradients together."""
+    """The threshold, where it applies to the norm that is drawn, that of all gradients."""
     training = run.recipe.training
     return training.clip if training.clip_by == "global" else None

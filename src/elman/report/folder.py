@@ -16,14 +16,98 @@ from elman.config.record import TOKENS, Reporting
 from elman.data.text.vocabulary import Vocabulary
 from elman.drawing.heat_map import Word
 from elman.errors import UserError
-from elman.report.metrics import DataFacts, Metrics, Passage, RecipeFacts, Result, Sample, read_metrics
+from elman.evaluation.result import Result
+from elman.report.metrics import Metrics, read_metrics
 
 T = TypeVar("T")
 
 
+class Attention(msgspec.Struct, frozen=True):
+    """The attention of a decoder: the weight of each source word at each target word, [T, S]."""
+
+    source: list[str]
+    target: list[str]
+    weights: list[list[float]]
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """A row of samples.json.
+
+    For music `roll` holds the MIDI pitches of each step, and `text` the name of the file. For pairs the prompt is the
+    source, the text the output, and the reference the target of the data.
+    """
+
+    text: str
+    prompt: str = ""
+    temperature: float | None = None
+    seed: int | None = None
+    roll: list[list[int]] | None = None
+    reference: str | None = None
+    attention: Attention | None = None
+
+
+class Passage(msgspec.Struct, frozen=True):
+    """surprisal.json."""
+
+    sentence: list[Word] = []
+
+
+class SplitFacts(msgspec.Struct, frozen=True):
+    """A split in data.json; the tokens of music are steps."""
+
+    tokens: int
+    unknown: int | None = None
+    characters: int | None = None
+    lines: int | None = None
+    sha256: str | None = None
+    pieces: int | None = None
+
+
+class DataFacts(msgspec.Struct, frozen=True):
+    """data.json."""
+
+    name: str
+    source: str | None = None
+    tokenisation: str | None = None
+    lowercase: bool | None = None
+    eos: str | None = None
+    min_count: int | None = None
+    splits: dict[str, SplitFacts] = {}
+    digest: str | None = None
+
+
+class TrainingFacts(msgspec.Struct, frozen=True):
+    """The keys of [training] that are drawn."""
+
+    clip: float | None = None
+    clip_by: str = "global"
+
+
+class Expected(msgspec.Struct, frozen=True):
+    """[expected] of the recipe: published perplexities and parameters."""
+
+    source: str = "source not given"
+    valid: float | None = None
+    test: float | None = None
+    fine_tuned_valid: float | None = None
+    fine_tuned_test: float | None = None
+    parameters: int | None = None
+
+
+class RecipeFacts(msgspec.Struct, frozen=True):
+    """The keys of a recipe that the report uses; recipes of other versions may have others."""
+
+    title: str | None = None
+    notes: str | None = None
+    citation: str | None = None
+    seed: int | None = None
+    training: TrainingFacts = TrainingFacts()
+    expected: Expected | None = None
+
+
 @dataclasses.dataclass(frozen=True)
 class RunFolder:
-    """What a run left behind; None or empty where a file is not there."""
+    """The files of a run; None or empty where one is missing."""
 
     path: Path
     recipe: RecipeFacts
@@ -45,7 +129,7 @@ class RunFolder:
         return self.recipe.title or self.path.name
 
     @property
-    def measure(self) -> Reporting:
+    def scale(self) -> Reporting:
         """How its losses and its data are reported."""
         kind = in_present_form(self.recipe_table).get("data", {}).get("kind")
         return KINDS[kind].reporting if kind in KINDS else TOKENS
@@ -56,7 +140,7 @@ class RunFolder:
         return any(event.event == "fine-tune" for event in self.metrics.events)
 
     def result(self, split: str) -> Result | None:
-        """The figure to quote: the static evaluation of the best model, else the first there is."""
+        """The result to quote: the static evaluation of the best model, else the first one."""
         rows = [row for row in self.results if row.split == split]
         quoted = [row for row in rows if (row.method, row.model) == ("static", "best")]
         return next(iter(quoted or rows), None)
@@ -110,7 +194,7 @@ def _read(path: Path, kind: Any, missing: T) -> T:
 
 
 def _parameters(path: Path) -> int | None:
-    """How many numbers a model file holds, by its header alone."""
+    """The number of parameters in a model file, by its header alone."""
     if not path.is_file():
         return None
     try:

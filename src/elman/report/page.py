@@ -1,6 +1,6 @@
-"""The report: one HTML file about one run or several, which needs nothing but a browser."""
+"""The report: one self-contained HTML file about one run or several."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -8,20 +8,19 @@ from jinja2 import Environment
 
 import elman
 from elman.data.text.vocabulary import Vocabulary
-from elman.drawing import heat_map, piano_roll, plots
-from elman.drawing.attention import draw_attention
+from elman.drawing import heat_map, piano_roll, plots, style
 from elman.drawing.page import templates
 from elman.errors import UserError
 from elman.files import write_atomic
-from elman.report import comparison, curves, formatting, tables
+from elman.report import comparison, curves, tables
 from elman.report.folder import RunFolder, read_folder
 
 
 def write_report(runs: Sequence[Path], out: Path | None = None) -> Path:
-    """Write the page about run folders and return where it is.
+    """Write the page about run folders and return its path.
 
     Args:
-        runs: one run folder or several; several are laid over each other.
+        runs: one run folder or several, drawn in the same figures.
         out: the page; by default `RUN/report.html` for one run and `report.html` here for several.
 
     Raises:
@@ -46,7 +45,7 @@ def render(runs: Sequence[RunFolder]) -> str:
     by_group = len(groups) > 1
     position = {id(run): number for number, run in enumerate(runs)}
     series = {
-        id(run): (number if by_group else position[id(run)]) % len(plots.SERIES)
+        id(run): (number if by_group else position[id(run)]) % len(style.SERIES)
         for number, group in enumerate(groups)
         for run in group.runs
     }
@@ -63,7 +62,7 @@ def render(runs: Sequence[RunFolder]) -> str:
             tallies=tallies,
             ranking=tables.ranking(tallies) if comparison.same_text(runs) else None,
             differences=comparison.differences(groups),
-            measure=runs[0].measure,
+            scale=runs[0].scale,
             losses=[(plot, plots.draw(plot)) for plot in curves.loss_plots(runs, colours)],
             others=[(plot, plots.draw(plot)) for plot in curves.other_plots(runs, colours)],
             version=elman.__version__,
@@ -73,32 +72,24 @@ def render(runs: Sequence[RunFolder]) -> str:
 
 def _environment() -> Environment:
     environment = templates()
-    environment.filters |= {
-        "number": formatting.number,
-        "ppl": partial(formatting.number, digits=2),
-        "spread": formatting.spread,
-        "trim_zeros": formatting.trim_zeros,
-        "tied": formatting.tied,
-        "brief": formatting.brief,
-        "duration": formatting.duration,
-        "share": formatting.share,
-        "moment": formatting.moment,
-    }
+    filters: tuple[Callable[..., str], ...] = (
+        tables.number,
+        tables.mean_and_deviation,
+        tables.trim_zeros,
+        tables.tied,
+        tables.brief,
+        tables.duration,
+        tables.share,
+        tables.moment,
+    )
+    environment.filters |= {each.__name__: each for each in filters} | {"ppl": partial(tables.number, digits=2)}
     environment.globals |= {
-        "verdict_of": comparison.verdict,
-        "published_verdict": comparison.published_verdict,
-        "valid_loss": tables.valid_loss,
-        "test_loss": tables.test_loss,
+        "comparison": comparison,
+        "tables": tables,
+        "heat_map": heat_map,
         "draw_roll": piano_roll.draw_roll,
-        "draw_attention": draw_attention,
-        "result_rows": tables.result_rows,
-        "widest": tables.widest,
         "parts_of": _parts_of,
         "common_words": _common_words,
-        "heat_map": heat_map.heat_map,
-        "mean_bits": heat_map.mean_bits,
-        "most_surprising": heat_map.most_surprising,
-        "hottest": heat_map.HOTTEST,
     }
     return environment
 
@@ -111,7 +102,7 @@ def _title(groups: Sequence[comparison.Group]) -> str:
 def _legend(
     groups: Sequence[comparison.Group], labels: dict[int, str], series: dict[int, int]
 ) -> list[tuple[str, int]]:
-    """What the colours stand for when there are several runs: the recipes, or the runs of the one recipe."""
+    """The colours of several runs: those of their recipes, or of the runs of a single recipe."""
     if len(groups) == 1:
         return [(labels[id(run)], series[id(run)]) for run in groups[0].runs]
     return [
@@ -124,7 +115,7 @@ def _legend(
 
 
 def _parts_of(run: RunFolder) -> list[tuple[str, str]]:
-    """The sections that a run's page will have, and their anchors."""
+    """The sections of the page of one run, and their anchors."""
     parts = (
         ("Results", tables.result_rows(run)),
         ("Samples", run.samples),

@@ -1,17 +1,21 @@
-"""The figures of a report: results beside baselines and published numbers, several runs side by side."""
+"""The tables of a report: results beside baselines and published numbers, several runs, numbers as text."""
 
 import dataclasses
 import math
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
-from elman.report.comparison import Group, Spread, against, published, spread
+from elman.evaluation.result import Result
+from elman.evaluation.statistics import Spread, spread
+from elman.report.comparison import Group, against, published
 from elman.report.folder import RunFolder
-from elman.report.metrics import Result
+
+MISSING, NO_BREAK = "\N{EN DASH}", "\N{NO-BREAK SPACE}"
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
-    """A row of the results: perplexities (of music NLLs), for the test split (else valid) more; `kind` is its style."""
+class ResultRow:
+    """Losses on the scale of the run, and bits and accuracy of test, else valid; `kind` is the style of the row."""
 
     name: str
     kind: str
@@ -24,43 +28,32 @@ class Row:
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
-    """A run in the table of several."""
+class GroupRows:
+    """A group in the table of several runs: (label, series, run) of each, and the spread of their losses."""
 
     label: str
-    series: int
-    run: RunFolder
-    valid: float | None
-    test: float | None
-
-
-@dataclasses.dataclass(frozen=True)
-class Tally:
-    """A group in the table of several: its outcomes and, over them, the spread of the losses."""
-
-    label: str
-    outcomes: tuple[Outcome, ...]
+    runs: tuple[tuple[str, int, RunFolder], ...]
     valid: Spread | None
     test: Spread | None
     seconds: Spread | None
 
 
 def valid_loss(run: RunFolder) -> float | None:
-    """As evaluated after training, else the best one met during training."""
+    """As evaluated after training, else the best one during training."""
     result, best = run.result("valid"), run.metrics.best
     if result is not None:
-        return run.measure.of(result.perplexity)
-    return run.measure.of(best.perplexity) if best is not None else None
+        return run.scale.of(result.perplexity)
+    return run.scale.of(best.perplexity) if best is not None else None
 
 
 def test_loss(run: RunFolder) -> float | None:
     """As evaluated after training."""
     result = run.result("test")
-    return run.measure.of(result.perplexity) if result is not None else None
+    return run.scale.of(result.perplexity) if result is not None else None
 
 
-def result_rows(run: RunFolder) -> list[Row]:
-    """Baselines, the network, and what the recipe expects, the worst baseline first."""
+def result_rows(run: RunFolder) -> list[ResultRow]:
+    """Baselines (the worst first), the network, and the published figures of the recipe."""
     rows = [_evaluated(run, name, "baseline", _of(run.baselines, name)) for name in _names(run.baselines)]
     rows.sort(key=lambda row: -(row.test or row.valid or math.inf))
     ways = dict.fromkeys((result.method, result.model) for result in run.results)
@@ -69,11 +62,13 @@ def result_rows(run: RunFolder) -> list[Row]:
         rows.append(_evaluated(run, _called(method, model), "network", results, run.parameters))
     if not ways and run.metrics.best is not None:
         name = "this network, while training"
-        rows.append(Row(name, "network", valid=run.measure.of(run.metrics.best.perplexity), parameters=run.parameters))
+        rows.append(
+            ResultRow(name, "network", valid=run.scale.of(run.metrics.best.perplexity), parameters=run.parameters)
+        )
     expected = run.recipe.expected
     if expected:
         rows.append(
-            Row(
+            ResultRow(
                 f"published: {expected.source}",
                 "published",
                 valid=published(run, "valid"),
@@ -84,14 +79,12 @@ def result_rows(run: RunFolder) -> list[Row]:
     return rows
 
 
-def tallies(groups: Sequence[Group], labels: dict[int, str], series: dict[int, int]) -> list[Tally]:
-    """The groups with their runs' figures; `labels` and `series` are by the identity of a run."""
+def tallies(groups: Sequence[Group], labels: dict[int, str], series: dict[int, int]) -> list[GroupRows]:
+    """The groups with the losses of their runs; `labels` and `series` are by the `id` of a run."""
     return [
-        Tally(
+        GroupRows(
             group.label,
-            tuple(
-                Outcome(labels[id(run)], series[id(run)], run, valid_loss(run), test_loss(run)) for run in group.runs
-            ),
+            tuple((labels[id(run)], series[id(run)], run) for run in group.runs),
             spread(map(valid_loss, group.runs)),
             spread(map(test_loss, group.runs)),
             spread(run.metrics.seconds for run in group.runs),
@@ -100,41 +93,43 @@ def tallies(groups: Sequence[Group], labels: dict[int, str], series: dict[int, i
     ]
 
 
-def ranking(tallies: Sequence[Tally]) -> str:
-    """Which group is best, on test text if all were evaluated on it, and by how much."""
-    name = tallies[0].outcomes[0].run.measure.name
+def ranking(tallies: Sequence[GroupRows]) -> str:
+    """The best group, on test text if all were evaluated on it, and its margin."""
+    name = tallies[0].runs[0][2].scale.name
     split = "test" if all(tally.test for tally in tallies) else "validation"
     spreads = [(tally.test if split == "test" else tally.valid, tally.label) for tally in tallies]
     known = sorted(((value, label) for value, label in spreads if value), key=lambda pair: pair[0].mean)
     if not known:
-        return "No figures yet: the runs have not been validated."
+        return "No losses yet: the runs have not been validated."
     best, label = known[0]
     deviation = "" if best.deviation is None else f" ± {best.deviation:.2f}"
     times = f" over {best.count} runs" if best.count > 1 else ""
-    said = f"{label}: {split} {name} {best.mean:.2f}{deviation}{times}"
+    lowest = f"{label}: {split} {name} {best.mean:.2f}{deviation}{times}"
     if len(known) == 1:
-        return f"{said}."
+        return f"{lowest}."
     second, other = known[1]
-    return f"Lowest is {said}, {against(best.mean, second.mean)} the next, {other}."
+    return f"Lowest is {lowest}, {against(best.mean, second.mean)} the next, {other}."
 
 
-def widest(rows: Sequence[Row]) -> float:
-    """The loss that a full bar stands for."""
+def widest(rows: Sequence[ResultRow]) -> float:
+    """The loss of a full bar."""
     return max((row.test or row.valid or 0.0 for row in rows), default=0.0)
 
 
-def _evaluated(run: RunFolder, name: str, kind: str, results: Sequence[Result], parameters: int | None = None) -> Row:
+def _evaluated(
+    run: RunFolder, name: str, kind: str, results: Sequence[Result], parameters: int | None = None
+) -> ResultRow:
     by_split = {result.split: result for result in results}
     valid, test = by_split.get("valid"), by_split.get("test")
-    told = test or valid
-    return Row(
+    shown = test or valid
+    return ResultRow(
         name,
         kind,
-        valid=run.measure.of(valid.perplexity) if valid else None,
-        test=run.measure.of(test.perplexity) if test else None,
-        bits_per_token=told.bits_per_token if told else None,
-        bits_per_character=told.bits_per_character if told else None,
-        accuracy=told.accuracy if told else None,
+        valid=run.scale.of(valid.perplexity) if valid else None,
+        test=run.scale.of(test.perplexity) if test else None,
+        bits_per_token=shown.bits_per_token if shown else None,
+        bits_per_character=shown.bits_per_character if shown else None,
+        accuracy=shown.accuracy if shown else None,
         parameters=parameters,
     )
 
@@ -147,6 +142,85 @@ def _of(rows: Sequence[Result], name: str) -> list[Result]:
     return [row for row in rows if row.name == name]
 
 
-def _called(method: str, model: str) -> str:
-    parts = [part for part in (method, f"{model} model") if part not in ("static", "best model")]
+def _called(method: str | None, model: str | None) -> str:
+    parts = [part for part in (method or "static", f"{model or 'best'} model") if part not in ("static", "best model")]
     return "this network" + (f", {', '.join(parts)}" if parts else "")
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """A number with separators, or a dash.
+
+    Example:
+        >>> number(21500620), number(73.045, 2), number(None), number(float("nan"))
+        ('21,500,620', '73.05', '–', '–')
+
+    """
+    return MISSING if value is None or math.isnan(value) else f"{value:,.{digits}f}"
+
+
+def brief(value: float | None) -> str:
+    """A large number in a few characters.
+
+    Example:
+        >>> brief(21500620), brief(3647905), brief(9000), brief(None)
+        ('21.5 M', '3.65 M', '9,000', '–')
+
+    """
+    if value is None or value < 1e5:
+        return number(value)
+    scaled, unit = (value / 1e9, "G") if value >= 1e9 else (value / 1e6, "M")
+    return f"{scaled:.3g} {unit}"
+
+
+def duration(seconds: float | None) -> str:
+    """A time in its two largest units.
+
+    Example:
+        >>> duration(0.42), duration(38.2), duration(754), duration(7980), duration(200000)
+        ('0.4 s', '38 s', '12 min 34 s', '2 h 13 min', '2 d 7 h')
+
+    """
+    if seconds is None or math.isnan(seconds):
+        return MISSING
+    whole = round(seconds)
+    for unit, size, smaller, part in (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
+        if whole >= size:
+            return f"{whole // size} {unit} {whole % size // part} {smaller}"
+    return f"{whole} s" if seconds >= 10 else f"{seconds:.1f} s"
+
+
+def share(part: int | None, whole: int) -> str:
+    """A part of a whole in per cent.
+
+    Example:
+        >>> share(4794, 82430), share(None, 5)
+        ('5.8 %', '–')
+
+    """
+    return MISSING if part is None or not whole else f"{100 * part / whole:.1f} %"
+
+
+def mean_and_deviation(value: Spread | None) -> str:
+    """A mean and its standard deviation, or a dash."""
+    if value is None:
+        return MISSING
+    return f"{value.mean:,.2f}" if value.deviation is None else f"{value.mean:,.2f} ± {value.deviation:.2f}"
+
+
+def trim_zeros(text: str) -> str:
+    """A decimal number without the zeros at its end."""
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def tied(text: str) -> str:
+    """Text in which no line break separates per cent and ± signs from their numbers."""
+    return text.replace(" %", f"{NO_BREAK}%").replace(" ± ", f"{NO_BREAK}±{NO_BREAK}")
+
+
+def moment(text: object) -> str:
+    """An ISO time in words; anything else unchanged."""
+    try:
+        when = datetime.fromisoformat(str(text)).astimezone(UTC)
+    except ValueError:
+        return str(text)
+    return f"{when.day} {when:%B %Y, %H:%M} UTC"

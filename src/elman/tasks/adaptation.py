@@ -10,9 +10,20 @@ import torch
 from elman.errors import UserError
 from elman.evaluation.adaptive_stream import AdaptiveStream
 from elman.evaluation.cache import CacheRule, NeuralCache
-from elman.evaluation.dynamic import DynamicModel, Reading, Rule, adaptive_stream, read_static
-from elman.evaluation.gradient_statistics import COLUMNS, SEGMENT, Statistics, gradient_statistics, kept_statistics
-from elman.evaluation.perplexity import Score
+from elman.evaluation.dynamic import (
+    COLUMNS,
+    SEGMENT,
+    DynamicModel,
+    Rule,
+    ScoredWindow,
+    Statistics,
+    adaptive_stream,
+    gradient_statistics,
+    kept_statistics,
+    read_static,
+)
+from elman.evaluation.perplexity import sum_scores
+from elman.evaluation.result import Result
 from elman.files import write_atomic
 from elman.learning.checkpoint import digest_of, model_tensors
 from elman.network.model import LanguageModel
@@ -23,7 +34,7 @@ from elman.tasks.text.run import TextRun
 Saved = tuple[dict[str, torch.Tensor], dict[str, Any]]
 """Tensors and facts of a state file."""
 
-Reader = Callable[[torch.Tensor, torch.Tensor, State], Reading]
+Reader = Callable[[torch.Tensor, torch.Tensor, State], ScoredWindow]
 
 STATIC_LENGTH = 70
 """Steps read at once where nothing is learnt; the figures do not depend on it."""
@@ -104,8 +115,8 @@ def adaptive_reading(
 
 def method_figures(
     source: AdaptationSource, method: Method, gradients: Statistics | None = None, advance: Advance = None
-) -> dict[str, Any]:
-    """The figures of a split as results.json holds them, with the method and its settings.
+) -> Result:
+    """The result of a split, with the method and its settings.
 
     Args:
         source: the split (`Run.adaptation_source`).
@@ -117,29 +128,21 @@ def method_figures(
     method.check(source)
     model, windows = source.column(method.segment)
     cache = None if method.cache is None else NeuralCache(method.cache)
-    total, count = 0.0, 0
     parts = adaptive_stream(reader(model, method.rule, gradients), model, windows, cache)
-    for done, (log_prob, _) in enumerate(parts, start=1):
-        total -= log_prob.double().sum().item()
-        count += len(log_prob)
-        if advance is not None:
-            advance(done, windows.num_windows)
-    return {
-        **source.figures(Score(total, count)),
-        "method": method.name,
-        "settings": msgspec.to_builtins(method),
-    }
+    score = sum_scores((log_prob for log_prob, _ in parts), windows.num_windows, advance)
+    settings = msgspec.to_builtins(method)
+    return msgspec.structs.replace(source.result(score), method=method.name, settings=settings)
 
 
-def record(run: Run, row: dict[str, Any]) -> None:
-    """Write a row of the best model to results.json, in place of the one with its split and method; others stay.
+def record(run: Run, row: Result) -> None:
+    """Write a row of the best model to results.json, in place of the one of its split and method; others stay.
 
     Raises:
         UserError: the file is damaged.
 
     """
     path = run.path / "results.json"
-    new = {**row, "model": "best"}
+    new = msgspec.structs.replace(row, model="best").as_dict()
     key = ("split", "method", "model")
     try:
         rows = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []

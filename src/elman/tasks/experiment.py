@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import torch
 
@@ -13,6 +14,7 @@ import elman
 from elman import config
 from elman.data.catalog.prepare import is_known
 from elman.errors import UserError
+from elman.evaluation.result import Result
 from elman.files import FolderLock, write_atomic
 from elman.learning.log import Watcher
 from elman.learning.trainer import StopReason, Trainer
@@ -97,12 +99,12 @@ class Experiment:
                 self._write_folder()
             return self.trainer.run(max_minutes)
 
-    def finish(self, prompts: Sequence[str] = ("", ""), progress: Any = None) -> list[dict[str, Any]]:
+    def finish(self, prompts: Sequence[str] = ("", ""), progress: Any = None) -> list[Result]:
         """Evaluate the best model on the valid and test splits, draw samples, write the results."""
         with self.lock:
             return self.task.finish(self.out, self.device, prompts, progress)
 
-    def baselines(self, order: int = 5, splits: Sequence[str] = ("valid", "test")) -> list[dict[str, Any]]:
+    def baselines(self, order: int = 5, splits: Sequence[str] = ("valid", "test")) -> list[Result]:
         """Unigram and Kneser-Ney n-gram figures on the same splits; also written to baselines.json.
 
         Raises:
@@ -110,7 +112,7 @@ class Experiment:
 
         """
         rows = self.task.baselines(order, splits)
-        write_json(self.out / "baselines.json", rows)
+        write_json(self.out / "baselines.json", msgspec.to_builtins(rows))
         return rows
 
     def _write_folder(self) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -12,6 +12,7 @@ from elman.config.recipe import Recipe
 from elman.config.toml import load_recipe, resolve
 from elman.data.text.tokeniser import shown
 from elman.decoding.sampling import Sampling
+from elman.evaluation.result import Result
 from elman.learning.trainer import StopReason
 from elman.tasks.experiment import Experiment
 from elman.tasks.open import open_run
@@ -34,7 +35,7 @@ class Trained(NamedTuple):
 
     run: Run
     outcome: StopReason
-    results: list[dict[str, Any]]
+    results: list[Result]
 
 
 class Generated(NamedTuple):
@@ -98,8 +99,8 @@ def train(
 
 def evaluate(
     run: AnyRun, split: str = "test", data: Path | str | None = None, options: EvaluationOptions = DEFAULT
-) -> dict[str, Any]:
-    """The figures of a split of the run's own data, or of other data; see `Run.evaluate`."""
+) -> Result:
+    """The result of a split of the run's own data, or of other data; see `Run.evaluate`."""
     return _opened(run).evaluate(msgspec.structs.replace(options, split=split, data=data))
 
 

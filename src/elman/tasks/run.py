@@ -15,6 +15,7 @@ from elman.config.toml import load_recipe
 from elman.data.windows import PositionedWindows, Windows
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score
+from elman.evaluation.result import Result
 from elman.learning import checkpoint
 from elman.network.model import LanguageModel
 
@@ -104,8 +105,8 @@ class AdaptationSource(ABC):
         """The windows over which gradient statistics are computed."""
 
     @abstractmethod
-    def figures(self, score: Score) -> dict[str, Any]:
-        """A score as results.json holds it."""
+    def result(self, score: Score) -> Result:
+        """The result of a score."""
 
 
 class Run(ABC):
@@ -186,8 +187,8 @@ class Run(ABC):
         """Nats per token or step of a model that knows nothing."""
 
     @abstractmethod
-    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> dict[str, Any]:
-        """The static figures of a split, as results.json holds them, and where its data is.
+    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
+        """The static result of a split.
 
         Raises:
             UserError: the data cannot be used, or an option does not belong to this kind of data.

@@ -9,10 +9,12 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 import torch
 
-from elman.config import Recipe, Training
+from elman.config import Training
+from elman.config.recipe import Recipe
 from elman.data.text.cache import Progress
 from elman.data.windows import Span, Windows
 from elman.errors import UserError
+from elman.evaluation.result import Result
 from elman.files import write_atomic
 from elman.network.model import LanguageModel
 from elman.tasks.run import Advance, Inputs, Run
@@ -102,10 +104,10 @@ class Task(ABC):
         """Copy the weights of a run into a model; raises UserError where they do not fit."""
 
     @abstractmethod
-    def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[dict[str, Any]]:
+    def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:
         """Evaluate the best model of a run on valid and test, draw samples, write both; the rows of results.json."""
 
-    def baselines(self, order: int, splits: Sequence[str]) -> list[dict[str, Any]]:  # noqa: ARG002 - texts have some
+    def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:  # noqa: ARG002 - texts have some
         """Unigram and Kneser-Ney n-gram figures; raises UserError where they have no meaning."""
         raise UserError(f"n-gram baselines are for text, not for {self.kind}; leave out --baselines")
 

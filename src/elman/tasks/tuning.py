@@ -19,8 +19,7 @@ import torch
 
 from elman.errors import UserError
 from elman.evaluation.cache import CacheRule, NeuralCache
-from elman.evaluation.dynamic import Rule
-from elman.evaluation.gradient_statistics import Statistics
+from elman.evaluation.dynamic import Rule, Statistics
 from elman.files import write_atomic
 from elman.learning.checkpoint import digest_of, model_tensors
 from elman.tasks.adaptation import Method, method_figures, reader, statistics
@@ -121,7 +120,7 @@ class Tuning:
         gradients = self._statistics(methods[0].rule)
         if self.jobs == 1:
             for method in methods:
-                yield method, method_figures(self.split, method, gradients)["nll"]
+                yield method, method_figures(self.split, method, gradients).nll
             return
         threads = max(1, torch.get_num_threads() // self.jobs)
         given = (self.run.path, str(self.run.device), self.tokens, self.statistics_tokens, threads)

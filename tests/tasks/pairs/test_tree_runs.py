@@ -90,7 +90,7 @@ def test_unconstrained_is_the_plain_search(trained):
     plain = beam_search(run.model, batch.source, Beam(size=2, max_length=40), words.eos, (words.unk,))
     assert lines == [" ".join(words.decode(best.symbols)) for best, *_ in plain]
     assert not all(are_trees(lines, pairs.source_text))
-    assert worth["constrained"] is False
+    assert worth.constrained is False
 
 
 def test_every_command_knows(trained, tmp_path, capsys):

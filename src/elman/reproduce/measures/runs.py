@@ -5,15 +5,15 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import torch
 
 from elman.analysis.dynamics import examine
-from elman.analysis.rank import find_rank
+from elman.analysis.rank import find_rank, spectrum
 from elman.data.windows import Span, TrainingWindows
 from elman.evaluation.cache import CacheRule
 from elman.evaluation.dynamic import DEFAULTS
+from elman.evaluation.result import Result
 from elman.learning.bptt import bptt
 from elman.network.cores.stack import Stack
 from elman.objective.loss import build_objective
@@ -74,15 +74,15 @@ def adapted(
         tuned = Tuning(run, tokens=tuning_tokens, statistics_tokens=statistics_tokens).best(WANTED[name])
         gradients = statistics(run, statistics_tokens) if tuned.rule is not None else None
         found[name] = method_figures(test, tuned, gradients)
-    return Measurement({name: float(row["perplexity"]) for name, row in found.items()} | _settings(found), {})
+    return Measurement({name: row.perplexity for name, row in found.items()} | _settings(found), {})
 
 
-def _settings(found: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+def _settings(found: Mapping[str, Result]) -> dict[str, float]:
     """The tuned numbers, beside the figures that they gave."""
     return {
         f"{method}, {key}": float(value)
         for method, row in found.items()
-        for part in row["settings"].values()
+        for part in (row.settings or {}).values()
         if part is not None
         for key, value in part.items()
         if isinstance(value, int | float)
@@ -112,7 +112,8 @@ def rank(folder: Path, tokens: int) -> Measurement:
     In float64: by the threshold of float32 the outputs of a model that has not converged lose nearly all their rank.
     """
     run = TextRun(folder)
-    found = find_rank(run.model.double(), run.corpus().split("test").tokens, run.first, max_tokens=tokens)
+    model = run.model.double()
+    found = find_rank(model, spectrum(model, run.corpus().split("test").tokens, run.first, max_tokens=tokens))
     figures = {"rank": float(found.rank), "d + 2": float(found.size + 2), "words": float(found.spectrum.num_words)}
     return Measurement(figures, {"singular values": found.spectrum.singular_values.tolist()})
 

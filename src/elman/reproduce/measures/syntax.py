@@ -6,13 +6,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from elman.analysis.by_word import by_frequency
 from elman.analysis.grammar import examine, options_of
-from elman.analysis.spelling import by_frequency
 from elman.data.minimal_pairs import read_pairs
-from elman.evaluation.minimal_pairs import Row, code, judge_pairs
+from elman.evaluation.minimal_pairs import Ids, PairAccuracy, code, judge_pairs, sentence_log_probs
 from elman.evaluation.ngram import KneserNey
 from elman.evaluation.perplexity import score_of
-from elman.evaluation.prediction import Ids, sentence_log_probs
 from elman.objective import perplexity
 from elman.reproduce.claim import Axes, Measure, Measurement
 from elman.tasks.text.ensemble import run_log_probs
@@ -120,7 +119,7 @@ def minimal_pairs(folder: Path, pairs: str, order: int) -> Measurement:
     )
 
 
-def _on_agreement(rows: Sequence[Row]) -> float:
+def _on_agreement(rows: Sequence[PairAccuracy]) -> float:
     chosen = [row.accuracy for row in rows if row.field in AGREEMENT_TERMS]
     return sum(one.successes for one in chosen) / sum(one.count for one in chosen)
 

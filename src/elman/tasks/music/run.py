@@ -3,8 +3,8 @@
 import dataclasses
 import math
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import numpy as np
 import torch
 
@@ -13,9 +13,11 @@ from elman.config.recipe import Recipe
 from elman.data.music.corpus import MusicCorpus, Pieces, open_music
 from elman.data.music.pitches import Pitches, Roll
 from elman.data.music.windows import PieceWindows
-from elman.evaluation.gradient_statistics import COLUMNS, SEGMENT
-from elman.evaluation.music import evaluate_pieces, piece_figures
+from elman.evaluation.dynamic import SEGMENT
+from elman.evaluation.gradient_statistics import COLUMNS
+from elman.evaluation.music import evaluate_pieces, piece_result
 from elman.evaluation.perplexity import Score
+from elman.evaluation.result import Result
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
 from elman.tasks.run import DEFAULT, AdaptationSource, Advance, EvaluationOptions, Run
@@ -63,13 +65,13 @@ class MusicRun(Run):
         """Nats per step of a model for which every note is as likely as not."""
         return len(self.inputs) * math.log(2)
 
-    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> dict[str, Any]:
+    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
         """NLL (nats per step) over whole pieces, and accuracy, of a split."""
         options.require(self.kind, "streams")
         music = self.corpus(options.data)
         columns = options.streams or COLUMNS_READ
-        row = evaluate_pieces(self.model, music.split(options.split), columns=columns, advance=advance)
-        return {"data": music.source, **row, "method": "static"}
+        result = evaluate_pieces(self.model, music.split(options.split), columns=columns, advance=advance)
+        return msgspec.structs.replace(result, data=music.source)
 
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> "MusicSource":
         """The pieces of a split, one after another."""
@@ -127,6 +129,6 @@ class MusicSource(AdaptationSource):
         """The windows over which gradient statistics are computed."""
         return PieceWindows(self.pieces.frames, self.pieces.lengths, COLUMNS, SEGMENT)
 
-    def figures(self, score: Score) -> dict[str, Any]:
-        """A score as results.json holds it."""
-        return piece_figures(score, self.pieces)
+    def result(self, score: Score) -> Result:
+        """The result of a score."""
+        return piece_result(score, self.pieces)

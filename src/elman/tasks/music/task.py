@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import torch
 
-from elman.config import MusicData, Recipe
+from elman.config.music import MusicData
+from elman.config.recipe import Recipe
 from elman.data.catalog.prepare import info
 from elman.data.music.corpus import open_music
 from elman.data.music.midi import require_mido, write_midi
@@ -15,6 +16,7 @@ from elman.data.music.windows import PieceWindows
 from elman.data.text.cache import Progress
 from elman.evaluation.music import evaluate_pieces, notes_of
 from elman.evaluation.perplexity import evaluate
+from elman.evaluation.result import Result
 from elman.network.model import LanguageModel
 from elman.tasks.music.run import MusicRun
 from elman.tasks.run import Advance
@@ -70,14 +72,14 @@ class MusicTask(Task):
         """Weights of a run on the same pitches with the same network."""
         copy_weights(model, MusicRun(folder), "the same model section and pitches")
 
-    def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[dict[str, Any]]:
+    def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:
         """results.json over whole pieces; samples.json, and each sample as sample-SEED.mid."""
         run = MusicRun(out, device)
         results = [
-            {**evaluate_pieces(run.model, self.music.split(name), advance=advance), "method": "static", "model": "best"}
+            msgspec.structs.replace(evaluate_pieces(run.model, self.music.split(name), advance=advance), model="best")
             for name in ("valid", "test")
         ]
-        write_json(out / "results.json", results)
+        write_json(out / "results.json", msgspec.to_builtins(results))
         samples = []
         for seed in range(len(prompts)):
             roll = run.compose(steps=SAMPLE_STEPS, seed=seed)

@@ -4,7 +4,7 @@ import functools
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import msgspec
 import numpy as np
@@ -19,7 +19,8 @@ from elman.data.windows import Source
 from elman.decoding.beam import Beam, Hypothesis, beam_search
 from elman.decoding.constraint import constraint_of
 from elman.errors import UserError
-from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_figures
+from elman.evaluation.result import Result
+from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_result
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
@@ -94,7 +95,7 @@ class PairRun(Run):
         """Nats per target token of a model for which all words are equally likely."""
         return math.log(len(self.inputs))
 
-    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> dict[str, Any]:
+    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
         """Perplexity of the targets of a split, each given its source, and how good the model's own output is."""
         options.require(self.kind, "streams", "beam", "constrained")
         corpus, rules = self.corpus(options.data), self.data.evaluation
@@ -107,7 +108,7 @@ class PairRun(Run):
         pairs = corpus.split(options.split)
         score = evaluate_pairs(self.model, corpus, pairs, batch_size=options.streams or 64, advance=advance)
         _, output = evaluate_output(self.model, corpus, pairs, rules, advance)
-        return {"data": corpus.source, **pair_figures(score, pairs), "method": "static", "output": output}
+        return msgspec.structs.replace(pair_result(score, pairs, output), data=corpus.source)
 
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> NoReturn:  # noqa: ARG002 - there is none
         """Raises UserError: targets are conditioned on their sources, and adaptation needs one stream."""

@@ -4,15 +4,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import torch
 
-from elman.config import PairData, Recipe
+from elman.config.pairs import PairData
+from elman.config.recipe import Recipe
 from elman.data.pairs.corpus import PairWindows, open_pairs
 from elman.data.pairs.symbols import PairSymbols
 from elman.data.text.cache import Progress
 from elman.data.windows import Span
 from elman.errors import UserError
-from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_figures
+from elman.evaluation.result import Result
+from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_result
 from elman.evaluation.transduction import references, require_libraries, rules_of
 from elman.files import write_atomic
 from elman.network.model import LanguageModel
@@ -82,20 +85,20 @@ class PairTask(Task):
             raise UserError(f"--init {folder}: its vocabularies differ; use the same pairs for both")
         copy_weights(model, run, "the same model section")
 
-    def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[dict[str, Any]]:  # noqa: ARG002
-        """results.json over whole pairs; output-test.txt and its measures; samples.json: test sources with theirs."""
+    def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:  # noqa: ARG002
+        """results.json over whole pairs; output-test.txt and its quality; samples.json: test sources with theirs."""
         run = PairRun(out, device)
         results = []
         for name in ("valid", "test"):
             pairs = self.corpus.split(name)
             score = evaluate_pairs(run.model, self.corpus, pairs, advance=advance)
-            results.append({**pair_figures(score, pairs), "method": "static", "model": "best"})
+            results.append(msgspec.structs.replace(pair_result(score, pairs), model="best"))
         pairs = self.corpus.split("test")
-        lines, worth = evaluate_output(run.model, self.corpus, pairs, self.data.evaluation, advance)
-        results[-1]["output"] = worth
+        lines, quality = evaluate_output(run.model, self.corpus, pairs, self.data.evaluation, advance)
+        results[-1] = msgspec.structs.replace(results[-1], output=quality)
         write_lines(out / "output-test.txt", lines)
         write_lines(out / "reference-test.txt", references(pairs, self.corpus.symbols))
-        write_json(out / "results.json", results)
+        write_json(out / "results.json", msgspec.to_builtins(results))
         write_json(out / "samples.json", self._samples(run))
         return results
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import torch
 from torch import Tensor
@@ -23,8 +24,9 @@ from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import EvaluationWindows, TrainingWindows, start_symbol
 from elman.decoding.sampling import Sampling, generate, read
-from elman.evaluation.gradient_statistics import statistics_windows
-from elman.evaluation.perplexity import Score, Sentences, figures, reading, split_figures
+from elman.evaluation.dynamic import statistics_windows
+from elman.evaluation.perplexity import Score, Sentences, evaluate_split, reading, text_result
+from elman.evaluation.result import Result
 from elman.evaluation.scoring import score_document, score_sentences
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
@@ -94,11 +96,11 @@ class TextRun(Run):
         """Nats per token of a model for which all words are equally likely."""
         return math.log(len(self.inputs))
 
-    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> dict[str, Any]:
+    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
         """Perplexity of a split; with one stream the state is carried over all of it."""
         options.require(self.kind, "streams", "warm_up", "skip_first", "unknown_as_unk")
         corpus = self.corpus(options.data)
-        row = split_figures(
+        result = evaluate_split(
             self.model,
             corpus.split(options.split) if options.unknown_as_unk else self.split(corpus, options.split),
             self.first,
@@ -107,7 +109,7 @@ class TextRun(Run):
             skip_first=options.skip_first,
             advance=advance,
         )
-        return {"data": corpus.source, **row, "method": "static"}
+        return msgspec.structs.replace(result, data=corpus.source)
 
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> "TextSource":
         """A split, with its unknown words distinguished where the model reads spelling."""
@@ -238,6 +240,6 @@ class TextSource(AdaptationSource):
         """The windows over which gradient statistics are computed."""
         return statistics_windows(self.split.tokens)
 
-    def figures(self, score: Score) -> dict[str, Any]:
-        """A score as results.json holds it."""
-        return {**figures(score, self.split), "context": "carried", "streams": 1, "warm_up": 0}
+    def result(self, score: Score) -> Result:
+        """The result of a score."""
+        return msgspec.structs.replace(text_result(score, self.split), context="carried", streams=1, warm_up=0)

@@ -20,7 +20,8 @@ from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import EvaluationWindows, Windows, start_symbol
 from elman.decoding.sampling import Sampling
 from elman.evaluation.ngram import CountModel, KneserNey, Unigram
-from elman.evaluation.perplexity import evaluate, figures, score_of, split_figures
+from elman.evaluation.perplexity import evaluate, evaluate_split, score_of, text_result
+from elman.evaluation.result import Result
 from elman.evaluation.scoring import score_document, surprisal
 from elman.files import write_atomic
 from elman.network.model import LanguageModel
@@ -113,29 +114,28 @@ class TextTask(Task):
         """Weights of another run, words mapped by their spelling."""
         start_from(model, self.corpus.vocabulary.words, TextRun(folder))
 
-    def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[dict[str, Any]]:
+    def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:
         """results.json from one stream, samples.json, surprisal.json."""
         run = TextRun(out, device)
         results = [
-            {
-                **split_figures(
+            msgspec.structs.replace(
+                evaluate_split(
                     run.model,
                     run.split(self.corpus, name),
                     self.first,
                     skip_first=self.data.evaluation.skip_first,
                     advance=advance,
                 ),
-                "method": "static",
-                "model": "best",
-            }
+                model="best",
+            )
             for name in ("valid", "test")
         ]
-        write_json(out / "results.json", results)
+        write_json(out / "results.json", msgspec.to_builtins(results))
         write_json(out / "samples.json", [sample(run, prompt, seed) for seed, prompt in enumerate(prompts)])
         write_json(out / "surprisal.json", self._surprisal(run))
         return results
 
-    def baselines(self, order: int, splits: Sequence[str]) -> list[dict[str, Any]]:
+    def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:
         """Unigram and Kneser-Ney n-gram figures."""
         train = self.corpus.split("train").tokens
         models: dict[str, CountModel] = {
@@ -146,7 +146,7 @@ class TextTask(Task):
         for name, model in models.items():
             for split in map(self.corpus.split, splits):
                 log_probs = model.log_prob(split.tokens, [self.first])
-                rows.append({"name": name, **figures(score_of(log_probs), split)})
+                rows.append(msgspec.structs.replace(text_result(score_of(log_probs), split), name=name))
         return rows
 
     def summary(self) -> list[str]:

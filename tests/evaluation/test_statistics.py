@@ -1,9 +1,10 @@
-"""The paired comparison of two models."""
+"""Intervals, and the paired comparison of two models."""
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from elman.evaluation.statistics import compare
+from elman.evaluation.statistics import Measure, Proportion, compare, difference, resampling_p_value, spread
 
 
 def log_probs(n=5000, seed=0):
@@ -12,6 +13,40 @@ def log_probs(n=5000, seed=0):
 
 def noise(n=5000, seed=1, size=0.5):
     return size * np.random.default_rng(seed).standard_normal(n)
+
+
+def test_wilsons_interval_of_a_proportion():
+    """The bounds solve (p - bound)^2 = z^2 bound (1 - bound) / n."""
+    one = Proportion(7, 20)
+    for bound in one.interval:
+        assert (one.share - bound) ** 2 == pytest.approx(1.959964**2 * bound * (1 - bound) / 20, rel=1e-5)
+    assert Proportion(0, 0).interval == (0.0, 1.0)
+
+
+def test_spread_divides_by_one_less_than_the_count_and_its_margin_is_students():
+    found = spread([1.0, 2.0, np.nan, 3.0, 4.0, None])
+    assert (found.mean, found.count) == (2.5, 4)
+    assert found.deviation == pytest.approx(1.2909944)
+    assert found.margin == pytest.approx(3.1824463 * 1.2909944 / 2)
+    assert np.isnan(spread([5.0]).margin)
+    assert spread([None, np.inf]) is None
+
+
+def test_comparison_is_the_t_test_of_the_block_means():
+    a, gain = log_probs(600), noise(600) + 0.1
+    blocks = gain.reshape(30, 20).mean(1)
+    expected, found = stats.ttest_1samp(blocks, 0), compare(a, a + gain, block=20)
+    assert found.p_value == pytest.approx(expected.pvalue)
+    assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
+
+
+def test_a_resampling_p_value_is_never_zero():
+    assert resampling_p_value(9.0, [0.0, 1.0, -9.0, 9.5]) == pytest.approx(3 / 5)
+    assert resampling_p_value(9.0, np.zeros(199)) == pytest.approx(1 / 200)
+    better, worse = (Measure("mean", np.stack([x, np.ones(60)], 1), lambda sums: sums[0] / sums[1]) for x in (
+        np.full(60, 5.0), np.full(60, 1.0)))  # fmt: skip
+    found = difference(worse, better, samples=99)
+    assert (found.difference, found.p_value) == (4.0, 1 / 100)
 
 
 def test_a_true_difference_is_found():

@@ -1,0 +1,105 @@
+"""What an evaluation yields: one record from the evaluation to results.json, `--json` and the report."""
+
+from typing import Any
+
+import msgspec
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """The value of a measure with its 95 % interval.
+
+    Attributes:
+        name: the measure, such as `BLEU`.
+        value: over all sentences.
+        low, high: the interval.
+        signature: how the measure was computed, as publications report it.
+
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    signature: str = ""
+
+
+class OutputQuality(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The measured output of a model of pairs beside that of a baseline without a model.
+
+    Attributes:
+        beam: hypotheses kept; 1 is greedy.
+        copy_unknown: whether `<unk>` was replaced by the source symbol of the largest weight.
+        constrained: whether the search was constrained to trees; None for other targets.
+        measures: of the model's output, the most important first.
+        baseline: the same measures of the baseline's output.
+        baseline_name: which baseline.
+
+    """
+
+    beam: int
+    copy_unknown: bool
+    constrained: bool | None = None
+    measures: list[Estimate]
+    baseline: list[Estimate]
+    baseline_name: str
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A model on a split: a row of results.json, of baselines.json, or of `elman evaluate --json`.
+
+    A field that does not apply is None and is not written.
+
+    Attributes:
+        split: train, valid or test.
+        nll: mean negative log-likelihood, nats per token (of music: per step).
+        perplexity: exp of `nll`.
+        tokens: tokens (of music: steps) that were scored.
+        run, data: the run folder and the data, where a command prints several.
+        name: the baseline, in baselines.json.
+        bits_per_token, bits_per_character, bits_per_byte, bits_per_word: bits over these units.
+        word_perplexity: exp of nats per word; None where the text has no spaces between words.
+        unknown: tokens that are `<unk>`.
+        characters, bytes, words: of the split.
+        pieces: pieces of music.
+        pairs: pairs of a source and a target.
+        accuracy: frame-level accuracy of music, 0 to 1.
+        context: how the state is carried.
+        streams, warm_up: as in `EvaluationWindows`.
+        method: static, dynamic, cache, dynamic+cache or ensemble.
+        settings: of the method.
+        model: which model of the run.
+        output: what a model of pairs wrote.
+
+    """
+
+    run: str | None = None
+    data: str | None = None
+    name: str | None = None
+    split: str
+    nll: float
+    perplexity: float
+    bits_per_token: float | None = None
+    bits_per_character: float | None = None
+    bits_per_byte: float | None = None
+    bits_per_word: float | None = None
+    word_perplexity: float | None = None
+    accuracy: float | None = None
+    tokens: int
+    unknown: int | None = None
+    characters: int | None = None
+    bytes: int | None = None
+    words: int | None = None
+    pieces: int | None = None
+    pairs: int | None = None
+    context: str | None = None
+    streams: int | None = None
+    warm_up: int | None = None
+    method: str | None = None
+    settings: dict[str, Any] | None = None
+    model: str | None = None
+    output: OutputQuality | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The record as JSON writes it."""
+        facts: dict[str, Any] = msgspec.to_builtins(self)
+        return facts
