@@ -17,10 +17,11 @@ from elman.errors import UserError
 from elman.files import FolderLock
 from elman.network.build.model import build_model
 from elman.reproduce import claim, conduct, pool
-from elman.reproduce.claim import Arm, Axes, Claim, Computation, Measure, Measurement, Source, recipe_of
-from elman.reproduce.claims import registry
+from elman.reproduce import claims as registry
+from elman.reproduce.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement, Source, recipe_of
+from elman.reproduce.claims.output import RANK
+from elman.reproduce.claims.shared import PERPLEXITY
 from elman.reproduce.comparison import Bound, lower, no_difference, no_higher, times, together
-from elman.reproduce.measures.runs import PERPLEXITY, RANK
 from elman.reproduce.runs import Status, Store, essence
 from support import text_runs
 
@@ -74,7 +75,7 @@ def test_every_arm_of_every_claim_is_a_recipe_that_builds(name, scale):
         recipe = recipe_of(source, seed=7)
         assert recipe.seed == 7
         with torch.device("meta"):
-            build_model(recipe.model, 10_000 if scale == "lab" else 800_000)
+            build_model(recipe.model, 10_000 if scale == "small" else 800_000)
 
 
 WHOLE_SYSTEMS = {"music-nll", "elman-agreement", "reversed-source"}
@@ -85,7 +86,7 @@ def test_lab_arms_differ_in_what_the_claim_is_about_alone():
     for found in registry.CLAIMS.values():
         if found.name in WHOLE_SYSTEMS:
             continue
-        recipes = [recipe_of(arm.lab, 1) for arm in found.arms if isinstance(arm.lab, Source)]
+        recipes = [recipe_of(arm.small, 1) for arm in found.arms if isinstance(arm.small, Source)]
         for other in recipes[1:]:
             changed = set(config.changed_keys(recipes[0], other))
             outputs = ("model.output", "data.text.max_vocabulary", "training.penalties.balance")
@@ -158,7 +159,7 @@ def test_from_the_command_line_to_the_verdict(experiment, corpus, tmp_path, caps
 
 def test_an_interrupted_run_goes_on(experiment, corpus, tmp_path):
     store = Store(tmp_path / "out", str(corpus))
-    planned = conduct.plan(experiment, store, "lab", 1, pool.Machine(threads=1))
+    planned = conduct.plan(experiment, store, "small", 1, pool.Machine(threads=1))
     (first, second) = planned.waiting
     pool.train_all([first], store, pool.Machine(threads=1), lambda line: None)
     assert (first.status, second.status) == (Status.DONE, Status.MISSING)
@@ -172,7 +173,7 @@ def test_an_interrupted_run_goes_on(experiment, corpus, tmp_path):
 
 def test_a_training_that_diverges_is_a_result(experiment, corpus, tmp_path):
     store = Store(tmp_path / "out", str(corpus))
-    recipe = recipe_of(experiment.arms[0].lab, 1)
+    recipe = recipe_of(experiment.arms[0].small, 1)
     wild = config.load_recipe(tmp_path / "text_runs.toml", ['training.optimiser={kind = "sgd", lr = 1e39}'])
     run = store.place("wild", wild)
     pool.train_all([run], store, pool.Machine(threads=1), lambda line: None)
@@ -186,7 +187,7 @@ def test_a_training_that_diverges_is_a_result(experiment, corpus, tmp_path):
 def test_figures_of_seeds_that_diverged_are_written(experiment, corpus, tmp_path):
     """Two seeds of three without a figure: a verdict, a page and JSON all the same."""
     store = Store(tmp_path / "out", str(corpus))
-    planned = conduct.plan(experiment, store, "lab", 2, pool.Machine(threads=1))
+    planned = conduct.plan(experiment, store, "small", 2, pool.Machine(threads=1))
     for run, ppl in zip((run for each in planned.runs.values() for run in each), (9.0, 9.1, 0, 0), strict=True):
         run.folder.mkdir(parents=True)
         rows = [{"split": split, "perplexity": ppl, "bits_per_character": 1.0} for split in ("valid", "test")]
@@ -224,17 +225,17 @@ def test_a_signal_saves_every_run(experiment, corpus, tmp_path):
 
 def test_a_shared_run_is_planned_once(experiment, corpus, tmp_path):
     store, machine = Store(tmp_path / "out", str(corpus)), pool.Machine(threads=1)
-    one = conduct.plan(experiment, store, "lab", 2, machine)
+    one = conduct.plan(experiment, store, "small", 2, machine)
     renamed = [dataclasses.replace(arm, label=f"{arm.label} again") for arm in experiment.arms]
     twin = dataclasses.replace(experiment, name="twin", arms=tuple(renamed), comparisons=(), published={})
-    other = conduct.plan(twin, store, "lab", 2, machine)
+    other = conduct.plan(twin, store, "small", 2, machine)
     assert one.training.keys() == other.training.keys()
     assert conduct.total_minutes([one, other], machine) == conduct.total_minutes([one], machine) > 0
 
 
 def test_planned_minutes_of_the_list_are_those_of_the_sizes():
     claims = registry.CLAIMS
-    assert 5 < conduct.nominal_minutes(claims["mixture-activations"], "lab", 3) < 60
+    assert 5 < conduct.nominal_minutes(claims["mixture-activations"], "small", 3) < 60
     assert conduct.nominal_minutes(claims["doc-components"], "paper", 1) > 1000
 
 
@@ -249,7 +250,7 @@ def test_what_is_left_at_its_default_is_not_in_a_digest():
 
 
 def test_a_changed_measure_is_measured_again(experiment, corpus, tmp_path):
-    run = Store(tmp_path / "out", str(corpus)).place("one", recipe_of(experiment.arms[0].lab, 1))
+    run = Store(tmp_path / "out", str(corpus)).place("one", recipe_of(experiment.arms[0].small, 1))
     run.folder.mkdir(parents=True)
     (run.folder / "results.json").write_text("[]")
     calls = []
@@ -258,7 +259,7 @@ def test_a_changed_measure_is_measured_again(experiment, corpus, tmp_path):
         calls.append(count)
         return Measurement({"tokens": float(count)}, {})
 
-    measure = Measure("tokens", {"tokens": "tokens"}, tokens, {"count": 3})
+    measure = ClaimMeasure("tokens", {"tokens": "tokens"}, tokens, {"count": 3})
     for _ in range(2):
         assert conduct.measured(run, measure).figures == {"tokens": 3.0}
     assert conduct.measured(run, dataclasses.replace(measure, constants={"count": 4})).figures == {"tokens": 4.0}
@@ -266,7 +267,7 @@ def test_a_changed_measure_is_measured_again(experiment, corpus, tmp_path):
 
 
 def test_a_run_that_another_process_trains_is_waited_for(experiment, corpus, tmp_path):
-    run = Store(tmp_path / "out", str(corpus)).place("one", recipe_of(experiment.arms[0].lab, 1))
+    run = Store(tmp_path / "out", str(corpus)).place("one", recipe_of(experiment.arms[0].small, 1))
     lines, lock = [], FolderLock(run.folder)
     lock.__enter__()
 
@@ -284,7 +285,7 @@ def test_a_run_that_another_process_trains_is_waited_for(experiment, corpus, tmp
 
 def test_one_run_serves_every_label(experiment, corpus, tmp_path):
     store = Store(tmp_path / "out", str(corpus))
-    recipe = recipe_of(experiment.arms[0].lab, 1)
+    recipe = recipe_of(experiment.arms[0].small, 1)
     first = store.place("softmax", recipe)
     first.folder.mkdir(parents=True)
     assert store.place("twin", recipe).folder == first.folder
@@ -294,12 +295,13 @@ def test_one_run_serves_every_label(experiment, corpus, tmp_path):
     ("arguments", "message"),
     [
         (["no-such-thing"], "there is no experiment no-such-thing"),
-        (["rank-bound", "--scale", "huge"], "--scale huge: there are lab and paper"),
+        (["rank-bound", "--scale", "huge"], "--scale huge: choose small or paper"),
+        (["rank-bound", "--scale", "lab"], "lab is now called small"),
         (["rank-bound", "--seeds", "0"], "--seeds is 0; it must be 1 or more"),
         (["rank-bound", "--jobs", "0"], "--jobs is 0"),
         (["rank-bound", "--data", "nowhere.txt"], "nowhere.txt"),
         (["rank-bound", "--resume", "--out", "nowhere"], "there is no folder nowhere"),
-        (["delta-memory-noise", "--scale", "paper"], "has no recipes at --scale paper; use --scale lab"),
+        (["delta-memory-noise", "--scale", "paper"], "has no recipes at --scale paper; use --scale small"),
     ],
 )
 def test_mistakes_are_told_in_one_line(arguments, message, tmp_path, monkeypatch, capsys):
@@ -342,7 +344,7 @@ def test_computations_are_made_once_and_kept(tmp_path, monkeypatch, capsys):
         sentence="the error is small",
         source="nowhere",
         arms=(Arm("a/b", Computation(Quotient(), 0.1)),),
-        measure=Measure("error", {"error": "error"}, curve=Axes("curve", "step", relative=False)),
+        measure=ClaimMeasure("error", {"error": "error"}, curve=CurveAxes("curve", "step", relative=False)),
         comparisons=(Bound("error", "a/b", 2.0),),
         metric="error",
         seeds=2,
@@ -357,7 +359,7 @@ def test_computations_are_made_once_and_kept(tmp_path, monkeypatch, capsys):
     next(tmp_path.glob("computed/toy-computation/*-1.json")).unlink()
     assert main(command) == 0
     assert calls == [1, 2, 1]
-    assert conduct.nominal_minutes(made, "lab", 2) == pytest.approx(0.2)
+    assert conduct.nominal_minutes(made, "small", 2) == pytest.approx(0.2)
     changed = dataclasses.replace(made, arms=(Arm("a/b", Computation(Quotient(above=0.5), 0.1)),))
     monkeypatch.setitem(registry.CLAIMS, made.name, changed)
     capsys.readouterr()

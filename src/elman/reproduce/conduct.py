@@ -121,7 +121,7 @@ class Plan:
     @property
     def name(self) -> str:
         """Of its files: that of the claim, with the scale where it is not the lab."""
-        return self.claim.name if self.scale == "lab" else f"{self.claim.name}-{self.scale}"
+        return self.claim.name if self.scale == "small" else f"{self.claim.name}-{self.scale}"
 
 
 @dataclass(frozen=True)

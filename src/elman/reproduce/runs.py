@@ -17,7 +17,7 @@ from elman.config.recipe import Recipe
 from elman.config.toml import dump_recipe
 from elman.errors import UserError
 from elman.files import write_atomic
-from elman.reproduce.claim import Claim, Computation, Measure, Measurement, Scale, recipe_of
+from elman.reproduce.claim import Claim, ClaimMeasure, Computation, Measurement, Scale, recipe_of
 from elman.tasks.estimate import estimate
 from elman.tasks.open import open_task, source_of
 
@@ -195,7 +195,7 @@ class Store:
         self, claim: Claim, scale: Scale, label: str, seed: int, computation: Computation
     ) -> PlannedComputation:
         """A computation, and where its result is kept: apart for each scale and --data."""
-        folder = self.out / "computed" / (claim.name if scale == "lab" else f"{claim.name}-{scale}")
+        folder = self.out / "computed" / (claim.name if scale == "small" else f"{claim.name}-{scale}")
         digest = "" if self.data is None else "-" + hashlib.sha256(self.data.encode()).hexdigest()[:8]
         path = folder / f"{_file_name(label)}-{seed}{digest}.json"
         return PlannedComputation(label, seed, self.data, computation, tuple(claim.measure.metrics), path)
@@ -247,7 +247,7 @@ def on_text(recipe: Recipe, data: str | None) -> Recipe:
     return msgspec.structs.replace(recipe, data=msgspec.structs.replace(recipe.data, corpus=data, text=text))
 
 
-def measured(planned: Planned, measure: Measure) -> Measurement:
+def measured(planned: Planned, measure: ClaimMeasure) -> Measurement:
     """The measurement of a finished run or computation, from what is kept if it was made before.
 
     Raises:

@@ -1,8 +1,31 @@
-"""Targets given sources: headlines, translation, parsing."""
+"""Sequences given a source: headlines, translation, parsing."""
 
-from elman.reproduce.claim import Arm, Claim, Source
+import json
+from pathlib import Path
+
+from elman.reproduce.claim import Arm, Claim, ClaimMeasure, Measurement, Source
 from elman.reproduce.comparison import Bound, higher, lower
-from elman.reproduce.measures.runs import of_output
+
+
+def output_measures(folder: Path) -> Measurement:
+    """Perplexity, the measures of the test output, and those of the baseline as `MEASURE, baseline`."""
+    rows = {row["split"]: row for row in json.loads((folder / "results.json").read_text(encoding="utf-8"))}
+    output = rows["test"]["output"]
+    figures = {f"{split} perplexity": float(row["perplexity"]) for split, row in rows.items()}
+    figures |= {one["name"]: float(one["value"]) for one in output["measures"]}
+    figures |= {f"{one['name']}, baseline": float(one["value"]) for one in output["baseline"]}
+    return Measurement(figures, {})
+
+
+def of_output(name: str, baseline: str, *measures: str) -> ClaimMeasure:
+    """Some measures of the output, with the first one's value for the baseline (`baseline`, in words)."""
+    shown = {measure: measure for measure in measures}
+    return ClaimMeasure(
+        name,
+        {**shown, f"{measures[0]}, baseline": f"{measures[0]} of {baseline}", "test perplexity": "perplexity, test"},
+        output_measures,
+    )
+
 
 ENCDEC = Arm("EncDec", Source("headlines/lab-encdec.toml"), Source("headlines/encdec.toml"))
 ENCDEC_MOS = Arm("EncDec + MoS", Source("headlines/lab-mos.toml"), Source("headlines/encdec-mos.toml"))
@@ -25,8 +48,8 @@ HEADLINES = Claim(
         ENCDEC_MOS.label: "46.04 ± 0.24, 46.11 ± 0.19",
         ENCDEC_DOC.label: "46.40 ± 0.24, 46.13 ± 0.09",
     },
-    notes="Lab: some 30,000 pairs and 200 units instead of 3.8 million and 400; one layer under the attention.",
-    data="pairs as lines `source TAB headline` (docs/pairs.md)",
+    notes="Small scale: about 30,000 pairs, 200 units and one layer instead of 3.8 million pairs and 400 units.",
+    data="a file of lines `source TAB headline` (docs/pairs.md)",
 )
 
 _AHEAD = (
@@ -35,7 +58,7 @@ _AHEAD = (
 
 REVERSED_SOURCE = Claim(
     name="reversed-source",
-    sentence="a source that is read backwards is translated better",
+    sentence="a source read in reverse is translated better",
     source="Sutskever, Vinyals & Le 2014, section 3.3; Luong et al. 2015, Table 1",
     arms=(
         Arm("forward", Source("translation/lab-ja-en.toml", _AHEAD)),
@@ -45,10 +68,9 @@ REVERSED_SOURCE = Claim(
     comparisons=(lower("test perplexity", "reversed", "forward"), higher("BLEU", "reversed", "forward")),
     metric="BLEU",
     published={"forward": "25.9 (WMT en-fr); 11.3 (WMT en-de)", "reversed": "30.6; 12.6"},
-    notes="The published models look at no source once they have read it; ours have attention, which needs a good order"
-    " less. Japanese has its verb last, so here a reversed source begins with what English says early. One direction of"
-    " 256 units, four epochs.",
-    data="what the names of parallel files begin with: PREFIX.train.ja, PREFIX.train.en, dev, test (docs/pairs.md)",
+    notes="The published models have no attention; ours have, which depends less on a good order. Japanese has its verb"
+    " last, so a reversed source begins with what comes early in English. One direction of 256 units, four epochs.",
+    data="the prefix of parallel files: PREFIX.train.ja, PREFIX.train.en, dev, test (docs/pairs.md)",
 )
 
 PARSING = Claim(
@@ -63,6 +85,8 @@ PARSING = Claim(
     ),
     metric="bracket F1",
     published={"attention": "88.3 (WSJ, 40,000 trees)"},
-    notes="Some 4,000 trees at the lab. The baseline branches to the right alone.",
-    data="a treebank in brackets (docs/pairs.md)",
+    notes="Small scale: about 4,000 trees. The baseline is purely right-branching.",
+    data="a bracketed treebank (docs/pairs.md)",
 )
+
+CLAIMS = (HEADLINES, REVERSED_SOURCE, PARSING)
