@@ -16,13 +16,13 @@ from elman.cli import main
 from elman.errors import UserError
 from elman.files import FolderLock
 from elman.network.build.model import build_model
-from elman.reproduce import claim, conduct, pool
+from elman.reproduce import claim, conduct, training
 from elman.reproduce import claims as registry
 from elman.reproduce.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement, Source, recipe_of
 from elman.reproduce.claims.output import RANK
 from elman.reproduce.claims.shared import PERPLEXITY
 from elman.reproduce.comparison import Bound, lower, no_difference, no_higher, times, together
-from elman.reproduce.runs import Status, Store, essence
+from elman.reproduce.runs import Status, Store, canonical, measured
 from support import text_runs
 
 
@@ -159,14 +159,14 @@ def test_from_the_command_line_to_the_verdict(experiment, corpus, tmp_path, caps
 
 def test_an_interrupted_run_goes_on(experiment, corpus, tmp_path):
     store = Store(tmp_path / "out", str(corpus))
-    planned = conduct.plan(experiment, store, "small", 1, pool.Machine(threads=1))
+    planned = conduct.plan(experiment, store, "small", 1, training.Machine(threads=1))
     (first, second) = planned.waiting
-    pool.train_all([first], store, pool.Machine(threads=1), lambda line: None)
+    training.train_all([first], training.Machine(threads=1), lambda line: None)
     assert (first.status, second.status) == (Status.DONE, Status.MISSING)
     (first.folder / "results.json").unlink()
     assert first.status is Status.INTERRUPTED
     lines = []
-    outcome = conduct.conduct(planned, store, pool.Machine(threads=1), lines.append)
+    outcome = conduct.conduct(planned, store, training.Machine(threads=1), lines.append)
     assert (first.status, second.status) == (Status.DONE, Status.DONE)
     assert outcome.verdict.answer == "undecided"
 
@@ -176,24 +176,24 @@ def test_a_training_that_diverges_is_a_result(experiment, corpus, tmp_path):
     recipe = recipe_of(experiment.arms[0].small, 1)
     wild = config.load_recipe(tmp_path / "text_runs.toml", ['training.optimiser={kind = "sgd", lr = 1e39}'])
     run = store.place("wild", wild)
-    pool.train_all([run], store, pool.Machine(threads=1), lambda line: None)
+    training.train_all([run], training.Machine(threads=1), lambda line: None)
     assert run.status is Status.DIVERGED
-    assert conduct.measured(run, PERPLEXITY).figures["test perplexity"] == math.inf
+    assert measured(run, PERPLEXITY).figures["test perplexity"] == math.inf
     with pytest.raises(UserError, match="diverged"):
-        conduct.measured(run, RANK)
+        measured(run, RANK)
     assert store.place("other label", recipe).folder != run.folder
 
 
 def test_figures_of_seeds_that_diverged_are_written(experiment, corpus, tmp_path):
     """Two seeds of three without a figure: a verdict, a page and JSON all the same."""
     store = Store(tmp_path / "out", str(corpus))
-    planned = conduct.plan(experiment, store, "small", 2, pool.Machine(threads=1))
+    planned = conduct.plan(experiment, store, "small", 2, training.Machine(threads=1))
     for run, ppl in zip((run for each in planned.runs.values() for run in each), (9.0, 9.1, 0, 0), strict=True):
         run.folder.mkdir(parents=True)
         rows = [{"split": split, "perplexity": ppl, "bits_per_character": 1.0} for split in ("valid", "test")]
         name, content = ("results.json", rows) if ppl else ("diverged.json", {"reason": "the loss is not finite"})
         (run.folder / name).write_text(json.dumps(content))
-    outcome = conduct.conduct(planned, store, pool.Machine(threads=1), lambda line: None)
+    outcome = conduct.conduct(planned, store, training.Machine(threads=1), lambda line: None)
     assert outcome.line == "toy-claim: does not hold"
     written = json.loads((store.out / "toy-claim.json").read_text())
     assert written["arms"]["sigsoftmax"]["test perplexity"] == {
@@ -216,15 +216,15 @@ def test_a_signal_saves_every_run(experiment, corpus, tmp_path):
 
     stopper = threading.Thread(target=stop_soon)
     stopper.start()
-    with pytest.raises(pool.Stopped):
-        pool.train_all([run], store, pool.Machine(threads=1), lambda line: None)
+    with pytest.raises(training.Stopped):
+        training.train_all([run], training.Machine(threads=1), lambda line: None)
     stopper.join()
     assert run.status is Status.INTERRUPTED
     assert (run.folder / "checkpoint.safetensors").is_file()
 
 
 def test_a_shared_run_is_planned_once(experiment, corpus, tmp_path):
-    store, machine = Store(tmp_path / "out", str(corpus)), pool.Machine(threads=1)
+    store, machine = Store(tmp_path / "out", str(corpus)), training.Machine(threads=1)
     one = conduct.plan(experiment, store, "small", 2, machine)
     renamed = [dataclasses.replace(arm, label=f"{arm.label} again") for arm in experiment.arms]
     twin = dataclasses.replace(experiment, name="twin", arms=tuple(renamed), comparisons=(), published={})
@@ -241,7 +241,7 @@ def test_planned_minutes_of_the_list_are_those_of_the_sizes():
 
 def test_what_is_left_at_its_default_is_not_in_a_digest():
     """So the runs of an older elman are found by one whose configuration has more keys."""
-    plain = essence(text_runs.recipe())
+    plain = canonical(text_runs.recipe())
     assert plain["training"]["clip"] == 0.5
     assert "constraint" not in plain["training"]
     assert plain["model"]["core"] == {
@@ -261,8 +261,8 @@ def test_a_changed_measure_is_measured_again(experiment, corpus, tmp_path):
 
     measure = ClaimMeasure("tokens", {"tokens": "tokens"}, tokens, {"count": 3})
     for _ in range(2):
-        assert conduct.measured(run, measure).figures == {"tokens": 3.0}
-    assert conduct.measured(run, dataclasses.replace(measure, constants={"count": 4})).figures == {"tokens": 4.0}
+        assert measured(run, measure).figures == {"tokens": 3.0}
+    assert measured(run, dataclasses.replace(measure, constants={"count": 4})).figures == {"tokens": 4.0}
     assert calls == [3, 4]
 
 
@@ -277,7 +277,7 @@ def test_a_run_that_another_process_trains_is_waited_for(experiment, corpus, tmp
             (run.folder / "results.json").write_text("[]")
             lock.__exit__(None, None, None)
 
-    pool.train_all([run], Store(tmp_path / "out", str(corpus)), pool.Machine(threads=1), hear)
+    training.train_all([run], training.Machine(threads=1), hear)
     assert [line.split(": ")[1].split(" in ")[0] for line in lines] == [
         "another process trains it", "done by another process",
     ]  # fmt: skip

@@ -8,7 +8,7 @@ from elman.cli import options, show
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.reproduce.conduct import Outcome, Plan
+    from elman.reproduce.conduct import Plan, Reproduction
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -42,8 +42,8 @@ def run(args: argparse.Namespace) -> int:
     from elman.reproduce.claim import scale_of
     from elman.reproduce.claims import choose
     from elman.reproduce.conduct import conduct, plan, record, total_minutes
-    from elman.reproduce.pool import Machine, Stopped
     from elman.reproduce.runs import Store
+    from elman.reproduce.training import Machine, Stopped
 
     claims, scale = choose(args.name), scale_of(args.scale)
     options.at_least(1, "--seeds", args.seeds)
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
             if not args.json:
                 _print(outcomes[-1])
     except Stopped:
-        console.print("stopped and saved; the same command goes on")
+        console.print("stopped and saved; the same command continues")
         return 130
     if args.json:
         records = [record(outcome) for outcome in outcomes]
@@ -93,7 +93,7 @@ def _minutes(minutes: float) -> str:
     return f"about {minutes / 60:,.0f} hours" if minutes < 72 * 60 else f"about {minutes / 1440:,.0f} days"
 
 
-def _print(outcome: "Outcome") -> None:
+def _print(outcome: "Reproduction") -> None:
     from elman.reproduce.page import table
 
     claim = outcome.plan.claim

@@ -14,7 +14,7 @@ import torch
 
 from elman import config
 from elman.data.windows import Span, Windows
-from elman.errors import UserError
+from elman.errors import Diverged
 from elman.learning import checkpoint
 from elman.learning.checkpoint import BestModel
 from elman.learning.log import Outcome, Recorder
@@ -173,7 +173,7 @@ class Trainer:
         """
         sums = self.recorder.settle(self.progress)
         if sums is not None and not sums.finite:
-            raise UserError(
+            raise Diverged(
                 f"the loss is not finite at step {self.progress.step} (loss {sums.loss:.3g}, gradient norm"
                 f" {sums.norm:.3g}, weight norm {self.descent.weight_norm():.3g}); the last good checkpoint is kept in"
                 f" {self.folder}; try a lower training.optimiser.lr or a smaller training.clip"
