@@ -7,22 +7,25 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import torch
 
 from elman import config
 from elman.cli import main
+from elman.data.windows import Span, TrainingWindows
 from elman.errors import UserError
 from elman.files import FolderLock
 from elman.network.build.model import build_model
 from elman.reproduce import claim, conduct, training
 from elman.reproduce import claims as registry
 from elman.reproduce.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement, Source, recipe_of
-from elman.reproduce.claims.output import RANK
+from elman.reproduce.claims.output import RANK, gradients
 from elman.reproduce.claims.shared import PERPLEXITY
 from elman.reproduce.comparison import Bound, lower, no_difference, no_higher, times, together
 from elman.reproduce.runs import Status, Store, canonical, measured
+from elman.tasks.text.run import load
 from support import text_runs
 
 
@@ -367,3 +370,93 @@ def test_computations_are_made_once_and_kept(tmp_path, monkeypatch, capsys):
         assert main([*command, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["arms"]["a/b"]["error"]["by_seed"] == [0.5, 0.25]
     assert calls == [1, 2, 1, 1, 2]
+
+
+def test_every_file_of_claims_is_registered():
+    folder = Path(registry.__file__).parent
+    assert {path.stem for path in folder.glob("*.py")} == {*registry.MODULES, "shared", "__init__"}
+    assert len(registry.CLAIMS) == 35
+
+
+def test_gradients_are_compared_lowest_layer_over_top(experiment, corpus, tmp_path):
+    """Against plain back-propagation of the mean NLL of the first window."""
+    settings = ["training.penalties.ar=0", "training.penalties.tar=0"]
+    run = Store(tmp_path / "out", str(corpus)).place("one", config.load_recipe(tmp_path / "text_runs.toml", settings))
+    training.train(run, training.Machine(threads=1))
+    found = gradients(run.folder, num_windows=1).figures
+    loaded, rows, length = load(run.folder), run.recipe.training.batch_size, run.recipe.training.window.length
+    windows = TrainingWindows(loaded.corpus().split("valid").tokens, rows, length)
+    inputs, targets, *_ = windows.batch(Span(0, length))
+    log_probs, _ = loaded.model.eval().log_probs(inputs, loaded.model.begin(rows))
+    (-log_probs.gather(-1, targets.unsqueeze(-1)).mean()).backward()
+    norms = [
+        math.sqrt(sum(float(parameter.grad.square().sum()) for parameter in layer.parameters()))
+        for layer in loaded.model.core.layers
+    ]
+    assert [found["layer 1"], found["layer 2"]] == pytest.approx(norms, rel=1e-4)
+    assert found["lowest / top"] == pytest.approx(norms[0] / norms[1], rel=1e-4)
+
+
+PUBLISHED = {
+    "gru-success-rate": {
+        "success": dict.fromkeys(("delta 0.2", "delta 0.5", "delta 0.8", "delta 1.1", "delta 1.4", "clip 5"), 1.0)
+        | dict.fromkeys(("clip 10", "clip 15", "clip 20"), 0.0)
+    },
+    "gru-perplexity-by-delta": {
+        "valid perplexity": {"delta 0.2": 102.0, "delta 0.5": 102.8, "delta 0.8": 103.7, "delta 1.1": 105.2}
+        | {"delta 1.4": 107.0, "clip 5": 109.3}
+    },
+    "gru-state-decay": {"decay": {"delta 0.2": 0.94, "delta 0.8": 0.7, "delta 1.4": 0.5, "clip 5": 1.0}},
+    "gru-gradient-spikes": {
+        "largest radius": {"delta 0.2": 0.95, "clip 20": 1.1},
+        "largest gradient norm": {"delta 0.2": 5.0, "clip 20": 300.0},
+    },
+    "music-constraint": {"test nll": {"GRU, delta 0.2": 3.53, "GRU, clip 15": 3.64}},
+    "music-nll": {"test nll": {"GRU, clip 15": 3.63, "LSTM-NADE": 2.31}},
+    "mixture-activations": {"test perplexity": {"MoS": 54.7, "MoSS": 54.6, "MoR": 66.2, "MoSig": 60.3, "MoSp": 59.4}},
+    "doc-components": {
+        "test perplexity": {"MoS": 54.44, "MoS, a third more": 54.79, "DOC": 53.15, "DOC, shallow": 54.28}
+    },
+    "balance-loss": {"test perplexity": {"DOC": 53.15, "DOC, balanced": 52.87}},
+    "relu-fails": {"test perplexity": {"softmax": 57.0, "relu": 1240.0}},
+    "character-bottleneck": {"test bits per character": {"softmax": 1.56, "sigsoftmax": 1.56}},
+    "gradient-shortcut": {"lowest / top": {"MoS, a third more": 0.5, "DOC": 0.9}},
+    "elman-starting-small": {"KL divergence": {"SRN": 0.2, "SRN, by complexity": 0.1, "SRN, by memory": 0.15}},
+    "character-aware-twins": {
+        metric: {"characters": 92.3, "words": 97.6} for metric in ("test perplexity", "rare words", "after rare words")
+    },
+    "lstm-long-lag": {"error": {"lstm": 0.001, "elman": 0.167}},
+    "echo-state": {"NRMSE": {"reservoir": 6e-5}},
+}
+"""Figures as the papers report them (or as their claims describe them), by claim, metric and arm."""
+
+
+def judged(name, published):
+    """The verdict on three seeds that scatter by one in a thousand around some figures."""
+    made = registry.CLAIMS[name]
+    figures = {
+        arm.label: [
+            {metric: values[arm.label] * (1 + 1e-3 * scatter) for metric, values in published.items()}
+            for scatter in (-1, 0, 1)
+        ]
+        for arm in made.arms
+    }
+    for index, each in enumerate(figures.values()):  # differences between arms scatter too
+        for seed, row in enumerate(each):
+            row |= {metric: value * (1 + 1e-5 * ((index * 7 + seed * 3) % 5)) for metric, value in row.items()}
+    return together("", [comparison.verdict(figures) for comparison in made.comparisons]).answer
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_figures_support_their_claim(name):
+    assert judged(name, PUBLISHED[name]) == "holds"
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLISHED if name not in ("character-bottleneck", "echo-state")])
+def test_the_opposite_figures_do_not(name):
+    """With the arms in reverse order of their figures."""
+    opposite = {}
+    for metric, values in PUBLISHED[name].items():
+        ranked = sorted(values, key=values.get)
+        opposite[metric] = {arm: values[other] for arm, other in zip(ranked, reversed(ranked), strict=True)}
+    assert judged(name, opposite) == "does not hold"

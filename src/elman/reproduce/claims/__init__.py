@@ -1,4 +1,4 @@
-"""The registry of claims: a new claim is a module of this folder with its `CLAIMS`, and one line of `MODULES`."""
+"""The registry of claims: a new claim is a value in a module of this folder, and the module one line of `MODULES`."""
 
 from importlib import import_module
 
@@ -21,7 +21,10 @@ MODULES = (
 """In the order in which `elman reproduce list` shows them."""
 
 CLAIMS: dict[str, Claim] = {
-    claim.name: claim for module in MODULES for claim in import_module(f"{__name__}.{module}").CLAIMS
+    value.name: value
+    for module in MODULES
+    for value in vars(import_module(f"{__name__}.{module}")).values()
+    if isinstance(value, Claim)
 }
 
 RENAMED = {"sigsoftmax-characters": "character-bottleneck"}
@@ -29,17 +32,11 @@ RENAMED = {"sigsoftmax-characters": "character-bottleneck"}
 
 
 def choose(name: str) -> list[Claim]:
-    """The claim called `name`, or every claim for `all`.
-
-    Raises:
-        UserError: there is no such claim.
-
-    """
+    """The claim called `name`, or every claim for `all`; raises UserError if there is none."""
     if name == "all":
         return list(CLAIMS.values())
     name = RENAMED.get(name, name)
     if name not in CLAIMS:
-        raise UserError(
-            f"there is no experiment {name}; `elman reproduce list` shows them: {', '.join(CLAIMS)}, or all"
-        )
+        listed = ", ".join(CLAIMS)
+        raise UserError(f"there is no experiment {name}; `elman reproduce list` shows them: {listed}, or all")
     return [CLAIMS[name]]

@@ -98,5 +98,3 @@ NEURAL_CACHE = Claim(
     published={"softmax": "82.3 to 72.1 (LSTM, PTB); 57.3 to 52.8 (AWD-LSTM, PTB)"},
     notes="Tuned on 2,000 validation tokens, evaluated on the first 10,000 test tokens.",
 )
-
-CLAIMS = (DYNAMIC_EVALUATION, NEURAL_CACHE)

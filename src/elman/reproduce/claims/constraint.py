@@ -139,5 +139,3 @@ GRADIENT_SPIKES = Claim(
     notes="The norm before clipping, at the logged steps (every 100th at small scale); 50 is ten times the norm under"
     " the constraint.",
 )
-
-CLAIMS = (SUCCESS, PERPLEXITY_BY_DELTA, STATE_DECAY, GRADIENT_SPIKES)

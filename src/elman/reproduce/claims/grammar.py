@@ -143,5 +143,3 @@ BLIMP = Claim(
     notes="Trained on Penn Treebank, 0.9 M tokens, 10,000 words; pairs that differ only in unknown words are left out.",
     needs=(PAIRS,),
 )
-
-CLAIMS = (ELMAN_AGREEMENT, STARTING_SMALL, BLIMP)

@@ -182,5 +182,3 @@ ECHO_STATE = Claim(
     seeds=1,
     notes="tau = 17; the readout learns from 3,200 steps by ridge regression.",
 )
-
-CLAIMS = (RTRL_EQUALS_BPTT, ECHO_STATE)

@@ -182,5 +182,3 @@ GRADIENT_REGULARISER = Claim(
     notes="Elman's network of 32 units and small weights after 150 training steps on recall over 20. The paper"
     " reports the length at which tasks are still learnt.",
 )
-
-CLAIMS = (VANISHING_GRADIENT, LSTM_LONG_LAG, GRADIENT_REGULARISER)

@@ -159,5 +159,3 @@ MEMORY_NOISE = Claim(
     metric="reach",
     notes="32 units recall at the end of a sequence the sign of the signal at its beginning.",
 )
-
-CLAIMS = (MEMORY_NOISE,)

@@ -56,5 +56,3 @@ MUSIC_CONSTRAINT = Claim(
     notes="Paper scale only: without clipping the rate of the recipe is high, and the constrained network needs the"
     " hundreds of epochs in which the thesis lowers it.",
 )
-
-CLAIMS = (MUSIC_NLL, MUSIC_CONSTRAINT)

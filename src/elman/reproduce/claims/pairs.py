@@ -88,5 +88,3 @@ PARSING = Claim(
     notes="Small scale: about 4,000 trees. The baseline is purely right-branching.",
     data="a bracketed treebank (docs/pairs.md)",
 )
-
-CLAIMS = (HEADLINES, REVERSED_SOURCE, PARSING)

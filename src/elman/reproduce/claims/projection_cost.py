@@ -262,5 +262,3 @@ PROJECTION_COST = Claim(
     notes="n = 650, processor time in one training: the default projection bounds the weights, the other methods"
     " project copies. delta 0.2 over an epoch of Penn Treebank (1,327 steps); small scale: the others over 200 steps.",
 )
-
-CLAIMS = (PROJECTION_RANK, PROJECTION_COST)

@@ -129,5 +129,3 @@ OPEN_VOCABULARY = Claim(
     notes="Shakespeare with a vocabulary of 5,000 words. In training unknown words are <unk> on both sides; the same"
     " model then reads the test split twice. The paper shows neighbours of unknown words, not perplexities.",
 )
-
-CLAIMS = (CHARACTER_AWARE, CHARACTER_AWARE_TWINS, OPEN_VOCABULARY)
