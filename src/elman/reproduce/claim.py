@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
@@ -18,12 +17,7 @@ SCALES: tuple[Scale, ...] = get_args(Scale)
 
 
 def scale_of(name: str) -> Scale:
-    """The scale called `name`.
-
-    Raises:
-        UserError: there is no such scale.
-
-    """
+    """The scale called `name`; raises UserError if there is none."""
     for scale in SCALES:
         if name == scale:
             return scale
@@ -72,10 +66,6 @@ class Arm:
     small: Source | Computation | None = None
     paper: Source | Computation | None = None
 
-    def source(self, scale: Scale) -> Source | Computation | None:
-        """The recipe or computation at a scale."""
-        return self.small if scale == "small" else self.paper
-
 
 class CurveAxes(NamedTuple):
     """How a curve of a measurement is drawn.
@@ -117,11 +107,6 @@ class ClaimMeasure:
     curve: CurveAxes | None = None
     diverged: Mapping[str, float] | None = None
 
-    def of(self, folder: Path) -> Measurement:
-        """The measurement of a finished run."""
-        assert self.function is not None, "runs are measured by a function"
-        return self.function(folder, **self.constants)
-
 
 @dataclass(frozen=True)
 class Claim:
@@ -134,7 +119,7 @@ class Claim:
         arms: what is trained or computed.
         measure: what is measured on every arm and seed.
         comparisons: all of these must hold.
-        metric: the metric of the published figures.
+        metric: the metric of the published figures; the default is that of the first comparison.
         published: the published figure of an arm, as text.
         seeds: the number of seeds unless --seeds is given.
         notes: how the small scale differs from the paper's, and other remarks.
@@ -149,7 +134,7 @@ class Claim:
     arms: tuple[Arm, ...]
     measure: ClaimMeasure
     comparisons: tuple[Comparison, ...]
-    metric: str
+    metric: str | None = None
     published: Mapping[str, str] = field(default_factory=dict)
     seeds: int = 3
     notes: str = ""
@@ -161,22 +146,21 @@ class Claim:
         assert len(set(labels)) == len(labels), f"{self.name}: two arms share a label"
         needed = {arm for comparison in self.comparisons for arm in comparison.arms} | set(self.published)
         assert needed <= set(labels), f"{self.name}: there is no arm {needed - set(labels)}"
-        assert self.metric in self.measure.metrics, f"{self.name}: {self.metric} is not measured"
+        assert self.headline in self.measure.metrics, f"{self.name}: {self.headline} is not measured"
+
+    @property
+    def headline(self) -> str:
+        """The metric of the published figures."""
+        return self.metric or self.comparisons[0].metric
 
     def has(self, scale: Scale) -> bool:
         """Whether every arm exists at a scale."""
-        return all(arm.source(scale) is not None for arm in self.arms)
+        return all(arm.small if scale == "small" else arm.paper for arm in self.arms)
 
     def origin(self, arm: Arm, scale: Scale) -> Source | Computation:
-        """The recipe or computation of an arm.
-
-        Raises:
-            UserError: it has none at this scale.
-
-        """
-        source = arm.source(scale)
+        """The recipe or computation of an arm; raises UserError if it has none at this scale."""
+        source, other = (arm.small, "paper") if scale == "small" else (arm.paper, "small")
         if source is None:
-            other = next(name for name in SCALES if name != scale)
             raise UserError(f"{self.name} has no recipes at --scale {scale}; use --scale {other}")
         return source
 

@@ -41,6 +41,8 @@ class Verdict(msgspec.Struct, frozen=True):
 class Comparison(ABC):
     """A statement about one metric."""
 
+    metric: str
+
     @property
     @abstractmethod
     def arms(self) -> tuple[str, ...]:

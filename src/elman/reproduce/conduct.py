@@ -21,15 +21,7 @@ from elman.network.seq2seq import SequenceToSequence
 from elman.reproduce.claim import Claim, Computation, Measurement, Scale, recipe_of
 from elman.reproduce.comparison import Verdict, together
 from elman.reproduce.page import write_claim_page
-from elman.reproduce.runs import (
-    UNTRAINED,
-    Planned,
-    PlannedComputation,
-    PlannedRun,
-    Store,
-    found_measurement,
-    measured,
-)
+from elman.reproduce.runs import UNTRAINED, Planned, PlannedComputation, PlannedRun, Store, found_measurement, measured
 from elman.reproduce.training import Machine, Tell, train_all
 
 
@@ -82,9 +74,7 @@ class Reproduction:
 def plan(claim: Claim, store: Store, scale: Scale, num_seeds: int | None, machine: Machine) -> Plan:
     """Plan a reproduction; a few steps of every untrained arm are timed.
 
-    Raises:
-        UserError: no recipes at this scale, the data cannot be used, or minimal pairs are not prepared.
-
+    Raises UserError if there are no recipes at this scale, or data or minimal pairs cannot be used.
     """
     for pairs in claim.needs:
         locate_pairs(pairs)

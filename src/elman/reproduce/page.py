@@ -40,7 +40,7 @@ def write_claim_page(
 
 def table(claim: Claim, measurements: Measurements) -> tuple[list[str], list[list[str]]]:
     """Header and rows of published | ours, for every metric, mean ± standard deviation over the seeds."""
-    header = ["arm", f"published, {claim.metric}", *(f"ours, {words}" for words in claim.measure.metrics.values())]
+    header = ["arm", f"published, {claim.headline}", *(f"ours, {words}" for words in claim.measure.metrics.values())]
     rows = [
         [
             label,
@@ -73,14 +73,14 @@ def _seeds(claim: Claim, measurements: Measurements) -> Section:
     figure, axes = canvas("wide")
     style(axes)
     for place, (number, each) in enumerate(zip(range(len(measurements)), measurements.values(), strict=True)):
-        values = [one.figures[claim.metric] for one in each]
+        values = [one.figures[claim.headline] for one in each]
         axes.plot([place] * len(values), values, "o", color=SERIES[number % len(SERIES)], alpha=0.8)
     axes.set_xlim(-0.5, len(measurements) - 0.5)
     axes.xaxis.set_major_locator(NullLocator())
-    finite = [v for each in measurements.values() for one in each if math.isfinite(v := one.figures[claim.metric])]
+    finite = [v for each in measurements.values() for one in each if math.isfinite(v := one.figures[claim.headline])]
     if finite and max(finite) > 5 * min(finite) > 0:
         axes.set_yscale("log")
-    axes.set_ylabel(claim.measure.metrics[claim.metric], color=MUTED, fontsize=9.5)
+    axes.set_ylabel(claim.measure.metrics[claim.headline], color=MUTED, fontsize=9.5)
     drawing = svg(figure, f"{claim.name}-seeds", "Figures by seed", "one dot per seed, one column per arm")
     legend = [(label, number % len(SERIES)) for number, label in enumerate(measurements)]
     return Section("Every seed", legend=legend, figures=[Figure("", drawing)])

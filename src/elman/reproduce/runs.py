@@ -102,9 +102,6 @@ class Store:
         out: the folder.
         data: --data, or None for the recipes' own corpora.
 
-    Raises:
-        UserError: `out` is a file.
-
     """
 
     def __init__(self, out: Path, data: str | None) -> None:
@@ -116,12 +113,7 @@ class Store:
         self._minutes: dict[str, float] = {}
 
     def plan(self, claim: Claim, scale: Scale, seeds: Sequence[int]) -> dict[str, list[Planned]]:
-        """What every arm needs, in the order of the seeds.
-
-        Raises:
-            UserError: an arm does not exist at this scale, or the data cannot be used.
-
-        """
+        """What every arm needs, in the order of the seeds; raises UserError where scale or data do not fit the claim."""
         if claim.data is not None and self.data is None:
             raise UserError(f"{claim.name} needs --data: {claim.data}")
         sources = {arm.label: claim.origin(arm, scale) for arm in claim.arms}
@@ -133,10 +125,11 @@ class Store:
         planned = dict[str, list[Planned]]()
         for label, source in sources.items():
             if isinstance(source, Computation):
-                paths = [folder / f"{_file_name(label)}-{seed}{suffix}.json" for seed in seeds]
                 planned[label] = [
-                    PlannedComputation(label, seed, self.data, source, path)
-                    for seed, path in zip(seeds, paths, strict=True)
+                    PlannedComputation(
+                        label, seed, self.data, source, folder / f"{_file_name(label)}-{seed}{suffix}.json"
+                    )
+                    for seed in seeds
                 ]
             else:
                 planned[label] = [self.place(label, recipe_of(source, seed)) for seed in seeds]
@@ -223,7 +216,8 @@ def measured(planned: Planned, measure: ClaimMeasure) -> Measurement:
     measurement = found_measurement(planned, measure)
     if measurement is None:
         if isinstance(planned, PlannedRun):
-            measurement = measure.of(planned.folder)
+            assert measure.function is not None, "runs are measured by a function"
+            measurement = measure.function(planned.folder, **measure.constants)
         else:
             measurement = planned.computation.function(planned.seed, planned.data)
         if all(map(math.isfinite, measurement.figures.values())):

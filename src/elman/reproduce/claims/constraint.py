@@ -80,7 +80,6 @@ SUCCESS = Claim(
         *(Bound("success", arm.label, 0.5, exceeds=True) for arm in CONSTRAINED.values()),
         *(Bound("success", CLIPPED[threshold].label, 0.5) for threshold in (15, 20)),
     ),
-    metric="success",
     published=dict.fromkeys((arm.label for arm in CONSTRAINED.values()), "100 %")
     | {"clip 5": "100 %", "clip 10": "40 %", "clip 15": "0 %", "clip 20": "0 %"},
     notes="Success: every validation loss stays below that of the untrained model. Small scale: n = 200, one epoch"
@@ -99,7 +98,6 @@ PERPLEXITY_BY_DELTA = Claim(
         lower("valid perplexity", "delta 0.2", "delta 1.4"),
         lower("valid perplexity", "delta 0.2", "clip 5"),
     ),
-    metric="valid perplexity",
     published={
         "delta 0.2": "102.0 ± 0.3", "delta 0.5": "102.8 ± 0.3", "delta 0.8": "103.7 ± 0.2", "delta 1.1": "105.2 ± 0.2",
         "delta 1.4": "107.0 ± 0.4", "clip 5": "109.3 ± 0.4",
@@ -117,7 +115,6 @@ STATE_DECAY = Claim(
         *(Bound("decay", f"delta {delta:g}", 1 - delta / 4) for delta in (0.2, 0.8, 1.4)),
         lower("decay", "delta 1.4", "delta 0.2"),
     ),
-    metric="decay",
     published={f"delta {delta:g}": f"at most {1 - delta / 4:g}" for delta in (0.2, 0.8, 1.4)}
     | {"clip 5": "stays near 4.7"},
     notes="50 inputs from N(0, 0.01 I), none afterwards; the factor per step over the last half of 200 steps. The"

@@ -102,7 +102,6 @@ ELMAN_AGREEMENT = Claim(
     arms=(_arm(SRN, "srn"), _arm(GRU, "gru"), _arm(LSTM, "lstm")),
     measure=AGREEMENT,
     comparisons=tuple(Bound("accuracy, 2 levels", cell, 0.95, exceeds=True) for cell in (SRN, GRU, LSTM)),
-    metric="accuracy, 2 levels",
     notes="Holds if the correct form is more probable than the wrong one for 95 % of the verbs across two levels of"
     " embedding. All cells are trained on the final mixture of sentences from the first epoch.",
 )
@@ -137,7 +136,6 @@ BLIMP = Claim(
         Bound("accuracy", LSTM, "5-gram", exceeds=True),
         Bound("agreement", LSTM, "5-gram, agreement", exceeds=True),
     ),
-    metric="accuracy",
     published={LSTM: "69.8 % (83 M tokens of Wikipedia; their 5-gram of 3.1 G tokens 61.2 %)"},
     seeds=1,
     notes="Trained on Penn Treebank, 0.9 M tokens, 10,000 words; pairs that differ only in unknown words are left out.",

@@ -164,7 +164,6 @@ RTRL_EQUALS_BPTT = Claim(
         curve=CurveAxes("milliseconds", f"units: {', '.join(map(str, RtrlAndBptt.sizes))}", relative=False),
     ),
     comparisons=tuple(Bound("difference", name, 1e-10) for name in _CELLS),
-    metric="difference",
     published={"elman": "the same gradient; O(n^4) per step"},
     notes="In float64, RTRL in windows of one step. The time grows as n^4 only where the product J P dominates;"
     " benchmarks/rtrl.py times larger networks.",
@@ -177,7 +176,6 @@ ECHO_STATE = Claim(
     arms=(Arm("reservoir", Computation(Prediction(), 0.5)),),
     measure=ClaimMeasure("echo", {"NRMSE": "mean NRMSE of 5 reservoirs", "worst": "the worst of them"}),
     comparisons=(Bound("NRMSE", "reservoir", 0.005),),
-    metric="NRMSE",
     published={"reservoir": "10^-4.2, 1,000 units"},
     seeds=1,
     notes="tau = 17; the readout learns from 3,200 steps by ridge regression.",

@@ -139,7 +139,6 @@ VANISHING_GRADIENT = Claim(
         Bound("left", _GROWING, 1.0, exceeds=True),
         times("left", _CAROUSEL, _FADING, 10.0),
     ),
-    metric="left",
     notes="32 untrained units read the delayed recall task over 50 steps.",
 )
 
@@ -157,7 +156,6 @@ LSTM_LONG_LAG = Claim(
         curve=CurveAxes("error", "checks, every 25 steps", relative=False),
     ),
     comparisons=(Bound("error", "lstm", 0.01), Bound("error", "elman", 0.01, exceeds=True)),
-    metric="error",
     published={"lstm": "learnt at 100 steps, 74,000 sequences"},
     notes="64 units, Adam, 32 new sequences per step, a minute of processor time; the paper takes one sequence.",
 )
@@ -178,7 +176,6 @@ GRADIENT_REGULARISER = Claim(
         curve=CurveAxes("error", "steps back", relative=False),
     ),
     comparisons=(lower("decades", _REGULARISED, _PLAIN),),
-    metric="decades",
     notes="Elman's network of 32 units and small weights after 150 training steps on recall over 20. The paper"
     " reports the length at which tasks are still learnt.",
 )

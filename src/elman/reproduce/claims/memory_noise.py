@@ -156,6 +156,5 @@ MEMORY_NOISE = Claim(
         times("reach", "delta 0.2", "delta 1.4", 1.0),
         lower("disturbance", "delta 1.4", "delta 0.2"),
     ),
-    metric="reach",
     notes="32 units recall at the end of a sequence the sign of the signal at its beginning.",
 )

@@ -35,7 +35,6 @@ MUSIC_NLL = Claim(
     ),
     measure=NATS,
     comparisons=(Bound("test nll", CLIPPED, 3.64), Bound("test nll", NADE, 2.5), lower("test nll", NADE, CLIPPED)),
-    metric="test nll",
     published={CLIPPED: "3.64 ± 0.04", NADE: "2.31 (RNN-NADE)"},
     notes="Nats per step over whole pieces, 93 pitches. The thesis trains until its rate is below 1e-4; the small scale"
     " for 48 epochs, and for 16 of the 30 epochs of LSTM-NADE.",
@@ -51,7 +50,6 @@ MUSIC_CONSTRAINT = Claim(
     ),
     measure=NATS,
     comparisons=(lower("test nll", CONSTRAINED, CLIPPED),),
-    metric="test nll",
     published={CONSTRAINED: "3.53 ± 0.04", CLIPPED: "3.64 ± 0.04"},
     notes="Paper scale only: without clipping the rate of the recipe is high, and the constrained network needs the"
     " hundreds of epochs in which the thesis lowers it.",

@@ -97,7 +97,6 @@ RANK_BOUND = Claim(
         Bound("rank", MOS.label, "d + 2", exceeds=True),
         Bound("rank", DOC.label, "d + 2", exceeds=True),
     ),
-    metric="rank",
     published={
         "softmax": "402 = d + 2 (thesis), 401 = d + 1 (DOC, of the logits)",
         "sigsoftmax": "4,640",
@@ -116,7 +115,6 @@ SIGSOFTMAX_WORDS = Claim(
     arms=(SOFTMAX, SIGSOFTMAX),
     measure=PERPLEXITY,
     comparisons=(lower("test perplexity", "sigsoftmax", "softmax"),),
-    metric="test perplexity",
     published={"softmax": "57.0 ± 0.6", "sigsoftmax": "56.6 ± 0.4"},
     notes="On Penn Treebank the published difference is within a standard deviation; it is clear on WikiText-2.",
 )
@@ -132,7 +130,6 @@ CHARACTER_BOTTLENECK = Claim(
     ),
     measure=BITS,
     comparisons=(no_difference("test bits per character", "sigsoftmax", "softmax", margin=0.01),),
-    metric="test bits per character",
     published={"softmax": "1.56 (text8)", "sigsoftmax": "1.56 (text8)"},
     notes="Equal means within 1 % of the bits per character. Small scale: Shakespeare in lower case, contexts of 128.",
 )
@@ -157,7 +154,6 @@ SIGMOID_VOCABULARY = Claim(
         no_higher("test perplexity", _SMALL[0].label, _SMALL[1].label, margin=0.01),
         lower("test perplexity", _LARGE[1].label, _LARGE[0].label),
     ),
-    metric="test perplexity",
     published=dict(
         zip((arm.label for arm in (*_SMALL, *_LARGE)), ("56.4 (PTB)", "57.0", "68.2 (WT2)", "64.7"), strict=True)
     ),
@@ -171,7 +167,6 @@ RELU_FAILS = Claim(
     arms=(SOFTMAX, activation("relu")),
     measure=PERPLEXITY,
     comparisons=(times("test perplexity", "relu", "softmax", 2.0),),
-    metric="test perplexity",
     published={"softmax": "57.0 ± 0.6", "relu": "1,240 ± 80"},
     notes="Several times means more than twice.",
 )
@@ -194,7 +189,6 @@ ADAPTIVE_SIGSOFTMAX = Claim(
     ),
     measure=PERPLEXITY,
     comparisons=(lower("test perplexity", "adaptive sigsoftmax", "adaptive softmax"),),
-    metric="test perplexity",
     published={"adaptive softmax": "33.80 ± 0.04", "adaptive sigsoftmax": "33.62 ± 0.05"},
     notes="Small scale: a vocabulary of 10,000 words, cut at 1,000 and 4,000.",
 )
@@ -209,7 +203,6 @@ MIXTURE_ACTIVATIONS = Claim(
         no_higher("test perplexity", "MoSS", "MoS", margin=0.005),
         *(lower("test perplexity", "MoS", worse) for worse in ("MoR", "MoSig", "MoSp")),
     ),
-    metric="test perplexity",
     published={
         "MoS": "54.7 ± 0.08", "MoSS": "54.6 ± 0.2", "MoR": "66.2 ± 0.4", "MoSig": "60.3 ± 0.3", "MoSp": "59.4 ± 0.2",
     },
@@ -228,7 +221,6 @@ DOC_COMPONENTS = Claim(
         no_higher("test perplexity", MOS.label, MOS_MORE.label, margin=0.005),
         lower("test perplexity", DOC.label, DOC_SHALLOW.label),
     ),
-    metric="test perplexity",
     published={MOS.label: "54.44", MOS_MORE.label: "54.79", DOC.label: "53.15", DOC_SHALLOW.label: "54.28"},
     notes="Small scale: MoS 3, MoS 4, DOC 3 + 1 from layer 1, and DOC 3 + 1 from the word vector.",
 )
@@ -240,7 +232,6 @@ GRADIENT_SHORTCUT = Claim(
     arms=(MOS_MORE, DOC),
     measure=GRADIENTS,
     comparisons=(times("lowest / top", DOC.label, MOS_MORE.label, 1.0),),
-    metric="lowest / top",
     notes="The paper expects this without a measurement; here: gradient norms of trained models with the same number"
     " of components, on validation text without dropout.",
 )
@@ -252,6 +243,5 @@ BALANCE_LOSS = Claim(
     arms=(DOC, DOC_BALANCED),
     measure=PERPLEXITY,
     comparisons=(lower("test perplexity", DOC_BALANCED.label, DOC.label),),
-    metric="test perplexity",
     published={DOC.label: "53.15", DOC_BALANCED.label: "52.87"},
 )

@@ -42,7 +42,6 @@ HEADLINES = Claim(
         higher("ROUGE-1", ENCDEC_DOC.label, ENCDEC.label),
         higher("ROUGE-1", ENCDEC_DOC.label, ENCDEC_MOS.label),
     ),
-    metric="ROUGE-1",
     published={
         ENCDEC.label: "45.92 ± 0.11 (Zhou), 45.86 ± 0.03 (Kiyono)",
         ENCDEC_MOS.label: "46.04 ± 0.24, 46.11 ± 0.19",
@@ -83,7 +82,6 @@ PARSING = Claim(
         Bound("bracket F1", "attention", "bracket F1, baseline", exceeds=True),
         Bound("unlabelled F1", "attention", "unlabelled F1, baseline", exceeds=True),
     ),
-    metric="bracket F1",
     published={"attention": "88.3 (WSJ, 40,000 trees)"},
     notes="Small scale: about 4,000 trees. The baseline is purely right-branching.",
     data="a bracketed treebank (docs/pairs.md)",

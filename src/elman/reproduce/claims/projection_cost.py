@@ -222,7 +222,6 @@ PROJECTION_RANK = Claim(
     ),
     measure=COUNTS,
     comparisons=(Bound("last", "truncated", "first"), Bound("spectral", "truncated", "frobenius")),
-    metric="last",
     seeds=1,
     notes="Algorithm 3.2, delta 0.2, one layer; s by both norms in the same run.",
 )
@@ -256,7 +255,6 @@ PROJECTION_COST = Claim(
         Bound("projection", "delta 0.2", "clipping"),
         *(Bound("excess", f"delta {delta:g}", 1e-4) for delta in DELTAS),
     ),
-    metric="projection",
     published={"delta 0.2": "4.55e4 s of training against 4.96e4 s with clipping (5.02e4 s by a whole SVD)"},
     seeds=1,
     notes="n = 650, processor time in one training: the default projection bounds the weights, the other methods"

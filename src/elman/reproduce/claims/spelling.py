@@ -90,7 +90,6 @@ CHARACTER_AWARE = Claim(
         no_higher("test perplexity", SPELLED, "words", margin=0.01),
         times("parameters", "words", SPELLED, 1.5),
     ),
-    metric="test perplexity",
     published={SPELLED: "78.9", "words": "78.4"},
     notes="At small scale the character-aware model has 60 % of the parameters of the word model. The published figures"
     " belong to 19 and 52 million parameters, as the paper counts them.",
@@ -110,7 +109,6 @@ CHARACTER_AWARE_TWINS = Claim(
         lower("rare words", SPELLED, "words"),
         lower("after rare words", SPELLED, "words"),
     ),
-    metric="test perplexity",
     published={SPELLED: "92.3", "words": "97.6"},
     notes="Small scale: the runs of character-aware; paper scale: the small models of the paper, which reports no"
     " figures for rare words. The large models are ptb/char-large (78.9) and ptb/char-large-word-twin (85.4).",
