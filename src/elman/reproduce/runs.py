@@ -113,7 +113,7 @@ class Store:
         self._minutes: dict[str, float] = {}
 
     def plan(self, claim: Claim, scale: Scale, seeds: Sequence[int]) -> dict[str, list[Planned]]:
-        """What every arm needs, in the order of the seeds; raises UserError where scale or data do not fit the claim."""
+        """What every arm needs, in the order of the seeds; raises UserError where scale or data do not fit."""
         if claim.data is not None and self.data is None:
             raise UserError(f"{claim.name} needs --data: {claim.data}")
         sources = {arm.label: claim.origin(arm, scale) for arm in claim.arms}
