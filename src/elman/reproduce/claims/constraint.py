@@ -52,7 +52,7 @@ def constrained(delta: float) -> Arm:
     setting = f"training.constraint.delta={delta:g}"
     return Arm(
         f"delta {delta:g}",
-        Source("ptb/lab-gru-constrained.toml", (setting, *SMALL)),
+        Source("ptb/small-gru-constrained.toml", (setting, *SMALL)),
         Source("ptb/gru-constrained.toml", (setting,)),
     )
 
@@ -62,7 +62,7 @@ def clipped(threshold: float) -> Arm:
     setting = f"training.clip={threshold:g}"
     return Arm(
         f"clip {threshold:g}",
-        Source("ptb/lab-gru-clipped.toml", (setting, *SMALL, "training.patience=2")),
+        Source("ptb/small-gru-clipped.toml", (setting, *SMALL, "training.patience=2")),
         Source("ptb/gru-clipped.toml", (setting,)),
     )
 

@@ -27,9 +27,9 @@ def of_output(name: str, baseline: str, *measures: str) -> ClaimMeasure:
     )
 
 
-ENCDEC = Arm("EncDec", Source("headlines/lab-encdec.toml"), Source("headlines/encdec.toml"))
-ENCDEC_MOS = Arm("EncDec + MoS", Source("headlines/lab-mos.toml"), Source("headlines/encdec-mos.toml"))
-ENCDEC_DOC = Arm("EncDec + DOC", Source("headlines/lab-doc.toml"), Source("headlines/encdec-doc.toml"))
+ENCDEC = Arm("EncDec", Source("headlines/small-encdec.toml"), Source("headlines/encdec.toml"))
+ENCDEC_MOS = Arm("EncDec + MoS", Source("headlines/small-mos.toml"), Source("headlines/encdec-mos.toml"))
+ENCDEC_DOC = Arm("EncDec + DOC", Source("headlines/small-doc.toml"), Source("headlines/encdec-doc.toml"))
 
 HEADLINES = Claim(
     name="headlines",
@@ -60,8 +60,8 @@ REVERSED_SOURCE = Claim(
     sentence="a source read in reverse is translated better",
     source="Sutskever, Vinyals & Le 2014, section 3.3; Luong et al. 2015, Table 1",
     arms=(
-        Arm("forward", Source("translation/lab-ja-en.toml", _AHEAD)),
-        Arm("reversed", Source("translation/lab-ja-en.toml", (*_AHEAD, "data.pairs.reverse_source=true"))),
+        Arm("forward", Source("translation/small-ja-en.toml", _AHEAD)),
+        Arm("reversed", Source("translation/small-ja-en.toml", (*_AHEAD, "data.pairs.reverse_source=true"))),
     ),
     measure=of_output("translation", "the source itself", "BLEU", "chrF"),
     comparisons=(lower("test perplexity", "reversed", "forward"), higher("BLEU", "reversed", "forward")),
@@ -76,7 +76,7 @@ PARSING = Claim(
     name="parsing",
     sentence="a model with attention learns to parse from a treebank, as translation into linear trees",
     source="Vinyals et al. 2015, Table 1",
-    arms=(Arm("attention", Source("parsing/lab-trees.toml")),),
+    arms=(Arm("attention", Source("parsing/small-trees.toml")),),
     measure=of_output("parsing", "right-branching", "bracket F1", "unlabelled F1", "well-formed"),
     comparisons=(
         Bound("bracket F1", "attention", "bracket F1, baseline", exceeds=True),

@@ -216,7 +216,7 @@ PROJECTION_RANK = Claim(
     arms=(
         Arm(
             "truncated",
-            Source("ptb/lab-gru-constrained.toml", (*TRUNCATED, *SMALL)),
+            Source("ptb/small-gru-constrained.toml", (*TRUNCATED, *SMALL)),
             Source("ptb/gru-constrained.toml", TRUNCATED),
         ),
     ),

@@ -24,7 +24,7 @@ PERPLEXITY = _by_split("perplexity", "perplexity")
 BITS = _by_split("bits", "bits per character")
 
 # One network and one budget at small scale, so only the output layer differs.
-WORDS, CHARACTERS = "reproduce/lab-words.toml", "reproduce/lab-characters.toml"
+WORDS, CHARACTERS = "reproduce/small-words.toml", "reproduce/small-characters.toml"
 
 ACTIVATIONS = {"softmax": "MoS", "sigsoftmax": "MoSS", "relu": "MoR", "sigmoid": "MoSig", "softplus": "MoSp"}
 """Activations, and the names of mixtures of each (Kanai's thesis, section 4.4)."""

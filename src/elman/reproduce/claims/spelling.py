@@ -75,7 +75,7 @@ UNKNOWN_WORDS = ClaimMeasure(
 
 
 SPELLED = "characters"
-SMALL, SMALL_TWIN = Source("ptb/lab-char.toml"), Source("ptb/lab-char-word-twin.toml")
+SMALL, SMALL_TWIN = Source("ptb/small-char.toml"), Source("ptb/small-char-word-twin.toml")
 
 CHARACTER_AWARE = Claim(
     name="character-aware",
@@ -118,7 +118,7 @@ OPEN_VOCABULARY = Claim(
     name="open-vocabulary",
     sentence="the spelling of an unknown word predicts what follows it better than <unk> does",
     source="Kim et al. 2016, section 5",
-    arms=(Arm(SPELLED, Source("shakespeare/lab-open-vocabulary.toml")),),
+    arms=(Arm(SPELLED, Source("shakespeare/small-open-vocabulary.toml")),),
     measure=UNKNOWN_WORDS,
     comparisons=(
         times("after unknown words, as <unk>", SPELLED, SPELLED, 1.0, b_metric="after unknown words, spelled"),
