@@ -13,13 +13,7 @@ from elman.laboratory.trial import Trial, TrialResult, run_trial
 
 
 class Chain(msgspec.Struct, frozen=True):
-    """A network, a rule and a task at spans that double as long as the network learns.
-
-    Attributes:
-        first: the trial at the shortest span.
-        longest: the largest span.
-
-    """
+    """A network, a rule and a task, from the `first` trial at spans that double up to `longest` while it learns."""
 
     first: Trial
     longest: int

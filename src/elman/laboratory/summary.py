@@ -13,18 +13,10 @@ Results = Mapping[Chain, list[TrialResult]]
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """A network and a rule on a task.
+    """A network and a rule on a task, over seeds.
 
-    Attributes:
-        task, cell, rule: by name.
-        first: the shortest span.
-        spans: the longest learnt, by seed.
-        median: of them.
-        steps: median training steps at the shortest span, over the seeds that learnt it; None if none did.
-        error: median at the shortest span.
-        parameters: trained ones.
-        seconds: processor time in total.
-
+    `spans` are the longest learnt, by seed, and `median` is theirs; `first` is the shortest. `steps` and `error` are
+    medians at the shortest span, `steps` over the seeds that learnt it. `seconds` is processor time in total.
     """
 
     task: str

@@ -63,11 +63,8 @@ class TrialResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a trial.
 
     Attributes:
-        trial: which.
-        solved: whether the error fell below the task's threshold in time.
-        error: the last one.
-        steps: of training.
-        seconds: of processor time.
+        solved: whether the last `error` is below the task's threshold.
+        steps, seconds: of training; processor time.
         parameters: trained ones.
         curve: (step, error) at every measurement.
         flow_before, flow_after: the norm of the error k steps back, untrained and at the end (`error_flow`).
