@@ -6,7 +6,7 @@ import pytest
 
 from elman.errors import UserError
 from elman.reproduce.claims import CLAIMS
-from elman.reproduce.claims.pairs import output_measures
+from elman.reproduce.claims.shared import results
 from elman.reproduce.conduct import nominal_minutes
 from elman.reproduce.runs import Store
 
@@ -47,7 +47,7 @@ def test_output_is_read_from_the_results(tmp_path):
         "baseline": [{"name": "ROUGE-1", "value": 20.0}],
     }
     (tmp_path / "results.json").write_text(json.dumps(rows))
-    figures = output_measures(tmp_path).figures
+    figures = results(tmp_path).figures
     assert figures["ROUGE-1"] == 30
     assert figures["ROUGE-1, baseline"] == 20
     assert set(CLAIMS["headlines"].measure.metrics) <= set(figures)

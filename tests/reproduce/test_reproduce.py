@@ -411,8 +411,8 @@ PUBLISHED = {
         "largest radius": {"delta 0.2": 0.95, "clip 20": 1.1},
         "largest gradient norm": {"delta 0.2": 5.0, "clip 20": 300.0},
     },
-    "music-constraint": {"test nll": {"GRU, delta 0.2": 3.53, "GRU, clip 15": 3.64}},
-    "music-nll": {"test nll": {"GRU, clip 15": 3.63, "LSTM-NADE": 2.31}},
+    "music-constraint": {"test nats per step": {"GRU, delta 0.2": 3.53, "GRU, clip 15": 3.64}},
+    "music-nll": {"test nats per step": {"GRU, clip 15": 3.63, "LSTM-NADE": 2.31}},
     "mixture-activations": {"test perplexity": {"MoS": 54.7, "MoSS": 54.6, "MoR": 66.2, "MoSig": 60.3, "MoSp": 59.4}},
     "doc-components": {
         "test perplexity": {"MoS": 54.44, "MoS, a third more": 54.79, "DOC": 53.15, "DOC, shallow": 54.28}

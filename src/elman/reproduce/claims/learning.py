@@ -27,13 +27,8 @@ SYMBOLS = 5
 class RtrlAndBptt:
     """Relative distance of the gradients of RTRL and BPTT in float64, and milliseconds per step of RTRL by n.
 
-    Attributes:
-        cell: of one layer over symbols.
-        symbols: their number.
-        sizes: units n of the networks that are timed.
-        repetitions: timed steps, of which the fastest counts.
-        units, steps, rows: of the network and the sequences whose gradients are compared.
-
+    Networks of `sizes` units are timed, the fastest of `repetitions` steps; the gradients are those of `units` units
+    over `steps` steps of `rows` sequences.
     """
 
     cell: config.Cell
@@ -103,13 +98,8 @@ def symbol_model(cell: config.Cell, units: int, symbols: int = SYMBOLS) -> Langu
 class Prediction:
     """NRMSE of free runs from many points of the Mackey-Glass series beyond the training steps.
 
-    Attributes:
-        reservoirs: their number.
-        units, radius, leak, density, bias_scale: of each.
-        washout, learnt, heard: steps before training begins, until it ends, and of the whole series.
-        ahead: the length of a run.
-        every: steps between the starts of successive runs.
-
+    Of `heard` steps of the series, training takes those from `washout` to `learnt`; runs of `ahead` steps start `every`
+    so many steps after that.
     """
 
     reservoirs: int = 5

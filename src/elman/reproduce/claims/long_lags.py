@@ -25,13 +25,7 @@ class ErrorFlow:
 
     With f' <= 1 it is at most sigma_1(W)^lag = gain^lag (Pascanu et al. 2013, section 2.1).
 
-    Attributes:
-        cell: of the laboratory.
-        gain: None keeps the initial weights.
-        units: of the network.
-        lag: steps back.
-        columns: sequences in the mean.
-
+    `columns` sequences are averaged; without a gain the initial weights are kept.
     """
 
     cell: str
@@ -74,13 +68,7 @@ class Preserved:
 
     `decades` is |log10| of the share of the error that remains `lag` steps back: 0 where its norm is preserved.
 
-    Attributes:
-        rule: of the laboratory.
-        units, gain: of the network; W_hh begins as gain * orthogonal.
-        lag: steps over which it recalls.
-        steps, batch_size, lr, clip: of training, by Adam.
-        columns: sequences in the mean of the error.
-
+    W_hh begins as gain * orthogonal; training is by Adam over `steps` batches, `columns` sequences are measured.
     """
 
     rule: str

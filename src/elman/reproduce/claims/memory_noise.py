@@ -22,16 +22,9 @@ from elman.reproduce.comparison import lower, times
 class MemoryAndNoise:
     """Error rate by delay and the effect of past noise on the state, for one delta.
 
-    Attributes:
-        delta: sigma_1(W_hh) <= 2 - delta.
-        units: of the GRU.
-        batch_size, steps, lr, clip: of training, by Adam.
-        trials: sequences in the error rate.
-        delays: steps between the signal and the end; a network is trained from scratch for each.
-        learnt: the error rate below which a delay is within reach.
-        noise: its standard deviation.
-        noise_steps: the number of noisy steps, and of the silent steps after them.
-
+    A network is trained by Adam from scratch for each of `delays` (steps between the signal and the end); a delay is
+    within reach if the error rate on `trials` sequences is below `learnt`. Noise has the standard deviation `noise`,
+    for `noise_steps` steps, which as many silent steps follow.
     """
 
     delta: float
@@ -67,10 +60,7 @@ class MemoryAndNoise:
 class Recaller:
     """A bias-free GRU that recalls the sign of a signal, trained by Adam under the constraint.
 
-    Args:
-        chosen: delta, sizes and training settings.
-        seed: of weights and sequences.
-
+    Weights and sequences are drawn with `seed`; `chosen` holds delta, sizes and training settings.
     """
 
     def __init__(self, chosen: MemoryAndNoise, seed: int) -> None:

@@ -1,20 +1,8 @@
 """Sequences given a source: headlines, translation, parsing."""
 
-import json
-from pathlib import Path
-
-from elman.reproduce.claim import Arm, Claim, ClaimMeasure, Measurement, Source
+from elman.reproduce.claim import Arm, Claim, ClaimMeasure, Source
+from elman.reproduce.claims.shared import results
 from elman.reproduce.comparison import Bound, higher, lower
-
-
-def output_measures(folder: Path) -> Measurement:
-    """Perplexity, the measures of the test output, and those of the baseline as `MEASURE, baseline`."""
-    rows = {row["split"]: row for row in json.loads((folder / "results.json").read_text(encoding="utf-8"))}
-    output = rows["test"]["output"]
-    figures = {f"{split} perplexity": float(row["perplexity"]) for split, row in rows.items()}
-    figures |= {one["name"]: float(one["value"]) for one in output["measures"]}
-    figures |= {f"{one['name']}, baseline": float(one["value"]) for one in output["baseline"]}
-    return Measurement(figures, {})
 
 
 def of_output(name: str, baseline: str, *measures: str) -> ClaimMeasure:
@@ -23,7 +11,7 @@ def of_output(name: str, baseline: str, *measures: str) -> ClaimMeasure:
     return ClaimMeasure(
         name,
         {**shown, f"{measures[0]}, baseline": f"{measures[0]} of {baseline}", "test perplexity": "perplexity, test"},
-        output_measures,
+        results,
     )
 
 

@@ -6,22 +6,33 @@ from pathlib import Path
 
 from elman.reproduce.claim import Arm, ClaimMeasure, Measurement, Source
 
+FIGURES = {"perplexity": "perplexity", "bits per character": "bits_per_character", "nats per step": "nll"}
+"""Figures of results.json, by what they are called here."""
 
-def perplexities(folder: Path) -> Measurement:
-    """Perplexity and bits per character of each split, from results.json."""
+
+def results(folder: Path) -> Measurement:
+    """The figures of each split in results.json; measures of the test output, and `MEASURE, baseline` beside them."""
     rows = {row["split"]: row for row in json.loads((folder / "results.json").read_text(encoding="utf-8"))}
-    figures = {f"{split} perplexity": float(row["perplexity"]) for split, row in rows.items()}
-    bits = {f"{split} bits per character": float(row["bits_per_character"]) for split, row in rows.items()}
-    return Measurement(figures | bits, {})
+    figures = {
+        f"{split} {name}": float(row[key])
+        for split, row in rows.items()
+        for name, key in FIGURES.items()
+        if row.get(key) is not None
+    }
+    output = rows["test"].get("output", {})
+    figures |= {one["name"]: float(one["value"]) for one in output.get("measures", [])}
+    figures |= {f"{one['name']}, baseline": float(one["value"]) for one in output.get("baseline", [])}
+    return Measurement(figures, {})
 
 
-def _by_split(name: str, figure: str) -> ClaimMeasure:
+def by_split(name: str, figure: str) -> ClaimMeasure:
+    """One of `FIGURES` on the validation and the test split."""
     metrics = {f"{split} {figure}": f"{figure}, {split}" for split in ("valid", "test")}
-    return ClaimMeasure(name, metrics, perplexities, diverged=dict.fromkeys(metrics, math.inf))
+    return ClaimMeasure(name, metrics, results, diverged=dict.fromkeys(metrics, math.inf))
 
 
-PERPLEXITY = _by_split("perplexity", "perplexity")
-BITS = _by_split("bits", "bits per character")
+PERPLEXITY = by_split("perplexity", "perplexity")
+BITS = by_split("bits", "bits per character")
 
 # One network and one budget at small scale, so only the output layer differs.
 WORDS, CHARACTERS = "reproduce/small-words.toml", "reproduce/small-characters.toml"
