@@ -17,17 +17,17 @@ from elman import config
 from elman.learning.constraint import spectral_projector
 from elman.learning.projections.projector import BySVD
 from elman.network.kernels.device import use_large_pages
-from elman.reproduce.computations.projection_cost import Comparison, Training, at_the_limit
+from elman.reproduce.claims.projection_cost import TimedProjections, TimedTraining, at_the_limit
 
 DELTAS = (0.2, 0.5, 0.8, 1.1, 1.4)
 
 
 def compare(recipe: config.Recipe, data: str, delta: float, steps: int, others: int, active: int) -> dict[str, object]:
     """Training under the default projection; the others project a copy of the same matrices, in turns."""
-    training = Training(recipe, data)
+    training = TimedTraining(recipe, data)
     if active:
         at_the_limit(training.block, 2 - delta, active)
-    found = Comparison(training, delta, others)
+    found = TimedProjections(training, delta, others)
     found.run(steps)
     whole = mean(found.seconds["step"])
     costs = {

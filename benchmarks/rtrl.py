@@ -5,7 +5,7 @@ import math
 
 from elman import config
 from elman.learning.rtrl import cost
-from elman.reproduce.computations.learning_rules import seconds_a_step, symbol_model
+from elman.reproduce.claims.learning import seconds_per_step, symbol_model
 from timing import arguments
 
 CELLS = {"elman": config.Elman(), "lstm": config.LSTM(), "gru": config.GRU()}
@@ -17,7 +17,7 @@ def main() -> None:
     for name in options.parts:
         before = None
         for units in SIZES[name]:
-            seconds = seconds_a_step(CELLS[name], units, options.repetitions)
+            seconds = seconds_per_step(CELLS[name], units, options.repetitions)
             needed = cost(symbol_model(CELLS[name], units), 1)
             facts = {"cell": name, "units": units, "ms": 1e3 * seconds, "multiply_adds": needed.multiply_adds}
             if before:

@@ -1,6 +1,6 @@
 """What it costs to read words by their spelling: `python benchmarks/spelling.py [PART ...]`.
 
-Words of random letters are drawn by Zipf's law. `step` is the whole training step of recipes/ptb/lab-char and of its
+Words of random letters are drawn by Zipf's law. `step` is the whole training step of recipes/ptb/small-char and of its
 word twin, in turns; `encoder` is the encoder's share of the step, forward and backward, and what evaluation pays once:
 the vectors of the whole vocabulary, which is spelled anew here.
 """
@@ -62,7 +62,7 @@ def main() -> None:
     words, symbols = words_and_window()
     batch = Batch(symbols[:-1], symbols[1:])
     facts: dict[str, object] = {"threads": options.threads, "distinct": len(batch.inputs.unique())}
-    (model, spelled), (_, looked_up) = (training_step(f"lab-char{twin}", words, batch) for twin in ("", "-word-twin"))
+    (model, spelled), (_, looked_up) = (training_step(f"small-char{twin}", words, batch) for twin in ("", "-word-twin"))
     assert isinstance(model.encoder, Characters)
     costs = encoder_costs(model.encoder, batch.inputs)
     for part in options.parts:

@@ -11,7 +11,10 @@ ROOT = Path(elman.__file__).parent
 DESIGN = ROOT.parents[1] / "docs" / "design.md"
 
 LAYERS = (
-    (("errors", "files"), "user errors; files that are whole or not there"),
+    (
+        ("errors", "files", "jobs"),
+        "user errors; files that are whole or not there; processes, and results that are kept",
+    ),
     (("config",), "what a recipe may say: typed records, TOML, errors that name the key"),
     (("drawing",), "figures and pages, which know no run"),
     (("data",), "text, music, pairs, grammars and classic tasks; known corpora; windows"),
@@ -118,7 +121,9 @@ def test_docs_print_these_layers():
     assert table() in DESIGN.read_text(), f"docs/design.md should hold:\n{table()}"
 
 
-@pytest.mark.parametrize("module", [name for name in FILES if name.split(".")[0] in ("errors", "files", "config")])
+@pytest.mark.parametrize(
+    "module", [name for name in FILES if name.split(".")[0] in ("errors", "files", "jobs", "config")]
+)
 def test_the_lowest_layers_do_without_torch(module):
     """Recipes are read by commands that should answer at once."""
     names = {

@@ -1,4 +1,4 @@
-"""The one exception that is meant for the user's eyes."""
+"""The exceptions whose messages are written for users."""
 
 
 class UserError(Exception):
@@ -7,3 +7,7 @@ class UserError(Exception):
     The message is one line that says which key or file, what was found, what is allowed and what to do. The
     command line prints it and exits with status 2.
     """
+
+
+class Diverged(UserError):
+    """The loss of a training is not finite."""

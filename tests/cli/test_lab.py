@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from elman.cli import main, parser
-from elman.laboratory.trial import Outcome, Trial
+from elman.laboratory.trial import Trial, TrialResult
 
 
 def test_listings(capsys):
@@ -29,7 +29,7 @@ def test_help_has_an_example_that_is_understood(action, capsys):
 def test_a_comparison_of_what_is_there(tmp_path, capsys):
     for cell in ("elman", "gru"):
         trial = Trial(task="recall", cell=cell, span=8, budget=5.0)
-        found = Outcome(
+        found = TrialResult(
             trial=trial, solved=True, error=0.0, steps=25, seconds=1.0, parameters=9, curve=[(0, 0.8), (25, 0.0)],
             flow_before=[1.0, 0.1], flow_after=[1.0, 0.9],
         )  # fmt: skip

@@ -16,7 +16,7 @@ RECIPES = {path.relative_to("recipes").with_suffix("").as_posix(): recipe for pa
 LAB = {
     name
     for name in RECIPES
-    if name.split("/")[1].startswith("lab-") or name.split("/")[0] in ("shakespeare", "japanese")
+    if name.split("/")[1].startswith("small-") or name.split("/")[0] in ("shakespeare", "japanese")
 }
 MUSIC = {name for name, recipe in RECIPES.items() if recipe.kind == "music"}
 PAIRS = {name for name, recipe in RECIPES.items() if recipe.kind == "pairs"}
@@ -137,7 +137,7 @@ def test_paper_scale_says_where_it_comes_from(name):
             assert (expected.test or expected.fine_tuned_test) < (expected.valid or expected.fine_tuned_valid)
 
 
-@pytest.mark.parametrize("name", ["ptb/gru-constrained", "wikitext-2/gru-constrained", "ptb/lab-gru-constrained"])
+@pytest.mark.parametrize("name", ["ptb/gru-constrained", "wikitext-2/gru-constrained", "ptb/small-gru-constrained"])
 def test_the_constrained_gru_starts_as_in_the_thesis(name):
     """No biases, W_hh orthogonal and the other matrices N(0, 1/n), word vectors times 0.01, sums over steps."""
     recipe = RECIPES[name]
@@ -178,7 +178,7 @@ def test_pairs_say_where_they_come_from(name):
     assert recipe.data.corpus is None
 
 
-@pytest.mark.parametrize("names", [("lab-encdec", "lab-mos", "lab-doc"), ("encdec", "encdec-mos", "encdec-doc")])
+@pytest.mark.parametrize("names", [("small-encdec", "small-mos", "small-doc"), ("encdec", "encdec-mos", "encdec-doc")])
 def test_headlines_differ_in_their_contexts_alone(names):
     """Takase et al. 2018, Table 6: one component; two of the last level; two more of the level below."""
     plain, mos, doc = (f"headlines/{name}" for name in names)
@@ -190,7 +190,7 @@ def test_headlines_differ_in_their_contexts_alone(names):
 
 
 def test_translations_differ_in_their_direction_alone():
-    assert differences("translation/lab-ja-en", "translation/lab-en-ja") == {"data.languages"}
+    assert differences("translation/small-ja-en", "translation/small-en-ja") == {"data.languages"}
 
 
 def test_every_row_of_the_tables_is_there():
@@ -266,34 +266,34 @@ def test_names_of_doc_rows_are_their_heads(name):
 
 def test_lab_twins_differ_in_their_output_layer_alone():
     for name in ("mos", "doc", "moss"):
-        changed = differences(f"ptb/lab-twin-{name}", "ptb/lab-twin-awd-lstm")
+        changed = differences(f"ptb/small-twin-{name}", "ptb/small-twin-awd-lstm")
         assert {key for key in changed if not key.startswith("model.output.")} <= {"training.penalties.balance"}
 
 
 @pytest.mark.parametrize("function", [name for name in FUNCTIONS if name != "softmax"])
 def test_lab_output_functions_are_the_twin_with_another_activation(function):
-    assert differences(f"ptb/lab-{function}", "ptb/lab-twin-awd-lstm") == {"model.output.activation"}
+    assert differences(f"ptb/small-{function}", "ptb/small-twin-awd-lstm") == {"model.output.activation"}
 
 
 def test_lab_choices_differ_from_the_twin_in_the_choice_alone():
     for name in ("adaptive-softmax", "tree"):
-        changed = differences(f"ptb/lab-{name}", "ptb/lab-twin-awd-lstm")
+        changed = differences(f"ptb/small-{name}", "ptb/small-twin-awd-lstm")
         assert all(key.startswith("model.output.choice.") for key in changed)
 
 
-@pytest.mark.parametrize(("corpus", "prefix"), [("ptb", "lab-"), ("one-billion-word", "")])
+@pytest.mark.parametrize(("corpus", "prefix"), [("ptb", "small-"), ("one-billion-word", "")])
 def test_adaptive_sigsoftmax_differs_from_adaptive_softmax_in_the_activation_alone(corpus, prefix):
     pair = [f"{corpus}/{prefix}adaptive-{name}" for name in ("softmax", "sigsoftmax")]
     assert differences(*pair) == {"model.output.activation"}
 
 
 def test_lab_grus_differ_in_the_reset_gate_alone():
-    assert differences("ptb/lab-gru", "ptb/lab-gru-reset-before") == {"model.core.cell.reset"}
+    assert differences("ptb/small-gru", "ptb/small-gru-reset-before") == {"model.core.cell.reset"}
 
 
-@pytest.mark.parametrize("name", ["lab-gru", "lab-gru-reset-before", "lab-elman"])
+@pytest.mark.parametrize("name", ["small-gru", "small-gru-reset-before", "small-elman"])
 def test_lab_cells_have_as_many_parameters_as_the_twin(name):
-    assert num_parameters(f"ptb/{name}") == pytest.approx(num_parameters("ptb/lab-twin-awd-lstm"), rel=1e-3)
+    assert num_parameters(f"ptb/{name}") == pytest.approx(num_parameters("ptb/small-twin-awd-lstm"), rel=1e-3)
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -326,7 +326,7 @@ def test_a_highway_network_counts_as_zilly_does():
 
 def test_the_lab_character_model_has_sixty_per_cent_of_its_twin():
     """The share that the memo on Kim et al. 2016 states; they differ in what words are read by, and in nothing else."""
-    share = num_parameters("ptb/lab-char") / num_parameters("ptb/lab-char-word-twin")
+    share = num_parameters("ptb/small-char") / num_parameters("ptb/small-char-word-twin")
     assert share == pytest.approx(0.6, abs=0.01)
-    changed = differences("ptb/lab-char", "ptb/lab-char-word-twin")
+    changed = differences("ptb/small-char", "ptb/small-char-word-twin")
     assert all(key.startswith(("model.encoder", "model.initialisation.embedding")) for key in changed)

@@ -16,7 +16,7 @@ from elman.laboratory.conduct import LADDER, Chain, chains, conduct, reach
 from elman.laboratory.networks import NETWORKS, PENALTY, build_network, learner_of, learning_rule
 from elman.laboratory.page import verdict, write_laboratory
 from elman.laboratory.summary import summarise, table, to_builtins
-from elman.laboratory.trial import Outcome, Trial, error_flow, error_of, run_trial
+from elman.laboratory.trial import Trial, TrialResult, error_flow, error_of, run_trial
 from elman.learning.bptt import WholeWindow
 from elman.learning.echo_state import fit_ridge
 from elman.network.output.gaussian import Gaussian
@@ -25,7 +25,7 @@ from elman.objective.loss import Objective
 
 def outcome(trial, solved, flow=(1.0, 0.5, 0.25)):
     curve = [(0, 0.5), (25, 0.001 if solved else 0.4)]
-    return Outcome(
+    return TrialResult(
         trial=trial, solved=solved, error=curve[-1][1], steps=25, seconds=1.0, parameters=10, curve=curve,
         flow_before=list(flow), flow_after=list(flow),
     )  # fmt: skip
@@ -41,7 +41,7 @@ def keep(folder, *outcomes):
 def test_every_network_reads_every_kind(cell):
     for name in ("adding", "recall"):
         if (cell, name) == ("jordan", "adding"):
-            with pytest.raises(UserError, match="the cell jordan hears its own symbols, and the task adding"):
+            with pytest.raises(UserError, match="the cell jordan reads its own symbols, but the task adding"):
                 build_network(TASKS[name], cell, 4)
             continue
         model = build_network(TASKS[name], cell, 4)
@@ -134,7 +134,7 @@ def test_a_comparison_as_table_and_page(tmp_path):
 
 def test_names_that_do_not_exist():
     for find, name, message in (
-        (learning_rule, "bptt-0", "there is no rule bptt-0; there are bptt, bptt-H"),
+        (learning_rule, "bptt-0", "there is no rule bptt-0; choose bptt, bptt-H"),
         (learning_rule, "bptt+0", "there is no rule"),
         (lambda name: build_network(RECALL, name, 4), "perceptron", "there is no cell perceptron; `elman lab cells`"),
     ):

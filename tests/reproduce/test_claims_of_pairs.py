@@ -5,9 +5,9 @@ import json
 import pytest
 
 from elman.errors import UserError
-from elman.reproduce.claims.registry import CLAIMS
+from elman.reproduce.claims import CLAIMS
+from elman.reproduce.claims.shared import results
 from elman.reproduce.conduct import nominal_minutes
-from elman.reproduce.measures.runs import worth
 from elman.reproduce.runs import Store
 
 OF_PAIRS = [claim for claim in CLAIMS.values() if claim.data is not None]
@@ -26,17 +26,17 @@ def test_there_are_three():
 @pytest.mark.parametrize("claim", OF_PAIRS, ids=lambda claim: claim.name)
 def test_a_claim_on_pairs_needs_data_of_its_own(claim, tmp_path):
     with pytest.raises(UserError, match=f"{claim.name} needs --data: .*docs/pairs.md"):
-        Store(tmp_path / "out", None).plan(claim, "lab", [1])
-    assert 1 < nominal_minutes(claim, "lab", 1) < 120
+        Store(tmp_path / "out", None).plan(claim, "small", [1])
+    assert 1 < nominal_minutes(claim, "small", 1) < 120
 
 
 def test_runs_are_kept_by_recipe_seed_and_pairs(tmp_path):
     claim = CLAIMS["headlines"]
-    planned = Store(tmp_path / "out", pairs_file(tmp_path)).plan(claim, "lab", [1, 2])
+    planned = Store(tmp_path / "out", pairs_file(tmp_path)).plan(claim, "small", [1, 2])
     folders = {run.folder for runs in planned.values() for run in runs}
     assert len(folders) == 6
     assert {run.recipe.data.corpus for runs in planned.values() for run in runs} == {str(tmp_path / "pairs.tsv")}
-    other = Store(tmp_path / "out", pairs_file(tmp_path, "thing")).plan(claim, "lab", [1, 2])
+    other = Store(tmp_path / "out", pairs_file(tmp_path, "thing")).plan(claim, "small", [1, 2])
     assert not folders & {run.folder for runs in other.values() for run in runs}
 
 
@@ -47,7 +47,7 @@ def test_output_is_read_from_the_results(tmp_path):
         "baseline": [{"name": "ROUGE-1", "value": 20.0}],
     }
     (tmp_path / "results.json").write_text(json.dumps(rows))
-    figures = worth(tmp_path).figures
+    figures = results(tmp_path).figures
     assert figures["ROUGE-1"] == 30
     assert figures["ROUGE-1, baseline"] == 20
     assert set(CLAIMS["headlines"].measure.metrics) <= set(figures)

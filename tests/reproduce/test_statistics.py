@@ -60,3 +60,9 @@ def test_divergence_on_both_sides_is_undecided():
     assert judge([math.inf, -math.inf], high=0.0).answer == "undecided"
     assert judge([math.nan, math.nan], high=0.0).answer == "does not hold"
     assert judge([math.inf, math.inf, 1.0], low=0.0).mean == math.inf
+
+
+def test_figures_that_rounding_would_hide_have_an_exponent():
+    assert spread([3e-16, 3e-16]) == "3.0e-16 ± 0.0000"
+    assert spread([100.0, 100.0001]) == "100.00 ± 7.1e-05"
+    assert spread([0.0, 0.0]) == "0 ± 0"

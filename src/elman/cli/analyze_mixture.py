@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from elman.cli import options, show
 
 if TYPE_CHECKING:
-    from elman.network.cores.source import MixtureReading
+    from elman.analysis.mixture import MixtureReading
     from elman.tasks.text.run import TextRun
 
 

@@ -8,7 +8,7 @@ from elman.cli import options, show
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.reproduce.conduct import Outcome, Plan
+    from elman.reproduce.conduct import Plan, Reproduction
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -23,9 +23,9 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     )
     parser.add_argument("name", metavar="NAME", help="an experiment, `all`, or `list` to see them")
     parser.add_argument(
-        "--scale", default="lab", metavar="S", help="lab (minutes a run on two cores) or paper (default: lab)"
+        "--scale", default="small", metavar="S", help="small (minutes per run on two cores) or paper (default: small)"
     )
-    parser.add_argument("--data", metavar="TEXT", help="a corpus for every run (default: Shakespeare at the lab)")
+    parser.add_argument("--data", metavar="TEXT", help="a corpus for every run (default: Shakespeare at small scale)")
     parser.add_argument("--out", type=Path, default=Path("runs/reproduce"), help="default: runs/reproduce")
     parser.add_argument("--seeds", type=int, metavar="N", help="seeds 1 to N (default: the experiment's, 3)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="trainings at once (default: 1)")
@@ -39,15 +39,13 @@ def run(args: argparse.Namespace) -> int:
     """List, or conduct and print."""
     if args.name == "list":
         return _list(args.json)
-    from elman.reproduce.claim import SCALES
-    from elman.reproduce.claims.registry import choose
+    from elman.reproduce.claim import scale_of
+    from elman.reproduce.claims import choose
     from elman.reproduce.conduct import conduct, plan, record, total_minutes
-    from elman.reproduce.pool import Machine, Stopped
     from elman.reproduce.runs import Store
+    from elman.reproduce.training import Machine, Stopped
 
-    claims = choose(args.name)
-    if args.scale not in SCALES:
-        raise UserError(f"--scale {args.scale}: there are {' and '.join(SCALES)}")
+    claims, scale = choose(args.name), scale_of(args.scale)
     options.at_least(1, "--seeds", args.seeds)
     options.at_least(1, "--jobs", args.jobs)
     if args.resume and not args.out.is_dir():
@@ -58,12 +56,12 @@ def run(args: argparse.Namespace) -> int:
     if len(claims) > 1:
         for claim in (claim for claim in claims if claim.data is not None):
             console.print(f"{claim.name}: left out of `all`; it needs --data of its own: {claim.data}")
-        claims = [claim for claim in claims if claim.has(args.scale) and claim.data is None]
+        claims = [claim for claim in claims if claim.has(scale) and claim.data is None]
     outcomes = []
     try:
         plans = []
         for claim in claims:
-            plans.append(plan(claim, store, args.scale, args.seeds, machine))
+            plans.append(plan(claim, store, scale, args.seeds, machine))
             console.print(_planned(plans[-1]))
         console.print(f"planned: {_minutes(total_minutes(plans, machine))} in all, {args.jobs} at once")
         for planned in plans:
@@ -71,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
             if not args.json:
                 _print(outcomes[-1])
     except Stopped:
-        console.print("stopped and saved; the same command goes on")
+        console.print("stopped and saved; the same command continues")
         return 130
     if args.json:
         records = [record(outcome) for outcome in outcomes]
@@ -95,7 +93,7 @@ def _minutes(minutes: float) -> str:
     return f"about {minutes / 60:,.0f} hours" if minutes < 72 * 60 else f"about {minutes / 1440:,.0f} days"
 
 
-def _print(outcome: "Outcome") -> None:
+def _print(outcome: "Reproduction") -> None:
     from elman.reproduce.page import table
 
     claim = outcome.plan.claim
@@ -110,7 +108,7 @@ def _print(outcome: "Outcome") -> None:
 
 def _list(as_json: bool) -> int:
     from elman.reproduce.claim import SCALES
-    from elman.reproduce.claims.registry import CLAIMS
+    from elman.reproduce.claims import CLAIMS
     from elman.reproduce.conduct import nominal_minutes
 
     claims = CLAIMS.values()

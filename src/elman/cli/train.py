@@ -165,7 +165,7 @@ def _recipe_path(args: argparse.Namespace) -> Path:
     if args.recipe is not None:
         return resolve(args.recipe)
     if not args.resume:
-        raise UserError("give a RECIPE, such as recipes/ptb/lab-awd-lstm.toml; `elman recipes` lists them")
+        raise UserError("give a RECIPE, such as recipes/ptb/small-awd-lstm.toml; `elman recipes` lists them")
     if args.out is None:
         raise UserError("--resume needs --out RUN (or the RECIPE whose run is to go on)")
     if not (args.out / "recipe.toml").is_file():

@@ -14,9 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from elman.data.windows import TrainingWindows, Windows
+from elman.data.windows import PositionedWindows, TrainingWindows, Windows
 from elman.errors import UserError
 from elman.evaluation.cache import NeuralCache
+from elman.jobs import Kept
 from elman.learning import checkpoint
 from elman.learning.bptt import bptt
 from elman.network.model import LanguageModel
@@ -210,14 +211,12 @@ def kept_statistics(
     path: Path, facts: dict[str, Any], compute: Callable[[], Statistics], device: torch.device
 ) -> Statistics:
     """The statistics that `path` holds for these facts (the model's digest and the text), else computed and saved."""
-    try:
-        tensors, found = checkpoint.load(path)
-    except UserError:
-        found = {}
-    if found == facts:
-        return {name: tensor.to(device) for name, tensor in tensors.items()}
+    kept = Kept(path, facts, checkpoint.load, checkpoint.save)
+    found = kept.find()
+    if found is not None:
+        return {name: tensor.to(device) for name, tensor in found.items()}
     statistics = compute()
-    checkpoint.save(path, statistics, facts)
+    kept.keep(statistics)
     return statistics
 
 

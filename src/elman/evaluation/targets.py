@@ -42,7 +42,7 @@ def evaluate_pairs(
 
     def log_probs() -> Iterator[Tensor]:
         for indices in batches:
-            batch = as_batch(corpus.gather(pairs, indices)).to(model.device)
+            batch = corpus.gather(pairs, indices).to(model.device)
             assert batch.source is not None
             assert batch.mask is not None
             yield model.log_prob_given(batch.source, batch.inputs, batch.targets)[batch.mask]

@@ -1,105 +1,95 @@
-"""Many trials: chains of growing spans, several at once, each outcome kept as JSON so that nothing is done twice."""
+"""Many trials, several at once: chains of growing spans, whose results are kept so that none is run twice."""
 
-import multiprocessing
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from elman.files import write_atomic
-from elman.laboratory.trial import Outcome, Trial, run_trial
+from elman.jobs import Kept, processes
+from elman.laboratory.trial import Trial, TrialResult, run_trial
 
 
 class Chain(msgspec.Struct, frozen=True):
-    """A network, a rule and a task at spans that double as long as it learns.
-
-    Attributes:
-        first: the trial at the shortest span.
-        longest: spans end here.
-
-    """
+    """A network, a rule and a task, from the `first` trial at spans that double up to `longest` while it learns."""
 
     first: Trial
     longest: int
 
-    def after(self, outcomes: Sequence[Outcome]) -> Trial | None:
-        """The next trial, given those so far."""
-        if not outcomes:
+    def after(self, results: Sequence[TrialResult]) -> Trial | None:
+        """The next trial after those so far."""
+        if not results:
             return self.first
-        last = outcomes[-1]
+        last = results[-1]
         span = 2 * last.trial.span
         if not last.solved or span > self.longest:
             return None
         return msgspec.structs.replace(last.trial, span=span)
 
 
-def reach(outcomes: Sequence[Outcome]) -> int:
+def reach(results: Sequence[TrialResult]) -> int:
     """The longest span that was learnt, 0 for none."""
-    return max((outcome.trial.span for outcome in outcomes if outcome.solved), default=0)
+    return max((result.trial.span for result in results if result.solved), default=0)
 
 
 def conduct(
     chains: Sequence[Chain], folder: Path, jobs: int, tell: Callable[[str], None]
-) -> dict[Chain, list[Outcome]]:
-    """Run what is not there yet, `jobs` trials at a time, each in a process with one thread.
+) -> dict[Chain, list[TrialResult]]:
+    """Run the trials that are not kept yet, `jobs` at a time, each in a process with one thread.
 
     Args:
-        chains: what to try.
-        folder: outcomes lie under `trials/`, one file each; those of the same trial are taken from there.
+        chains: what to run.
+        folder: results are kept in one file per trial under `trials/`.
         jobs: processes.
-        tell: told a line for each outcome.
+        tell: called with a line for each result.
 
     Raises:
-        UserError: names that do not exist, parts that do not fit together, or a folder that cannot be written.
+        UserError: a name that does not exist, parts that do not fit together, or a folder that cannot be written.
 
     """
-    found: dict[Chain, list[Outcome]] = {chain: [] for chain in chains}
-    # A process that is spawned has no locks or threads of its parent's torch.
-    executor = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
-    running: dict[Future[Outcome], Chain] = {}
+    found: dict[Chain, list[TrialResult]] = {chain: [] for chain in chains}
+    running: dict[Future[TrialResult], Chain] = {}
+    with processes(jobs) as pool:
 
-    def go_on(chain: Chain) -> None:
-        while (trial := chain.after(found[chain])) is not None:
-            kept = _kept(folder, trial)
-            if kept is None:
-                running[executor.submit(run_trial, trial)] = chain
-                return
-            found[chain].append(kept)
+        def advance(chain: Chain) -> None:
+            while (trial := chain.after(found[chain])) is not None:
+                result = kept_result(folder, trial).find()
+                if result is None:
+                    running[pool.submit(run_trial, trial)] = chain
+                    return
+                found[chain].append(result)
 
-    try:
         for chain in chains:
-            go_on(chain)
+            advance(chain)
         while running:
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                chain, outcome = running.pop(future), future.result()
-                write_atomic(_place(folder, outcome.trial), msgspec.json.encode(outcome))
-                found[chain].append(outcome)
-                word = "learnt" if outcome.solved else "not learnt"
-                tell(f"{outcome.trial.name}: {word}, error {outcome.error:.3g}, {outcome.seconds:.0f} s")
-                go_on(chain)
-    finally:
-        executor.shutdown(cancel_futures=True)
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                chain, result = running.pop(future), future.result()
+                kept_result(folder, result.trial).keep(result)
+                found[chain].append(result)
+                word = "learnt" if result.solved else "not learnt"
+                tell(f"{result.trial.name}: {word}, error {result.error:.3g}, {result.seconds:.0f} s")
+                advance(chain)
     return found
 
 
-def _place(folder: Path, trial: Trial) -> Path:
-    return folder / "trials" / f"{trial.name}.json"
+def kept_result(folder: Path, trial: Trial) -> Kept[TrialResult, Trial]:
+    """Where the result of a trial is kept."""
+    return Kept(folder / "trials" / f"{trial.name}.json", trial, _load, _save)
 
 
-def _kept(folder: Path, trial: Trial) -> Outcome | None:
-    try:
-        outcome = msgspec.json.decode(_place(folder, trial).read_bytes(), type=Outcome)
-    except (OSError, msgspec.DecodeError):
-        return None
-    return outcome if outcome.trial == trial else None
+def _load(path: Path) -> tuple[TrialResult, Trial]:
+    result = msgspec.json.decode(path.read_bytes(), type=TrialResult)
+    return result, result.trial
 
 
-# FOLDED laboratory/lesson.py: The ladder from Elman's network to the LSTM as a lesson: one gate more at each rung, and what it buys.
+def _save(path: Path, result: TrialResult, _: Trial) -> None:
+    write_atomic(path, msgspec.json.encode(result))
+
+
 class Rung(NamedTuple):
-    """A rung: the network's name in the laboratory, its equations, and what is new."""
+    """A rung of the ladder from Elman's network to the LSTM: its name in the laboratory, equations, and what is new."""
 
     cell: str
     equations: str
@@ -110,34 +100,34 @@ LADDER = (
     Rung(
         "elman",
         "h' = tanh(W x + U h + b)",
-        "The state is made anew at every step. An error that goes back is multiplied by U' and tanh' each time, so it"
-        " fades or grows with distance, and what was heard long ago is not learnt.",
+        "The state is computed anew at every step. An error propagated back is multiplied by U' and tanh' each time, so"
+        " it fades or grows with distance, and the network does not learn what it read long ago.",
     ),
     Rung(
         "rung-forget",
         "f = sigm(...);  c' = f c + tanh(W x + U y + b);  y' = tanh(c')",
-        "The forget gate keeps the state: where f is near 1 the error passes as it is. But every step is added to what"
-        " is kept, wanted or not.",
+        "The forget gate preserves the state: where f is near 1 the error passes unchanged. But every step is added to"
+        " the state, wanted or not.",
     ),
     Rung(
         "rung-input",
         "i, f = sigm(...);  c' = f c + i tanh(W x + U y + b);  y' = tanh(c')",
-        "The input gate says what is worth keeping: distractors stay outside.",
+        "The input gate selects what is stored: distractors stay outside.",
     ),
     Rung(
         "lstm",
         "i, f, o = sigm(...);  c' = f c + i tanh(W x + U y + b);  y' = o tanh(c')",
-        "The output gate hides what is kept until it is of use, so that it disturbs neither answer nor gates. This is"
-        " the LSTM.",
+        "The output gate hides the state until it is needed, so that it disturbs neither the output nor the gates."
+        " This is the LSTM.",
     ),
 )
 
 TASKS = (("recall", 32), ("adding", 32))
-"""One symbol among distractors, and two values among others; and the first span."""
+"""The tasks of the lesson, one symbol among distractors and two values among others, with their first spans."""
 
 
 def chains(seeds: int, budget: float, longest: int) -> list[Chain]:
-    """Every rung on both tasks."""
+    """The lesson: every rung of the ladder on both tasks."""
     return [
         Chain(Trial(task=task, cell=rung.cell, span=span, seed=seed, budget=budget), longest)
         for task, span in TASKS

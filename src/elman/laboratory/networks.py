@@ -1,11 +1,10 @@
-"""The networks of the laboratory by name: a recurrent layer, or two, between a task's inputs and its answers."""
+"""The networks and learning rules of the laboratory by name."""
 
 import re
 from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
 
 from elman import config
 from elman.data.classic.task import ClassicTask
@@ -27,83 +26,8 @@ from elman.network.output.layer import OutputLayer
 from elman.network.state import State
 from elman.objective.loss import Loss, Objective
 
-# FOLDED laboratory/rules.py: The learning rules of the laboratory by name.
-RULES = {
-    "bptt": "back-propagation through the whole sequence",
-    "bptt-H": "back through H steps and no further, such as bptt-1 (Elman's and Jordan's) or bptt-16",
-    "rtrl": "real-time recurrent learning: the same gradient forward in time; for small networks",
-    "bptt+W": "bptt and Pascanu's regulariser of weight W, such as bptt+0.1",
-}
-
-
-def learning_rule(name: str) -> Learner:
-    """The rule of a name.
-
-    Raises:
-        UserError: there is none.
-
-    """
-    if name == "bptt":
-        return WholeWindow()
-    if name == "rtrl":
-        return RTRL()
-    if found := re.fullmatch(r"bptt-([1-9]\d*)", name):
-        return Lookback(int(found[1]))
-    if (found := re.fullmatch(r"bptt\+(\d*\.?\d+)", name)) and float(found[1]) > 0:
-        return GradientNorm(WholeWindow(), float(found[1]))
-    raise UserError(f"there is no rule {name}; there are bptt, bptt-H (bptt-1), rtrl and bptt+W (bptt+0.1)")
-
-
-# FOLDED laboratory/readout.py: The readout of an echo state network: linear, of real values, by ridge regression (Jaeger 2001).
-PENALTY = 1e-6
-"""Of the ridge regression, on the sum of squares over all that was heard."""
-
-
-class RidgeReadout(Learner):
-    """Sets the readout to what fits everything heard so far best; it fills no gradient and leaves all else alone.
-
-    The normal equations of all windows are added up (`learning.ridge`), so the solution is the one in closed form.
-    """
-
-    def __init__(self) -> None:
-        self.equations: NormalEquations | None = None
-
-    @torch.no_grad()
-    def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
-        """Learn from one window; the loss is that after it."""
-        choice = model.output.choice
-        assert isinstance(choice, Gaussian)
-        assert batch.mask is not None
-        trace, state = model.trace(batch.inputs, state)
-        states, targets = _with_one(trace.top[batch.mask]), batch.targets[batch.mask]
-        if self.equations is None:
-            self.equations = NormalEquations(states.shape[1], targets.shape[1])
-        self.equations.add(states, targets)
-        weights = self.equations.solve(PENALTY).t()
-        choice.readout.weight.copy_(weights[:, :-1])
-        choice.readout.bias.copy_(weights[:, -1])
-        return objective.of_trace(model, trace, batch), state
-
-
-def _with_one(states: Tensor) -> Tensor:
-    return torch.cat([states, torch.ones_like(states[:, :1])], dim=1)
-
-
-def learner_of(model: LanguageModel, rule: str) -> Learner:
-    """How a network of the laboratory learns: by the rule of a name, or, where only a linear readout can, by ridge.
-
-    Raises:
-        UserError: there is no such rule.
-
-    """
-    learner = learning_rule(rule)
-    linear = isinstance(model.output.choice, Gaussian)
-    return RidgeReadout() if linear and not learns(model.core) else learner
-
-
-# TARGET
 VECTOR = 16
-"""The widest vector of a symbol."""
+"""The largest size of a symbol's vector."""
 
 INITIALISATION = config.Initialisation(
     embedding=config.Normal(std=1.0),
@@ -112,18 +36,11 @@ INITIALISATION = config.Initialisation(
     bias=config.Zeros(),
     forget_bias=1.0,
 )
-"""Orthogonal recurrent weights, so that Elman's network begins as well as it can; forget gates begin open."""
+"""Orthogonal recurrent weights, the best start for Elman's network; forget gates begin open."""
 
 
 class Network(NamedTuple):
-    """A kind of network.
-
-    Attributes:
-        sentence: what it is.
-        core: from the number of units to its recurrent core.
-        initialisation: of its weights.
-
-    """
+    """A kind of network: its description, its recurrent core by the number of units, and how its weights begin."""
 
     sentence: str
     core: Callable[[int], config.Core]
@@ -148,8 +65,8 @@ _IDENTITY = config.Initialisation(
 
 NETWORKS: dict[str, Network] = {
     "elman": Network("Elman 1990: tanh", _layer(config.Elman())),
-    "irnn": Network("Le et al. 2015: ReLU, from the identity on", _layer(config.Elman(nonlinearity="relu")), _IDENTITY),
-    "jordan": Network("Jordan 1986: hears its own output; for symbols", lambda n: config.Jordan(size=n, decay=0.5)),
+    "irnn": Network("Le et al. 2015: ReLU, from the identity", _layer(config.Elman(nonlinearity="relu")), _IDENTITY),
+    "jordan": Network("Jordan 1986: reads its own output; for symbols", lambda n: config.Jordan(size=n, decay=0.5)),
     "rung-forget": Network("Elman with a forget gate", _layer(config.Ladder(rung="forget"))),
     "rung-input": Network("and an input gate", _layer(config.Ladder(rung="input"))),
     "lstm": Network("and an output gate: LSTM (Gers et al. 2000)", _layer(config.LSTM())),
@@ -161,19 +78,14 @@ NETWORKS: dict[str, Network] = {
     "gru-before": Network("Cho et al. 2014, reset before the product", _layer(config.GRU(reset="before"))),
     "highway": Network("Zilly et al. 2017, depth 3", _layer(config.Highway(depth=3))),
     "mogrifier": Network("Melis et al. 2020, 5 rounds", _layer(config.Mogrifier())),
-    "graves": Network("Graves 2013: two layers, both joined to input and output, peepholes", _graves),
-    "melis": Network("Melis et al. 2018: two layers of capped LSTMs, added up", _melis),
-    "echo-state": Network("Jaeger 2001: only the readout learns", lambda n: config.Reservoir(size=n)),
+    "graves": Network("Graves 2013: two layers, both connected to input and output, peepholes", _graves),
+    "melis": Network("Melis et al. 2018: two layers of capped LSTMs, summed", _melis),
+    "echo-state": Network("Jaeger 2001: only the readout is trained", lambda n: config.Reservoir(size=n)),
 }  # fmt: skip
 
 
 def network(name: str) -> Network:
-    """The network of a name.
-
-    Raises:
-        UserError: there is none.
-
-    """
+    """The network called `name`; raises UserError if there is none."""
     if name not in NETWORKS:
         raise UserError(f"there is no cell {name}; `elman lab cells` shows them: {', '.join(NETWORKS)}")
     return NETWORKS[name]
@@ -182,10 +94,10 @@ def network(name: str) -> Network:
 def build_network(task: ClassicTask, name: str, size: int) -> LanguageModel:
     """A network of `size` units for a task, initialised from torch's global random state.
 
-    Symbols have vectors and a softmax; real values are read as they are and answered linearly.
+    Symbols have vectors and a softmax; real values are read unchanged and have a linear output.
 
     Raises:
-        UserError: there is none of that name, or it does not fit the task.
+        UserError: there is no such network, or it does not fit the task.
 
     """
     chosen = network(name)
@@ -194,7 +106,7 @@ def build_network(task: ClassicTask, name: str, size: int) -> LanguageModel:
         recipe = config.Model(encoder=config.Lookup(size=min(task.inputs, VECTOR)), core=core, initialisation=rules)
         return build_model(recipe, task.inputs)
     if isinstance(core, config.Jordan):
-        raise UserError(f"the cell {name} hears its own symbols, and the task {task.name} is of real values")
+        raise UserError(f"the cell {name} reads its own symbols, but the task {task.name} has real values")
     built = build_core(core, task.inputs, locked=True)
     assert not isinstance(built, Jordan)
     width = built.dims[-1]
@@ -205,3 +117,62 @@ def build_network(task: ClassicTask, name: str, size: int) -> LanguageModel:
     )
     model.initialise(rules)
     return model
+
+
+RULES = {
+    "bptt": "back-propagation through the whole sequence",
+    "bptt-H": "back through H steps only, such as bptt-1 (Elman's and Jordan's) or bptt-16",
+    "rtrl": "real-time recurrent learning: the same gradient forward in time; for small networks",
+    "bptt+W": "bptt and Pascanu's regulariser of weight W, such as bptt+0.1",
+}
+
+
+def learning_rule(name: str) -> Learner:
+    """The rule called `name`; raises UserError if there is none."""
+    if name == "bptt":
+        return WholeWindow()
+    if name == "rtrl":
+        return RTRL()
+    if found := re.fullmatch(r"bptt-([1-9]\d*)", name):
+        return Lookback(int(found[1]))
+    if (found := re.fullmatch(r"bptt\+(\d*\.?\d+)", name)) and float(found[1]) > 0:
+        return GradientNorm(WholeWindow(), float(found[1]))
+    raise UserError(f"there is no rule {name}; choose bptt, bptt-H (bptt-1), rtrl or bptt+W (bptt+0.1)")
+
+
+PENALTY = 1e-6
+"""Of the ridge regression, on the sum of squares over all windows."""
+
+
+class RidgeReadout(Learner):
+    """Fits the linear readout of an echo state network to all windows so far, by ridge regression (Jaeger 2001).
+
+    The normal equations of the windows are summed, so the solution is the closed form. No gradient is computed.
+    """
+
+    def __init__(self) -> None:
+        self.equations: NormalEquations | None = None
+
+    @torch.no_grad()
+    def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
+        """Fit the readout to one more window; the loss is that of the new readout."""
+        choice = model.output.choice
+        assert isinstance(choice, Gaussian)
+        assert batch.mask is not None
+        trace, state = model.trace(batch.inputs, state)
+        states, targets = trace.top[batch.mask], batch.targets[batch.mask]
+        states = torch.cat([states, torch.ones_like(states[:, :1])], dim=1)
+        if self.equations is None:
+            self.equations = NormalEquations(states.shape[1], targets.shape[1])
+        self.equations.add(states, targets)
+        weights = self.equations.solve(PENALTY).t()
+        choice.readout.weight.copy_(weights[:, :-1])
+        choice.readout.bias.copy_(weights[:, -1])
+        return objective.of_trace(model, trace, batch), state
+
+
+def learner_of(model: LanguageModel, rule: str) -> Learner:
+    """Ridge regression where only a linear readout learns, else the rule called `rule`; raises UserError as above."""
+    learner = learning_rule(rule)
+    linear = isinstance(model.output.choice, Gaussian)
+    return RidgeReadout() if linear and not learns(model.core) else learner

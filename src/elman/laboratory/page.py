@@ -1,4 +1,4 @@
-"""The page of the laboratory: spans, learning curves, and errors on their way back in time."""
+"""The page of the laboratory: spans, learning curves, and errors propagated back in time."""
 
 import math
 from collections.abc import Sequence
@@ -10,42 +10,39 @@ from elman.data.classic import classic_task
 from elman.drawing.page import Figure, Section, Table, write_page
 from elman.drawing.style import MUTED, SERIES, canvas, style, svg
 from elman.laboratory.conduct import reach
-from elman.laboratory.summary import Results, Row, summarise, table
-from elman.laboratory.trial import Outcome
+from elman.laboratory.summary import Results, Summary, summarise, table
+from elman.laboratory.trial import TrialResult
 
 Line = tuple[Sequence[float], Sequence[float], int]
 """x, y, and the colour."""
 
 
 def write_laboratory(out: Path, results: Results, *, title: str, text: Sequence[str] = ()) -> Path:
-    """Write the page.
-
-    Raises:
-        UserError: `out` is a folder or cannot be written.
-
-    """
+    """Write the page; raises UserError if `out` cannot be written."""
     rows = summarise(results)
     header, body = table(rows)
     names = list(dict.fromkeys(_name(row.cell, row.rule) for row in rows))
     tasks = list(dict.fromkeys(row.task for row in rows))
     legend = [(name, index % len(SERIES)) for index, name in enumerate(names)]
     sections = [
-        Section("The span at which each still learns", tables=[Table("", header, body)], figures=_spans(rows, tasks)),
+        Section(
+            "The longest span learnt", tables=[Table("", header, body)], figures=[_spans(task, rows) for task in tasks]
+        ),
         Section(
             "Learning",
             [
-                "The error at the shortest span of each task, by steps; a line for each seed. Below the dotted line it"
-                " counts as learnt; smaller errors than 0.0001 are drawn as that."
+                "The error at the shortest span of each task, by steps; one line per seed. Below the dotted line the"
+                " task counts as learnt; errors below 0.0001 are drawn as 0.0001."
             ],
             legend,
             [_learning(task, results, names) for task in tasks],
         ),
         Section(
-            "Errors on their way back",
+            "Errors propagated back in time",
             [
-                "The norm of the last step's loss with respect to the state k steps before, in the mean over sequences,"
-                " divided by that at k = 0: falling lines vanish, rising ones explode. Of the first seed at the longest"
-                " span that was tried: untrained, and after learning."
+                "The norm of the gradient of the last step's loss with respect to the state k steps back, averaged over"
+                " sequences and divided by that at k = 0: falling lines vanish, rising ones explode. First seed and"
+                " longest span: untrained, and after training."
             ],
             legend,
             [figure for task in tasks for figure in _flows(task, results, names)],
@@ -54,8 +51,8 @@ def write_laboratory(out: Path, results: Results, *, title: str, text: Sequence[
     return write_page(out, kind="Laboratory", title=title, verdict=verdict(rows), sections=sections, text=text)
 
 
-def verdict(rows: Sequence[Row]) -> str:
-    """Who learns the longest span of each task."""
+def verdict(rows: Sequence[Summary]) -> str:
+    """Which networks learn the longest span of each task."""
     parts = []
     for task in dict.fromkeys(row.task for row in rows):
         best = max(row.median for row in rows if row.task == task)
@@ -74,20 +71,17 @@ def _span(span: float) -> str:
     return f"{span:g}" if span else "none"
 
 
-def _chains(task: str, results: Results) -> list[tuple[str, int, list[Outcome]]]:
+def _chains(task: str, results: Results) -> list[tuple[str, int, list[TrialResult]]]:
     """(name, seed, outcomes) of the chains of a task."""
     chains = ((chain.first, outcomes) for chain, outcomes in results.items())
     return [(_name(t.cell, t.rule), t.seed, outcomes) for t, outcomes in chains if t.task == task]
 
 
-def _spans(rows: Sequence[Row], tasks: Sequence[str]) -> list[Figure]:
-    return [Figure(task, _bars(task, [row for row in rows if row.task == task])) for task in tasks]
-
-
-def _bars(task: str, rows: Sequence[Row]) -> Markup:
+def _spans(task: str, summaries: Sequence[Summary]) -> Figure:
+    rows = [row for row in summaries if row.task == task]
     figure, axes = canvas("wide")
     first, longest = min(row.first for row in rows), max(span for row in rows for span in row.spans)
-    none = first / 2  # one doubling below the shortest that was tried
+    none = first / 2  # one doubling below the shortest span
     for place, row in enumerate(rows):
         axes.plot([place] * len(row.spans), [span or none for span in row.spans], "o", color=SERIES[0], alpha=0.6)
         axes.plot([place - 0.3, place + 0.3], [row.median or none] * 2, color=SERIES[1], linewidth=2)
@@ -98,8 +92,8 @@ def _bars(task: str, rows: Sequence[Row]) -> Markup:
     axes.set_ylim(none / 1.2, spans[-1] * 1.2)
     axes.set_xticks(range(len(rows)), [_name(row.cell, row.rule) for row in rows], rotation=30, ha="right")
     axes.set_ylabel("span learnt", color=MUTED, fontsize=9.5)
-    told = ", ".join(f"{_name(row.cell, row.rule)} {_span(row.median)}" for row in rows)
-    return svg(figure, f"spans-{task}", f"Span learnt, {task}", told)
+    text = ", ".join(f"{_name(row.cell, row.rule)} {_span(row.median)}" for row in rows)
+    return Figure(task, svg(figure, f"spans-{task}", f"Span learnt, {task}", text))
 
 
 def _learning(task: str, results: Results, names: Sequence[str]) -> Figure:
@@ -118,7 +112,7 @@ def _flows(task: str, results: Results, names: Sequence[str]) -> list[Figure]:
         chain for chain in _chains(task, results) if chain[1] == min(seed for _, seed, _ in _chains(task, results))
     ]
     figures = []
-    for when, pick in (("untrained", 0), ("after learning", 1)):
+    for when, pick in (("untrained", 0), ("after training", 1)):
         lines: list[Line] = []
         for name, _, outcomes in chains:
             flow = (outcomes[-1].flow_before, outcomes[-1].flow_after)[pick]

@@ -1,4 +1,4 @@
-"""What a comparison came to: the span at which each network still learns, over seeds."""
+"""The summary of a comparison: the longest span that each network learns, over seeds."""
 
 from collections.abc import Mapping
 from statistics import median
@@ -7,24 +7,16 @@ from typing import Any
 import msgspec
 
 from elman.laboratory.conduct import Chain, reach
-from elman.laboratory.trial import Outcome
+from elman.laboratory.trial import TrialResult
 
-Results = Mapping[Chain, list[Outcome]]
+Results = Mapping[Chain, list[TrialResult]]
 
 
-class Row(msgspec.Struct, frozen=True):
-    """A network and a rule on a task.
+class Summary(msgspec.Struct, frozen=True):
+    """A network and a rule on a task, over seeds.
 
-    Attributes:
-        task, cell, rule: by name.
-        first: the shortest span that was tried.
-        spans: the longest learnt, for each seed.
-        median: of them.
-        steps: median of the learning steps at the shortest span, of seeds that learnt it; None: none did.
-        error: median at the shortest span.
-        parameters: that learn.
-        seconds: of processor time, in all.
-
+    `spans` are the longest learnt, by seed, and `median` is theirs; `first` is the shortest. `steps` and `error` are
+    medians at the shortest span, `steps` over the seeds that learnt it. `seconds` is processor time in total.
     """
 
     task: str
@@ -39,35 +31,31 @@ class Row(msgspec.Struct, frozen=True):
     seconds: float
 
 
-def summarise(results: Results) -> list[Row]:
-    """A row for each task, cell and rule, in the order of the chains."""
-    groups: dict[tuple[str, str, str], list[list[Outcome]]] = {}
+def summarise(results: Results) -> list[Summary]:
+    """One summary per task, cell and rule, in the order of the chains."""
+    groups: dict[tuple[str, str, str], list[list[TrialResult]]] = {}
     for chain, outcomes in results.items():
         first = chain.first
         groups.setdefault((first.task, first.cell, first.rule), []).append(outcomes)
-    return [_row(*key, chains) for key, chains in groups.items()]
+    return [
+        Summary(
+            task=task,
+            cell=cell,
+            rule=rule,
+            first=chains[0][0].trial.span,
+            spans=(spans := [reach(trials) for trials in chains]),
+            median=median(spans),
+            steps=median(learnt) if (learnt := [first.steps for first, *_ in chains if first.solved]) else None,
+            error=median(first.error for first, *_ in chains),
+            parameters=chains[0][0].parameters,
+            seconds=round(sum(trial.seconds for trials in chains for trial in trials), 1),
+        )
+        for (task, cell, rule), chains in groups.items()
+    ]
 
 
-def _row(task: str, cell: str, rule: str, chains: list[list[Outcome]]) -> Row:
-    spans = [reach(outcomes) for outcomes in chains]
-    first = [outcomes[0] for outcomes in chains]
-    learnt = [outcome.steps for outcome in first if outcome.solved]
-    return Row(
-        task=task,
-        cell=cell,
-        rule=rule,
-        first=first[0].trial.span,
-        spans=spans,
-        median=median(spans),
-        steps=median(learnt) if learnt else None,
-        error=median(outcome.error for outcome in first),
-        parameters=first[0].parameters,
-        seconds=round(sum(outcome.seconds for outcomes in chains for outcome in outcomes), 1),
-    )
-
-
-def table(rows: list[Row]) -> tuple[list[str], list[list[str]]]:
-    """Header and cells."""
+def table(rows: list[Summary]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows."""
     header = ["task", "cell", "rule", "span learnt", "by seed", "steps at first", "error at first", "weights", "CPU s"]
     body = [
         [
@@ -87,16 +75,11 @@ def table(rows: list[Row]) -> tuple[list[str], list[list[str]]]:
 
 
 def to_builtins(results: Results) -> dict[str, Any]:
-    """For --json: the rows, and every trial without its curves."""
+    """The summaries, and every trial without its curves, for --json."""
     trials = [
-        {
-            **msgspec.to_builtins(outcome.trial),
-            "solved": outcome.solved,
-            "error": outcome.error,
-            "steps": outcome.steps,
-            "seconds": outcome.seconds,
-        }
-        for outcomes in results.values()
-        for outcome in outcomes
+        msgspec.to_builtins(found.trial)
+        | {"solved": found.solved, "error": found.error, "steps": found.steps, "seconds": found.seconds}
+        for chain in results.values()
+        for found in chain
     ]
     return {"rows": msgspec.to_builtins(summarise(results)), "trials": trials}

@@ -1,4 +1,4 @@
-"""One trial: a network learns a task at one span until it can, or until its time is over."""
+"""One trial: a network trains on a task at one span until it has learnt it or its time is over."""
 
 import math
 import time
@@ -6,7 +6,6 @@ import time
 import msgspec
 import numpy as np
 import torch
-from torch import Tensor
 
 from elman import config
 from elman.data.classic import classic_task
@@ -21,47 +20,25 @@ from elman.network.model import LanguageModel
 from elman.network.output.gaussian import Gaussian
 from elman.objective.loss import Objective
 
-# FOLDED laboratory/flow.py: How an error fades or grows on its way back in time (Bengio et al. 1994; Pascanu et al. 2013).
-FARTHEST = 128
-
-
-def error_flow(model: LanguageModel, batch: Batch, farthest: int = FARTHEST) -> list[float]:
-    """||dE_T / dh_{T-k}|| for k = 0, 1, ..., the mean over the sequences; E_T is the loss of the last step alone.
-
-    h is the whole state. Sequences longer than `farthest` are read without a graph up to there.
-
-    """
-    if not learns(model.core):
-        return []
-    steps = min(farthest, len(batch.inputs))
-    state = model.begin(batch.inputs.shape[1])
-    if steps < len(batch.inputs):
-        with torch.no_grad():
-            _, state = model.trace(batch.inputs[:-steps], state)
-    mask = torch.zeros(steps, batch.inputs.shape[1], dtype=torch.bool)
-    mask[-1] = True
-    window = Batch(batch.inputs[-steps:], batch.targets[-steps:], mask)
-    _, errors = errors_back(model, OneStep(model), Objective(reduction="sum"), window, state)
-    return [flat(error).norm(dim=1).mean().item() * batch.inputs.shape[1] for error in reversed(errors)]
-
-
-# TARGET
 CHECKED = 200
-"""Sequences that the error is measured on, the same throughout."""
+"""Sequences on which the error is measured, the same throughout a trial."""
+
+FARTHEST = 128
+"""The largest distance k of `error_flow`."""
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """What is tried.
+    """A network, a rule and a task at one span.
 
     Attributes:
         task, cell, rule: by name.
         span, seed: of the task.
         size: units.
         budget: seconds of processor time.
-        columns: sequences a step.
-        lr: of Adam.
-        clip: the gradient's norm.
-        check_every: steps.
+        columns: sequences per step.
+        lr: learning rate of Adam.
+        clip: the largest gradient norm.
+        check_every: steps between two measurements of the error.
 
     """
 
@@ -79,22 +56,19 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """A file name."""
+        """For files and messages."""
         return f"{self.task}-{self.cell}-{self.rule}-span-{self.span}-seed-{self.seed}"
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it.
+class TrialResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a trial.
 
     Attributes:
-        trial: what was tried.
-        solved: whether the error fell below the task's threshold in time.
-        error: the last one.
-        steps: of learning.
-        seconds: of processor time.
-        parameters: that learn.
-        curve: (step, error) at every check.
-        flow_before, flow_after: the error's norm k steps back, untrained and at the end (`error_flow`).
+        solved: whether the last `error` is below the task's threshold.
+        steps, seconds: of training; processor time.
+        parameters: trained ones.
+        curve: (step, error) at every measurement.
+        flow_before, flow_after: the norm of the error k steps back, untrained and at the end (`error_flow`).
 
     """
 
@@ -109,10 +83,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     flow_after: list[float]
 
 
-def run_trial(trial: Trial) -> Outcome:
-    """Learn on fresh sequences at every step, on one thread, and stop at the first check that is good enough.
+def run_trial(trial: Trial) -> TrialResult:
+    """Train on new sequences at every step, on one thread, until the error is below the threshold or the time is over.
 
-    A loss that is not finite ends the trial unsolved.
+    An error that is not finite ends the trial unsolved.
 
     Raises:
         UserError: an unknown name, or parts that do not fit together.
@@ -141,7 +115,7 @@ def run_trial(trial: Trial) -> Outcome:
         update.state = None
         update(task.draw(draw, trial.columns, trial.span).batch, trial.lr)
         steps += 1
-    return Outcome(
+    return TrialResult(
         trial=trial,
         solved=curve[-1][1] < task.solved,
         error=curve[-1][1],
@@ -154,9 +128,29 @@ def run_trial(trial: Trial) -> Outcome:
     )
 
 
+def error_flow(model: LanguageModel, batch: Batch, farthest: int = FARTHEST) -> list[float]:
+    """How an error fades or grows on its way back in time (Bengio et al. 1994; Pascanu et al. 2013).
+
+    ||dE_T / dh_{T-k}|| for k = 0, 1, ..., averaged over the sequences; E_T is the loss of the last step alone and h the
+    whole state. The beginning of sequences longer than `farthest` is read without a graph.
+    """
+    if not learns(model.core):
+        return []
+    steps = min(farthest, len(batch.inputs))
+    state = model.begin(batch.inputs.shape[1])
+    if steps < len(batch.inputs):
+        with torch.no_grad():
+            _, state = model.trace(batch.inputs[:-steps], state)
+    mask = torch.zeros(steps, batch.inputs.shape[1], dtype=torch.bool)
+    mask[-1] = True
+    window = Batch(batch.inputs[-steps:], batch.targets[-steps:], mask)
+    _, errors = errors_back(model, OneStep(model), Objective(reduction="sum"), window, state)
+    return [flat(error).norm(dim=1).mean().item() * batch.inputs.shape[1] for error in reversed(errors)]
+
+
 @torch.no_grad()
 def error_of(model: LanguageModel, task: ClassicTask, sample: Sample) -> float:
-    """The mean square error of values, or the share of judged symbols that are wrong."""
+    """The mean squared error of real values, or the error rate of the judged symbols."""
     batch, allowed = sample
     if task.kind == "values":
         choice = model.output.choice
@@ -166,10 +160,6 @@ def error_of(model: LanguageModel, task: ClassicTask, sample: Sample) -> float:
         return (choice.mean(trace.top) - batch.targets)[batch.mask].square().mean().item()
     assert allowed is not None
     log_probs, _ = model.log_probs(batch.inputs, model.begin(batch.inputs.shape[1]))
-    return 1 - _right(log_probs, allowed).float().mean().item()
-
-
-def _right(log_probs: Tensor, allowed: Tensor) -> Tensor:
     judged = allowed.any(-1)
-    said = log_probs.argmax(-1, keepdim=True)
-    return allowed.gather(-1, said).squeeze(-1)[judged]
+    predicted = log_probs.argmax(-1, keepdim=True)
+    return 1 - allowed.gather(-1, predicted).squeeze(-1)[judged].float().mean().item()

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from elman import config
 from elman.data.windows import Span, Windows
-from elman.errors import UserError
+from elman.errors import Diverged
 from elman.learning import checkpoint
 from elman.learning.checkpoint import BestModel
 from elman.learning.constraint import recurrent_spectrum
@@ -148,9 +148,9 @@ class Trainer:
             self._write_train(lr, norm)
 
     def _read_losses(self) -> None:
-        """Fold the pending step sums into the progress; raises UserError where a loss was not finite."""
+        """Fold the pending step sums into the progress; raises Diverged where a loss was not finite."""
         if (diverged := self.log.read(self.progress)) is not None:
-            raise UserError(
+            raise Diverged(
                 f"the loss is not finite at step {self.progress.step} ({diverged}, weight norm"
                 f" {self.update.weight_norm():.3g}); the last good checkpoint is kept in {self.folder}; try a lower"
                 " training.optimiser.lr or a smaller training.clip"

@@ -1,9 +1,8 @@
-"""A claim of a paper: which recipes to train, what to measure, and what must come out."""
+"""A published claim as a value: the arms it compares, what is measured on them, and what the figures must show."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -12,12 +11,21 @@ from elman.config.toml import find, load_recipe
 from elman.errors import UserError
 from elman.reproduce.comparison import Comparison
 
-Scale = Literal["lab", "paper"]
-SCALES: tuple[Scale, ...] = ("lab", "paper")
+Scale = Literal["small", "paper"]
+SCALES: tuple[Scale, ...] = get_args(Scale)
+
+
+def scale_of(name: str) -> Scale:
+    """The scale called `name`; raises UserError if there is none."""
+    for scale in SCALES:
+        if name == scale:
+            return scale
+    hint = "; lab is now called small" if name == "lab" else ""
+    raise UserError(f"--scale {name}: choose {' or '.join(SCALES)}{hint}")
 
 
 class Source(NamedTuple):
-    """A shipped recipe, and settings laid over it (`key.path=value`)."""
+    """A shipped recipe and the settings laid over it (`key.path=value`)."""
 
     recipe: str
     settings: tuple[str, ...] = ()
@@ -31,11 +39,11 @@ class Measurement(NamedTuple):
 
 
 class Computation(NamedTuple):
-    """What needs no run of a recipe.
+    """An arm that needs no training of a recipe.
 
     Attributes:
-        function: a dataclass that is called with the seed and --data; its fields are all that can be set.
-        minutes: about how long it takes.
+        function: a dataclass called with the seed and --data; its fields are all that can be set.
+        minutes: approximate duration.
 
     """
 
@@ -44,25 +52,21 @@ class Computation(NamedTuple):
 
     @property
     def constants(self) -> dict[str, Any]:
-        """The fields of `function`, defaults too; a result that was made with others is not used."""
+        """The fields of `function`, defaults included; a result computed with others is not reused."""
         fields: dict[str, Any] = msgspec.to_builtins(self.function)
         return fields
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One of the things that a claim compares: a label, and a recipe or a computation for each scale, or neither."""
+    """One of the things that a claim compares: its label, and a recipe or a computation for each scale it exists at."""
 
     label: str
-    lab: Source | Computation | None = None
+    small: Source | Computation | None = None
     paper: Source | Computation | None = None
 
-    def source(self, scale: Scale) -> Source | Computation | None:
-        """Where its figures come from at a scale."""
-        return self.lab if scale == "lab" else self.paper
 
-
-class Axes(NamedTuple):
+class CurveAxes(NamedTuple):
     """How a curve of a measurement is drawn.
 
     Attributes:
@@ -80,18 +84,17 @@ class Axes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Measure:
-    """What is measured, and how on a finished run.
+class ClaimMeasure:
+    """What a claim measures on each of its arms, and how on a finished run.
 
     Attributes:
         name: measurements are kept beside a run under this name.
-        metrics: the names of the figures, with what they are in words, in the order of the table.
-        function: from a run folder, and the constants by name, to its measurement; None where the arms are
-            computations.
-        constants: what `function` is called with; a measurement that was made with others is not used.
-        minutes: about how long it takes at lab scale.
+        metrics: the names of the figures and their descriptions, in the order of the table.
+        function: computes the measurement from a run folder and `constants`; None where the arms are computations.
+        constants: keyword arguments of `function`; a measurement made with others is not reused.
+        minutes: approximate duration at small scale.
         curve: the curve to draw.
-        diverged: the figures of a training whose loss ceased to be finite; None makes that an error.
+        diverged: the figures of a training that diverged; None makes that an error.
 
     """
 
@@ -100,13 +103,8 @@ class Measure:
     function: Callable[..., Measurement] | None = None
     constants: Mapping[str, Any] = field(default_factory=dict)
     minutes: float = 0.0
-    curve: Axes | None = None
+    curve: CurveAxes | None = None
     diverged: Mapping[str, float] | None = None
-
-    def of(self, folder: Path) -> Measurement:
-        """The measurement of a finished run."""
-        assert self.function is not None, "runs are measured by a function"
-        return self.function(folder, **self.constants)
 
 
 @dataclass(frozen=True)
@@ -114,18 +112,18 @@ class Claim:
     """One published claim.
 
     Attributes:
-        name: what it is called on the command line.
+        name: on the command line.
         sentence: what is claimed.
-        source: the table or figure it stands in.
+        source: the table or figure that supports it in the paper.
         arms: what is trained or computed.
-        measure: what is measured on every run.
-        comparisons: what must hold, all of it.
-        published: the published figure of an arm, in words.
-        metric: the metric that the published figures are of.
-        seeds: how many seeds are trained unless --seeds says.
-        notes: how the lab scale differs from the paper's, and other things to know.
-        data: what --data must be, in words, where the recipes name no corpus; None where they do.
-        needs: known sets of minimal pairs that have to be there.
+        measure: what is measured on every arm and seed.
+        comparisons: all of these must hold.
+        metric: the metric of the published figures; the default is that of the first comparison.
+        published: the published figure of an arm, as text.
+        seeds: the number of seeds unless --seeds is given.
+        notes: how the small scale differs from the paper's, and other remarks.
+        data: what --data must be, where the recipes name no corpus; None where they do.
+        needs: known sets of minimal pairs that must be prepared.
 
     """
 
@@ -133,9 +131,9 @@ class Claim:
     sentence: str
     source: str
     arms: tuple[Arm, ...]
-    measure: Measure
+    measure: ClaimMeasure
     comparisons: tuple[Comparison, ...]
-    metric: str
+    metric: str | None = None
     published: Mapping[str, str] = field(default_factory=dict)
     seeds: int = 3
     notes: str = ""
@@ -144,29 +142,28 @@ class Claim:
 
     def __post_init__(self) -> None:
         labels = [arm.label for arm in self.arms]
-        assert len(set(labels)) == len(labels), f"{self.name}: two arms of one label"
+        assert len(set(labels)) == len(labels), f"{self.name}: two arms share a label"
         needed = {arm for comparison in self.comparisons for arm in comparison.arms} | set(self.published)
-        assert needed <= set(labels), f"{self.name}: no arm is called {needed - set(labels)}"
-        assert self.metric in self.measure.metrics
+        assert needed <= set(labels), f"{self.name}: there is no arm {needed - set(labels)}"
+        assert self.headline in self.measure.metrics, f"{self.name}: {self.headline} is not measured"
+
+    @property
+    def headline(self) -> str:
+        """The metric of the published figures."""
+        return self.metric or self.comparisons[0].metric
 
     def has(self, scale: Scale) -> bool:
-        """Whether all arms can be had at a scale."""
-        return all(arm.source(scale) is not None for arm in self.arms)
+        """Whether every arm exists at a scale."""
+        return all(arm.small if scale == "small" else arm.paper for arm in self.arms)
 
     def origin(self, arm: Arm, scale: Scale) -> Source | Computation:
-        """Where the figures of an arm come from.
-
-        Raises:
-            UserError: it has nothing at this scale.
-
-        """
-        source = arm.source(scale)
+        """The recipe or computation of an arm; raises UserError if it has none at this scale."""
+        source, other = (arm.small, "paper") if scale == "small" else (arm.paper, "small")
         if source is None:
-            other = next(name for name in SCALES if name != scale)
             raise UserError(f"{self.name} has no recipes at --scale {scale}; use --scale {other}")
         return source
 
 
 def recipe_of(source: Source, seed: int) -> Recipe:
-    """The recipe of a source with a seed."""
+    """The recipe of a source, with a seed."""
     return load_recipe(find(source.recipe), [*source.settings, f"seed={seed}"])

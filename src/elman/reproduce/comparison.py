@@ -1,4 +1,4 @@
-"""What a claim says of the figures of its arms: small declarations that judge themselves."""
+"""Statements about the figures of the arms of a claim, which judge themselves."""
 
 import math
 from abc import ABC, abstractmethod
@@ -8,21 +8,21 @@ from typing import final
 
 import msgspec
 
-from elman.reproduce.statistics import Answer, Judgement, judge, spread
+from elman.reproduce.statistics import Answer, Judgement, figure, judge, spread
 
 Figures = Mapping[str, Sequence[Mapping[str, float]]]
 """Arm -> for each seed, in the same order for all arms, metric -> value."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What came of a comparison or of a whole claim.
+    """The answer to a comparison or to a whole claim.
 
     Attributes:
-        statement: what was asked.
+        statement: the comparison or the claim, in words.
         answer: holds, does not hold or undecided.
         figures: the deciding figures, in words.
-        needs: how many seeds would decide it.
-        judgement: the paired test, of differences of logarithms; None where every seed is held against a bound.
+        needs: the number of seeds that would decide it.
+        judgement: the paired test on differences of logarithms; None for a bound on every seed.
 
     """
 
@@ -34,21 +34,23 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """The answer as it ends the line of a claim."""
+        """The answer as the last line of the command shows it."""
         return f"undecided (needs {self.needs} seeds)" if self.answer == "undecided" else self.answer
 
 
 class Comparison(ABC):
-    """A statement on one metric."""
+    """A statement about one metric."""
+
+    metric: str
 
     @property
     @abstractmethod
     def arms(self) -> tuple[str, ...]:
-        """The labels of the arms that it needs."""
+        """The labels of the arms it compares."""
 
     @abstractmethod
     def verdict(self, figures: Figures) -> Verdict:
-        """Judge it by the figures."""
+        """The verdict on measured figures."""
 
 
 @final
@@ -56,8 +58,8 @@ class Comparison(ABC):
 class Ratio(Comparison):
     """The geometric mean over seeds of metric(a) / metric(b) lies between `low` and `high`.
 
-    Judged by a paired t test on the logarithms; for perplexities these are nats a token. `b_metric` is the metric of b
-    where it is another, as when two metrics of one arm are compared.
+    Judged by a paired t test on the logarithms, for perplexities nats per token. `b_metric` is the metric of b if it
+    is another one, as when two metrics of one arm are compared.
     """
 
     statement: str
@@ -70,11 +72,11 @@ class Ratio(Comparison):
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """The two."""
+        """Both."""
         return self.a, self.b
 
     def verdict(self, figures: Figures) -> Verdict:
-        """Judge the differences of logarithms, paired by seed."""
+        """The verdict on the differences of logarithms, paired by seed."""
         a = [seed[self.metric] for seed in figures[self.a]]
         b = [seed[self.b_metric or self.metric] for seed in figures[self.b]]
         differences = [math.log(x) - math.log(y) for x, y in zip(a, b, strict=True)]
@@ -89,7 +91,7 @@ class Ratio(Comparison):
 @final
 @dataclass(frozen=True)
 class Bound(Comparison):
-    """In every seed the metric of an arm is at most `limit`, or with `exceeds` more than it.
+    """In every seed the metric of an arm is at most `limit`, or, with `exceeds`, greater.
 
     `limit` is a number, or the name of another metric of the same arm and seed.
     """
@@ -105,7 +107,7 @@ class Bound(Comparison):
         return (self.arm,)
 
     def verdict(self, figures: Figures) -> Verdict:
-        """Hold every seed against the bound."""
+        """The verdict on every seed."""
         rows = [(seed[self.metric], self._limit(seed)) for seed in figures[self.arm]]
         kept = [value > limit if self.exceeds else value <= limit for value, limit in rows]
         sign = ">" if self.exceeds else "<="
@@ -131,12 +133,12 @@ def higher(metric: str, a: str, b: str) -> Ratio:
 
 
 def no_higher(metric: str, a: str, b: str, margin: float) -> Ratio:
-    """The metric of `a` is not higher than that of `b` by more than the share `margin`."""
+    """The metric of `a` exceeds that of `b` by at most the fraction `margin`."""
     return Ratio(f"{metric} of {a} is no higher than of {b} (within {margin:.1%})", metric, a, b, high=1 + margin)
 
 
 def no_difference(metric: str, a: str, b: str, margin: float) -> Ratio:
-    """The metrics of `a` and `b` differ by less than the share `margin`."""
+    """The metrics of `a` and `b` differ by less than the fraction `margin`."""
     statement = f"{metric} of {a} and of {b} do not differ (within {margin:.1%})"
     return Ratio(statement, metric, a, b, low=1 / (1 + margin), high=1 + margin)
 
@@ -149,7 +151,7 @@ def times(metric: str, a: str, b: str, factor: float, b_metric: str | None = Non
 
 
 def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict on a claim: all its comparisons must hold, and one that does not is enough."""
+    """The verdict on a claim: it holds if all its comparisons hold, and does not hold if one of them does not."""
     answers = {verdict.answer for verdict in verdicts}
     answer: Answer = "holds"
     if "does not hold" in answers:
@@ -161,4 +163,4 @@ def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def _exp(value: float) -> str:
-    return f"{math.exp(min(value, 700)):.4f}" if not math.isnan(value) else "unknown"
+    return "unknown" if math.isnan(value) else figure(math.exp(min(value, 700)))

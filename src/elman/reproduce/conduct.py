@@ -1,9 +1,9 @@
-"""An experiment from its plan to its verdict."""
+"""A reproduction of a claim, from its plan to its verdict."""
 
 import json
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,59 +21,20 @@ from elman.network.seq2seq import SequenceToSequence
 from elman.reproduce.claim import Claim, Computation, Measurement, Scale, recipe_of
 from elman.reproduce.comparison import Verdict, together
 from elman.reproduce.page import write_claim_page
-from elman.reproduce.pool import Machine, train_all
-from elman.reproduce.runs import Planned, PlannedComputation, PlannedRun, Status, Store, measured
+from elman.reproduce.runs import UNTRAINED, Planned, PlannedComputation, PlannedRun, Store, found_measurement, measured
+from elman.reproduce.training import Machine, Tell, train_all
 from elman.tasks.open import task_of
-
-# FOLDED reproduce/cost.py: What an arm costs by its sizes alone, for the list of experiments; before a run steps are timed instead.
-RATE = 60e9
-"""Floating-point operations a second of one thread of a processor of 2024, in training these models."""
-
-
-def nominal_minutes(claim: Claim, scale: Scale, seeds: int) -> float:
-    """Minutes on one thread to train all runs of a claim and to measure and compute, nothing of it cached."""
-    sources = [claim.origin(arm, scale) for arm in claim.arms]
-    return seeds * sum(
-        source.minutes
-        if isinstance(source, Computation)
-        else training_minutes(recipe_of(source, 1)) + claim.measure.minutes
-        for source in sources
-    )
-
-
-def training_minutes(recipe: Recipe) -> float:
-    """Minutes on one thread: six operations a weight and token, and those of the choice for every component.
-
-    A choice that leaves out most words, such as adaptive softmax, costs less than this.
-    """
-    size = task_of(recipe).nominal_size(recipe)
-    with torch.device("meta"):
-        model = build_model(recipe.model, size.words)
-    reader = _count(model.reader) if isinstance(model, SequenceToSequence) else 0
-    mixed = recipe.model.output.contexts
-    components = sum(mixed.heads.values()) if isinstance(mixed, Mixture) else 1
-    weights = _count(model.core) + _count(model.output.contexts) + components * _count(model.output.choice)
-    epochs = recipe.training.epochs + (recipe.training.fine_tune.epochs if recipe.training.fine_tune else 0)
-    return 6 * (weights * size.tokens + reader * size.source_tokens) * epochs / RATE / 60
-
-
-def _count(module: torch.nn.Module) -> int:
-    return sum(parameter.numel() for parameter in module.parameters())
-
-
-# TARGET
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What an experiment needs.
+    """What the reproduction of a claim needs.
 
     Attributes:
-        claim, scale, seeds: what was asked for.
+        claim, scale, seeds: what is reproduced.
         runs: or computations, of every arm, in the order of the seeds.
-        training: minutes of every run that is not trained, by its folder.
-        measuring: minutes to measure all runs and to compute what is not computed.
+        training: minutes of each untrained run, by its folder.
+        measuring: minutes of all measurements and computations that are not kept.
 
     """
 
@@ -86,18 +47,18 @@ class Plan:
 
     @property
     def waiting(self) -> list[PlannedRun]:
-        """Those that are not trained."""
+        """The untrained runs."""
         return [run for each in self.runs.values() for run in _untrained(each)]
 
     @property
     def name(self) -> str:
-        """Of its files: that of the claim, with the scale where it is not the lab."""
-        return self.claim.name if self.scale == "lab" else f"{self.claim.name}-{self.scale}"
+        """Of its files: that of the claim, with the scale unless it is small."""
+        return self.claim.name if self.scale == "small" else f"{self.claim.name}-{self.scale}"
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What came of an experiment, and where its page is."""
+class Reproduction:
+    """The measurements, the verdicts on each comparison and on the claim, and the page."""
 
     plan: Plan
     measurements: dict[str, list[Measurement]]
@@ -112,11 +73,9 @@ class Outcome:
 
 
 def plan(claim: Claim, store: Store, scale: Scale, num_seeds: int | None, machine: Machine) -> Plan:
-    """Plan an experiment; a few steps of every arm that is not trained are timed.
+    """Plan a reproduction; a few steps of every untrained arm are timed.
 
-    Raises:
-        UserError: no recipes at this scale, the data cannot be used, or pairs that the claim needs are not there.
-
+    Raises UserError if there are no recipes at this scale, or data or minimal pairs cannot be used.
     """
     for pairs in claim.needs:
         locate_pairs(pairs)
@@ -124,66 +83,64 @@ def plan(claim: Claim, store: Store, scale: Scale, num_seeds: int | None, machin
     runs = store.plan(claim, scale, seeds)
     device, training = choose_device(machine.device), dict[Path, float]()
     for each in runs.values():
-        waiting = _untrained(each)
-        if waiting:
+        if waiting := _untrained(each):
             training |= dict.fromkeys((run.folder for run in waiting), store.minutes_of(waiting[0], device))
     measuring = sum(_measuring(one, claim) for each in runs.values() for one in each)
     return Plan(claim, scale, seeds, runs, training, measuring)
 
 
 def _untrained(planned: Sequence[Planned]) -> list[PlannedRun]:
-    runs = [one for one in planned if isinstance(one, PlannedRun)]
-    return [run for run in runs if run.status in (Status.MISSING, Status.INTERRUPTED)]
+    return [one for one in planned if isinstance(one, PlannedRun) and one.status in UNTRAINED]
 
 
 def _measuring(planned: Planned, claim: Claim) -> float:
-    if isinstance(planned, PlannedComputation):
-        return 0.0 if planned.done else planned.computation.minutes
-    return claim.measure.minutes
+    if found_measurement(planned, claim.measure) is not None:
+        return 0.0
+    return planned.computation.minutes if isinstance(planned, PlannedComputation) else claim.measure.minutes
 
 
 def total_minutes(plans: Sequence[Plan], machine: Machine) -> float:
-    """Minutes that experiments still take together; a run that several of them need counts once."""
+    """Remaining minutes of several reproductions; a run that several of them need counts once."""
     training = {folder: minutes for planned in plans for folder, minutes in planned.training.items()}
     return sum(training.values()) / machine.jobs + sum(planned.measuring for planned in plans)
 
 
-def conduct(planned: Plan, store: Store, machine: Machine, tell: Tell) -> Outcome:
-    """Train what is missing, measure, judge, and write NAME.json and NAME.html into the store's folder.
+def conduct(planned: Plan, store: Store, machine: Machine, tell: Tell) -> Reproduction:
+    """Train what is missing, measure, judge, and write NAME.json and NAME.html into the folder of the store.
 
     Raises:
-        Stopped: a signal came; everything can be gone on with.
+        Stopped: a signal arrived; the same command continues.
         UserError: a training failed.
 
     """
     claim = planned.claim
-    train_all(planned.waiting, store, machine, tell)
-    measurements = {label: [_measure(one, claim, tell) for one in each] for label, each in planned.runs.items()}
+    train_all(planned.waiting, machine, tell)
+    measurements = dict[str, list[Measurement]]()
+    for label, each in planned.runs.items():
+        measurements[label] = []
+        for one in each:
+            if isinstance(one, PlannedComputation) and found_measurement(one, claim.measure) is None:
+                tell(f"{one.name}: computing")
+            measurements[label].append(measured(one, claim.measure))
     figures = {label: [one.figures for one in each] for label, each in measurements.items()}
     verdicts = [comparison.verdict(figures) for comparison in claim.comparisons]
     verdict = together(claim.sentence, verdicts)
     page = write_claim_page(store.out / f"{planned.name}.html", claim, planned.scale, measurements, verdicts, verdict)
-    outcome = Outcome(planned, measurements, verdicts, verdict, page)
-    write_atomic(store.out / f"{planned.name}.json", json.dumps(record(outcome), indent=1, ensure_ascii=False) + "\n")
-    return outcome
+    found = Reproduction(planned, measurements, verdicts, verdict, page)
+    write_atomic(store.out / f"{planned.name}.json", json.dumps(record(found), indent=1, ensure_ascii=False) + "\n")
+    return found
 
 
-def _measure(planned: Planned, claim: Claim, tell: Tell) -> Measurement:
-    if isinstance(planned, PlannedComputation) and not planned.done:
-        tell(f"{planned.name}: computing")
-    return measured(planned, claim.measure)
-
-
-def record(outcome: Outcome) -> dict[str, Any]:
-    """All there is to say of an experiment, for JSON."""
-    planned, claim = outcome.plan, outcome.plan.claim
+def record(found: Reproduction) -> dict[str, Any]:
+    """A reproduction as plain values, for JSON."""
+    planned, claim = found.plan, found.plan.claim
     arms = {
         label: {
             "published": claim.published.get(label),
             "runs": [str(one.folder) for one in planned.runs[label] if isinstance(one, PlannedRun)],
-            **{metric: _spread([one.figures[metric] for one in each]) for metric in claim.measure.metrics},
+            **{metric: _summary([one.figures[metric] for one in each]) for metric in claim.measure.metrics},
         }
-        for label, each in outcome.measurements.items()
+        for label, each in found.measurements.items()
     }
     return {
         "name": claim.name,
@@ -193,21 +150,58 @@ def record(outcome: Outcome) -> dict[str, Any]:
         "scale": planned.scale,
         "seeds": planned.seeds,
         "arms": arms,
-        "comparisons": _plain(msgspec.to_builtins(outcome.verdicts)),
-        "verdict": outcome.verdict.line,
-        "report": str(outcome.page),
+        "comparisons": _finite(msgspec.to_builtins(found.verdicts)),
+        "verdict": found.verdict.line,
+        "report": str(found.page),
     }
 
 
-def _spread(values: Sequence[float]) -> dict[str, Any]:
+def _summary(values: Sequence[float]) -> dict[str, Any]:
     deviation = statistics.stdev(values) if len(values) > 1 and all(map(math.isfinite, values)) else None
-    return _plain({"mean": statistics.fmean(values), "deviation": deviation, "by_seed": list(values)})
+    return _finite({"mean": statistics.fmean(values), "deviation": deviation, "by_seed": list(values)})
 
 
-def _plain(value: Any) -> Any:
-    """JSON has no infinity: a run that diverged has no figure."""
+def _finite(value: Any) -> Any:
+    """The value with None for figures that are not finite, which JSON cannot hold."""
     if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
+        return {key: _finite(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [_plain(part) for part in value]
+        return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# Nominal costs, for the list of claims: from the sizes alone, without timing a step.
+
+RATE = 60e9
+"""Floating-point operations per second of one thread of a processor of 2024, in training these models."""
+
+
+def nominal_minutes(claim: Claim, scale: Scale, seeds: int) -> float:
+    """Minutes on one thread to train all runs of a claim and to measure and compute, with nothing kept."""
+    sources = [claim.origin(arm, scale) for arm in claim.arms]
+    return seeds * sum(
+        source.minutes
+        if isinstance(source, Computation)
+        else training_minutes(recipe_of(source, 1)) + claim.measure.minutes
+        for source in sources
+    )
+
+
+def training_minutes(recipe: Recipe) -> float:
+    """Minutes on one thread: six operations per weight and token, those of the choice for every component.
+
+    This overestimates a choice that leaves out most words, such as adaptive softmax.
+    """
+    size = task_of(recipe).nominal_size(recipe)
+    with torch.device("meta"):
+        model = build_model(recipe.model, size.words)
+    reader = _count(model.reader) if isinstance(model, SequenceToSequence) else 0
+    mixed = recipe.model.output.contexts
+    components = sum(mixed.heads.values()) if isinstance(mixed, Mixture) else 1
+    weights = _count(model.core) + _count(model.output.contexts) + components * _count(model.output.choice)
+    epochs = recipe.training.epochs + (recipe.training.fine_tune.epochs if recipe.training.fine_tune else 0)
+    return 6 * (weights * size.tokens + reader * size.source_tokens) * epochs / RATE / 60
+
+
+def _count(module: torch.nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())

@@ -1,4 +1,4 @@
-"""The page of one experiment: published beside ours, every comparison, and the figures of every seed in a picture."""
+"""The page of a reproduction: published figures and ours, every comparison, and the figures of every seed drawn."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ def write_claim_page(
     verdicts: Sequence[Verdict],
     verdict: Verdict,
 ) -> Path:
-    """Write the page of a claim and return where it is."""
+    """Write the page of a claim and return its path."""
     sections = [_figures(claim, measurements), _comparisons(verdicts), _seeds(claim, measurements)]
     if claim.measure.curve is not None:
         sections.append(_curves(claim, measurements))
@@ -40,7 +40,7 @@ def write_claim_page(
 
 def table(claim: Claim, measurements: Measurements) -> tuple[list[str], list[list[str]]]:
     """Header and rows of published | ours, for every metric, mean ± standard deviation over the seeds."""
-    header = ["arm", f"published, {claim.metric}", *(f"ours, {words}" for words in claim.measure.metrics.values())]
+    header = ["arm", f"published, {claim.headline}", *(f"ours, {words}" for words in claim.measure.metrics.values())]
     rows = [
         [
             label,
@@ -62,26 +62,26 @@ def _figures(claim: Claim, measurements: Measurements) -> Section:
 def _comparisons(verdicts: Sequence[Verdict]) -> Section:
     rows = [[verdict.statement, verdict.figures, verdict.line] for verdict in verdicts]
     text = (
-        "Ratios are judged by a paired t test on logarithms, seed by seed, at the 5 % level; bounds must be kept in"
-        " every seed. The claim holds if every comparison does. What is undecided says how many seeds would find a"
-        " difference of the size seen with a power of 80 %."
+        "Ratios are judged by a paired t test on logarithms, seed by seed, at the 5 % level; bounds must hold in"
+        " every seed. The claim holds if every comparison does. An undecided comparison names the number of seeds that"
+        " would detect a difference of the observed size with a power of 80 %."
     )
-    return Section("Comparisons", [text], tables=[Table("", ["asked", "found", "answer"], rows)])
+    return Section("Comparisons", [text], tables=[Table("", ["comparison", "figures", "answer"], rows)])
 
 
 def _seeds(claim: Claim, measurements: Measurements) -> Section:
     figure, axes = canvas("wide")
     style(axes)
     for place, (number, each) in enumerate(zip(range(len(measurements)), measurements.values(), strict=True)):
-        values = [one.figures[claim.metric] for one in each]
+        values = [one.figures[claim.headline] for one in each]
         axes.plot([place] * len(values), values, "o", color=SERIES[number % len(SERIES)], alpha=0.8)
     axes.set_xlim(-0.5, len(measurements) - 0.5)
     axes.xaxis.set_major_locator(NullLocator())
-    finite = [v for each in measurements.values() for one in each if math.isfinite(v := one.figures[claim.metric])]
+    finite = [v for each in measurements.values() for one in each if math.isfinite(v := one.figures[claim.headline])]
     if finite and max(finite) > 5 * min(finite) > 0:
         axes.set_yscale("log")
-    axes.set_ylabel(claim.measure.metrics[claim.metric], color=MUTED, fontsize=9.5)
-    drawing = svg(figure, f"{claim.name}-seeds", "Figures by seed", "a dot for each seed, a column for each arm")
+    axes.set_ylabel(claim.measure.metrics[claim.headline], color=MUTED, fontsize=9.5)
+    drawing = svg(figure, f"{claim.name}-seeds", "Figures by seed", "one dot per seed, one column per arm")
     legend = [(label, number % len(SERIES)) for number, label in enumerate(measurements)]
     return Section("Every seed", legend=legend, figures=[Figure("", drawing)])
 
@@ -105,6 +105,6 @@ def _curves(claim: Claim, measurements: Measurements) -> Section:
     axes.yaxis.set_minor_locator(NullLocator())
     axes.set_xlabel(drawn.across, color=MUTED, fontsize=9.5)
     axes.set_ylabel("relative to the first" if drawn.relative else drawn.name, color=MUTED, fontsize=9.5)
-    drawing = svg(figure, f"{claim.name}-curves", drawn.name, "a line for each seed of each arm")
+    drawing = svg(figure, f"{claim.name}-curves", drawn.name, "one line per seed and arm")
     legend = [(label, number % len(SERIES)) for number, label in enumerate(measurements)]
     return Section(drawn.name[0].upper() + drawn.name[1:], legend=legend, figures=[Figure("", drawing)])

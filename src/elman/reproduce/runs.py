@@ -1,9 +1,8 @@
-"""Runs that are kept by what they are: the same recipe, seed and text are trained once, whoever asks."""
+"""Where runs and computations are kept: the same recipe, seed and data are trained once, whichever claim needs them."""
 
-import functools
 import json
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -16,93 +15,17 @@ from elman.config.recipe import Recipe
 from elman.config.toml import dump_recipe
 from elman.errors import UserError
 from elman.files import canonical_json, sha256_lines, write_atomic
-from elman.reproduce.claim import Claim, Computation, Measure, Measurement, Scale, recipe_of
+from elman.jobs import Kept
+from elman.reproduce.claim import Claim, ClaimMeasure, Computation, Measurement, Scale, recipe_of
 from elman.tasks.estimate import estimate
 from elman.tasks.open import open_task, source_of, task_of
 
-
-# FOLDED reproduce/essence.py: What a recipe says, as far as it changes anything.
-def essence(value: Any) -> Any:
-    """A record as plain values, without what it leaves at its default: a new key with a default changes no digest."""
-    if not isinstance(value, msgspec.Struct):
-        return msgspec.to_builtins(value, str_keys=True)
-    kept: dict[str, Any] = {"kind": value.__struct_config__.tag}
-    for field in msgspec.structs.fields(value):
-        default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
-        found = getattr(value, field.name)
-        if found != default:
-            kept[field.encode_name] = essence(found)
-    return kept
-
-
-# FOLDED reproduce/computed.py: Figures are made once and kept with their constants; those that need no trained run are computed.
-@dataclass(frozen=True)
-class PlannedComputation:
-    """One computation.
-
-    Attributes:
-        label: of the arm.
-        seed, data: what it is computed from; --data, or None.
-        computation: the function.
-        metrics: the figures that it is computed for.
-        path: where its result is kept; remove the file, and it is computed anew.
-
-    """
-
-    label: str
-    seed: int
-    data: str | None
-    computation: Computation
-    metrics: tuple[str, ...]
-    path: Path
-
-    @property
-    def name(self) -> str:
-        """In messages."""
-        return f"{self.label}, seed {self.seed}"
-
-    @property
-    def done(self) -> bool:
-        """Whether its result is there, made with the same constants."""
-        return _read(self.path, self.computation.constants, self.metrics) is not None
-
-    def result(self) -> Measurement:
-        """The result, computed if it is not there."""
-        constants = self.computation.constants
-        return kept_or_made(self.path, constants, self.metrics, lambda: self.computation.function(self.seed, self.data))
-
-
-def kept_or_made(
-    path: Path, constants: Mapping[str, Any], metrics: Collection[str], make: Callable[[], Measurement]
-) -> Measurement:
-    """The measurement that `path` holds if it was made with these constants and has these figures, else a new one.
-
-    The new one is kept, with its constants, unless a figure of it is not finite.
-    """
-    kept = _read(path, constants, metrics)
-    if kept is not None:
-        return kept
-    made = make()
-    if all(map(math.isfinite, made.figures.values())):
-        write_atomic(path, json.dumps({"constants": constants, **made._asdict()}) + "\n")
-    return made
-
-
-def _read(path: Path, constants: Mapping[str, Any], metrics: Collection[str]) -> Measurement | None:
-    if not path.is_file():
-        return None
-    found = json.loads(path.read_text(encoding="utf-8"))
-    fits = found.get("constants", {}) == json.loads(json.dumps(constants)) and found["figures"].keys() >= set(metrics)
-    return Measurement(found["figures"], found["curves"]) if fits else None
-
-
-# TARGET
-_SAID = ("title", "notes", "citation", "expected")
-"""Keys of a recipe that say something about it and change nothing."""
+DESCRIPTIVE = ("title", "notes", "citation", "expected")
+"""Keys of a recipe that change no result."""
 
 
 class Status(Enum):
-    """How far a run is."""
+    """The state of a run."""
 
     MISSING = "not trained"
     INTERRUPTED = "interrupted"
@@ -110,13 +33,16 @@ class Status(Enum):
     DONE = "done"
 
 
+UNTRAINED = Status.MISSING, Status.INTERRUPTED
+
+
 @dataclass(frozen=True)
 class PlannedRun:
-    """One training: the recipe with its seed, and the folder that is its place in the cache.
+    """One training: the recipe with its seed, and its folder.
 
     Attributes:
-        label: of the arm that asked first, for messages.
-        recipe: with the seed in it, on the text that is used.
+        label: of the first arm that needs it, for messages.
+        recipe: with its seed, on the data that is used.
         folder: `runs/LABEL-DIGEST`; runs of equal digest are the same run, whatever the label.
 
     """
@@ -131,13 +57,8 @@ class PlannedRun:
         return f"{self.label}, seed {self.recipe.seed}"
 
     @property
-    def log(self) -> Path:
-        """Where the training process writes."""
-        return self.folder.parent.parent / "logs" / f"{self.folder.name}.log"
-
-    @property
     def status(self) -> Status:
-        """What its folder says."""
+        """From the files in its folder."""
         if (self.folder / "results.json").is_file():
             return Status.DONE
         if (self.folder / "diverged.json").is_file():
@@ -145,19 +66,40 @@ class PlannedRun:
         return Status.INTERRUPTED if (self.folder / "recipe.toml").is_file() else Status.MISSING
 
 
+@dataclass(frozen=True)
+class PlannedComputation:
+    """One computation.
+
+    Attributes:
+        label: of the arm.
+        seed, data: its arguments; data is --data or None.
+        computation: the function.
+        path: where its result is kept.
+
+    """
+
+    label: str
+    seed: int
+    data: str | None
+    computation: Computation
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """In messages."""
+        return f"{self.label}, seed {self.seed}"
+
+
 Planned = PlannedRun | PlannedComputation
 """What an arm needs for one seed."""
 
 
 class Store:
-    """The folder of a reproduction: `runs/`, `recipes/`, `logs/`, `computed/` and the results.
+    """The folder of a reproduction: `runs/`, `computed/` and the results.
 
     Args:
         out: the folder.
         data: --data, or None for the recipes' own corpora.
-
-    Raises:
-        UserError: `out` is a file.
 
     """
 
@@ -165,49 +107,42 @@ class Store:
         if out.exists() and not out.is_dir():
             raise UserError(f"{out} is a file; choose a folder for --out")
         self.out, self.data = out, data
-        self._digests: dict[Any, str] = {}
+        self._data_digests: dict[Any, str] = {}
         self._folders: dict[str, Path] = {}
         self._minutes: dict[str, float] = {}
 
     def plan(self, claim: Claim, scale: Scale, seeds: Sequence[int]) -> dict[str, list[Planned]]:
-        """What every arm needs, in the order of the seeds.
-
-        Raises:
-            UserError: nothing at this scale, or the text cannot be used.
-
-        """
+        """What every arm needs, in the order of the seeds; raises UserError where scale or data do not fit."""
         if claim.data is not None and self.data is None:
             raise UserError(f"{claim.name} needs --data: {claim.data}")
         sources = {arm.label: claim.origin(arm, scale) for arm in claim.arms}
         recipes = [recipe_of(source, 1) for source in sources.values() if not isinstance(source, Computation)]
         if self.data is not None and len({recipe.data.corpus for recipe in recipes}) > 1:
             raise UserError(f"{claim.name} compares several corpora at --scale {scale}; leave out --data {self.data}")
+        folder = self.out / "computed" / (claim.name if scale == "small" else f"{claim.name}-{scale}")
+        suffix = "" if self.data is None else "-" + sha256_lines(self.data)[:8]
         planned = dict[str, list[Planned]]()
         for label, source in sources.items():
             if isinstance(source, Computation):
-                planned[label] = [self._computation(claim, scale, label, seed, source) for seed in seeds]
+                planned[label] = [
+                    PlannedComputation(
+                        label, seed, self.data, source, folder / f"{_file_name(label)}-{seed}{suffix}.json"
+                    )
+                    for seed in seeds
+                ]
             else:
                 planned[label] = [self.place(label, recipe_of(source, seed)) for seed in seeds]
         return planned
 
-    def _computation(
-        self, claim: Claim, scale: Scale, label: str, seed: int, computation: Computation
-    ) -> PlannedComputation:
-        """A computation, and where its result is kept: apart for each scale and --data."""
-        folder = self.out / "computed" / (claim.name if scale == "lab" else f"{claim.name}-{scale}")
-        digest = "" if self.data is None else "-" + sha256_lines(self.data)[:8]
-        path = folder / f"{_file_name(label)}-{seed}{digest}.json"
-        return PlannedComputation(label, seed, self.data, computation, tuple(claim.measure.metrics), path)
-
     def place(self, label: str, recipe: Recipe) -> PlannedRun:
-        """Where the run of a recipe is or will be."""
+        """The run of a recipe, trained or not."""
         recipe = recipe if self.data is None else task_of(recipe).elsewhere(recipe, self.data)
-        facts = {key: value for key, value in essence(recipe).items() if key not in _SAID}
+        facts = {key: value for key, value in canonical(recipe).items() if key not in DESCRIPTIVE}
         data = recipe.data
-        facts["data"] = {recipe.kind: essence(data.options), "digest": self._digest_of(recipe)}
+        facts["data"] = {recipe.kind: canonical(data.options), "digest": self._data_digest(recipe)}
         if data.evaluation != type(data.evaluation)():
-            facts["evaluation"] = essence(data.evaluation)
-        digest = sha256_lines(canonical_json(facts))[:12]
+            facts["evaluation"] = canonical(data.evaluation)
+        digest = digest_of(facts)
         if digest not in self._folders:
             existing = sorted((self.out / "runs").glob(f"*-{digest}"))
             self._folders[digest] = existing[0] if existing else self.out / "runs" / f"{_file_name(label)}-{digest}"
@@ -220,44 +155,82 @@ class Store:
             self._minutes[key] = float(estimate(run.recipe, None, device)["minutes"])
         return self._minutes[key]
 
-    def recipe_file(self, run: PlannedRun) -> Path:
-        """The recipe of a run as a file to train from."""
-        path = self.out / "recipes" / f"{run.folder.name}.toml"
-        write_atomic(path, dump_recipe(run.recipe))
-        return path
-
-    def _digest_of(self, recipe: Recipe) -> str:
+    def _data_digest(self, recipe: Recipe) -> str:
         source = source_of(recipe)
         assert source is not None
         key = source, msgspec.json.encode(recipe.data)
-        if key not in self._digests:
-            self._digests[key] = open_task(recipe, source).digest
-        return self._digests[key]
+        if key not in self._data_digests:
+            self._data_digests[key] = open_task(recipe, source).digest
+        return self._data_digests[key]
 
 
-def measured(planned: Planned, measure: Measure) -> Measurement:
-    """The measurement of a finished run or computation, from what is kept if it was made before.
+def canonical(value: Any) -> Any:
+    """A record as plain values without those equal to their defaults: a new key with a default changes no digest."""
+    if not isinstance(value, msgspec.Struct):
+        return msgspec.to_builtins(value, str_keys=True)
+    kept: dict[str, Any] = {"kind": value.__struct_config__.tag}
+    for field in msgspec.structs.fields(value):
+        default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+        found = getattr(value, field.name)
+        if found != default:
+            kept[field.encode_name] = canonical(found)
+    return kept
+
+
+def digest_of(facts: Mapping[str, Any]) -> str:
+    """The digest in the names of run folders: runs of equal digest have equal results."""
+    return sha256_lines(canonical_json(facts))[:12]
+
+
+def found_measurement(planned: Planned, measure: ClaimMeasure) -> Measurement | None:
+    """The measurement that is kept for a run or computation, if it was made with the same constants."""
+    found = _kept(planned, measure).find()
+    return found if found is not None and found.figures.keys() >= set(measure.metrics) else None
+
+
+def measured(planned: Planned, measure: ClaimMeasure) -> Measurement:
+    """The measurement of a finished run or a computation, made now unless it is kept.
+
+    It is kept unless one of its figures is not finite.
 
     Raises:
         UserError: the training diverged and the measure has no figures for that.
 
     """
-    if isinstance(planned, PlannedComputation):
-        measurement = planned.result()
-    elif planned.status is Status.DIVERGED:
+    if isinstance(planned, PlannedRun) and planned.status is Status.DIVERGED:
         if measure.diverged is None:
-            raise UserError(
-                f"{planned.name}: the training diverged (see {planned.log}), which leaves nothing to measure"
-            )
-        measurement = Measurement(dict(measure.diverged), {})
-    else:
-        path = planned.folder / f"measured-{measure.name}.json"
-        make = functools.partial(measure.of, planned.folder)
-        measurement = kept_or_made(path, measure.constants, measure.metrics, make)
+            raise UserError(f"{planned.name}: the training diverged and cannot be measured (see {planned.folder})")
+        return Measurement(dict(measure.diverged), {})
+    measurement = found_measurement(planned, measure)
+    if measurement is None:
+        if isinstance(planned, PlannedRun):
+            assert measure.function is not None, "runs are measured by a function"
+            measurement = measure.function(planned.folder, **measure.constants)
+        else:
+            measurement = planned.computation.function(planned.seed, planned.data)
+        if all(map(math.isfinite, measurement.figures.values())):
+            _kept(planned, measure).keep(measurement)
     assert set(measurement.figures) >= set(measure.metrics), "a measure gives the figures that it names"
     return measurement
 
 
+def _kept(planned: Planned, measure: ClaimMeasure) -> Kept[Measurement, Any]:
+    if isinstance(planned, PlannedRun):
+        path, constants = planned.folder / f"measured-{measure.name}.json", measure.constants
+    else:
+        path, constants = planned.path, planned.computation.constants
+    return Kept(path, json.loads(json.dumps(constants)), _load, _save)
+
+
+def _load(path: Path) -> tuple[Measurement, Any]:
+    found = json.loads(path.read_text(encoding="utf-8"))
+    return Measurement(found["figures"], found["curves"]), found.get("constants", {})
+
+
+def _save(path: Path, measurement: Measurement, constants: Any) -> None:
+    write_atomic(path, json.dumps({"constants": constants, **measurement._asdict()}) + "\n")
+
+
 def _file_name(label: str) -> str:
-    """A label without what a folder's name should not hold."""
+    """A label without the characters that a folder name should not contain."""
     return label.replace("/", " over ")

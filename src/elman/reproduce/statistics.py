@@ -1,4 +1,4 @@
-"""From figures paired by seed to a judgement: the mean, its interval, and how many seeds would settle it."""
+"""Judgements of differences paired by seed: the mean, its interval, and how many seeds would decide."""
 
 import math
 import statistics
@@ -11,21 +11,21 @@ from scipy import stats
 Answer = Literal["holds", "does not hold", "undecided"]
 
 LEVEL, POWER = 0.05, 0.8
-"""The level of the test and the power that a number of seeds is planned for."""
+"""The level of the test, and the power for which a number of seeds is planned."""
 
 MOST_SEEDS = 1000
-"""A difference that would need more seeds than this is said to need this many."""
+"""The largest number of seeds that is reported."""
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """What differences paired by seed say about where their mean lies.
+    """Where the mean of differences paired by seed lies.
 
     Attributes:
-        answer: whether the mean lies in the interval that was asked about.
+        answer: whether the mean lies in the interval in question.
         mean, deviation: of the differences; the sample standard deviation (n - 1), NaN for a single seed.
         low, high: the 95 % interval of the mean (Student's t).
-        p_value: two-sided paired t test of the mean being on the interval's nearest bound.
-        needs: seeds that would decide it, where it is undecided.
+        p_value: two-sided paired t test of the mean being on the nearest bound of the interval.
+        needs: the number of seeds that would decide, if undecided.
 
     """
 
@@ -41,9 +41,9 @@ class Judgement(msgspec.Struct, frozen=True):
 def judge(differences: Sequence[float], low: float = -math.inf, high: float = math.inf) -> Judgement:
     """Whether the mean of paired differences lies between `low` and `high`.
 
-    It holds if the 95 % interval of the mean lies within, it does not hold if that interval lies outside, and else it
-    is undecided. For one bound this is the two-sided paired t test at 5 %; for two it is the test of equivalence by
-    intervals. Infinite differences (a training that diverged) decide if those of all seeds lie on one side.
+    It holds if the 95 % interval of the mean lies within, does not hold if that interval lies outside, and is undecided
+    otherwise: for one bound the two-sided paired t test at 5 %, for two a test of equivalence. Infinite differences
+    (a training that diverged) decide if those of all seeds lie on one side.
 
     Example:
         >>> judge([-0.11, -0.10, -0.09], high=0.0).answer
@@ -62,9 +62,8 @@ def judge(differences: Sequence[float], low: float = -math.inf, high: float = ma
         return Judgement("undecided", mean, math.nan, -math.inf, math.inf, math.nan, needs=3)
     deviation = statistics.stdev(differences)
     error = deviation / math.sqrt(len(differences))
-    margin = float(stats.t.ppf(1 - LEVEL / 2, len(differences) - 1)) * error
-    distance = abs(mean - bound) / error if error else math.inf if mean != bound else 0.0
-    p_value = float(2 * stats.t.sf(distance, len(differences) - 1))
+    margin = t_quantile(len(differences)) * error
+    p_value = t_test(mean - bound, error, len(differences))
     if low < mean - margin and mean + margin < high:
         answer: Answer = "holds"
     elif mean + margin < low or mean - margin > high or (not error and not low < mean < high):
@@ -75,8 +74,19 @@ def judge(differences: Sequence[float], low: float = -math.inf, high: float = ma
     return Judgement(answer, mean, deviation, mean - margin, mean + margin, p_value, needs)
 
 
+def t_quantile(count: int) -> float:
+    """The two-sided 95 % quantile of Student's t for the mean of `count` values."""
+    return float(stats.t.ppf(1 - LEVEL / 2, count - 1))
+
+
+def t_test(distance: float, error: float, count: int) -> float:
+    """The two-sided p-value of a mean of `count` values at a distance from the hypothesis, with its standard error."""
+    t = abs(distance) / error if error else math.inf if distance else 0.0
+    return float(2 * stats.t.sf(t, count - 1))
+
+
 def seeds_needed(effect: float, deviation: float) -> int:
-    """Seeds for a two-sided paired t test to find `effect` at the 5 % level with a power of 80 %.
+    """Seeds with which a two-sided paired t test at the 5 % level detects `effect` with a power of 80 %.
 
     Example:
         >>> seeds_needed(1.0, 1.0), seeds_needed(0.0, 1.0)
@@ -100,8 +110,7 @@ def _power(count: int, effect: float) -> float:
     centre = effect * math.sqrt(count)
     if centre > 30:
         return 1.0
-    critical = stats.t.ppf(1 - LEVEL / 2, count - 1)
-    return float(stats.nct.sf(critical, count - 1, centre))
+    return float(stats.nct.sf(t_quantile(count), count - 1, centre))
 
 
 def _judge_infinite(differences: Sequence[float], low: float, high: float) -> Judgement:
@@ -119,11 +128,13 @@ def _reaches(difference: float, low: float, high: float) -> bool:
 
 
 def spread(values: Sequence[float]) -> str:
-    """Mean and standard deviation in words, with as many digits as the mean's size asks for.
+    """Mean and sample standard deviation as text; digits follow the size of the mean, tiny figures have an exponent.
 
     Example:
         >>> spread([150.0, 152.0]), spread([1.5]), spread([402.0, 402.0]), spread([1.0, math.inf])
         ('151.00 ± 1.41', '1.5000', '402 ± 0', 'inf')
+        >>> spread([3e-16, 1e-16]), spread([98.0, 98.001])
+        ('2.0e-16 ± 1.4e-16', '98.00 ± 7.1e-04')
 
     """
     mean = statistics.fmean(values)
@@ -131,5 +142,16 @@ def spread(values: Sequence[float]) -> str:
         return "inf"
     whole = len(set(values)) == 1 and mean.is_integer()
     digits = 0 if whole else 4 if abs(mean) < 10 else 2 if abs(mean) < 10_000 else 0
-    shown = f"{mean:,.{digits}f}"
-    return shown if len(values) < 2 else f"{shown} ± {statistics.stdev(values):,.{digits}f}"
+    deviation = [] if len(values) < 2 else [statistics.stdev(values)]
+    return " ± ".join(figure(value, digits) for value in (mean, *deviation))
+
+
+def figure(value: float, digits: int = 4) -> str:
+    """A number with `digits` decimals, or with an exponent where these would show no significant digit of it.
+
+    Example:
+        >>> figure(0.25), figure(3e-16), figure(0.0), figure(1234.5, digits=1)
+        ('0.2500', '3.0e-16', '0.0000', '1,234.5')
+
+    """
+    return f"{value:.1e}" if 0 < abs(value) < 10.0**-digits else f"{value:,.{digits}f}"

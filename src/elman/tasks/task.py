@@ -9,8 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 import torch
 
-from elman.config import Training
 from elman.config.recipe import Recipe
+from elman.config.training import Training
 from elman.data.text.cache import Progress
 from elman.data.windows import Span, Windows
 from elman.errors import UserError

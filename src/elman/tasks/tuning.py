@@ -6,12 +6,9 @@ Every point's result is kept in RUN/tuning.json, so that interrupted tuning resu
 import dataclasses
 import json
 import math
-import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import as_completed
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
 
 import msgspec
@@ -21,6 +18,7 @@ from elman.errors import UserError
 from elman.evaluation.cache import CacheRule, NeuralCache
 from elman.evaluation.dynamic import Rule, Statistics
 from elman.files import write_atomic
+from elman.jobs import processes
 from elman.learning.checkpoint import digest_of, model_tensors
 from elman.tasks.adaptation import Method, method_figures, reader, statistics
 from elman.tasks.open import open_run
@@ -124,16 +122,10 @@ class Tuning:
             return
         threads = max(1, torch.get_num_threads() // self.jobs)
         given = (self.run.path, str(self.run.device), self.tokens, self.statistics_tokens, threads)
-        ends_quietly = (signal.SIGINT, signal.SIG_DFL)
-        with ProcessPoolExecutor(self.jobs, get_context("spawn"), signal.signal, ends_quietly) as pool:
+        with processes(self.jobs) as pool:
             futures = {pool.submit(_nll_elsewhere, *given, method): method for method in methods}
-            try:
-                for future in as_completed(futures):
-                    yield futures[future], future.result()
-            except BrokenProcessPool:
-                raise UserError("--jobs: a process was ended from outside; try fewer; what is done is kept") from None
-            finally:
-                pool.shutdown(cancel_futures=True)
+            for future in as_completed(futures):
+                yield futures[future], future.result()
 
     def _statistics(self, rule: Rule | None) -> Statistics | None:
         return statistics(self.run, self.statistics_tokens) if rule is not None and rule.kind == "rms" else None

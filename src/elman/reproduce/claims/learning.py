@@ -1,109 +1,173 @@
-"""Recurrent learning: what its classic papers say of errors and rules."""
+"""Learning rules: RTRL computes the gradient of BPTT, and an echo state network learns by its readout alone."""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
 
 from elman import config
-from elman.laboratory.trial import Trial
-from elman.reproduce.claim import Arm, Axes, Claim, Computation, Measure
-from elman.reproduce.comparison import Bound, lower, times
-from elman.reproduce.computations.echo import Foreseen
-from elman.reproduce.computations.learning_rules import RtrlAndBptt
-from elman.reproduce.computations.long_lags import ErrorFlow, Learnt, Preserved
+from elman.data.classic.mackey_glass import mackey_glass
+from elman.data.windows import Batch
+from elman.learning.bptt import Learner, WholeWindow
+from elman.learning.echo_state import fit_next
+from elman.learning.rtrl import RTRL, cost
+from elman.network.build import build_model
+from elman.network.cores.core import Surroundings
+from elman.network.cores.reservoir import Reservoir
+from elman.network.model import LanguageModel
+from elman.objective.loss import Objective
+from elman.reproduce.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement
+from elman.reproduce.comparison import Bound
+
+SYMBOLS = 5
+
+
+@dataclass(frozen=True)
+class RtrlAndBptt:
+    """Relative distance of the gradients of RTRL and BPTT in float64, and milliseconds per step of RTRL by n.
+
+    Networks of `sizes` units are timed, the fastest of `repetitions` steps; the gradients are those of `units` units
+    over `steps` steps of `rows` sequences.
+    """
+
+    cell: config.Cell
+    symbols: int = SYMBOLS
+    sizes: tuple[int, ...] = (32, 64, 128, 192)
+    repetitions: int = 3
+    units: int = 12
+    steps: int = 12
+    rows: int = 3
+
+    def __call__(self, seed: int, _: str | None) -> Measurement:
+        """Time the steps, then compare the gradients."""
+        torch.manual_seed(seed)
+        milliseconds = [1e3 * seconds_per_step(self.cell, n, self.repetitions, self.symbols) for n in self.sizes]
+        products = [cost(symbol_model(self.cell, n, self.symbols), 1).multiply_adds for n in self.sizes]
+        figures = {
+            "difference": self._gradient_difference(),
+            "exponent": self._last_exponent(milliseconds),
+            "theory": self._last_exponent(products),
+        }
+        return Measurement(figures, {"milliseconds": milliseconds})
+
+    def _last_exponent(self, costs: Sequence[float]) -> float:
+        """The k of costs that grow as n^k between the last two sizes."""
+        return math.log(costs[-1] / costs[-2]) / math.log(self.sizes[-1] / self.sizes[-2])
+
+    def _gradient_difference(self) -> float:
+        """||RTRL - BPTT|| / ||BPTT|| over a sequence, in float64; RTRL reads it in windows of one step."""
+        model = symbol_model(self.cell, self.units, self.symbols).double()
+        tokens = torch.randint(self.symbols, (self.steps + 1, self.rows))
+        windows = [Batch(tokens[t : t + 1], tokens[t + 1 : t + 2]) for t in range(self.steps)]
+        ours = gradient(RTRL(), model, windows)
+        wanted = gradient(WholeWindow(), model, [Batch(tokens[:-1], tokens[1:])])
+        return ((ours - wanted).norm() / wanted.norm()).item()
+
+
+def gradient(learner: Learner, model: LanguageModel, windows: list[Batch]) -> torch.Tensor:
+    """The summed gradient of consecutive windows, as one vector."""
+    model.zero_grad()
+    state = learner.begin(model, windows[0].inputs.shape[1])
+    for window in windows:
+        _, state = learner(model, Objective(reduction="sum"), window, state)
+    return torch.cat([parameter.grad.flatten() for parameter in model.parameters() if parameter.grad is not None])
+
+
+def seconds_per_step(cell: config.Cell, units: int, repetitions: int, symbols: int = SYMBOLS) -> float:
+    """Processor time of one RTRL step of one sequence, the least of several."""
+    model = symbol_model(cell, units, symbols)
+    learner, window = RTRL(max_gb=8.0), Batch(torch.zeros(1, 1, dtype=torch.long), torch.ones(1, 1, dtype=torch.long))
+    state = learner.begin(model, 1)
+    times = []
+    for _ in range(repetitions + 1):
+        began = time.process_time()
+        _, state = learner(model, Objective(), window, state)
+        times.append(time.process_time() - began)
+    return min(times[1:])
+
+
+def symbol_model(cell: config.Cell, units: int, symbols: int = SYMBOLS) -> LanguageModel:
+    """One layer over symbols."""
+    return build_model(
+        config.Model(encoder=config.Lookup(size=4), core=config.Stack(sizes=(units,), cell=cell)), symbols
+    )
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """NRMSE of free runs from many points of the Mackey-Glass series beyond the training steps.
+
+    Of `heard` steps of the series, training takes those from `washout` to `learnt`; runs of `ahead` steps start `every`
+    so many steps after that.
+    """
+
+    reservoirs: int = 5
+    units: int = 500
+    radius: float = 1.0
+    leak: float = 0.7
+    density: float = 0.02
+    bias_scale: float = 0.2
+    washout: int = 200
+    learnt: int = 3_200
+    heard: int = 6_200
+    ahead: int = 84
+    every: int = 50
+
+    def __call__(self, seed: int, _: str | None) -> Measurement:
+        """Fit and run every reservoir."""
+        values = torch.from_numpy(mackey_glass(self.heard, seed=seed))
+        errors = [self._nrmse(values, self.reservoirs * seed + index) for index in range(self.reservoirs)]
+        figures = {"NRMSE": sum(errors) / self.reservoirs, "worst": max(errors)}
+        return Measurement(figures, {"NRMSE": sorted(errors)})
+
+    def _nrmse(self, values: torch.Tensor, seed: int) -> float:
+        """Root mean square error of one reservoir over the standard deviation of the series."""
+        series = (values - 1).tanh()[:, None, None]
+        record = config.Reservoir(
+            size=self.units, radius=self.radius, leak=self.leak, density=self.density, bias_scale=self.bias_scale
+        )
+        core = Reservoir(record, Surroundings(input_size=1)).double()
+        drawn = core.draw(torch.Generator().manual_seed(seed))
+        network = fit_next(drawn, series[: self.learnt], washout=self.washout)
+        starts = torch.arange(self.learnt + 2 * self.every, self.heard - self.ahead - 1, self.every)
+        heard, _ = core.run(series, core.begin(1))
+        said, _ = network.predict(series, network.begin(1))
+        ahead, _ = network.generate(said[starts, 0], (heard[starts, 0],), self.ahead - 1)
+        found = ahead[-1, :, 0].clamp(-0.999, 0.999).atanh() + 1
+        return ((found - values[starts + self.ahead]).square().mean() / values.var()).sqrt().item()
+
 
 _CELLS: dict[str, config.Cell] = {"elman": config.Elman(), "lstm": config.LSTM(), "gru": config.GRU()}
 
 RTRL_EQUALS_BPTT = Claim(
     name="rtrl-equals-bptt",
-    sentence="RTRL finds the gradient of BPTT, at a cost that grows as n^4",
+    sentence="RTRL computes the gradient of BPTT, at a cost that grows as n^4",
     source="Williams & Zipser 1989",
     arms=tuple(Arm(name, Computation(RtrlAndBptt(cell), 0.2)) for name, cell in _CELLS.items()),
-    measure=Measure(
+    measure=ClaimMeasure(
         "rtrl",
         {
             "difference": "relative distance of the gradients",
-            "exponent": "exponent of n in the time of a step, 128 to 192 units",
-            "theory": "the same of its multiply-adds",
+            "exponent": "exponent of n in the time per step, 128 to 192 units",
+            "theory": "exponent of n in its multiply-adds",
         },
-        curve=Axes("milliseconds", f"units: {', '.join(map(str, RtrlAndBptt.sizes))}", relative=False),
+        curve=CurveAxes("milliseconds", f"units: {', '.join(map(str, RtrlAndBptt.sizes))}", relative=False),
     ),
     comparisons=tuple(Bound("difference", name, 1e-10) for name in _CELLS),
-    metric="difference",
-    published={"elman": "the same gradient; O(n^4) a step"},
-    notes="In float64, RTRL in windows of one step. The time grows as n^4 only where the product J P is all that"
-    " counts; benchmarks/rtrl.py goes to larger networks.",
-)
-
-_FADING, _GROWING, _CAROUSEL = "elman, sigma_1 = 0.9", "relu, sigma_1 = 1.1", "lstm without forget gate"
-
-VANISHING_GRADIENT = Claim(
-    name="vanishing-gradient",
-    sentence="errors vanish where sigma_1 of W is below 1 and may explode above; the error carousel keeps them",
-    source="Bengio, Simard & Frasconi 1994; Pascanu et al. 2013, section 2.1; Hochreiter & Schmidhuber 1997",
-    arms=(
-        Arm(_FADING, Computation(ErrorFlow("elman", 0.9), 0.1)),
-        Arm(_GROWING, Computation(ErrorFlow("irnn", 1.1), 0.1)),
-        Arm(_CAROUSEL, Computation(ErrorFlow("lstm-1997"), 0.1)),
-    ),
-    measure=Measure(
-        "vanishing",
-        {"left": "error norm 50 steps before, over the last", "bound": "sigma_1^50"},
-        curve=Axes("error", "steps back", relative=False),
-    ),
-    comparisons=(
-        Bound("left", _FADING, "bound"),
-        Bound("left", _GROWING, 1.0, exceeds=True),
-        times("left", _CAROUSEL, _FADING, 10.0),
-    ),
-    metric="left",
-    notes="32 untrained units read the delayed recall task over 50 steps.",
-)
-
-LSTM_LONG_LAG = Claim(
-    name="lstm-long-lag",
-    sentence="the LSTM learns to add over 100 steps; Elman's network does not",
-    source="Hochreiter & Schmidhuber 1997, experiment 4",
-    arms=tuple(
-        Arm(cell, Computation(Learnt(Trial(task="adding", cell=cell, span=100, budget=60.0)), 1.2))
-        for cell in ("elman", "lstm")
-    ),
-    measure=Measure(
-        "adding",
-        {"error": "mean square error (guessing: 0.167)", "steps": "learning steps"},
-        curve=Axes("error", "checks, every 25 steps", relative=False),
-    ),
-    comparisons=(Bound("error", "lstm", 0.01), Bound("error", "elman", 0.01, exceeds=True)),
-    metric="error",
-    published={"lstm": "learnt at 100 steps, 74,000 sequences"},
-    notes="64 units, Adam, 32 new sequences a step, a minute of processor time; the paper learns from one at a time.",
-)
-
-_PLAIN, _REGULARISED = "BPTT", "BPTT and the regulariser"
-
-GRADIENT_REGULARISER = Claim(
-    name="gradient-regulariser",
-    sentence="Pascanu's regulariser keeps the norm of errors that go back in time",
-    source="Pascanu, Mikolov & Bengio 2013, eq. 9 and section 4",
-    arms=(
-        Arm(_PLAIN, Computation(Preserved("bptt"), 0.1)),
-        Arm(_REGULARISED, Computation(Preserved("bptt+0.1"), 0.3)),
-    ),
-    measure=Measure(
-        "preserved",
-        {"decades": "|log10| of the error norm 20 steps before over the last"},
-        curve=Axes("error", "steps back", relative=False),
-    ),
-    comparisons=(lower("decades", _REGULARISED, _PLAIN),),
-    metric="decades",
-    notes="Elman's network of 32 units and small weights after 150 steps of learning to recall over 20. The paper's"
-    " measure is the length at which tasks are still learnt.",
+    published={"elman": "the same gradient; O(n^4) per step"},
+    notes="In float64, RTRL in windows of one step. The time grows as n^4 only where the product J P dominates;"
+    " benchmarks/rtrl.py times larger networks.",
 )
 
 ECHO_STATE = Claim(
     name="echo-state",
-    sentence="500 untrained units foresee Mackey-Glass 84 steps ahead to an NRMSE of 0.005 or less",
+    sentence="500 untrained units predict Mackey-Glass 84 steps ahead to an NRMSE of 0.005 or less",
     source="Jaeger 2001; Jaeger & Haas 2004",
-    arms=(Arm("reservoir", Computation(Foreseen(), 0.5)),),
-    measure=Measure("echo", {"NRMSE": "mean NRMSE of 5 reservoirs", "worst": "the worst of them"}),
+    arms=(Arm("reservoir", Computation(Prediction(), 0.5)),),
+    measure=ClaimMeasure("echo", {"NRMSE": "mean NRMSE of 5 reservoirs", "worst": "the worst of them"}),
     comparisons=(Bound("NRMSE", "reservoir", 0.005),),
-    metric="NRMSE",
     published={"reservoir": "10^-4.2, 1,000 units"},
     seeds=1,
     notes="tau = 17; the readout learns from 3,200 steps by ridge regression.",

@@ -1,12 +1,23 @@
-"""Targets given sources: headlines, translation, parsing."""
+"""Sequences given a source: headlines, translation, parsing."""
 
-from elman.reproduce.claim import Arm, Claim, Source
+from elman.reproduce.claim import Arm, Claim, ClaimMeasure, Source
+from elman.reproduce.claims.shared import results
 from elman.reproduce.comparison import Bound, higher, lower
-from elman.reproduce.measures.runs import of_output
 
-ENCDEC = Arm("EncDec", Source("headlines/lab-encdec.toml"), Source("headlines/encdec.toml"))
-ENCDEC_MOS = Arm("EncDec + MoS", Source("headlines/lab-mos.toml"), Source("headlines/encdec-mos.toml"))
-ENCDEC_DOC = Arm("EncDec + DOC", Source("headlines/lab-doc.toml"), Source("headlines/encdec-doc.toml"))
+
+def of_output(name: str, baseline: str, *measures: str) -> ClaimMeasure:
+    """Some measures of the output, with the first one's value for the baseline (`baseline`, in words)."""
+    shown = {measure: measure for measure in measures}
+    return ClaimMeasure(
+        name,
+        {**shown, f"{measures[0]}, baseline": f"{measures[0]} of {baseline}", "test perplexity": "perplexity, test"},
+        results,
+    )
+
+
+ENCDEC = Arm("EncDec", Source("headlines/small-encdec.toml"), Source("headlines/encdec.toml"))
+ENCDEC_MOS = Arm("EncDec + MoS", Source("headlines/small-mos.toml"), Source("headlines/encdec-mos.toml"))
+ENCDEC_DOC = Arm("EncDec + DOC", Source("headlines/small-doc.toml"), Source("headlines/encdec-doc.toml"))
 
 HEADLINES = Claim(
     name="headlines",
@@ -19,14 +30,13 @@ HEADLINES = Claim(
         higher("ROUGE-1", ENCDEC_DOC.label, ENCDEC.label),
         higher("ROUGE-1", ENCDEC_DOC.label, ENCDEC_MOS.label),
     ),
-    metric="ROUGE-1",
     published={
         ENCDEC.label: "45.92 ± 0.11 (Zhou), 45.86 ± 0.03 (Kiyono)",
         ENCDEC_MOS.label: "46.04 ± 0.24, 46.11 ± 0.19",
         ENCDEC_DOC.label: "46.40 ± 0.24, 46.13 ± 0.09",
     },
-    notes="Lab: some 30,000 pairs and 200 units instead of 3.8 million and 400; one layer under the attention.",
-    data="pairs as lines `source TAB headline` (docs/pairs.md)",
+    notes="Small scale: about 30,000 pairs, 200 units and one layer instead of 3.8 million pairs and 400 units.",
+    data="a file of lines `source TAB headline` (docs/pairs.md)",
 )
 
 _AHEAD = (
@@ -35,34 +45,32 @@ _AHEAD = (
 
 REVERSED_SOURCE = Claim(
     name="reversed-source",
-    sentence="a source that is read backwards is translated better",
+    sentence="a source read in reverse is translated better",
     source="Sutskever, Vinyals & Le 2014, section 3.3; Luong et al. 2015, Table 1",
     arms=(
-        Arm("forward", Source("translation/lab-ja-en.toml", _AHEAD)),
-        Arm("reversed", Source("translation/lab-ja-en.toml", (*_AHEAD, "data.reverse_source=true"))),
+        Arm("forward", Source("translation/small-ja-en.toml", _AHEAD)),
+        Arm("reversed", Source("translation/small-ja-en.toml", (*_AHEAD, "data.reverse_source=true"))),
     ),
     measure=of_output("translation", "the source itself", "BLEU", "chrF"),
     comparisons=(lower("test perplexity", "reversed", "forward"), higher("BLEU", "reversed", "forward")),
     metric="BLEU",
     published={"forward": "25.9 (WMT en-fr); 11.3 (WMT en-de)", "reversed": "30.6; 12.6"},
-    notes="The published models look at no source once they have read it; ours have attention, which needs a good order"
-    " less. Japanese has its verb last, so here a reversed source begins with what English says early. One direction of"
-    " 256 units, four epochs.",
-    data="what the names of parallel files begin with: PREFIX.train.ja, PREFIX.train.en, dev, test (docs/pairs.md)",
+    notes="The published models have no attention; ours have, which depends less on a good order. Japanese has its verb"
+    " last, so a reversed source begins with what comes early in English. One direction of 256 units, four epochs.",
+    data="the prefix of parallel files: PREFIX.train.ja, PREFIX.train.en, dev, test (docs/pairs.md)",
 )
 
 PARSING = Claim(
     name="parsing",
     sentence="a model with attention learns to parse from a treebank, as translation into linear trees",
     source="Vinyals et al. 2015, Table 1",
-    arms=(Arm("attention", Source("parsing/lab-trees.toml")),),
+    arms=(Arm("attention", Source("parsing/small-trees.toml")),),
     measure=of_output("parsing", "right-branching", "bracket F1", "unlabelled F1", "well-formed"),
     comparisons=(
         Bound("bracket F1", "attention", "bracket F1, baseline", exceeds=True),
         Bound("unlabelled F1", "attention", "unlabelled F1, baseline", exceeds=True),
     ),
-    metric="bracket F1",
     published={"attention": "88.3 (WSJ, 40,000 trees)"},
-    notes="Some 4,000 trees at the lab. The baseline branches to the right alone.",
-    data="a treebank in brackets (docs/pairs.md)",
+    notes="Small scale: about 4,000 trees. The baseline is purely right-branching.",
+    data="a bracketed treebank (docs/pairs.md)",
 )

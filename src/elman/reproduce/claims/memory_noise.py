@@ -1,7 +1,7 @@
-"""What delta trades: how far a constrained GRU remembers, and how little past noise disturbs it.
+"""The trade-off of delta: how long a constrained GRU remembers, and how much past noise disturbs it.
 
-Kanai's thesis, 3.5.3, says that a small delta suits long dependencies and a large one noisy data, and measures neither.
-Here a bias-free GRU must say at the end of a sequence which sign the one signal in it had.
+Kanai's thesis, 3.5.3, states that a small delta suits long dependencies and a large one noisy data, without a
+measurement. Here a bias-free GRU must recall at the end of a sequence the sign of the one signal in it.
 """
 
 from dataclasses import dataclass
@@ -13,23 +13,17 @@ from torch.nn import functional
 from elman import config
 from elman.learning.constraint import build_constraint
 from elman.network.cores.stack import Stack, build_stack, candidate_hidden, layers_of
-from elman.reproduce.claim import Measurement
+from elman.reproduce.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement
+from elman.reproduce.comparison import lower, times
 
 
 @dataclass(frozen=True)
 class MemoryAndNoise:
-    """The computation for one delta: errors by delay, and what past noise leaves in the state.
+    """Error rate by delay and the effect of past noise on the state, for one delta.
 
-    Attributes:
-        delta: sigma_1(W_hh) <= 2 - delta.
-        units: of the GRU.
-        batch_size, steps, lr, clip: of training, by Adam.
-        trials: sequences that errors are counted on.
-        delays: steps between the signal and the end for which a network is trained, each from the beginning.
-        learnt: the share of errors below which a delay is within reach.
-        noise: its standard deviation.
-        noise_steps: how many steps of it there are, and how many quiet ones after it.
-
+    A network is trained by Adam from scratch for each of `delays` (steps between the signal and the end); a delay is
+    within reach if the error rate on `trials` sequences is below `learnt`. Noise has the standard deviation `noise`,
+    for `noise_steps` steps, which as many silent steps follow.
     """
 
     delta: float
@@ -44,8 +38,8 @@ class MemoryAndNoise:
     noise: float = 2.0
     noise_steps: int = 20
 
-    def __call__(self, seed: int, data: str | None) -> Measurement:  # noqa: ARG002 - the sequences are made here
-        """Train a network for every delay; the curve is the error rate by delay."""
+    def __call__(self, seed: int, data: str | None) -> Measurement:  # noqa: ARG002
+        """Train a network for every delay."""
         errors = []
         for delay in self.delays:
             net = Recaller(self, seed)
@@ -63,12 +57,9 @@ class MemoryAndNoise:
 
 
 class Recaller:
-    """A bias-free GRU that says the sign of a signal; trained by Adam under the constraint.
+    """A bias-free GRU that recalls the sign of a signal, trained by Adam under the constraint.
 
-    Args:
-        chosen: delta, sizes and training.
-        seed: of weights and sequences.
-
+    Weights and sequences are drawn with `seed`; `chosen` holds delta, sizes and training settings.
     """
 
     def __init__(self, chosen: MemoryAndNoise, seed: int) -> None:
@@ -91,7 +82,7 @@ class Recaller:
         self.constraint.project()
 
     def train(self, delay: int) -> None:
-        """So many steps on clean sequences."""
+        """Train on clean sequences."""
         assert self.constraint is not None
         parameters = [*self.core.parameters(), self.readout]
         optimiser = torch.optim.Adam(parameters, lr=self.chosen.lr)
@@ -106,13 +97,13 @@ class Recaller:
 
     @torch.no_grad()
     def error(self, delay: int) -> float:
-        """Share of wrong signs; no sign at all is wrong."""
+        """Share of wrong signs; 0 counts as wrong."""
         signal = self._signs(self.chosen.trials)
         return (signal * self._answer(self._sequence(signal, delay)) <= 0).double().mean().item()
 
     @torch.no_grad()
     def disturbance(self) -> float:
-        """How much noise of `noise_steps` steps ago still moves the state: ||h with - h without|| / sqrt(H)."""
+        """Effect of noise of `noise_steps` steps ago on the state: ||h with - h without|| / sqrt(H)."""
         chosen = self.chosen
         noise = chosen.noise * torch.randn(chosen.noise_steps, chosen.trials, 1, generator=self.generator)
         trace, _ = self.core(torch.cat([noise, torch.zeros_like(noise)]), self.core.begin(chosen.trials))
@@ -129,3 +120,30 @@ class Recaller:
         xs = torch.zeros(delay + 1, len(signal), 1)
         xs[0, :, 0] = signal
         return xs
+
+
+MEMORY_NOISE = Claim(
+    name="delta-memory-noise",
+    sentence="a small delta remembers longer, a large one forgets noise sooner",
+    source="Kanai's thesis, section 3.5.3, which states it without a measurement",
+    arms=tuple(Arm(f"delta {delta:g}", Computation(MemoryAndNoise(delta), 1.0)) for delta in (0.2, 0.8, 1.4)),
+    measure=ClaimMeasure(
+        "memory-noise",
+        {
+            "reach": "longest delay with less than 10 % errors",
+            "error after 20 steps": "errors after 20 steps",
+            "disturbance": "effect of noise of 20 steps ago on the state",
+        },
+        curve=CurveAxes(
+            "error rate by delay",
+            f"delay: {', '.join(map(str, MemoryAndNoise.delays))}",
+            relative=False,
+            logarithmic=False,
+        ),
+    ),
+    comparisons=(
+        times("reach", "delta 0.2", "delta 1.4", 1.0),
+        lower("disturbance", "delta 1.4", "delta 0.2"),
+    ),
+    notes="32 units recall at the end of a sequence the sign of the signal at its beginning.",
+)
