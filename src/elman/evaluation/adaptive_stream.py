@@ -8,8 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from elman.config.inference import Rule
 from elman.errors import UserError
-from elman.evaluation.dynamic import DynamicModel, Rule
+from elman.evaluation.dynamic import DynamicModel
 from elman.evaluation.gradient_statistics import Statistics
 from elman.evaluation.prediction import Prediction, predict
 from elman.learning import checkpoint

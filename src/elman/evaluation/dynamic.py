@@ -2,14 +2,13 @@
 
 import copy
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-import msgspec
 import torch
 from torch import Tensor
 
+from elman.config.inference import Rule
 from elman.data.windows import Reading as Windows
-from elman.errors import UserError
 from elman.evaluation.cache import NeuralCache
 from elman.evaluation.gradient_statistics import Statistics, handing_over
 from elman.network.model import LanguageModel
@@ -20,44 +19,6 @@ REFERENCE = 5
 
 CHUNK = 32768
 """Numbers updated at a time on a CPU: small enough to stay in its cache from one operation to the next."""
-
-
-class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """How the weights theta follow the gradient g of a segment's mean NLL, and return to the trained theta_0.
-
-        rms:  theta += decay min(RMS / mean RMS, 1 / decay) (theta_0 - theta) - lr g / (RMS + eps)
-        sgd:  theta += decay (theta_0 - theta) - lr g
-
-    Attributes:
-        kind: the rule (Krause et al. 2018, eqs 6-8 and 3).
-        lr: the learning rate, for segments of `REFERENCE` tokens.
-        decay: lambda, how fast the weights return, likewise.
-        eps: keeps weights that hardly ever have a gradient in place.
-        segment: tokens between two updates.
-
-    """
-
-    kind: Literal["rms", "sgd"] = "rms"
-    lr: float = 5e-5
-    decay: float = 2e-3
-    eps: float = 2e-5
-    segment: int = 5
-
-    def check(self) -> None:
-        """Raises UserError where a value is out of range."""
-        for option, value in (("--lr", self.lr), ("--decay", self.decay)):
-            if not 0 <= value < float("inf"):
-                raise UserError(f"{option} is {value:g}; it must be 0 or more")
-        if self.kind == "sgd" and self.decay > 1:
-            raise UserError(f"--decay is {self.decay:g}; with --rule sgd it must be at most 1 (all the way back)")
-        if not 0 < self.eps < float("inf"):
-            raise UserError(f"--eps is {self.eps:g}; it must be above 0")
-        if self.segment < 1:
-            raise UserError(f"--segment is {self.segment}; it must be 1 or more")
-
-
-DEFAULTS = {"rms": Rule(), "sgd": Rule(kind="sgd", lr=0.1, decay=0.0)}
-"""The rules as they are used without further settings."""
 
 
 class Reading(NamedTuple):

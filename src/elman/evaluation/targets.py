@@ -8,9 +8,10 @@ import msgspec
 import torch
 
 from elman import config
+from elman.config.inference import Beam
 from elman.data.pairs.corpus import PairCorpus, Pairs
 from elman.data.pairs.windows import as_batch
-from elman.decoding.beam import Beam, Hypothesis, beam_search
+from elman.decoding.beam import Hypothesis, beam_search
 from elman.decoding.constraint import constraint_of
 from elman.evaluation.perplexity import Score
 from elman.evaluation.transduction import baseline, figures, measures, references, rules_of

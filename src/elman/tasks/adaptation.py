@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import torch
 
+from elman.config.inference import CacheRule, Rule
 from elman.data.music.corpus import Music, Pieces
 from elman.data.music.windows import PieceWindows
 from elman.data.text.corpus import Corpus, Split
@@ -17,8 +18,8 @@ from elman.data.windows import Reading as Windows
 from elman.data.windows import TrainingWindows
 from elman.errors import UserError
 from elman.evaluation.adaptive_stream import AdaptiveStream
-from elman.evaluation.cache import CacheRule, NeuralCache
-from elman.evaluation.dynamic import DynamicModel, Reading, Rule, adaptive_stream, read_static
+from elman.evaluation.cache import NeuralCache
+from elman.evaluation.dynamic import DynamicModel, Reading, adaptive_stream, read_static
 from elman.evaluation.gradient_statistics import (
     COLUMNS,
     SEGMENT,

@@ -17,9 +17,9 @@ from pathlib import Path
 import msgspec
 import torch
 
+from elman.config.inference import CacheRule, Rule
 from elman.errors import UserError
-from elman.evaluation.cache import CacheRule, NeuralCache
-from elman.evaluation.dynamic import Rule
+from elman.evaluation.cache import NeuralCache
 from elman.evaluation.gradient_statistics import Statistics
 from elman.files import write_atomic
 from elman.learning.checkpoint import digest_of, model_tensors

@@ -12,9 +12,8 @@ import torch
 
 from elman.analysis.dynamics import examine
 from elman.analysis.rank import find_rank
+from elman.config.inference import RULES, CacheRule
 from elman.data.windows import Span, TrainingWindows
-from elman.evaluation.cache import CacheRule
-from elman.evaluation.dynamic import DEFAULTS
 from elman.learning.bptt import bptt
 from elman.network.cores.stack import Stack
 from elman.objective.build import build_objective
@@ -48,9 +47,9 @@ def of_output(name: str, baseline: str, *measures: str) -> Measure:
 
 # FOLDED reproduce/adapting.py: How much a run gains by adapting to the test text, with settings tuned on the validation text.
 WANTED = {
-    "dynamic": Method(rule=DEFAULTS["rms"]),
+    "dynamic": Method(rule=RULES["rms"]),
     "cache": Method(cache=CacheRule()),
-    "dynamic+cache": Method(rule=DEFAULTS["rms"], cache=CacheRule()),
+    "dynamic+cache": Method(rule=RULES["rms"], cache=CacheRule()),
 }
 
 

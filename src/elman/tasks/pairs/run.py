@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from elman.config.inference import Beam
 from elman.data.pairs.corpus import PairCorpus, open_pairs
 from elman.data.pairs.symbols import PairSymbols
 from elman.data.windows import Source
-from elman.decoding.beam import Beam, Hypothesis, beam_search
+from elman.decoding.beam import Hypothesis, beam_search
 from elman.decoding.constraint import constraint_of
 from elman.network.seq2seq import SequenceToSequence
 from elman.tasks.run import PAIRS, OpenedRun

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from elman.config import Characters
+from elman.config.inference import Sampling
 from elman.data.text import subwords
 from elman.data.text.corpus import Corpus, Split, open_corpus
 from elman.data.text.lexicon import spelled_sentences, spelled_split
@@ -18,7 +19,7 @@ from elman.data.text.sentences import encode_lines
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import start_symbol
-from elman.decoding.sampling import Sampling, generate, read
+from elman.decoding.sampling import generate, read
 from elman.evaluation.perplexity import Sentences
 from elman.evaluation.scoring import score_document, score_sentences
 from elman.network.model import LanguageModel

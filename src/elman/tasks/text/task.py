@@ -8,12 +8,12 @@ import numpy as np
 import torch
 
 from elman import config
+from elman.config.inference import Sampling
 from elman.data.text import subwords
 from elman.data.text.cache import Progress
 from elman.data.text.corpus import open_corpus
 from elman.data.text.detokenise import shown
 from elman.data.windows import EvaluationWindows, Windows, start_symbol
-from elman.decoding.sampling import Sampling
 from elman.evaluation.ngram import CountModel, KneserNey, Unigram
 from elman.evaluation.perplexity import evaluate, figures, score_of, split_figures
 from elman.evaluation.scoring import score_document, surprisal
