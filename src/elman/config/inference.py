@@ -7,14 +7,16 @@ Attributes) and, where it differs from the field's name, its option (`Meta.title
 import math
 import typing
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 from msgspec import Meta
 
 from elman.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +36,7 @@ class Sampling(Settings, frozen=True, kw_only=True):
     Attributes:
         temperature: divides the log-probabilities; below 1 probable symbols become more probable, 0 takes the most
             probable symbol.
-        top_k: draw from the K most probable symbols only.
+        top_k: draw only from so many of the most probable symbols.
         top_p: draw only from the most probable symbols that together reach this probability (Holtzman et al. 2020).
         forbidden: symbols that are never drawn.
 
@@ -77,8 +79,10 @@ class Beam(Settings, frozen=True, kw_only=True):
         if self.nbest > self.size:
             raise UserError(f"--nbest is {self.nbest}; it must be 1 to {self.size}, the size of the beam")
 
-    def score(self, log_prob: float, attention: npt.NDArray[np.float32]) -> float:
+    def score(self, log_prob: float, attention: "npt.NDArray[np.float32]") -> float:
         """The score of a hypothesis with attention [T, S], T being its length with its end."""
+        import numpy as np
+
         score = log_prob / ((5 + len(attention)) / 6) ** self.length_penalty
         if not self.coverage:
             return score

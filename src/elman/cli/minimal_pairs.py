@@ -1,14 +1,14 @@
-"""elman evaluate RUN --pairs: minimal pairs."""
+"""elman minimal-pairs: which sentence of a minimal pair is more probable."""
 
-import argparse
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from elman.cli import options, show
-from elman.errors import UserError
+from cyclopts import Parameter
+
+from elman.cli import progress, show
+from elman.cli.options import AsJson, AsUnk, Machine
 
 if TYPE_CHECKING:
-    import torch
-
     from elman.data.minimal_pairs import Pair
     from elman.evaluation.minimal_pairs import Row
     from elman.tasks.text.run import Run
@@ -16,51 +16,55 @@ if TYPE_CHECKING:
 _HEADER = ["phenomenon", "pairs", "only unknown differ", "accuracy, %", "95 % interval", "no unknown", "accuracy, %"]
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """--pairs."""
-    parser.add_argument(
-        "--pairs",
-        nargs="+",
-        metavar="FILE",
-        help="instead of perplexity: which sentence of minimal pairs is more probable; BLiMP's .jsonl, Linzen's .text"
-        " with .gold, .tsv of good TAB bad [TAB phenomenon], folders of them, or blimp",
-    )
+def minimal_pairs(
+    runs: tuple[Path, ...],
+    /,
+    *,
+    pairs: Annotated[tuple[str, ...], Parameter(consume_multiple=1, metavar="FILE")],
+    unknown_as_unk: AsUnk = False,
+    as_json: AsJson = False,
+    machine: Machine = Machine(),
+) -> int:
+    """Judge which sentence of a minimal pair is more probable.
 
+    The share of pairs whose acceptable sentence is more probable, by phenomenon, with 95 % intervals.
 
-def evaluate(args: argparse.Namespace, device: "torch.device") -> int:
-    """Judge all pairs and print a table by phenomenon for every run."""
+    Args:
+        runs: run folders
+        pairs: BLiMP's .jsonl, Linzen's .text with .gold, .tsv of good TAB bad [TAB phenomenon], folders of them, or
+            the known set blimp
+    """
     from elman.data.minimal_pairs import read_pairs
     from elman.evaluation.minimal_pairs import by_field
     from elman.tasks.text.run import load
 
-    options.require_none(args, ("data", "ensemble", "ngram", "weights", "skip_first", "warm_up"), "--pairs")
-    if args.method != "static":
-        raise UserError("--pairs judges the model as it was trained; leave out --method")
-    pairs = read_pairs(args.pairs)
+    device = machine.use()
+    read = read_pairs(pairs)
     found: list[dict[str, Any]] = []
-    for folder in args.folders:
-        rows = _judge(load(folder, device), pairs, args)
+    for folder in runs:
+        rows = _judge(load(folder, device), read, unknown_as_unk)
         fields = by_field(rows)
         facts = {"phenomena": [row.facts() for row in rows], "fields": [row.facts() for row in fields]}
         found.append({"run": str(folder), **facts})
-        if not args.json and fields:
+        if as_json:
+            continue
+        if fields:
             show.print_table(f"{folder}: minimal pairs by field", _HEADER, [_cells(row) for row in fields])
-        if not args.json:
-            show.print_table(f"{folder}: minimal pairs", _HEADER, [_cells(row) for row in rows])
-    if args.json:
+        show.print_table(f"{folder}: minimal pairs", _HEADER, [_cells(row) for row in rows])
+    if as_json:
         show.print_json(found[0] if len(found) == 1 else found)
     return 0
 
 
-def _judge(run: "Run", pairs: "list[Pair]", args: argparse.Namespace) -> "list[Row]":
+def _judge(run: "Run", pairs: "list[Pair]", unknown_as_unk: bool) -> "list[Row]":
     from elman.data.text.lexicon import Lexicon
     from elman.evaluation.minimal_pairs import code, judge_pairs
     from elman.evaluation.prediction import sentence_log_probs
 
-    lexicon = Lexicon(run.vocabulary) if run.reads_spelling and not args.unknown_as_unk else None
+    lexicon = Lexicon(run.vocabulary) if run.reads_spelling and not unknown_as_unk else None
     coded = code(pairs, run.vocabulary, run.tokeniser, lexicon)
     model = run.model if lexicon is None else run.model.knowing(lexicon.words)
-    with show.counting(f"scoring pairs by {run.path}") as advance:
+    with progress.counting(f"scoring pairs by {run.path}") as advance:
         return judge_pairs(coded, lambda ids, read: sentence_log_probs(model, ids, run.first, advance, read))
 
 
