@@ -44,7 +44,7 @@ def is_understood(words):
     except CycloptsError as error:
         line = mistakes.explain(app, error)
     if line is not None:
-        print(line, file=sys.stderr)
+        sys.stderr.write(f"{line}\n")
     return line is None
 
 

@@ -67,9 +67,9 @@ def generate(
     from elman.decoding.sampling import generate as draw
     from elman.tasks.text.run import load
 
-    require_kind(run, "text")
     adaptation.check()
     chosen = record_of(Sampling(), sampling)
+    require_kind(run, "text")
     loaded = load(run, machine.use())
     chosen = msgspec.structs.replace(chosen, forbidden=() if sampling.unk else loaded.unspeakable)
     prompt = texts.read_text("-", loaded.tokeniser.options) if prompt == "-" else prompt

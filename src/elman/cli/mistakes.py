@@ -31,6 +31,16 @@ SYNONYMS = {
 }
 """Names that other programs use for an option."""
 
+MOVED = {
+    "--source": "translate",
+    "--nbest": "translate",
+    "--steps": "compose",
+    "--tempo": "compose",
+    "--prompt-midi": "compose",
+    "--pairs": "minimal-pairs",
+}
+"""Options that another command has."""
+
 OLD_COMMANDS = {
     "sample": "generate",
     "eval": "evaluate",
@@ -80,14 +90,15 @@ def _suggest(chain: Sequence[str], name: str, value: str, options: Sequence[str]
     if key is not None:
         shown = value if value and not value.startswith("-") else "VALUE"
         return f"{start}; did you mean --set {key}={shown}?"
+    if name in MOVED and MOVED[name] not in chain:
+        return f"{start}; it belongs to `elman {MOVED[name]}`"
     return f"{start}; {_did_you_mean(name, options, SYNONYMS)}"
 
 
 def _did_you_mean(name: str, known: Sequence[str], synonyms: dict[str, str]) -> str:
     if synonyms.get(name) in known:
         return f"did you mean {synonyms[name]}?"
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    near = near or [one for one in known if one.startswith(name) or name.startswith(one)][:1]
+    near = [one for one in known if one.startswith(name)] or difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     return f"did you mean {near[0]}?" if near else "see --help"
 
 
