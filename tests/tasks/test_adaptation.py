@@ -241,7 +241,7 @@ def test_a_saved_state_does_not_read_a_symbol_twice(capsys, run, tmp_path, token
         (["--tune"], "--tune needs something to tune; give --method dynamic, cache or dynamic+cache"),
         (
             ["--method", "dynamic", "--tune", "--lr", "1"],
-            "--lr belongs to settings without --tune, which chooses them; leave one out",
+            "--lr is chosen by --tune; leave one of the two out",
         ),
         (
             ["--method", "cache", "--streams", "2"],

@@ -60,7 +60,7 @@ class RuleOptions:
             before = facts["statistics_tokens"]
             right = "leave --statistics-tokens out" if before is None else f"give --statistics-tokens {before}"
             raise UserError(f"{saved.path}: the stream adapts by other gradient statistics; {right}")
-        asked = given(self).keys() - {"--statistics-tokens"}
+        asked = given(self).keys() - {"--adapt", "--statistics-tokens"}
         rule = saved_rule(facts, self.record() if asked else None, self.record())
         kept = None if saved is None else (saved.tensors, facts)
         return adaptive_reading(loaded, rule, kept, self.statistics(loaded, rule), model)

@@ -135,7 +135,6 @@ def test_each_kind_of_run_says_what_it_is(trained, capsys, tmp_path, data):
     assert "--beam does not belong to --ensemble" in refusal(
         capsys, "evaluate", "--ensemble", trained, trained, "--beam", "3"
     )
-    assert "a run on text is needed" in refusal(capsys, "minimal-pairs", trained, "--pairs", "blimp")
     assert "no such file" in refusal(capsys, "compose", trained, "--out", "a.mid", "--prompt-midi", tmp_path / "b.mid")
     assert "--tempo is 0" in refusal(capsys, "compose", trained, "--out", "a.mid", "--tempo", "0")
     text = text_runs.write_corpus(tmp_path / "text")
