@@ -12,8 +12,7 @@ from cyclopts import App, Group, Parameter
 
 from elman import __version__
 from elman.cli import mistakes
-from elman.cli.help import PlainHelp, shown_default
-from elman.cli.options import ARGUMENTS, OPTIONS
+from elman.cli.help import ARGUMENTS, OPTIONS, PlainHelp, shown_default
 from elman.errors import UserError
 
 COMMANDS = {

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from elman.cli import progress, show, texts
-from elman.cli.options import AsJson, Machine, OutFile, Positive, SplitOptions, Strings, TextFile, family
+from elman.cli.help import family
+from elman.cli.options import AsJson, Machine, OutFile, Positive, SplitOptions, Strings, TextFile
 from elman.errors import UserError
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from elman.cli import progress, show
-from elman.cli.options import AsJson, family
+from elman.cli.help import family
+from elman.cli.options import AsJson
 
 app = family("data", "Known corpora are for --data. Those that need no download are prepared when first used.")
 

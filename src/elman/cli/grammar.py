@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from elman.cli import progress, show
-from elman.cli.options import AsJson, Machine, Natural, OutFile, Positive, Share, family
+from elman.cli.help import family
+from elman.cli.options import AsJson, Machine, Natural, OutFile, Positive, Share
 from elman.config.text import GrammarOptions
 from elman.errors import UserError
 

@@ -3,12 +3,22 @@
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from cyclopts import App, Group
+
 if TYPE_CHECKING:
     from cyclopts.help import HelpEntry, HelpPanel
     from rich.console import Console, ConsoleOptions
 
 WIDTH, COLUMN = 100, 26
 """The widest line, and where descriptions begin."""
+
+
+ARGUMENTS, OPTIONS = Group("Arguments", sort_key=0), Group("Options", sort_key=1)
+
+
+def family(name: str, epilogue: str) -> App:
+    """The application of a command that has subcommands; `epilogue` stands below their list."""
+    return App(name=name, help_epilogue=epilogue, group_arguments=ARGUMENTS, group_parameters=OPTIONS)
 
 
 class PlainHelp:

@@ -8,7 +8,8 @@ from cyclopts import Parameter
 from msgspec import Meta
 
 from elman.cli import progress, show
-from elman.cli.options import AsJson, Positive, family, group, number
+from elman.cli.help import family
+from elman.cli.options import AsJson, Positive, group, number
 from elman.errors import UserError
 
 if TYPE_CHECKING:

@@ -90,6 +90,8 @@ def _suggest(chain: Sequence[str], name: str, value: str, options: Sequence[str]
     if key is not None:
         shown = value if value and not value.startswith("-") else "VALUE"
         return f"{start}; did you mean --set {key}={shown}?"
+    if name == "--out" and chain == ("generate",):
+        return f"{start}; it belongs to `elman compose` (music) and `elman translate` (pairs)"
     if name in MOVED and MOVED[name] not in chain:
         return f"{start}; it belongs to `elman {MOVED[name]}`"
     return f"{start}; {_did_you_mean(name, options, SYNONYMS)}"

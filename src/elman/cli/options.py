@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import msgspec
-from cyclopts import App, Group, Parameter
+from cyclopts import Group, Parameter
 from msgspec import Meta
 
 from elman.config.inference import Settings, contains, in_words, meta_of, option_of
@@ -151,14 +151,6 @@ def refuse(names: Sequence[str], reason: str) -> None:
 def group(title: str, place: int) -> Callable[[Any], Any]:
     """The decorator of an option group's dataclass: its fields are options, listed under a title."""
     return Parameter(name="*", group=Group(title, sort_key=place))
-
-
-ARGUMENTS, OPTIONS = Group("Arguments", sort_key=0), Group("Options", sort_key=1)
-
-
-def family(name: str, epilogue: str) -> App:
-    """The application of a command that has subcommands; `epilogue` stands below their list."""
-    return App(name=name, help_epilogue=epilogue, group_arguments=ARGUMENTS, group_parameters=OPTIONS)
 
 
 @group("Machine", 9)

@@ -142,7 +142,7 @@ def test_each_kind_of_run_says_what_it_is(trained, capsys, tmp_path, data):
     words.write_text(config.dump_recipe(text_runs.recipe(epochs=1)))
     assert main(["train", str(words), "--data", str(text), "--out", str(tmp_path / "words")]) == 0
     capsys.readouterr()
-    assert "--steps does not belong to a run on text" in refusal(capsys, "generate", tmp_path / "words", "--steps", "9")
+    assert "--steps is not an option" in refusal(capsys, "generate", tmp_path / "words", "--steps", "9")
     assert isinstance(open_run(tmp_path / "words"), type(load(tmp_path / "words")))
     with pytest.raises(Exception, match="is a run on text; here a run on music is needed"):
         MusicRun(tmp_path / "words")
