@@ -294,7 +294,7 @@ def test_one_run_serves_every_label(experiment, corpus, tmp_path):
     ("arguments", "message"),
     [
         (["no-such-thing"], "there is no experiment no-such-thing"),
-        (["rank-bound", "--scale", "huge"], "--scale huge: there are lab and paper"),
+        (["rank-bound", "--scale", "huge"], "--scale is huge"),
         (["rank-bound", "--seeds", "0"], "--seeds is 0; it must be 1 or more"),
         (["rank-bound", "--jobs", "0"], "--jobs is 0"),
         (["rank-bound", "--data", "nowhere.txt"], "nowhere.txt"),
