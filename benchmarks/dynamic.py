@@ -3,7 +3,8 @@
 import torch
 
 import whole
-from elman.evaluation.dynamic import DynamicModel, Rule
+from elman.config.inference import Rule
+from elman.evaluation.dynamic import DynamicModel
 
 options = whole.arguments("Seconds, memory and share of the peak of scoring one segment and learning from it.")
 _, model = whole.model_of(options)

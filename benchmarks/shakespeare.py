@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from elman.cli import parser
+from elman.cli import application
 from elman.config.toml import load_recipe
 from elman.learning.trainer import StopReason
 from elman.network.kernels.device import use_large_pages
@@ -29,8 +29,8 @@ HEADER = ("network", "parameters", "tokens", "tokens a second", "tokens a second
 def networks() -> dict[str, list[str]]:
     """The settings of every network, by the last part of its run folder in the documentation."""
     lines = re.findall(r"^elman (train recipes/shakespeare/cells.toml .*--out runs/cells/.*)$", PAGE.read_text(), re.M)
-    commands = (parser().parse_args(shlex.split(line)) for line in lines)
-    return {command.out.name: command.set or [] for command in commands}
+    commands = (application().parse_args(shlex.split(line))[1].arguments for line in lines)
+    return {command["out"].name: list(command.get("settings", ())) for command in commands}
 
 
 def train(name: str, settings: list[str], options: argparse.Namespace) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """What the project says of itself: commands exist, links lead somewhere, the two READMEs are in step."""
 
-import argparse
 import ast
 import importlib
 import re
@@ -15,7 +14,7 @@ import msgspec
 import pytest
 
 from elman import config
-from elman.cli import parser
+from support.commands import commands_of, is_understood
 
 ROOT = Path(__file__).parents[1]
 READMES = ROOT / "README.md", ROOT / "README.ja.md"
@@ -53,30 +52,13 @@ def command_lines(page):
     return [line for line in [*lines, *spans] if line.startswith(("elman ", "make "))]
 
 
-def commands_of(of):
-    """The names of commands, those of `elman data` as well."""
-    for action in of._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for key, below in action.choices.items():
-                yield (key,)
-                yield from ((key, *rest) for rest in commands_of(below))
-
-
-def is_understood(words):
-    try:
-        parser().parse_args(words)
-    except SystemExit:
-        return False
-    return True
-
-
 def targets():
     return set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_commands_are_understood(page, capsys):
-    known = set(commands_of(parser()))
+    known = set(commands_of())
     for line in command_lines(page):
         words = shlex.split(line)
         if words[0] == "make":
@@ -94,7 +76,7 @@ def test_the_two_commands_stand_first_in_both_readmes():
 def test_a_wrong_command_would_be_noticed(capsys):
     assert not is_understood(["evaluate", "RUN", "--no-such-option"])
     assert "--no-such-option" in capsys.readouterr().err
-    assert ("data", "prepare") in set(commands_of(parser()))
+    assert ("data", "prepare") in set(commands_of())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

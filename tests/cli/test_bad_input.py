@@ -210,21 +210,6 @@ def test_init_from_another_network(capsys, recipe, corpus, run, tmp_path):
     assert line.startswith(f"elman: --init {run}: its network differs: core.layers.0.weight_ih is (32, 8) there")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--temperature", "-1"], "--temperature is -1.0; it must be 0 (the most probable word) or more"),
-        (["--top-k", "0"], "--top-k is 0; it must be 1 or more"),
-        (["--top-p", "1.5"], "--top-p is 1.5; it must be above 0 and at most 1"),
-        (["--tokens", "-1"], "--tokens is -1; it must be 0 or more"),
-        (["--threads", "0"], "--threads is 0; it must be 1 or more"),
-        (["--device", "warp"], "--device warp: unknown; write auto, cpu, cuda or cuda:0"),
-    ],
-)
-def test_generate_arguments(capsys, trained, arguments, message):
-    assert refusal(capsys, "generate", trained, *arguments) == f"elman: {message}"
-
-
 def test_score_of_bad_text(capsys, trained, tmp_path):
     file = tmp_path / "text.txt"
     file.write_bytes(b"")

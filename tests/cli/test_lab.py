@@ -6,8 +6,9 @@ import shlex
 import msgspec
 import pytest
 
-from elman.cli import main, parser
+from elman.cli import main
 from elman.laboratory.trial import Trial, TrialResult
+from support.commands import is_understood
 
 
 def test_listings(capsys):
@@ -19,11 +20,10 @@ def test_listings(capsys):
 
 @pytest.mark.parametrize("action", ["tasks", "cells", "compare", "lesson"])
 def test_help_has_an_example_that_is_understood(action, capsys):
-    with pytest.raises(SystemExit):
-        main(["lab", action, "--help"])
-    text, _, example = " ".join(capsys.readouterr().out.split()).partition("Example: elman ")
+    assert main(["lab", action, "--help"]) == 0
+    text, _, example = capsys.readouterr().out.partition("Arguments:")[0].partition("Options:")[0].partition("Example:")
     assert example, text
-    assert parser().parse_args(shlex.split(example)).run
+    assert is_understood(shlex.split(example)[1:])
 
 
 def test_a_comparison_of_what_is_there(tmp_path, capsys):
@@ -48,14 +48,14 @@ def test_mistakes(tmp_path, capsys):
         (["--tasks", "sorting"], "there is no task sorting"),
         (["--cells", "perceptron"], "there is no cell perceptron"),
         (["--rules", "hebb"], "there is no rule hebb"),
-        (["--seeds", "0"], "--seeds is 0; it must be 1 or more"),
-        (["--longest", "2"], "--longest is 2; it must be 16 or more"),
+        (["--seeds", "0"], "--seeds is 0"),
+        (["--longest", "2"], "--longest is 2"),
         (["--size", "512", "--rules", "rtrl"], "training.rule.max_gb"),
-        (["--span", "1"], "--span is 1; the task adding has spans from 2 to 100,000"),
+        (["--span", "1"], "--span is 1"),
         (["--tasks", "mackey-glass", "--longest", "30000"], "--longest is 30000; the task mackey-glass has spans"),
-        (["--cells", " , "], "--cells names none; give some, separated by commas (`elman lab cells` shows them)"),
-        (["--lr", "nan"], "--lr is nan; it must be a number above 0"),
-        (["--budget", "nan"], "--budget is nan; it must be 0.1 or more"),
+        (["--cells", " , "], "--cells is empty"),
+        (["--lr", "nan"], "--lr is nan"),
+        (["--budget", "nan"], "--budget is nan"),
         (["--tasks", "recall", "--cells", "echo-state", "--rules", "bptt+0.1"], "recurrent weights that learn"),
     ):
         assert main(["lab", "compare", *words, "--out", str(tmp_path / "new")]) == 2

@@ -151,7 +151,7 @@ def test_srilm(capsys, run, tmp_path):
 def test_mistakes_of_embed(capsys, run, text, tmp_path):
     assert "layers 0 to 2" in complaint(capsys, "embed", run, text, "--layers", 3, "--out", tmp_path / "a.npz")
     assert "must end in .npz" in complaint(capsys, "embed", run, text, "--out", tmp_path / "a.txt")
-    assert "give FILE" in complaint(capsys, "embed", run, "--out", tmp_path / "a.npz")
+    assert "FILE is missing" in complaint(capsys, "embed", run, "--out", tmp_path / "a.npz")
     assert "leave FILE" in complaint(capsys, "embed", run, text, "--vectors", "input", "--out", tmp_path / "a.txt")
 
 

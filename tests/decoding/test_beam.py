@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
+from elman.config.inference import Beam
 from elman.data.windows import Source
-from elman.decoding.beam import Beam, beam_search
+from elman.decoding.beam import beam_search
 from elman.errors import UserError
 from support import pair_networks
 

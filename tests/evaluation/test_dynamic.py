@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from elman.config.inference import CacheRule
 from elman.data.windows import EvaluationWindows, TrainingWindows
 from elman.errors import UserError
-from elman.evaluation.cache import CacheRule, NeuralCache
+from elman.evaluation.cache import NeuralCache
 from elman.evaluation.dynamic import (
     DynamicModel,
     Rule,

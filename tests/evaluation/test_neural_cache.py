@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 import torch
 
+from elman.config.inference import CacheRule
 from elman.errors import UserError
-from elman.evaluation.cache import CacheRule, NeuralCache
+from elman.evaluation.cache import NeuralCache
 from reference import adaptation
 
 LENGTH, SIZE, WORDS = 40, 3, 5

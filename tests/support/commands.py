@@ -3,11 +3,13 @@
 import contextlib
 import csv
 import io
+import sys
 
 import msgspec
 import pytest
+from cyclopts.exceptions import CycloptsError
 
-from elman.cli import main
+from elman.cli import application, main, mistakes
 from elman.config.text import TextData
 from elman.tasks.experiment import Experiment
 from support import text_runs
@@ -31,6 +33,29 @@ def trained(name, tmp_path_factory):
         experiment.train()
         experiment.finish()
         yield out
+
+
+def is_understood(words):
+    """Whether a command line parses; a missing value or an unknown option is printed as `elman` prints it."""
+    app = application()
+    try:
+        line = mistakes.unknown_option(app, words)
+        if line is None:
+            app.parse_args(words)
+    except CycloptsError as error:
+        line = mistakes.explain(app, error)
+    if line is not None:
+        sys.stderr.write(f"{line}\n")
+    return line is None
+
+
+def commands_of(app=None):
+    """The names of all commands, such as ("data", "prepare")."""
+    app = application() if app is None else app
+    for name in app:
+        if not name.startswith("-"):
+            yield (name,)
+            yield from ((name, *rest) for rest in commands_of(app[name]))
 
 
 def output(capsys, *arguments):

@@ -193,7 +193,7 @@ def test_a_stream_in_two_parts_is_the_stream(capsys, run, tmp_path):
     assert line.startswith("--load-state: the stream adapts by kind=rms lr=0.01")
     assert main(["score", str(run), str(files["two"]), "--adapt", "--load-state", str(files["state"])]) == 2
     assert "other gradient statistics; give --statistics-tokens 600" in capsys.readouterr().err
-    assert "add --adapt to go on" in complaint(capsys, "generate", run, "--state", files["state"])
+    assert "add --adapt" in complaint(capsys, "generate", run, "--state", files["state"])
     assert main(["generate", str(run), "--adapt", *QUICK, "--load-state", str(files["state"]), "--tokens", "3"]) == 0
 
 
@@ -242,7 +242,7 @@ def test_a_saved_state_does_not_read_a_symbol_twice(capsys, run, tmp_path, token
         (["--tune"], "--tune needs something to tune; give --method dynamic, cache or dynamic+cache"),
         (
             ["--method", "dynamic", "--tune", "--lr", "1"],
-            "--lr belongs to settings without --tune, which chooses them; leave one out",
+            "--lr is chosen by --tune; leave one of the two out",
         ),
         (
             ["--method", "cache", "--streams", "2"],

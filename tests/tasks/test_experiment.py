@@ -315,7 +315,7 @@ def test_stop_by_time_says_how_to_go_on(corpus, tmp_path, capsys):
         main(["train", f"{tmp_path}/recipe.toml", "--data", str(corpus), "--out", str(out), "--max-minutes", "0"]) == 0
     )
     captured = capsys.readouterr()
-    assert f"the time is over; go on with: elman train --resume --out {out}" in captured.err
+    assert f"the time is over; continue with: elman train --resume --out {out}" in captured.err
     assert main(["train", "--resume", "--out", str(out)]) == 0
 
 

@@ -1,79 +1,108 @@
-"""The command line: each command parses, calls, prints. Logs go to stderr, results to stdout."""
+"""The command line: each command parses, calls, prints. Results go to standard output, logs to standard error.
 
-import argparse
+A command is a function: its parameters are the options, its docstring is their help. Modules of commands are imported
+when a command is used, so that `elman --help` answers at once.
+"""
+
 import os
 import sys
 from collections.abc import Sequence
 
+from cyclopts import App, Group, Parameter
+
 from elman import __version__
-from elman.cli import (
-    analyze,
-    compare,
-    data,
-    demo,
-    embed,
-    evaluate,
-    generate,
-    grammar,
-    info,
-    lab,
-    metrics,
-    recipes,
-    report,
-    reproduce,
-    rescore,
-    score,
-    train,
-)
+from elman.cli import mistakes
+from elman.cli.help import ARGUMENTS, OPTIONS, PlainHelp, shown_default
 from elman.errors import UserError
 
-COMMANDS = (
-    demo,
-    train,
-    evaluate,
-    generate,
-    score,
-    rescore,
-    embed,
-    compare,
-    metrics,
-    analyze,
-    lab,
-    grammar,
-    reproduce,
-    report,
-    info,
-    data,
-    recipes,
-)
+COMMANDS = {
+    "Begin": {
+        "demo": ("train:demo", "Learn Shakespeare in a few minutes on a CPU, beside baselines, with a report."),
+        "train": ("train:train", "Train a model from a recipe."),
+    },
+    "Use": {
+        "evaluate": ("evaluate:evaluate", "Perplexity of a split (of music: nats per step)."),
+        "generate": ("generate:generate", "Write text, token by token."),
+        "compose": ("compose:compose", "Write music as a MIDI file."),
+        "translate": ("translate:translate", "Write the target of every source with a run on pairs."),
+        "score": ("score:score", "Log-probability and surprisal of every token, word or sentence of a text."),
+        "rescore": ("rescore:rescore", "Choose among the n best hypotheses of a recogniser."),
+        "embed": ("embed:embed", "Hidden states of every token of a text, or word vectors."),
+    },
+    "Study": {
+        "compare": ("compare:compare", "Is run B better than run A? A paired test on the tokens of a split."),
+        "metrics": ("compare:metrics", "ROUGE, BLEU and chrF, or bracket F1 of a system's output."),
+        "minimal-pairs": ("minimal_pairs:minimal_pairs", "Which sentence of a minimal pair is more probable?"),
+        "analyze": ("analyze:app", "Look into a model: rank, mixtures, stability, dynamics, rare words and others."),
+        "grammar": ("grammar:app", "Sentences of a grammar with number agreement: write them, test a model on them."),
+        "lab": ("lab:app", "Networks and learning rules side by side on classic tasks."),
+        "reproduce": ("reproduce:reproduce", "Train, measure and judge what the papers claim."),
+    },
+    "Look up": {
+        "report": ("runs:report", "One self-contained HTML page about one run or several."),
+        "info": ("runs:info", "What is in a run: parameters by block, data, best epoch, digests."),
+        "data": ("data:app", "Known corpora: list, describe, prepare; a treebank as pairs."),
+        "recipes": ("runs:recipes", "The recipes that come with elman."),
+    },
+}
+"""By group: each command's function or application in this package, and its line in `elman --help`."""
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
-    top = argparse.ArgumentParser(
-        prog="elman",
-        description="Recurrent models of words, characters, pairs of texts and music: train, evaluate, sample, score.",
-        epilog="Begin with `elman demo`, or with a text of your own:"
-        " elman train recipes/shakespeare/demo.toml --data TEXT --out runs/first. `elman COMMAND --help` says more.",
+def application() -> App:
+    """The application with all commands."""
+    app = App(
+        name="elman",
+        help="Recurrent models of words, characters, pairs of texts and music: train, evaluate, sample, score.\n\n"
+        "Begin with `elman demo`, or with a text of your own: elman train recipes/shakespeare/demo.toml --data TEXT"
+        " --out runs/first. `elman COMMAND --help` describes a command; `elman --install-completion` lets the shell"
+        " complete commands and options.",
+        version=f"elman {__version__}",
+        default_parameter=Parameter(negative=(), allow_repeating=True, show_default=shown_default),
+        group_arguments=ARGUMENTS,
+        group_parameters=OPTIONS,
+        group_commands=Group("Commands", sort_key=8),
+        help_formatter=PlainHelp(),
+        help_format="plaintext",
+        version_format="plaintext",
+        print_error=False,
+        exit_on_error=False,
+        suppress_keyboard_interrupt=False,
+        result_action="return_value",
     )
-    top.add_argument("--version", action="version", version=f"elman {__version__}")
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in COMMANDS:
-        module.add(commands)
-    return top
+    for place, (title, commands) in enumerate(COMMANDS.items()):
+        group = Group(title, sort_key=place)
+        for order, (name, (path, line)) in enumerate(commands.items()):
+            app.command(f"elman.cli.{path}", name=name, help=line, group=group, sort_key=order)
+    about = Group("About", sort_key=9)
+    app.register_install_completion_command(help="Install completion for the shell in use.", group=about)
+    for flag in ("--help", "--version"):
+        app[flag].group = about
+    return app
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status: 0, 2 for the user's mistakes, 130 when stopped by a signal."""
-    args = parser().parse_args(arguments)
+    from cyclopts.exceptions import CycloptsError
+
+    app, tokens = application(), list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return args.run(args) or 0
+        if (line := mistakes.unknown_option(app, tokens)) is not None:
+            raise UserError(line)
+        status = app(tokens)
+        sys.stdout.flush()
+        return status or 0
+    except CycloptsError as error:
+        return _refuse(mistakes.explain(app, error))
     except UserError as error:
-        print(f"elman: {error}", file=sys.stderr)
-        return 2
+        return _refuse(str(error))
     except KeyboardInterrupt:
         print("elman: stopped", file=sys.stderr)
         return 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _refuse(line: str) -> int:
+    print(f"elman: {line}", file=sys.stderr)
+    return 2

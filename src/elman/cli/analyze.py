@@ -1,39 +1,298 @@
-"""elman analyze: what a model does, beyond its perplexity."""
+"""elman analyze: what a model does, beyond its perplexity. Here the rank of its outputs and its mixtures."""
 
-import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from elman.cli import (
-    analyze_attention,
-    analyze_dynamics,
-    analyze_frequency,
-    analyze_mixture,
-    analyze_neighbours,
-    analyze_outputs,
-    analyze_rank,
-    analyze_stability,
-)
+from cyclopts import Parameter
 
-ANALYSES = (
-    analyze_rank,
-    analyze_outputs,
-    analyze_mixture,
-    analyze_stability,
-    analyze_dynamics,
-    analyze_frequency,
-    analyze_neighbours,
-    analyze_attention,
-)
-"""The subcommands; each is a module with `add`, like a command."""
+from elman.cli import progress, show, texts
+from elman.cli.help import family
+from elman.cli.options import AsJson, Machine, OutFile, Positive, SplitOptions, Strings, TextFile
+from elman.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import torch
+
+    from elman.analysis.mixture import Reading
+    from elman.analysis.rank import Finding
+    from elman.tasks.text.run import Run
+
+app = family("analyze", "Each analysis prints a table; most write a self-contained HTML page.")
+app.command("elman.cli.analyze_words:attention", name="attention", help="The attention of a model of pairs.")
+app.command("elman.cli.analyze_dynamics:dynamics", name="dynamics", help="Decay of the state, gradients in training.")
+app.command("elman.cli.analyze_words:frequency", name="frequency", help="Perplexity of rare and frequent words.")
+app.command("elman.cli.analyze_words:neighbours", name="neighbours", help="The words nearest to a string.")
+app.command("elman.cli.analyze_dynamics:stability", name="stability", help="Certificates of stability.")
 
 
-def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The command's arguments."""
-    parser = commands.add_parser(
-        "analyze",
-        help="look into a model: rank of its outputs, output functions, mixtures, stability, dynamics, rare words,"
-        " neighbours, attention",
-        description="Look into a model. Each analysis prints a table; most write a self-contained HTML page.",
+@app.command
+def outputs(
+    *,
+    activation: Strings = (),
+    out: Annotated[Path, Parameter(metavar="FILE")] = Path("outputs.html"),
+    as_json: AsJson = False,
+) -> int:
+    """What output functions make of a line of scores; needs no run.
+
+    Images of output functions on the simplex of three symbols and in log space, the rank that they reach from one line
+    of scores, and how near they come to softmax.
+
+    Args:
+        activation: output functions, such as softmax sigsoftmax (default: all)
+        out: the page
+    """
+    from elman.analysis import output_functions
+    from elman.analysis.output_functions import require_known
+    from elman.network.output.activation import LOG_G
+
+    names = require_known(list(activation) or LOG_G)
+    ranks, limits = output_functions.rank_table(names), output_functions.limit_table(names)
+    page = output_functions.write_outputs_page(out, names, ranks, limits)
+    if as_json:
+        show.print_json(
+            {
+                "ranks": [
+                    {
+                        "activation": name,
+                        "b": shift,
+                        "rank": dict(zip(map(str, output_functions.SIZES), found, strict=True)),
+                    }
+                    for name, shift, found in ranks
+                ],
+                "distance_from_softmax": {
+                    name: [
+                        {"b": b, "distance": distance}
+                        for b, distance in zip(output_functions.LIMITS, found, strict=True)
+                    ]
+                    for name, found in limits
+                },
+                "report": str(page),
+            }
+        )
+        return 0
+    rows = [[f"{name}, b = {shift:g}", *map(str, found)] for name, shift, found in ranks]
+    header = ["", *(f"M = {size}" for size in output_functions.SIZES)]
+    show.print_table("rank of the log-probabilities of one line z = h w + b 1", header, rows)
+    print(output_functions.verdict(ranks))
+    print(f"report: {page}")
+    return 0
+
+
+@app.command
+def rank(
+    runs: tuple[Path, ...],
+    /,
+    *,
+    split: SplitOptions = SplitOptions(),
+    max_tokens: Positive | None = None,
+    method: Literal["gram", "exact", "randomised"] | None = None,
+    values: Positive = 1000,
+    precision: Literal["float32", "float64"] = "float32",
+    out: OutFile = None,
+    as_json: AsJson = False,
+    machine: Machine = Machine(),
+) -> int:
+    """Rank and singular values of the log-probabilities over a split.
+
+    Numerical rank and singular values of the matrix of log-probabilities (V words by T positions). A softmax with d
+    hidden units and a bias never exceeds d + 2; the page shows who does. The singular values are also written as JSON
+    beside the page.
+
+    Args:
+        runs: run folders; several share one plot
+        max_tokens: only the first tokens of the split
+        method: gram: accurate to about 1e-7 of the largest value, 16 V^2 bytes; exact: a QR, several times the time;
+            randomised: the leading values only, with a stated error (default: by the size of the matrix)
+        values: number of values that `randomised` finds
+        precision: of the log-probabilities; its epsilon is in the threshold
+        out: the page (default: RUN/rank.html; rank.html here for several runs)
+    """
+    from elman.analysis.rank import find_rank
+    from elman.analysis.rank_page import verdict, write_rank_page
+    from elman.drawing.page import require_file_name
+    from elman.files import write_atomic
+
+    device = machine.use()
+    page = require_file_name(out or (runs[0] / "rank.html" if len(runs) == 1 else Path("rank.html")))
+    findings: dict[str, Finding] = {}
+    records = []
+    for label, folder in _labels(list(runs)).items():
+        loaded, data, tokens = _tokens(folder, split, device, precision)
+        with progress.counting(f"reading {folder}") as advance:
+            findings[label] = find_rank(
+                loaded.model,
+                tokens,
+                loaded.first,
+                method=method,
+                max_tokens=max_tokens,
+                advance=advance,
+                streams=split.streams,
+                num_values=values,
+            )
+        output = loaded.recipe.model.output
+        records.append(
+            {
+                "run": str(folder),
+                "title": loaded.recipe.title,
+                "data": data,
+                "split": split.split,
+                "activation": output.activation,
+                "contexts": type(output.contexts).__name__.lower(),
+                **_rank_record(findings[label]),
+            }
+        )
+    write_rank_page(page, findings, f"the {split.split} split of {records[0]['data']}")
+    beside = page.with_suffix(".json")
+    write_atomic(beside, json.dumps(records, ensure_ascii=False) + "\n")
+    if as_json:
+        brief = [{key: value for key, value in record.items() if key != "singular_values"} for record in records]
+        show.print_json({"runs": brief, "report": str(page), "singular_values": str(beside)})
+        return 0
+    _print_ranks(records, findings)
+    print(verdict(findings))
+    print(f"report: {page}")
+    return 0
+
+
+def _labels(folders: list[Path]) -> dict[str, Path]:
+    """Names that distinguish the runs: those of their folders where these differ, else the whole paths."""
+    unique = list(dict.fromkeys(folders))
+    names = [folder.absolute().name for folder in unique]
+    return dict(zip(names if len(set(names)) == len(names) else map(str, unique), unique, strict=True))
+
+
+def _tokens(
+    folder: Path, split: SplitOptions, device: "torch.device", precision: str
+) -> "tuple[Run, str, npt.NDArray[Any]]":
+    """A run with its model in a precision, the source of the data, and the tokens of the split [T]."""
+    import torch
+
+    from elman.tasks.text.run import load
+
+    loaded = load(folder, device)
+    corpus = loaded.corpus(split.data)
+    tokens = corpus.split(split.split).tokens
+    if not len(tokens):
+        raise UserError(f"the {split.split} split of {corpus.source} has no tokens; choose another with --split")
+    if precision == "float64":
+        loaded.model.to(torch.float64)
+    return loaded, corpus.source, tokens
+
+
+def _rank_record(finding: "Finding") -> dict[str, Any]:
+    import msgspec
+
+    found = finding.spectrum
+    facts = {
+        name: msgspec.to_builtins(getattr(finding, name)) for name in finding.__struct_fields__ if name != "spectrum"
+    }
+    return {
+        **facts,
+        "exceeds": finding.exceeds,
+        "num_words": found.num_words,
+        "num_tokens": found.num_tokens,
+        "dtype": found.dtype,
+        "method": found.method,
+        "error": found.error,
+        "singular_values": found.singular_values.tolist(),
+    }
+
+
+def _print_ranks(records: list[dict[str, Any]], findings: dict[str, "Finding"]) -> None:
+    from elman.analysis.rank_page import RULE, rank_row, rank_text
+
+    header = ["run", "output", "d", "V", "T", "rank", "bound", "one softmax", "", "seconds"]
+    rows = []
+    for record, (name, finding) in zip(records, findings.items(), strict=True):
+        cells = rank_row(name, finding)
+        rows.append([name, f"{record['activation']}, {record['contexts']}", *cells[1:8], cells[-1]])
+    show.print_table(f"rank of the log-probabilities, {records[0]['split']}: values above {RULE}", header, rows)
+    some = next(iter(findings.values()))
+    show.print_table(
+        "rank at other thresholds",
+        ["run", *(f"{one.factor:g} ε" for one in some.sensitivity)],
+        [[name, *(rank_text(one.rank, one.at_least) for one in f.sensitivity)] for name, f in findings.items()],
     )
-    analyses = parser.add_subparsers(title="analyses", metavar="ANALYSIS", required=True)
-    for module in ANALYSES:
-        module.add(analyses)
+
+
+@app.command
+def mixture(
+    run: Path,
+    file: TextFile,
+    /,
+    *,
+    top: Positive = 5,
+    shown: Positive = 200,
+    out: OutFile = None,
+    as_json: AsJson = False,
+    machine: Machine = Machine(),
+) -> int:
+    """Weights and predictions of the components of a mixture over a text.
+
+    The components of a mixture (MoS, MoSS, DOC): the weight of each at every word, what each predicts, how evenly they
+    are used. The page shows the weights as a heat map.
+
+    Args:
+        run: a run on text
+        file: a UTF-8 text, read as the training text was; - is standard input
+        top: words shown per component
+        shown: tokens shown one by one on the page
+        out: the page (default: RUN/mixture.html)
+    """
+    import numpy as np
+
+    from elman.analysis import mixture
+    from elman.drawing.page import require_file_name
+    from elman.tasks.text.run import load
+
+    page = require_file_name(out or run / "mixture.html")
+    loaded = load(run, machine.use())
+    text = loaded.reading(texts.read_lines(file, loaded.tokeniser.options))
+    words = [word for sentence in text.words for word in sentence]
+    tokens, inputs = np.concatenate(text.ids), np.concatenate(text.inputs)
+    reading = mixture.read_mixture(text.model, tokens, loaded.first, top, inputs=inputs)
+    title = f"{loaded.recipe.title} over {Path(file).name}"
+    mixture.write_mixture_page(page, title, words, reading, loaded.vocabulary, min(shown, len(words)))
+    if as_json:
+        show.print_json({"run": str(run), "report": str(page), **_mixture_record(words, reading, loaded)})
+        return 0
+    title = f"{run}: components over {len(words):,} tokens"
+    show.print_table(title, mixture.COMPONENT_HEADER, mixture.component_rows(words, reading))
+    print(mixture.verdict(reading))
+    print(f"report: {page}")
+    return 0
+
+
+def _mixture_record(words: list[str], reading: "Reading", loaded: "Run") -> dict[str, Any]:
+    from elman.analysis.mixture import effective_number
+
+    share, log_prob = reading.responsibility.mean(0), reading.log_prob
+    return {
+        "variation": reading.variation,
+        "effective_number": float(effective_number(reading.prior.mean(0))),
+        "effective_number_at_once": float(effective_number(reading.prior).mean()),
+        "components": [
+            {
+                "name": name,
+                "layer": level,
+                "weight": float(reading.prior[:, at].mean()),
+                "share": float(share[at]),
+                "entropy": float(reading.entropy[:, at].mean()),
+                "nll": -float(reading.component_log_prob[:, at].mean()),
+            }
+            for at, (name, level) in enumerate(zip(reading.names, reading.levels, strict=True))
+        ],
+        "tokens": [
+            {
+                "token": word,
+                "log_prob": float(log_prob[at]),
+                "weights": reading.prior[at].tolist(),
+                "entropy": reading.entropy[at].tolist(),
+                "top": [loaded.vocabulary.decode(ids) for ids in reading.top[at]],
+                "top_prob": reading.top_prob[at].tolist(),
+            }
+            for at, word in enumerate(words)
+        ],
+    }

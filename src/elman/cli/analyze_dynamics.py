@@ -1,52 +1,133 @@
-"""elman analyze dynamics."""
+"""elman analyze stability and dynamics: what is proved of a model's states, and what they did in training."""
 
-import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from elman.cli import options, show
+from msgspec import Meta
 
+from elman.cli import show
+from elman.cli.options import AsJson, DataSource, Machine, Natural, OutFile, Positive, number
+from elman.errors import UserError
 
-def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The command's arguments."""
-    parser = commands.add_parser(
-        "dynamics",
-        help="state decay after a kick, spectral radius and gradients while training, success over runs",
-        description="What a run's states and gradients did: the decay of the state after one random input, the"
-        " spectral radius of J beside the gradient norm, the number of singular values computed, and whether training"
-        " succeeded (Kanai's thesis, Figs 3.2 to 3.5, Tables 3.2 and 3.3). Writes a page with plots.",
-    )
-    parser.add_argument("folders", metavar="RUN", nargs="+", type=Path, help="run folders")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="the page (default: RUN/dynamics.html of the first)")
-    parser.add_argument("--trials", type=int, default=50, metavar="N", help="kicks (default: 50)")
-    parser.add_argument("--steps", type=int, default=100, metavar="N", help="steps after a kick (default: 100)")
-    parser.add_argument("--kick", type=float, default=0.1, metavar="S", help="standard deviation (default: 0.1)")
-    options.add_json(parser)
-    options.add_machine(parser)
-    parser.set_defaults(run=run)
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import torch
 
 
-def run(args: argparse.Namespace) -> int:
-    """Measure, write the page, print."""
-    from elman.analysis.dynamics import summary, write_dynamics
+def stability(
+    run: Path,
+    /,
+    *,
+    data: DataSource = None,
+    split: str = "valid",
+    steps: Natural = 300,
+    streams: Positive = 8,
+    as_json: AsJson = False,
+    machine: Machine = Machine(),
+) -> int:
+    """Certificates of stability: what is proved of this model, and what is not.
 
-    device = options.use_machine(args)
-    options.at_least(1, "--trials", args.trials)
-    options.at_least(2, "--steps", args.steps)
-    options.at_least(1e-6, "--kick", args.kick)
-    page, found = write_dynamics(args.folders, args.out, device, trials=args.trials, steps=args.steps, kick=args.kick)
-    if args.json:
-        show.print_json({"page": str(page), "runs": [summary(one) for one in found]})
+    Tiers 0 to 3: h = 0 without biases, the actual fixed point, all states and all words, and the largest Lyapunov
+    exponent on a text. Each states what it proves and what it does not (docs/stability.md).
+
+    Args:
+        run: a run on text or music
+        data: text or music for tier 3 (default: that of the run)
+        split: train, valid or test
+        steps: steps of tier 3; 0 leaves it out
+        streams: columns read side by side
+    """
+    import msgspec
+
+    from elman.analysis.stability import certify, certify_music
+    from elman.tasks.music.run import MusicRun
+    from elman.tasks.open import open_stream_run
+
+    device = machine.use()
+    loaded = open_stream_run(run, device)
+    if isinstance(loaded, MusicRun):
+        frames = loaded.music(data).split(split).frames if steps else None
+        found = certify_music(loaded.model, len(loaded.inputs), _columns(frames, steps, streams, device))
+    else:
+        tokens = loaded.corpus(data).split(split).tokens if steps else None
+        found = certify(loaded.model, len(loaded.vocabulary), _columns(tokens, steps, streams, device))
+    if as_json:
+        lines = [{**msgspec.to_builtins(line), "holds": line.holds} for line in found]
+        show.print_json({"run": str(run), "certificates": lines})
         return 0
     rows = [
-        [one.name, _number(one.decay_rate), _number(one.largest_radius), _number(one.largest_norm), one.verdict]
-        for one in found
+        [
+            str(line.tier),
+            str(line.layer or "all"),
+            line.name,
+            f"{line.value:.4g}",
+            f"< {line.limit:g}",
+            "yes" if line.holds else "no",
+        ]
+        for line in found
     ]
-    show.print_table(
-        "Dynamics", ["run", "rate of decay a step", "largest radius of J", "largest gradient norm", "training"], rows
-    )
-    print(f"page: {page}")
+    header = ["tier", "layer", "quantity", "value", "needs", "holds"]
+    show.print_table(f"{loaded.recipe.title}: stability", header, rows)
+    for tier in sorted({line.tier for line in found}):
+        line = next(line for line in found if line.tier == tier)
+        print(f"tier {tier} where it holds: {line.proves}.")
+        print(f"  not proved: {line.does_not}.")
     return 0
 
 
-def _number(value: float) -> str:
-    return f"{value:.4g}"
+def _columns(
+    symbols: "npt.NDArray[Any] | None", steps: int, streams: int, device: "torch.device"
+) -> "torch.Tensor | None":
+    """The first symbols [T, B, ...] for tier 3, or None; raises UserError where they are too few."""
+    import torch
+
+    if symbols is None:
+        return None
+    length = min(steps, len(symbols) // streams)
+    if length < 60:
+        raise UserError(
+            f"tier 3 has {length} steps in {streams} streams and needs 60 or more: give longer --data, fewer --streams,"
+            " or --steps 0 to leave it out"
+        )
+    read = torch.as_tensor(symbols[: length * streams].astype("int64"), device=device)
+    return read.view(streams, length, *read.shape[1:]).transpose(0, 1)
+
+
+def dynamics(
+    runs: tuple[Path, ...],
+    /,
+    *,
+    trials: Positive = 50,
+    steps: Annotated[int, number(int, Meta(ge=2))] = 100,
+    kick: Annotated[float, number(float, Meta(ge=1e-6))] = 0.1,
+    out: OutFile = None,
+    as_json: AsJson = False,
+    machine: Machine = Machine(),
+) -> int:
+    """State decay after a kick, spectral radius and gradients in training, success over runs.
+
+    The decay of the state after one random input, the spectral radius of J beside the gradient norm, the number of
+    singular values computed, and whether training succeeded (Kanai's thesis, Figs 3.2 to 3.5, Tables 3.2 and 3.3).
+    Writes a page with plots.
+
+    Args:
+        runs: run folders
+        trials: kicks
+        steps: steps after a kick
+        kick: standard deviation of a kick
+        out: the page (default: RUN/dynamics.html of the first run)
+    """
+    from elman.analysis.dynamics import summary, write_dynamics
+
+    page, found = write_dynamics(list(runs), out, machine.use(), trials=trials, steps=steps, kick=kick)
+    if as_json:
+        show.print_json({"page": str(page), "runs": [summary(one) for one in found]})
+        return 0
+    rows = [
+        [one.name, *(f"{value:.4g}" for value in (one.decay_rate, one.largest_radius, one.largest_norm)), one.verdict]
+        for one in found
+    ]
+    header = ["run", "rate of decay per step", "largest radius of J", "largest gradient norm", "training"]
+    show.print_table("Dynamics", header, rows)
+    print(f"page: {page}")
+    return 0

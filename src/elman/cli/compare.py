@@ -1,57 +1,134 @@
-"""elman compare."""
+"""elman compare and elman metrics: tests whether one run, or one system's output, is better than another."""
 
-import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from elman.cli import options, show
+from cyclopts import Parameter
+from msgspec import Meta
+
+from elman.cli import show, texts
+from elman.cli.options import AsJson, Machine, Natural, SplitOptions, TextFile, number
 from elman.errors import UserError
 
-
-def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The command's arguments."""
-    parser = commands.add_parser(
-        "compare",
-        help="is run B better than run A? a paired test on the tokens of a split",
-        description="A paired comparison on every token of a split: the difference of NLL with its 95 % interval and a"
-        " two-sided p-value from the means of blocks of 100 tokens.",
-    )
-    parser.add_argument("a", metavar="A", type=Path, help="a run folder")
-    parser.add_argument("b", metavar="B", type=Path, help="a run folder with the same vocabulary")
-    options.add_split(parser, "another text (default: that of A)")
-    options.add_json(parser)
-    options.add_machine(parser)
-    parser.set_defaults(run=run)
+if TYPE_CHECKING:
+    from elman.evaluation.transduction import Rules
 
 
-def run(args: argparse.Namespace) -> int:
-    """Compare and print."""
+def compare(
+    a: Path, b: Path, /, *, split: SplitOptions = SplitOptions(), as_json: AsJson = False, machine: Machine = Machine()
+) -> int:
+    """Test whether run B is better than run A.
+
+    A paired comparison on every token of a split: the difference of NLL with its 95 % interval and a two-sided p-value
+    from the means of blocks of 100 tokens.
+
+    Args:
+        a: a run folder
+        b: a run folder with the same vocabulary
+    """
     import msgspec
 
     from elman.evaluation.statistics import compare
     from elman.tasks.text.ensemble import require_one_vocabulary, run_log_probs
-    from elman.tasks.text.run import TextRun
+    from elman.tasks.text.run import load
 
-    device = options.use_machine(args)
-    options.at_least(1, "--streams", args.streams)
-    runs = [TextRun(folder, device) for folder in (args.a, args.b)]
+    device = machine.use()
+    runs = [load(folder, device) for folder in (a, b)]
     require_one_vocabulary(runs)
-    corpus = runs[0].corpus(args.data)
-    split = next((one for one in runs if one.reads_spelling), runs[0]).split(corpus, args.split)
-    a, b = (run_log_probs(loaded, split, args.streams) for loaded in runs)
-    found = compare(a, b)
+    corpus = runs[0].corpus(split.data)
+    chosen = next((one for one in runs if one.reads_spelling), runs[0]).split(corpus, split.split)
+    first, second = (run_log_probs(loaded, chosen, split.streams) for loaded in runs)
+    found = compare(first, second)
     if found.tokens < 20:
-        raise UserError(f"the {args.split} split has {found.tokens} tokens, too few to compare; it needs 20 or more")
-    if args.json:
-        show.print_json({"a": str(args.a), "b": str(args.b), "split": args.split, **msgspec.to_builtins(found)})
+        raise UserError(f"the {split.split} split has {found.tokens} tokens, too few to compare; it needs 20 or more")
+    if as_json:
+        show.print_json({"a": str(a), "b": str(b), "split": split.split, **msgspec.to_builtins(found)})
         return 0
     which = "B is better" if found.low > 0 else "A is better" if found.high < 0 else "no clear difference"
     rows = [
-        ["NLL(A) - NLL(B), nats a token", f"{found.difference:+.4f}"],
+        ["NLL(A) - NLL(B), nats per token", f"{found.difference:+.4f}"],
         ["95 % interval", f"{found.low:+.4f} to {found.high:+.4f}"],
         ["p-value", f"{found.p_value:.2g}"],
         ["perplexity(A) / perplexity(B)", f"{found.ratio:.4f}"],
         ["tokens that B predicts better", f"{100 * found.better:.1f} %"],
         ["tokens", f"{found.tokens:,}"],
     ]
-    show.print_table(f"A = {args.a}, B = {args.b}, {args.split}: {which}", ["", "value"], rows)
+    show.print_table(f"A = {a}, B = {b}, {split.split}: {which}", ["", "value"], rows)
     return 0
+
+
+def metrics(
+    references: TextFile,
+    hypotheses: TextFile,
+    /,
+    *,
+    against: Annotated[TextFile | None, Parameter(metavar="OTHER")] = None,
+    kind: Literal["headlines", "translation", "trees"] = "translation",
+    rouge_words: Literal["english", "spaces"] = "english",
+    bleu_tokens: Literal["none", "13a", "char", "zh", "intl"] = "none",
+    samples: Annotated[int, number(int, Meta(ge=10))] = 1000,
+    seed: Natural = 0,
+    as_json: AsJson = False,
+) -> int:
+    """ROUGE, BLEU and chrF, or bracket F1 of a system's output.
+
+    Measures of output against references, line by line, with 95 % bootstrap intervals; --against tests a second system
+    on the same lines (paired bootstrap, approximate randomisation).
+
+    Args:
+        references: the right output; for trees a treebank in brackets
+        hypotheses: a system's output, one per line; - is standard input
+        against: another system's output for the same references
+        kind: headlines: ROUGE; translation: BLEU, chrF; trees: brackets
+        rouge_words: words of ROUGE: a-z and 0-9, or what stands between spaces, as Japanese needs
+        bleu_tokens: sacrebleu's tokenisation; none: the lines are tokenised
+        samples: bootstrap samples
+        seed: seed of the bootstrap
+    """
+    import msgspec
+
+    from elman.evaluation.transduction import Rules, differences, figures, measures
+
+    rules = Rules(kind, rouge_words, bleu_tokens)
+    right, sentences = _references(references, rules)
+    systems = {}
+    for name in (hypotheses, *([] if against is None else [against])):
+        systems[name] = measures(_output(name, right, references, rules), right, rules, sentences)
+    shown = {
+        name: [msgspec.to_builtins(figure) for figure in figures(found, samples, seed)]
+        for name, found in systems.items()
+    }
+    compared = [] if against is None else differences(systems[hypotheses], systems[against], samples, seed)
+    if as_json:
+        facts = {"references": references, "lines": len(right), "systems": shown}
+        show.print_json({**facts, "differences": [msgspec.to_builtins(one) for one in compared]})
+        return 0
+    show.print_measures(f"{references}, {len(right):,} lines", shown)
+    if compared:
+        show.print_differences(f"{against} - {hypotheses}", compared)
+    return 0
+
+
+def _references(name: str, rules: "Rules") -> tuple[list[str], list[str]]:
+    """The references, one per line, and for trees their sentences."""
+    from elman.data.pairs.trees import read_trees, to_pair
+
+    lines = texts.read_lines(name)
+    if rules.kind != "trees":
+        return [line.strip() for line in lines], []
+    pairs = [to_pair(tree, True, False) for tree in read_trees("".join(lines), name)]
+    return [linear for _, linear in pairs], [words for words, _ in pairs]
+
+
+def _output(name: str, right: list[str], references: str, rules: "Rules") -> list[str]:
+    from elman.data.pairs.trees import linear_line
+
+    lines = [line.strip() for line in texts.read_lines(name)]
+    if len(lines) != len(right):
+        raise UserError(
+            f"{name} has {len(lines):,} lines and {references} has {len(right):,}"
+            f" {'trees' if rules.kind == 'trees' else 'lines'}; line n must be the output for reference n"
+        )
+    if rules.kind != "trees":
+        return lines
+    return [linear_line(line, f"{name}:{number}") for number, line in enumerate(lines, start=1)]

@@ -1,64 +1,45 @@
-"""elman data."""
+"""elman data: known corpora, and a treebank as pairs."""
 
-import argparse
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from elman.cli import options, show
+from cyclopts import Parameter
 
+from elman.cli import progress, show
+from elman.cli.help import family
+from elman.cli.options import AsJson
 
-def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The command's arguments."""
-    parser = commands.add_parser(
-        "data",
-        help="known corpora: list, info, prepare; trees of a treebank as pairs",
-        description="Known corpora, for --data. Those that need no download are prepared when they are first used.",
-    )
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    listing = actions.add_parser("list", help="all known corpora")
-    options.add_json(listing)
-    listing.set_defaults(run=list_all)
-    describing = actions.add_parser("info", help="one corpus: licence, addresses, digests, published counts")
-    describing.add_argument("name", metavar="NAME", help="as `elman data list` shows it")
-    options.add_json(describing)
-    describing.set_defaults(run=describe)
-    preparing = actions.add_parser("prepare", help="fetch and unpack a corpus, check its digest")
-    preparing.add_argument("name", metavar="NAME", help="as `elman data list` shows it")
-    preparing.add_argument("--out", type=Path, metavar="FOLDER", help="where to (default: the cache folder)")
-    preparing.add_argument("--base-url", metavar="URL", help="fetch the files, under their own names, from here")
-    options.add_json(preparing)
-    preparing.set_defaults(run=prepare)
-    planting = actions.add_parser("trees", help="a treebank as pairs: sentence, tab, linear tree")
-    planting.add_argument("file", metavar="FILE", type=Path, help="bracketed trees, as the Penn Treebank has them")
-    planting.add_argument("out", metavar="OUT", type=Path, help="where to write the pairs (.tsv)")
-    planting.add_argument("--keep-tags", action="store_true", help="parts of speech as they are, not all XX")
-    planting.add_argument("--functions", action="store_true", help="labels with their functions, NP-SBJ for NP")
-    options.add_json(planting)
-    planting.set_defaults(run=trees)
+app = family("data", "Known corpora are for --data. Those that need no download are prepared when first used.")
 
 
-def list_all(args: argparse.Namespace) -> int:
-    """List."""
+@app.command(name="list")
+def list_all(*, as_json: AsJson = False) -> int:
+    """All known corpora."""
     import msgspec
 
-    from elman.data.catalog.prepare import KNOWN
+    from elman.data.catalog.prepare import list_corpora
 
-    if args.json:
-        show.print_json([msgspec.to_builtins(entry) for entry in KNOWN])
+    if as_json:
+        show.print_json([msgspec.to_builtins(entry) for entry in list_corpora()])
         return 0
-    rows = [[entry.name, entry.title, entry.kind, "no" if entry.downloads == () else "yes"] for entry in KNOWN]
+    rows = [[entry.name, entry.title, entry.kind, "no" if entry.downloads == () else "yes"] for entry in list_corpora()]
     show.print_table("known corpora", ["name", "title", "kind", "download"], rows)
     return 0
 
 
-def describe(args: argparse.Namespace) -> int:
-    """Describe one."""
+@app.command(name="info")
+def describe(name: str, /, *, as_json: AsJson = False) -> int:
+    """One corpus: licence, addresses, digests, published counts.
+
+    Args:
+        name: as `elman data list` shows it
+    """
     import msgspec
 
     from elman.data.catalog.prepare import info
 
-    facts: dict[str, Any] = msgspec.to_builtins(info(args.name))
-    if args.json:
+    facts: dict[str, Any] = msgspec.to_builtins(info(name))
+    if as_json:
         show.print_json(facts)
         return 0
     for key, value in facts.items():
@@ -66,37 +47,61 @@ def describe(args: argparse.Namespace) -> int:
     return 0
 
 
-def prepare(args: argparse.Namespace) -> int:
-    """Prepare one."""
+@app.command
+def prepare(
+    name: str,
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(metavar="FOLDER")] = None,
+    base_url: Annotated[str | None, Parameter(metavar="URL")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Fetch and unpack a corpus, check its digest.
+
+    Args:
+        name: as `elman data list` shows it
+        out: the folder to write (default: the cache folder)
+        base_url: fetch the files, under their own names, from here
+    """
     import json
 
     from elman.data.catalog import prepare
 
-    with show.preparing() as progress:
-        folder = prepare.prepare(args.name, args.out, progress, base_url=args.base_url)
+    with progress.preparing() as advance:
+        folder = prepare.prepare(name, out, advance, base_url=base_url)
     record = folder / "corpus.json"
     downloads = json.loads(record.read_text(encoding="utf-8"))["downloads"] if record.exists() else []
-    if args.json:
-        show.print_json({"name": args.name, "folder": str(folder), "downloads": downloads})
+    if as_json:
+        show.print_json({"name": name, "folder": str(folder), "downloads": downloads})
         return 0
     for item in downloads:
         note = "as published" if item["verified"] else "computed; no published digest to check it against"
         print(f"{item['file']}: SHA-256 {item['sha256']} ({note})")
-    print(f"{args.name}: ready in {folder}")
+    print(f"{name}: ready in {folder}")
     return 0
 
 
-def trees(args: argparse.Namespace) -> int:
-    """Write a treebank as pairs."""
+@app.command
+def trees(
+    file: Path, out: Path, /, *, keep_tags: bool = False, functions: bool = False, as_json: AsJson = False
+) -> int:
+    """A treebank as pairs: sentence, tab, linear tree.
+
+    Args:
+        file: bracketed trees, as in the Penn Treebank
+        out: the file of pairs to write (.tsv)
+        keep_tags: keep the parts of speech instead of XX for all
+        functions: labels with their functions, NP-SBJ for NP
+    """
+    from elman.data.pairs.files import read_text
     from elman.data.pairs.trees import read_trees, to_pair
-    from elman.data.text.utf8 import read_text
     from elman.files import write_atomic
 
-    found = read_trees(read_text(args.file), str(args.file))
-    pairs = [to_pair(tree, not args.keep_tags, args.functions) for tree in found]
-    write_atomic(args.out, "".join(f"{words}\t{linear}\n" for words, linear in pairs))
-    if args.json:
-        show.print_json({"file": str(args.file), "out": str(args.out), "trees": len(pairs)})
+    found = read_trees(read_text(file), str(file))
+    pairs = [to_pair(tree, not keep_tags, functions) for tree in found]
+    write_atomic(out, "".join(f"{words}\t{linear}\n" for words, linear in pairs))
+    if as_json:
+        show.print_json({"file": str(file), "out": str(out), "trees": len(pairs)})
         return 0
-    print(f"{args.out}: {len(pairs):,} trees")
+    print(f"{out}: {len(pairs):,} trees")
     return 0

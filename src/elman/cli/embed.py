@@ -1,75 +1,77 @@
-"""elman embed."""
+"""elman embed: hidden states of a text, or word vectors."""
 
-import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from elman.cli import options, show
+from cyclopts import Parameter
+
+from elman.cli import show, texts
+from elman.cli.options import AsJson, Machine, TextFile
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.tasks.text.run import TextRun
+    from elman.tasks.text.run import Run
 
 
-def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The command's arguments."""
-    parser = commands.add_parser(
-        "embed",
-        help="hidden states of every token of a text, or the vectors of the words",
-        description="Writes what each layer puts out after each token of a text, as a .npz or .safetensors file; or,"
-        " with --vectors, the vectors of the vocabulary in the text form of word2vec.",
-    )
-    options.add_run(parser)
-    parser.add_argument("file", metavar="FILE", nargs="?", help="a UTF-8 text; - is standard input")
-    parser.add_argument(
-        "--out", type=Path, metavar="FILE", required=True, help="what to write: .npz or .safetensors; text of vectors"
-    )
-    parser.add_argument(
-        "--layers", metavar="L", help="top (default), all, or numbers such as 0,2; 0 is the vectors that are read"
-    )
-    parser.add_argument("--document", action="store_true", help="the sentences are one text: carry the state")
-    parser.add_argument("--vectors", choices=["input", "output"], help="the vectors of words instead of states")
-    options.add_json(parser)
-    options.add_machine(parser)
-    parser.set_defaults(run=run)
+def embed(
+    run: Path,
+    file: TextFile | None = None,
+    /,
+    *,
+    out: Annotated[Path, Parameter(metavar="FILE")],
+    layers: str | None = None,
+    document: bool = False,
+    vectors: Literal["input", "output"] | None = None,
+    as_json: AsJson = False,
+    machine: Machine = Machine(),
+) -> int:
+    """Hidden states of every token of a text, or word vectors.
 
+    Writes the output of each layer after each token of a text as a .npz or .safetensors file; or, with --vectors, the
+    vectors of the vocabulary in the text format of word2vec.
 
-def run(args: argparse.Namespace) -> int:
-    """Write states or vectors."""
+    Args:
+        run: a run on text
+        file: a UTF-8 text; - is standard input
+        out: the file to write: .npz or .safetensors; with --vectors a text
+        layers: top, all, or numbers such as 0,2; 0 is the input vectors (default: top)
+        document: the sentences are one text: carry the state
+        vectors: word vectors instead of states
+    """
     from elman.analysis.embedding import word2vec_text, word_vectors
     from elman.files import write_atomic
-    from elman.tasks.text.run import TextRun
+    from elman.tasks.text.run import load
 
-    _require(args)
-    device = options.use_machine(args)
-    loaded = TextRun(args.folder, device)
-    if args.vectors is not None:
-        vectors = word_vectors(loaded, args.vectors)
-        write_atomic(args.out, word2vec_text(loaded.vocabulary.words, vectors))
-        if args.json:
-            show.print_json({"file": str(args.out), "vectors": len(vectors), "size": vectors.shape[1]})
-        else:
-            print(f"{args.out}: {len(vectors):,} vectors of {vectors.shape[1]}", file=sys.stderr)
-        return 0
-    layers = _layers(args.layers or "top", loaded)
-    _write_states(args, loaded, layers)
+    if out.is_dir():
+        raise UserError(f"--out: {out} is a folder; give the name of a file")
+    if vectors is not None:
+        if file is not None or layers is not None or document:
+            raise UserError("--vectors writes the vectors of the vocabulary; leave FILE, --layers and --document out")
+        loaded = load(run, machine.use())
+        found = word_vectors(loaded, vectors)
+        write_atomic(out, word2vec_text(loaded.vocabulary.words, found))
+        facts = {"file": str(out), "vectors": len(found), "size": found.shape[1]}
+        line = f"{out}: {len(found):,} vectors of {found.shape[1]}"
+    elif file is None:
+        raise UserError("FILE is missing; give a text (- is standard input), or --vectors input for word vectors")
+    elif out.suffix not in (".npz", ".safetensors"):
+        raise UserError(f"--out is {out}; its name must end in .npz or .safetensors")
+    else:
+        loaded = load(run, machine.use())
+        numbers = _layers(layers or "top", loaded)
+        arrays, tokens, sentences = _states(loaded, file, numbers, document=document)
+        _write(out, arrays, tokens)
+        facts = {"file": str(out), "tokens": len(tokens), "sentences": sentences, "layers": numbers}
+        line = f"{out}: {len(tokens):,} tokens, layers {', '.join(map(str, numbers))}"
+    if as_json:
+        show.print_json(facts)
+    else:
+        print(line, file=sys.stderr)
     return 0
 
 
-def _require(args: argparse.Namespace) -> None:
-    if args.out.is_dir():
-        raise UserError(f"--out: {args.out} is a folder; give the name of a file")
-    if args.vectors is not None:
-        if args.file is not None or args.layers is not None or args.document:
-            raise UserError("--vectors writes the vectors of the vocabulary; leave FILE, --layers and --document out")
-    elif args.file is None:
-        raise UserError("no text; give FILE (- is standard input), or --vectors input for the vectors of words")
-    elif args.out.suffix not in (".npz", ".safetensors"):
-        raise UserError(f"--out is {args.out}; its name must end in .npz or .safetensors")
-
-
-def _layers(text: str, loaded: "TextRun") -> list[int]:
+def _layers(text: str, loaded: "Run") -> list[int]:
     from elman.analysis.embedding import num_layers
 
     count = num_layers(loaded)
@@ -81,31 +83,34 @@ def _layers(text: str, loaded: "TextRun") -> list[int]:
     return sorted({int(part) for part in numbers})
 
 
-def _write_states(args: argparse.Namespace, loaded: "TextRun", layers: list[int]) -> None:
-    import json
-
+def _states(loaded: "Run", file: str, layers: list[int], *, document: bool) -> tuple[dict[str, Any], list[str], int]:
+    """Arrays by name, the tokens, and the number of sentences."""
     import numpy as np
-    from safetensors.numpy import save_file
 
     from elman.analysis.embedding import hidden_states
-    from elman.files import replacing
 
-    lines = options.read_lines(args.file, loaded.tokeniser.options)
-    read = list(hidden_states(loaded, lines, layers, document=args.document))
-    tokens = [token for words, _, _ in read for token in words]
+    lines = texts.read_lines(file, loaded.tokeniser.options)
+    read = list(hidden_states(loaded, lines, layers, document=document))
     arrays: dict[str, Any] = {
         "ids": np.concatenate([ids for _, ids, _ in read]).astype(np.int32),
         "sentence": np.repeat(np.arange(1, len(read) + 1, dtype=np.int32), [len(ids) for _, ids, _ in read]),
     }
     for index, layer in enumerate(layers):
         arrays[f"layer{layer}"] = np.concatenate([states[index] for _, _, states in read])
-    with replacing(args.out) as temporary:
-        if args.out.suffix == ".npz":
+    return arrays, [token for words, _, _ in read for token in words], len(read)
+
+
+def _write(out: Path, arrays: dict[str, Any], tokens: list[str]) -> None:
+    import json
+
+    import numpy as np
+    from safetensors.numpy import save_file
+
+    from elman.files import replacing
+
+    with replacing(out) as temporary:
+        if out.suffix == ".npz":
             with temporary.open("wb") as file:
                 np.savez(file, tokens=np.array(tokens), **arrays)
         else:
             save_file(arrays, temporary, metadata={"tokens": json.dumps(tokens, ensure_ascii=False)})
-    if args.json:
-        show.print_json({"file": str(args.out), "tokens": len(tokens), "sentences": len(read), "layers": layers})
-    else:
-        print(f"{args.out}: {len(tokens):,} tokens, layers {', '.join(map(str, layers))}", file=sys.stderr)

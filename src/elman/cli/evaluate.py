@@ -1,123 +1,216 @@
-"""elman evaluate."""
+"""elman evaluate: perplexity of a split, of music nats per step, of pairs the measures of the output as well."""
 
-import argparse
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from elman.cli import adapting, measures, options, pairs, show, transduce
+from elman.cli import progress, show
+from elman.cli.adaptation import MethodOptions
+from elman.cli.options import (
+    AsJson,
+    AsUnk,
+    Machine,
+    Natural,
+    Positive,
+    Reals,
+    SplitOptions,
+    given,
+    group,
+    option,
+    refuse,
+)
+from elman.config.inference import Beam
 from elman.errors import UserError
 
 if TYPE_CHECKING:
     import torch
 
-
-def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The command's arguments."""
-    parser = commands.add_parser(
-        "evaluate",
-        help="perplexity of a split (of music: nats a step), every token counted once",
-        description="Perplexity of a split. The stream is preceded by one <eos>, so that its first token counts too;"
-        " the state is carried over the whole split, in music over each piece. With --ensemble the probabilities of"
-        " several runs are averaged.",
-    )
-    parser.add_argument("folders", metavar="RUN", nargs="+", type=Path, help="run folders")
-    options.add_split(parser, "another text, read with the run's vocabulary, or other music (default: its own)")
-    parser.add_argument(
-        "--warm-up",
-        type=int,
-        default=0,
-        metavar="W",
-        help="tokens that each column reads, uncounted, before its part (default: 0)",
-    )
-    parser.add_argument("--skip-first", action="store_true", help="leave out the first token, as published figures do")
-    parser.add_argument(
-        "--unknown-as-unk",
-        action="store_true",
-        help="read unknown words as <unk>, also by a model that reads spelling",
-    )
-    parser.add_argument("--ensemble", action="store_true", help="average the probabilities of the runs")
-    parser.add_argument("--ngram", type=int, metavar="N", help="with --ensemble: add a Kneser-Ney model of order N")
-    parser.add_argument(
-        "--weights",
-        type=float,
-        nargs="+",
-        metavar="W",
-        help="with --ensemble: a weight a member, the n-gram last (default: equal)",
-    )
-    parser.add_argument("--beam", type=int, metavar="K", help="of a run on pairs: hypotheses kept; 1 is greedy")
-    transduce.add_unconstrained(parser)
-    adapting.add_methods(parser)
-    pairs.add(parser)
-    options.add_json(parser)
-    options.add_machine(parser)
-    parser.set_defaults(run=run)
+    from elman.tasks.pairs.run import PairRun
 
 
-def run(args: argparse.Namespace) -> int:
-    """Evaluate and print."""
-    device = options.use_machine(args)
-    options.at_least(1, "--streams", args.streams)
-    options.at_least(0, "--warm-up", args.warm_up)
-    if not args.ensemble and (args.ngram or args.weights):
-        raise UserError("--ngram and --weights belong to --ensemble; add it")
-    adapting.require_method(args)
-    for other, asked in (("--pairs", args.pairs), ("--ensemble", args.ensemble)):
-        if asked:
-            options.require_none(args, ("beam", "unconstrained"), other)
-    if args.pairs:
-        return pairs.evaluate(args, device)
-    one = _one if args.method == "static" else adapting.evaluate
-    rows = [_ensemble(args, device)] if args.ensemble else [one(folder, args, device) for folder in args.folders]
-    if args.json:
+@group("Text", 3)
+@dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """How runs on text are evaluated.
+
+    Attributes:
+        warm_up: tokens that each column reads, uncounted, before its part.
+        skip_first: leave out the first token, as published figures do.
+    """
+
+    warm_up: Natural = 0
+    skip_first: bool = False
+    unknown_as_unk: AsUnk = False
+
+
+@group("Ensemble", 5)
+@dataclass(frozen=True, kw_only=True)
+class EnsembleOptions:
+    """Several runs as one model.
+
+    Attributes:
+        ensemble: average the probabilities of the runs.
+        ngram: add a Kneser-Ney model of this order.
+        weights: one weight per member, the n-gram model last (default: equal).
+    """
+
+    ensemble: bool = False
+    ngram: Positive | None = None
+    weights: Reals = ()
+
+
+@group("Pairs", 6)
+@dataclass(frozen=True, kw_only=True)
+class PairsOptions:
+    """How the targets of runs on pairs are searched for.
+
+    Attributes:
+        unconstrained: of trees: let the model write any line; by default it writes only trees over all words of the
+            source, unless the recipe has evaluation.constrained = false.
+    """
+
+    beam: Annotated[int | None, option("size", Beam())] = None
+    unconstrained: bool = False
+
+
+def evaluate(
+    runs: tuple[Path, ...],
+    /,
+    *,
+    split: SplitOptions = SplitOptions(),
+    text: TextOptions = TextOptions(),
+    adaptation: MethodOptions = MethodOptions(),
+    ensemble: EnsembleOptions = EnsembleOptions(),
+    pairs: PairsOptions = PairsOptions(),
+    as_json: AsJson = False,
+    machine: Machine = Machine(),
+) -> int:
+    """Perplexity of a split (of music: nats per step), every token counted once.
+
+    The stream is preceded by one <eos>, so that its first token counts too; the state is carried over the whole
+    split, in music over each piece. With --ensemble the probabilities of several runs are averaged.
+
+    Args:
+        runs: run folders
+        text: how text is read
+        adaptation: the method
+        ensemble: several runs as one
+        pairs: of runs on pairs
+    """
+    device = machine.use()
+    if not ensemble.ensemble:
+        refuse(list(given(ensemble)), "belongs to --ensemble; add it")
+    else:
+        refuse(list(given(pairs)), "does not belong to --ensemble; leave it out")
+    adaptation.check()
+    if adaptation.method != "static":
+        if ensemble.ensemble or split.streams != 1 or text.warm_up:
+            raise UserError(
+                f"--method {adaptation.method} reads one stream with one model; leave out --ensemble, --streams and"
+                " --warm-up"
+            )
+        refuse(list(given(pairs)), f"does not belong to --method {adaptation.method}; leave it out")
+    if ensemble.ensemble:
+        rows = [_ensemble(runs, split, text, ensemble, device)]
+    elif adaptation.method == "static":
+        rows = [_static(run, split, text, pairs, device) for run in runs]
+    else:
+        how = {"unknown_as_unk": text.unknown_as_unk, "skip_first": text.skip_first}
+        rows = [adaptation.evaluate(run, device, split.data, split.split, **how) for run in runs]
+    if as_json:
         show.print_json(rows[0] if len(rows) == 1 else rows)
         return 0
     title = f"{rows[0]['data']}, context {rows[0]['context']}, {rows[0]['method']}"
     show.print_figures(title, "run", [{"name": row["run"], **row} for row in rows])
     for row in rows:
         if "output" in row:
-            measures.print_worth(row["run"], row["output"])
+            show.print_output(row["run"], row["output"])
     return 0
 
 
-def _one(folder: Path, args: argparse.Namespace, device: "torch.device") -> dict[str, Any]:
+def _static(
+    folder: Path, split: SplitOptions, text: TextOptions, pairs: PairsOptions, device: "torch.device"
+) -> dict[str, Any]:
+    from elman.evaluation.music import evaluate_pieces
+    from elman.evaluation.perplexity import split_figures
+    from elman.tasks.music.run import MusicRun
     from elman.tasks.open import open_run
-    from elman.tasks.run import EvaluationOptions
+    from elman.tasks.pairs.run import PairRun
 
-    options.at_least(1, "--beam", args.beam)
-    how = EvaluationOptions(
-        split=args.split,
-        data=args.data,
-        streams=None if args.streams == 1 else args.streams,
-        warm_up=args.warm_up,
-        skip_first=args.skip_first,
-        unknown_as_unk=args.unknown_as_unk,
-        beam=args.beam,
-        constrained=False if args.unconstrained else None,
-    )
     loaded = open_run(folder, device)
-    with show.counting(f"evaluating {folder}") as advance:
-        return {"run": str(folder), **loaded.evaluate(how, advance)}
+    if isinstance(loaded, PairRun):
+        return _pairs(loaded, split, text, pairs)
+    refuse(list(given(pairs)), "belongs to runs on pairs; leave it out")
+    if isinstance(loaded, MusicRun):
+        if text.warm_up or text.skip_first:
+            raise UserError("--warm-up and --skip-first are for text; music is evaluated over whole pieces")
+        music = loaded.music(split.data)
+        with progress.counting(f"evaluating {folder}") as advance:
+            columns = 20 if split.streams == 1 else split.streams
+            figures = evaluate_pieces(loaded.model, music.split(split.split), columns=columns, advance=advance)
+        return {"run": str(folder), "data": music.source, **figures, "method": "static"}
+    corpus = loaded.corpus(split.data)
+    with progress.counting(f"evaluating {folder}") as advance:
+        figures = split_figures(
+            loaded.model,
+            corpus.split(split.split) if text.unknown_as_unk else loaded.split(corpus, split.split),
+            loaded.first,
+            streams=split.streams,
+            warm_up=text.warm_up,
+            skip_first=text.skip_first,
+            advance=advance,
+        )
+    return {"run": str(folder), "data": corpus.source, **figures, "method": "static"}
 
 
-def _ensemble(args: argparse.Namespace, device: "torch.device") -> dict[str, Any]:
-    from elman.evaluation.perplexity import score_of, text_result
+def _pairs(loaded: "PairRun", split: SplitOptions, text: TextOptions, options: PairsOptions) -> dict[str, Any]:
+    import msgspec
+
+    from elman.cli.translate import require_trees
+    from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_figures
+
+    if text.warm_up or text.skip_first:
+        raise UserError("--warm-up and --skip-first are for text; targets are evaluated whole, each given its source")
+    corpus = loaded.corpus(split.data)
+    chosen = corpus.split(split.split)
+    with progress.counting(f"evaluating {loaded.path}") as advance:
+        size = 64 if split.streams == 1 else split.streams
+        score = evaluate_pairs(loaded.model, corpus, chosen, batch_size=size, advance=advance)
+    rules = loaded.recipe.evaluation
+    if options.unconstrained:
+        require_trees(loaded)
+        rules = msgspec.structs.replace(rules, constrained=False)
+    if options.beam is not None:
+        rules = msgspec.structs.replace(rules, beam=options.beam)
+    with progress.counting(f"writing targets with {loaded.path}") as advance:
+        _, output = evaluate_output(loaded.model, corpus, chosen, rules, advance)
+    facts = {"run": str(loaded.path), "data": corpus.source}
+    return {**facts, **pair_figures(score, chosen), "method": "static", "output": output}
+
+
+def _ensemble(
+    folders: tuple[Path, ...], split: SplitOptions, text: TextOptions, ensemble: EnsembleOptions, device: "torch.device"
+) -> dict[str, Any]:
+    from elman.evaluation.perplexity import figures, score_of
     from elman.tasks.text.ensemble import ensemble_log_probs
-    from elman.tasks.text.run import TextRun
+    from elman.tasks.text.run import load
 
-    runs = [TextRun(folder, device) for folder in args.folders]
-    members = len(runs) + (args.ngram is not None)
-    if args.weights and len(args.weights) != members:
-        raise UserError(f"--weights has {len(args.weights)} numbers, but the ensemble has {members} members")
-    corpus = runs[0].corpus(args.data)
+    runs = [load(folder, device) for folder in folders]
+    members = len(runs) + (ensemble.ngram is not None)
+    if ensemble.weights and len(ensemble.weights) != members:
+        raise UserError(f"--weights has {len(ensemble.weights)} numbers, but the ensemble has {members} members")
+    corpus = runs[0].corpus(split.data)
     reader = next((one for one in runs if one.reads_spelling), runs[0])
-    split = corpus.split(args.split) if args.unknown_as_unk else reader.split(corpus, args.split)
-    log_probs = ensemble_log_probs(runs, split, args.ngram, args.weights, args.streams, args.skip_first)
-    names = [str(folder) for folder in args.folders] + ([f"Kneser-Ney {args.ngram}-gram"] if args.ngram else [])
+    chosen = corpus.split(split.split) if text.unknown_as_unk else reader.split(corpus, split.split)
+    weights = list(ensemble.weights) or None
+    log_probs = ensemble_log_probs(runs, chosen, ensemble.ngram, weights, split.streams, text.skip_first)
+    names = [str(folder) for folder in folders]
+    names += [f"Kneser-Ney {ensemble.ngram}-gram"] if ensemble.ngram else []
     return {
         "run": " + ".join(names),
         "data": corpus.source,
-        **text_result(score_of(log_probs), split).as_dict(),
+        **figures(score_of(log_probs), chosen),
         "method": "ensemble",
         "context": "carried",
-        "streams": args.streams,
+        "streams": split.streams,
     }

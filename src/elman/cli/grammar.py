@@ -1,18 +1,165 @@
 """elman grammar: sentences whose structure is known, and what a model has learnt of it."""
 
-import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from elman.cli import grammar_generate, grammar_test
+from cyclopts import Parameter
+
+from elman.cli import progress, show
+from elman.cli.help import family
+from elman.cli.options import AsJson, Machine, Natural, OutFile, Positive, Share
+from elman.config.text import GrammarOptions
+from elman.errors import UserError
+
+if TYPE_CHECKING:
+    from elman.data.grammar.agreement import Sentence
+
+app = family(
+    "grammar",
+    "Artificial languages after Elman 1991: a probabilistic grammar with number agreement and embedded clauses"
+    " makes sentences whose structure and true probabilities are known.",
+)
+
+_DEFAULT = GrammarOptions()
+_COLUMNS = ("split", "sentences", "complex", "tokens", "verbs", "across_2_levels", "with_attractors")
 
 
-def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The command's arguments."""
-    parser = commands.add_parser(
-        "grammar",
-        help="sentences of a grammar with number agreement: make them, test a model on them",
-        description="Artificial languages after Elman 1991: a probabilistic grammar with number agreement and embedded"
-        " clauses makes sentences whose structure and true probabilities are known.",
+@app.command
+def generate(
+    rules: str,
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(metavar="FOLDER")] = None,
+    sentences: Positive = _DEFAULT.sentences,
+    valid: Positive = _DEFAULT.valid,
+    test: Positive = _DEFAULT.test,
+    seed: Natural = _DEFAULT.seed,
+    max_depth: Natural | None = None,
+    max_length: Positive | None = None,
+    complex: Share | None = None,
+    as_json: AsJson = False,
+) -> int:
+    """Write sentences of a grammar: train, valid and test, with their agreement dependencies.
+
+    Writes train.txt, valid.txt and test.txt, one sentence per line, and beside each SPLIT.agreement.tsv with a row per
+    verb: its noun, both forms, depth, levels of embedding between them, attractors. Without --out the sentences of the
+    training split are printed.
+
+    Args:
+        rules: a file of rules, or one that comes with elman: elman-1991, prepositions
+        out: the folder to write; it must not hold a text yet
+        sentences: training sentences
+        valid: validation sentences
+        test: test sentences
+        seed: seed of the draw
+        max_depth: the deepest embedding of clauses
+        max_length: words per sentence at most
+        complex: share of sentences with an embedded clause
+    """
+    from itertools import islice
+
+    from elman.data.grammar import sample
+    from elman.data.grammar.reading import read_grammar
+
+    wanted = GrammarOptions(
+        rules=rules,
+        sentences=sentences,
+        valid=valid,
+        test=test,
+        seed=seed,
+        max_depth=max_depth,
+        max_length=max_length,
+        complex=complex,
     )
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    grammar_generate.add(actions)
-    grammar_test.add(actions)
+    grammar = read_grammar(rules)
+    if out is None:
+        for sentence in islice(sample.sentences(grammar, sample.wish_of(wanted), f"{seed} train"), sentences):
+            record = {"words": sentence.words, "dependencies": [one._asdict() for one in sentence.dependencies]}
+            show.print_json(record) if as_json else print(" ".join(sentence.words))
+        return 0
+    if out.is_file() or (out / "train.txt").exists():
+        raise UserError(f"{out} is a file or holds a text already; choose another --out")
+    rows = [_row(split, found) for split, found in sample.write_text(grammar, wanted, out).items()]
+    if as_json:
+        show.print_json({"folder": str(out), "splits": [dict(zip(_COLUMNS, row, strict=True)) for row in rows]})
+        return 0
+    shown = [[cell if isinstance(cell, str) else f"{cell:,}" for cell in row] for row in rows]
+    show.print_table(f"{rules} in {out}", [column.replace("_", " ") for column in _COLUMNS], shown)
+    return 0
+
+
+def _row(split: str, found: "Sequence[Sentence]") -> tuple[str | int, ...]:
+    """The counts of a split."""
+    links = [one for sentence in found for one in sentence.dependencies]
+    return (
+        split,
+        len(found),
+        sum(sentence.depth > 0 for sentence in found),
+        sum(len(sentence.words) + 1 for sentence in found),
+        len(links),
+        sum(one.levels >= 2 for one in links),
+        sum(one.attractors > 0 for one in links),
+    )
+
+
+@app.command(name="test")
+def agreement(
+    run: Path,
+    /,
+    *,
+    grammar: Annotated[str | None, Parameter(metavar="RULES")] = None,
+    sentences: Positive = 5_000,
+    complex: Share | None = None,
+    max_depth: Natural | None = None,
+    seed: Natural = 0,
+    walk: Annotated[tuple[str, ...], Parameter(metavar="SENTENCE")] = (),
+    out: OutFile = None,
+    as_json: AsJson = False,
+    machine: Machine = Machine(),
+) -> int:
+    """Agreement of a model by embedding and attractors, its distance from the grammar, its trajectories.
+
+    Fresh sentences of a grammar: how often the right form of a verb is more probable than the wrong one, the right
+    number's share of the probability of verbs, cross-entropy beside the grammar's own, and the hidden state along
+    sentences. Writes a page with tables and plots.
+
+    Args:
+        run: a run on text
+        grammar: a file of rules or a name (default: that of the recipe)
+        sentences: fresh sentences
+        complex: share with an embedded clause (default: that of the grammar)
+        max_depth: the deepest embedding of clauses (default: that of the grammar)
+        seed: seed of the draw
+        walk: a sentence whose trajectory is drawn; may be repeated
+        out: the page (default: RUN/grammar.html)
+    """
+    import msgspec
+
+    from elman.analysis.grammar import examine, options_of
+    from elman.analysis.grammar_page import HEADER, cells, write_findings
+    from elman.drawing.page import require_file_name
+    from elman.tasks.text.run import load
+
+    page = require_file_name(out or run / "grammar.html")
+    loaded = load(run, machine.use())
+    changes = {"complex": complex, "max_depth": max_depth}
+    wanted = msgspec.structs.replace(
+        options_of(loaded, grammar), **{key: value for key, value in changes.items() if value is not None}
+    )
+    with progress.counting(f"testing {run}") as advance:
+        found = examine(loaded, wanted, count=sentences, seed=seed, walks=list(walk), advance=advance)
+    write_findings(page, found)
+    if as_json:
+        show.print_json({"page": str(page), **found.summary()})
+        return 0
+    for title, lines in found.tables.items():
+        show.print_table(f"Agreement {title}", HEADER, [cells(one) for one in lines])
+    near = found.closeness
+    print(f"all: {100 * found.whole.accuracy.share:.2f} % of {found.whole.accuracy.count:,} verbs")
+    print(
+        f"nats per word: model {near.model:.4f}, grammar {near.grammar:.4f}; KL divergence {near.divergence:.4f};"
+        f" {found.seen:,} of {found.sentences:,} sentences were in the training text"
+    )
+    print(f"page: {page}")
+    return 0

@@ -1,57 +1,83 @@
-"""elman lab: networks and learning rules side by side."""
+"""elman lab: networks and learning rules side by side on classic tasks."""
 
-import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from elman.cli import lab_compare, lab_lesson, options, show
+from cyclopts import Parameter
+from msgspec import Meta
 
+from elman.cli import progress, show
+from elman.cli.help import family
+from elman.cli.options import AsJson, Positive, group, number
+from elman.errors import UserError
 
-def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The command's arguments."""
-    parser = commands.add_parser(
-        "lab",
-        help="networks and learning rules side by side on classic tasks",
-        description="Classic tasks of recurrent learning: adding, copying, Reber's grammars, counting and others, and"
-        " the networks and learning rules that were made for them (docs/lab.md).",
-    )
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    _add_tasks(actions)
-    _add_cells(actions)
-    lab_compare.add(actions)
-    lab_lesson.add(actions)
+if TYPE_CHECKING:
+    from elman.laboratory.conduct import Chain
+    from elman.laboratory.trial import Trial
 
+app = family(
+    "lab",
+    "Classic tasks of recurrent learning: adding, copying, Reber's grammars, counting and others, and the networks"
+    " and learning rules that were made for them (docs/lab.md).",
+)
 
-def _add_tasks(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = actions.add_parser(
-        "tasks",
-        help="all tasks",
-        description="List the tasks for `elman lab compare --tasks`: what is to be learnt, the span that a comparison"
-        " begins with, the error below which it counts as learnt, and that of guessing. --json adds the source and"
-        " whether symbols or values are foretold. Nothing is run or written.",
-        epilog="Example: elman lab tasks",
-    )
-    options.add_json(parser)
-    parser.set_defaults(run=tasks)
+_LISTED = {"tasks": "tasks", "cells": "cells", "rules": "cells"}
+"""The listing that shows what an option may name."""
+
+Budget = Annotated[float, number(float, Meta(ge=0.1))]
 
 
-def _add_cells(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = actions.add_parser(
-        "cells",
-        help="all networks and rules",
-        description="List the networks for `elman lab compare --cells` and the learning rules for --rules, each with"
-        " what it is and where it comes from. Nothing is run or written.",
-        epilog="Example: elman lab cells",
-    )
-    options.add_json(parser)
-    parser.set_defaults(run=cells)
+@group("Trials", 2)
+@dataclass(frozen=True, kw_only=True)
+class TrialOptions:
+    """How trials are run.
+
+    Attributes:
+        out: folder of outcomes and page; finished trials in it are not repeated.
+        jobs: trials in parallel, each on one thread.
+    """
+
+    out: Annotated[Path, Parameter(metavar="DIR")]
+    jobs: Positive = 1
+    as_json: AsJson = False
+
+    def conduct(self, chains: "list[Chain]", title: str, text: list[str]) -> int:
+        """Run the trials that are not finished, print the outcomes of all, and write the page."""
+        from elman.laboratory import summary
+        from elman.laboratory.conduct import conduct
+        from elman.laboratory.page import verdict, write_laboratory
+
+        _check(chains)
+        try:
+            self.out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"--out {self.out} cannot be a folder: {error.strerror}; give another place") from error
+        results = conduct(chains, self.out, self.jobs, progress.log().print)
+        page = write_laboratory(self.out / "report.html", results, title=title, text=text)
+        if self.as_json:
+            show.print_json({**summary.to_builtins(results), "report": str(page)})
+            return 0
+        rows = summary.summarise(results)
+        show.print_table(title, *summary.table(rows))
+        print(verdict(rows))
+        print(f"report: {page}")
+        return 0
 
 
-def tasks(args: argparse.Namespace) -> int:
-    """List tasks."""
-    from elman.data.classic import TASKS
+@app.command(name="tasks")
+def list_tasks(*, as_json: AsJson = False) -> int:
+    """All tasks.
+
+    The tasks for `elman lab compare --tasks`: what is to be learnt, the first span of a comparison, the error below
+    which a task counts as learnt, and the error of guessing. --json adds the source and whether symbols or values are
+    predicted. Example: elman lab tasks
+    """
+    from elman.data.classic.registry import TASKS
 
     fields = ("name", "sentence", "source", "kind", "span", "solved", "chance")
     rows = [{field: getattr(task, field) for field in fields} for task in TASKS.values()]
-    if args.json:
+    if as_json:
         show.print_json(rows)
         return 0
     header = ["task", "what is to be learnt", "first span", "learnt below", "chance"]
@@ -60,14 +86,127 @@ def tasks(args: argparse.Namespace) -> int:
     return 0
 
 
-def cells(args: argparse.Namespace) -> int:
-    """List networks and rules."""
+@app.command(name="cells")
+def list_cells(*, as_json: AsJson = False) -> int:
+    """All networks and rules.
+
+    The networks for `elman lab compare --cells` and the learning rules for --rules, each with its source.
+    Example: elman lab cells
+    """
     from elman.laboratory.networks import NETWORKS, RULES
 
     networks = {name: network.sentence for name, network in NETWORKS.items()}
-    if args.json:
+    if as_json:
         show.print_json({"cells": networks, "rules": RULES})
         return 0
     show.print_table("cells", ["cell", "what it is"], [[*row] for row in networks.items()])
     show.print_table("rules", ["rule", "what it is"], [[*row] for row in RULES.items()])
     return 0
+
+
+@app.command
+def compare(
+    *,
+    tasks: str = "adding",
+    cells: str = "elman,lstm,gru",
+    rules: str = "bptt",
+    span: Positive | None = None,
+    longest: Positive = 1024,
+    size: Positive = 64,
+    columns: Positive = 32,
+    lr: Annotated[float, number(float, Meta(gt=0))] = 3e-3,
+    seeds: Positive = 3,
+    budget: Budget = 60.0,
+    trials: TrialOptions,
+) -> int:
+    """Cells x rules x tasks: the span at which each still learns.
+
+    Train every cell by every rule on every task. Each begins at the task's first span and, when it has learnt that,
+    begins anew at twice the span, until it fails within --budget or --longest is reached. Prints the longest span
+    learnt, by seed, with steps, error, weights and seconds. Writes into --out each outcome as JSON under trials/, and
+    report.html with learning curves and the errors propagated back in time. The same command continues what was
+    stopped. Example: elman lab compare --tasks adding,copying --cells elman,lstm,gru --out runs/lab
+
+    Args:
+        tasks: tasks with commas between, as `elman lab tasks` shows
+        cells: networks, as `elman lab cells` shows
+        rules: learning rules, as `elman lab cells` shows
+        span: the first span; it is doubled later (default: the task's)
+        longest: the last span
+        size: units per layer
+        columns: new sequences per step
+        lr: learning rate of Adam
+        seeds: number of seeds, from 0
+        budget: seconds of processor time per trial
+        trials: how trials are run
+    """
+    from elman.data.classic.registry import classic_task
+    from elman.laboratory.conduct import Chain
+    from elman.laboratory.trial import Trial
+
+    chains = []
+    for task in map(classic_task, _names("tasks", tasks)):
+        first = span or task.span
+        if longest < first:
+            raise UserError(f"--longest is {longest}; it must be {first} or more")
+        for name, asked in (("span", first), ("longest", longest)):
+            if not task.least <= asked <= task.most:
+                raise UserError(
+                    f"--{name} is {asked}; the task {task.name} has spans from {task.least} to {task.most:,}"
+                )
+        for cell in _names("cells", cells):
+            for rule in _names("rules", rules):
+                trial = Trial(
+                    task=task.name, cell=cell, rule=rule, span=first, size=size, budget=budget, columns=columns, lr=lr
+                )
+                chains += [Chain(_seeded(trial, seed), longest) for seed in range(seeds)]
+    return trials.conduct(chains, "Networks and learning rules side by side", [])
+
+
+@app.command
+def lesson(*, longest: Positive = 128, seeds: Positive = 1, budget: Budget = 15.0, trials: TrialOptions) -> int:
+    """From Elman's network to the LSTM, gate by gate.
+
+    One more gate at each rung, on the tasks recall and adding, as `elman lab compare` does: from span 32 on, doubled
+    each time. Prints the equations of each rung and its purpose, then the longest span that each has learnt. Writes
+    into --out as `elman lab compare` does. Example: elman lab lesson --out runs/lesson
+
+    Args:
+        longest: the last span
+        seeds: number of seeds, from 0
+        budget: seconds of processor time per trial
+        trials: how trials are run
+    """
+    from elman.laboratory.conduct import LADDER, TASKS, chains
+
+    least = max(span for _, span in TASKS)
+    if longest < least:
+        raise UserError(f"--longest is {longest}; it must be {least} or more")
+    if not trials.as_json:
+        for place, rung in enumerate(LADDER):
+            print(f"rung {place}, {rung.cell}: {rung.equations}\n  {rung.lesson}\n")
+    text = [f"Rung {place}, {rung.cell}: {rung.equations}. {rung.lesson}" for place, rung in enumerate(LADDER)]
+    return trials.conduct(chains(seeds, budget, longest), "From Elman's network to the LSTM", text)
+
+
+def _names(option: str, value: str) -> list[str]:
+    names = list(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
+    if not names:
+        raise UserError(f"--{option} is empty; give names with commas between (`elman lab {_LISTED[option]}`)")
+    return names
+
+
+def _seeded(trial: "Trial", seed: int) -> "Trial":
+    import msgspec
+
+    return msgspec.structs.replace(trial, seed=seed)
+
+
+def _check(chains: "list[Chain]") -> None:
+    """Raises UserError for what does not exist or fit together, before anything is run."""
+    from elman.data.classic.registry import classic_task
+    from elman.laboratory.networks import build_network, learner_of
+
+    for trial in {_seeded(chain.first, 0) for chain in chains}:
+        model = build_network(classic_task(trial.task), trial.cell, trial.size)
+        learner_of(model, trial.rule).check(model, trial.columns)

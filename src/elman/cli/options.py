@@ -1,137 +1,238 @@
-"""Arguments that several commands share, and what they mean."""
+"""How an option is declared: numbers with ranges, fields of records, and the options that many commands share."""
 
-import argparse
-import io
-import sys
+import functools
+import math
+import typing
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
+import msgspec
+from cyclopts import Group, Parameter
+from msgspec import Meta
+
+from elman.config.inference import Settings, contains, in_words, meta_of, option_of
 from elman.errors import UserError
 
 if TYPE_CHECKING:
     import torch
+    from cyclopts import Token
 
-    from elman.config.text import TextOptions
-
-
-SETTING = "change a key of the recipe, such as training.epochs=3; may be given again"
+SettingsT = TypeVar("SettingsT", bound=Settings)
 
 
-def add_machine(parser: argparse.ArgumentParser) -> None:
-    """--device and --threads."""
-    group = parser.add_argument_group("machine")
-    group.add_argument(
-        "--device",
-        default="auto",
-        metavar="D",
-        help="auto (a GPU if there is one), cpu, cuda, cuda:1 (default: auto)",
-    )
-    group.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: what torch chooses)")
+def number(kind: type, meta: Meta, *, many: bool = False) -> Parameter:
+    """The parameter of a number, or of one or more, in a range; nan and infinity are never accepted."""
+
+    def convert(_: Any, tokens: "Sequence[Token]") -> Any:
+        values = tuple(_parse(kind, token.value) for token in tokens)
+        return values if many else values[-1]
+
+    def require(_: Any, value: Any) -> None:
+        for one in value if many and value is not None else (value,):
+            if one is not None and not contains(meta, one):
+                raise ValueError(f"{one:g} must be {in_words(meta)}" if many else f"it must be {in_words(meta)}")
+
+    metavar = _metavar("N" if kind is int else "X", meta)
+    return Parameter(converter=convert, validator=require, metavar=metavar, consume_multiple=1 if many else None)
 
 
-def use_machine(args: argparse.Namespace) -> "torch.device":
-    """Set the number of threads, use large pages, and return the device."""
-    import torch
-
-    from elman.network.kernels.device import choose_device, use_large_pages
-
-    use_large_pages()
-
-    if args.threads is not None:
-        if args.threads < 1:
-            raise UserError(f"--threads is {args.threads}; it must be 1 or more")
-        torch.set_num_threads(args.threads)
-    return choose_device(args.device)
+def _parse(kind: type, text: str) -> float:
+    try:
+        value: float = kind(text)
+    except ValueError:
+        expected = "a whole number" if kind is int else "a number"
+        decimal = text.replace(",", ".")
+        hint = f", such as {decimal}" if kind is float and decimal.replace(".", "", 1).isdecimal() else ""
+        raise ValueError(f"it must be {expected}{hint}") from None
+    if not math.isfinite(value):
+        raise ValueError("it must be a finite number")
+    return value
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """--json."""
-    parser.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
+def _metavar(letter: str, meta: Meta) -> str:
+    """A number as help shows it, with its range: `N>=1` or `0<X<=1`."""
+    high = f"<={meta.le:g}" if meta.le is not None else f"<{meta.lt:g}" if meta.lt is not None else ""
+    if meta.ge is not None:
+        return f"{meta.ge:g}<={letter}{high}" if high else f"{letter}>={meta.ge:g}"
+    if meta.gt is not None:
+        return f"{meta.gt:g}<{letter}{high}" if high else f"{letter}>{meta.gt:g}"
+    return f"{letter}{high}"
 
 
-def add_run(parser: argparse.ArgumentParser, help: str = "a run folder, as `elman train --out` wrote it") -> None:
-    """The positional RUN."""
-    parser.add_argument("folder", metavar="RUN", type=Path, help=help)
+Whole = Annotated[int, number(int, Meta())]
+Natural = Annotated[int, number(int, Meta(ge=0))]
+Positive = Annotated[int, number(int, Meta(ge=1))]
+Real = Annotated[float, number(float, Meta())]
+NonNegative = Annotated[float, number(float, Meta(ge=0))]
+Share = Annotated[float, number(float, Meta(ge=0, le=1))]
+Reals = Annotated[tuple[float, ...], number(float, Meta(), many=True)]
 
 
-def add_split(parser: argparse.ArgumentParser, data: str) -> None:
-    """--data, --split and --streams; `data` says what another text is for."""
-    parser.add_argument("--data", metavar="DATA", help=data)
-    parser.add_argument("--split", default="test", metavar="S", help="train, valid or test (default: test)")
-    parser.add_argument(
-        "--streams", type=int, default=1, metavar="N", help="columns read side by side: faster (default: 1)"
-    )
+def _file_name(_: Any, value: str | None) -> None:
+    if value is not None and value.startswith("-") and value != "-":
+        raise ValueError("no such option")
 
 
-def add_unknown(parser: argparse.ArgumentParser) -> None:
-    """--unknown and --unknown-types."""
-    parser.add_argument(
-        "--unknown",
-        choices=["score", "exclude", "spread"],
-        default="score",
-        help="words not in the vocabulary: score: as <unk> (default); exclude: left out of sums; spread: the"
-        " probability of <unk> shared out evenly among the unknown types",
-    )
-    parser.add_argument(
-        "--unknown-types", type=int, metavar="N", help="with --unknown spread: how many (default: those of the text)"
-    )
+TextFile = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_file_name, metavar="FILE")]
+"""A file to read; - is standard input."""
+
+FreeText = Annotated[str, Parameter(allow_leading_hyphen=True, metavar="TEXT")]
+"""Text, which may begin with a hyphen."""
+
+Strings = Annotated[tuple[str, ...], Parameter(consume_multiple=1)]
+"""One or more words after an option."""
+
+DataSource = Annotated[str | None, Parameter(metavar="DATA")]
+OutFile = Annotated[Path | None, Parameter(name="--out", metavar="FILE")]
+AsJson = Annotated[bool, Parameter(name="--json", help="print the result as JSON on standard output")]
+AsUnk = Annotated[bool, Parameter(help="read unknown words as <unk>, also with a model that reads spelling")]
+Settable = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--set",
+        metavar="KEY=VALUE",
+        help="change a key of the recipe, such as training.epochs=3; may be repeated",
+    ),
+]
 
 
-def require_unknown(args: argparse.Namespace) -> None:
-    """Raises UserError where the options of unknown words do not fit."""
-    at_least(1, "--unknown-types", args.unknown_types)
-    if args.unknown_types is not None and args.unknown != "spread":
-        raise UserError("--unknown-types belongs to --unknown spread; add it")
+def option(field: str, *records: Settings) -> Parameter:
+    """The option for a field of a record, which may be left out.
+
+    Its name, range and help are those of the record's type, its default is the value in the first of `records`; where
+    others, which have a `kind`, differ, help shows theirs too.
+    """
+    record = type(records[0])
+    hint = typing.get_type_hints(record)[field]
+    kind = next((kind for kind in (int, float) if kind in (hint, *typing.get_args(hint))), None)
+    values = {getattr(one, "kind", ""): getattr(one, field) for one in records}
+    default, *_ = values.values()
+    others = [f"; {kind}: {value:g}" for kind, value in values.items() if value != default and field != "kind"]
+    shown = "" if default is None else (f"{default:g}" if isinstance(default, float) else str(default))
+    own = Parameter(name=option_of(record, field), help=_help_of(record)[field], show_default=shown + "".join(others))
+    return own if kind is None else Parameter.combine(number(kind, meta_of(record, field)), own)
 
 
-def at_least(minimum: float, name: str, value: float | None) -> None:
-    """Raises UserError where a number is too small, or none (nan)."""
-    if value is not None and not minimum <= value:
-        raise UserError(f"{name} is {value:g}; it must be {minimum:g} or more")
+@functools.cache
+def _help_of(record: type[Settings]) -> dict[str, str]:
+    import docstring_parser
+
+    attributes = docstring_parser.parse(record.__doc__ or "").params
+    return {one.arg_name: " ".join((one.description or "").split()) for one in attributes}
 
 
-def write_any_text() -> None:
-    """Let stdout take text of any bytes: lone surrogates leave as the bytes that they stand for (PEP 383)."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="surrogateescape")
-
-
-def read_lines(name: str, text: "TextOptions | None" = None) -> list[str]:
-    """The lines of a text, `-` being standard input; `text` is how it is read.
+def record_of(base: SettingsT, options: Any) -> SettingsT:
+    """A record with the values of an option group that were given, matched by the name of the option.
 
     Raises:
-        UserError: it cannot be read, is empty, or is not UTF-8 and not read as bytes.
-
+        UserError: values do not fit together.
     """
-    found = read_text(name, text)
-    if not found.strip():
-        shown = _named(name)
-        raise UserError(f"{shown}: {'only blank lines' if found else 'the file is empty'}; give a text to score")
-    return list(io.StringIO(found, newline="\n"))
+    names = {option_of(type(base), name): name for name in base.__struct_fields__}
+    changes = {names[option]: value for option, value in given(options).items() if option in names}
+    record = msgspec.structs.replace(base, **changes)
+    record.check()
+    return record
 
 
-def read_text(name: str, text: "TextOptions | None" = None) -> str:
-    """As `read_lines`, in one piece, which may be empty.
-
-    Raises:
-        UserError: it cannot be read, or is not UTF-8 and not read as bytes.
-
-    """
-    from elman.data.text import utf8
-
-    advice = "give a text file, or - for standard input"
-    data = sys.stdin.buffer.read() if name == "-" else utf8.read_bytes(Path(name), advice)
-    as_bytes = text is not None and text.tokenisation == "bytes"
-    found = utf8.from_bytes(data) if as_bytes else utf8.decode(data, _named(name))
-    return found if text is not None and text.eos == "exact" else found.removeprefix(utf8.MARK)
+def given(options: Any) -> dict[str, Any]:
+    """The values of an option group that were given, by option; None, False and an empty tuple mean not given."""
+    values = {f"--{field.name.replace('_', '-')}": getattr(options, field.name) for field in fields(options)}
+    return {name: value for name, value in values.items() if value is not None and value is not False and value != ()}
 
 
-def _named(name: str) -> str:
-    return "standard input" if name == "-" else name
-
-
-def require_none(args: argparse.Namespace, names: tuple[str, ...], kind: str) -> None:
-    """Raises UserError where an option of another kind of run is given."""
+def refuse(names: Sequence[str], reason: str) -> None:
+    """Raises UserError for the first of some options: it `belongs to --tune; add it`."""
     for name in names:
-        if getattr(args, name) not in (None, False, ""):
-            raise UserError(f"--{name.replace('_', '-')} does not belong to {kind}; leave it out")
+        raise UserError(f"{name} {reason}")
+
+
+def group(title: str, place: int) -> Callable[[Any], Any]:
+    """The decorator of an option group's dataclass: its fields are options, listed under a title."""
+    return Parameter(name="*", group=Group(title, sort_key=place))
+
+
+@group("Machine", 9)
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """Where the computation runs.
+
+    Attributes:
+        device: auto (a GPU if there is one), cpu, cuda or cuda:1.
+        threads: CPU threads (default: chosen by torch).
+    """
+
+    device: str = "auto"
+    threads: Positive | None = None
+
+    def use(self) -> "torch.device":
+        """Set the number of threads, use large pages, and return the device."""
+        import torch
+
+        from elman.network.kernels.device import choose_device, use_large_pages
+
+        use_large_pages()
+        if self.threads is not None:
+            torch.set_num_threads(self.threads)
+        return choose_device(self.device)
+
+
+@group("Data", 2)
+@dataclass(frozen=True, kw_only=True)
+class SplitOptions:
+    """Which data are read.
+
+    Attributes:
+        data: other data, read with the run's vocabulary (default: the data of the run, the first if there are several).
+        split: train, valid or test.
+        streams: columns read side by side, which is faster.
+    """
+
+    data: DataSource = None
+    split: str = "test"
+    streams: Positive = 1
+
+
+@group("Unknown words", 3)
+@dataclass(frozen=True, kw_only=True)
+class UnknownOptions:
+    """How words that are not in the vocabulary are scored.
+
+    Attributes:
+        unknown: score: as <unk>; exclude: left out of sums; spread: the probability of <unk> is divided evenly among
+            the unknown types.
+        unknown_types: number of unknown types, for --unknown spread (default: those of the text).
+    """
+
+    unknown: Literal["score", "exclude", "spread"] = "score"
+    unknown_types: Positive | None = None
+
+    def check(self) -> None:
+        """Raises UserError where the options do not fit together."""
+        if self.unknown_types is not None and self.unknown != "spread":
+            raise UserError("--unknown-types belongs to --unknown spread; add it")
+
+
+Kind = Literal["text", "music", "pairs"]
+_GENERATE = {"text": "generate", "music": "compose", "pairs": "translate"}
+_DESCRIBED = {"text": "text", "music": "music", "pairs": "pairs of a source and a target"}
+
+
+def kind_of(folder: Path) -> Kind:
+    """The kind of data of a run folder.
+
+    Raises:
+        UserError: the folder is not a run.
+    """
+    from elman.tasks.run import recipe_of
+
+    recipe = recipe_of(folder)
+    return "pairs" if recipe.of_pairs else "music" if recipe.of_music else "text"
+
+
+def require_kind(folder: Path, kind: Kind) -> None:
+    """Raises UserError where a run cannot do what `generate`, `compose` or `translate` does; it names the right one."""
+    found = kind_of(folder)
+    if found != kind:
+        raise UserError(f"{folder} is a run on {_DESCRIBED[found]}; use `elman {_GENERATE[found]} {folder}`")

@@ -1,58 +1,62 @@
 """elman reproduce."""
 
-import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from elman.cli import options, show
+from cyclopts import Parameter
+
+from elman.cli import progress, show
+from elman.cli.options import AsJson, DataSource, Machine, Positive
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.reproduce.conduct import Plan, Reproduction
+    from elman.reproduce.conduct import Outcome, Plan
 
 
-def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The command's arguments."""
-    parser = commands.add_parser(
-        "reproduce",
-        help="train, measure and judge what the papers claim",
-        description="Published claims as experiments: trains what one needs, measures it, and judges the claim by the"
-        " figures. Runs are kept in OUT by what they are, so what is trained is not trained again, and whatever"
-        " interrupts, the same command goes on. The last line is NAME: holds, NAME: does not hold, or"
-        " NAME: undecided (needs N seeds).",
-    )
-    parser.add_argument("name", metavar="NAME", help="an experiment, `all`, or `list` to see them")
-    parser.add_argument(
-        "--scale", default="small", metavar="S", help="small (minutes per run on two cores) or paper (default: small)"
-    )
-    parser.add_argument("--data", metavar="TEXT", help="a corpus for every run (default: Shakespeare at small scale)")
-    parser.add_argument("--out", type=Path, default=Path("runs/reproduce"), help="default: runs/reproduce")
-    parser.add_argument("--seeds", type=int, metavar="N", help="seeds 1 to N (default: the experiment's, 3)")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="trainings at once (default: 1)")
-    parser.add_argument("--resume", action="store_true", help="go on in OUT, which must be there")
-    options.add_json(parser)
-    options.add_machine(parser)
-    parser.set_defaults(run=run)
+def reproduce(
+    name: str,
+    /,
+    *,
+    scale: str = "lab",
+    data: DataSource = None,
+    out: Annotated[Path, Parameter(metavar="FOLDER")] = Path("runs/reproduce"),
+    seeds: Positive | None = None,
+    jobs: Positive = 1,
+    resume: bool = False,
+    as_json: AsJson = False,
+    machine: Machine = Machine(),
+) -> int:
+    """Train, measure and judge what the papers claim.
 
+    Published claims as experiments: trains what one needs, measures it, and judges the claim by the figures. Runs are
+    kept in OUT by their content, so that no run is trained twice; after an interruption the same command continues. The
+    last line is NAME: holds, NAME: does not hold, or NAME: undecided (needs N seeds).
 
-def run(args: argparse.Namespace) -> int:
-    """List, or conduct and print."""
-    if args.name == "list":
-        return _list(args.json)
-    from elman.reproduce.claim import scale_of
-    from elman.reproduce.claims import choose
+    Args:
+        name: an experiment, `all`, or `list` to see them
+        scale: lab (minutes per run on two cores) or paper
+        data: a corpus for every run (default: Shakespeare at the scale lab)
+        out: the folder of runs and reports
+        seeds: seeds 1 to N (default: the experiment's, 3)
+        jobs: runs trained in parallel
+        resume: continue in OUT, which must exist
+    """
+    if name == "list":
+        return _list(as_json)
+    from elman.reproduce.claim import SCALES
+    from elman.reproduce.claims.registry import choose
     from elman.reproduce.conduct import conduct, plan, record, total_minutes
+    from elman.reproduce.pool import Machine as Pool
+    from elman.reproduce.pool import Stopped
     from elman.reproduce.runs import Store
-    from elman.reproduce.training import Machine, Stopped
 
-    claims, scale = choose(args.name), scale_of(args.scale)
-    options.at_least(1, "--seeds", args.seeds)
-    options.at_least(1, "--jobs", args.jobs)
-    if args.resume and not args.out.is_dir():
-        raise UserError(f"--resume: there is no folder {args.out}; leave --resume out to begin")
-    options.use_machine(args)
-    console, store = show.log(), Store(args.out, args.data)
-    machine = Machine(args.jobs, args.device, args.threads)
+    claims = choose(name)
+    if scale not in SCALES:
+        raise UserError(f"--scale is {scale}; it must be {' or '.join(SCALES)}")
+    if resume and not out.is_dir():
+        raise UserError(f"--resume: there is no folder {out}; leave --resume out to begin")
+    machine.use()
+    console, store, pool = progress.log(), Store(out, data), Pool(jobs, machine.device, machine.threads)
     if len(claims) > 1:
         for claim in (claim for claim in claims if claim.data is not None):
             console.print(f"{claim.name}: left out of `all`; it needs --data of its own: {claim.data}")
@@ -61,17 +65,17 @@ def run(args: argparse.Namespace) -> int:
     try:
         plans = []
         for claim in claims:
-            plans.append(plan(claim, store, scale, args.seeds, machine))
+            plans.append(plan(claim, store, scale, seeds, pool))
             console.print(_planned(plans[-1]))
-        console.print(f"planned: {_minutes(total_minutes(plans, machine))} in all, {args.jobs} at once")
+        console.print(f"planned: {_minutes(total_minutes(plans, pool))} in all, {jobs} in parallel")
         for planned in plans:
-            outcomes.append(conduct(planned, store, machine, console.print))
-            if not args.json:
+            outcomes.append(conduct(planned, store, pool, console.print))
+            if not as_json:
                 _print(outcomes[-1])
     except Stopped:
         console.print("stopped and saved; the same command continues")
         return 130
-    if args.json:
+    if as_json:
         records = [record(outcome) for outcome in outcomes]
         show.print_json(records[0] if len(records) == 1 else records)
     return 0
@@ -93,7 +97,7 @@ def _minutes(minutes: float) -> str:
     return f"about {minutes / 60:,.0f} hours" if minutes < 72 * 60 else f"about {minutes / 1440:,.0f} days"
 
 
-def _print(outcome: "Reproduction") -> None:
+def _print(outcome: "Outcome") -> None:
     from elman.reproduce.page import table
 
     claim = outcome.plan.claim
@@ -108,7 +112,7 @@ def _print(outcome: "Reproduction") -> None:
 
 def _list(as_json: bool) -> int:
     from elman.reproduce.claim import SCALES
-    from elman.reproduce.claims import CLAIMS
+    from elman.reproduce.claims.registry import CLAIMS
     from elman.reproduce.conduct import nominal_minutes
 
     claims = CLAIMS.values()

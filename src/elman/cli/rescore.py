@@ -1,11 +1,15 @@
-"""elman rescore."""
+"""elman rescore: choose among the n best hypotheses of a recogniser."""
 
-import argparse
 import json
 import sys
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from elman.cli import options
+from cyclopts import Parameter
+
+from elman.cli import texts
+from elman.cli.options import Machine, Positive, Real, Reals, Strings, TextFile, UnknownOptions, group
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -13,155 +17,172 @@ if TYPE_CHECKING:
     from elman.tasks.text.rescoring import Mix
 
 
-def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The command's arguments."""
-    parser = commands.add_parser(
-        "rescore",
-        help="choose among the n best hypotheses of a recogniser",
-        description="Adds the log-probability (natural) of each hypothesis to its given scores and prints the best of"
-        " each utterance: sum of the given scores + weight * log p(text) - word penalty * words.",
-    )
-    options.add_run(parser)
-    parser.add_argument("file", metavar="NBEST", help="rows of id, scores and text with tabs between; - is stdin")
-    forms = parser.add_mutually_exclusive_group()
-    forms.add_argument("--kaldi", action="store_true", help="NBEST and references are Kaldi's: utterance-N words")
-    forms.add_argument(
-        "--srilm", action="store_true", help="NBEST is a folder, or a list, of SRILM's n-best files, one an utterance"
-    )
-    parser.add_argument(
-        "--costs",
-        metavar="FILE",
-        nargs="+",
-        default=[],
-        help="with --kaldi: files of utterance-N cost (negative scores)",
-    )
-    parser.add_argument("--weight", type=float, metavar="W", help="of the language model (default: 1)")
-    parser.add_argument("--word-penalty", type=float, metavar="P", help="taken off for each word (default: 0)")
-    parser.add_argument(
-        "--given-weights", type=float, nargs="+", metavar="W", help="one for each given score (default: 1 each)"
-    )
-    parser.add_argument("--references", metavar="FILE", help="id and text: tell the word error rate on stderr")
-    parser.add_argument(
-        "--tune",
-        action="store_true",
-        help="choose weight, penalty and given weights by the word error rate on --references; one that is given stays",
-    )
-    parser.add_argument("--carry", action="store_true", help="read each utterance after the texts chosen before it")
-    parser.add_argument("--all", action="store_true", help="print all hypotheses with their scores, the best first")
-    options.add_unknown(parser)
-    parser.add_argument("--batch-size", type=int, default=32, metavar="N", help="hypotheses at a time (default: 32)")
-    parser.add_argument("--json", action="store_true", help="JSON lines with all scores")
-    options.add_machine(parser)
-    parser.set_defaults(run=run)
+@group("Input", 2)
+@dataclass(frozen=True, kw_only=True)
+class InputOptions:
+    """The form of the hypotheses.
+
+    Attributes:
+        kaldi: NBEST and references are in Kaldi's form: utterance-N words.
+        srilm: NBEST is a folder, or a list, of SRILM's n-best files, one per utterance.
+        costs: with --kaldi: files of utterance-N cost (negative scores).
+        references: lines of id and text: report the word error rate on standard error.
+    """
+
+    kaldi: bool = False
+    srilm: bool = False
+    costs: Strings = ()
+    references: Annotated[str | None, Parameter(metavar="FILE")] = None
+
+    def read(self, file: str) -> "list[Hypothesis]":
+        """The hypotheses."""
+        from elman.data.hypotheses import read_kaldi, read_srilm, read_tsv
+
+        if self.kaldi and self.srilm:
+            raise UserError("--kaldi and --srilm are two forms of input; give one of them")
+        if self.costs and not self.kaldi:
+            raise UserError("--costs belongs to --kaldi; tab-separated rows contain their scores")
+        if self.srilm:
+            return read_srilm(Path(file))
+        lines = texts.read_lines(file)
+        if self.kaldi:
+            return read_kaldi(lines, [(cost, texts.read_lines(cost)) for cost in self.costs], file)
+        return read_tsv(lines, file)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Rescore and print."""
+@group("Scores", 3)
+@dataclass(frozen=True, kw_only=True)
+class MixOptions:
+    """How scores are combined.
+
+    Attributes:
+        weight: weight of the language model (default: 1).
+        word_penalty: subtracted for each word (default: 0).
+        given_weights: one weight per given score (default: 1 each).
+        tune: choose weight, penalty and given weights by the word error rate on --references; explicit options are
+            not tuned.
+    """
+
+    weight: Real | None = None
+    word_penalty: Real | None = None
+    given_weights: Reals = ()
+    tune: bool = False
+
+    def record(self, num_scores: int) -> "Mix":
+        """The weights, for hypotheses with so many given scores."""
+        from elman.tasks.text.rescoring import Mix
+
+        if self.given_weights and len(self.given_weights) != num_scores:
+            count = len(self.given_weights)
+            raise UserError(f"--given-weights has {count} numbers, the hypotheses have {num_scores} scores each")
+        return Mix(
+            weight=1.0 if self.weight is None else self.weight,
+            word_penalty=self.word_penalty or 0.0,
+            given_weights=self.given_weights or None,
+        )
+
+    def tuned(
+        self, mix: "Mix", hypotheses: "list[Hypothesis]", log_probs: list[float], references: dict[str, str]
+    ) -> "Mix":
+        """Report the word error rate; with --tune the weights that make it smallest, else the same weights."""
+        import msgspec
+
+        from elman.tasks.text.rescoring import Grid, Trial
+
+        trial = Trial(hypotheses, log_probs, references)
+        alone = trial.error_rate(msgspec.structs.replace(mix, weight=0.0))
+        if self.tune:
+            fixed = {"weights": self.weight, "penalties": self.word_penalty}
+            grid = Grid(**{name: (value,) for name, value in fixed.items() if value is not None})
+            mix, rate = trial.tuned(mix, msgspec.structs.replace(grid, given=()) if self.given_weights else grid)
+            given = (
+                "" if mix.given_weights is None else " --given-weights " + " ".join(f"{w:g}" for w in mix.given_weights)
+            )
+            print(f"tuned: --weight {mix.weight:g} --word-penalty {mix.word_penalty:g}{given}", file=sys.stderr)
+        else:
+            rate = trial.error_rate(mix)
+        print(f"word error rate {100 * rate:.2f} %; without the model {100 * alone:.2f} %", file=sys.stderr)
+        return mix
+
+
+def rescore(
+    run: Path,
+    nbest: TextFile,
+    /,
+    *,
+    form: InputOptions = InputOptions(),
+    scores: MixOptions = MixOptions(),
+    unknown: UnknownOptions = UnknownOptions(),
+    carry: bool = False,
+    all: bool = False,
+    batch_size: Positive = 32,
+    as_json: Annotated[bool, Parameter(name="--json")] = False,
+    machine: Machine = Machine(),
+) -> int:
+    """Choose among the n best hypotheses of a recogniser.
+
+    Adds the log-probability (natural) of each hypothesis to its given scores and prints the best of each utterance:
+    sum of the given scores + weight * log p(text) - word penalty * words.
+
+    Args:
+        run: a run on text
+        nbest: rows of id, scores and text with tabs between; - is standard input
+        form: the form of the hypotheses
+        scores: how scores are combined
+        carry: read each utterance after the texts chosen before it
+        all: print all hypotheses with their scores, the best first
+        batch_size: hypotheses scored at a time
+        as_json: JSON lines with all scores
+    """
     from elman.data.hypotheses import read_references
     from elman.evaluation.scoring import Unknown
     from elman.tasks.text import rescoring
-    from elman.tasks.text.run import TextRun
+    from elman.tasks.text.run import load
 
-    _require(args)
-    device = options.use_machine(args)
-    hypotheses = _read(args)
-    mix = _mix(args, len(hypotheses[0].scores))
-    references = (
-        None if args.references is None else read_references(options.read_lines(args.references), args.references)
-    )
-    loaded = TextRun(args.folder, device)
+    unknown.check()
+    if scores.tune and form.references is None:
+        raise UserError("--tune needs --references to tune on")
+    if scores.tune and carry:
+        raise UserError("--tune and --carry: what is carried depends on the weight; tune without --carry first")
+    device = machine.use()
+    hypotheses = form.read(nbest)
+    mix = scores.record(len(hypotheses[0].scores))
+    references = None
+    if form.references is not None:
+        references = read_references(texts.read_lines(form.references), form.references)
+    loaded = load(run, device)
     read = rescoring.read_hypotheses(loaded, hypotheses)
-    types = args.unknown_types or rescoring.unknown_types(loaded, read)
-    treatment = Unknown(treatment=args.unknown, types=types)
-    if args.carry:
+    types = unknown.unknown_types or rescoring.unknown_types(loaded, read)
+    treatment = Unknown(treatment=unknown.unknown, types=types)
+    if carry:
         log_probs = rescoring.log_probs_carried(loaded, hypotheses, read, treatment, mix)
     else:
-        log_probs = rescoring.log_probs_fresh(loaded, read, treatment, args.batch_size)
+        log_probs = rescoring.log_probs_fresh(loaded, read, treatment, batch_size)
     if references is not None:
-        mix = _held_against(args, hypotheses, log_probs, mix, references)
-    _print(args, hypotheses, log_probs, mix)
+        missing = sorted({one.utterance for one in hypotheses} - references.keys())
+        if missing:
+            raise UserError(f"{form.references}: no reference for {missing[0]}, one of {len(missing)} that are missing")
+        mix = scores.tuned(mix, hypotheses, log_probs, references)
+    _print(hypotheses, log_probs, mix, every=all, as_json=as_json, between=" " if form.kaldi else "\t")
     return 0
 
 
-def _require(args: argparse.Namespace) -> None:
-    options.at_least(1, "--batch-size", args.batch_size)
-    options.require_unknown(args)
-    if args.costs and not args.kaldi:
-        raise UserError("--costs belongs to --kaldi; rows of tabs have their scores in them")
-    if args.tune and args.references is None:
-        raise UserError("--tune needs --references to tune on")
-    if args.tune and args.carry:
-        raise UserError("--tune and --carry: what is carried depends on the weight; tune without --carry first")
-
-
-def _read(args: argparse.Namespace) -> "list[Hypothesis]":
-    from pathlib import Path
-
-    from elman.data.hypotheses import read_kaldi, read_srilm, read_tsv
-
-    if args.srilm:
-        return read_srilm(Path(args.file))
-    lines = options.read_lines(args.file)
-    if args.kaldi:
-        return read_kaldi(lines, [(file, options.read_lines(file)) for file in args.costs], args.file)
-    return read_tsv(lines, args.file)
-
-
-def _mix(args: argparse.Namespace, num_scores: int) -> "Mix":
-    from elman.tasks.text.rescoring import Mix
-
-    given = args.given_weights
-    if given is not None and len(given) != num_scores:
-        raise UserError(f"--given-weights has {len(given)} numbers, the hypotheses have {num_scores} scores each")
-    return Mix(
-        weight=1.0 if args.weight is None else args.weight,
-        word_penalty=args.word_penalty or 0.0,
-        given_weights=None if given is None else tuple(given),
-    )
-
-
-def _held_against(
-    args: argparse.Namespace,
-    hypotheses: "list[Hypothesis]",
-    log_probs: list[float],
-    mix: "Mix",
-    references: dict[str, str],
-) -> "Mix":
-    import msgspec
-
-    from elman.tasks.text.rescoring import Grid, Trial
-
-    missing = sorted({one.utterance for one in hypotheses} - references.keys())
-    if missing:
-        raise UserError(f"{args.references}: no reference of {missing[0]}, one of {len(missing)} that are missing")
-    trial = Trial(hypotheses, log_probs, references)
-    alone = trial.error_rate(msgspec.structs.replace(mix, weight=0.0))
-    if args.tune:
-        stay = {"weights": args.weight, "penalties": args.word_penalty}
-        grid = Grid(**{name: (value,) for name, value in stay.items() if value is not None})
-        mix, rate = trial.tuned(mix, grid if args.given_weights is None else msgspec.structs.replace(grid, given=()))
-        given = "" if mix.given_weights is None else f" --given-weights {' '.join(f'{w:g}' for w in mix.given_weights)}"
-        print(f"tuned: --weight {mix.weight:g} --word-penalty {mix.word_penalty:g}{given}", file=sys.stderr)
-    else:
-        rate = trial.error_rate(mix)
-    print(f"word error rate {100 * rate:.2f} %; without the model {100 * alone:.2f} %", file=sys.stderr)
-    return mix
-
-
-def _print(args: argparse.Namespace, hypotheses: "list[Hypothesis]", log_probs: list[float], mix: "Mix") -> None:
+def _print(
+    hypotheses: "list[Hypothesis]", log_probs: list[float], mix: "Mix", *, every: bool, as_json: bool, between: str
+) -> None:
     from elman.tasks.text.rescoring import ranked
 
-    if args.all and not args.json:
+    if every and not as_json:
         given = [f"given_{number + 1}" for number in range(len(hypotheses[0].scores))]
         print("id", "rank", "score", "log_prob", *given, "text", sep="\t")
     for utterance, order in ranked(hypotheses, log_probs, mix):
-        for rank, index in enumerate(order if args.all else order[:1], start=1):
+        for rank, index in enumerate(order if every else order[:1], start=1):
             one, log_prob = hypotheses[index], round(log_probs[index], 6)
             score = round(mix.score(one, log_probs[index]), 6)
-            if args.json:
+            if as_json:
                 row = {"id": utterance, "rank": rank, "score": score, "log_prob": log_prob, "given": one.scores}
                 print(json.dumps(row | {"text": one.text}, ensure_ascii=False))
-            elif args.all:
+            elif every:
                 print(utterance, rank, score, log_prob, *one.scores, one.text, sep="\t")
             else:
-                print(utterance, one.text, sep=" " if args.kaldi else "\t")
+                print(utterance, one.text, sep=between)

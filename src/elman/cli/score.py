@@ -1,99 +1,137 @@
-"""elman score."""
+"""elman score: log-probability and surprisal of tokens, words or sentences."""
 
-import argparse
 import csv
-import functools
 import io
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-from elman.cli import adapting, options, show, states
-from elman.cli import score_words as words
+from cyclopts import Parameter
+
+from elman.cli import show, states, texts
+from elman.cli.adaptation import OnlineOptions
+from elman.cli.options import Machine, TextFile, UnknownOptions, refuse
+from elman.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from elman.analysis.by_word import WordRow
     from elman.evaluation.adaptive_stream import AdaptiveStream
     from elman.evaluation.perplexity import Sentences
-    from elman.tasks.text.run import TextRun
+    from elman.evaluation.scoring import Unknown
+    from elman.tasks.text.run import Run
 
 Scored: TypeAlias = Iterable[tuple[list[str], "np.ndarray"]]
 """The tokens of each sentence and their log-probabilities (nats)."""
 
+Row: TypeAlias = dict[str, object]
 
-def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The command's arguments."""
-    parser = commands.add_parser(
-        "score",
-        help="log-probability and surprisal of every token and sentence of a text",
-        description="Log-probability (natural) and surprisal (bits) of a text, sentence by sentence. Sentences are"
-        " independent of each other unless --document carries the state from one to the next.",
-    )
-    options.add_run(parser)
-    parser.add_argument("file", metavar="FILE", help="a UTF-8 text, read as the training text was; - is standard input")
-    parser.add_argument("--document", action="store_true", help="the sentences are one text: carry the state")
-    parser.add_argument(
-        "--by",
-        choices=["token", "word", "sentence"],
-        default="token",
-        help="a row a token (default), word (with entropy, rank, frequency) or sentence",
-    )
-    parser.add_argument(
-        "--format", choices=["tsv", "jsonl"], default="tsv", help="tab-separated (default) or JSON lines"
-    )
-    parser.add_argument("--json", action="store_const", const="jsonl", dest="format", help="the same as --format jsonl")
-    parser.add_argument(
-        "--load-state", type=Path, metavar="FILE", help="with --adapt: go on where --save-state left a text"
-    )
-    parser.add_argument(
-        "--save-state", type=Path, metavar="FILE", help="with --adapt: write state and adapted weights at the end"
-    )
-    options.add_unknown(parser)
-    parser.add_argument("--html", type=Path, metavar="FILE", help="with --by word: a heat map of the surprisals, too")
-    adapting.add_online(parser, "the text, as one document")
-    options.add_machine(parser)
-    parser.set_defaults(run=run)
+FileOption = Annotated[Path | None, Parameter(metavar="FILE")]
 
 
-def run(args: argparse.Namespace) -> int:
-    """Score and print."""
-    from elman.tasks.text.run import TextRun
+def score(
+    run: Path,
+    file: TextFile,
+    /,
+    *,
+    by: Literal["token", "word", "sentence"] = "token",
+    document: bool = False,
+    format: Literal["tsv", "jsonl"] = "tsv",
+    as_json: Annotated[bool, Parameter(name="--json")] = False,
+    html: FileOption = None,
+    unknown: UnknownOptions = UnknownOptions(),
+    adaptation: OnlineOptions = OnlineOptions(),
+    load_state: FileOption = None,
+    save_state: FileOption = None,
+    machine: Machine = Machine(),
+) -> int:
+    """Log-probability (natural) and surprisal (bits) of a text, sentence by sentence.
 
-    device = options.use_machine(args)
-    adapting.require_adapt(args, "load_state", "save_state")
-    words.require(args)
-    loaded = TextRun(args.folder, device)
-    options.write_any_text()
-    lines = options.read_lines(args.file, loaded.tokeniser.options)
-    saved = None if args.load_state is None else states.load(args.load_state, loaded)
+    Sentences are independent of each other unless --document carries the state from one to the next. With --adapt the
+    model learns from the text, read as one document.
+
+    Args:
+        run: a run on text
+        file: a UTF-8 text, read as the training text was; - is standard input
+        by: one row per token, per word (with entropy, rank, frequency) or per sentence
+        document: the sentences are one text: carry the state
+        format: tab-separated or JSON lines
+        as_json: the same as --format jsonl
+        html: with --by word: also write a page with a heat map of the surprisals
+        adaptation: learning from the text
+        load_state: with --adapt: continue where --save-state left a text
+        save_state: with --adapt: write state and adapted weights at the end
+    """
+    from elman.drawing.page import require_file_name
+    from elman.tasks.text.run import load
+
+    device = machine.use()
+    adaptation.check()
+    if not adaptation.adapt:
+        files = {"--load-state": load_state, "--save-state": save_state}
+        refuse([name for name, value in files.items() if value is not None], "belongs to --adapt; add it")
+    unknown.check()
+    if html is not None:
+        if by != "word":
+            raise UserError("--html shows words; add --by word")
+        require_file_name(html)
+    loaded = load(run, device)
+    texts.write_any_text()
+    lines = texts.read_lines(file, loaded.tokeniser.options)
+    saved = None if load_state is None else states.load(load_state, loaded)
     text = loaded.reading(lines)
-    stream = adapting.begin(args, loaded, saved, text.model) if args.adapt else None
-    write = _tsv if args.format == "tsv" else _jsonl
-    if args.by == "word":
-        write(words.rows(args, loaded, text, stream))
+    stream = adaptation.stream(loaded, saved, text.model) if adaptation.adapt else None
+    treatment = _treatment(unknown, loaded, text)
+    write = _jsonl if as_json or format == "jsonl" else _tsv
+    if by == "word":
+        kept: list[WordRow] | None = None if html is None else []
+        write(_by_word(loaded, text, stream, treatment, kept, document=document))
+        if html is not None and kept is not None:
+            from elman.analysis.by_word import write_reading_page
+
+            write_reading_page(html, kept, loaded.recipe.title, texts.shown_name(file))
+            print(html, file=sys.stderr)
     else:
-        rows = by_token if args.by == "token" else functools.partial(by_sentence, text=loaded.tokeniser.text)
-        write(rows(_scored(args, loaded, text, stream), words.unknown_word(loaded)))
-    if stream is not None and args.save_state is not None:
-        states.save(args.save_state, loaded, stream.state, stream.unread, stream, args.statistics_tokens)
+        scored = _scored(loaded, text, stream, treatment, document=document)
+        is_unknown = _unknown_word(loaded)
+        write(by_token(scored, is_unknown) if by == "token" else by_sentence(scored, is_unknown, loaded.tokeniser.text))
+    if stream is not None and save_state is not None:
+        states.save(save_state, loaded, stream.state, stream.unread, stream, adaptation.statistics_tokens)
     return 0
 
 
+def _unknown_word(loaded: "Run") -> Callable[[str], bool]:
+    """Whether a token as written is not in the vocabulary."""
+    rules, known = loaded.recipe.data.text, loaded.vocabulary.ids
+    return lambda word: (word.lower() if rules.folds_tokens else word) not in known
+
+
+def _treatment(options: UnknownOptions, loaded: "Run", text: "Sentences") -> "Unknown":
+    """How unknown words are scored; by default the unknown types are counted in the text."""
+    from elman.evaluation.scoring import Unknown
+
+    types = options.unknown_types
+    if types is None and options.unknown == "spread":
+        unknown, fold = _unknown_word(loaded), loaded.recipe.data.text.lowercase
+        tokens = (token for sentence in text.words for token in sentence if unknown(token))
+        types = len({token.lower() if fold else token for token in tokens})
+        print(f"unknown types in the text: {types}", file=sys.stderr)
+    return Unknown(treatment=options.unknown, types=types or 1)
+
+
 def _scored(
-    args: argparse.Namespace, loaded: "TextRun", text: "Sentences", stream: "AdaptiveStream | None"
+    loaded: "Run", text: "Sentences", stream: "AdaptiveStream | None", treatment: "Unknown", *, document: bool
 ) -> Iterator[tuple[list[str], "np.ndarray"]]:
-    treatment, unknown = words.treatment(args, loaded, text), words.unknown_word(loaded)
-    scored = (
-        loaded.score_text(text, document=args.document) if stream is None else stream.score_all(text.ids, text.inputs)
-    )
+    unknown = _unknown_word(loaded)
+    scored = loaded.score_text(text, document=document) if stream is None else stream.score_all(text.ids, text.inputs)
     for tokens, log_probs in zip(text.words, scored, strict=True):
         yield tokens, treatment.apply(log_probs, [unknown(token) for token in tokens])
 
 
-def by_token(scored: Scored, unknown: Callable[[str], bool]) -> Iterator[dict[str, object]]:
+def by_token(scored: Scored, unknown: Callable[[str], bool]) -> Iterator[Row]:
     """A row for every token."""
     from elman.evaluation.scoring import surprisal
 
@@ -112,8 +150,8 @@ def by_token(scored: Scored, unknown: Callable[[str], bool]) -> Iterator[dict[st
 
 def by_sentence(
     scored: Scored, unknown: Callable[[str], bool], text: Callable[[list[str]], str] = " ".join
-) -> Iterator[dict[str, object]]:
-    """A row for every sentence; sums are over the tokens that are scored, and `text` puts the tokens together."""
+) -> Iterator[Row]:
+    """A row for every sentence; sums are over the tokens that are scored, and `text` joins the tokens."""
     import numpy as np
 
     from elman.evaluation.scoring import surprisal
@@ -133,12 +171,36 @@ def by_sentence(
         }
 
 
+def _by_word(
+    loaded: "Run",
+    text: "Sentences",
+    stream: "AdaptiveStream | None",
+    treatment: "Unknown",
+    kept: "list[WordRow] | None",
+    *,
+    document: bool,
+) -> Iterator[Row]:
+    """A row for every word, which is also added to `kept`."""
+    import msgspec
+
+    from elman.analysis.by_word import predict_text, word_rows
+
+    if stream is None:
+        predicted = predict_text(loaded, text, document=document)
+    else:
+        predicted = zip(text.words, stream.predict_all(text.ids, text.inputs), strict=True)
+    for row in word_rows(loaded, predicted, treatment):
+        yield msgspec.to_builtins(row)
+        if kept is not None:
+            kept.append(row)
+
+
 def _rounded(value: float) -> float | None:
     """None, an empty cell, for a token that is left out."""
     return None if math.isnan(value) else round(float(value), 6)
 
 
-def _tsv(rows: Iterable[dict[str, object]]) -> None:
+def _tsv(rows: Iterable[Row]) -> None:
     line = io.StringIO(newline="")
     for number, row in enumerate(rows):
         # With \r in its end a line has every token quoted that holds one, as it has from Python 3.13 on.
@@ -150,6 +212,6 @@ def _tsv(rows: Iterable[dict[str, object]]) -> None:
             line.truncate()
 
 
-def _jsonl(rows: Iterable[dict[str, object]]) -> None:
+def _jsonl(rows: Iterable[Row]) -> None:
     for row in rows:
         show.print_json(row)

@@ -1,23 +1,16 @@
-"""What a person sees: progress on stderr, tables and JSON on stdout."""
+"""Results on standard output: tables and JSON."""
 
-import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-from rich.table import Table
-
-
-def log() -> Console:
-    """The console of logs and progress, on stderr."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+if TYPE_CHECKING:
+    from elman.evaluation.statistics import Difference
 
 
 def print_json(value: Any) -> None:
-    """One JSON value on stdout; text that is not UTF-8 is told in escapes."""
+    """Print one JSON value; text that is not UTF-8 is written in escapes."""
     text = json.dumps(value, ensure_ascii=False)
     print(text if _is_utf8(text) else json.dumps(value))
 
@@ -31,7 +24,10 @@ def _is_utf8(text: str) -> bool:
 
 
 def print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
-    """A table on stdout; columns after the first are aligned to the right."""
+    """Print a table; columns after the first are aligned to the right."""
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
     for index, name in enumerate(header):
         table.add_column(name, justify="right" if index else "left", overflow="fold")
@@ -61,11 +57,11 @@ _COLUMNS = {
 
 
 _OF_PARTS = ("bits_per_byte", "word_perplexity")
-"""Columns that say something where tokens are parts of words."""
+"""Columns shown only where tokens are parts of words."""
 
 
 def print_figures(title: str, first: str, rows: list[dict[str, Any]]) -> None:
-    """The figures of models on splits, of text or of music; each row has a `name`, headed `first`."""
+    """Print the figures of models on splits of text or music; each row has a `name`, in the column headed `first`."""
     columns = dict(_COLUMNS["music" if "pieces" in rows[0] else "words"])
     if all(row.get("words", row["tokens"]) == row["tokens"] for row in rows):
         columns = {key: column for key, column in columns.items() if key not in _OF_PARTS}
@@ -81,24 +77,30 @@ def print_figures(title: str, first: str, rows: list[dict[str, Any]]) -> None:
     print_table(title, [first, "split", *(heading for heading, _ in columns.values())], table)
 
 
-def bar(*columns: str) -> Progress:
-    """A progress bar on stderr with extra text columns."""
-    texts = [TextColumn(column) for column in columns]
-    parts = (TextColumn("{task.description}"), BarColumn(bar_width=24), TaskProgressColumn(), *texts)
-    return Progress(*parts, console=log(), transient=True)
+def print_measures(title: str, systems: Mapping[str, Sequence[dict[str, Any]]]) -> None:
+    """Print the figures of systems by name, each with its interval, and how they were computed."""
+    columns = list(systems.values())
+    rows = [
+        [row[0]["name"], *(f"{one['value']:.2f} ({one['low']:.2f} to {one['high']:.2f})" for one in row)]
+        for row in zip(*columns, strict=True)
+    ]
+    print_table(title, ["measure", *(f"{name} (95 %)" for name in systems)], rows)
+    for signature in dict.fromkeys(one["signature"] for one in columns[0]):
+        print(signature)
 
 
-@contextlib.contextmanager
-def counting(description: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar for something that tells (done, in all)."""
-    with bar() as shown:
-        task = shown.add_task(description, total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total)
+def print_output(title: str, output: dict[str, Any]) -> None:
+    """Print the measures of a model's targets beside those of the baseline (`elman.evaluation.targets`)."""
+    copied = ", unknown words copied" if output["copy_unknown"] else ""
+    kept = {None: "", True: ", constrained", False: ", unconstrained"}[output.get("constrained")]
+    systems = {f"beam {output['beam']}{copied}{kept}": output["measures"], output["baseline_name"]: output["baseline"]}
+    print_measures(title, systems)
 
 
-@contextlib.contextmanager
-def preparing() -> Iterator[Callable[[str, int, int], None]]:
-    """A bar for the preparation of data, which tells (what, bytes done, bytes in all)."""
-    with bar() as shown:
-        task = shown.add_task("reading text", total=None)
-        yield lambda what, done, total: shown.update(task, description=what, completed=done, total=total)
+def print_differences(title: str, compared: Sequence["Difference"]) -> None:
+    """Print the comparison of two systems on the same lines."""
+    rows = [
+        [one.name, f"{one.difference:+.2f}", f"{one.low:+.2f} to {one.high:+.2f}", f"{one.p_value:.3g}"]
+        for one in compared
+    ]
+    print_table(title, ["measure", "difference", "95 % interval", "p-value"], rows)

@@ -1,4 +1,4 @@
-"""State files: where a text was left, so that a later command goes on with it."""
+"""State files: where a text was left, so that a later command can continue it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
     from elman.evaluation.adaptive_stream import AdaptiveStream
     from elman.network.state import State
-    from elman.tasks.text.run import TextRun
+    from elman.tasks.text.run import Run
 
 
 class Saved(NamedTuple):
-    """A state file that was read."""
+    """The content of a state file."""
 
     path: Path
     tensors: "dict[str, Tensor]"
@@ -24,16 +24,16 @@ class Saved(NamedTuple):
 
 def save(
     path: Path,
-    loaded: "TextRun",
+    loaded: "Run",
     state: "State",
     unread: list[int],
     stream: "AdaptiveStream | None",
     statistics_tokens: int | None,
     draws: "Generator | None" = None,
 ) -> None:
-    """Write the state, the symbols to be read from it on, and what a stream that adapts has learnt and learns by.
+    """Write the state, the symbols still to be read, the weights and rule of an adapting stream, and the generator.
 
-    `draws` are the random numbers, which go on where they were left. Words beyond the vocabulary are kept as `<unk>`.
+    Words beyond the vocabulary are kept as `<unk>`.
     """
     from elman.learning import checkpoint
     from elman.network.state import leaves
@@ -56,7 +56,7 @@ def save(
 
 
 def draws(saved: Saved | None, seed: int | None, device: "torch.device") -> "Generator":
-    """Random numbers: from a seed where one is given, else from where a text was left on such a device, else from 0."""
+    """Random numbers: by the seed if given, else as a state from the same kind of device left them, else by 0."""
     import torch
 
     generator = torch.Generator(device)
@@ -66,12 +66,11 @@ def draws(saved: Saved | None, seed: int | None, device: "torch.device") -> "Gen
     return generator.manual_seed(seed or 0)
 
 
-def load(path: Path, loaded: "TextRun") -> Saved:
+def load(path: Path, loaded: "Run") -> Saved:
     """Read a state file.
 
     Raises:
-        UserError: it is not there, damaged, or of another model.
-
+        UserError: it does not exist, is damaged, or belongs to another model.
     """
     from elman.learning import checkpoint
 
@@ -84,7 +83,23 @@ def load(path: Path, loaded: "TextRun") -> Saved:
     return Saved(path, tensors, facts)
 
 
-def _digest(loaded: "TextRun") -> str:
+def begin(loaded: "Run", ids: list[int], saved: Saved | None) -> "tuple[list[int], State]":
+    """The symbols to read first and the state before them, for a text that is begun or continued.
+
+    Raises:
+        UserError: the state belongs to a stream that adapts.
+    """
+    if saved is None:
+        return [loaded.first, *ids], loaded.begin()
+    from elman.network.state import numbered, rebuild
+
+    if "rule" in saved.facts:
+        raise UserError(f"{saved.path}: saved by a stream that adapts; add --adapt to continue it")
+    leaves = (leaf.to(loaded.device) for leaf in numbered(saved.tensors))
+    return [*saved.facts["unread"], *ids], rebuild(loaded.begin(), leaves)
+
+
+def _digest(loaded: "Run") -> str:
     from elman.learning.checkpoint import digest_of, model_tensors
 
     return digest_of(model_tensors(loaded.model))

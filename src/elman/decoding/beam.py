@@ -3,73 +3,22 @@
 B sources, K hypotheses each, V symbols, S positions of the source.
 """
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from elman.config.inference import Beam
 from elman.data.windows import Source
 from elman.decoding.constraint import Constraint
-from elman.errors import UserError
 from elman.network.seq2seq import SequenceToSequence
 from elman.network.state import select
 
 TIE = 1e-12
 """Nats subtracted per rank, so that ties between equal candidates do not depend on the machine."""
-
-
-class Beam(msgspec.Struct, frozen=True, kw_only=True):
-    """How targets are searched for.
-
-    A hypothesis Y of length |Y|, its end symbol included, has the score of Wu et al. (2016, eq. 14):
-
-        log p(Y|X) / ((5 + |Y|) / 6)^length_penalty + coverage * sum_s log min(sum_t a_ts, 1)
-
-    where a_ts are the weights of its attention and s runs over the source without padding.
-
-    Attributes:
-        size: K, hypotheses kept at every step; 1 is greedy search.
-        nbest: number of hypotheses to return, at most K.
-        length_penalty: 0 ranks by probability, which favours short targets.
-        coverage: weight of the second term.
-        max_length: most symbols of a target; None: twice the source plus 10.
-
-    """
-
-    size: int = 5
-    nbest: int = 1
-    length_penalty: float = 0.6
-    coverage: float = 0.0
-    max_length: int | None = None
-
-    def check(self) -> None:
-        """Raise UserError if a value is out of range."""
-        if self.size < 1:
-            raise UserError(f"--beam is {self.size}; it must be 1 (greedy) or more")
-        if not 1 <= self.nbest <= self.size:
-            raise UserError(f"--nbest is {self.nbest}; it must be 1 to {self.size}, the size of the beam")
-        for name, value in (("--length-penalty", self.length_penalty), ("--coverage", self.coverage)):
-            if not 0 <= value < math.inf:
-                raise UserError(f"{name} is {value:g}; it must be 0 or more")
-        if self.max_length is not None and self.max_length < 1:
-            raise UserError(f"--max-length is {self.max_length}; it must be 1 or more")
-
-    def limits(self, lengths: Tensor) -> Tensor:
-        """Most symbols of a target, without its end, for sources of these lengths."""
-        return 2 * lengths + 10 if self.max_length is None else torch.full_like(lengths, self.max_length)
-
-    def score(self, log_prob: float, attention: npt.NDArray[np.float32]) -> float:
-        """The score of a hypothesis with attention [T, S], T its length with its end."""
-        score = log_prob / ((5 + len(attention)) / 6) ** self.length_penalty
-        if not self.coverage:
-            return score
-        seen = attention.sum(0, dtype=np.float64).clip(1e-30, 1.0)
-        return score + self.coverage * float(np.log(seen).sum())
 
 
 class Hypothesis(NamedTuple):
@@ -87,6 +36,11 @@ class Hypothesis(NamedTuple):
     log_prob: float
     score: float
     attention: npt.NDArray[np.float32]
+
+
+def limits_of(beam: Beam, lengths: Tensor) -> Tensor:
+    """How long targets may be, without their end, for sources of these lengths [B]."""
+    return 2 * lengths + 10 if beam.max_length is None else torch.full_like(lengths, beam.max_length)
 
 
 @torch.inference_mode()
@@ -131,7 +85,7 @@ class _Search:
         lengths = source.mask.sum(0)
         num_sources, device = len(lengths), source.mask.device
         self.model, self.beam, self.end, self.forbidden, self.constraint = model, beam, end, forbidden, constraint
-        self.limits, self.lengths = beam.limits(lengths), lengths.tolist()
+        self.limits, self.lengths = limits_of(beam, lengths), lengths.tolist()
         self.alive, self.ended = list(range(num_sources)), [list[Hypothesis]() for _ in range(num_sources)]
         rows = torch.arange(num_sources, device=device).repeat_interleave(beam.size)
         self.state = select(model.read(source), rows)

@@ -2,39 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
 import torch
 from torch import Tensor
 
-from elman.errors import UserError
+from elman.config.inference import Sampling
 from elman.network.model import LanguageModel
 from elman.network.state import State
-
-
-class Sampling(msgspec.Struct, frozen=True, kw_only=True):
-    """How a symbol is drawn from a distribution.
-
-    Attributes:
-        temperature: divides the log-probabilities; 0 takes the most probable symbol.
-        top_k: only the k most probable symbols; None: all.
-        top_p: only the most probable symbols that together reach this probability (Holtzman et al. 2020); None: all.
-        forbidden: symbols that are never drawn.
-
-    """
-
-    temperature: float = 1.0
-    top_k: int | None = None
-    top_p: float | None = None
-    forbidden: tuple[int, ...] = ()
-
-    def check(self) -> None:
-        """Raise UserError if a value is out of range."""
-        if self.temperature < 0:
-            raise UserError(f"--temperature is {self.temperature}; it must be 0 (the most probable word) or more")
-        if self.top_k is not None and self.top_k < 1:
-            raise UserError(f"--top-k is {self.top_k}; it must be 1 or more")
-        if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise UserError(f"--top-p is {self.top_p}; it must be above 0 and at most 1")
 
 
 def draw(log_probs: Tensor, sampling: Sampling, generator: torch.Generator | None = None) -> Tensor:

@@ -8,8 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from elman.config.inference import Rule
 from elman.errors import UserError
-from elman.evaluation.dynamic import DynamicModel, Rule, Statistics
+from elman.evaluation.dynamic import DynamicModel, Statistics
 from elman.evaluation.scoring import Prediction, predict
 from elman.learning import checkpoint
 from elman.network.model import LanguageModel

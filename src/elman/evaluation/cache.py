@@ -2,38 +2,10 @@
 
 import math
 
-import msgspec
 import torch
 from torch import Tensor
 
-from elman.errors import UserError
-
-
-class CacheRule(msgspec.Struct, frozen=True, kw_only=True):
-    """The cache of Grave et al. 2017, defaults as AWD-LSTM's on PTB (Merity et al. 2018, section 6).
-
-        p(y) = (1 - weight) p_model(y) + weight p_cache(y)
-        p_cache(y) ~ sum over the window's (h_i, x_{i+1}) of [x_{i+1} = y] exp(theta h_t . h_i)      (eqs 2, 3)
-
-    Attributes:
-        weight: lambda, the cache's share.
-        theta: how much more similar states count.
-        window: how many positions the cache holds.
-
-    """
-
-    weight: float = 0.1
-    theta: float = 1.0
-    window: int = 500
-
-    def check(self) -> None:
-        """Raises UserError where a value is out of range."""
-        if not 0 <= self.weight < 1:
-            raise UserError(f"--cache-weight is {self.weight:g}; it must be 0 or more and below 1")
-        if not 0 <= self.theta < math.inf:
-            raise UserError(f"--cache-theta is {self.theta:g}; it must be 0 or more")
-        if self.window < 1:
-            raise UserError(f"--cache-window is {self.window}; it must be 1 or more")
+from elman.config.inference import CacheRule
 
 
 class NeuralCache:

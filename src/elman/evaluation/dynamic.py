@@ -7,15 +7,14 @@ import contextlib
 import copy
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from elman.config.inference import Rule
 from elman.data.windows import PositionedWindows, TrainingWindows, Windows
-from elman.errors import UserError
 from elman.evaluation.cache import NeuralCache
 from elman.jobs import Kept
 from elman.learning import checkpoint
@@ -35,44 +34,6 @@ CHUNK = 32768
 
 Statistics = dict[str, Tensor]
 """sqrt(mean over segments of g^2) of every parameter by its name, in the parameter's shape."""
-
-
-class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """How the weights theta follow the gradient g of a segment's mean NLL, and return to the trained theta_0.
-
-        rms:  theta += decay min(RMS / mean RMS, 1 / decay) (theta_0 - theta) - lr g / (RMS + eps)
-        sgd:  theta += decay (theta_0 - theta) - lr g
-
-    Attributes:
-        kind: the rule (Krause et al. 2018, eqs 6-8 and 3).
-        lr: the learning rate, for segments of `REFERENCE` tokens.
-        decay: lambda, how fast the weights return, likewise.
-        eps: bounds the steps of weights that hardly ever have a gradient.
-        segment: tokens between two updates.
-
-    """
-
-    kind: Literal["rms", "sgd"] = "rms"
-    lr: float = 5e-5
-    decay: float = 2e-3
-    eps: float = 2e-5
-    segment: int = 5
-
-    def check(self) -> None:
-        """Raises UserError where a value is out of range."""
-        for option, value in (("--lr", self.lr), ("--decay", self.decay)):
-            if not 0 <= value < float("inf"):
-                raise UserError(f"{option} is {value:g}; it must be 0 or more")
-        if self.kind == "sgd" and self.decay > 1:
-            raise UserError(f"--decay is {self.decay:g}; with --rule sgd it must be at most 1 (all the way back)")
-        if not 0 < self.eps < float("inf"):
-            raise UserError(f"--eps is {self.eps:g}; it must be above 0")
-        if self.segment < 1:
-            raise UserError(f"--segment is {self.segment}; it must be 1 or more")
-
-
-DEFAULTS = {"rms": Rule(), "sgd": Rule(kind="sgd", lr=0.1, decay=0.0)}
-"""The rules as they are used without further settings."""
 
 
 class ScoredWindow(NamedTuple):

@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from elman import config
+from elman.config.inference import Beam
 from elman.data.pairs.corpus import PairCorpus, Pairs
-from elman.decoding.beam import Beam, Hypothesis, beam_search
+from elman.decoding.beam import Hypothesis, beam_search
 from elman.decoding.constraint import constraint_of
 from elman.evaluation.perplexity import Score, sum_scores
 from elman.evaluation.result import OutputQuality, Result

@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 import torch
 
+from elman.config.inference import CacheRule, Rule
 from elman.errors import UserError
 from elman.evaluation.adaptive_stream import AdaptiveStream
-from elman.evaluation.cache import CacheRule, NeuralCache
+from elman.evaluation.cache import NeuralCache
 from elman.evaluation.dynamic import (
     COLUMNS,
     SEGMENT,
     DynamicModel,
-    Rule,
     ScoredWindow,
     Statistics,
     adaptive_stream,

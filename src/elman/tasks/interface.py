@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 import torch
 
+from elman.config.inference import Sampling
 from elman.config.recipe import Recipe
 from elman.config.toml import load_recipe, resolve
 from elman.data.text.tokeniser import shown
-from elman.decoding.sampling import Sampling
 from elman.evaluation.result import Result
 from elman.learning.trainer import StopReason
 from elman.tasks.experiment import Experiment

@@ -14,9 +14,10 @@ from pathlib import Path
 import msgspec
 import torch
 
+from elman.config.inference import CacheRule, Rule
 from elman.errors import UserError
-from elman.evaluation.cache import CacheRule, NeuralCache
-from elman.evaluation.dynamic import Rule, Statistics
+from elman.evaluation.cache import NeuralCache
+from elman.evaluation.dynamic import Statistics
 from elman.files import write_atomic
 from elman.jobs import processes
 from elman.learning.checkpoint import digest_of, model_tensors

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from elman import config
-from elman.cli import parser
+from elman.cli import application
 from elman.data.windows import Batch
 from elman.learning.update import build_learner
 from elman.network.build import build_model
@@ -24,8 +24,8 @@ def documented():
     """Settings by the name of the run."""
     page = (ROOT / "docs" / "cells.md").read_text(encoding="utf-8")
     lines = re.findall(r"^elman (train recipes/shakespeare/cells\.toml .*--out runs/cells/.*)$", page, re.MULTILINE)
-    commands = [parser().parse_args(shlex.split(line)) for line in lines]
-    return {command.out.name: command.set or [] for command in commands}
+    commands = [application().parse_args(shlex.split(line))[1].arguments for line in lines]
+    return {command["out"].name: list(command.get("settings", ())) for command in commands}
 
 
 NETWORKS = documented()

@@ -9,7 +9,8 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from elman import config
-from elman.decoding.sampling import Sampling, draw
+from elman.config.inference import Sampling
+from elman.decoding.sampling import draw
 from elman.learning import checkpoint
 from elman.network.output.adaptive import Adaptive
 from elman.network.output.choice import Surroundings

@@ -84,14 +84,14 @@ def test_generate_writes_the_tune_of_its_seed(trained, tmp_path, capsys):
     out = tmp_path / "tune.mid"
     for seed in (0, 1, 0):
         assert (
-            main(["generate", str(trained), "--out", str(out), "--steps", "40", "--seed", str(seed), "--tempo", "90"])
+            main(["compose", str(trained), "--out", str(out), "--steps", "40", "--seed", str(seed), "--tempo", "90"])
             == 0
         )
     np.testing.assert_array_equal(read_midi(out, OPTIONS), MusicRun(trained).compose(steps=40, seed=0))
     assert next(m.tempo for m in mido.MidiFile(out) if m.type == "set_tempo") == mido.bpm2tempo(90)
     longer = tmp_path / "longer.mid"
     assert (
-        main(["generate", str(trained), "--out", str(longer), "--steps", "8", "--prompt-midi", str(out), "--json"]) == 0
+        main(["compose", str(trained), "--out", str(longer), "--steps", "8", "--prompt-midi", str(out), "--json"]) == 0
     )
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["steps"] == 48
     np.testing.assert_array_equal(read_midi(longer, OPTIONS)[:40], read_midi(out, OPTIONS))
@@ -127,24 +127,22 @@ def test_each_kind_of_run_says_what_it_is(trained, capsys, tmp_path, data):
     assert isinstance(open_run(trained), MusicRun)
     for command in (["score", trained, trained / "recipe.toml"], ["evaluate", "--ensemble", trained, trained]):
         assert refusal(capsys, *command).endswith(f"{trained} is a run on music; here a run on text is needed")
-    assert "--out" in refusal(capsys, "generate", trained)
-    assert "--tokens does not belong to a run on music" in refusal(capsys, "generate", trained, "--tokens", "9")
+    assert "--out is missing" in refusal(capsys, "compose", trained)
+    assert f"`elman compose {trained}`" in refusal(capsys, "generate", trained, "--tokens", "9")
+    assert f"`elman compose {trained}`" in refusal(capsys, "translate", trained, "--source", __file__)
     assert "--skip-first" in refusal(capsys, "evaluate", trained, "--skip-first")
     assert "--beam does not belong to a run on music" in refusal(capsys, "evaluate", trained, "--beam", "3")
     assert "--beam does not belong to --ensemble" in refusal(
         capsys, "evaluate", "--ensemble", trained, trained, "--beam", "3"
     )
-    assert "--unconstrained does not belong to --pairs" in refusal(
-        capsys, "evaluate", trained, "--pairs", tmp_path, "--unconstrained"
-    )
-    assert "no such file" in refusal(capsys, "generate", trained, "--out", "a.mid", "--prompt-midi", tmp_path / "b.mid")
-    assert "--tempo is 0" in refusal(capsys, "generate", trained, "--out", "a.mid", "--tempo", "0")
+    assert "no such file" in refusal(capsys, "compose", trained, "--out", "a.mid", "--prompt-midi", tmp_path / "b.mid")
+    assert "--tempo is 0" in refusal(capsys, "compose", trained, "--out", "a.mid", "--tempo", "0")
     text = text_runs.write_corpus(tmp_path / "text")
     words = tmp_path / "words.toml"
     words.write_text(config.dump_recipe(text_runs.recipe(epochs=1)))
     assert main(["train", str(words), "--data", str(text), "--out", str(tmp_path / "words")]) == 0
     capsys.readouterr()
-    assert "--steps does not belong to a run on text" in refusal(capsys, "generate", tmp_path / "words", "--steps", "9")
+    assert "--steps is not an option" in refusal(capsys, "generate", tmp_path / "words", "--steps", "9")
     assert isinstance(open_run(tmp_path / "words"), type(TextRun(tmp_path / "words")))
     with pytest.raises(Exception, match="is a run on text; here a run on music is needed"):
         MusicRun(tmp_path / "words")
@@ -178,7 +176,7 @@ def test_trains_on_midi_files_and_on_chorales(kind, tmp_path, monkeypatch, capsy
     assert main(["train", str(file), "--data", source, "--out", str(out)]) == 0
     assert checkpoint.load(out / "checkpoint.safetensors")[1]["progress"]["step"] >= 20
     assert (out / "report.html").read_text().count('class="roll"') == 2
-    assert main(["generate", str(out), "--out", str(tmp_path / "tune.mid"), "--steps", "30"]) == 0
+    assert main(["compose", str(out), "--out", str(tmp_path / "tune.mid"), "--steps", "30"]) == 0
     assert len(read_midi(tmp_path / "tune.mid", OPTIONS)) == 30
     capsys.readouterr()
 

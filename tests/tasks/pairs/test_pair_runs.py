@@ -10,8 +10,8 @@ import torch
 
 from elman import config
 from elman.cli import main
+from elman.config.inference import Beam
 from elman.data.windows import Source
-from elman.decoding.beam import Beam
 from elman.errors import UserError
 from elman.learning.trainer import StopReason
 from elman.report.page import write_report
@@ -178,31 +178,31 @@ def test_attention_is_told_in_the_order_of_the_text(pairs, tmp_path):
 def test_generate_prints_a_line_for_a_line(trained, tmp_path, capsys):
     source = tmp_path / "source.txt"
     source.write_text("a b c\n\nd e\n")
-    assert main(["generate", str(trained), "--source", str(source)]) == 0
+    assert main(["translate", str(trained), "--source", str(source)]) == 0
     told = capsys.readouterr()
     assert len(told.out.splitlines()) == 3
     assert told.out.splitlines()[1] == ""
     assert "1 of 3 lines are blank" in told.err.replace("\n", " ")
     out = tmp_path / "targets.txt"
-    assert main(["generate", str(trained), "--source", str(source), "--out", str(out), "--batch-size", "1"]) == 0
+    assert main(["translate", str(trained), "--source", str(source), "--out", str(out), "--batch-size", "1"]) == 0
     assert out.read_text() == told.out
     capsys.readouterr()
-    assert main(["generate", str(trained), "--source", str(source), "--beam", "3", "--nbest", "2"]) == 0
+    assert main(["translate", str(trained), "--source", str(source), "--beam", "3", "--nbest", "2"]) == 0
     rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert [row[:2] for row in rows] == [["1", "1"], ["1", "2"], ["3", "1"], ["3", "2"]]
-    assert main(["generate", str(trained), "--source", str(source), "--nbest", "2", "--json"]) == 0
+    assert main(["translate", str(trained), "--source", str(source), "--nbest", "2", "--json"]) == 0
     assert [len(one["targets"]) for one in json.loads(capsys.readouterr().out)] == [2, 0, 2]
 
 
 def test_generate_writes_heat_maps_beside_the_targets(trained, tmp_path, capsys):
     source, page = tmp_path / "source.txt", tmp_path / "looks.html"
     source.write_text("a b c\n\nd e\n")
-    assert main(["generate", str(trained), "--source", str(source), "--attention", str(page)]) == 0
+    assert main(["translate", str(trained), "--source", str(source), "--attention", str(page)]) == 0
     told = capsys.readouterr()
     assert len(told.out.splitlines()) == 3
     assert "looks.html" in told.err.replace("\n", "")
     assert page.read_text().count('class="attention"') == 2
-    assert main(["generate", str(trained), "--source", str(source), "--attention", str(tmp_path)]) == 2
+    assert main(["translate", str(trained), "--source", str(source), "--attention", str(tmp_path)]) == 2
     assert capsys.readouterr().out == ""
 
 
@@ -241,7 +241,7 @@ def test_subwords_from_training_to_targets(pairs, tmp_path, capsys):
     assert len(output.splitlines()) == len(held)
     (tmp_path / "source.txt").write_text("".join(f"{line}\n" for line in held.source_text))
     arguments = ["--source", str(tmp_path / "source.txt"), "--max-length", str(wanted.data.max_target)]
-    assert main(["generate", str(tmp_path / "run"), *arguments]) == 0
+    assert main(["translate", str(tmp_path / "run"), *arguments]) == 0
     assert capsys.readouterr().out == output
 
 
@@ -291,7 +291,7 @@ def test_weights_of_another_run(trained, pairs, tmp_path):
 def test_sources_that_cannot_be_read(trained, tmp_path, capsys, line, message):
     source = tmp_path / "source.txt"
     source.write_text(f"a b\n{line}\n")
-    assert main(["generate", str(trained), "--source", str(source)]) == 2
+    assert main(["translate", str(trained), "--source", str(source)]) == 2
     told = capsys.readouterr()
     assert told.out == ""
     assert message in told.err
@@ -301,14 +301,15 @@ def test_sources_that_cannot_be_read(trained, tmp_path, capsys, line, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "a run on pairs needs sources: give --source FILE"),
-        (["--prompt", "a"], "--prompt does not belong to a run on pairs"),
+        ([], "--source is missing"),
+        (["--prompt", "a"], "--prompt is not an option"),
+        (["--source", __file__, "--beam", "2", "--nbest", "3"], "--nbest is 3"),
         (["--source", "no-such-file"], "no-such-file: cannot be read"),
         (["--source", __file__, "--unconstrained"], "--unconstrained is about trees, and"),
     ],
 )
 def test_arguments_that_do_not_fit(trained, capsys, arguments, message):
-    assert main(["generate", str(trained), *arguments]) == 2
+    assert main(["translate", str(trained), *arguments]) == 2
     assert message in capsys.readouterr().err
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from elman import config
 from elman.cli import main
+from elman.config.inference import Beam
 from elman.data.pairs.trees import to_tree
-from elman.decoding.beam import Beam, beam_search
+from elman.decoding.beam import beam_search
 from elman.evaluation.targets import evaluate_output, write_targets
 from elman.learning.trainer import StopReason
 from elman.report.page import write_report
@@ -102,9 +103,9 @@ def test_every_command_knows(trained, tmp_path, capsys):
         assert main([*arguments, "--device", "cpu"]) == 0
         return capsys.readouterr().out
 
-    generate = ("generate", str(trained), "--source", str(source), "--beam", "2")
-    assert written(*generate) == (trained / "output-test.txt").read_text()
-    free = written(*generate, "--unconstrained").splitlines()
+    translate = ("translate", str(trained), "--source", str(source), "--beam", "2")
+    assert written(*translate) == (trained / "output-test.txt").read_text()
+    free = written(*translate, "--unconstrained").splitlines()
     assert not all(are_trees(free, held.source_text))
     assert "beam 2, constrained" in written("evaluate", str(trained))
     told = json.loads(written("evaluate", str(trained), "--unconstrained", "--json"))

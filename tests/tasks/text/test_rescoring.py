@@ -59,7 +59,7 @@ def test_tuning(capsys, run, nbest, tmp_path):
     assert "word error rate 0.00 %; without the model 0.00 %" in captured.err
     assert "tuned: --weight 0 " in captured.err
     references.write_text("a\tw5 w6\n")
-    assert "no reference of b" in complaint(capsys, *arguments)
+    assert "no reference for b" in complaint(capsys, *arguments)
     assert "--tune needs --references" in complaint(capsys, "rescore", run, nbest, "--tune")
 
 

@@ -96,7 +96,9 @@ def locate(name: str, cache: Path) -> Path:
     if entry.kind == "music":
         raise UserError(f"{name}: these are piano rolls, not text; give a corpus of words or characters")
     if entry.kind == "pairs":
-        raise UserError(f"{name}: these are minimal pairs, not text; they are for: elman evaluate RUN --pairs {name}")
+        raise UserError(
+            f"{name}: these are minimal pairs, not text; they are for: elman minimal-pairs RUN --pairs {name}"
+        )
     folder = cache / "corpora" / name
     if not entry.downloads:
         return prepare(name, folder)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from elman.evaluation.cache import CacheRule
-from elman.evaluation.dynamic import DEFAULTS
+from elman.config.inference import CacheRule
+from elman.config.inference import RULES
 from elman.evaluation.result import Result
 from elman.reproduce.claim import Claim, ClaimMeasure, Measurement
 from elman.reproduce.claims.shared import MOS, activation, mixture_of
@@ -15,9 +15,9 @@ from elman.tasks.text.run import TextRun
 from elman.tasks.tuning import Tuning
 
 METHODS = {
-    "dynamic": Method(rule=DEFAULTS["rms"]),
+    "dynamic": Method(rule=RULES["rms"]),
     "cache": Method(cache=CacheRule()),
-    "dynamic+cache": Method(rule=DEFAULTS["rms"], cache=CacheRule()),
+    "dynamic+cache": Method(rule=RULES["rms"], cache=CacheRule()),
 }
 
 

@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from elman.config.inference import Beam
 from elman.config.pairs import PairData
 from elman.config.recipe import Recipe
 from elman.data.pairs.corpus import PairCorpus, open_pairs
 from elman.data.pairs.symbols import PairSymbols
 from elman.data.windows import Source
-from elman.decoding.beam import Beam, Hypothesis, beam_search
+from elman.decoding.beam import Hypothesis, beam_search
 from elman.decoding.constraint import constraint_of
 from elman.errors import UserError
 from elman.evaluation.result import Result

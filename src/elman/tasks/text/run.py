@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from elman.config import Characters
+from elman.config.inference import Sampling
 from elman.config.recipe import Recipe
 from elman.config.text import TextData
 from elman.data.grammar.sample import grammar_folder
@@ -23,7 +24,7 @@ from elman.data.text.sentences import encode_lines, spelled_sentences, spelled_s
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import EvaluationWindows, TrainingWindows, start_symbol
-from elman.decoding.sampling import Sampling, generate, read
+from elman.decoding.sampling import generate, read
 from elman.evaluation.dynamic import statistics_windows
 from elman.evaluation.perplexity import Score, Sentences, evaluate_split, reading, text_result
 from elman.evaluation.result import Result

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import torch
 
+from elman.config.inference import Sampling
 from elman.config.recipe import Recipe
 from elman.config.text import TextData
 from elman.data.catalog.prepare import info
@@ -18,7 +19,6 @@ from elman.data.text.corpus import open_corpus
 from elman.data.text.tokeniser import shown
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import EvaluationWindows, Windows, start_symbol
-from elman.decoding.sampling import Sampling
 from elman.evaluation.ngram import CountModel, KneserNey, Unigram
 from elman.evaluation.perplexity import evaluate, evaluate_split, score_of, text_result
 from elman.evaluation.result import Result

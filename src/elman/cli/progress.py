@@ -1,29 +1,59 @@
-"""Watchers of training: a bar on stderr, scalars for TensorBoard."""
+"""Progress on standard error: bars, the course of training, scalars for TensorBoard."""
 
+import contextlib
 import math
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
 
-from elman.cli import show
-from elman.objective import perplexity
+from elman.errors import UserError
+from elman.objective.perplexity import perplexity
 
 if TYPE_CHECKING:
     from elman.learning.progress import Progress as TrainingProgress
+
+
+def log() -> Console:
+    """The console of logs and progress."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def bar(*columns: str) -> Progress:
+    """A progress bar with extra columns of text."""
+    texts = [TextColumn(column) for column in columns]
+    parts = (TextColumn("{task.description}"), BarColumn(bar_width=24), TaskProgressColumn(), *texts)
+    return Progress(*parts, console=log(), transient=True)
+
+
+@contextlib.contextmanager
+def counting(description: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar for a task that reports (done, total)."""
+    with bar() as shown:
+        task = shown.add_task(description, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
+
+
+@contextlib.contextmanager
+def preparing() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar for the preparation of data, which reports (what, bytes done, bytes in all)."""
+    with bar() as shown:
+        task = shown.add_task("reading text", total=None)
+        yield lambda what, done, total: shown.update(task, description=what, completed=done, total=total)
 
 
 class TrainingBar:
     """A bar with loss, perplexity, speed and time left; a line for each validation.
 
     Args:
-        in_perplexity: whether losses are also told as perplexities; else as nats a step.
-
+        in_perplexity: report losses as perplexities too; otherwise as nats per step.
     """
 
     def __init__(self, *, in_perplexity: bool = True) -> None:
-        self.console, self.in_perplexity = show.log(), in_perplexity
+        self.console, self.in_perplexity = log(), in_perplexity
 
     def begin(self, epochs: int, windows: int, progress: "TrainingProgress") -> None:
         """Show the bar."""
@@ -55,7 +85,7 @@ class TrainingBar:
         self.bar.start()
 
     def step(self, progress: "TrainingProgress", tokens: int, loss: float) -> None:
-        """Advance."""
+        """Update the bar after a training step."""
         self.smooth = loss if math.isnan(self.smooth) else 0.98 * self.smooth + 0.02 * loss
         self.tokens += tokens
         elapsed = time.monotonic() - self.started
@@ -71,20 +101,20 @@ class TrainingBar:
         )
 
     def record(self, record: dict[str, Any]) -> None:
-        """A line for validations and events; where there is no terminal, for training too."""
+        """Print a line for a validation or an event; without a terminal for training too."""
         place = f"epoch {record['epoch']:6.2f}  step {record['step']:6d}"
         if record["kind"] == "valid":
             note = "  best so far" if record["best"] else ""
             note += "  (averaged weights)" if record["averaged"] else ""
-            self.console.print(f"{place}  valid {self._told(record, 'nll')}  {duration(record['seconds'])}{note}")
+            self.console.print(f"{place}  valid {self._loss(record, 'nll')}  {duration(record['seconds'])}{note}")
         elif record["kind"] == "event":
             self.console.print(f"{place}  {record['event']}: {record['message']}")
         elif not self.console.is_terminal:
             speed = f"{record['tokens_per_s']:,.0f} {'tok' if self.in_perplexity else 'steps'}/s"
-            self.console.print(f"{place}  train {self._told(record, 'loss')}  lr {record['lr']:.4g}  {speed}")
+            self.console.print(f"{place}  train {self._loss(record, 'loss')}  lr {record['lr']:.4g}  {speed}")
 
-    def _told(self, record: dict[str, Any], loss: str) -> str:
-        return f"ppl {record['perplexity']:8.2f}" if self.in_perplexity else f"nll {record[loss]:8.4f}"
+    def _loss(self, record: dict[str, Any], key: str) -> str:
+        return f"ppl {record['perplexity']:8.2f}" if self.in_perplexity else f"nll {record[key]:8.4f}"
 
     def end(self) -> None:
         """Remove the bar."""
@@ -95,8 +125,6 @@ class TensorBoard:
     """Scalars for TensorBoard (pip install elman[tensorboard])."""
 
     def __init__(self, folder: Path) -> None:
-        from elman.errors import UserError
-
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:

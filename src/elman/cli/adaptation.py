@@ -1,0 +1,184 @@
+"""Options of dynamic evaluation and the cache, and how `evaluate`, `generate` and `score` use them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from elman.cli import progress, states
+from elman.cli.options import Positive, given, group, option, record_of, refuse
+from elman.config.inference import RULES, CacheRule, Rule
+from elman.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
+
+    from elman.evaluation.adaptive_stream import AdaptiveStream
+    from elman.evaluation.gradient_statistics import Statistics
+    from elman.network.model import LanguageModel
+    from elman.tasks.adaptation import AnyRun, Method
+    from elman.tasks.text.run import Run
+
+
+@group("Adaptation", 4)
+@dataclass(frozen=True, kw_only=True)
+class RuleOptions:
+    """How weights follow the text that was just read."""
+
+    rule: Annotated[Literal["rms", "sgd"] | None, option("kind", *RULES.values())] = None
+    segment: Annotated[int | None, option("segment", *RULES.values())] = None
+    lr: Annotated[float | None, option("lr", *RULES.values())] = None
+    decay: Annotated[float | None, option("decay", *RULES.values())] = None
+    eps: Annotated[float | None, option("eps", *RULES.values())] = None
+    statistics_tokens: Annotated[
+        Positive | None, Parameter(help="training tokens for gradient statistics (default: all)")
+    ] = None
+
+    def record(self) -> Rule:
+        """The rule; raises UserError where an option does not belong to it."""
+        if self.rule == "sgd":
+            refuse([name for name in ("--eps", "--statistics-tokens") if name in given(self)], "belongs to --rule rms")
+        return record_of(RULES[self.rule or "rms"], self)
+
+    def statistics(self, loaded: "AnyRun", rule: Rule | None) -> "Statistics | None":
+        """The gradient statistics that a rule needs."""
+        from elman.tasks.adaptation import statistics
+
+        if rule is None or rule.kind != "rms":
+            return None
+        with progress.counting("gradient statistics") as advance:
+            return statistics(loaded, self.statistics_tokens, advance)
+
+    def stream(self, loaded: "Run", saved: "states.Saved | None", model: "LanguageModel") -> "AdaptiveStream":
+        """The stream of --adapt, from its beginning or from a state file; `model` knows the text's words."""
+        from elman.evaluation.adaptive_stream import saved_rule
+        from elman.tasks.adaptation import adaptive_reading
+
+        facts = {} if saved is None else saved.facts
+        if saved is not None and facts.get("statistics_tokens", self.statistics_tokens) != self.statistics_tokens:
+            before = facts["statistics_tokens"]
+            right = "leave --statistics-tokens out" if before is None else f"give --statistics-tokens {before}"
+            raise UserError(f"{saved.path}: the stream adapts by other gradient statistics; {right}")
+        asked = given(self).keys() - {"--adapt", "--statistics-tokens"}
+        rule = saved_rule(facts, self.record() if asked else None, self.record())
+        kept = None if saved is None else (saved.tensors, facts)
+        return adaptive_reading(loaded, rule, kept, self.statistics(loaded, rule), model)
+
+
+@group("Adaptation", 4)
+@dataclass(frozen=True, kw_only=True)
+class OnlineOptions(RuleOptions):
+    """Adaptation to one text.
+
+    Attributes:
+        adapt: continue to learn from the text (dynamic evaluation).
+    """
+
+    adapt: bool = False
+
+    def check(self) -> None:
+        """Raises UserError where options of the rule stand without --adapt."""
+        if not self.adapt:
+            refuse(list(given(self)), "belongs to --adapt; add it")
+
+
+@group("Adaptation", 4)
+@dataclass(frozen=True, kw_only=True)
+class MethodOptions(RuleOptions):
+    """How a split is evaluated.
+
+    Attributes:
+        method: adapt to what was just read, or not at all (static).
+        tune: choose the settings that are best on the valid split.
+        tune_tokens: tune on its first tokens (default: 10000).
+        jobs: settings tuned in parallel (default: 1).
+    """
+
+    method: Literal["static", "dynamic", "cache", "dynamic+cache"] = "static"
+    cache_weight: Annotated[float | None, option("weight", CacheRule())] = None
+    cache_theta: Annotated[float | None, option("theta", CacheRule())] = None
+    cache_window: Annotated[int | None, option("window", CacheRule())] = None
+    tune: Annotated[bool, Parameter(show_default=False)] = False
+    tune_tokens: Positive | None = None
+    jobs: Positive | None = None
+
+    def check(self) -> None:
+        """Raises UserError where options do not belong to the method."""
+        asked = given(self)
+        cache = [name for name in asked if name.startswith("--cache-")]
+        tuning = [name for name in ("--tune-tokens", "--jobs") if name in asked]
+        rule = [name for name in asked if name not in (*cache, *tuning, "--method", "--tune")]
+        if "dynamic" not in self.method:
+            refuse(rule, "belongs to --method dynamic")
+        if "cache" not in self.method:
+            refuse(cache, "belongs to --method cache")
+        if not self.tune:
+            refuse(tuning, "belongs to --tune; add it")
+        elif self.method == "static":
+            raise UserError("--tune needs something to tune; give --method dynamic, cache or dynamic+cache")
+        else:
+            chosen = [name for name in asked if name in ("--lr", "--decay", *cache)]
+            refuse(chosen, "is chosen by --tune; leave one of the two out")
+
+    def evaluate(
+        self,
+        folder: Path,
+        device: "torch.device",
+        data: str | None,
+        split: str,
+        *,
+        unknown_as_unk: bool,
+        skip_first: bool,
+    ) -> dict[str, Any]:
+        """The row of a run under the method; on the run's own text, read as usual, it is kept in results.json."""
+        from elman.tasks.adaptation import Method, corpus_of, method_figures, record, split_of
+
+        method = Method(
+            rule=self.record() if "dynamic" in self.method else None,
+            cache=record_of(CacheRule(), self) if "cache" in self.method else None,
+        )
+        loaded = self._open(folder, device, skip_first)
+        corpus = corpus_of(loaded, data)
+        chosen = corpus.split(split) if unknown_as_unk else split_of(loaded, corpus, split)
+        gradients = self.statistics(loaded, method.rule)
+        if self.tune:
+            method = self._tuned(loaded, method)
+        with progress.counting(f"evaluating {folder}") as advance:
+            row = method_figures(loaded, chosen, method, gradients, skip_first=skip_first, advance=advance)
+        if data is None and not unknown_as_unk:
+            record(loaded, row)
+        return {"run": str(folder), "data": corpus.source, **row}
+
+    def _open(self, folder: Path, device: "torch.device", skip_first: bool) -> "AnyRun":
+        """A run on text, or on music where the method has a meaning."""
+        from elman.tasks.open import open_run
+        from elman.tasks.pairs.run import PairRun
+        from elman.tasks.text.run import Run
+
+        loaded = open_run(folder, device)
+        if isinstance(loaded, PairRun):
+            raise UserError(
+                f"{folder} is a run on pairs of a source and a target; --method {self.method} reads one text"
+            )
+        if not isinstance(loaded, Run):
+            if "cache" in self.method:
+                raise UserError(
+                    f"{folder} is a run on music: a frame of notes hardly ever recurs; give --method dynamic"
+                )
+            if skip_first:
+                raise UserError("--skip-first is for text; music is evaluated over whole pieces")
+        return loaded
+
+    def _tuned(self, loaded: "AnyRun", method: "Method") -> "Method":
+        from elman.tasks.tuning import TOKENS, Tuning
+
+        with progress.bar("valid ppl {task.fields[best]:.2f}") as shown:
+            task = shown.add_task("tuning", total=None, best=float("nan"))
+
+            def advance(done: int, total: int, best: float) -> None:
+                shown.update(task, completed=done, total=total, best=best)
+
+            tokens = self.tune_tokens or TOKENS
+            tuning = Tuning(loaded, tokens, self.statistics_tokens, jobs=self.jobs or 1, told=advance)
+            return tuning.best(method)

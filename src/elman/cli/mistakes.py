@@ -1,0 +1,194 @@
+"""What is wrong with a command line, in one line that names the option and, where one is near, the right spelling."""
+
+import difflib
+import typing
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+from cyclopts import App
+from cyclopts.argument import Argument
+from cyclopts.exceptions import (
+    CoercionError,
+    CycloptsError,
+    MissingArgumentError,
+    UnknownCommandError,
+    UnknownOptionError,
+    UnusedCliTokensError,
+    ValidationError,
+)
+
+SYNONYMS = {
+    "--length": "--tokens",
+    "--max-tokens": "--tokens",
+    "--num-tokens": "--tokens",
+    "--n": "--tokens",
+    "--beam-size": "--beam",
+    "--output": "--out",
+    "--learning-rate": "--lr",
+    "--batch": "--batch-size",
+    "--pairs-file": "--pairs",
+}
+"""Names that other programs use for an option."""
+
+MOVED = {
+    "--source": "translate",
+    "--nbest": "translate",
+    "--steps": "compose",
+    "--tempo": "compose",
+    "--prompt-midi": "compose",
+    "--pairs": "minimal-pairs",
+}
+"""Options that another command has."""
+
+OLD_COMMANDS = {
+    "sample": "generate",
+    "eval": "evaluate",
+    "test": "evaluate",
+    "perplexity": "evaluate",
+    "tune": "evaluate",
+}
+
+
+def command_of(app: App, tokens: Sequence[str]) -> tuple[tuple[str, ...], App, list[str]]:
+    """The names of a command, the command, and the tokens after it; its help is its docstring, if it has one."""
+    chain, apps, rest = app.parse_commands(tokens)
+    named = [(name, one) for name, one in zip(chain, apps[1:], strict=False) if not name.startswith("-")]
+    command = named[-1][1] if named else app
+    if command.default_command is not None:
+        command.help = None  # which otherwise is its line in the list of commands
+    return tuple(name for name, _ in named), command, rest
+
+
+def unknown_option(app: App, tokens: Sequence[str]) -> str | None:
+    """The line about the first long option that the command does not have, or None.
+
+    It is looked for before anything is parsed, so that a wrong option is not mistaken for a missing argument.
+    """
+    chain, command, rest = command_of(app, tokens)
+    if command.default_command is None:
+        return None
+    collection = command.assemble_argument_collection()
+    arguments = {name: argument for argument in collection for name in argument.names}
+    known = {*arguments, *app.help_flags, *app.version_flags}
+    before = ""
+    for token in rest:
+        if token == "--":
+            return None
+        name = token.partition("=")[0]
+        free = before in arguments and arguments[before].parameter.allow_leading_hyphen
+        if token.startswith("--") and " " not in name and name not in known and not free:
+            value = next(iter(rest[rest.index(token) + 1 :]), "") if "=" not in token else token.partition("=")[2]
+            return _suggest(chain, name, value, [one for one in arguments if one.startswith("--")])
+        before = token
+    return None
+
+
+def _suggest(chain: Sequence[str], name: str, value: str, options: Sequence[str]) -> str:
+    start = f"{name} is not an option of `elman {' '.join(chain)}`"
+    key = _recipe_key(name) if "--set" in options else None
+    if key is not None:
+        shown = value if value and not value.startswith("-") else "VALUE"
+        return f"{start}; did you mean --set {key}={shown}?"
+    if name == "--out" and chain == ("generate",):
+        return f"{start}; it belongs to `elman compose` (music) and `elman translate` (pairs)"
+    if name in MOVED and MOVED[name] not in chain:
+        return f"{start}; it belongs to `elman {MOVED[name]}`"
+    return f"{start}; {_did_you_mean(name, options, SYNONYMS)}"
+
+
+def _did_you_mean(name: str, known: Sequence[str], synonyms: dict[str, str]) -> str:
+    if synonyms.get(name) in known:
+        return f"did you mean {synonyms[name]}?"
+    near = [one for one in known if one.startswith(name)] or difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"did you mean {near[0]}?" if near else "see --help"
+
+
+def _recipe_key(option: str) -> str | None:
+    """The key of a recipe that an option names, such as training.epochs for --epochs; the highest of several."""
+    from elman.config.recipe import Recipe
+
+    wanted = option.removeprefix("--").replace("-", "_")
+    level: list[tuple[str, Any]] = [("", Recipe)]
+    while level:
+        below: list[tuple[str, Any]] = []
+        for prefix, record in level:
+            for name, hint in typing.get_type_hints(record).items():
+                if name in record.__struct_fields__:
+                    if name == wanted or f"{prefix}{name}" == wanted:
+                        return f"{prefix}{name}"
+                    below += [(f"{prefix}{name}.", one) for one in _records(hint)]
+        level = below if len(level[0][0].split(".")) < 5 else []
+    return None
+
+
+def _records(hint: Any) -> Iterator[type[msgspec.Struct]]:
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        yield hint
+    elif typing.get_origin(hint) not in (tuple, list, dict):
+        for part in typing.get_args(hint):
+            yield from _records(part)
+
+
+def explain(app: App, error: CycloptsError) -> str:
+    """One line about an error of the parser."""
+    chain = " ".join(error.command_chain or ())
+    match error:
+        case UnknownCommandError():
+            word = (error.unused_tokens or [""])[0]
+            owner = error.app or app
+            return _unknown_command(word, chain, [name for name in owner if not name.startswith("-")])
+        case UnknownOptionError():
+            name = error.token.keyword or error.token.value
+            options = [name for argument in error.argument_collection for name in argument.names]
+            return _suggest(chain.split(), name.partition("=")[0], "", options)
+        case UnusedCliTokensError():
+            extra = (error.unused_tokens or [""])[0]
+            return f"{extra!r} is one argument too many for `elman {chain}`; see --help"
+        case MissingArgumentError():
+            return _missing(error, chain)
+        case CoercionError() | ValidationError():
+            return _wrong_value(error)
+    return " ".join(str(error).split())
+
+
+def _unknown_command(word: str, chain: str, known: Sequence[str]) -> str:
+    start = f"{word} is not a command of `{f'elman {chain}'.strip()}`"
+    if word.startswith("-"):
+        start = f"{word} is not an option of `{f'elman {chain}'.strip()}`"
+    hint = _did_you_mean(word, known, OLD_COMMANDS)
+    return f"{start}; {hint if hint != 'see --help' else 'commands: ' + ', '.join(known)}"
+
+
+def _missing(error: MissingArgumentError, chain: str) -> str:
+    assert error.argument is not None
+    name = error.keyword or _name_of(error.argument)
+    if error.keyword or error.argument.tokens:
+        return f"{name} needs a value; see `elman {chain} --help`"
+    return f"{name} is missing; see `elman {chain} --help`"
+
+
+def _wrong_value(error: CoercionError | ValidationError) -> str:
+    argument = error.argument
+    assert argument is not None
+    token = getattr(error, "token", None) or next(iter(argument.tokens), None)
+    name = (token.keyword if token else None) or _name_of(argument)
+    value = token.value if token else ""
+    choices = argument.get_choices(force=True)
+    if choices:
+        near = difflib.get_close_matches(value, choices, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        return f"{name} is {value!r}; it must be {_or(choices)}{hint}"
+    reason = error.exception_message if isinstance(error, ValidationError) else str(error.msg or "")
+    if not reason:
+        reason = "it takes no value" if argument.hint is bool else "it has another type"
+    return f"{name} is {value}; {reason}"
+
+
+def _name_of(argument: Argument) -> str:
+    return argument.name if argument.name.startswith("-") else argument.name.upper()
+
+
+def _or(choices: Iterable[str]) -> str:
+    *most, last = choices
+    return f"{', '.join(most)} or {last}" if most else last

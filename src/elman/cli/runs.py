@@ -1,0 +1,105 @@
+"""elman report, elman info and elman recipes: what there is to look up about runs and recipes."""
+
+from pathlib import Path
+from typing import Any
+
+from elman.cli import show
+from elman.cli.options import AsJson, OutFile, kind_of
+
+
+def report(runs: tuple[Path, ...], /, *, out: OutFile = None, as_json: AsJson = False) -> int:
+    """Write one self-contained HTML page about one run or several.
+
+    Learning curves, results beside published numbers, samples, surprisal, configuration. Several runs are laid over
+    each other.
+
+    Args:
+        runs: run folders
+        out: the page (default: RUN/report.html; report.html here for several runs)
+    """
+    from elman.report.page import write_report
+
+    page = write_report(list(runs), out)
+    if as_json:
+        show.print_json({"report": str(page)})
+    else:
+        print(f"report: {page}")
+    return 0
+
+
+def info(run: Path, /, *, as_json: AsJson = False) -> int:
+    """Show what is in a run.
+
+    Parameters by block, where its data came from, its best epoch, and digests of the data and the weights.
+
+    Args:
+        run: a run folder
+    """
+    from elman.learning import checkpoint
+    from elman.learning.checkpoint import digest_of, load
+    from elman.tasks.open import open_run
+    from elman.tasks.run import load_model
+
+    loaded = open_run(run)
+    model, facts = load_model(loaded.path, loaded.recipe, loaded.inputs, loaded.device)
+    parameters = dict(model.named_parameters())
+    found: dict[str, Any] = {
+        "run": str(run),
+        "title": loaded.recipe.title,
+        "parameters": sum(tensor.numel() for tensor in parameters.values()),
+        "blocks": _blocks(parameters),
+        "pitches" if kind_of(run) == "music" else "vocabulary": len(loaded.inputs),
+        "data": loaded.facts["source"],
+        "data_digest": loaded.facts["digest"],
+        "best_step": facts["step"],
+        "best_epoch": round(facts["epoch"], 3),
+        "best_valid_nll": facts["valid_nll"],
+        "averaged": facts.get("averaged", False),
+        "model_digest": digest_of(checkpoint.model_tensors(model)),
+    }
+    last = loaded.path / "checkpoint.safetensors"
+    if last.exists():
+        tensors, facts = load(last)
+        found["last_step"] = facts["progress"]["step"]
+        found["finished"] = facts["progress"]["finished"]
+        found["last_digest"] = digest_of(tensors)
+    if as_json:
+        show.print_json(found)
+        return 0
+    rows = []
+    for key, value in found.items():
+        if key == "blocks":
+            rows += [[f"  {block}", f"{count:,}"] for block, count in value.items()]
+        else:
+            rows.append([key.replace("_", " "), f"{value:,}" if type(value) is int else str(value)])
+    show.print_table(found["title"], ["", "value"], rows)
+    return 0
+
+
+def _blocks(parameters: dict[str, Any]) -> dict[str, int]:
+    """Parameters of each block: encoder, each layer of the core, contexts, choice."""
+    blocks: dict[str, int] = {}
+    for name, tensor in parameters.items():
+        parts = name.split(".")
+        block = ".".join(parts[:3] if parts[:2] == ["core", "layers"] else parts[: min(2, len(parts) - 1)])
+        blocks[block] = blocks.get(block, 0) + tensor.numel()
+    return blocks
+
+
+def recipes(*, as_json: AsJson = False) -> int:
+    """List the recipes that come with elman, with the published perplexities where there are some."""
+    from elman.config.shipped import shipped
+
+    rows = []
+    for path, recipe in shipped():
+        published = recipe.expected
+        best = None if published is None else published.fine_tuned_test or published.test
+        rows.append({"path": str(path), "title": recipe.title, "expected": best})
+    if as_json:
+        show.print_json(rows)
+        return 0
+    table = [
+        [str(row["path"]), str(row["title"]), "" if row["expected"] is None else f"{row['expected']:g}"] for row in rows
+    ]
+    show.print_table("recipes", ["recipe", "title", "published test"], table)
+    return 0

@@ -1,0 +1,155 @@
+"""elman translate: a target for every line of a source, from a run on pairs."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from cyclopts import Parameter
+
+from elman.cli import progress, show, texts
+from elman.cli.options import AsJson, Machine, OutFile, Positive, TextFile, group, option, record_of, require_kind
+from elman.config.inference import Beam
+from elman.errors import UserError
+
+if TYPE_CHECKING:
+    from elman.tasks.pairs.run import PairRun, Transduction
+
+SHOWN = 20
+"""Sources whose attention a page shows one by one."""
+
+
+@group("Search", 2)
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """How targets are searched for.
+
+    Attributes:
+        source: a UTF-8 text, one source per line, - is standard input; a blank line gives a blank line.
+        batch_size: sources searched side by side.
+        copy: in place of <unk> write the source word that receives most attention.
+        unk: allow <unk> to be written.
+        unconstrained: of trees: let the model write any line; by default it writes only trees over all words of the
+            source, unless the recipe has evaluation.constrained = false.
+    """
+
+    source: TextFile
+    beam: Annotated[int | None, option("size", Beam())] = None
+    nbest: Annotated[int | None, option("nbest", Beam())] = None
+    length_penalty: Annotated[float | None, option("length_penalty", Beam())] = None
+    coverage: Annotated[float | None, option("coverage", Beam())] = None
+    max_length: Annotated[int | None, option("max_length", Beam())] = None
+    batch_size: Positive = 32
+    copy: bool = False
+    unk: bool = False
+    unconstrained: bool = False
+
+
+class Found(NamedTuple):
+    """The sources without line ends, the name of their file, and the targets of each."""
+
+    lines: list[str]
+    name: str
+    targets: "list[list[Transduction]]"
+
+    @property
+    def best(self) -> "list[Transduction]":
+        """The best target of every source that is not blank."""
+        return [candidates[0] for candidates in self.targets if candidates]
+
+
+def search(folder: Path, options: SearchOptions, machine: Machine) -> "tuple[PairRun, Found]":
+    """Open a run on pairs, read the sources and search.
+
+    Raises:
+        UserError: it is another kind of run, sources cannot be read, or options do not fit.
+    """
+    from elman.tasks.pairs.run import PairRun
+
+    beam = record_of(Beam(), options)
+    require_kind(folder, "pairs")
+    loaded = PairRun(folder, machine.use())
+    if options.unconstrained:
+        require_trees(loaded)
+    lines = [line.rstrip("\n") for line in texts.read_lines(options.source)]
+    name = texts.shown_name(options.source)
+    found = loaded.transduce(
+        lines,
+        beam,
+        copy=options.copy,
+        unknown=options.unk,
+        constrained=False if options.unconstrained else None,
+        batch_size=options.batch_size,
+        name=name,
+    )
+    return loaded, Found(lines, name, found)
+
+
+def require_trees(loaded: "PairRun") -> None:
+    """Raises UserError where --unconstrained has no meaning."""
+    if loaded.recipe.data.pairs.form != "trees":
+        raise UserError(f"--unconstrained is about trees, and {loaded.path} writes none; leave it out")
+
+
+def translate(
+    run: Path,
+    /,
+    *,
+    out: OutFile = None,
+    attention: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    options: SearchOptions,
+    as_json: AsJson = False,
+    machine: Machine = Machine(),
+) -> int:
+    """Write the target of every source: a translation, a headline, a tree.
+
+    With --nbest each line has the number of the source, rank, score, log-probability and target, with tabs between.
+
+    Args:
+        run: a run on pairs of a source and a target
+        out: the file to write (default: standard output)
+        attention: also write a page, FILE.html, with heat maps of the attention of the first 20 targets
+        options: how to search
+    """
+    from elman.analysis.attention import write_attention_page
+    from elman.drawing.page import require_file_name
+    from elman.files import write_atomic
+
+    page = None if attention is None else require_file_name(attention)
+    loaded, found = search(run, options, machine)
+    blank = sum(not one for one in found.targets)
+    if blank:
+        progress.log().print(f"{found.name}: {blank:,} of {len(found.lines):,} lines are blank; their targets are too")
+    if page is not None:
+        write_attention_page(page, f"{loaded.recipe.title} over {Path(found.name).name}", found.best, SHOWN)
+        progress.log().print(f"report: {page}")
+    if as_json:
+        show.print_json([_record(line, one) for line, one in zip(found.lines, found.targets, strict=True)])
+        return 0
+    text = "".join(f"{line}\n" for line in _lines(found.targets, numbered=options.nbest is not None))
+    if out is None:
+        sys.stdout.write(text)
+        return 0
+    write_atomic(out, text)
+    print(f"{out}: {len(found.lines):,} lines")
+    return 0
+
+
+def _lines(found: "list[list[Transduction]]", *, numbered: bool) -> list[str]:
+    if not numbered:
+        return [candidates[0].text if candidates else "" for candidates in found]
+    return [
+        f"{place}\t{rank}\t{one.score:.4f}\t{one.log_prob:.4f}\t{one.text}"
+        for place, candidates in enumerate(found, start=1)
+        for rank, one in enumerate(candidates, start=1)
+    ]
+
+
+def _record(line: str, candidates: "list[Transduction]") -> dict[str, Any]:
+    return {
+        "source": line,
+        "targets": [
+            {"text": one.text, "words": one.words, "score": round(one.score, 4), "log_prob": round(one.log_prob, 4)}
+            for one in candidates
+        ],
+    }
