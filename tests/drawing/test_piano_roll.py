@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from elman.drawing.piano_roll import bars, draw_roll
 from elman.config import MusicData
+from elman.drawing.piano_roll import bars, draw_roll
 from elman.report.page import write_report
 from support.music_runs import data, trained  # noqa: F401 - fixtures
 
