@@ -22,7 +22,10 @@ LAYERS = (
         ("network.kernels", "network.state", "network.dropout", "network.initialisation"),
         "matrix products, devices, recurrent state as a value, dropout, initialisation",
     ),
-    (("network.encoders", "network.cells"), "symbols to vectors; one cell per file, the fast form beside the plain one"),
+    (
+        ("network.encoders", "network.cells"),
+        "symbols to vectors; one cell per file, the fast form beside the plain one",
+    ),
     (("network.cores",), "stacks, windows, attention, reservoirs"),
     (("network.output", "network.stability"), "log-probabilities of symbols; certificates of the dynamics"),
     (("network.model", "network.seq2seq"), "a language model; a language model whose state a source prepares"),
@@ -36,7 +39,10 @@ LAYERS = (
     (("reproduce",), "published claims as experiments"),
     (("cli", "__main__"), "the command line"),
 )
-"""Rooms and what they hold, lowest first. A module imports from its own layer and those below; the longest name counts."""
+"""Rooms and what they hold, lowest first.
+
+A module imports only from its own layer and from those below; the longest name counts.
+"""
 
 
 def layer_of(module):
