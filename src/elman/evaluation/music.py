@@ -32,7 +32,7 @@ def evaluate_pieces(
     Args:
         model: the network.
         pieces: the split.
-        columns: pieces read side by side; it changes nothing but the speed and, by its draws, the accuracy slightly.
+        columns: pieces read side by side; it affects only the speed and, through the draws, the accuracy slightly.
         length: steps per window.
         advance: called with (windows done, windows in all).
 
