@@ -91,7 +91,7 @@ class PlannedComputation:
 
 
 Planned = PlannedRun | PlannedComputation
-"""What an arm needs for one seed."""
+"""The run or computation of an arm for one seed."""
 
 
 class Store:
