@@ -176,7 +176,7 @@ def _recipe_path(recipe: Path | None, out: Path | None, resume: bool) -> Path:
         return resolve(recipe)
     if not resume:
         raise UserError(
-            "RECIPE is missing; give one, such as recipes/ptb/lab-awd-lstm.toml (`elman recipes` lists them)"
+            "RECIPE is missing; give one, such as recipes/ptb/small-awd-lstm.toml (`elman recipes` lists them)"
         )
     if out is None:
         raise UserError("--resume needs --out RUN (or the RECIPE of the run)")
