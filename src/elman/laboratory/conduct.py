@@ -39,15 +39,8 @@ def conduct(
 ) -> dict[Chain, list[TrialResult]]:
     """Run the trials that are not kept yet, `jobs` at a time, each in a process with one thread.
 
-    Args:
-        chains: what to run.
-        folder: results are kept in one file per trial under `trials/`.
-        jobs: processes.
-        tell: called with a line for each result.
-
-    Raises:
-        UserError: a name that does not exist, parts that do not fit together, or a folder that cannot be written.
-
+    Results are kept in one file per trial under `trials/` of the folder; `tell` is called with a line for each. Raises
+    UserError for a name that does not exist, parts that do not fit together, or a folder that cannot be written.
     """
     found: dict[Chain, list[TrialResult]] = {chain: [] for chain in chains}
     running: dict[Future[TrialResult], Chain] = {}
