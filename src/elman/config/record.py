@@ -28,7 +28,6 @@ class Part(Tagged, frozen=True):
 
     Attributes:
         builder: the class or function that builds it from its record, as "module:name"; it is imported when needed.
-
     """
 
     builder: ClassVar[str]
@@ -52,7 +51,6 @@ class Reporting(NamedTuple):
         definition: of the loss, in a sentence.
         figure: a second figure of results.json, and its heading; None: there is none.
         facts: counts of each split in data.json, and their headings.
-
     """
 
     name: str

@@ -29,7 +29,6 @@ def load_recipe(path: Path | str, settings: Sequence[str] | None = None) -> Reci
 
     Raises:
         UserError: no such file, not TOML, an unknown key, a wrong type, a value out of range, bases in a circle.
-
     """
     raw = in_present_form(_read(Path(path)))
     for setting in settings or []:
@@ -68,7 +67,6 @@ def find(name: str) -> Path:
 
     Raises:
         UserError: there is no such recipe.
-
     """
     path = FOLDER / name
     if not path.is_file():

@@ -27,7 +27,6 @@ class Hypothesis(msgspec.Struct, frozen=True):
         utterance: the name of the utterance.
         scores: of the recogniser, higher is better.
         text: its words.
-
     """
 
     utterance: str
@@ -67,7 +66,6 @@ def read_kaldi(lines: Sequence[str], costs: Sequence[tuple[str, Sequence[str]]],
 
     Raises:
         UserError: a key without its number, or a cost that is missing or not a number.
-
     """
     tables = [(file, _costs(file, rows)) for file, rows in costs]
     found = []

@@ -24,7 +24,6 @@ class Pair(NamedTuple):
         field: a wider heading, such as BLiMP's linguistics term; empty if there is none.
         whole: whether both are whole sentences, whose end is scored as well.
         tokenised: whether white space already separates the tokens.
-
     """
 
     good: str

@@ -14,7 +14,6 @@ class StagedWindows:
 
     Args:
         choose: from an epoch to its windows; the same object, or an equal one, for epochs that share them.
-
     """
 
     def __init__(self, choose: Callable[[int], Windows]) -> None:
@@ -39,7 +38,6 @@ class ForgetfulWindows:
         windows: the columns.
         words: the least and the greatest number of words; each length is drawn with equal probability.
         seed: for the lengths.
-
     """
 
     def __init__(self, windows: TrainingWindows, words: tuple[int, int], seed: int = 0) -> None:
@@ -66,6 +64,5 @@ def stage_of(epochs: Sequence[int], epoch: int) -> int:
     Example:
         >>> [stage_of([2, 1], epoch) for epoch in range(5)]
         [0, 0, 1, 1, 1]
-
     """
     return min(sum(epoch >= sum(epochs[: index + 1]) for index in range(len(epochs))), len(epochs) - 1)

@@ -18,7 +18,6 @@ class Source(NamedTuple):
     Attributes:
         symbols: ids of the source vocabulary [S, B].
         mask: which of them are symbols, bool [S, B]; the others are padding and have no effect.
-
     """
 
     symbols: Tensor
@@ -42,7 +41,6 @@ class Batch(NamedTuple):
         mask: which targets count, bool [T, B]; None means all.
         fresh: which columns begin a sequence here, bool [B]; None means none.
         source: what the columns are conditioned on; each begins here, from its source.
-
     """
 
     inputs: Tensor
@@ -98,7 +96,6 @@ class TrainingWindows:
 
     Raises:
         UserError: the corpus is too short for one window in every column.
-
     """
 
     def __init__(
@@ -177,7 +174,6 @@ class EvaluationWindows:
         warm_up: tokens read before a column's part.
         skip_first: do not count the first token, as the published figures do (DOC eq. 1).
         inputs: read in place of `tokens`, [n], where unknown words have numbers of their own; None: `tokens`.
-
     """
 
     def __init__(

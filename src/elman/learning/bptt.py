@@ -38,7 +38,6 @@ class Learner(ABC):
             model: the network.
             batch: the window. Where it has a source, its targets begin here, and the gradient reaches the source.
             state: after the window before; columns that are fresh begin anew. None: all begin.
-
         """
         if batch.source is not None:
             assert isinstance(model, SequenceToSequence)
@@ -66,7 +65,6 @@ def bptt(model: LanguageModel, objective: Objective, batch: Batch, state: State,
         state: the state before it.
         slices: parts of the columns that are processed one after another, to save memory: the gradient of the mean is
             the same (each part draws its own dropout masks).
-
     """
     if slices == 1:
         loss, state = objective(model, batch, state)

@@ -25,7 +25,6 @@ def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) ->
 
     Raises:
         UserError: the disk is full or the folder cannot be written.
-
     """
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     text = json.dumps(facts, sort_keys=True)
@@ -43,7 +42,6 @@ def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
     Raises:
         UserError: no such file, truncated, altered, or not one of ours.
-
     """
     if not path.is_file():
         raise UserError(f"{path}: no such model file; give a run folder in which training has saved one")

@@ -27,7 +27,6 @@ class ConstrainedCore:
     Args:
         core: layers of one cell.
         recipe: the constraint.
-
     """
 
     def __init__(self, core: Stack, recipe: AnyConstraint) -> None:
@@ -92,7 +91,6 @@ def build_constraint(recipe: config.Training, core: RecurrentCore) -> Constraine
 
     Raises:
         UserError: the core has no recurrent blocks, or the recipe must set the bound and does not.
-
     """
     if recipe.constraint is None:
         return None

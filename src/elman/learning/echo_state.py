@@ -42,7 +42,6 @@ class NormalEquations:
 
     Attributes:
         count: how many positions have been added.
-
     """
 
     def __init__(self, features: int, outputs: int, dtype: torch.dtype = torch.float64) -> None:
@@ -90,7 +89,6 @@ class EchoStateNetwork(NamedTuple):
 
         Returns:
             the outputs [steps, B, D] that follow `latest`, and the state from which the last of them is read next.
-
         """
         outputs = []
         for _ in range(steps):
@@ -133,7 +131,6 @@ def fit_readout(
 
     Raises:
         UserError: nothing is left after the washout.
-
     """
     if washout >= len(inputs):
         raise UserError(

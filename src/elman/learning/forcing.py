@@ -43,7 +43,6 @@ def listen_to_itself(model: LanguageModel, batch: Batch, state: State, probabili
         batch: the true window.
         state: the model's state before it.
         probability: of the truth; drawn for each column and step from torch's global random state.
-
     """
     if probability >= 1:
         return batch

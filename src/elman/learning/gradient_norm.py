@@ -27,7 +27,6 @@ class GradientNorm(Learner):
     Args:
         rule: learns from the loss itself.
         weight: of Omega.
-
     """
 
     def __init__(self, rule: Learner, weight: float) -> None:

@@ -44,7 +44,6 @@ class Log:
 
     Attributes:
         watchers: see `Watcher`; none at first.
-
     """
 
     def __init__(self, path: Path, device: torch.device) -> None:

@@ -29,7 +29,6 @@ class Optimiser:
     Attributes:
         lr: the learning rate of the next step.
         memory: a tensor for each name and parameter, which begins as zeros, and the counts of steps under "step".
-
     """
 
     def __init__(
@@ -159,7 +158,6 @@ class Average:
     Args:
         parameters: those to average.
         decay: None for the equal average of all steps since the start, else the exponential decay.
-
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter], decay: float | None = None) -> None:
@@ -208,6 +206,5 @@ def non_monotone(history: Sequence[float], latest: float, interval: int) -> bool
         True
         >>> non_monotone([5.0, 4.0, 3.9, 3.8], 3.95, interval=2)
         False
-
     """
     return len(history) > interval and latest > min(history[:-interval])

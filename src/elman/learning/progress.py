@@ -47,7 +47,6 @@ class Progress(msgspec.Struct):
         finished: training is done.
         seconds: time spent training, resumptions included.
         nll_sum, count, penalty_sum, windows_logged: since the last line of metrics.
-
     """
 
     phase: int = 0

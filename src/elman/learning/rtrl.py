@@ -53,7 +53,6 @@ class RTRL(Learner):
 
     Args:
         max_gb: the most memory (GB) the influence may take.
-
     """
 
     def __init__(self, max_gb: float = 2.0) -> None:

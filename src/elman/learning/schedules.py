@@ -24,7 +24,6 @@ def rate(schedule: Schedule, lr: float, epoch: float, epochs: int, history: Sequ
         >>> halving = config.Decay(after=1, factor=2.0)
         >>> [rate(halving, 20.0, epoch, 5, []) for epoch in (0, 0.9, 1, 2)]
         [20.0, 20.0, 10.0, 5.0]
-
     """
     match schedule:
         case config.Constant():

@@ -43,7 +43,6 @@ class Update:
     Attributes:
         average: of the weights, or None while they are not averaged.
         state: after the last window, from which the next one continues; None: every column begins anew.
-
     """
 
     def __init__(
@@ -153,7 +152,6 @@ def build_update(recipe: config.Recipe, model: LanguageModel) -> Update:
 
     Raises:
         UserError: the constraint or the learning rule does not fit the model.
-
     """
     training = recipe.training
     objective, learner = build_objective(training), build_learner(training, recipe.model)

@@ -33,7 +33,6 @@ def build_model(
 
     Raises:
         UserError: parts that do not fit together.
-
     """
     locked = recipe.masks == "locked"
     encoder = build_encoder(recipe.encoder, num_words, words, locked=locked)

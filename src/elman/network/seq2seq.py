@@ -30,7 +30,6 @@ class Bridge(nn.Module):
         source_size: width of s.
         sizes: H of every layer.
         slots: tensors in the state of a layer.
-
     """
 
     def __init__(self, source_size: int, sizes: tuple[int, ...], slots: int) -> None:
@@ -64,7 +63,6 @@ class SequenceToSequence(LanguageModel):
         reader: reads the source.
         bridge: makes the first state of the core's layers; None: they begin with the reader's final states, layer by
             layer (Sutskever et al. 2014, Luong et al. 2015), which have the same widths.
-
     """
 
     core: AttentiveCore
@@ -108,7 +106,6 @@ def build_seq2seq(
 
     Raises:
         UserError: the core has no attention to the source, or parts do not fit together.
-
     """
     source, locked = record.source, record.masks == "locked"
     assert source is not None

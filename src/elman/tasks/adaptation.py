@@ -70,7 +70,6 @@ def statistics(run: Run, tokens: int | None = None, advance: Advance = None) -> 
         run: whose model; its training data must still be where data.json says.
         tokens: read only so many tokens from the beginning; None: all.
         advance: called with (segments done, segments in all).
-
     """
     train = run.adaptation_source(EvaluationOptions(split="train"))
     text = train.beginning(tokens)
@@ -123,7 +122,6 @@ def method_figures(
         method: how the model adapts to it.
         gradients: from `statistics`, for the rule "rms".
         advance: called with (windows done, windows in all).
-
     """
     method.check(source)
     model, windows = source.column(method.segment)
@@ -139,7 +137,6 @@ def record(run: Run, row: Result) -> None:
 
     Raises:
         UserError: the file is damaged.
-
     """
     path = run.path / "results.json"
     new = msgspec.structs.replace(row, model="best").as_dict()

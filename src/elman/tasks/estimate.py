@@ -30,7 +30,6 @@ def estimate(
 
     Raises:
         UserError: no data, or the recipe does not fit it.
-
     """
     source = data if data is not None else source_of(recipe)
     if source is None:

@@ -42,7 +42,6 @@ class Experiment:
 
     Raises:
         UserError: before anything is written, whenever something does not fit.
-
     """
 
     def __init__(
@@ -88,7 +87,6 @@ class Experiment:
 
         Raises:
             UserError: another process trains in the folder, or has meanwhile begun a run there; the loss is not finite.
-
         """
         self.trainer.log.watchers = tuple(watchers)
         with self.lock:
@@ -109,7 +107,6 @@ class Experiment:
 
         Raises:
             UserError: the data is not text.
-
         """
         rows = self.task.baselines(order, splits)
         write_json(self.out / "baselines.json", msgspec.to_builtins(rows))

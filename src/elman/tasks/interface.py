@@ -30,7 +30,6 @@ class Trained(NamedTuple):
         run: the best model with its recipe.
         outcome: whether training finished, was interrupted or ran out of time.
         results: the rows of results.json: the valid and the test split; empty where training was interrupted.
-
     """
 
     run: Run
@@ -57,7 +56,6 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Run:
 
     Raises:
         UserError: the folder is not a run.
-
     """
     return open_run(path, device)
 
@@ -87,7 +85,6 @@ def train(
 
     Raises:
         UserError: the recipe, the data and the folder do not fit each other; the loss is not finite.
-
     """
     read = recipe if isinstance(recipe, Recipe) else load_recipe(resolve(Path(recipe)), settings)
     start = None if init is None else Path(init)
@@ -111,7 +108,6 @@ def generate(
 
     Raises:
         UserError: it is not a run on text.
-
     """
     text = _text(run)
     tokens = text.words(prompt, count=count, seed=seed, sampling=sampling)
@@ -123,7 +119,6 @@ def score(run: AnyRun, lines: Sequence[str], *, document: bool = False) -> list[
 
     Raises:
         UserError: it is not a run on text.
-
     """
     return [Scored(tokens, log_probs) for tokens, log_probs in _text(run).score(lines, document=document)]
 

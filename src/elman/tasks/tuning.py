@@ -70,7 +70,6 @@ class Tuning:
         statistics_tokens: as for `elman.tasks.adaptation.statistics`.
         jobs: processes side by side; 1 stays in this one.
         progress: called after every point.
-
     """
 
     run: Run

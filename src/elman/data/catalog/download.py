@@ -36,7 +36,6 @@ def download(
 
     Raises:
         UserError: no address gave the whole file, or its digest is wrong.
-
     """
     failures = []
     for url in urls:

@@ -30,7 +30,6 @@ class Entry:
         options: the options that give the published counts, or that suit it.
         published: counts from the literature, by name.
         downloads: the files to fetch; none if the text is installed already.
-
     """
 
     name: str

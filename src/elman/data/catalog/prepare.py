@@ -66,7 +66,6 @@ def prepare(
 
     Raises:
         UserError: the name is not known, the network or an archive fails, or the folder cannot be written.
-
     """
     entry = info(name)
     folder = cache_folder() / "corpora" / name if folder is None else folder

@@ -23,7 +23,6 @@ def mackey_glass(steps: int, *, tau: int = 17, seed: int = 0, per_step: int = 10
         seed: of the past.
         per_step: integration steps per unit of time.
         settle: units of time before the first value.
-
     """
     h, lag = 1.0 / per_step, tau * per_step
     x = [1.2 + 0.1 * float(np.random.default_rng(seed).uniform(-1, 1))] * (lag + 1)

@@ -16,7 +16,6 @@ class Sample(NamedTuple):
     Attributes:
         batch: inputs and targets, symbols [T, B] or values [T, B, P]; the mask gives the targets of training.
         allowed: the correct symbols, bool [T, B, V]; positions that allow none are not judged. None for values.
-
     """
 
     batch: Batch
@@ -42,7 +41,6 @@ class ClassicTask(NamedTuple):
         chance: the error of the best guess without memory, in words.
         span: the shortest span to try by default.
         least, most: the range of the span.
-
     """
 
     name: str

@@ -38,7 +38,6 @@ class Oracle:
         grammar: the rules.
         wish: as the sentences were drawn.
         words: the order of the distributions; `<eos>` is one of them. Words that the grammar lacks get 0.
-
     """
 
     def __init__(self, grammar: Grammar, wish: Wish, words: Sequence[str]) -> None:

@@ -29,7 +29,6 @@ class Part(NamedTuple):
     Attributes:
         symbol: such as `NP[sg]`.
         bond: the number it shares: 0 that of the left side, 1, 2, ... a new one; None: it has no number.
-
     """
 
     symbol: str
@@ -56,7 +55,6 @@ class Grammar:
         number: the value of number of a symbol, where it has one.
         nouns, verbs, embedding: symbols of these kinds.
         partners: the other form of a verb, by symbol and word.
-
     """
 
     name: str
@@ -106,7 +104,6 @@ class Draft:
         rules: alternatives with weights, by left side.
         words: words and their probabilities, by symbol.
         lines: the line that defines a symbol.
-
     """
 
     name: str

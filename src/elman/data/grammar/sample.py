@@ -34,7 +34,6 @@ class Leaf(NamedTuple):
         symbol: its category, such as `N[sg]`.
         bond: identifies, within the sentence, the words that share its number; None: it has no number.
         clauses: the embedded clauses it is in, outermost first.
-
     """
 
     word: str
@@ -53,7 +52,6 @@ class Dependency(NamedTuple):
         depth: clauses that the verb is in.
         levels: clauses within each other between noun and verb, at the deepest place.
         attractors: nouns of the other number between them (Linzen et al. 2016).
-
     """
 
     noun: int
@@ -73,7 +71,6 @@ class Sentence(NamedTuple):
         words: in order, without `<eos>`.
         dependencies: one for every verb that agrees with a noun, in the order of the verbs.
         depth: clauses within each other, at the deepest place; 0: a simple sentence.
-
     """
 
     words: tuple[str, ...]

@@ -28,7 +28,6 @@ class Pieces:
         name: `train`, `valid` or `test`.
         frames: uint8 [steps of all pieces, P].
         lengths: steps of each piece, int64 [pieces].
-
     """
 
     name: str
@@ -87,7 +86,6 @@ def open_music(source: str | Path, options: MusicOptions) -> MusicCorpus:
 
     Raises:
         UserError: the source cannot be used.
-
     """
     path = Path(source)
     if isinstance(source, str) and prepare.is_known(source):

@@ -66,7 +66,6 @@ def write_midi(path: Path, roll: Roll, options: MusicOptions, tempo: float = 120
 
     Raises:
         UserError: mido is not installed, or the file cannot be written.
-
     """
     mido = require_mido()
     assert roll.shape[1] == options.pitches

@@ -42,7 +42,6 @@ class PieceWindows:
 
     Raises:
         UserError: there are fewer pieces than columns, where a seed is given (training).
-
     """
 
     def __init__(self, frames: Roll, lengths: Integers, columns: int, length: int, *, seed: int | None = None) -> None:

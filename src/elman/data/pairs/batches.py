@@ -27,7 +27,6 @@ class Sequences:
         >>> sequences = Sequences([np.array([3, 1]), np.array([2])])
         >>> sequences[0], len(sequences), sequences.lengths.tolist()
         (tensor([3, 1]), 2, [2, 1])
-
     """
 
     def __init__(self, sequences: Iterable[npt.NDArray[np.integer]]) -> None:
@@ -72,7 +71,6 @@ def shuffled(
             a batch of its own.
         seed: of the order.
         epoch: the number of the epoch.
-
     """
     draw = np.random.default_rng([seed, epoch])
     order = draw.permutation(lengths.shape[1])
@@ -119,7 +117,6 @@ def side_by_side(sources: list[Tensor], targets: list[Tensor], symbols: PairSymb
 
     Returns:
         Inputs begin with the start symbol and targets end with the end symbol, int64 [T, B]; padding is 0.
-
     """
     end = torch.tensor([symbols.target.eos])
     read = [source.flip(0) for source in sources] if symbols.options.reverse_source else sources

@@ -29,7 +29,6 @@ class Pairs:
         source_text: the sources as they stand in the file.
         target_text: the targets as they stand in the file.
         facts: counts: pairs left out, sources cut, symbols of both sides, unknown ones, characters of the targets.
-
     """
 
     name: str
@@ -120,7 +119,6 @@ class PairWindows:
         batch_size: pairs per batch.
         tokens: instead of a number of pairs, the most symbols of a batch, padding and both sides together.
         seed: of the order.
-
     """
 
     def __init__(self, corpus: PairCorpus, pairs: Pairs, batch_size: int, tokens: int | None, seed: int) -> None:
@@ -157,7 +155,6 @@ def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols
 
     Raises:
         UserError: a file or its pairs cannot be used.
-
     """
     path = Path(source)
     files = find_files(path, options)

@@ -27,7 +27,6 @@ class RawPairs(NamedTuple):
     Attributes:
         pairs: in the order of the file.
         empty: how many were left out because a side was empty.
-
     """
 
     pairs: list[RawPair]

@@ -37,7 +37,6 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         unseparated: letters in clauses without spaces; with many of them `num_words` is meaningless.
         lines: how many lines were read (one longer than 64 KiB counts as several).
         sha256: digest of the source file.
-
     """
 
     tokens: int

@@ -30,7 +30,6 @@ class Split:
         inputs: what a model that reads spelling reads instead of `tokens`, where that was asked for: unknown words
             have numbers from V on ([N] int32; `elman.data.text.sentences.spelled_split`).
         unknown_words: the words of these numbers.
-
     """
 
     name: str
@@ -119,7 +118,6 @@ def open_corpus(
 
     Raises:
         UserError: the source, one of its files or its text cannot be used.
-
     """
     cache = store.cache_folder() if cache is None else cache
     known = isinstance(source, str) and prepare.is_known(source)

@@ -50,7 +50,6 @@ class Passage(NamedTuple):
             separates.
         unseparated: letters that stand in clauses without spaces (see `unseparated`).
         closed: whether a sentence ends here, so that what follows is another one.
-
     """
 
     words: list[str]
@@ -123,7 +122,6 @@ def unseparated(text: str) -> int:
     Example:
         >>> unseparated("吾輩 は 猫 で ある 。 I am a cat"), unseparated("吾輩は猫である。名前はまだ無い。")
         (0, 14)
-
     """
     if text.isascii():
         return 0

@@ -32,7 +32,6 @@ def encode_lines(
 
     Raises:
         UserError: a word is not known and the vocabulary has no `<unk>`.
-
     """
     as_written = msgspec.structs.replace(options, lowercase=False) if options.folds_tokens else options
     sentence: list[str] = []
@@ -85,7 +84,6 @@ class Lexicon:
         array([0, 3, 4, 0, 3])
         >>> lexicon.words
         ['sleep', 'perchance']
-
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:

@@ -33,7 +33,6 @@ class Subwords:
 
     Raises:
         UserError: sentencepiece is not installed, or these bytes are not a model with byte fallback.
-
     """
 
     def __init__(self, model: bytes) -> None:
@@ -96,7 +95,6 @@ def train(lines: Iterable[str], options: SubwordOptions, key: str = "data.subwor
 
     Raises:
         UserError: sentencepiece is not installed, or the size does not fit the text.
-
     """
     written = io.BytesIO()
     library = _library()

@@ -44,7 +44,6 @@ class Tokeniser:
     Attributes:
         options: the rules.
         subwords: the trained model where `options.tokenisation` is `subwords`.
-
     """
 
     options: TextOptions
@@ -225,7 +224,6 @@ def word_starts(tokens: Sequence[str], options: TextOptions) -> list[bool]:
     Example:
         >>> word_starts([*"to be", "<eos>"], TextOptions(tokenisation="characters"))
         [True, False, False, True, False, False]
-
     """
     if not options.spelt:
         return [True] * len(tokens)

@@ -42,7 +42,6 @@ def decode(data: bytes, name: str, offset: int = 0) -> str:
 
     Raises:
         UserError: a byte is not UTF-8; the message gives its place in the file.
-
     """
     try:
         return data.decode()
@@ -65,7 +64,6 @@ class Line(NamedTuple):
     Attributes:
         text: the line with its line break, if it has one.
         ended: whether the line ends here.
-
     """
 
     text: str

@@ -108,7 +108,6 @@ class Vocabulary:
 
         Raises:
             UserError: fewer than two words, `<eos>` and `<unk>` not counted, are left.
-
         """
         ordinary = [(word, count) for word, count in counts.items() if word not in (EOS, UNK)]
         kept = sorted((item for item in ordinary if item[1] >= min_count), key=lambda item: -item[1])

@@ -19,7 +19,6 @@ class Projector(ABC):
 
     Attributes:
         computed: how many singular values the last call computed (s of the thesis).
-
     """
 
     computed: int = 0
@@ -109,7 +108,6 @@ class ToSpectralNorm(Projector):
     Args:
         bound: the norm.
         always: scale up as well; otherwise only matrices above the bound are scaled.
-
     """
 
     def __init__(self, bound: float, *, always: bool = True) -> None:

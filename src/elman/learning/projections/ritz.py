@@ -54,7 +54,6 @@ def space_of(matrix: Tensor, basis: Tensor) -> Space:
     Args:
         matrix: W [n, m], tall.
         basis: V [m, k], columns orthonormal.
-
     """
     image = thin_product(matrix, basis)
     return Space(basis, image, thin_product(matrix.t(), image))
@@ -100,7 +99,6 @@ def make_feasible_(matrix: Tensor, space: Space, norm: float, tail: float, lag: 
         tail: r, below `norm`.
         lag: how far the part taken off may be from singular vectors and values, as a norm of parts of W'W, before the
             space is enlarged, and the largest number of rounds.
-
     """
     mu, room, rounds = norm**2, norm**2 - tail**2, 1
     while True:

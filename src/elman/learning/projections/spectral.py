@@ -102,7 +102,6 @@ def bring_down_(
 
     Returns:
         The triplets found last, before they were taken down.
-
     """
     while True:
         top = find(matrix)
@@ -140,7 +139,6 @@ def power(squared: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
     Args:
         squared: W'W [m, m].
         start: the first block [m, k], of any norms.
-
     """
     block = orthonormal(start)
     for _ in range(POWER_STEPS):
@@ -169,7 +167,6 @@ def proved(squared: Tensor, likely: float, at_most: float) -> float:
         squared: W'W [m, m], overwritten.
         likely: the c to try first.
         at_most: the largest useful c.
-
     """
     gap, shift = squared.neg_(), 0.0
     for c in (likely, (likely * at_most) ** 0.5, at_most):
@@ -188,7 +185,6 @@ def norm_outside(size: float, image: Tensor) -> tuple[float, Tensor]:
     Args:
         size: ||A||_F.
         image: A V [n, k], V [m, k] orthonormal.
-
     """
     whole, inside = size**2 * (1 + LOST), image.square().sum(0)
     return max(whole - inside.sum().item(), LOST * whole) ** 0.5, inside.sqrt()

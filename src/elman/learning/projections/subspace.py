@@ -48,7 +48,6 @@ class Followed(NamedTuple):
         probes: how many new ones are sought at each call.
         small: ||A v|| above which a direction v is followed further.
         large: ||A v|| above which it becomes part of V.
-
     """
 
     most: int = 20
@@ -74,7 +73,6 @@ def drift_of(change: Tensor, size: float, known: Tensor, begun: Tensor, followed
         known: of P_0 [m, k], orthonormal.
         begun: `moved` of the last call [m, j], j = 0 at the first.
         followed: which directions.
-
     """
     columns, count = known.shape
     probes = followed.probes if begun.shape[1] else min(followed.most, columns // 8 + 1)
@@ -102,7 +100,6 @@ class Reference(NamedTuple):
             float64 [5].
         left: W after the last call [n, m].
         moved: the main right directions of A, about [m, j]; none when A is new.
-
     """
 
     matrix: Tensor
@@ -125,7 +122,6 @@ class BySubspace(Projector):
         followed: which directions of A are followed; `small` and `large` are shares of the limit.
         lag: how far the part taken off may be from singular vectors and values, as a share of limit * ||W||_F, before
             another round, and the largest number of rounds.
-
     """
 
     def __init__(

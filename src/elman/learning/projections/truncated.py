@@ -34,7 +34,6 @@ class ByTruncation(Projector):
 
     Attributes:
         other: s by the other norm, when `compare`.
-
     """
 
     def __init__(

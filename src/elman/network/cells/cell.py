@@ -59,7 +59,6 @@ class Cell(NamedTuple):
         extra: the shapes of further matrices.
         masks: how recurrent dropout is applied: to h before the step, as `Weights.mask` in the products, or not at all.
         peepholes: whether the step reads `Weights.peephole`.
-
     """
 
     gates: int
@@ -80,7 +79,6 @@ def build_cell(record: config.Cell) -> Cell:
 
     Raises:
         UserError: the record asks for gates that do not go together.
-
     """
     build: Callable[[config.Cell], Cell] = resolve_name(record.builder)
     return build(record)

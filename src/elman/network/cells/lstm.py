@@ -75,7 +75,6 @@ def build(record: config.LSTM) -> Cell:
 
     Raises:
         UserError: peepholes or the input gate do not go with the other gates.
-
     """
     if not record.forget_gate and record.peepholes:
         raise UserError("model.core.cell: peepholes need the forget gate; set forget_gate = true")

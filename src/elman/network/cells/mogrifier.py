@@ -22,7 +22,6 @@ def mogrifier(rounds: int, rank: int | None, lstm: Step) -> Cell:
         rounds: r, the number of gatings; with 0 it is the LSTM.
         rank: rank of the products Q_i = Q_left Q_right and R_i; None: full matrices.
         lstm: the step of an LSTM with the gates i, f, g, o, applied to the last x and h.
-
     """
 
     def shapes(inputs: int, size: int) -> tuple[tuple[int, int], ...]:

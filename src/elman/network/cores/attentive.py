@@ -91,7 +91,6 @@ def attend(scores: Tensor, memory: Tensor, mask: Tensor) -> tuple[Tensor, Tensor
     Returns:
         contexts [B, T, M], the means of the memory under the weights, and the weights [B, T, S] = softmax(scores). The
         weights of padding are exactly zero, also in a row that is all padding.
-
     """
     hidden = ~mask.unsqueeze(1)
     least = torch.finfo(scores.dtype).min
@@ -124,7 +123,6 @@ class AttentiveCore(RecurrentCore):
         feed: see above.
         output_dropout: rate on the attention layer, also where it is fed.
         locked: one dropout mask over time.
-
     """
 
     def __init__(
@@ -158,7 +156,6 @@ class AttentiveCore(RecurrentCore):
             memory: [S, B, M].
             mask: bool [S, B], false at padding.
             layers: the first state of the layers.
-
         """
         vectors = memory.transpose(0, 1).contiguous()
         fed = (vectors.new_zeros(len(vectors), self.fed_size),) if self.feed == "output" else ()
@@ -241,7 +238,6 @@ def build(record: config.Attentive, surroundings: Surroundings) -> AttentiveCore
 
     Raises:
         UserError: there is no source, the layers are of a kind that a decoder cannot have, or widths do not fit.
-
     """
     source = surroundings.source
     if source is None:

@@ -19,7 +19,6 @@ class Trace(NamedTuple):
         levels: the outputs [T, B, _] of the levels after dropout, read by contexts and AR.
         raw: the same before dropout; TAR reads the last.
         attention: the weights [T, B, S] of the positions of the source, if there is one.
-
     """
 
     levels: tuple[Tensor, ...]
@@ -37,7 +36,6 @@ class RecurrentCore(nn.Module, ABC):
 
     Attributes:
         dims: the width of every level of its trace, the encoder's first.
-
     """
 
     dims: tuple[int, ...]
@@ -63,7 +61,6 @@ class Surroundings(NamedTuple):
         num_outputs: V, for a core that reads the model's own output.
         locked: dropout masks held over time.
         source: the reader of the source, for a core with attention.
-
     """
 
     input_size: int
@@ -79,7 +76,6 @@ def build_core(
 
     Raises:
         UserError: parts that do not fit together.
-
     """
     build: Callable[[config.Core, Surroundings], RecurrentCore] = resolve_name(record.builder)
     return build(record, Surroundings(input_size, num_outputs, locked, source))

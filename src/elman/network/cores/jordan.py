@@ -50,7 +50,6 @@ class Jordan(RecurrentCore):
             x: the input.
             state: the context.
             answer: the model's output layer, for the free-running form.
-
         """
         drive = linear(x, self.weight_ih, self.bias)
         if self.feedback == "target":

@@ -25,7 +25,6 @@ class Reading(NamedTuple):
         memory: the outputs of the last layer, [S, B, M].
         mask: bool [S, B], false at padding.
         final: the state of every layer after its last symbol, both directions concatenated, [B, M_l] per slot.
-
     """
 
     memory: Tensor
@@ -40,7 +39,6 @@ class SourceReader(nn.Module):
 
     Attributes:
         sizes: the width M_l of every layer, directions together.
-
     """
 
     def __init__(self, record: config.Reader, encoder: TokenEncoder, *, locked: bool) -> None:
@@ -79,7 +77,6 @@ class _Padding:
 
     Args:
         mask: bool [S, B], false at padding, which follows the source.
-
     """
 
     def __init__(self, mask: Tensor) -> None:

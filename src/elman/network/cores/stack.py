@@ -32,7 +32,6 @@ class Layer(nn.Module):
         biases: bias vectors per gate: 0, 1 (Zaremba) or 2 (torch, cuDNN).
         weight_drop: rate of DropConnect on the recurrent weights, one mask per call.
         recurrent_dropout: rate of a mask on h_{t-1} held over time (Gal & Ghahramani 2016).
-
     """
 
     def __init__(
@@ -127,7 +126,6 @@ def build_layer(record: config.Stack, below: int, size: int) -> Layer:
 
     Raises:
         UserError: the cell has no recurrent dropout.
-
     """
     cell = build_cell(record.cell)
     if record.recurrent_dropout and cell.masks is None:
@@ -170,7 +168,6 @@ class Stack(Layers):
         between_dropout: rate on the output of every layer but the last.
         output_dropout: rate on the output of the last layer.
         locked: masks held over time (Gal); otherwise drawn per element (Zaremba).
-
     """
 
     def __init__(

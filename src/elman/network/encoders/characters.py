@@ -155,7 +155,6 @@ class Highway(nn.Module):
 
     Args:
         size: E.
-
     """
 
     def __init__(self, size: int) -> None:

@@ -25,7 +25,6 @@ class Alphabet:
     Attributes:
         nothing: the number of the blank, which pads words shorter than a filter and replaces characters that are not
             in the alphabet.
-
     """
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -54,7 +53,6 @@ class Spellings(NamedTuple):
         characters: int64 [S], each word padded with `Alphabet.nothing` to at least the width of the widest filter.
         starts: index of the first character of each word, int64 [n].
         lengths: number of characters of each word, marks included, int64 [n].
-
     """
 
     characters: Tensor

@@ -14,7 +14,6 @@ def choose_device(name: str) -> torch.device:
 
     Raises:
         UserError: the device is unknown or not available.
-
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")

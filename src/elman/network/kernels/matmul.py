@@ -94,7 +94,6 @@ def differentiable_once(backward: Backward) -> Backward:
 
     Raises:
         RuntimeError: from the decorated function, if a graph of the backward pass is to be created.
-
     """
 
     @wraps(backward)

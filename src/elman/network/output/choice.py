@@ -63,7 +63,6 @@ class Choice(Conditional):
 
         Args:
             frequency: relative frequency of each symbol as a target, [V], summing to one; see `zipf`.
-
         """
 
 
@@ -106,7 +105,6 @@ class Surroundings(NamedTuple):
         activation: the name of the output activation.
         encoder: its matrix is the one of a tied choice.
         counts: occurrences of each word, falling; None: unknown.
-
     """
 
     size: int
@@ -120,7 +118,6 @@ class Surroundings(NamedTuple):
 
         Raises:
             UserError: the encoder has no such matrix.
-
         """
         width = self.size if width is None else width
         if not tied:
@@ -145,7 +142,6 @@ def build_choice(
 
     Raises:
         UserError: parts that do not fit together.
-
     """
     build: Callable[[config.Choice, Surroundings], Conditional] = resolve_name(record.choice.builder)
     choice = build(record.choice, Surroundings(size, num_outputs, record.activation, encoder, counts))

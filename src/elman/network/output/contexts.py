@@ -30,7 +30,6 @@ class ContextLayer(nn.Module, ABC):
 
     Attributes:
         size: the width D of a context.
-
     """
 
     size: int
@@ -52,7 +51,6 @@ def build_contexts(record: config.Output, dims: Sequence[int]) -> ContextLayer:
 
     Raises:
         UserError: there are no levels to read, or a level does not exist.
-
     """
     build: Callable[[config.Output, Sequence[int]], ContextLayer] = resolve_name(record.contexts.builder)
     return build(record, dims)

@@ -199,7 +199,6 @@ class SummedGradient:
 
     Attributes:
         transposed: the sum so far, [D, V].
-
     """
 
     def __init__(self, weight: Tensor) -> None:

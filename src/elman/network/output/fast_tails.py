@@ -46,7 +46,6 @@ def log_prob(
         activation: name of the activation.
         members: the groups, which do not overlap; by default one of all symbols.
         counts: number of rows of each group, which sum to R.
-
     """
     counts = (len(h),) if counts is None else counts
     assert sum(counts) == len(h), "every row has one group"

@@ -24,7 +24,6 @@ class Flat(ScoredChoice):
         shift: whether one learned scalar is added to every z (thesis, theorem 4.4); it changes every activation but
             softmax.
         fast: use the fused kernels; the plain form is their ground truth.
-
     """
 
     def __init__(

@@ -20,7 +20,6 @@ class OutputLayer(nn.Module):
     Args:
         contexts: reads vectors and their weights from the trace.
         choice: the distribution given one of them.
-
     """
 
     def __init__(self, contexts: ContextLayer, choice: Conditional) -> None:

@@ -134,7 +134,6 @@ def _first_clusters(record: config.Tree, surroundings: Surroundings) -> Clusters
 
     Raises:
         UserError: there are more clusters than words.
-
     """
     num_words, counts = surroundings.num_outputs, surroundings.counts
     number = record.clusters or math.ceil(math.sqrt(num_words))

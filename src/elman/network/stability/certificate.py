@@ -25,7 +25,6 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
         limit: the condition is value < limit.
         proves: what follows if it holds.
         does_not: what does not follow even then.
-
     """
 
     tier: int
@@ -98,7 +97,6 @@ def gates_of(layer: Layer, *, detached: bool = True) -> Gates:
 
     Raises:
         UserError: the cell has peepholes or no forget gate: no certificate is known here.
-
     """
     kind = kind_of(layer)
     size, letters = layer.hidden_size, LETTERS[kind]
@@ -117,7 +115,6 @@ def kind_of(layer: Layer) -> Kind:
 
     Raises:
         UserError: see `gates_of`.
-
     """
     if layer.cell.name in LETTERS:
         return layer.cell.name

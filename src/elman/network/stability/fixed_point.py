@@ -81,7 +81,6 @@ def contraction(layer: Layer, gates: Gates, x: Tensor, state: LayerState) -> Ten
         gates: its weights.
         x: the constant input [1, I].
         state: the fixed point.
-
     """
     first, *coupled = blocks(layer, gates, x, state)
     value = torch.linalg.matrix_norm(first, 2)
@@ -144,7 +143,6 @@ def largest_exponent(core: Stack, vectors: Tensor, warm_up: int = 50, seed: int 
         vectors: encoded words [T, B, E], float64.
         warm_up: steps in which the tangents align; they are not counted.
         seed: seed of the random tangents.
-
     """
     layers = [(double_weights(layer), layer.cell.step) for layer in layers_of(core)]
     columns = vectors.shape[1]

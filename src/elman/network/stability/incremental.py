@@ -71,7 +71,6 @@ def contraction(gates: Gates, reach: Range, slope: float = 1.0) -> Contraction:
         gates: the layer's weights.
         reach: range of the share of its inputs.
         slope: of the nonlinearity of Elman's network.
-
     """
     low, high = gates.slices(reach.low), gates.slices(reach.high)
     rows = {gate: block.abs().sum(1) for gate, block in gates.recurrent.items()}
@@ -122,7 +121,6 @@ def incremental(core: Stack, lowest: Callable[[Tensor, Tensor], Range]) -> list[
     Args:
         core: the layers.
         lowest: from weight [G H, E] and bias [G H] of the lowest layer to the range of its input's shares.
-
     """
     found, largest = [], None
     for number, layer in enumerate(layers_of(core), start=1):

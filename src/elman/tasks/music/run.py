@@ -40,7 +40,6 @@ class MusicRun(Run):
 
     Raises:
         UserError: the folder is not a run on music.
-
     """
 
     kind, reads = "music", "pitches"
@@ -88,7 +87,6 @@ class MusicRun(Run):
             seed: of the draws.
             prompt: frames [n, P] that the tune continues; the result does not repeat them.
             temperature: divides the log-odds of each note; below 1 likelier notes, 0 always the likelier of on and off.
-
         """
         generator = torch.Generator(self.device).manual_seed(seed)
         silence = np.zeros((1, len(self.inputs)), np.uint8)

@@ -38,7 +38,6 @@ class Translation(NamedTuple):
         log_prob: nats, with the end symbol.
         source: the source's symbols in the order of the text.
         attention: weights of the source's symbols at each word and at the end, [T + 1, S].
-
     """
 
     text: str
@@ -63,7 +62,6 @@ class PairRun(Run):
 
     Raises:
         UserError: the folder is not a run on pairs.
-
     """
 
     kind = "pairs"
@@ -141,7 +139,6 @@ class PairRun(Run):
 
         Raises:
             UserError: a source is longer than the limit or has unknown symbols only.
-
         """
         beam = beam or Beam()
         beam.check()

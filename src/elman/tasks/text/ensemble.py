@@ -31,7 +31,6 @@ def ensemble_log_probs(
 
     Raises:
         UserError: the vocabularies differ.
-
     """
     require_one_vocabulary(runs)
     members = [run_log_probs(run, split, streams, skip_first) for run in runs]

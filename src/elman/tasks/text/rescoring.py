@@ -28,7 +28,6 @@ class Mix(msgspec.Struct, frozen=True, kw_only=True):
         weight: of the language model's log-probability (nats), the "language model scale".
         word_penalty: subtracted per word.
         given_weights: one per given score; None: all 1.
-
     """
 
     weight: float = 1.0
@@ -52,7 +51,6 @@ class Grid(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         weights, penalties: tried together.
         given: weights of each given score from the second on, tried one after another; empty: they are not tuned.
-
     """
 
     weights: tuple[float, ...] = (*(step / 20 for step in range(41)), *(step / 2 for step in range(5, 41)))
@@ -75,7 +73,6 @@ class Trial:
         hypotheses: of all utterances.
         log_probs: of each (nats), [N].
         references: the reference of every utterance.
-
     """
 
     hypotheses: Sequence[Hypothesis]
@@ -150,7 +147,6 @@ def edit_distance(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
     Example:
         >>> edit_distance("the cat sat".split(), "a cat sat down".split())
         2
-
     """
     before = list(range(len(reference) + 1))
     for row, word in enumerate(hypothesis, start=1):

@@ -52,7 +52,6 @@ class TextRun(Run):
 
     Raises:
         UserError: the folder is not a run on text.
-
     """
 
     kind = "text"

@@ -23,7 +23,6 @@ def training_windows(recipe: config.Recipe, tokens: np.ndarray, source: Path, ma
 
     Raises:
         UserError: the text is too short, or is not of the stages that the recipe names.
-
     """
     training, window, seed = recipe.training, recipe.training.window, recipe.seed
 

@@ -22,7 +22,6 @@ def start_from(model: LanguageModel, words: Sequence[str], run: TextRun) -> int:
 
     Raises:
         UserError: the two networks have parameters of other names or sizes.
-
     """
     theirs = dict(run.model.named_parameters())
     known = run.vocabulary.ids
@@ -52,7 +51,6 @@ def arrange_clusters(output: config.Output, model: LanguageModel, init: Path | N
 
     Raises:
         UserError: the vectors are random, since no run is started from.
-
     """
     if not (isinstance(output.choice, config.Tree) and output.choice.assignment == "similarity"):
         return
