@@ -27,8 +27,8 @@ def load_recipe(path: Path | str, settings: Sequence[str] | None = None) -> Reci
     with elman. Tables are merged, except that a table whose `kind` changes replaces that of the base; `title`, `notes`
     and `expected` are never taken from the base.
 
-    Raises:
-        UserError: no such file, not TOML, an unknown key, a wrong type, a value out of range, bases in a circle.
+    Raises UserError where there is no such file, it is not TOML, a key is unknown, a value has a wrong type or is out
+    of range, or bases form a circle.
     """
     raw = in_present_form(_read(Path(path)))
     for setting in settings or []:
@@ -63,11 +63,7 @@ def shipped() -> Iterator[tuple[Path, Recipe]]:
 
 
 def find(name: str) -> Path:
-    """The path of a shipped recipe, such as `shakespeare/demo.toml`.
-
-    Raises:
-        UserError: there is no such recipe.
-    """
+    """The path of a shipped recipe, such as `shakespeare/demo.toml`; raises UserError where there is no such recipe."""
     path = FOLDER / name
     if not path.is_file():
         raise UserError(f"no recipe {name} comes with elman; `elman recipes` lists them")

@@ -23,8 +23,7 @@ from elman.files import replacing
 def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> str:
     """Write a checkpoint and return its digest; the previous file stays until the new one is complete.
 
-    Raises:
-        UserError: the disk is full or the folder cannot be written.
+    Raises UserError where the disk is full or the folder cannot be written.
     """
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     text = json.dumps(facts, sort_keys=True)
@@ -40,8 +39,7 @@ def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) ->
 def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read a checkpoint onto the CPU.
 
-    Raises:
-        UserError: no such file, truncated, altered, or not one of ours.
+    Raises UserError where there is no such file, or it is truncated, altered or not one of ours.
     """
     if not path.is_file():
         raise UserError(f"{path}: no such model file; give a run folder in which training has saved one")

@@ -89,8 +89,7 @@ CELLS = {"elman", "lstm", "lstm-peephole", "lstm-1997", "gru-before", "gru-after
 def build_constraint(recipe: config.Training, core: RecurrentCore) -> ConstrainedCore | None:
     """The constraint of a recipe on a core, or None.
 
-    Raises:
-        UserError: the core has no recurrent blocks, or the recipe must set the bound and does not.
+    Raises UserError where the core has no recurrent blocks, or the recipe must set the bound and does not.
     """
     if recipe.constraint is None:
         return None

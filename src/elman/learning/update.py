@@ -150,8 +150,7 @@ class Update:
 def build_update(recipe: config.Recipe, model: LanguageModel) -> Update:
     """The training step of a recipe in its first phase, after projecting the weights onto its constraint.
 
-    Raises:
-        UserError: the constraint or the learning rule does not fit the model.
+    Raises UserError where the constraint or the learning rule does not fit the model.
     """
     training = recipe.training
     objective, learner = build_objective(training), build_learner(training, recipe.model)

@@ -104,8 +104,7 @@ def build_seq2seq(
 ) -> SequenceToSequence:
     """The model of a recipe that has a source, from its decoder's parts.
 
-    Raises:
-        UserError: the core has no attention to the source, or parts do not fit together.
+    Raises UserError where the core has no attention to the source, or parts do not fit together.
     """
     source, locked = record.source, record.masks == "locked"
     assert source is not None

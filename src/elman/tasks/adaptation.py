@@ -135,8 +135,7 @@ def method_figures(
 def record(run: Run, row: Result) -> None:
     """Write a row of the best model to results.json, in place of the one of its split and method; others stay.
 
-    Raises:
-        UserError: the file is damaged.
+    Raises UserError where the file is damaged.
     """
     path = run.path / "results.json"
     new = msgspec.structs.replace(row, model="best").as_dict()

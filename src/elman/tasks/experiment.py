@@ -85,8 +85,7 @@ class Experiment:
     def train(self, watchers: Sequence[Watcher] = (), max_minutes: float | None = None) -> StopReason:
         """Train; see `Trainer.run`.
 
-        Raises:
-            UserError: another process trains in the folder, or has meanwhile begun a run there; the loss is not finite.
+        Raises UserError where another process trains in the folder or has begun a run there, or the loss is not finite.
         """
         self.trainer.log.watchers = tuple(watchers)
         with self.lock:
@@ -105,8 +104,7 @@ class Experiment:
     def baselines(self, order: int = 5, splits: Sequence[str] = ("valid", "test")) -> list[Result]:
         """Unigram and Kneser-Ney n-gram figures on the same splits; also written to baselines.json.
 
-        Raises:
-            UserError: the data is not text.
+        Raises UserError where the data is not text.
         """
         rows = self.task.baselines(order, splits)
         write_json(self.out / "baselines.json", msgspec.to_builtins(rows))

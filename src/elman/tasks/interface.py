@@ -52,11 +52,7 @@ class Scored(NamedTuple):
 
 
 def load(path: Path | str, device: torch.device | str = "cpu") -> Run:
-    """Open a run folder, as a run on text, music or pairs.
-
-    Raises:
-        UserError: the folder is not a run.
-    """
+    """Open a run folder, as a run on text, music or pairs; raises UserError where the folder is not a run."""
     return open_run(path, device)
 
 
@@ -106,8 +102,7 @@ def generate(
 ) -> Generated:
     """Sample `count` tokens of text after a prompt; music and pairs have `compose` and `translate` of their runs.
 
-    Raises:
-        UserError: it is not a run on text.
+    Raises UserError where it is not a run on text.
     """
     text = _text(run)
     tokens = text.words(prompt, count=count, seed=seed, sampling=sampling)
@@ -117,8 +112,7 @@ def generate(
 def score(run: AnyRun, lines: Sequence[str], *, document: bool = False) -> list[Scored]:
     """The log-probability of every token of every sentence; with `document` each in the context of those before it.
 
-    Raises:
-        UserError: it is not a run on text.
+    Raises UserError where it is not a run on text.
     """
     return [Scored(tokens, log_probs) for tokens, log_probs in _text(run).score(lines, document=document)]
 

@@ -45,6 +45,7 @@ class Task(ABC):
 
     Raises:
         UserError: the data cannot be used, or the recipe asks for what this kind of data lacks.
+
     """
 
     kind: ClassVar[str]
@@ -63,6 +64,7 @@ class Task(ABC):
 
         Raises:
             UserError: it cannot be made.
+
         """
         return recipe.data.corpus
 

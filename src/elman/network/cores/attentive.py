@@ -236,8 +236,8 @@ def _masked(x: Tensor, mask: Tensor | None, t: int) -> Tensor:
 def build(record: config.Attentive, surroundings: Surroundings) -> AttentiveCore:
     """The core of a recipe.
 
-    Raises:
-        UserError: there is no source, the layers are of a kind that a decoder cannot have, or widths do not fit.
+    Raises UserError where there is no source, the layers are of a kind that a decoder cannot have, or widths do not
+    fit.
     """
     source = surroundings.source
     if source is None:

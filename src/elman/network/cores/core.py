@@ -74,8 +74,7 @@ def build_core(
 ) -> RecurrentCore:
     """The recurrent core of a recipe; arguments as in `Surroundings`.
 
-    Raises:
-        UserError: parts that do not fit together.
+    Raises UserError where parts do not fit together.
     """
     build: Callable[[config.Core, Surroundings], RecurrentCore] = resolve_name(record.builder)
     return build(record, Surroundings(input_size, num_outputs, locked, source))

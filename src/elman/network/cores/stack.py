@@ -124,8 +124,7 @@ class Layer(nn.Module):
 def build_layer(record: config.Stack, below: int, size: int) -> Layer:
     """One layer of width `size` that reads vectors of width `below`.
 
-    Raises:
-        UserError: the cell has no recurrent dropout.
+    Raises UserError where the cell has no recurrent dropout.
     """
     cell = build_cell(record.cell)
     if record.recurrent_dropout and cell.masks is None:

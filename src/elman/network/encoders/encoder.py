@@ -20,6 +20,7 @@ class TokenEncoder(nn.Module, ABC):
 
     Attributes:
         size: the width E of its vectors.
+
     """
 
     size: int
@@ -40,6 +41,7 @@ class Inputs(NamedTuple):
         number: V symbols, or P pitches.
         words: the vocabulary, for an encoder of spelling.
         locked: dropout masks held over time.
+
     """
 
     number: int
@@ -58,6 +60,7 @@ def build_encoder(
 
     Raises:
         UserError: parts that do not fit together.
+
     """
     build: Callable[[config.Encoder, Inputs], TokenEncoder] = resolve_name(record.builder)
     return build(record, Inputs(number, words, locked))

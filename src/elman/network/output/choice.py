@@ -116,8 +116,7 @@ class Surroundings(NamedTuple):
     def matrix(self, tied: bool, width: int | None = None, whose: str = "contexts have") -> nn.Parameter:
         """A matrix [V, width], the encoder's own if it is tied; without `width` it is D.
 
-        Raises:
-            UserError: the encoder has no such matrix.
+        Raises UserError where the encoder has no such matrix.
         """
         width = self.size if width is None else width
         if not tied:
@@ -138,11 +137,7 @@ class Surroundings(NamedTuple):
 def build_choice(
     record: config.Output, size: int, encoder: TokenEncoder, num_outputs: int, counts: Sequence[int] | None = None
 ) -> Conditional:
-    """The choice of a recipe; arguments as in `Surroundings`.
-
-    Raises:
-        UserError: parts that do not fit together.
-    """
+    """The choice of a recipe; arguments as in `Surroundings`; raises UserError where parts do not fit together."""
     build: Callable[[config.Choice, Surroundings], Conditional] = resolve_name(record.choice.builder)
     choice = build(record.choice, Surroundings(size, num_outputs, record.activation, encoder, counts))
     if isinstance(choice, Chord) != isinstance(encoder, Frames):

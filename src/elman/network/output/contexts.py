@@ -49,8 +49,7 @@ class ContextLayer(nn.Module, ABC):
 def build_contexts(record: config.Output, dims: Sequence[int]) -> ContextLayer:
     """The contexts of a recipe, from levels of widths `dims`.
 
-    Raises:
-        UserError: there are no levels to read, or a level does not exist.
+    Raises UserError where there are no levels to read, or a level does not exist.
     """
     build: Callable[[config.Output, Sequence[int]], ContextLayer] = resolve_name(record.contexts.builder)
     return build(record, dims)

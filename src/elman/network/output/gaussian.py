@@ -17,6 +17,7 @@ class Gaussian(Conditional):
     Args:
         num_values: P.
         size: D.
+
     """
 
     def __init__(self, num_values: int, size: int) -> None:

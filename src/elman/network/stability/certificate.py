@@ -111,11 +111,7 @@ def gates_of(layer: Layer, *, detached: bool = True) -> Gates:
 
 
 def kind_of(layer: Layer) -> Kind:
-    """The equations of a layer.
-
-    Raises:
-        UserError: see `gates_of`.
-    """
+    """The equations of a layer; raises UserError where `gates_of` does."""
     if layer.cell.name in LETTERS:
         return layer.cell.name
     raise UserError("stability certificates are for the cells elman, gru and lstm with a forget gate and no peepholes")

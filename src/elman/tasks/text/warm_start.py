@@ -49,8 +49,7 @@ def start_from(model: LanguageModel, words: Sequence[str], run: TextRun) -> int:
 def arrange_clusters(output: config.Output, model: LanguageModel, init: Path | None) -> None:
     """Where the recipe asks for it, put the words of a tree together by the vectors that training starts from.
 
-    Raises:
-        UserError: the vectors are random, since no run is started from.
+    Raises UserError where the vectors are random, since no run is started from.
     """
     if not (isinstance(output.choice, config.Tree) and output.choice.assignment == "similarity"):
         return
