@@ -10,11 +10,7 @@ from elman.data.windows import Batch, Span, TrainingWindows, Windows
 
 
 class StagedWindows:
-    """Windows chosen for each epoch.
-
-    Args:
-        choose: from an epoch to its windows; the same object, or an equal one, for epochs that share them.
-    """
+    """Windows chosen for each epoch; `choose` returns the same or equal ones for epochs that share them."""
 
     def __init__(self, choose: Callable[[int], Windows]) -> None:
         self._of = functools.lru_cache(maxsize=2)(choose)
@@ -31,13 +27,9 @@ class StagedWindows:
 class ForgetfulWindows:
     """Windows of a few words, all columns fresh at the beginning of each: nothing earlier is remembered.
 
-    Elman 1993 resets the context units after every third or fourth word, later after more. A network that forgets
-    in this way sees no dependency that is longer than the window.
-
-    Args:
-        windows: the columns.
-        words: the least and the greatest number of words; each length is drawn with equal probability.
-        seed: for the lengths.
+    Elman 1993 resets the context units after every third or fourth word, later after more. A network that forgets in
+    this way sees no dependency that is longer than the window. `words` are the least and the greatest number of words;
+    each length is drawn with equal probability.
     """
 
     def __init__(self, windows: TrainingWindows, words: tuple[int, int], seed: int = 0) -> None:

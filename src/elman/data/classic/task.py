@@ -27,32 +27,28 @@ Draw = Callable[[np.random.Generator, int, int], Sample]
 
 
 class ClassicTask(NamedTuple):
-    """One task.
+    """One task, from the publication `source`.
 
     Attributes:
-        name: on the command line.
         sentence: what is to be learnt, and what the span is.
-        source: the publication.
-        kind: symbols, or real values with a squared error.
         inputs: V symbols, or P values per step.
         outputs: values per step; V for symbols.
-        draw: generates sequences.
-        solved: the error below which it counts as learnt: mean square, or share of judged positions that are wrong.
         chance: the error of the best guess without memory, in words.
-        span: the shortest span to try by default.
-        least, most: the range of the span.
+        kind: symbols, or real values with a squared error.
+        solved: the error below which it counts as learnt: mean square, or share of judged positions that are wrong.
+        span: the shortest span to try by default, between `least` and `most`.
     """
 
     name: str
     sentence: str
     source: str
-    kind: Literal["symbols", "values"]
     inputs: int
     outputs: int
     draw: Draw
-    solved: float
     chance: str
-    span: int
+    kind: Literal["symbols", "values"] = "symbols"
+    solved: float = 0.01
+    span: int = 8
     least: int = 1
     most: int = 100_000
 

@@ -65,12 +65,9 @@ class Dependency(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A sentence and its agreement.
+    """A sentence without `<eos>`, with a dependency for every verb that agrees with a noun, in the order of the verbs.
 
-    Attributes:
-        words: in order, without `<eos>`.
-        dependencies: one for every verb that agrees with a noun, in the order of the verbs.
-        depth: clauses within each other, at the deepest place; 0: a simple sentence.
+    `depth` counts the clauses within each other at the deepest place; 0: a simple sentence.
     """
 
     words: tuple[str, ...]

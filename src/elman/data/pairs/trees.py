@@ -153,12 +153,7 @@ def _rooted(tree: Node | Leaf) -> Node:
 
 
 class Repaired(NamedTuple):
-    """A tree made from what a model wrote.
-
-    Attributes:
-        tree: over all the words, rooted in `ROOT`.
-        repairs: the number of symbols added or dropped; 0 where the line was well formed.
-    """
+    """A tree, rooted in `ROOT`, over all the words, and how many symbols were added or dropped to form it."""
 
     tree: Node
     repairs: int

@@ -33,15 +33,9 @@ def read_bytes(path: Path, advice: str = "give a text file") -> bytes:
 
 
 def decode(data: bytes, name: str, offset: int = 0) -> str:
-    """UTF-8 bytes as text, a byte order mark included.
+    """UTF-8 bytes as text, a byte order mark included; raises UserError where a byte is not UTF-8.
 
-    Args:
-        data: the bytes.
-        name: of their file, for messages.
-        offset: of the first byte in the file.
-
-    Raises:
-        UserError: a byte is not UTF-8; the message gives its place in the file.
+    The message gives its place in the file `name`, in which the first of these bytes is at `offset`.
     """
     try:
         return data.decode()
