@@ -33,15 +33,7 @@ class NormalEquations:
     """Ridge regression over a stream: X'X and X'Y are summed chunk by chunk, in memory that does not grow with N.
 
     Rounding errors grow with the condition number of X'X + penalty I, in `fit_ridge` with its square root: the penalty
-    of a stream should be large compared with 1e-16 ||X||^2.
-
-    Args:
-        features: F.
-        outputs: O.
-        dtype: of the sums.
-
-    Attributes:
-        count: how many positions have been added.
+    of a stream should be large compared with 1e-16 ||X||^2. `count` is the number of positions added.
     """
 
     def __init__(self, features: int, outputs: int, dtype: torch.dtype = torch.float64) -> None:
@@ -80,15 +72,9 @@ class EchoStateNetwork(NamedTuple):
         return features(states, series) @ self.readout, state
 
     def generate(self, latest: Tensor, state: State, steps: int) -> tuple[Tensor, State]:
-        """Run freely for `steps` steps: each output is the next input.
+        """Run freely from an input [B, D], such as the last output of `predict`: each output is the next input.
 
-        Args:
-            latest: the first input [B, D], such as the last output of `predict`.
-            state: the state before it, as `predict` returned it.
-            steps: how many.
-
-        Returns:
-            the outputs [steps, B, D] that follow `latest`, and the state from which the last of them is read next.
+        Returns the outputs [steps, B, D] that follow `latest`, and the state from which the last of them is read next.
         """
         outputs = []
         for _ in range(steps):

@@ -153,11 +153,8 @@ def add_l1(parameters: Sequence[nn.Parameter], weight: float) -> None:
 class Average:
     """A running average of parameters, which begins as a copy of them and is updated after each step.
 
-    The equal average is that of ASGD (Polyak & Juditsky 1992), as NT-ASGD uses it.
-
-    Args:
-        parameters: those to average.
-        decay: None for the equal average of all steps since the start, else the exponential decay.
+    Without a decay it is the equal average of all steps since the start, that of ASGD (Polyak & Juditsky 1992), as
+    NT-ASGD uses it; else an exponential one.
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter], decay: float | None = None) -> None:

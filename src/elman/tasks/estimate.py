@@ -24,12 +24,8 @@ def estimate(
 ) -> dict[str, Any]:
     """Time a few training steps after a warm-up step.
 
-    Returns:
-        parameters, peak_mb (of the process, or of the GPU's allocator), tokens_per_s, minutes_per_epoch, epochs,
-        minutes.
-
-    Raises:
-        UserError: no data, or the recipe does not fit it.
+    Returns parameters, peak_mb (of the process, or of the GPU's allocator), tokens_per_s, minutes_per_epoch, epochs,
+    minutes. Raises UserError where there is no data, or the recipe does not fit it.
     """
     source = data if data is not None else source_of(recipe)
     if source is None:

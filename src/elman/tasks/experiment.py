@@ -27,21 +27,11 @@ from elman.tasks.text.warm_start import arrange_clusters
 
 
 class Experiment:
-    """A recipe, its data and its run folder.
+    """A recipe, its data and its run folder; raises UserError where something does not fit, before anything is written.
 
-    Args:
-        recipe: what to do.
-        data: where it is; None takes that of the run to resume, else the recipe's own.
-        out: the run folder.
-        device: where to train.
-        resume: resume the run in `out`.
-        init: a run folder from whose weights to start, words mapped by their spelling.
-
-    Attributes:
-        lock: held while it trains and while it writes results, so that one process at a time works in the folder.
-
-    Raises:
-        UserError: before anything is written, whenever something does not fit.
+    `data` is by default that of the run to resume, else the recipe's own. `init` is a run folder from whose weights to
+    start, words mapped by their spelling. `lock` is held while it trains and while it writes results, so that one
+    process at a time works in the folder.
     """
 
     def __init__(

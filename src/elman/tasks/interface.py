@@ -24,12 +24,9 @@ AnyRun: TypeAlias = Run | Path | str
 
 
 class Trained(NamedTuple):
-    """What training gives.
+    """The best model with its recipe, and how training ended.
 
-    Attributes:
-        run: the best model with its recipe.
-        outcome: whether training finished, was interrupted or ran out of time.
-        results: the rows of results.json: the valid and the test split; empty where training was interrupted.
+    `results` are the rows of results.json, of the valid and the test split; empty where training was interrupted.
     """
 
     run: Run

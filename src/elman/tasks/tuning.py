@@ -62,14 +62,10 @@ Progress = Callable[[int, int, float], None]
 
 @dataclasses.dataclass
 class Tuning:
-    """Tuning of one run.
+    """Tuning of one run on the first `tokens` tokens of its validation text, or steps of its first pieces.
 
-    Args:
-        run: the trained model.
-        tokens: how many tokens of the validation text, or steps of its first pieces, to read.
-        statistics_tokens: as for `elman.tasks.adaptation.statistics`.
-        jobs: processes side by side; 1 stays in this one.
-        progress: called after every point.
+    `statistics_tokens` is as for `elman.tasks.adaptation.statistics`; `jobs` processes work side by side, and 1 stays
+    in this one; `progress` is called after every point.
     """
 
     run: Run

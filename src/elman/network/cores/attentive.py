@@ -150,13 +150,7 @@ class AttentiveCore(RecurrentCore):
         return self.prepare(vectors, vectors.new_zeros(1, batch, dtype=torch.bool), self.stack.begin(batch))
 
     def prepare(self, memory: Tensor, mask: Tensor, layers: State) -> State:
-        """The state before the first symbol.
-
-        Args:
-            memory: [S, B, M].
-            mask: bool [S, B], false at padding.
-            layers: the first state of the layers.
-        """
+        """The state before the first symbol: a memory [S, B, M], its mask [S, B], and the first state of the layers."""
         vectors = memory.transpose(0, 1).contiguous()
         fed = (vectors.new_zeros(len(vectors), self.fed_size),) if self.feed == "output" else ()
         return layers, (vectors, self.attention.keys(vectors), mask.t().contiguous()), fed

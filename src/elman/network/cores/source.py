@@ -35,10 +35,8 @@ class Reading(NamedTuple):
 class SourceReader(nn.Module):
     """Recurrent layers over a source, in one direction (forward) or two; no result depends on padding.
 
-    Its encoder is the target's own where both have one vocabulary.
-
-    Attributes:
-        sizes: the width M_l of every layer, directions together.
+    Its encoder is the target's own where both have one vocabulary; `sizes` holds the width M_l of every layer,
+    directions together.
     """
 
     def __init__(self, record: config.Reader, encoder: TokenEncoder, *, locked: bool) -> None:
@@ -73,11 +71,7 @@ class SourceReader(nn.Module):
 
 
 class _Padding:
-    """The ends of the sources of a batch.
-
-    Args:
-        mask: bool [S, B], false at padding, which follows the source.
-    """
+    """The ends of the sources of a batch, from a mask [S, B] that is false at padding, which follows the source."""
 
     def __init__(self, mask: Tensor) -> None:
         self.there = not bool(mask.all())

@@ -17,14 +17,9 @@ WHOLE: Final = {UNK: 2, EOS: 3}
 
 
 class Alphabet:
-    """The characters (Unicode code points) that words are spelled with.
+    """The characters (Unicode code points) that the words are spelled with.
 
-    Args:
-        words: their characters are numbered; any other character is read as `nothing`.
-
-    Attributes:
-        nothing: the number of the blank, which pads words shorter than a filter and replaces characters that are not
-            in the alphabet.
+    The blank `nothing` pads words shorter than a filter and replaces characters that are not in the alphabet.
     """
 
     def __init__(self, words: Sequence[str]) -> None:

@@ -15,16 +15,9 @@ from elman.network.cores.stack import Layer, Stack, candidate_hidden, layers_of
 
 
 class Certificate(msgspec.Struct, frozen=True, kw_only=True):
-    """One condition on one layer.
+    """One condition on one layer, value < limit: what follows if it holds, and what does not follow even then.
 
-    Attributes:
-        tier: 0 to 3.
-        layer: 1 is the lowest; 0 is the whole network.
-        name: the quantity.
-        value: the computed value.
-        limit: the condition is value < limit.
-        proves: what follows if it holds.
-        does_not: what does not follow even then.
+    Tiers are 0 to 3; layer 1 is the lowest, and 0 the whole network.
     """
 
     tier: int

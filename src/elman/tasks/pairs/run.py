@@ -29,11 +29,9 @@ from elman.tasks.run import DEFAULT, Advance, EvaluationOptions, Run
 
 
 class Translation(NamedTuple):
-    """A target that was found for a source.
+    """A target that was found for a source, as a line for a reader and as symbols, copied ones as the source has them.
 
     Attributes:
-        text: the target for a reader.
-        words: its symbols; copied ones as the source has them.
         score: by which targets are ranked (`elman.decoding.beam.Beam`).
         log_prob: nats, with the end symbol.
         source: the source's symbols in the order of the text.
@@ -49,19 +47,12 @@ class Translation(NamedTuple):
 
 
 class PairRun(Run):
-    """A trained model of pairs with its recipe and vocabularies.
+    """A trained model of pairs with its vocabularies and recipe; raises UserError where the folder is not such a run.
 
     Example (see docs/seq2seq.md)::
 
         run = elman.load("runs/headlines")
         run.translate(["police arrest two after bank robbery in osaka"])[0][0].text
-
-    Args:
-        path: the run folder.
-        device: where the model lives.
-
-    Raises:
-        UserError: the folder is not a run on pairs.
     """
 
     kind = "pairs"

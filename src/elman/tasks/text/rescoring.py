@@ -67,13 +67,7 @@ def ranked(hypotheses: Sequence[Hypothesis], log_probs: Sequence[float], mix: Mi
 
 @dataclasses.dataclass
 class Trial:
-    """Hypotheses with references, for tuning a mix.
-
-    Args:
-        hypotheses: of all utterances.
-        log_probs: of each (nats), [N].
-        references: the reference of every utterance.
-    """
+    """Hypotheses of all utterances with the log-probability of each (nats), [N], and references, for tuning a mix."""
 
     hypotheses: Sequence[Hypothesis]
     log_probs: Sequence[float]

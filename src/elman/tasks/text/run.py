@@ -36,7 +36,7 @@ from elman.tasks.run import DEFAULT, AdaptationSource, Advance, EvaluationOption
 
 
 class TextRun(Run):
-    """A trained language model with its vocabulary and recipe.
+    """A trained language model with its vocabulary and recipe; raises UserError where the folder is not a run on text.
 
     Example (see docs/python.md)::
 
@@ -45,13 +45,6 @@ class TextRun(Run):
             ...
         run.next_words("to be or not to", k=5)
         " ".join(run.words("my lord,", count=20, seed=1))
-
-    Args:
-        path: the run folder.
-        device: where the model lives.
-
-    Raises:
-        UserError: the folder is not a run on text.
     """
 
     kind = "text"

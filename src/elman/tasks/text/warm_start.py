@@ -17,11 +17,8 @@ from elman.tasks.text.run import TextRun
 def start_from(model: LanguageModel, words: Sequence[str], run: TextRun) -> int:
     """Copy the weights of a run into a model; rows that stand for words are mapped by the words' spelling.
 
-    Returns:
-        how many words were found in the other vocabulary.
-
-    Raises:
-        UserError: the two networks have parameters of other names or sizes.
+    Returns the number of words found in the other vocabulary; raises UserError where the two networks have parameters
+    of other names or sizes.
     """
     theirs = dict(run.model.named_parameters())
     known = run.vocabulary.ids
