@@ -22,12 +22,7 @@ AnyConstraint: TypeAlias = config.Spectral | config.OrthogonalWeights | config.S
 
 
 class ConstrainedCore:
-    """A constraint on the blocks of a core, with counts for the log.
-
-    Args:
-        core: layers of one cell.
-        recipe: the constraint.
-    """
+    """A constraint on the blocks of a core of layers of one cell, with counts for the log."""
 
     def __init__(self, core: Stack, recipe: AnyConstraint) -> None:
         self.layers = layers_of(core)

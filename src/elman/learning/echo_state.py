@@ -105,18 +105,14 @@ def fit_readout(
     penalty: float = 1e-10,
     chunk: int | None = None,
 ) -> EchoStateNetwork:
-    """A network that computes targets [T, B, O] from inputs [T, B, D].
+    """A network that computes targets [T, B, O] from inputs [T, B, D] at the same steps.
 
-    Args:
-        reservoir: drawn, in the precision of the inputs; float64 is recommended.
-        inputs: the series read.
-        targets: the outputs wanted at the same steps.
-        washout: the first steps, which still depend on the zero state before them and are left out.
-        penalty: of the ridge regression, on the sum of squares over all positions.
-        chunk: steps held in memory at a time, by normal equations; None fits all at once, which is more accurate.
+    The reservoir is drawn, in the precision of the inputs; float64 is recommended. The first `washout` steps still
+    depend on the zero state before them and are left out. The penalty of the ridge regression is on the sum of squares
+    over all positions. Where `chunk` is set only so many steps are held in memory at a time, by normal equations;
+    fitting all at once is more accurate.
 
-    Raises:
-        UserError: nothing is left after the washout.
+    Raises UserError where nothing is left after the washout.
     """
     if washout >= len(inputs):
         raise UserError(

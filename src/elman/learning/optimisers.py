@@ -14,17 +14,13 @@ from elman import config
 
 
 class Optimiser:
-    """Changes parameters by their gradients, by the rule of a recipe.
+    """Changes parameters by their gradients, by the rule of a recipe; parameters without a gradient are left alone.
 
     SGD has heavy-ball or Nesterov momentum; Adam (Kingma & Ba 2015) optionally has decoupled weight decay (AdamW,
-    Loshchilov & Hutter 2019); RMSprop is that of Tieleman & Hinton 2012. The arithmetic is torch's own, fused over all
-    parameters. Its optimiser classes are not used because their first step imports torch's compiler, which costs 75 MB
-    and a second.
-
-    Args:
-        recipe: the rule and its constants.
-        parameters: those to change; parameters without a gradient are left alone.
-        weight_decay: times the parameter, added to the gradient (L2), or to the step where Adam is decoupled.
+    Loshchilov & Hutter 2019); RMSprop is that of Tieleman & Hinton 2012. Weight decay times the parameter is added to
+    the gradient (L2), or to the step where Adam is decoupled. The arithmetic is torch's own, fused over all parameters.
+    Its optimiser classes are not used because their first step imports torch's compiler, which costs 75 MB and a
+    second.
 
     Attributes:
         lr: the learning rate of the next step.

@@ -24,10 +24,8 @@ from elman.tasks.text.run import TextRun
 class Mix(msgspec.Struct, frozen=True, kw_only=True):
     """score = sum_j given_weights[j] given_j + weight log p(text) - word_penalty words.
 
-    Attributes:
-        weight: of the language model's log-probability (nats), the "language model scale".
-        word_penalty: subtracted per word.
-        given_weights: one per given score; None: all 1.
+    `weight`, of the language model's log-probability (nats), is the "language model scale"; `given_weights` None: all
+    1.
     """
 
     weight: float = 1.0
@@ -46,11 +44,9 @@ class Mix(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Grid(msgspec.Struct, frozen=True, kw_only=True):
-    """The points at which a mix is tuned.
+    """The points at which a mix is tuned: weights and penalties are tried together.
 
-    Attributes:
-        weights, penalties: tried together.
-        given: weights of each given score from the second on, tried one after another; empty: they are not tuned.
+    `given` are weights of each given score from the second on, tried one after another; empty: they are not tuned.
     """
 
     weights: tuple[float, ...] = (*(step / 20 for step in range(41)), *(step / 2 for step in range(5, 41)))
