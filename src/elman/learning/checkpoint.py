@@ -32,7 +32,8 @@ def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) ->
         try:
             save_file(plain, temporary, {"facts": text, "digest": digest})
         except SafetensorError as error:
-            raise OSError(*_os_error(error)) from error
+            number = next((int(part.split(")")[0]) for part in str(error).split("os error ")[1:]), 5)
+            raise OSError(number, str(error)) from error
     return digest
 
 
@@ -64,11 +65,6 @@ def digest_of(tensors: Mapping[str, Tensor], text: str = "") -> str:
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         digest.update(tensor.flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()
-
-
-def _os_error(error: SafetensorError) -> tuple[int, str]:
-    number = next((int(part.split(")")[0]) for part in str(error).split("os error ")[1:]), 5)
-    return number, str(error)
 
 
 def model_tensors(model: nn.Module) -> dict[str, Tensor]:

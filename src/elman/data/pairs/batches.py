@@ -108,10 +108,14 @@ def side_by_side(sources: list[Tensor], targets: list[Tensor], symbols: PairSymb
     and end symbols. Inputs begin with the start symbol and targets end with the end symbol, int64 [T, B]; padding is 0.
     """
     end = torch.tensor([symbols.target.eos])
-    read = [source.flip(0) for source in sources] if symbols.options.reverse_source else sources
     inputs, mask = _pad([torch.cat([end, target]) for target in targets])
     written, _ = _pad([torch.cat([target, end]) for target in targets])
-    return Batch(inputs, written, mask, None, Source(*_pad(read)))
+    return Batch(inputs, written, mask, None, sources_side_by_side(sources, symbols))
+
+
+def sources_side_by_side(sources: list[Tensor], symbols: PairSymbols) -> Source:
+    """Sources in the order of the text, padded at the end; reversed where the options say so."""
+    return Source(*_pad([source.flip(0) for source in sources] if symbols.options.reverse_source else sources))
 
 
 def _pad(sequences: list[Tensor]) -> tuple[Tensor, Tensor]:

@@ -32,9 +32,9 @@ class Attention(nn.Module, ABC):
     def keys(self, memory: Tensor) -> Tensor:
         """The keys [B, S, _] of a memory [B, S, M]."""
 
-    @abstractmethod
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
-        """Scores [B, T, S] of queries [B, T, D]."""
+        """Scores [B, T, S] of queries [B, T, D]: inner products with the keys, where nothing else is defined."""
+        return query @ keys.transpose(1, 2)
 
 
 class Dot(Attention):
@@ -43,10 +43,6 @@ class Dot(Attention):
     def keys(self, memory: Tensor) -> Tensor:
         """The memory itself."""
         return memory
-
-    def scores(self, query: Tensor, keys: Tensor) -> Tensor:
-        """Inner products."""
-        return query @ keys.transpose(1, 2)
 
 
 class General(Attention):
@@ -60,10 +56,6 @@ class General(Attention):
         """W_a m."""
         mapped: Tensor = self.memory(memory)
         return mapped
-
-    def scores(self, query: Tensor, keys: Tensor) -> Tensor:
-        """Inner products."""
-        return query @ keys.transpose(1, 2)
 
 
 class Additive(Attention):

@@ -190,13 +190,8 @@ class TextRun(Run):
         """Draw `count` words to follow `prompt`."""
         generator = torch.Generator(self.device).manual_seed(seed)
         model, ids = self.read(prompt)
-        stream = generate(
-            model,
-            [self.first, *ids],
-            self.begin(),
-            sampling or Sampling(forbidden=self.unspeakable),
-            generator,
-        )
+        sampling = sampling or Sampling(forbidden=self.unspeakable)
+        stream = generate(model, [self.first, *ids], self.begin(), sampling, generator)
         return self.vocabulary.decode([symbol for symbol, _ in (next(stream) for _ in range(count))])
 
     @property
