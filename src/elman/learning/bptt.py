@@ -34,7 +34,7 @@ class Learner(ABC):
     def state_before(self, model: LanguageModel, batch: Batch, state: State | None) -> State:
         """The state from which a window is processed, given that after the window before (None: all columns begin).
 
-        Columns that are fresh begin anew. Where the window has a source its targets begin here, and the gradient
+        Fresh columns begin a new sequence. Where the window has a source its targets begin here, and the gradient
         reaches the source.
         """
         if batch.source is not None:

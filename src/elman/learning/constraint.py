@@ -33,7 +33,7 @@ class ConstrainedCore:
         self._calls = 0
 
     def blocks(self) -> list[Tensor]:
-        """W_hh of every layer, then W_xh where constrained: views, taken anew because averaging exchanges weights."""
+        """W_hh of every layer, then W_xh where constrained: views, taken again because averaging exchanges weights."""
         hidden = [candidate_hidden(layer).detach() for layer in self.layers]
         return hidden + [candidate_input(layer).detach() for layer in self.layers if self.with_input]
 
@@ -48,8 +48,7 @@ class ConstrainedCore:
         self._calls += 1
         for index, projector in enumerate(self.projectors):
             for name, count in projector.counts().items():
-                sums = self._sums.setdefault(name, [0] * len(self.projectors))
-                sums[index] += count
+                self._sums.setdefault(name, [0] * len(self.projectors))[index] += count
 
     def mean_counts(self) -> dict[str, list[float]]:
         """Mean counts per block since the last call: s, the number of singular values computed per step."""

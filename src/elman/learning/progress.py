@@ -7,7 +7,7 @@ from elman.learning.optimisers import non_monotone
 
 
 def phases_of(training: config.Training) -> list[config.Training]:
-    """The phases of a recipe: the main one and, where wanted, fine-tuning from its best model (NT-ASGD)."""
+    """The phases of a recipe: the main one, and fine-tuning from its best model (NT-ASGD) where it asks for that."""
     if (fine := training.fine_tune) is None:
         return [training]
     window = training.window

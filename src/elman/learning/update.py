@@ -31,7 +31,7 @@ class Update:
 
     Attributes:
         average: of the weights, or None while they are not averaged.
-        state: after the last window, from which the next one continues; None: every column begins anew.
+        state: after the last window, from which the next one continues; None: every column begins a sequence.
     """
 
     def __init__(

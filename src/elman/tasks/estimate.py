@@ -44,9 +44,7 @@ def estimate(
         loss.nll_sum.item()  # waits for the device
         if index:
             seconds += time.perf_counter() - started
-            positions += (
-                batch.targets.shape[0] * batch.targets.shape[1] if batch.mask is None else int(batch.mask.sum())
-            )
+            positions += int(loss.num_counted)
         if advance is not None:
             advance(index + 1, steps + 1)
     per_step = seconds / steps

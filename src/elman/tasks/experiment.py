@@ -53,7 +53,9 @@ class Experiment:
             source = task_of(recipe).run.recorded_source(out, recipe) if resume else source_of(recipe)
         if source is None:
             raise UserError("no data to train on: give --data, or a recipe with data.corpus or data.grammar")
-        self.task: Task = open_task(recipe, _from_anywhere(str(source)), progress)
+        # Names stay and paths become absolute, so that the source means the same from every working folder.
+        source = str(source) if is_known(str(source)) else str(Path(source).absolute())
+        self.task: Task = open_task(recipe, source, progress)
         if resume:
             _require_same_data(out, self.task)
         torch.manual_seed(recipe.seed)
@@ -120,11 +122,6 @@ def environment(device: torch.device) -> dict[str, Any]:
         "device": str(device),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-def _from_anywhere(source: str) -> str:
-    """A source that means the same from every working folder: names stay, paths become absolute."""
-    return source if is_known(source) else str(Path(source).absolute())
 
 
 def _require_place(out: Path, recipe: config.Recipe, resume: bool) -> None:

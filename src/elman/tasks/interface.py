@@ -91,7 +91,8 @@ def evaluate(
     run: AnyRun, split: str = "test", data: Path | str | None = None, options: EvaluationOptions = DEFAULT
 ) -> Result:
     """The result of a split of the run's own data, or of other data; see `Run.evaluate`."""
-    return _opened(run).evaluate(msgspec.structs.replace(options, split=split, data=data))
+    opened = run if isinstance(run, Run) else open_run(run)
+    return opened.evaluate(msgspec.structs.replace(options, split=split, data=data))
 
 
 def generate(
@@ -112,10 +113,6 @@ def score(run: AnyRun, lines: Sequence[str], *, document: bool = False) -> list[
     Raises UserError where it is not a run on text.
     """
     return [Scored(tokens, log_probs) for tokens, log_probs in _text(run).score(lines, document=document)]
-
-
-def _opened(run: AnyRun) -> Run:
-    return run if isinstance(run, Run) else open_run(run)
 
 
 def _text(run: AnyRun) -> TextRun:

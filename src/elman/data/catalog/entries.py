@@ -18,18 +18,10 @@ class Download:
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """A known corpus.
+    """A known corpus: its title, licence, homepage and kind of tokens, and how it is split.
 
-    Attributes:
-        name: its name on the command line.
-        title: a description in one line.
-        kind: the kind of its tokens.
-        licence: the terms of use.
-        homepage: the address of its documentation.
-        split: how it is split.
-        options: the options that give the published counts, or that suit it.
-        published: counts from the literature, by name.
-        downloads: the files to fetch; none if the text is installed already.
+    `options` give the published counts, or suit it; `published` are counts from the literature, by name. A corpus
+    without downloads is installed already.
     """
 
     name: str

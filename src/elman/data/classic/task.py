@@ -11,11 +11,9 @@ from elman.data.windows import Batch
 
 
 class Sample(NamedTuple):
-    """Sequences side by side.
+    """Sequences side by side: symbols [T, B] or values [T, B, P]; the mask of the batch gives the targets of training.
 
-    Attributes:
-        batch: inputs and targets, symbols [T, B] or values [T, B, P]; the mask gives the targets of training.
-        allowed: the correct symbols, bool [T, B, V]; positions that allow none are not judged. None for values.
+    `allowed` are the correct symbols, bool [T, B, V]; positions that allow none are not judged. None for values.
     """
 
     batch: Batch

@@ -104,7 +104,7 @@ def _batches(
 def side_by_side(sources: list[Tensor], targets: list[Tensor], symbols: PairSymbols) -> Batch:
     """Pairs as one window whose columns are conditioned on their sources.
 
-    The sources are in the order of the text and reversed here where the options say so; the targets are without start
+    The sources are in the order of the text and reversed where the options ask for it; the targets are without start
     and end symbols. Inputs begin with the start symbol and targets end with the end symbol, int64 [T, B]; padding is 0.
     """
     end = torch.tensor([symbols.target.eos])
@@ -114,7 +114,7 @@ def side_by_side(sources: list[Tensor], targets: list[Tensor], symbols: PairSymb
 
 
 def sources_side_by_side(sources: list[Tensor], symbols: PairSymbols) -> Source:
-    """Sources in the order of the text, padded at the end; reversed where the options say so."""
+    """Sources in the order of the text, padded at the end; reversed where the options ask for it."""
     return Source(*_pad([source.flip(0) for source in sources] if symbols.options.reverse_source else sources))
 
 

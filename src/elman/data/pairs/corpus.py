@@ -77,7 +77,7 @@ class PairCorpus:
         return shuffled(lengths, batch_size, tokens_per_batch, seed, epoch)
 
     def gather(self, pairs: Pairs, indices: list[int]) -> Batch:
-        """The pairs at these places, side by side; sources reversed where the options say so."""
+        """The pairs at these places, side by side; sources reversed where the options ask for it."""
         sources, targets = ([side[index] for index in indices] for side in (pairs.source, pairs.target))
         return side_by_side(sources, targets, self.symbols)
 

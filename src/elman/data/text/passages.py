@@ -38,10 +38,9 @@ _UNSPACED = re.compile(
 
 
 class Passage(NamedTuple):
-    """The tokens of one line.
+    """The tokens of one line, with `<eos>` where the rule puts one.
 
     Attributes:
-        words: the tokens, with `<eos>` where the rule puts one.
         characters: how many characters of text the tokens stand for: white space in a row is one space, and
             every line break that counts (as `<eos>` or as a space) is one character. Where tokens spell the text
             all its code points count, and a byte that is not UTF-8 is one.

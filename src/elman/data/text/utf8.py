@@ -5,6 +5,7 @@ a byte that is not UTF-8 is a lone surrogate (PEP 383), so that any bytes can be
 """
 
 import codecs
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,8 +81,8 @@ def read_lines(path: Path, start: int = 0, stop: int | None = None, options: Tex
             marked = options.eos != "exact" and start == 0 and first == codecs.BOM_UTF8
             offset = start + 3 if marked else start
             file.seek(offset)
-            rest, ended = b"", True
-            while block := file.readline(limit := _limit(stop, offset + len(rest))):
+            rest, ended, end = b"", True, math.inf if stop is None else stop
+            while block := file.readline(limit := int(min(_LONGEST, end - offset - len(rest)))):
                 data = rest + block
                 ended = len(block) < limit or limit < _LONGEST or data.endswith(b"\n")
                 edge = len(data) if ended else data.rfind(b" ") + 1
@@ -92,10 +93,6 @@ def read_lines(path: Path, start: int = 0, stop: int | None = None, options: Tex
                 yield Line(_as_read(rest, path, offset, options), True)
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}); give a text file") from None
-
-
-def _limit(stop: int | None, position: int) -> int:
-    return _LONGEST if stop is None else min(_LONGEST, stop - position)
 
 
 def _as_read(data: bytes, path: Path, offset: int, options: TextOptions) -> str:

@@ -16,7 +16,7 @@ x = Q a + y orthogonal to V, ||A x|| <= ||A Q||_2 ||a|| + ||A (I - V V' - Q Q')|
 where directions along which A is small belong to Q: they make the bound much tighter and add no further cost.
 
 When r approaches the limit, or V is too far from singular vectors, the directions near the limit become P_0 and r_0 is
-proved anew by a Cholesky factor. When that does not help, or a value is so far above the limit that rounding hides the
+proved again by a Cholesky factor. When that does not help, or a value is so far above the limit that rounding hides the
 others, all singular values are computed: whatever the optimiser does, the result is feasible. docs/stability.md treats
 the effect of rounding.
 """

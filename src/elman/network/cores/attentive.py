@@ -97,7 +97,7 @@ class AttentiveCore(RecurrentCore):
 
     is the last level of the trace. The state is (layers, memory, fed): memory = (vectors [B, S, M], keys [B, S, _],
     mask [B, S]) is made by `prepare` and does not change, so a conditional model is a language model whose state was
-    prepared. Without a source c_t = 0.
+    prepared. Without a source c_t = 0. The output dropout also acts on a_t where it is fed.
 
     The layers read the symbol's vector x_t and, by `feed`:
 
@@ -106,15 +106,6 @@ class AttentiveCore(RecurrentCore):
         "context"   [x_t; c_t]        c_t is read by h_{t-1} (Bahdanau et al. 2015, section 3.1; there the output reads
                                       c_t and h_{t-1} through a maxout layer, here c_t and h_t through the attention
                                       layer)
-
-    Args:
-        stack: the layers; the input of the first is the symbol's vector and what is fed.
-        attention: the scores.
-        memory_size: M.
-        size: A.
-        feed: see above.
-        output_dropout: rate on the attention layer, also where it is fed.
-        locked: one dropout mask over time.
     """
 
     def __init__(
@@ -222,8 +213,7 @@ def _masked(x: Tensor, mask: Tensor | None, t: int) -> Tensor:
 def build(record: config.Attentive, surroundings: Surroundings) -> AttentiveCore:
     """The core of a recipe.
 
-    Raises UserError where there is no source, the layers are of a kind that a decoder cannot have, or widths do not
-    fit.
+    Raises UserError where there is no source, a decoder cannot have such layers, or widths do not fit.
     """
     source = surroundings.source
     if source is None:

@@ -54,13 +54,9 @@ class RecurrentCore(nn.Module, ABC):
 
 
 class Surroundings(NamedTuple):
-    """What the builder of a core needs to know of the network around it.
+    """What the builder of a core needs to know of the network around it: E, V and how dropout masks are drawn.
 
-    Attributes:
-        input_size: E.
-        num_outputs: V, for a core that reads the model's own output.
-        locked: dropout masks held over time.
-        source: the reader of the source, for a core with attention.
+    `num_outputs` is for a core that reads the model's own output, the reader of the source for one with attention.
     """
 
     input_size: int

@@ -19,12 +19,9 @@ HOLDING_GATES = {(3, 1): (), (1, 1): (), (4, 2): (-HOLD, HOLD, 0.0, 0.0), (3, 2)
 
 
 class Reading(NamedTuple):
-    """The result of reading a source.
+    """The outputs [S, B, M] of the last layer over a source, and its mask, bool [S, B], false at padding.
 
-    Attributes:
-        memory: the outputs of the last layer, [S, B, M].
-        mask: bool [S, B], false at padding.
-        final: the state of every layer after its last symbol, both directions concatenated, [B, M_l] per slot.
+    `final` is the state of every layer after its last symbol, both directions concatenated, [B, M_l] per slot.
     """
 
     memory: Tensor

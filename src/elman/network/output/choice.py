@@ -97,14 +97,9 @@ class Chord(Conditional):
 
 
 class Surroundings(NamedTuple):
-    """What the builder of a choice needs to know of the network around it.
+    """What the builder of a choice needs to know of the network around it: D, V words or P pitches, the activation.
 
-    Attributes:
-        size: D.
-        num_outputs: V words, or P pitches.
-        activation: the name of the output activation.
-        encoder: its matrix is the one of a tied choice.
-        counts: occurrences of each word, falling; None: unknown.
+    The matrix of a tied choice is the encoder's; counts are the occurrences of each word, falling; None: unknown.
     """
 
     size: int
