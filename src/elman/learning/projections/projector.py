@@ -15,11 +15,7 @@ from elman.learning.projections import ritz, spectral
 
 
 class Projector(ABC):
-    """Brings one matrix back into a set, in place.
-
-    Attributes:
-        computed: how many singular values the last call computed (s of the thesis).
-    """
+    """Brings one matrix back into a set, in place; `computed` singular values in the last call (s of the thesis)."""
 
     computed: int = 0
 

@@ -15,10 +15,8 @@ from elman.network.state import State
 class Trace(NamedTuple):
     """The levels of a core over a window, level 0 being the encoded input.
 
-    Attributes:
-        levels: the outputs [T, B, _] of the levels after dropout, read by contexts and AR.
-        raw: the same before dropout; TAR reads the last.
-        attention: the weights [T, B, S] of the positions of the source, if there is one.
+    `levels` are their outputs [T, B, _] after dropout, read by contexts and AR, `raw` those before it, of which TAR
+    reads the last; `attention` holds the weights [T, B, S] of the positions of the source, if there is one.
     """
 
     levels: tuple[Tensor, ...]
@@ -34,8 +32,7 @@ class Trace(NamedTuple):
 class RecurrentCore(nn.Module, ABC):
     """A recurrent network between the encoder and the output layer.
 
-    Attributes:
-        dims: the width of every level of its trace, the encoder's first.
+    `dims` are the widths of the levels of its trace, the encoder's first.
     """
 
     dims: tuple[int, ...]

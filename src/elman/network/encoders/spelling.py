@@ -42,12 +42,9 @@ class Alphabet:
 
 
 class Spellings(NamedTuple):
-    """Concatenated words.
+    """Concatenated words: characters [S], the index of each word's first one, and how many each word has [n].
 
-    Attributes:
-        characters: int64 [S], each word padded with `Alphabet.nothing` to at least the width of the widest filter.
-        starts: index of the first character of each word, int64 [n].
-        lengths: number of characters of each word, marks included, int64 [n].
+    A word is padded with `Alphabet.nothing` to at least the width of the widest filter; counts include the two marks.
     """
 
     characters: Tensor

@@ -61,8 +61,7 @@ class Choice(Conditional):
     def multiply_adds(self, frequency: Tensor) -> float:
         """Multiply-adds of the matrix products in the forward pass of `log_prob`, per context.
 
-        Args:
-            frequency: relative frequency of each symbol as a target, [V], summing to one; see `zipf`.
+        `frequency` is the relative one of each symbol as a target, [V], summing to one; see `zipf`.
         """
 
 

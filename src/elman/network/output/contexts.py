@@ -26,11 +26,7 @@ class Contexts(NamedTuple):
 
 
 class ContextLayer(nn.Module, ABC):
-    """Reads contexts from a trace.
-
-    Attributes:
-        size: the width D of a context.
-    """
+    """Reads contexts of width `size` = D from a trace."""
 
     size: int
 
