@@ -61,9 +61,7 @@ class Choice(Conditional):
     def multiply_adds(self, frequency: Tensor) -> float:
         """Multiply-adds of the matrix products in the forward pass of `log_prob`, per context.
 
-        Args:
-            frequency: relative frequency of each symbol as a target, [V], summing to one; see `zipf`.
-
+        `frequency` is the relative one of each symbol as a target, [V], summing to one; see `zipf`.
         """
 
 
@@ -98,15 +96,9 @@ class Chord(Conditional):
 
 
 class Surroundings(NamedTuple):
-    """What the builder of a choice needs to know of the network around it.
+    """What the builder of a choice needs to know of the network around it: D, V words or P pitches, the activation.
 
-    Attributes:
-        size: D.
-        num_outputs: V words, or P pitches.
-        activation: the name of the output activation.
-        encoder: its matrix is the one of a tied choice.
-        counts: occurrences of each word, falling; None: unknown.
-
+    The matrix of a tied choice is the encoder's; counts are the occurrences of each word, falling; None: unknown.
     """
 
     size: int
@@ -118,9 +110,7 @@ class Surroundings(NamedTuple):
     def matrix(self, tied: bool, width: int | None = None, whose: str = "contexts have") -> nn.Parameter:
         """A matrix [V, width], the encoder's own if it is tied; without `width` it is D.
 
-        Raises:
-            UserError: the encoder has no such matrix.
-
+        Raises UserError where the encoder has no such matrix.
         """
         width = self.size if width is None else width
         if not tied:
@@ -141,12 +131,7 @@ class Surroundings(NamedTuple):
 def build_choice(
     record: config.Output, size: int, encoder: TokenEncoder, num_outputs: int, counts: Sequence[int] | None = None
 ) -> Conditional:
-    """The choice of a recipe; arguments as in `Surroundings`.
-
-    Raises:
-        UserError: parts that do not fit together.
-
-    """
+    """The choice of a recipe; arguments as in `Surroundings`; raises UserError where parts do not fit together."""
     build: Callable[[config.Choice, Surroundings], Conditional] = resolve_name(record.choice.builder)
     choice = build(record.choice, Surroundings(size, num_outputs, record.activation, encoder, counts))
     if isinstance(choice, Chord) != isinstance(encoder, Frames):
