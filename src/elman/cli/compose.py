@@ -23,19 +23,16 @@ def compose(
     tempo: Annotated[float, number(float, Meta(ge=4, le=1000))] = 120.0,
     as_json: AsJson = False,
     machine: Machine = Machine(),
-) -> int:
+) -> None:
     """Write music as a MIDI file.
 
     Args:
-        run: A run on music.
-        out: The file to write, such as tune.mid.
-        steps: Steps to draw.
-        temperature: As for text.
-        seed: Seed of the draws.
-        prompt_midi: A MIDI file to continue; it is repeated in the output.
-        tempo: Quarter notes per minute in the file.
-        as_json: As JSON.
-        machine: Where.
+        run: a run on music
+        out: the file to write, such as tune.mid
+        steps: steps to draw
+        seed: seed of the draws
+        prompt_midi: a MIDI file to continue; it is repeated in the output
+        tempo: quarter notes per minute in the file
     """
     import numpy as np
 
@@ -49,8 +46,6 @@ def compose(
     if prompt is not None:
         roll = np.concatenate([prompt, roll])
     write_midi(out, roll, music, tempo)
-    if as_json:
-        show.print_json({"file": str(out), "steps": len(roll), "notes": int(roll.sum()), "seed": seed})
-    else:
-        print(f"{out}: {len(roll):,} steps, {roll.sum() / len(roll):.1f} notes sounding at once on average")
-    return 0
+    facts = {"file": str(out), "steps": len(roll), "notes": int(roll.sum()), "seed": seed}
+    average = f"{roll.sum() / len(roll):.1f} notes sounding at once on average"
+    show.print_result(as_json, facts, notes=[f"{out}: {len(roll):,} steps, {average}"])

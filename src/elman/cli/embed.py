@@ -1,5 +1,6 @@
 """elman embed: hidden states of a text, or word vectors."""
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -25,7 +26,7 @@ def embed(
     vectors: Literal["input", "output"] | None = None,
     as_json: AsJson = False,
     machine: Machine = Machine(),
-) -> int:
+) -> None:
     """Hidden states of every token of a text, or word vectors.
 
     Writes the output of each layer after each token of a text as a .npz or .safetensors file; or, with --vectors, the
@@ -68,7 +69,6 @@ def embed(
         show.print_json(facts)
     else:
         print(line, file=sys.stderr)
-    return 0
 
 
 def _layers(text: str, loaded: "TextRun") -> list[int]:
@@ -103,8 +103,6 @@ def _states(
 
 
 def _write(out: Path, arrays: dict[str, Any], tokens: list[str]) -> None:
-    import json
-
     import numpy as np
     from safetensors.numpy import save_file
 

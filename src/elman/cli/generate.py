@@ -47,7 +47,7 @@ def generate(
     adaptation: OnlineOptions = OnlineOptions(),
     as_json: AsJson = False,
     machine: Machine = Machine(),
-) -> int:
+) -> None:
     """Write text, token by token, in constant memory, however long.
 
     --state continues where --save-state left a text. With --adapt the model learns from the prompt.
@@ -98,7 +98,6 @@ def generate(
         show.print_json({"prompt": prompt, "words": words, "text": text, "seed": generator.initial_seed()})
     else:
         printer.end()
-    return 0
 
 
 class _Printer:

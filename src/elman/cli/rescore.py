@@ -118,7 +118,7 @@ def rescore(
     batch_size: Positive = 32,
     as_json: Annotated[bool, Parameter(name="--json")] = False,
     machine: Machine = Machine(),
-) -> int:
+) -> None:
     """Choose among the n best hypotheses of a recogniser.
 
     Adds the log-probability (natural) of each hypothesis to its given scores and prints the best of each utterance:
@@ -163,7 +163,6 @@ def rescore(
             raise UserError(f"{form.references}: no reference for {missing[0]}, one of {len(missing)} that are missing")
         mix = scores.tuned(mix, hypotheses, log_probs, references)
     _print(hypotheses, log_probs, mix, every=all, as_json=as_json, between=" " if form.kaldi else "\t")
-    return 0
 
 
 def _print(

@@ -47,7 +47,7 @@ def score(
     load_state: FileOption = None,
     save_state: FileOption = None,
     machine: Machine = Machine(),
-) -> int:
+) -> None:
     """Log-probability (natural) and surprisal (bits) of a text, sentence by sentence.
 
     Sentences are independent of each other unless --document carries the state from one to the next. With --adapt the
@@ -99,7 +99,6 @@ def score(
         write(by_token(scored, is_unknown) if by == "token" else by_sentence(scored, is_unknown, loaded.tokeniser.text))
     if stream is not None and save_state is not None:
         states.save(save_state, loaded, stream.state, stream.unread, stream, adaptation.statistics_tokens)
-    return 0
 
 
 def _unknown_word(loaded: "TextRun") -> Callable[[str], bool]:

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from elman.evaluation.result import Estimate, OutputQuality, Result
@@ -22,6 +22,21 @@ def _is_utf8(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+Table: TypeAlias = tuple[str, list[str], list[list[str]]]
+"""A title, the headings of the columns and the rows."""
+
+
+def print_result(as_json: bool, facts: Any, *tables: Table, notes: Sequence[str] = ()) -> None:
+    """Print the result of a command: with --json its facts, otherwise its tables and the lines below them."""
+    if as_json:
+        print_json(facts)
+        return
+    for table in tables:
+        print_table(*table)
+    for note in notes:
+        print(note)
 
 
 def print_table(title: str, header: list[str], rows: list[list[str]]) -> None:

@@ -1,5 +1,6 @@
 """elman train and elman demo: train a model, evaluate it, write its report."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -90,8 +91,6 @@ def demo(
         data: another text, as for `elman train`
         max_minutes: train for at most so many minutes
     """
-    import json
-
     from elman import config
     from elman.config.toml import find
     from elman.tasks.experiment import Experiment
@@ -154,9 +153,6 @@ def _estimate(recipe: "Recipe", data: str | None, device: "torch.device", as_jso
 
     with progress.counting("timing a few steps") as advance:
         cost = estimate(recipe, data, device, advance)
-    if as_json:
-        show.print_json(cost)
-        return 0
     rows = [
         ["parameters", f"{cost['parameters']:,}"],
         ["peak memory", f"{cost['peak_mb']:,.0f} MB"],
@@ -165,7 +161,7 @@ def _estimate(recipe: "Recipe", data: str | None, device: "torch.device", as_jso
         ["epochs", f"{cost['epochs']}"],
         ["minutes in all", f"{cost['minutes']:.0f}"],
     ]
-    show.print_table(recipe.title, ["", "estimate"], rows)
+    show.print_result(as_json, cost, (recipe.title, ["", "estimate"], rows))
     return 0
 
 
