@@ -21,7 +21,7 @@ def read_lines(name: str, text: "TextOptions | None" = None) -> list[str]:
     """The lines of a text, `-` being standard input; `text` says how it is decoded.
 
     Raises:
-        UserError: it cannot be read, is empty, or is not UTF-8 where it is not read as bytes.
+        UserError: it cannot be read, is empty, or is not UTF-8 although its bytes are not the tokens.
     """
     found = read_text(name, text)
     if not found.strip():
@@ -31,25 +31,14 @@ def read_lines(name: str, text: "TextOptions | None" = None) -> list[str]:
 
 
 def read_text(name: str, text: "TextOptions | None" = None) -> str:
-    """As `read_lines`, in one string, which may be empty.
+    """As `read_lines`, in one string, which may be empty."""
+    from elman.data.text.utf8 import MARK, decode, read_bytes
 
-    Raises:
-        UserError: it cannot be read, or is not UTF-8 where it is not read as bytes.
-    """
-    exact = text is not None and text.eos == "exact"
-    errors = "surrogateescape" if text is not None and text.tokenisation == "bytes" else "strict"
-    try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    except OSError as error:
-        reason = error.strerror
-        raise UserError(f"{name}: cannot be read ({reason}); give a text file, or - for standard input") from None
-    try:
-        return data.decode("utf-8" if exact else "utf-8-sig", errors)
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{shown_name(name)}: not UTF-8 at byte {error.start} (0x{data[error.start]:02x}); convert it first, for"
-            " example with: iconv -f LATIN1 -t UTF-8"
-        ) from None
+    advice = "give a text file, or - for standard input"
+    data = sys.stdin.buffer.read() if name == "-" else read_bytes(Path(name), advice)
+    any_bytes = text is not None and text.tokenisation == "bytes"
+    found = data.decode(errors="surrogateescape") if any_bytes else decode(data, shown_name(name))
+    return found if text is not None and text.eos == "exact" else found.removeprefix(MARK)
 
 
 def shown_name(name: str) -> str:
