@@ -10,7 +10,9 @@ from cyclopts import Parameter
 from elman.cli import progress, show, texts
 from elman.cli.help import family
 from elman.cli.options import AsJson, Machine, OutFile, Positive, SplitOptions, Strings, TextFile, open_as
+from elman.drawing.page import require_file_name
 from elman.errors import UserError
+from elman.files import write_atomic
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -99,8 +101,6 @@ def rank(
     """
     from elman.analysis.rank import find_rank, spectrum
     from elman.analysis.rank_page import verdict, write_rank_page
-    from elman.drawing.page import require_file_name
-    from elman.files import write_atomic
 
     page = require_file_name(out or (runs[0] / "rank.html" if len(runs) == 1 else Path("rank.html")))
     findings: dict[str, Finding] = {}
@@ -214,7 +214,6 @@ def mixture(
     import numpy as np
 
     from elman.analysis import mixture
-    from elman.drawing.page import require_file_name
     from elman.tasks.text.run import TextRun
 
     page = require_file_name(out or run / "mixture.html")

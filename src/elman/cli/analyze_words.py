@@ -9,6 +9,7 @@ from msgspec import Meta
 from elman.cli import show
 from elman.cli.options import AsJson, AsUnk, Machine, OutFile, Positive, SplitOptions, number, open_as
 from elman.cli.translate import SHOWN, SearchOptions, search
+from elman.drawing.page import require_file_name
 from elman.errors import UserError
 
 
@@ -123,7 +124,6 @@ def attention(
         options: how to search
     """
     from elman.analysis.attention import entropy, write_attention_page
-    from elman.drawing.page import require_file_name
 
     page = require_file_name(out or run / "attention.html")
     loaded, result = search(run, options, machine)

@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from elman.cli import show, texts
 from elman.cli.options import AsJson, Machine, Natural, SplitOptions, TextFile, number, open_as
+from elman.data.pairs.trees import linear_line, read_trees, to_pair
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -101,8 +102,6 @@ def metrics(
 
 def _references(name: str, rules: "Rules") -> tuple[list[str], list[str]]:
     """The references, one per line, and for trees their sentences."""
-    from elman.data.pairs.trees import read_trees, to_pair
-
     lines = texts.read_lines(name)
     if rules.kind != "trees":
         return [line.strip() for line in lines], []
@@ -111,7 +110,6 @@ def _references(name: str, rules: "Rules") -> tuple[list[str], list[str]]:
 
 
 def _output(name: str, right: list[str], references: str, rules: "Rules") -> list[str]:
-    from elman.data.pairs.trees import linear_line
 
     lines = [line.strip() for line in texts.read_lines(name)]
     if len(lines) != len(right):

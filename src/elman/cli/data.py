@@ -10,6 +10,9 @@ from cyclopts import Parameter
 from elman.cli import progress, show
 from elman.cli.help import family
 from elman.cli.options import AsJson
+from elman.data.pairs.trees import read_trees, to_pair
+from elman.data.text.utf8 import read_text
+from elman.files import write_atomic
 
 app = family("data", "Known corpora are for --data. Those that need no download are prepared when first used.")
 
@@ -77,10 +80,6 @@ def trees(
         keep_tags: keep the parts of speech instead of XX for all
         functions: labels with their functions, NP-SBJ for NP
     """
-    from elman.data.pairs.trees import read_trees, to_pair
-    from elman.data.text.utf8 import read_text
-    from elman.files import write_atomic
-
     found = read_trees(read_text(file), str(file))
     pairs = [to_pair(tree, not keep_tags, functions) for tree in found]
     write_atomic(out, "".join(f"{words}\t{linear}\n" for words, linear in pairs))

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from elman.cli import show, texts
 from elman.cli.options import AsJson, Machine, TextFile, open_as
 from elman.errors import UserError
+from elman.files import replacing, write_atomic
 
 if TYPE_CHECKING:
     from elman.tasks.text.run import TextRun
@@ -41,7 +42,6 @@ def embed(
         vectors: word vectors instead of states
     """
     from elman.analysis.embedding import word2vec_text, word_vectors
-    from elman.files import write_atomic
     from elman.tasks.text.run import TextRun
 
     if out.is_dir():
@@ -105,8 +105,6 @@ def _states(
 def _write(out: Path, arrays: dict[str, Any], tokens: list[str]) -> None:
     import numpy as np
     from safetensors.numpy import save_file
-
-    from elman.files import replacing
 
     with replacing(out) as temporary:
         if out.suffix == ".npz":

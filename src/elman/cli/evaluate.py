@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 
@@ -24,9 +24,7 @@ from elman.cli.options import (
 )
 from elman.config.inference import Beam
 from elman.errors import UserError
-
-if TYPE_CHECKING:
-    from elman.evaluation.result import Result
+from elman.evaluation.result import Result
 
 
 @group("Text", 3)
@@ -138,7 +136,7 @@ def evaluate(
 
 def _ensemble(
     folders: tuple[Path, ...], split: SplitOptions, text: TextOptions, ensemble: EnsembleOptions, machine: Machine
-) -> "Result":
+) -> Result:
     from elman.evaluation.perplexity import score_of, text_result
     from elman.tasks.text.ensemble import ensemble_log_probs
     from elman.tasks.text.run import TextRun

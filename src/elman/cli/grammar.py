@@ -11,6 +11,7 @@ from elman.cli import progress, show
 from elman.cli.help import family
 from elman.cli.options import AsJson, Machine, Natural, OutFile, Positive, Share, open_as
 from elman.config.text import GrammarOptions
+from elman.drawing.page import require_file_name
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -133,7 +134,6 @@ def agreement(
         out: the page (default: RUN/grammar.html)
     """
     from elman.analysis.grammar import HEADER, cells, examine, options_of, write_findings
-    from elman.drawing.page import require_file_name
     from elman.tasks.text.run import TextRun
 
     page = require_file_name(out or run / "grammar.html")

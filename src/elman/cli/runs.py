@@ -5,6 +5,7 @@ from typing import Any
 
 from elman.cli import show
 from elman.cli.options import AsJson, OutFile
+from elman.config.toml import shipped
 
 
 def report(runs: tuple[Path, ...], /, *, out: OutFile = None, as_json: AsJson = False) -> None:
@@ -77,8 +78,6 @@ def _blocks(parameters: dict[str, Any]) -> dict[str, int]:
 
 def recipes(*, as_json: AsJson = False) -> None:
     """List the recipes that come with elman, with the published perplexities where there are some."""
-    from elman.config.toml import shipped
-
     rows = []
     for path, recipe in shipped():
         published = recipe.expected

@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from elman.cli import show, states, texts
 from elman.cli.adaptation import OnlineOptions
 from elman.cli.options import Machine, TextFile, UnknownOptions, open_as, refuse
+from elman.drawing.page import require_file_name
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -65,7 +66,6 @@ def score(
         load_state: with --adapt: continue where --save-state left a text
         save_state: with --adapt: write state and adapted weights at the end
     """
-    from elman.drawing.page import require_file_name
     from elman.tasks.text.run import TextRun
 
     adaptation.check()

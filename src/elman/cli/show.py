@@ -5,8 +5,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from elman.evaluation.result import Estimate, OutputQuality, Result
+
 if TYPE_CHECKING:
-    from elman.evaluation.result import Estimate, OutputQuality, Result
     from elman.evaluation.statistics import Difference
 
 
@@ -76,7 +77,7 @@ _OF_PARTS = ("bits_per_byte", "word_perplexity")
 """Columns shown only where tokens are parts of words."""
 
 
-def print_figures(title: str, first: str, rows: Sequence[tuple[str, "Result"]]) -> None:
+def print_figures(title: str, first: str, rows: Sequence[tuple[str, Result]]) -> None:
     """Print the results of models by name, in the column headed `first`, and the measures of what they wrote."""
     results = [result for _, result in rows]
     columns = dict(_COLUMNS["music" if results[0].pieces is not None else "words"])
@@ -100,7 +101,7 @@ def print_figures(title: str, first: str, rows: Sequence[tuple[str, "Result"]]) 
             print_output(f"{name}, {result.split}", result.output)
 
 
-def print_measures(title: str, systems: Mapping[str, Sequence["Estimate"]]) -> None:
+def print_measures(title: str, systems: Mapping[str, Sequence[Estimate]]) -> None:
     """Print the figures of systems by name, each with its interval, and how they were computed."""
     columns = list(systems.values())
     rows = [
@@ -112,7 +113,7 @@ def print_measures(title: str, systems: Mapping[str, Sequence["Estimate"]]) -> N
         print(signature)
 
 
-def print_output(title: str, output: "OutputQuality") -> None:
+def print_output(title: str, output: OutputQuality) -> None:
     """Print the measures of a model's targets beside those of the baseline."""
     copied = ", unknown words copied" if output.copy_unknown else ""
     kept = {None: "", True: ", constrained", False: ", unconstrained"}[output.constrained]

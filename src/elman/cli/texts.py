@@ -3,12 +3,10 @@
 import io
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from elman.config.text import TextOptions
+from elman.data.text.utf8 import MARK, decode, read_bytes
 from elman.errors import UserError
-
-if TYPE_CHECKING:
-    from elman.config.text import TextOptions
 
 
 def write_any_text() -> None:
@@ -17,7 +15,7 @@ def write_any_text() -> None:
         sys.stdout.reconfigure(errors="surrogateescape")
 
 
-def read_lines(name: str, text: "TextOptions | None" = None) -> list[str]:
+def read_lines(name: str, text: TextOptions | None = None) -> list[str]:
     """The lines of a text, `-` being standard input; `text` says how it is decoded.
 
     Raises:
@@ -30,10 +28,8 @@ def read_lines(name: str, text: "TextOptions | None" = None) -> list[str]:
     return list(io.StringIO(found, newline="\n"))
 
 
-def read_text(name: str, text: "TextOptions | None" = None) -> str:
+def read_text(name: str, text: TextOptions | None = None) -> str:
     """As `read_lines`, in one string, which may be empty."""
-    from elman.data.text.utf8 import MARK, decode, read_bytes
-
     advice = "give a text file, or - for standard input"
     data = sys.stdin.buffer.read() if name == "-" else read_bytes(Path(name), advice)
     any_bytes = text is not None and text.tokenisation == "bytes"

@@ -9,13 +9,14 @@ from cyclopts import Parameter
 
 from elman.cli import progress, show
 from elman.cli.options import AsJson, DataSource, Machine, NonNegative, Settable, Whole
+from elman.config.recipe import Recipe
+from elman.config.toml import find, resolve
 from elman.errors import UserError
+from elman.evaluation.result import Result
 
 if TYPE_CHECKING:
     import torch
 
-    from elman.config.recipe import Recipe
-    from elman.evaluation.result import Result
     from elman.tasks.experiment import Experiment
 
 RunOut = Annotated[Path | None, Parameter(metavar="RUN")]
@@ -92,7 +93,6 @@ def demo(
         max_minutes: train for at most so many minutes
     """
     from elman import config
-    from elman.config.toml import find
     from elman.tasks.experiment import Experiment
 
     device = machine.use()
@@ -147,7 +147,7 @@ def _conduct(
     return 0
 
 
-def _estimate(recipe: "Recipe", data: str | None, device: "torch.device", as_json: bool) -> int:
+def _estimate(recipe: Recipe, data: str | None, device: "torch.device", as_json: bool) -> int:
     """Print the estimated cost of training."""
     from elman.tasks.estimate import estimate
 
@@ -166,7 +166,6 @@ def _estimate(recipe: "Recipe", data: str | None, device: "torch.device", as_jso
 
 
 def _recipe_path(recipe: Path | None, out: Path | None, resume: bool) -> Path:
-    from elman.config.toml import resolve
 
     if recipe is not None:
         return resolve(recipe)

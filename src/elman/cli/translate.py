@@ -10,7 +10,9 @@ from cyclopts import Parameter
 from elman.cli import progress, show, texts
 from elman.cli.options import AsJson, Machine, OutFile, Positive, TextFile, group, open_as, option, record_of
 from elman.config.inference import Beam
+from elman.drawing.page import require_file_name
 from elman.errors import UserError
+from elman.files import write_atomic
 
 if TYPE_CHECKING:
     from elman.tasks.pairs.run import PairRun, Translation
@@ -105,8 +107,6 @@ def translate(
         options: how to search
     """
     from elman.analysis.attention import write_attention_page
-    from elman.drawing.page import require_file_name
-    from elman.files import write_atomic
 
     page = None if attention is None else require_file_name(attention)
     loaded, found = search(run, options, machine)
