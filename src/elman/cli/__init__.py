@@ -23,7 +23,7 @@ COMMANDS = {
     "Use": {
         "evaluate": ("evaluate:evaluate", "Perplexity of a split (of music: nats per step)."),
         "generate": ("generate:generate", "Write text, token by token."),
-        "compose": ("compose:compose", "Write music as a MIDI file."),
+        "compose": ("generate:compose", "Write music as a MIDI file."),
         "translate": ("translate:translate", "Write the target of every source with a run on pairs."),
         "score": ("score:score", "Log-probability and surprisal of every token, word or sentence of a text."),
         "rescore": ("rescore:rescore", "Choose among the n best hypotheses of a recogniser."),
