@@ -122,6 +122,8 @@ class Recaller:
         return xs
 
 
+_DELAYS = f"delay: {', '.join(map(str, MemoryAndNoise.delays))}"
+
 MEMORY_NOISE = Claim(
     name="delta-memory-noise",
     sentence="a small delta remembers longer, a large one forgets noise sooner",
