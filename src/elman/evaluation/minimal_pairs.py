@@ -218,8 +218,8 @@ def _score(model: LanguageModel, levels: Sequence[PrefixLevel], first: int) -> l
         trace, state = model.trace(symbols.unsqueeze(0), state)
         parents = torch.from_numpy(level.parents).to(model.device)
         targets = torch.from_numpy(level.targets).to(model.device)
-        of_parents = Trace(*(tuple(level[:, parents] for level in part) for part in (trace.levels, trace.raw)))
-        log_prob = model.output.log_prob(of_parents, targets.unsqueeze(0)).squeeze(0)
+        levels_of_parents, raw = (tuple(part[:, parents] for part in parts) for parts in (trace.levels, trace.raw))
+        log_prob = model.output.log_prob(Trace(levels_of_parents, raw), targets.unsqueeze(0)).squeeze(0)
         so_far = so_far[level.parents] + log_prob.double().cpu().numpy()
         found.append(so_far)
         if depth + 1 < len(levels):

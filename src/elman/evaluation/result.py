@@ -8,7 +8,7 @@ import msgspec
 class Estimate(msgspec.Struct, frozen=True):
     """The value of a measure (such as BLEU) over all sentences with its 95 % interval.
 
-    The signature says how the measure was computed, as publications report it.
+    The signature states how the measure was computed, as publications report it.
     """
 
     name: str

@@ -166,7 +166,7 @@ def compare(a: npt.NDArray[np.floating], b: npt.NDArray[np.floating], block: int
 class Measure:
     """A measure of a system's output, as a function `of_sums` [k] of statistics that are summed over sentences, [n, k].
 
-    The signature says how it was computed, as publications report it.
+    The signature states how it was computed, as publications report it.
     """
 
     name: str

@@ -144,7 +144,7 @@ def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:
     """The verdict on a claim: it holds if all its comparisons hold, and does not hold if one of them does not."""
     answers = {verdict.answer for verdict in verdicts}
     worst_first: tuple[Answer, ...] = ("does not hold", "undecided", "holds")
-    answer = next((one for one in worst_first if one in answers), "holds")
+    answer: Answer = next((one for one in worst_first if one in answers), "holds")
     needs = max((verdict.needs or 0 for verdict in verdicts), default=0) if answer == "undecided" else None
     return Verdict(sentence, answer, " | ".join(verdict.figures for verdict in verdicts), needs)
 
