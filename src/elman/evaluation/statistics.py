@@ -164,14 +164,9 @@ def compare(a: npt.NDArray[np.floating], b: npt.NDArray[np.floating], block: int
 
 @dataclasses.dataclass(frozen=True)
 class Measure:
-    """A measure of a system's output.
+    """A measure of a system's output, as a function `of_sums` [k] of statistics that are summed over sentences, [n, k].
 
-    Attributes:
-        name: such as `BLEU`.
-        statistics: what is summed over sentences, [n, k].
-        of_sums: the measure as a function of the sums [k].
-        signature: how it was computed, as publications report it.
-
+    The signature states how it was computed, as publications report it.
     """
 
     name: str
@@ -190,15 +185,9 @@ class Measure:
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """How two systems differ by a measure.
+    """How two systems differ by a measure: their values, and b - a with its 95 % interval, by the paired bootstrap.
 
-    Attributes:
-        name: the measure.
-        a, b: the values of both systems.
-        difference: b - a.
-        low, high: 95 % interval of the difference, by the paired bootstrap.
-        p_value: of no difference, two-sided, by approximate randomisation.
-
+    The p-value of no difference is two-sided, by approximate randomisation.
     """
 
     name: str

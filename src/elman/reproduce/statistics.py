@@ -100,17 +100,13 @@ def _power(count: int, effect: float) -> float:
 
 
 def _judge_infinite(differences: Sequence[float], low: float, high: float) -> Judgement:
-    inside = [low < difference < high or _reaches(difference, low, high) for difference in differences]
+    # An infinite difference lies inside a half-line that is open on its side.
+    inside = [low < each < high or each == math.inf == high or each == -math.inf == low for each in differences]
     answer: Answer = "holds" if all(inside) else "undecided" if any(inside) else "does not hold"
     needs = len(differences) + 1 if answer == "undecided" else None
     infinite = {difference for difference in differences if not math.isfinite(difference)}
     mean = infinite.pop() if len(infinite) == 1 else math.nan
     return Judgement(answer, mean, math.nan, -math.inf, math.inf, math.nan, needs)
-
-
-def _reaches(difference: float, low: float, high: float) -> bool:
-    """Whether an infinite difference lies on the open side of a half-line."""
-    return (difference == math.inf == high) or (difference == -math.inf == low)
 
 
 def spread(values: Sequence[float]) -> str:
