@@ -51,9 +51,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         split: train, valid or test.
-        nll: mean negative log-likelihood, nats per token (of music: per step).
+        nll: mean negative log-likelihood, nats per token (of music and series: per step).
         perplexity: exp of `nll`.
-        tokens: tokens (of music: steps) that were scored.
+        tokens: tokens (of music and series: steps) that were scored.
         run, data: the run folder and the data, where a command prints several.
         name: the baseline, in baselines.json.
         bits_per_token, bits_per_character, bits_per_byte, bits_per_word: bits over these units.
@@ -63,6 +63,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         pieces: pieces of music.
         pairs: pairs of a source and a target.
         accuracy: frame-level accuracy of music, 0 to 1.
+        nrmse: of series, RMSE of the one-step mean over the standard deviation of the split, over all columns.
+        nrmse_by_column: the same of each column.
         context: how the state is carried.
         streams, warm_up: as in `EvaluationWindows`.
         method: static, dynamic, cache, dynamic+cache or ensemble.
@@ -84,6 +86,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     bits_per_word: float | None = None
     word_perplexity: float | None = None
     accuracy: float | None = None
+    nrmse: float | None = None
+    nrmse_by_column: dict[str, float] | None = None
     tokens: int
     unknown: int | None = None
     characters: int | None = None
