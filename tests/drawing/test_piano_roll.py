@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
+from elman.config import MusicData
 from elman.drawing.piano_roll import bars, draw_roll
-from elman.report.folder import NLL
 from elman.report.page import write_report
 from support.music_runs import data, trained  # noqa: F401 - fixtures
 
@@ -43,4 +43,4 @@ def test_the_page_of_a_run_on_music(trained, tmp_path):
     assert "frame<br>accuracy" in page
     text = re.sub(r"<style.*?</style>|<pre.*?</pre>", "", page, flags=re.DOTALL)
     assert "erplexity" not in text
-    assert NLL.definition in page
+    assert MusicData.reporting.definition in page

@@ -25,7 +25,7 @@ from elman.reproduce.claims.output import RANK, gradients
 from elman.reproduce.claims.shared import PERPLEXITY
 from elman.reproduce.comparison import Bound, lower, no_difference, no_higher, times, together
 from elman.reproduce.runs import Status, Store, canonical, measured
-from elman.tasks.text.run import load
+from elman.tasks.text.run import TextRun
 from support import text_runs
 
 
@@ -384,7 +384,7 @@ def test_gradients_are_compared_lowest_layer_over_top(experiment, corpus, tmp_pa
     run = Store(tmp_path / "out", str(corpus)).place("one", config.load_recipe(tmp_path / "text_runs.toml", settings))
     training.train(run, training.Machine(threads=1))
     found = gradients(run.folder, num_windows=1).figures
-    loaded, rows, length = load(run.folder), run.recipe.training.batch_size, run.recipe.training.window.length
+    loaded, rows, length = TextRun(run.folder), run.recipe.training.batch_size, run.recipe.training.window.length
     windows = TrainingWindows(loaded.corpus().split("valid").tokens, rows, length)
     inputs, targets, *_ = windows.batch(Span(0, length))
     log_probs, _ = loaded.model.eval().log_probs(inputs, loaded.model.begin(rows))

@@ -87,7 +87,7 @@ def test_unconstrained_is_the_plain_search(trained):
     corpus = run.corpus()
     pairs, words = corpus.split("test"), corpus.target_vocabulary
     lines, worth = evaluate_output(run.model, corpus, pairs, config.PairEvaluation(beam=2, constrained=False))
-    batch = as_batch(corpus.gather(pairs, list(range(len(pairs)))))
+    batch = corpus.gather(pairs, list(range(len(pairs))))
     plain = beam_search(run.model, batch.source, Beam(size=2, max_length=40), words.eos, (words.unk,))
     assert lines == [" ".join(words.decode(best.symbols)) for best, *_ in plain]
     assert not all(are_trees(lines, pairs.source_text))

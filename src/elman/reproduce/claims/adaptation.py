@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from elman.config.inference import CacheRule
-from elman.config.inference import RULES
+from elman.config.inference import RULES, CacheRule
 from elman.evaluation.result import Result
 from elman.reproduce.claim import Claim, ClaimMeasure, Measurement
 from elman.reproduce.claims.shared import MOS, activation, mixture_of

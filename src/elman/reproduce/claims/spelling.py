@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from elman.analysis.spelling import by_frequency
+from elman.analysis.by_word import by_frequency
 from elman.evaluation.perplexity import score_of
 from elman.objective import perplexity
 from elman.reproduce.claim import Arm, Claim, ClaimMeasure, Measurement, Source

@@ -13,8 +13,7 @@ from elman.config.recipe import Recipe
 from elman.data.music.corpus import MusicCorpus, Pieces, open_music
 from elman.data.music.pitches import Pitches, Roll
 from elman.data.music.windows import PieceWindows
-from elman.evaluation.dynamic import SEGMENT
-from elman.evaluation.gradient_statistics import COLUMNS
+from elman.evaluation.dynamic import COLUMNS, SEGMENT
 from elman.evaluation.music import evaluate_pieces, piece_result
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
