@@ -214,7 +214,7 @@ MUSIC = (
 SERIES = (
     Entry(
         name="mackey-glass",
-        title="20,000 values of the chaotic Mackey-Glass series (tau = 17), integrated here; nothing to download",
+        title="20,000 values of the Mackey-Glass series (tau = 17), 6 units of time apart; computed, not downloaded",
         kind="series",
         licence="none: it is computed",
         homepage="https://doi.org/10.1126/science.267326",

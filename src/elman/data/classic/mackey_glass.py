@@ -11,6 +11,8 @@ from elman.data.windows import Batch
 from elman.files import write_atomic
 
 WINDOW, LISTENED, LENGTH = 200, 100, 20_000
+SPACING = 6
+"""Units of time between the values of the corpus, the distance at which the series is usually predicted."""
 
 
 def mackey_glass(steps: int, *, tau: int = 17, seed: int = 0, per_step: int = 10, settle: int = 1000) -> np.ndarray:
@@ -48,8 +50,9 @@ def mackey_glass(steps: int, *, tau: int = 17, seed: int = 0, per_step: int = 10
 
 
 def write_series(path: Path) -> None:
-    """Write the series of `LENGTH` values as a CSV file with the column x; every digit is kept."""
-    write_atomic(path, "".join(f"{line}\n" for line in ("x", *map(repr, mackey_glass(LENGTH).tolist()))))
+    """Write `LENGTH` values, `SPACING` units of time apart, as a CSV file with the column x; every digit is kept."""
+    values = mackey_glass(SPACING * LENGTH)[::SPACING].tolist()
+    write_atomic(path, "".join(f"{line}\n" for line in ("x", *map(repr, values))))
 
 
 @lru_cache(maxsize=1)
