@@ -56,7 +56,7 @@ def test_mistakes(tmp_path, capsys):
         (["--cells", " , "], "--cells is empty"),
         (["--lr", "nan"], "--lr is nan"),
         (["--budget", "nan"], "--budget is nan"),
-        (["--tasks", "recall", "--cells", "echo-state", "--rules", "bptt+0.1"], "recurrent weights that learn"),
+        (["--tasks", "recall", "--cells", "echo-state", "--rules", "bptt+0.1"], "trained recurrent weights"),
     ):
         assert main(["lab", "compare", *words, "--out", str(tmp_path / "new")]) == 2
         assert message in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import math
 
+import msgspec
 import pytest
 import torch
 
@@ -58,12 +59,14 @@ def test_a_text_without_spaces_has_no_figures_a_word(tmp_path, capsys):
             "吾輩は猫である。名前はまだ無い。\nどこで生れたかとんと見当がつかぬ。\n" * times
         )
     spelt = ("characters", "bytes", "subwords")
-    rows = [{"name": name, **uniform_figures(tmp_path, name)[0].as_dict()} for name in (*spelt, "words")]
-    assert not any({"word_perplexity", "bits_per_word"} & row.keys() for row in rows)
-    assert len({round(row["bits_per_character"] / row["bits_per_byte"], 5) for row in rows}) == 1
+    rows = [(name, uniform_figures(tmp_path, name)[0]) for name in (*spelt, "words")]
+    assert not any({"word_perplexity", "bits_per_word"} & row.as_dict().keys() for _, row in rows)
+    assert len({round(row.bits_per_character / row.bits_per_byte, 5) for _, row in rows}) == 1
     show.print_figures("figures", "run", rows[:3])
     printed = capsys.readouterr().out
     assert "bits/byte" in printed
     assert "ppl/word" not in printed
-    show.print_figures("figures", "run", [*rows[:3], {**rows[0], "name": "spaced", "word_perplexity": 12.5}])
+    show.print_figures(
+        "figures", "run", [*rows[:3], ("spaced", msgspec.structs.replace(rows[0][1], word_perplexity=12.5))]
+    )
     assert "ppl/word" in capsys.readouterr().out

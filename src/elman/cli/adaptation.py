@@ -1,9 +1,9 @@
 """Options of dynamic evaluation and the cache, and how `evaluate`, `generate` and `score` use them."""
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
+import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress, states
@@ -12,13 +12,13 @@ from elman.config.inference import RULES, CacheRule, Rule
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    import torch
-
     from elman.evaluation.adaptive_stream import AdaptiveStream
-    from elman.evaluation.gradient_statistics import Statistics
+    from elman.evaluation.dynamic import Statistics
+    from elman.evaluation.result import Result
     from elman.network.model import LanguageModel
-    from elman.tasks.adaptation import AnyRun, Method
-    from elman.tasks.text.run import Run
+    from elman.tasks.adaptation import Method
+    from elman.tasks.run import EvaluationOptions, Run
+    from elman.tasks.text.run import TextRun
 
 
 @group("Adaptation", 4)
@@ -41,7 +41,7 @@ class RuleOptions:
             refuse([name for name in ("--eps", "--statistics-tokens") if name in given(self)], "belongs to --rule rms")
         return record_of(RULES[self.rule or "rms"], self)
 
-    def statistics(self, loaded: "AnyRun", rule: Rule | None) -> "Statistics | None":
+    def statistics(self, loaded: "Run", rule: Rule | None) -> "Statistics | None":
         """The gradient statistics that a rule needs."""
         from elman.tasks.adaptation import statistics
 
@@ -50,7 +50,7 @@ class RuleOptions:
         with progress.counting("gradient statistics") as advance:
             return statistics(loaded, self.statistics_tokens, advance)
 
-    def stream(self, loaded: "Run", saved: "states.Saved | None", model: "LanguageModel") -> "AdaptiveStream":
+    def stream(self, loaded: "TextRun", saved: "states.Saved | None", model: "LanguageModel") -> "AdaptiveStream":
         """The stream of --adapt, from its beginning or from a state file; `model` knows the text's words."""
         from elman.evaluation.adaptive_stream import saved_rule
         from elman.tasks.adaptation import adaptive_reading
@@ -121,56 +121,29 @@ class MethodOptions(RuleOptions):
             chosen = [name for name in asked if name in ("--lr", "--decay", *cache)]
             refuse(chosen, "is chosen by --tune; leave one of the two out")
 
-    def evaluate(
-        self,
-        folder: Path,
-        device: "torch.device",
-        data: str | None,
-        split: str,
-        *,
-        unknown_as_unk: bool,
-        skip_first: bool,
-    ) -> dict[str, Any]:
-        """The row of a run under the method; on the run's own text, read as usual, it is kept in results.json."""
-        from elman.tasks.adaptation import Method, corpus_of, method_figures, record, split_of
+    def evaluate(self, loaded: "Run", options: "EvaluationOptions") -> "Result":
+        """The result of a run under the method; that of its own data, read as usual, is kept in results.json."""
+        from elman.tasks.adaptation import Method, method_figures, record
 
+        if self.method == "static":
+            with progress.counting(f"evaluating {loaded.path}") as advance:
+                return msgspec.structs.replace(loaded.evaluate(options, advance), run=str(loaded.path))
         method = Method(
             rule=self.record() if "dynamic" in self.method else None,
             cache=record_of(CacheRule(), self) if "cache" in self.method else None,
         )
-        loaded = self._open(folder, device, skip_first)
-        corpus = corpus_of(loaded, data)
-        chosen = corpus.split(split) if unknown_as_unk else split_of(loaded, corpus, split)
+        source = loaded.adaptation_source(options)
+        method.check(source)
         gradients = self.statistics(loaded, method.rule)
         if self.tune:
             method = self._tuned(loaded, method)
-        with progress.counting(f"evaluating {folder}") as advance:
-            row = method_figures(loaded, chosen, method, gradients, skip_first=skip_first, advance=advance)
-        if data is None and not unknown_as_unk:
-            record(loaded, row)
-        return {"run": str(folder), "data": corpus.source, **row}
+        with progress.counting(f"evaluating {loaded.path}") as advance:
+            result = method_figures(source, method, gradients, advance)
+        if options.data is None and not options.unknown_as_unk:
+            record(loaded, result)
+        return msgspec.structs.replace(result, run=str(loaded.path), data=source.data)
 
-    def _open(self, folder: Path, device: "torch.device", skip_first: bool) -> "AnyRun":
-        """A run on text, or on music where the method has a meaning."""
-        from elman.tasks.open import open_run
-        from elman.tasks.pairs.run import PairRun
-        from elman.tasks.text.run import Run
-
-        loaded = open_run(folder, device)
-        if isinstance(loaded, PairRun):
-            raise UserError(
-                f"{folder} is a run on pairs of a source and a target; --method {self.method} reads one text"
-            )
-        if not isinstance(loaded, Run):
-            if "cache" in self.method:
-                raise UserError(
-                    f"{folder} is a run on music: a frame of notes hardly ever recurs; give --method dynamic"
-                )
-            if skip_first:
-                raise UserError("--skip-first is for text; music is evaluated over whole pieces")
-        return loaded
-
-    def _tuned(self, loaded: "AnyRun", method: "Method") -> "Method":
+    def _tuned(self, loaded: "Run", method: "Method") -> "Method":
         from elman.tasks.tuning import TOKENS, Tuning
 
         with progress.bar("valid ppl {task.fields[best]:.2f}") as shown:
@@ -180,5 +153,5 @@ class MethodOptions(RuleOptions):
                 shown.update(task, completed=done, total=total, best=best)
 
             tokens = self.tune_tokens or TOKENS
-            tuning = Tuning(loaded, tokens, self.statistics_tokens, jobs=self.jobs or 1, told=advance)
+            tuning = Tuning(loaded, tokens, self.statistics_tokens, jobs=self.jobs or 1, progress=advance)
             return tuning.best(method)

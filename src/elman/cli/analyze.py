@@ -8,16 +8,15 @@ from cyclopts import Parameter
 
 from elman.cli import progress, show, texts
 from elman.cli.help import family
-from elman.cli.options import AsJson, Machine, OutFile, Positive, SplitOptions, Strings, TextFile
+from elman.cli.options import AsJson, Machine, OutFile, Positive, SplitOptions, Strings, TextFile, open_as
 from elman.errors import UserError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import torch
 
-    from elman.analysis.mixture import Reading
+    from elman.analysis.mixture import MixtureReading
     from elman.analysis.rank import Finding
-    from elman.tasks.text.run import Run
+    from elman.tasks.text.run import TextRun
 
 app = family("analyze", "Each analysis prints a table; most write a self-contained HTML page.")
 app.command("elman.cli.analyze_words:attention", name="attention", help="The attention of a model of pairs.")
@@ -45,9 +44,9 @@ def outputs(
     """
     from elman.analysis import output_functions
     from elman.analysis.output_functions import require_known
-    from elman.network.output.activation import LOG_G
+    from elman.network.output.activation import ACTIVATIONS
 
-    names = require_known(list(activation) or LOG_G)
+    names = require_known(list(activation) or ACTIVATIONS)
     ranks, limits = output_functions.rank_table(names), output_functions.limit_table(names)
     page = output_functions.write_outputs_page(out, names, ranks, limits)
     if as_json:
@@ -109,19 +108,18 @@ def rank(
         precision: of the log-probabilities; its epsilon is in the threshold
         out: the page (default: RUN/rank.html; rank.html here for several runs)
     """
-    from elman.analysis.rank import find_rank
+    from elman.analysis.rank import find_rank, spectrum
     from elman.analysis.rank_page import verdict, write_rank_page
     from elman.drawing.page import require_file_name
     from elman.files import write_atomic
 
-    device = machine.use()
     page = require_file_name(out or (runs[0] / "rank.html" if len(runs) == 1 else Path("rank.html")))
     findings: dict[str, Finding] = {}
     records = []
     for label, folder in _labels(list(runs)).items():
-        loaded, data, tokens = _tokens(folder, split, device, precision)
+        loaded, data, tokens = _tokens(folder, split, machine, precision)
         with progress.counting(f"reading {folder}") as advance:
-            findings[label] = find_rank(
+            found = spectrum(
                 loaded.model,
                 tokens,
                 loaded.first,
@@ -131,6 +129,7 @@ def rank(
                 streams=split.streams,
                 num_values=values,
             )
+        findings[label] = find_rank(loaded.model, found)
         output = loaded.recipe.model.output
         records.append(
             {
@@ -164,14 +163,14 @@ def _labels(folders: list[Path]) -> dict[str, Path]:
 
 
 def _tokens(
-    folder: Path, split: SplitOptions, device: "torch.device", precision: str
-) -> "tuple[Run, str, npt.NDArray[Any]]":
+    folder: Path, split: SplitOptions, machine: Machine, precision: str
+) -> "tuple[TextRun, str, npt.NDArray[Any]]":
     """A run with its model in a precision, the source of the data, and the tokens of the split [T]."""
     import torch
 
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
-    loaded = load(folder, device)
+    loaded = open_as(TextRun, folder, machine)
     corpus = loaded.corpus(split.data)
     tokens = corpus.split(split.split).tokens
     if not len(tokens):
@@ -245,10 +244,10 @@ def mixture(
 
     from elman.analysis import mixture
     from elman.drawing.page import require_file_name
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
     page = require_file_name(out or run / "mixture.html")
-    loaded = load(run, machine.use())
+    loaded = open_as(TextRun, run, machine)
     text = loaded.reading(texts.read_lines(file, loaded.tokeniser.options))
     words = [word for sentence in text.words for word in sentence]
     tokens, inputs = np.concatenate(text.ids), np.concatenate(text.inputs)
@@ -265,7 +264,7 @@ def mixture(
     return 0
 
 
-def _mixture_record(words: list[str], reading: "Reading", loaded: "Run") -> dict[str, Any]:
+def _mixture_record(words: list[str], reading: "MixtureReading", loaded: "TextRun") -> dict[str, Any]:
     from elman.analysis.mixture import effective_number
 
     share, log_prob = reading.responsibility.mean(0), reading.log_prob

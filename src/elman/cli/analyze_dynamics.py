@@ -40,17 +40,19 @@ def stability(
     import msgspec
 
     from elman.analysis.stability import certify, certify_music
-    from elman.tasks.music.run import MusicRun
-    from elman.tasks.open import open_stream_run
+    from elman.tasks.open import open_run
 
     device = machine.use()
-    loaded = open_stream_run(run, device)
-    if isinstance(loaded, MusicRun):
-        frames = loaded.music(data).split(split).frames if steps else None
-        found = certify_music(loaded.model, len(loaded.inputs), _columns(frames, steps, streams, device))
+    loaded = open_run(run, device)
+    if loaded.kind == "pairs":
+        raise UserError(f"{run} is a run on pairs; certificates of stability are for runs on text or music")
+    read = loaded.corpus(data).split(split) if steps else None
+    if loaded.kind == "music":
+        frames = _columns(None if read is None else read.frames, steps, streams, device)
+        found = certify_music(loaded.model, len(loaded.inputs), frames)
     else:
-        tokens = loaded.corpus(data).split(split).tokens if steps else None
-        found = certify(loaded.model, len(loaded.vocabulary), _columns(tokens, steps, streams, device))
+        tokens = _columns(None if read is None else read.tokens, steps, streams, device)
+        found = certify(loaded.model, len(loaded.inputs), tokens)
     if as_json:
         lines = [{**msgspec.to_builtins(line), "holds": line.holds} for line in found]
         show.print_json({"run": str(run), "certificates": lines})

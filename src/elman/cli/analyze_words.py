@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from msgspec import Meta
 
 from elman.cli import show
-from elman.cli.options import AsJson, AsUnk, Machine, OutFile, Positive, SplitOptions, number
+from elman.cli.options import AsJson, AsUnk, Machine, OutFile, Positive, SplitOptions, number, open_as
 from elman.cli.translate import SHOWN, SearchOptions, search
 from elman.errors import UserError
 
@@ -31,14 +31,14 @@ def frequency(
         run: a run on text
         edges: rising counts at which bins of frequency begin, beside 0 (default: 1 5 25 100 1000)
     """
-    from elman.analysis.spelling import EDGES, by_frequency
+    from elman.analysis.by_word import EDGES, by_frequency
     from elman.tasks.text.ensemble import run_log_probs
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
     chosen = edges or EDGES
     if list(chosen) != sorted(set(chosen)):
         raise UserError(f"--edges {' '.join(map(str, chosen))}: they must rise")
-    loaded = load(run, machine.use())
+    loaded = open_as(TextRun, run, machine)
     corpus = loaded.corpus(split.data)
     read = corpus.split(split.split) if unknown_as_unk else loaded.split(corpus, split.split)
     log_probs = run_log_probs(loaded, read, split.streams)
@@ -91,12 +91,12 @@ def neighbours(
         k: neighbours per string
         before_highway: compare the output of the filters, below the highway layers
     """
-    from elman.analysis.spelling import neighbourhoods
+    from elman.analysis.embedding import neighbourhoods
     from elman.data.text.tokeniser import fold
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
-    loaded = load(run, machine.use())
-    asked = fold(list(words)) if loaded.recipe.data.text.folds_tokens else list(words)
+    loaded = open_as(TextRun, run, machine)
+    asked = fold(list(words)) if loaded.options.folds_tokens else list(words)
     found = neighbourhoods(loaded.model, loaded.vocabulary, asked, k, highway=not before_highway)
     if as_json:
         rows = [

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from msgspec import Meta
 
 from elman.cli import show, texts
-from elman.cli.options import AsJson, Machine, Natural, SplitOptions, TextFile, number
+from elman.cli.options import AsJson, Machine, Natural, SplitOptions, TextFile, number, open_as
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -30,10 +30,9 @@ def compare(
 
     from elman.evaluation.statistics import compare
     from elman.tasks.text.ensemble import require_one_vocabulary, run_log_probs
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
-    device = machine.use()
-    runs = [load(folder, device) for folder in (a, b)]
+    runs = [open_as(TextRun, folder, machine) for folder in (a, b)]
     require_one_vocabulary(runs)
     corpus = runs[0].corpus(split.data)
     chosen = next((one for one in runs if one.reads_spelling), runs[0]).split(corpus, split.split)
@@ -87,20 +86,18 @@ def metrics(
     """
     import msgspec
 
-    from elman.evaluation.transduction import Rules, differences, figures, measures
+    from elman.evaluation.statistics import differences, estimates
+    from elman.evaluation.transduction import Rules, measures
 
     rules = Rules(kind, rouge_words, bleu_tokens)
     right, sentences = _references(references, rules)
     systems = {}
     for name in (hypotheses, *([] if against is None else [against])):
         systems[name] = measures(_output(name, right, references, rules), right, rules, sentences)
-    shown = {
-        name: [msgspec.to_builtins(figure) for figure in figures(found, samples, seed)]
-        for name, found in systems.items()
-    }
+    shown = {name: estimates(found, samples, seed) for name, found in systems.items()}
     compared = [] if against is None else differences(systems[hypotheses], systems[against], samples, seed)
     if as_json:
-        facts = {"references": references, "lines": len(right), "systems": shown}
+        facts = {"references": references, "lines": len(right), "systems": msgspec.to_builtins(shown)}
         show.print_json({**facts, "differences": [msgspec.to_builtins(one) for one in compared]})
         return 0
     show.print_measures(f"{references}, {len(right):,} lines", shown)

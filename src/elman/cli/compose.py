@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from msgspec import Meta
 
 from elman.cli import show
-from elman.cli.options import AsJson, Machine, Natural, Positive, number, option, require_kind
+from elman.cli.options import AsJson, Machine, Natural, Positive, number, open_as, option
 from elman.config.inference import Sampling
 
 
@@ -42,11 +42,10 @@ def compose(
     from elman.data.music.midi import read_midi, write_midi
     from elman.tasks.music.run import MusicRun
 
-    require_kind(run, "music")
-    loaded = MusicRun(run, machine.use())
-    music = loaded.recipe.data.music
+    loaded = open_as(MusicRun, run, machine)
+    music = loaded.options
     prompt = None if prompt_midi is None else read_midi(prompt_midi, music)
-    roll = loaded.tune(steps=steps, seed=seed, prompt=prompt, temperature=temperature)
+    roll = loaded.compose(steps=steps, seed=seed, prompt=prompt, temperature=temperature)
     if prompt is not None:
         roll = np.concatenate([prompt, roll])
     write_midi(out, roll, music, tempo)

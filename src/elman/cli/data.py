@@ -17,12 +17,12 @@ def list_all(*, as_json: AsJson = False) -> int:
     """All known corpora."""
     import msgspec
 
-    from elman.data.catalog.prepare import list_corpora
+    from elman.data.catalog.prepare import KNOWN
 
     if as_json:
-        show.print_json([msgspec.to_builtins(entry) for entry in list_corpora()])
+        show.print_json([msgspec.to_builtins(entry) for entry in KNOWN])
         return 0
-    rows = [[entry.name, entry.title, entry.kind, "no" if entry.downloads == () else "yes"] for entry in list_corpora()]
+    rows = [[entry.name, entry.title, entry.kind, "no" if entry.downloads == () else "yes"] for entry in KNOWN]
     show.print_table("known corpora", ["name", "title", "kind", "download"], rows)
     return 0
 
@@ -93,8 +93,8 @@ def trees(
         keep_tags: keep the parts of speech instead of XX for all
         functions: labels with their functions, NP-SBJ for NP
     """
-    from elman.data.pairs.files import read_text
     from elman.data.pairs.trees import read_trees, to_pair
+    from elman.data.text.utf8 import read_text
     from elman.files import write_atomic
 
     found = read_trees(read_text(file), str(file))

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from elman.cli import show, texts
-from elman.cli.options import AsJson, Machine, TextFile
+from elman.cli.options import AsJson, Machine, TextFile, open_as
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.tasks.text.run import Run
+    from elman.tasks.text.run import TextRun
 
 
 def embed(
@@ -41,14 +41,14 @@ def embed(
     """
     from elman.analysis.embedding import word2vec_text, word_vectors
     from elman.files import write_atomic
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
     if out.is_dir():
         raise UserError(f"--out: {out} is a folder; give the name of a file")
     if vectors is not None:
         if file is not None or layers is not None or document:
             raise UserError("--vectors writes the vectors of the vocabulary; leave FILE, --layers and --document out")
-        loaded = load(run, machine.use())
+        loaded = open_as(TextRun, run, machine)
         found = word_vectors(loaded, vectors)
         write_atomic(out, word2vec_text(loaded.vocabulary.words, found))
         facts = {"file": str(out), "vectors": len(found), "size": found.shape[1]}
@@ -58,7 +58,7 @@ def embed(
     elif out.suffix not in (".npz", ".safetensors"):
         raise UserError(f"--out is {out}; its name must end in .npz or .safetensors")
     else:
-        loaded = load(run, machine.use())
+        loaded = open_as(TextRun, run, machine)
         numbers = _layers(layers or "top", loaded)
         arrays, tokens, sentences = _states(loaded, file, numbers, document=document)
         _write(out, arrays, tokens)
@@ -71,7 +71,7 @@ def embed(
     return 0
 
 
-def _layers(text: str, loaded: "Run") -> list[int]:
+def _layers(text: str, loaded: "TextRun") -> list[int]:
     from elman.analysis.embedding import num_layers
 
     count = num_layers(loaded)
@@ -83,7 +83,9 @@ def _layers(text: str, loaded: "Run") -> list[int]:
     return sorted({int(part) for part in numbers})
 
 
-def _states(loaded: "Run", file: str, layers: list[int], *, document: bool) -> tuple[dict[str, Any], list[str], int]:
+def _states(
+    loaded: "TextRun", file: str, layers: list[int], *, document: bool
+) -> tuple[dict[str, Any], list[str], int]:
     """Arrays by name, the tokens, and the number of sentences."""
     import numpy as np
 

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from elman.cli import show, states, texts
 from elman.cli.adaptation import OnlineOptions
-from elman.cli.options import AsJson, FreeText, Machine, Natural, Whole, group, option, record_of, require_kind
+from elman.cli.options import AsJson, FreeText, Machine, Natural, Whole, group, open_as, option, record_of
 from elman.config.inference import Sampling
 
 if TYPE_CHECKING:
@@ -65,12 +65,11 @@ def generate(
     import msgspec
 
     from elman.decoding.sampling import generate as draw
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
     adaptation.check()
     chosen = record_of(Sampling(), sampling)
-    require_kind(run, "text")
-    loaded = load(run, machine.use())
+    loaded = open_as(TextRun, run, machine)
     chosen = msgspec.structs.replace(chosen, forbidden=() if sampling.unk else loaded.unspeakable)
     prompt = texts.read_text("-", loaded.tokeniser.options) if prompt == "-" else prompt
     saved = None if state is None else states.load(state, loaded)
@@ -108,7 +107,7 @@ class _Printer:
     def __init__(self, tokeniser: "Tokeniser", prompt: str, *, raw: bool) -> None:
         import msgspec
 
-        from elman.data.text.detokenise import Detokeniser
+        from elman.data.text.tokeniser import Detokeniser
 
         options = tokeniser.options
         self.undo = Detokeniser(msgspec.structs.replace(options, tokenisation="words", eos="line") if raw else options)

@@ -8,12 +8,12 @@ from cyclopts import Parameter
 
 from elman.cli import progress, show
 from elman.cli.help import family
-from elman.cli.options import AsJson, Machine, Natural, OutFile, Positive, Share
+from elman.cli.options import AsJson, Machine, Natural, OutFile, Positive, Share, open_as
 from elman.config.text import GrammarOptions
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.data.grammar.agreement import Sentence
+    from elman.data.grammar.sample import Sentence
 
 app = family(
     "grammar",
@@ -136,13 +136,12 @@ def agreement(
     """
     import msgspec
 
-    from elman.analysis.grammar import examine, options_of
-    from elman.analysis.grammar_page import HEADER, cells, write_findings
+    from elman.analysis.grammar import HEADER, cells, examine, options_of, write_findings
     from elman.drawing.page import require_file_name
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
     page = require_file_name(out or run / "grammar.html")
-    loaded = load(run, machine.use())
+    loaded = open_as(TextRun, run, machine)
     changes = {"complex": complex, "max_depth": max_depth}
     wanted = msgspec.structs.replace(
         options_of(loaded, grammar), **{key: value for key, value in changes.items() if value is not None}

@@ -73,7 +73,7 @@ def list_tasks(*, as_json: AsJson = False) -> int:
     which a task counts as learnt, and the error of guessing. --json adds the source and whether symbols or values are
     predicted. Example: elman lab tasks
     """
-    from elman.data.classic.registry import TASKS
+    from elman.data.classic import TASKS
 
     fields = ("name", "sentence", "source", "kind", "span", "solved", "chance")
     rows = [{field: getattr(task, field) for field in fields} for task in TASKS.values()]
@@ -140,7 +140,7 @@ def compare(
         budget: seconds of processor time per trial
         trials: how trials are run
     """
-    from elman.data.classic.registry import classic_task
+    from elman.data.classic import classic_task
     from elman.laboratory.conduct import Chain
     from elman.laboratory.trial import Trial
 
@@ -204,7 +204,7 @@ def _seeded(trial: "Trial", seed: int) -> "Trial":
 
 def _check(chains: "list[Chain]") -> None:
     """Raises UserError for what does not exist or fit together, before anything is run."""
-    from elman.data.classic.registry import classic_task
+    from elman.data.classic import classic_task
     from elman.laboratory.networks import build_network, learner_of
 
     for trial in {_seeded(chain.first, 0) for chain in chains}:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from elman.cli import progress, show
-from elman.cli.options import AsJson, AsUnk, Machine
+from elman.cli.options import AsJson, AsUnk, Machine, open_as
 
 if TYPE_CHECKING:
     from elman.data.minimal_pairs import Pair
-    from elman.evaluation.minimal_pairs import Row
-    from elman.tasks.text.run import Run
+    from elman.evaluation.minimal_pairs import PairAccuracy
+    from elman.tasks.text.run import TextRun
 
 _HEADER = ["phenomenon", "pairs", "only unknown differ", "accuracy, %", "95 % interval", "no unknown", "accuracy, %"]
 
@@ -36,13 +36,12 @@ def minimal_pairs(
     """
     from elman.data.minimal_pairs import read_pairs
     from elman.evaluation.minimal_pairs import by_field
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
-    device = machine.use()
     read = read_pairs(pairs)
     found: list[dict[str, Any]] = []
     for folder in runs:
-        rows = _judge(load(folder, device), read, unknown_as_unk)
+        rows = _judge(open_as(TextRun, folder, machine), read, unknown_as_unk)
         fields = by_field(rows)
         facts = {"phenomena": [row.facts() for row in rows], "fields": [row.facts() for row in fields]}
         found.append({"run": str(folder), **facts})
@@ -56,10 +55,9 @@ def minimal_pairs(
     return 0
 
 
-def _judge(run: "Run", pairs: "list[Pair]", unknown_as_unk: bool) -> "list[Row]":
-    from elman.data.text.lexicon import Lexicon
-    from elman.evaluation.minimal_pairs import code, judge_pairs
-    from elman.evaluation.prediction import sentence_log_probs
+def _judge(run: "TextRun", pairs: "list[Pair]", unknown_as_unk: bool) -> "list[PairAccuracy]":
+    from elman.data.text.sentences import Lexicon
+    from elman.evaluation.minimal_pairs import code, judge_pairs, sentence_log_probs
 
     lexicon = Lexicon(run.vocabulary) if run.reads_spelling and not unknown_as_unk else None
     coded = code(pairs, run.vocabulary, run.tokeniser, lexicon)
@@ -68,7 +66,7 @@ def _judge(run: "Run", pairs: "list[Pair]", unknown_as_unk: bool) -> "list[Row]"
         return judge_pairs(coded, lambda ids, read: sentence_log_probs(model, ids, run.first, advance, read))
 
 
-def _cells(row: "Row") -> list[str]:
+def _cells(row: "PairAccuracy") -> list[str]:
     low, high = row.accuracy.interval
     return [
         f"{row.field}: {row.phenomenon}" if row.field else row.phenomenon,

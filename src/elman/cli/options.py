@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     import torch
     from cyclopts import Token
 
+    from elman.tasks.run import Run
+
+RunT = TypeVar("RunT", bound="Run")
+
 SettingsT = TypeVar("SettingsT", bound=Settings)
 
 
@@ -214,25 +218,22 @@ class UnknownOptions:
             raise UserError("--unknown-types belongs to --unknown spread; add it")
 
 
-Kind = Literal["text", "music", "pairs"]
-_GENERATE = {"text": "generate", "music": "compose", "pairs": "translate"}
-_DESCRIBED = {"text": "text", "music": "music", "pairs": "pairs of a source and a target"}
+_WRITERS = {"text": "generate", "music": "compose", "pairs": "translate"}
+"""By kind of data: the command that writes with such a run."""
 
 
-def kind_of(folder: Path) -> Kind:
-    """The kind of data of a run folder.
+def open_as(kind: "type[RunT]", folder: Path, machine: Machine) -> "RunT":
+    """Open a run on the kind of data that a command is for.
 
     Raises:
-        UserError: the folder is not a run.
+        UserError: the folder is not a run, or one on other data; then the message names a command for it.
     """
     from elman.tasks.run import recipe_of
 
-    recipe = recipe_of(folder)
-    return "pairs" if recipe.of_pairs else "music" if recipe.of_music else "text"
-
-
-def require_kind(folder: Path, kind: Kind) -> None:
-    """Raises UserError where a run cannot do what `generate`, `compose` or `translate` does; it names the right one."""
-    found = kind_of(folder)
-    if found != kind:
-        raise UserError(f"{folder} is a run on {_DESCRIBED[found]}; use `elman {_GENERATE[found]} {folder}`")
+    found = recipe_of(folder).kind
+    if found != kind.kind:
+        raise UserError(
+            f"{folder} is a run on {found}, and this command needs a run on {kind.kind}; use `elman {_WRITERS[found]}"
+            f" {folder}`"
+        )
+    return kind(folder, machine.use())

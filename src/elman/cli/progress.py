@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
 
 from elman.errors import UserError
-from elman.objective.perplexity import perplexity
+from elman.objective import perplexity
 
 if TYPE_CHECKING:
     from elman.learning.progress import Progress as TrainingProgress

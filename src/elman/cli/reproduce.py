@@ -10,14 +10,14 @@ from elman.cli.options import AsJson, DataSource, Machine, Positive
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.reproduce.conduct import Outcome, Plan
+    from elman.reproduce.conduct import Plan, Reproduction
 
 
 def reproduce(
     name: str,
     /,
     *,
-    scale: str = "lab",
+    scale: str = "small",
     data: DataSource = None,
     out: Annotated[Path, Parameter(metavar="FOLDER")] = Path("runs/reproduce"),
     seeds: Positive | None = None,
@@ -34,8 +34,8 @@ def reproduce(
 
     Args:
         name: an experiment, `all`, or `list` to see them
-        scale: lab (minutes per run on two cores) or paper
-        data: a corpus for every run (default: Shakespeare at the scale lab)
+        scale: small (minutes per run on two cores) or paper
+        data: a corpus for every run (default: Shakespeare at the scale small)
         out: the folder of runs and reports
         seeds: seeds 1 to N (default: the experiment's, 3)
         jobs: runs trained in parallel
@@ -43,16 +43,14 @@ def reproduce(
     """
     if name == "list":
         return _list(as_json)
-    from elman.reproduce.claim import SCALES
-    from elman.reproduce.claims.registry import choose
+    from elman.reproduce.claim import scale_of
+    from elman.reproduce.claims import choose
     from elman.reproduce.conduct import conduct, plan, record, total_minutes
-    from elman.reproduce.pool import Machine as Pool
-    from elman.reproduce.pool import Stopped
     from elman.reproduce.runs import Store
+    from elman.reproduce.training import Machine as Pool
+    from elman.reproduce.training import Stopped
 
-    claims = choose(name)
-    if scale not in SCALES:
-        raise UserError(f"--scale is {scale}; it must be {' or '.join(SCALES)}")
+    claims, chosen = choose(name), scale_of(scale)
     if resume and not out.is_dir():
         raise UserError(f"--resume: there is no folder {out}; leave --resume out to begin")
     machine.use()
@@ -60,12 +58,12 @@ def reproduce(
     if len(claims) > 1:
         for claim in (claim for claim in claims if claim.data is not None):
             console.print(f"{claim.name}: left out of `all`; it needs --data of its own: {claim.data}")
-        claims = [claim for claim in claims if claim.has(scale) and claim.data is None]
+        claims = [claim for claim in claims if claim.has(chosen) and claim.data is None]
     outcomes = []
     try:
         plans = []
         for claim in claims:
-            plans.append(plan(claim, store, scale, seeds, pool))
+            plans.append(plan(claim, store, chosen, seeds, pool))
             console.print(_planned(plans[-1]))
         console.print(f"planned: {_minutes(total_minutes(plans, pool))} in all, {jobs} in parallel")
         for planned in plans:
@@ -97,7 +95,7 @@ def _minutes(minutes: float) -> str:
     return f"about {minutes / 60:,.0f} hours" if minutes < 72 * 60 else f"about {minutes / 1440:,.0f} days"
 
 
-def _print(outcome: "Outcome") -> None:
+def _print(outcome: "Reproduction") -> None:
     from elman.reproduce.page import table
 
     claim = outcome.plan.claim
@@ -112,7 +110,7 @@ def _print(outcome: "Outcome") -> None:
 
 def _list(as_json: bool) -> int:
     from elman.reproduce.claim import SCALES
-    from elman.reproduce.claims.registry import CLAIMS
+    from elman.reproduce.claims import CLAIMS
     from elman.reproduce.conduct import nominal_minutes
 
     claims = CLAIMS.values()

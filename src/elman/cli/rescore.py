@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from elman.cli import texts
-from elman.cli.options import Machine, Positive, Real, Reals, Strings, TextFile, UnknownOptions, group
+from elman.cli.options import Machine, Positive, Real, Reals, Strings, TextFile, UnknownOptions, group, open_as
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -137,20 +137,19 @@ def rescore(
     from elman.data.hypotheses import read_references
     from elman.evaluation.scoring import Unknown
     from elman.tasks.text import rescoring
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
     unknown.check()
     if scores.tune and form.references is None:
         raise UserError("--tune needs --references to tune on")
     if scores.tune and carry:
         raise UserError("--tune and --carry: what is carried depends on the weight; tune without --carry first")
-    device = machine.use()
     hypotheses = form.read(nbest)
     mix = scores.record(len(hypotheses[0].scores))
     references = None
     if form.references is not None:
         references = read_references(texts.read_lines(form.references), form.references)
-    loaded = load(run, device)
+    loaded = open_as(TextRun, run, machine)
     read = rescoring.read_hypotheses(loaded, hypotheses)
     types = unknown.unknown_types or rescoring.unknown_types(loaded, read)
     treatment = Unknown(treatment=unknown.unknown, types=types)

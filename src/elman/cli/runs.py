@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from elman.cli import show
-from elman.cli.options import AsJson, OutFile, kind_of
+from elman.cli.options import AsJson, OutFile
 
 
 def report(runs: tuple[Path, ...], /, *, out: OutFile = None, as_json: AsJson = False) -> int:
@@ -38,24 +38,22 @@ def info(run: Path, /, *, as_json: AsJson = False) -> int:
     from elman.learning import checkpoint
     from elman.learning.checkpoint import digest_of, load
     from elman.tasks.open import open_run
-    from elman.tasks.run import load_model
 
     loaded = open_run(run)
-    model, facts = load_model(loaded.path, loaded.recipe, loaded.inputs, loaded.device)
-    parameters = dict(model.named_parameters())
+    facts, parameters = loaded.saved, dict(loaded.model.named_parameters())
     found: dict[str, Any] = {
         "run": str(run),
         "title": loaded.recipe.title,
         "parameters": sum(tensor.numel() for tensor in parameters.values()),
         "blocks": _blocks(parameters),
-        "pitches" if kind_of(run) == "music" else "vocabulary": len(loaded.inputs),
+        loaded.reads: len(loaded.inputs),
         "data": loaded.facts["source"],
         "data_digest": loaded.facts["digest"],
         "best_step": facts["step"],
         "best_epoch": round(facts["epoch"], 3),
         "best_valid_nll": facts["valid_nll"],
         "averaged": facts.get("averaged", False),
-        "model_digest": digest_of(checkpoint.model_tensors(model)),
+        "model_digest": digest_of(checkpoint.model_tensors(loaded.model)),
     }
     last = loaded.path / "checkpoint.safetensors"
     if last.exists():
@@ -88,7 +86,7 @@ def _blocks(parameters: dict[str, Any]) -> dict[str, int]:
 
 def recipes(*, as_json: AsJson = False) -> int:
     """List the recipes that come with elman, with the published perplexities where there are some."""
-    from elman.config.shipped import shipped
+    from elman.config.toml import shipped
 
     rows = []
     for path, recipe in shipped():

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from elman.cli import show, states, texts
 from elman.cli.adaptation import OnlineOptions
-from elman.cli.options import Machine, TextFile, UnknownOptions, refuse
+from elman.cli.options import Machine, TextFile, UnknownOptions, open_as, refuse
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from elman.evaluation.adaptive_stream import AdaptiveStream
     from elman.evaluation.perplexity import Sentences
     from elman.evaluation.scoring import Unknown
-    from elman.tasks.text.run import Run
+    from elman.tasks.text.run import TextRun
 
 Scored: TypeAlias = Iterable[tuple[list[str], "np.ndarray"]]
 """The tokens of each sentence and their log-probabilities (nats)."""
@@ -66,9 +66,8 @@ def score(
         save_state: with --adapt: write state and adapted weights at the end
     """
     from elman.drawing.page import require_file_name
-    from elman.tasks.text.run import load
+    from elman.tasks.text.run import TextRun
 
-    device = machine.use()
     adaptation.check()
     if not adaptation.adapt:
         files = {"--load-state": load_state, "--save-state": save_state}
@@ -78,7 +77,7 @@ def score(
         if by != "word":
             raise UserError("--html shows words; add --by word")
         require_file_name(html)
-    loaded = load(run, device)
+    loaded = open_as(TextRun, run, machine)
     texts.write_any_text()
     lines = texts.read_lines(file, loaded.tokeniser.options)
     saved = None if load_state is None else states.load(load_state, loaded)
@@ -103,19 +102,19 @@ def score(
     return 0
 
 
-def _unknown_word(loaded: "Run") -> Callable[[str], bool]:
+def _unknown_word(loaded: "TextRun") -> Callable[[str], bool]:
     """Whether a token as written is not in the vocabulary."""
-    rules, known = loaded.recipe.data.text, loaded.vocabulary.ids
+    rules, known = loaded.options, loaded.vocabulary.ids
     return lambda word: (word.lower() if rules.folds_tokens else word) not in known
 
 
-def _treatment(options: UnknownOptions, loaded: "Run", text: "Sentences") -> "Unknown":
+def _treatment(options: UnknownOptions, loaded: "TextRun", text: "Sentences") -> "Unknown":
     """How unknown words are scored; by default the unknown types are counted in the text."""
     from elman.evaluation.scoring import Unknown
 
     types = options.unknown_types
     if types is None and options.unknown == "spread":
-        unknown, fold = _unknown_word(loaded), loaded.recipe.data.text.lowercase
+        unknown, fold = _unknown_word(loaded), loaded.options.lowercase
         tokens = (token for sentence in text.words for token in sentence if unknown(token))
         types = len({token.lower() if fold else token for token in tokens})
         print(f"unknown types in the text: {types}", file=sys.stderr)
@@ -123,7 +122,7 @@ def _treatment(options: UnknownOptions, loaded: "Run", text: "Sentences") -> "Un
 
 
 def _scored(
-    loaded: "Run", text: "Sentences", stream: "AdaptiveStream | None", treatment: "Unknown", *, document: bool
+    loaded: "TextRun", text: "Sentences", stream: "AdaptiveStream | None", treatment: "Unknown", *, document: bool
 ) -> Iterator[tuple[list[str], "np.ndarray"]]:
     unknown = _unknown_word(loaded)
     scored = loaded.score_text(text, document=document) if stream is None else stream.score_all(text.ids, text.inputs)
@@ -172,7 +171,7 @@ def by_sentence(
 
 
 def _by_word(
-    loaded: "Run",
+    loaded: "TextRun",
     text: "Sentences",
     stream: "AdaptiveStream | None",
     treatment: "Unknown",

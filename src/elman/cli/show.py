@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from elman.evaluation.result import Estimate, OutputQuality, Result
     from elman.evaluation.statistics import Difference
 
 
@@ -60,40 +61,47 @@ _OF_PARTS = ("bits_per_byte", "word_perplexity")
 """Columns shown only where tokens are parts of words."""
 
 
-def print_figures(title: str, first: str, rows: list[dict[str, Any]]) -> None:
-    """Print the figures of models on splits of text or music; each row has a `name`, in the column headed `first`."""
-    columns = dict(_COLUMNS["music" if "pieces" in rows[0] else "words"])
-    if all(row.get("words", row["tokens"]) == row["tokens"] for row in rows):
+def print_figures(title: str, first: str, rows: Sequence[tuple[str, "Result"]]) -> None:
+    """Print the results of models by name, in the column headed `first`, and the measures of what they wrote."""
+    results = [result for _, result in rows]
+    columns = dict(_COLUMNS["music" if results[0].pieces is not None else "words"])
+    if all(one.words in (None, one.tokens) for one in results):
         columns = {key: column for key, column in columns.items() if key not in _OF_PARTS}
-    columns = {key: column for key, column in columns.items() if any(row.get(key) is not None for row in rows)}
+    columns = {key: column for key, column in columns.items() if any(getattr(one, key) is not None for one in results)}
     table = [
         [
-            row["name"],
-            row["split"],
-            *("" if row.get(key) is None else format(row[key], form) for key, (_, form) in columns.items()),
+            name,
+            result.split,
+            *(
+                "" if getattr(result, key) is None else format(getattr(result, key), form)
+                for key, (_, form) in columns.items()
+            ),
         ]
-        for row in rows
+        for name, result in rows
     ]
     print_table(title, [first, "split", *(heading for heading, _ in columns.values())], table)
+    for name, result in rows:
+        if result.output is not None:
+            print_output(f"{name}, {result.split}", result.output)
 
 
-def print_measures(title: str, systems: Mapping[str, Sequence[dict[str, Any]]]) -> None:
+def print_measures(title: str, systems: Mapping[str, Sequence["Estimate"]]) -> None:
     """Print the figures of systems by name, each with its interval, and how they were computed."""
     columns = list(systems.values())
     rows = [
-        [row[0]["name"], *(f"{one['value']:.2f} ({one['low']:.2f} to {one['high']:.2f})" for one in row)]
+        [row[0].name, *(f"{one.value:.2f} ({one.low:.2f} to {one.high:.2f})" for one in row)]
         for row in zip(*columns, strict=True)
     ]
     print_table(title, ["measure", *(f"{name} (95 %)" for name in systems)], rows)
-    for signature in dict.fromkeys(one["signature"] for one in columns[0]):
+    for signature in dict.fromkeys(one.signature for one in columns[0]):
         print(signature)
 
 
-def print_output(title: str, output: dict[str, Any]) -> None:
-    """Print the measures of a model's targets beside those of the baseline (`elman.evaluation.targets`)."""
-    copied = ", unknown words copied" if output["copy_unknown"] else ""
-    kept = {None: "", True: ", constrained", False: ", unconstrained"}[output.get("constrained")]
-    systems = {f"beam {output['beam']}{copied}{kept}": output["measures"], output["baseline_name"]: output["baseline"]}
+def print_output(title: str, output: "OutputQuality") -> None:
+    """Print the measures of a model's targets beside those of the baseline."""
+    copied = ", unknown words copied" if output.copy_unknown else ""
+    kept = {None: "", True: ", constrained", False: ", unconstrained"}[output.constrained]
+    systems = {f"beam {output.beam}{copied}{kept}": output.measures, output.baseline_name: output.baseline}
     print_measures(title, systems)
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from elman.evaluation.adaptive_stream import AdaptiveStream
     from elman.network.state import State
-    from elman.tasks.text.run import Run
+    from elman.tasks.text.run import TextRun
 
 
 class Saved(NamedTuple):
@@ -24,7 +24,7 @@ class Saved(NamedTuple):
 
 def save(
     path: Path,
-    loaded: "Run",
+    loaded: "TextRun",
     state: "State",
     unread: list[int],
     stream: "AdaptiveStream | None",
@@ -66,7 +66,7 @@ def draws(saved: Saved | None, seed: int | None, device: "torch.device") -> "Gen
     return generator.manual_seed(seed or 0)
 
 
-def load(path: Path, loaded: "Run") -> Saved:
+def load(path: Path, loaded: "TextRun") -> Saved:
     """Read a state file.
 
     Raises:
@@ -83,7 +83,7 @@ def load(path: Path, loaded: "Run") -> Saved:
     return Saved(path, tensors, facts)
 
 
-def begin(loaded: "Run", ids: list[int], saved: Saved | None) -> "tuple[list[int], State]":
+def begin(loaded: "TextRun", ids: list[int], saved: Saved | None) -> "tuple[list[int], State]":
     """The symbols to read first and the state before them, for a text that is begun or continued.
 
     Raises:
@@ -99,7 +99,7 @@ def begin(loaded: "Run", ids: list[int], saved: Saved | None) -> "tuple[list[int
     return [*saved.facts["unread"], *ids], rebuild(loaded.begin(), leaves)
 
 
-def _digest(loaded: "Run") -> str:
+def _digest(loaded: "TextRun") -> str:
     from elman.learning.checkpoint import digest_of, model_tensors
 
     return digest_of(model_tensors(loaded.model))

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress, show
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     import torch
 
     from elman.config.recipe import Recipe
+    from elman.evaluation.result import Result
     from elman.tasks.experiment import Experiment
 
 RunOut = Annotated[Path | None, Parameter(metavar="RUN")]
@@ -91,7 +93,7 @@ def demo(
     import json
 
     from elman import config
-    from elman.config.shipped import find
+    from elman.config.toml import find
     from elman.tasks.experiment import Experiment
 
     device = machine.use()
@@ -111,7 +113,8 @@ def _conduct(
     experiment: "Experiment", max_minutes: float | None, *, baselines: bool, tensorboard: bool, as_json: bool
 ) -> int:
     """Train an experiment, evaluate it, print its results and write the report, with the run folder locked."""
-    from elman.learning.log import Outcome, Watcher
+    from elman.learning.log import Watcher
+    from elman.learning.trainer import StopReason
     from elman.report.page import write_report
 
     console, recipe, out = progress.log(), experiment.recipe, experiment.out
@@ -120,29 +123,27 @@ def _conduct(
         console.print(f"[bold]{recipe.title}[/]: {parameters:,} parameters on {experiment.device}, into {out}")
         for line in experiment.task.summary():
             console.print(f"  {line}")
-        watching: list[Watcher] = [progress.TrainingBar(in_perplexity=experiment.task.in_perplexity)]
+        watching: list[Watcher] = [progress.TrainingBar(in_perplexity=recipe.data.reporting.in_perplexity)]
         if tensorboard:
             watching.append(progress.TensorBoard(out))
-        outcome = experiment.train(watching, max_minutes)
-        if outcome is Outcome.INTERRUPTED:
+        reason = experiment.train(watching, max_minutes)
+        if reason is StopReason.INTERRUPTED:
             console.print(f"stopped and saved; continue with: elman train --resume --out {out}")
             return 130
-        if outcome is Outcome.OUT_OF_TIME:
+        if reason is StopReason.OUT_OF_TIME:
             console.print(f"the time is over; continue with: elman train --resume --out {out}")
         with progress.counting("evaluating") as advance:
             results = experiment.finish(progress=advance)
-        compared = []
+        compared: list[Result] = []
         if baselines:
             console.print("computing n-gram baselines")
             compared = experiment.baselines()
         page = write_report([out])
     if as_json:
-        show.print_json({"run": str(out), "results": results, "baselines": compared, "report": str(page)})
+        rows = {"results": msgspec.to_builtins(results), "baselines": msgspec.to_builtins(compared)}
+        show.print_json({"run": str(out), **rows, "report": str(page)})
         return 0
-    show.print_figures(recipe.title, "model", [{"name": "this model", **row} for row in [*compared, *results]])
-    for row in results:
-        if "output" in row:
-            show.print_output(row["split"], row["output"])
+    show.print_figures(recipe.title, "model", [(row.name or "this model", row) for row in [*compared, *results]])
     print(f"report: {page}")
     return 0
 
@@ -169,13 +170,13 @@ def _estimate(recipe: "Recipe", data: str | None, device: "torch.device", as_jso
 
 
 def _recipe_path(recipe: Path | None, out: Path | None, resume: bool) -> Path:
-    from elman.config.shipped import resolve
+    from elman.config.toml import resolve
 
     if recipe is not None:
         return resolve(recipe)
     if not resume:
         raise UserError(
-            "RECIPE is missing; give one, such as recipes/ptb/lab-awd-lstm.toml (`elman recipes` lists them)"
+            "RECIPE is missing; give one, such as recipes/ptb/small-awd-lstm.toml (`elman recipes` lists them)"
         )
     if out is None:
         raise UserError("--resume needs --out RUN (or the RECIPE of the run)")

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from cyclopts import Parameter
 
 from elman.cli import progress, show, texts
-from elman.cli.options import AsJson, Machine, OutFile, Positive, TextFile, group, option, record_of, require_kind
+from elman.cli.options import AsJson, Machine, OutFile, Positive, TextFile, group, open_as, option, record_of
 from elman.config.inference import Beam
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.tasks.pairs.run import PairRun, Transduction
+    from elman.tasks.pairs.run import PairRun, Translation
 
 SHOWN = 20
 """Sources whose attention a page shows one by one."""
@@ -50,10 +50,10 @@ class Found(NamedTuple):
 
     lines: list[str]
     name: str
-    targets: "list[list[Transduction]]"
+    targets: "list[list[Translation]]"
 
     @property
-    def best(self) -> "list[Transduction]":
+    def best(self) -> "list[Translation]":
         """The best target of every source that is not blank."""
         return [candidates[0] for candidates in self.targets if candidates]
 
@@ -67,13 +67,12 @@ def search(folder: Path, options: SearchOptions, machine: Machine) -> "tuple[Pai
     from elman.tasks.pairs.run import PairRun
 
     beam = record_of(Beam(), options)
-    require_kind(folder, "pairs")
-    loaded = PairRun(folder, machine.use())
-    if options.unconstrained:
-        require_trees(loaded)
+    loaded = open_as(PairRun, folder, machine)
+    if options.unconstrained and loaded.options.form != "trees":
+        raise UserError(f"--unconstrained is for trees, which {folder} does not write; leave it out")
     lines = [line.rstrip("\n") for line in texts.read_lines(options.source)]
     name = texts.shown_name(options.source)
-    found = loaded.transduce(
+    found = loaded.translate(
         lines,
         beam,
         copy=options.copy,
@@ -83,12 +82,6 @@ def search(folder: Path, options: SearchOptions, machine: Machine) -> "tuple[Pai
         name=name,
     )
     return loaded, Found(lines, name, found)
-
-
-def require_trees(loaded: "PairRun") -> None:
-    """Raises UserError where --unconstrained has no meaning."""
-    if loaded.recipe.data.pairs.form != "trees":
-        raise UserError(f"--unconstrained is about trees, and {loaded.path} writes none; leave it out")
 
 
 def translate(
@@ -135,7 +128,7 @@ def translate(
     return 0
 
 
-def _lines(found: "list[list[Transduction]]", *, numbered: bool) -> list[str]:
+def _lines(found: "list[list[Translation]]", *, numbered: bool) -> list[str]:
     if not numbered:
         return [candidates[0].text if candidates else "" for candidates in found]
     return [
@@ -145,7 +138,7 @@ def _lines(found: "list[list[Transduction]]", *, numbered: bool) -> list[str]:
     ]
 
 
-def _record(line: str, candidates: "list[Transduction]") -> dict[str, Any]:
+def _record(line: str, candidates: "list[Translation]") -> dict[str, Any]:
     return {
         "source": line,
         "targets": [
