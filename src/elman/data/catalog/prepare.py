@@ -53,9 +53,9 @@ def prepare(
 ) -> Path:
     """Prepare a known corpus: fetch, check, unpack, write `train.txt`, `valid.txt` and `test.txt`.
 
-    Music is written to `rolls.npz` (see `elman.data.catalog.pianoroll`), a series to `series.csv`. Downloads that are in
-    the folder already are used, and removed at the end. `corpus.json` is written last; it holds the digests of the downloads and whether they
-    were known beforehand.
+    Music is written to `rolls.npz` (see `elman.data.catalog.pianoroll`), a series to `series.csv`. Downloads that are
+    in the folder already are used, and removed at the end. `corpus.json` is written last; it holds the digests of the
+    downloads and whether they were known beforehand.
 
     Args:
         name: of the corpus.
