@@ -15,7 +15,7 @@ MISSING, NO_BREAK = "\N{EN DASH}", "\N{NO-BREAK SPACE}"
 
 @dataclasses.dataclass(frozen=True)
 class ResultRow:
-    """Losses on the scale of the run, bits and the second figure of test, else valid; `kind` is the style of the row."""
+    """Losses on the scale of the run, bits and second figure of test, else valid; `kind` is the style of the row."""
 
     name: str
     kind: str

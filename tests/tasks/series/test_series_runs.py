@@ -90,7 +90,11 @@ def test_files_of_a_run(trained):
     assert set(rows[0]["nrmse_by_column"]) == {"sine", "cosine"}
     names = {row["name"] for row in json.loads((trained / "baselines.json").read_text())}
     assert {"mean", "persistence"} < names
-    assert (trained / "report.html").is_file()
+    page = (trained / "report.html").read_text()
+    assert "Forecast of cosine" in page
+    assert "NRMSE" in page
+    forecast = json.loads((trained / "samples.json").read_text())[0]["forecast"]
+    np.testing.assert_array_equal(forecast["truth"], wave()[-len(forecast["truth"]) :, 0])
 
 
 def test_beats_the_mean(trained):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,6 +15,7 @@ from elman.data.series.corpus import Columns, open_series
 from elman.data.series.windows import SeriesTrainingWindows, SeriesWindows
 from elman.data.text.cache import Progress
 from elman.data.windows import TrainingWindows
+from elman.drawing.forecast import Forecast
 from elman.errors import UserError
 from elman.evaluation.perplexity import evaluate
 from elman.evaluation.result import Result
@@ -25,6 +27,7 @@ from elman.tasks.series.evaluation import (
     Mean,
     Persistence,
     baseline_prediction,
+    predict,
     prediction_result,
 )
 from elman.tasks.series.run import SeriesRun
@@ -33,8 +36,8 @@ from elman.tasks.task import Size, Task, copy_weights, write_json
 ORDERS = (1, 2, 4, 8, 16, 32)
 """Orders of the linear autoregression; the one with the lowest validation NRMSE is taken."""
 
-FORECAST_STEPS, FORECAST_SAMPLES = 200, 20
-"""Of the forecast in a run folder."""
+SHOWN_STEPS, FORECAST_STEPS, FORECAST_SAMPLES = 200, 100, 50
+"""Steps of the test split that the report shows, how many of them are forecast freely, and from how many samples."""
 
 
 class SeriesTask(Task):
@@ -100,13 +103,14 @@ class SeriesTask(Task):
         model.load_state_dict(kept, strict=False)
 
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:  # noqa: ARG002 - there are no prompts
-        """results.json, and forecast.json with the end of the test split, its predictions and a forecast."""
+        """results.json, and samples.json with the end of the test split, its predictions and a free forecast."""
         run = SeriesRun(out, device)
         results = [
             msgspec.structs.replace(run.result(self.corpus.split(name), advance=advance), model="best")
             for name in ("valid", "test")
         ]
         write_json(out / "results.json", msgspec.to_builtins(results))
+        write_json(out / "samples.json", self._forecasts(run))
         return results
 
     def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:  # noqa: ARG002 - chosen by validation
@@ -145,3 +149,19 @@ class SeriesTask(Task):
         lines = [f"{name:5} {len(split.values):>11,} steps ({cut})" for name, split in self.corpus.splits.items()]
         units = "standardised by the training split" if self.data.standardise else "not standardised"
         return [*lines, f"columns {', '.join(self.inputs.names)} ({units})"]
+
+    def _forecasts(self, run: SeriesRun) -> list[dict[str, Any]]:
+        """A row of samples.json per column, with the forecast that the report draws."""
+        values = self.corpus.split("test").values
+        shown, steps = min(SHOWN_STEPS, len(values)), min(FORECAST_STEPS, len(values) // 2)
+        one_step = predict(run.model, run.windows(values)).mean
+        drawn = run.forecast(steps=steps, samples=FORECAST_SAMPLES, history=values[: len(values) - steps])
+        quantiles = np.quantile(drawn, (0.1, 0.5, 0.9), axis=0)
+        rows = []
+        for index, name in enumerate(self.inputs.names):
+            low, middle, high = (one[:, index].tolist() for one in quantiles)
+            truth, means = (part[-shown:, index].tolist() for part in (values, one_step))
+            forecast = Forecast(name, len(values) - shown, truth, means, low, middle, high)
+            text = f"{name}: the end of the test split; {steps} steps forecast from {FORECAST_SAMPLES} samples"
+            rows.append({"text": text, "forecast": msgspec.to_builtins(forecast)})
+        return rows
