@@ -43,6 +43,7 @@ from elman.config.output import (
     Output,
     RareClass,
     Single,
+    SymbolChoice,
     Tree,
 )
 from elman.config.pairs import PairData, PairEvaluation, PairOptions

@@ -114,8 +114,8 @@ class GaussianMixture(Part, frozen=True, tag="gaussian-mixture"):
 
 
 Contexts: TypeAlias = Single | Mixture
-Symbols: TypeAlias = Flat | Adaptive | Tree | RareClass | Monotone | Mixtape
-Choice: TypeAlias = Symbols | Bernoulli | NADE | Gaussian | GaussianMixture
+SymbolChoice: TypeAlias = Flat | Adaptive | Tree | RareClass | Monotone | Mixtape
+Choice: TypeAlias = SymbolChoice | Bernoulli | NADE | Gaussian | GaussianMixture
 
 
 class Output(Record, frozen=True):

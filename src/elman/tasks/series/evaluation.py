@@ -124,7 +124,7 @@ class Autoregression(msgspec.Struct, frozen=True):
     def fit(cls, train: Array, order: int) -> "Autoregression":
         """The least-squares weights on a series [n, P]."""
         weights, *_ = np.linalg.lstsq(lagged(train, order), train[order:], rcond=None)
-        return cls(weights, order)
+        return cls(weights.astype(np.float64), order)
 
     def predict(self, values: Array, before: Array) -> Array:
         """Linear predictions [n, P]."""
