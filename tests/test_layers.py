@@ -13,30 +13,36 @@ DESIGN = ROOT.parents[1] / "docs" / "design.md"
 LAYERS = (
     (
         ("errors", "files", "jobs"),
-        "user errors; files that are whole or not there; processes, and results that are kept",
+        "user errors; files written completely or not at all; processes, and stored results",
     ),
-    (("config",), "what a recipe may say: typed records, TOML, errors that name the key"),
-    (("drawing",), "figures and pages, which know no run"),
+    (("config",), "recipes as typed records, TOML, errors that name the key"),
+    (("drawing",), "figures and pages, independent of runs"),
     (("data",), "text, music, pairs, grammars and classic tasks; known corpora; windows"),
     (
         ("network.kernels", "network.state", "network.dropout", "network.initialisation"),
-        "products, devices, recurrent state as a value, rules for dropout and first weights",
+        "matrix products, devices, recurrent state as a value, dropout, initialisation",
     ),
-    (("network.encoders", "network.cells"), "symbols to vectors; one cell per file, plain beside fast"),
+    (
+        ("network.encoders", "network.cells"),
+        "symbols to vectors; one cell per file, the fast form beside the plain one",
+    ),
     (("network.cores",), "stacks, windows, attention, reservoirs"),
     (("network.output", "network.stability"), "log-probabilities of symbols; certificates of the dynamics"),
     (("network.model", "network.seq2seq"), "a language model; a language model whose state a source prepares"),
-    (("network.build",), "from a recipe to a network"),
+    (("network.build",), "builds a network from a recipe"),
     (("objective", "decoding"), "the loss and its penalties; sampling and beam search"),
     (("learning",), "learning rules, updates, constraints, checkpoints, the trainer"),
     (("evaluation",), "perplexity, adaptation, n-grams, minimal pairs, statistics"),
     (("tasks",), "one task per kind of data: open, train, evaluate, sample, adapt, report"),
-    (("report",), "the page about runs"),
+    (("report",), "the HTML report of runs"),
     (("analysis", "laboratory"), "ranks, mixtures, dynamics, grammar; cells and rules side by side"),
     (("reproduce",), "published claims as experiments"),
     (("cli", "__main__"), "the command line"),
 )
-"""Rooms and what they hold, lowest first. A module imports from its own layer and those below; the longest name counts."""
+"""Rooms and what they hold, lowest first.
+
+A module imports only from its own layer and from those below; the longest name counts.
+"""
 
 
 def layer_of(module):

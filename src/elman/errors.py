@@ -4,7 +4,7 @@
 class UserError(Exception):
     """A mistake of the user: bad input, an impossible recipe, a damaged file.
 
-    The message is one line that says which key or file, what was found, what is allowed and what to do. The
+    The message is one line: the key or file, what was found, what is allowed and what to do. The
     command line prints it and exits with status 2.
     """
 

@@ -1,4 +1,4 @@
-"""Files that are written wholly or not at all, digests, and run folders that one process at a time works in."""
+"""Files that are written completely or not at all, digests, and run folders that one process at a time works in."""
 
 import contextlib
 import errno
@@ -90,7 +90,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_atomic(path: Path, data: bytes | str) -> None:
-    """Write `data` (text as UTF-8) to `path`, wholly or not at all; raises UserError as `replacing` does."""
+    """Write `data` (text as UTF-8) to `path`, completely or not at all; raises UserError as `replacing` does."""
     with replacing(path) as temporary:
         temporary.write_bytes(data.encode() if isinstance(data, str) else data)
 

@@ -60,6 +60,22 @@ def test_a_table_of_another_kind_replaces_that_of_the_base(tmp_path):
     assert config.load_recipe(path).training.optimiser == config.Adam(lr=0.1)
 
 
+def test_heads_replace_those_of_the_base(tmp_path):
+    text = 'base = "ptb/awd-lstm-mos.toml"\ntitle = "next"\nmodel.output.contexts.heads = { 0 = 5, 2 = 10 }\n'
+    recipe = config.load_recipe(write(tmp_path, "next.toml", text))
+    assert recipe.model.output.contexts.heads == {0: 5, 2: 10}
+    assert recipe.model.output.contexts.size == 280
+
+
+def test_keys_of_the_base_can_be_left_out(tmp_path):
+    write(tmp_path, "base.toml", BASE)
+    path = write(tmp_path, "next.toml", 'base = "base.toml"\nwithout = ["data.corpus", "citation"]\ntitle = "next"\n')
+    recipe = config.load_recipe(path)
+    assert (recipe.data.corpus, recipe.citation, recipe.data.eos) == (None, None, "none")
+    path = write(tmp_path, "next.toml", 'base = "base.toml"\nwithout = ["training.none.such"]\ntitle = "next"\n')
+    assert "no key 'training.none.such'" in refusal(path)
+
+
 def test_bases_have_bases_and_may_be_shipped(tmp_path):
     write(tmp_path, "one.toml", 'base = "ptb/awd-lstm-mos.toml"\ntitle = "one"\nseed = 7\n')
     path = write(tmp_path, "two.toml", 'base = "one.toml"\ntitle = "two"\nmodel.output.contexts.dropout = 0.5\n')

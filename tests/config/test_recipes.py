@@ -1,5 +1,7 @@
 """The shipped recipes: each builds, has its published size, and differs from its siblings only as it says."""
 
+import itertools
+import tomllib
 from pathlib import Path
 
 import msgspec
@@ -217,6 +219,25 @@ def test_starting_small_differs_in_its_stages_alone(cell):
         assert RECIPES[name].notes
     alike = differences(every, "grammar/lstm")
     assert alike <= {"model.core.cell.kind", "model.core.sizes"} | {key for key in alike if "model.core.cell." in key}
+
+
+def bases(name):
+    """The recipes that one is based on, the nearest first."""
+    base = tomllib.loads(find(f"{name}.toml").read_text(encoding="utf-8")).get("base")
+    return [] if base is None else [base.removesuffix(".toml"), *bases(base.removesuffix(".toml"))]
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_bases_are_shipped_recipes_and_chains_are_short(name):
+    assert all(base in RECIPES for base in bases(name))
+    assert len(bases(name)) <= 2
+
+
+def test_recipes_that_are_nearly_the_same_have_a_common_base():
+    """A file that differs from another in at most three keys should state those keys alone."""
+    family = {name: {name, *bases(name)} for name in RECIPES}
+    apart = [pair for pair in itertools.combinations(RECIPES, 2) if family[pair[0]].isdisjoint(family[pair[1]])]
+    assert not [pair for pair in apart if len(differences(*pair)) <= 3]
 
 
 def test_titles_are_all_different():

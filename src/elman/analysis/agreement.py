@@ -49,12 +49,8 @@ class Judged(NamedTuple):
 class AgreementLine(NamedTuple):
     """The verbs of one kind: a row of a table.
 
-    Attributes:
-        label: the kind.
-        accuracy: verbs whose right form is more probable than the wrong one; a tie is not right.
-        share: mean share of the right number in the probability of verbs.
-        margin: half of the 95 % interval of that mean (Student's t); NaN for a single verb.
-
+    A verb counts as right if its right form is more probable than the wrong one; a tie does not. `share` is the mean
+    share of the right number in the probability of verbs, `margin` half of its 95 % interval (Student's t).
     """
 
     label: str

@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from elman.drawing.heat_map import draw_attention
-from elman.drawing.page import Section, write_page
+from elman.drawing.page import Section, part_of, write_page
 
 if TYPE_CHECKING:
     from elman.tasks.pairs.run import Translation
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 def write_attention_page(out: Path, title: str, found: "Sequence[Translation]", shown: int) -> Path:
     """Write the page about targets and their attention; `shown` of them one by one."""
-    part = f"the first {shown:,} of {len(found):,} sources" if shown < len(found) else f"all {len(found):,} sources"
+    text = (
+        f"The best target of {part_of(shown, len(found), 'sources')}. A row is a word of the target, or its end; the"
+        " darker a cell, the larger the weight of the source word in the context. Point at a cell for the weight."
+    )
     figures = Markup("\n").join(
         Markup('<figure class="sample">{}<figcaption>{}<br><b>{}</b></figcaption></figure>').format(
             draw_attention(one.source, [*one.words, "<eos>"], one.attention.tolist(), one.text),
@@ -25,22 +28,8 @@ def write_attention_page(out: Path, title: str, found: "Sequence[Translation]", 
         )
         for one in found[:shown]
     )
-    return write_page(
-        out,
-        kind="Attention",
-        title=title,
-        verdict=verdict(found),
-        sections=[
-            Section(
-                "Attention",
-                [
-                    f"The best target of {part}. A row is a word of the target, or its end; the darker a cell, the"
-                    " larger the weight of the source word in the context. Point at a cell for the weight."
-                ],
-                body=figures,
-            )
-        ],
-    )
+    sections = [Section("Attention", [text], body=figures)]
+    return write_page(out, kind="Attention", title=title, verdict=verdict(found), sections=sections)
 
 
 def verdict(found: "Sequence[Translation]") -> str:
@@ -48,13 +37,10 @@ def verdict(found: "Sequence[Translation]") -> str:
     if not found:
         return "All sources are blank."
     narrow = float(np.mean([entropy(one) for one in found]))
-    peaks = [one.attention.argmax(1) for one in found]
-    steps = np.concatenate([np.diff(peak) for peak in peaks])
-    onwards = (
-        f"; in {100 * float((steps >= 0).mean()):.0f} % of the steps its peak stays or moves to the right"
-        if len(steps)
-        else ""
-    )
+    steps = np.concatenate([np.diff(one.attention.argmax(1)) for one in found])
+    onwards = ""
+    if len(steps):
+        onwards = f"; in {100 * float((steps >= 0).mean()):.0f} % of the steps its peak stays or moves to the right"
     return f"Attention covers {2**narrow:.1f} source words per target word (2 to the mean entropy){onwards}."
 
 

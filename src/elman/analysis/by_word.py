@@ -71,13 +71,9 @@ def predict_text(run: TextRun, text: Sentences, *, document: bool = False) -> Pr
 
 
 def word_rows(run: TextRun, predicted: Predicted, treatment: Unknown | None = None) -> Iterator[WordRow]:
-    """A row for every word.
+    """A row for every word, `predicted` by `predict_text` or by a model that adapts.
 
-    Args:
-        run: whose vocabulary and rules of text.
-        predicted: from `predict_text`, or by a model that adapts.
-        treatment: of unknown words; those excluded have no surprisal.
-
+    Unknown words that the treatment excludes have no surprisal.
     """
     rules = run.options
     counts = None if rules.spelt else dict(zip(run.vocabulary.words, run.vocabulary.counts, strict=True))
@@ -93,7 +89,7 @@ def word_rows(run: TextRun, predicted: Predicted, treatment: Unknown | None = No
                 sentence=number,
                 position=position,
                 word=word,
-                surprisal=_known(bits[part].sum()),
+                surprisal=None if math.isnan(total := bits[part].sum()) else round(float(total), 6),
                 entropy=round(float(entropy[part.start]), 6),
                 entropy_reduction=round(max(0.0, float(entropy[part.start] - entropy[part.stop])), 6),
                 rank=int(prediction.rank[part.start]),
@@ -101,10 +97,6 @@ def word_rows(run: TextRun, predicted: Predicted, treatment: Unknown | None = No
                 length=len(word),
                 unknown=int(any(unknown[part])),
             )
-
-
-def _known(bits: np.floating) -> float | None:
-    return None if math.isnan(bits) else round(float(bits), 6)
 
 
 def write_reading_page(out: Path, rows: Sequence[WordRow], model: str, text: str) -> Path:
@@ -132,11 +124,8 @@ def _hardest(rows: Sequence[WordRow]) -> Table:
     cells = [
         [
             row.word,
-            str(row.sentence),
-            str(row.position),
-            f"{row.surprisal:.2f}",
-            f"{row.entropy:.2f}",
-            f"{row.entropy_reduction:.2f}",
+            *map(str, (row.sentence, row.position)),
+            *(f"{bits:.2f}" for bits in (row.surprisal, row.entropy, row.entropy_reduction)),
             f"{row.rank:,}",
             "" if row.frequency is None else f"{row.frequency:,}",
             "yes" if row.unknown else "",
@@ -149,15 +138,10 @@ def _hardest(rows: Sequence[WordRow]) -> Table:
 
 @dataclasses.dataclass(frozen=True)
 class Bin:
-    """Words seen about equally often in training, or `<unk>`.
+    """Words seen about equally often in training (`name`, such as 5-24), or `<unk>`.
 
-    Attributes:
-        name: how often, such as 5-24.
-        tokens: how many tokens of the split are such words.
-        nll: their mean negative log-likelihood (nats); None where there are none.
-        following: how many tokens of the split follow one.
-        following_nll: theirs.
-
+    How many tokens of the split are such words, and their mean negative log-likelihood (nats; None where there are
+    none); the same of the tokens that follow one.
     """
 
     name: str
@@ -185,16 +169,10 @@ def by_frequency(
     unk: int | None,
     edges: Sequence[int] = EDGES,
 ) -> list[Bin]:
-    """A split by the training frequency of its words, rarest first; `<unk>` is a bin of its own, the last.
+    """A split [N] by the frequency of its words in the training split, rarest first; the last bin is `<unk>`.
 
-    Args:
-        log_probs: of each token (nats), [N]; NaN is not counted.
-        tokens: the split, [N].
-        train: the training split.
-        num_words: V.
-        unk: the id of `<unk>`, if there is one.
-        edges: where bins begin, rising, above 0.
-
+    `log_probs` [N] are those of its tokens (nats), where NaN is not counted; `unk` is the id of `<unk>`, if there is
+    one. Bins begin at 0 and at the edges, which rise.
     """
     seen = np.bincount(train, minlength=num_words)[tokens]
     known = np.full(len(tokens), fill_value=True) if unk is None else tokens != unk

@@ -15,7 +15,7 @@ from torch import Tensor
 from elman.drawing import plots
 from elman.drawing.page import Figure, Section, Table, require_file_name, write_page
 from elman.drawing.plots import Curve, Mark, Plot
-from elman.drawing.style import SERIES
+from elman.drawing.style import legend
 from elman.errors import UserError
 from elman.network.cores.stack import Stack, layers_of
 from elman.network.stability.fixed_point import State, advance, double_weights
@@ -28,13 +28,7 @@ from elman.tasks.open import open_run
 def state_decay(core: Stack, *, trials: int = 50, steps: int = 100, kick: float = 0.1, seed: int = 0) -> Tensor:
     """The norm ||h_t|| of all layers after an input x_1 ~ N(0, kick^2 I) and none afterwards (Fig. 3.2), [steps].
 
-    Args:
-        core: layers.
-        trials: inputs over which the mean is taken; 50 in the thesis.
-        steps: T; step 1 is the one with the input.
-        kick: standard deviation of the input to the lowest layer; 0.1 in the thesis.
-        seed: of the inputs.
-
+    The lowest layer reads the input at step 1; the mean is taken over `trials` inputs. Defaults are the thesis's.
     """
     layers = layers_of(core)
     stepped = [(double_weights(layer), layer.cell.step) for layer in layers]
@@ -66,15 +60,9 @@ def decay_rate(norms: Tensor) -> float:
 class Dynamics:
     """The dynamics of one run.
 
-    Attributes:
-        name: of its folder.
-        norms: of the state after a kick, step by step.
-        decay_rate: the factor per step in their last half.
-        lines: the training lines of metrics.jsonl.
-        success: whether the validation loss of every epoch was below that of the untrained model (thesis 3.5.1); None
-            for an unfinished run.
-        verdict: the same in words.
-
+    `norms` are those of the state after a kick, step by step, `decay_rate` the factor per step in their last half.
+    `success`: whether the validation loss of every epoch was below that of the untrained model (thesis 3.5.1); None for
+    an unfinished run; `verdict` is the same in words.
     """
 
     name: str
@@ -101,9 +89,7 @@ def write_dynamics(
 ) -> tuple[Path, list[Dynamics]]:
     """Measure the runs and write the page; its path, and the dynamics of each run.
 
-    Raises:
-        UserError: a folder is not a run, or its model has no recurrent layers.
-
+    Raises UserError where a folder is not a run, or its model has no recurrent layers.
     """
     page = require_file_name(Path(folders[0]) / "dynamics.html" if out is None else out)
     found = [examine(Path(folder), device, trials=trials, steps=steps, kick=kick) for folder in folders]
@@ -118,14 +104,8 @@ def examine(folder: Path, device: torch.device, *, trials: int, steps: int, kick
         raise UserError(f"{folder}: its model has no recurrent layers, and so no state to follow")
     norms = state_decay(core, trials=trials, steps=steps, kick=kick)
     success, verdict = succeeded(written, run.recipe.training.epochs, run.uniform_nll())
-    return Dynamics(
-        name=folder.name or str(folder),
-        norms=norms.tolist(),
-        decay_rate=decay_rate(norms),
-        lines=written.metrics.train,
-        success=success,
-        verdict=verdict,
-    )
+    name = folder.name or str(folder)
+    return Dynamics(name, norms.tolist(), decay_rate(norms), written.metrics.train, success, verdict)
 
 
 def succeeded(run: RunFolder, epochs: int, uniform: float) -> tuple[bool | None, str]:
@@ -151,12 +131,10 @@ def summary(found: Dynamics) -> dict[str, Any]:
 def write(out: Path, found: Sequence[Dynamics]) -> Path:
     """Write the page."""
     finished = [one.success for one in found if one.success is not None]
-    verdict = "No run is finished."
-    if finished:
-        verdict = (
-            f"{sum(finished)} of {len(finished)} finished runs succeeded: the validation loss of every epoch stayed"
-            " below that of the untrained model."
-        )
+    verdict = (
+        f"{sum(finished)} of {len(finished)} finished runs succeeded: the validation loss of every epoch stayed below"
+        " that of the untrained model."
+    )
     header = ["run", "training", "decay per step", "largest radius of J", "largest gradient norm"]
     rows = [
         [one.name, one.verdict, *map(_number, (one.decay_rate, one.largest_radius, one.largest_norm))] for one in found
@@ -165,16 +143,15 @@ def write(out: Path, found: Sequence[Dynamics]) -> Path:
         "In the figures of one run the first colour is the spectral radius of J = W/4 + I/2, the second the gradient"
         " norm before clipping. Dots: s with the norm chosen for the step; thin line: with the other norm."
     )
-    legend = [(one.name, index % len(SERIES)) for index, one in enumerate(found)]
     drawn = [Figure(plot.title, plots.draw(plot)) for plot in figures(found) if not plots.is_empty(plot)]
     return write_page(
         out,
         kind="Dynamics",
         title=", ".join(one.name for one in found),
-        verdict=verdict,
+        verdict=verdict if finished else "No run is finished.",
         sections=[
             Section("Training", tables=[Table("", header, rows)]),
-            Section("Figures, after Kanai's thesis, Figs 3.2 to 3.5", [note], legend, drawn),
+            Section("Figures, after Kanai's thesis, Figs 3.2 to 3.5", [note], legend(one.name for one in found), drawn),
         ],
     )
 

@@ -33,12 +33,9 @@ def num_layers(run: TextRun) -> int:
 def hidden_states(
     run: TextRun, lines: Sequence[str], layers: Sequence[int], *, document: bool = False
 ) -> Iterator[tuple[list[str], np.ndarray, list[np.ndarray]]]:
-    """The states of a text, a sentence at a time.
+    """The tokens of each sentence, their ids [n], and the output of each of `layers` after each token, [n, H] float32.
 
-    Yields:
-        The tokens, their ids [n], and the output of each of `layers` after each token, [n, H] float32. Level 0 is the
-        encoder.
-
+    Level 0 is the encoder.
     """
     text = run.reading(lines)
     _, state = text.model.trace(_column([run.first], run), run.begin())
@@ -52,9 +49,7 @@ def hidden_states(
 def word_vectors(run: TextRun, side: str) -> Tensor:
     """The vectors [V, D] of the vocabulary: of the encoder (`input`) or the rows of the output matrix (`output`).
 
-    Raises:
-        UserError: the output layer has no such matrix.
-
+    Raises UserError where the output layer has no such matrix.
     """
     model = run.model
     if side == "input":
@@ -73,12 +68,9 @@ def word2vec_text(words: Sequence[str], vectors: Tensor) -> str:
     White space separates, so white space in a word is written as \uXXXX.
     """
     rows = vectors.float().cpu().numpy()
-    lines = (f"{_escaped(word)} {' '.join(f'{x:.6g}' for x in row)}" for word, row in zip(words, rows, strict=True))
+    escaped = (re.sub(r"\s", lambda match: f"\\u{ord(match[0]):04x}", word) for word in words)
+    lines = (f"{word} {' '.join(f'{x:.6g}' for x in row)}" for word, row in zip(escaped, rows, strict=True))
     return "\n".join([f"{len(rows)} {rows.shape[1]}", *lines]) + "\n"
-
-
-def _escaped(word: str) -> str:
-    return re.sub(r"\s", lambda match: f"\\u{ord(match[0]):04x}", word)
 
 
 def _column(ids: Sequence[int] | np.ndarray, run: TextRun) -> Tensor:
@@ -106,16 +98,8 @@ def neighbourhoods(
 ) -> list[Neighbourhood]:
     """The k words of the vocabulary nearest to each string, itself left out (Kim et al. 2016, Table 6).
 
-    Args:
-        model: whose encoder gives the vectors.
-        vocabulary: of the model.
-        words: strings; with word vectors they must be in the vocabulary.
-        k: neighbours per string.
-        highway: whether the vectors of an encoder with highways are taken above them, or below.
-
-    Raises:
-        UserError: a string has no vector, or the encoder no highway to look below.
-
+    The vectors are the encoder's; `highway`: whether those of an encoder with highways are taken above them, or below.
+    Raises UserError where a string has no vector, or the encoder no highway to look below.
     """
     known, asked = _vectors(model, vocabulary, words, highway=highway)
     cosines = normalize(asked, dim=1) @ normalize(known, dim=1).t()

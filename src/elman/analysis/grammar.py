@@ -79,26 +79,20 @@ class GrammarFindings:
             "sentences": self.sentences,
             "sentences_seen_in_training": self.seen,
             "all": as_facts(self.whole),
-            "by_levels": [as_facts(one) for one in self.by_levels],
-            "by_attractors": [as_facts(one) for one in self.by_attractors],
-            "by_depth": [as_facts(one) for one in self.by_depth],
+            "by_levels": list(map(as_facts, self.by_levels)),
+            "by_attractors": list(map(as_facts, self.by_attractors)),
+            "by_depth": list(map(as_facts, self.by_depth)),
             "cross_entropy": self.closeness._asdict(),
             "variance_of_components": self.components.shares.tolist(),
         }
 
 
 def options_of(run: TextRun, grammar: str | None) -> GrammarOptions:
-    """The grammar and the sentences a run was trained on, or another grammar.
-
-    Raises:
-        UserError: neither the recipe nor the argument names a grammar.
-
-    """
+    """The grammar and the sentences a run was trained on, or another grammar; raises UserError if there is neither."""
     own = run.data.grammar
-    if grammar is None and own is None:
-        raise UserError(f"{run.path}: its recipe names no grammar; give one with --grammar, such as elman-1991")
     if grammar is None:
-        assert own is not None
+        if own is None:
+            raise UserError(f"{run.path}: its recipe names no grammar; give one with --grammar, such as elman-1991")
         return own
     return msgspec.structs.replace(own or GrammarOptions(), rules=grammar)
 
@@ -114,17 +108,10 @@ def examine(
 ) -> GrammarFindings:
     """Agreement by depth and attractors, distance from the grammar, and trajectories.
 
-    Args:
-        run: the model.
-        options: shares and limits of the sentences; the sizes of the splits are not used.
-        count: how many sentences are drawn.
-        seed: of the draw.
-        walks: sentences whose trajectories are shown; by default three test sentences, of depth 0, 1 and 2.
-        advance: called with (sentences done, sentences in all).
-
-    Raises:
-        UserError: the model does not know the grammar's words, or the sentences cannot be drawn.
-
+    `count` sentences are drawn, whose shares and limits `options` give (the sizes of the splits are not used). `walks`
+    are the sentences whose trajectories are shown, by default three test sentences, of depth 0, 1 and 2; `advance` is
+    called with (sentences done, sentences in all). Raises UserError where the model does not know the grammar's words,
+    or the sentences cannot be drawn.
     """
     grammar = read_grammar(options.rules)
     require_words(grammar, run.vocabulary)
@@ -162,13 +149,9 @@ def _counted(noun: str) -> Callable[[int], str]:
 
 def _of_each_depth(drawn: Sequence[Sentence]) -> list[Sentence]:
     """The first sentence of depth 0, 1 and 2 that has a dependency across as many levels."""
-    found = []
-    for depth in range(3):
-        across = (
-            one for one in drawn if one.depth == max([link.levels for link in one.dependencies], default=0) == depth
-        )
-        found += list(islice(across, 1))
-    return found
+    across = [one for one in drawn if one.depth == max([link.levels for link in one.dependencies], default=0)]
+    firsts = (next((one for one in across if one.depth == depth), None) for depth in range(3))
+    return [one for one in firsts if one is not None]
 
 
 def _seen(run: TextRun, drawn: Sequence[Sentence]) -> int:
@@ -208,12 +191,7 @@ def cells(line: AgreementLine) -> list[str]:
 
 
 def write_findings(out: Path, found: GrammarFindings) -> Path:
-    """Write the page.
-
-    Raises:
-        UserError: `out` is a folder or cannot be written.
-
-    """
+    """Write the page; raises UserError where `out` is a folder or cannot be written."""
     near = found.closeness
     low, high = found.whole.accuracy.interval
     return write_page(
@@ -246,9 +224,9 @@ def write_findings(out: Path, found: GrammarFindings) -> Path:
 def _figures(found: GrammarFindings, walk: Walk, index: int) -> list[Figure]:
     points = found.components.project(walk.states[1:])
     sentence, shares = " ".join(walk.words), 100 * found.components.shares
-    across, up = f"component 1 ({shares[0]:.0f} %)", f"component 2 ({shares[1]:.0f} %)"
+    labels = f"component 1 ({shares[0]:.0f} %)", f"component 2 ({shares[1]:.0f} %)"
     return [
-        Figure(sentence, _plane(points, walk.words, f"plane-{index}", sentence, (across, up))),
+        Figure(sentence, _plane(points, walk.words, f"plane-{index}", sentence, labels)),
         Figure("by word", _by_word(points, walk.words, f"steps-{index}", sentence)),
     ]
 

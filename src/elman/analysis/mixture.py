@@ -17,8 +17,8 @@ from torch import Tensor
 from elman.analysis.rank import num_words
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import EvaluationWindows
-from elman.drawing.page import Figure, Section, Table, write_page
-from elman.drawing.style import SERIES, canvas, label, style, svg
+from elman.drawing.page import Figure, Section, Table, part_of, write_page
+from elman.drawing.style import canvas, colour, label, legend, style, svg
 from elman.errors import UserError
 from elman.evaluation.perplexity import traces
 from elman.network.model import LanguageModel
@@ -92,18 +92,10 @@ def effective_number(weights: np.ndarray) -> np.ndarray:
 def read_mixture(
     model: LanguageModel, tokens: np.ndarray, first: int, top: int = 5, *, inputs: np.ndarray | None = None
 ) -> MixtureReading:
-    """Read a stream, carrying the state, and keep the prediction of every component.
+    """Read a stream [T], T > 0, after the symbol `first`, and keep the prediction of every component.
 
-    Args:
-        model: a model whose output is a mixture, in evaluation mode.
-        tokens: the stream, [T], T > 0.
-        first: the symbol before it.
-        top: words to keep of each component.
-        inputs: what is read in place of the stream, [T]; see `elman.evaluation.scoring`.
-
-    Raises:
-        UserError: the output is not a mixture.
-
+    The `top` most probable words of each component are kept; `inputs` [T] are read in place of the stream (see
+    `elman.evaluation.scoring`). The model is in evaluation mode; raises UserError where its output is no mixture.
     """
     contexts = model.output.contexts
     if not isinstance(contexts, Mixture):
@@ -139,25 +131,23 @@ def write_mixture_page(
     out: Path, title: str, words: Sequence[str], reading: MixtureReading, vocabulary: Vocabulary, shown: int
 ) -> Path:
     """Write the page about a run's mixture over a text of these words; `shown` of them one by one."""
-    part = f"the first {shown:,} of {len(words):,} tokens" if shown < len(words) else f"all {len(words):,} tokens"
-    return write_page(
-        out,
-        kind="Mixture of output distributions",
-        title=title,
-        verdict=verdict(reading),
-        sections=[
-            _components(words, reading),
-            _shares(reading, shown, part),
-            Section(
-                "Word by word",
-                [
-                    f"The weight of every component before each word was read, for {part}; the warmer, the larger."
-                    " Point at a cell for the words that the component predicts there."
-                ],
-                body=_grid(words[:shown], reading, vocabulary),
-            ),
-        ],
+    part = part_of(shown, len(words), "tokens")
+    about_components = (
+        "Layer 0 is the embedding. Weight: the mean of the prior. Share: of the probability of the words."
+        " Entropy and perplexity: of the component alone. Last: the words before which it weighs most."
     )
+    about_words = (
+        f"The weight of every component before each word was read, for {part}; the warmer, the larger."
+        " Point at a cell for the words that the component predicts there."
+    )
+    table = Table("", COMPONENT_HEADER, component_rows(words, reading), about_components)
+    sections = [
+        Section("Components", tables=[table]),
+        _shares(reading, shown, part),
+        Section("Word by word", [about_words], body=_grid(words[:shown], reading, vocabulary)),
+    ]
+    kind = "Mixture of output distributions"
+    return write_page(out, kind=kind, title=title, verdict=verdict(reading), sections=sections)
 
 
 def verdict(reading: MixtureReading) -> str:
@@ -184,7 +174,7 @@ def component_rows(words: Sequence[str], reading: MixtureReading) -> list[list[s
             f"{100 * share[at]:.1f} %",
             f"{reading.entropy[:, at].mean():.2f}",
             f"{alone[at]:,.1f}",
-            " ".join(_heaviest(words, reading.prior[:, at])),
+            " ".join(list(dict.fromkeys(words[place] for place in np.argsort(-reading.prior[:, at])))[:5]),
         ]
         for at, name in enumerate(reading.names)
     ]
@@ -193,29 +183,13 @@ def component_rows(words: Sequence[str], reading: MixtureReading) -> list[list[s
 COMPONENT_HEADER = ["component", "weight", "share", "entropy, bits", "perplexity", "heaviest before"]
 
 
-def _heaviest(words: Sequence[str], weights: np.ndarray, count: int = 5) -> list[str]:
-    return list(dict.fromkeys(words[at] for at in np.argsort(-weights)))[:count]
-
-
-def _components(words: Sequence[str], reading: MixtureReading) -> Section:
-    note = (
-        "Layer 0 is the embedding. Weight: the mean of the prior. Share: of the probability of the words."
-        " Entropy and perplexity: of the component alone. Last: the words before which it weighs most."
-    )
-    table = Table("", COMPONENT_HEADER, component_rows(words, reading), note)
-    return Section("Components", tables=[table])
-
-
 def _shares(reading: MixtureReading, shown: int, part: str) -> Section:
-    levels = reading.by_level
-    groups = (
-        {f"layer {level}": weights for level, weights in levels.items()}
-        if len(levels) > 1
-        else dict(zip(reading.names, reading.prior.T, strict=True))
-    )
+    levels, groups = reading.by_level, dict(zip(reading.names, reading.prior.T, strict=True))
+    if len(levels) > 1:
+        groups = {f"layer {level}": weights for level, weights in levels.items()}
     figure, axes = canvas("wide")
     style(axes)
-    colours = [SERIES[number % len(SERIES)] for number in range(len(groups))]
+    colours = list(map(colour, range(len(groups))))
     stack = [weights[:shown] for weights in groups.values()]
     axes.stackplot(np.arange(shown), *stack, colors=colours, alpha=0.75, step="mid", linewidth=0)
     axes.set_ylim(0, 1)
@@ -224,8 +198,7 @@ def _shares(reading: MixtureReading, shown: int, part: str) -> Section:
     label(axes, "position in the text", "weight")
     drawing = svg(figure, "shares", "Weights over the text", "stacked, one band per layer or component")
     title = "Weights by layer" if len(levels) > 1 else "Weights by component"
-    legend = [(name, number % len(SERIES)) for number, name in enumerate(groups)]
-    return Section(title, [f"Stacked, for {part}."], legend, [Figure("", drawing)])
+    return Section(title, [f"Stacked, for {part}."], legend(groups), [Figure("", drawing)])
 
 
 def _grid(words: Sequence[str], reading: MixtureReading, vocabulary: Vocabulary) -> Markup:
@@ -255,10 +228,6 @@ def _cells(at: int, reading: MixtureReading, vocabulary: Vocabulary) -> str:
         chances = reading.top_prob[at, component]
         guesses = ", ".join(f"{word} {100 * chance:.0f} %" for word, chance in zip(best, chances, strict=True))
         tooltip = f"{name}: weight {100 * weight:.0f} %, entropy {reading.entropy[at, component]:.1f} bits; {guesses}"
-        cells.append(f'<td style="--heat:{weight:.2f}" title="{escape(tooltip)}">{_percent(weight)}</td>')
+        shown = f"{100 * weight:.0f}" if weight >= 0.005 else ""  # empty where it would be 0
+        cells.append(f'<td style="--heat:{weight:.2f}" title="{escape(tooltip)}">{shown}</td>')
     return "".join(cells)
-
-
-def _percent(weight: float) -> str:
-    """Whole per cent, empty where that would be 0."""
-    return f"{100 * weight:.0f}" if weight >= 0.005 else ""

@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 from torch import Tensor
 
 from elman.drawing.page import Figure, Section, Table, write_page
-from elman.drawing.style import INK, MUTED, SERIES, canvas, label, style, svg
+from elman.drawing.style import INK, MUTED, SERIES, canvas, colour, label, legend, style, svg
 from elman.errors import UserError
 from elman.network.output.activation import ACTIVATIONS
 
@@ -29,12 +29,7 @@ _SMALLEST = 1e-13
 
 
 def require_known(names: Iterable[str]) -> list[str]:
-    """The names as a list.
-
-    Raises:
-        UserError: one is not an activation.
-
-    """
+    """The names as a list; raises UserError if one is not an activation."""
     known = list(names)
     for name in known:
         if name not in ACTIVATIONS:
@@ -96,8 +91,7 @@ def rank_table(activations: Sequence[str]) -> list[tuple[str, float, list[int]]]
 
 def limit_table(activations: Sequence[str]) -> list[tuple[str, list[float]]]:
     """(activation, its distance from softmax for each b of `LIMITS`)."""
-    distance = distance_from_softmax
-    return [(name, [distance(name, shift, DIRECTION) for shift in LIMITS]) for name in activations]
+    return [(name, [distance_from_softmax(name, shift, DIRECTION) for shift in LIMITS]) for name in activations]
 
 
 def write_outputs_page(
@@ -107,7 +101,11 @@ def write_outputs_page(
     limits: list[tuple[str, list[float]]],
 ) -> Path:
     """Write the page about these activations; `ranks` and `limits` as the tables above."""
-    shifts = [(f"b = {shift:g}", number) for number, shift in enumerate(SHIFTS)]
+    shifts = legend(f"b = {shift:g}" for shift in SHIFTS)
+    log_space = (
+        "The log-probabilities seen along the plane of w and 1. Log-softmax stays in it, for every b, and so spans two"
+        " dimensions of three; functions that leave the plane span all of them."
+    )
     place = f"w = ({', '.join(f'{value:g}' for value in DIRECTION.tolist())})"
     return write_page(
         out,
@@ -125,10 +123,7 @@ def write_outputs_page(
             ),
             Section(
                 "Images in log space",
-                [
-                    "The log-probabilities seen along the plane of w and 1. Log-softmax stays in it, for every b, and"
-                    " so spans two dimensions of three; functions that leave the plane span all of them."
-                ],
+                [log_space],
                 shifts,
                 [Figure(name, _log_space(name)) for name in activations],
                 small=True,
@@ -143,11 +138,11 @@ def verdict(ranks: list[tuple[str, float, list[int]]]) -> str:
     """Which functions reach the full rank."""
     full = dict.fromkeys(name for name, _, found in ranks if found == list(SIZES))
     flat = dict.fromkeys(name for name, _, found in ranks if max(found) < max(SIZES) and name not in full)
-    parts = (
-        [f"From one line of scores, {_and(full)} {'reach' if len(full) > 1 else 'reaches'} rank M for some b."]
-        if full
-        else []
-    )
+    parts = []
+    if full:
+        parts.append(
+            f"From one line of scores, {_and(full)} {'reach' if len(full) > 1 else 'reaches'} rank M for some b."
+        )
     if flat:
         most = max(max(found) for name, _, found in ranks if name in flat)
         parts.append(f"{_and(flat).capitalize()} never {'exceed' if len(flat) > 1 else 'exceeds'} {most}.")
@@ -210,7 +205,7 @@ def _theorem_limits(limits: list[tuple[str, list[float]]]) -> Section:
     for number, (_, distances) in enumerate(shown):
         values = np.array(distances)
         values[values < _SMALLEST] = np.nan
-        axes.plot(LIMITS, values, color=SERIES[number % len(SERIES)], linewidth=1.7)
+        axes.plot(LIMITS, values, color=colour(number), linewidth=1.7)
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(numticks=8))
     axes.yaxis.set_minor_locator(NullLocator())
@@ -220,5 +215,5 @@ def _theorem_limits(limits: list[tuple[str, list[float]]]) -> Section:
         "On the line z = h w + b 1 sigsoftmax tends to softmax as b grows, like exp(-b), and so approximates whatever"
         " softmax can express (theorem 4.5). Sigmoid and softplus tend to it as b falls."
     )
-    legend = [(name, number % len(SERIES)) for number, (name, _) in enumerate(shown)]
-    return Section("Softmax as a limit", [text], legend, [Figure("", drawing)] if shown else ())
+    figures = [Figure("", drawing)] if shown else ()
+    return Section("Softmax as a limit", [text], legend(name for name, _ in shown), figures)

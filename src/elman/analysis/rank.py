@@ -71,16 +71,10 @@ def spectrum(
     The matrix is never held: windows of it are added up in float64. Its precision is that of the model's parameters;
     `model.double()` gives float64.
 
-    Args:
-        model: the language model.
-        tokens: the stream, an integer array [n], n > 0; read as for the perplexity, the state carried.
-        first: the symbol read before it.
-        method: see `elman.analysis.singular_values`; None: the size of the matrix decides.
-        max_tokens: T at most; the beginning of the stream.
-        advance: called with (tokens read, tokens in all), counted over all passes.
-        streams: columns read side by side, as for the perplexity: faster, and each begins with an empty state.
-        num_values: how many values `randomised` finds.
-
+    The first `max_tokens` tokens of the stream [n], n > 0, are read as for the perplexity, with the state carried; more
+    `streams` are faster, and each begins with an empty state. The size of the matrix decides the method (see
+    `elman.analysis.singular_values`) if None is given; `randomised` finds `num_values` values. `advance` is called with
+    (tokens read, tokens in all), counted over all passes.
     """
     tokens = tokens[:max_tokens]
     assert len(tokens) > 0, "a spectrum needs a token"
@@ -173,17 +167,14 @@ class Sensitivity(msgspec.Struct, frozen=True):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """The rank of a model over a text.
+    """The rank of a model over a text, by the rule of `threshold`.
 
     Attributes:
         size: d, the width of a context.
         bound: the largest rank this model can have; None where none is known.
         softmax_bound: that of one softmax over contexts of the same width.
-        rank: by the rule of `threshold`.
         at_least: the rank may be larger: the threshold is below the error, or not all values were computed.
         sensitivity: the rank at multiples of the machine epsilon.
-        seconds: the time it took.
-        spectrum: the singular values.
 
     """
 
@@ -208,17 +199,15 @@ def find_rank(model: LanguageModel, found: Spectrum) -> Finding:
     size, choice = model.output.contexts.size, model.output.choice
     has_bias = not isinstance(choice, Flat) or choice.bias is not None
     eps = float(np.finfo(found.dtype).eps)
+    at = {factor: Sensitivity(factor, *_rank(found, factor * eps)) for factor in (1.0, *FACTORS)}
     return Finding(
         size=size,
         bound=rank_bound(model),
         softmax_bound=size + 1 + has_bias,
-        rank=numerical_rank(found),
-        at_least=_at_least(found, eps),
+        rank=at[1.0].rank,
+        at_least=at[1.0].at_least,
         threshold=threshold(found),
-        sensitivity=[
-            Sensitivity(factor, numerical_rank(found, factor * eps), _at_least(found, factor * eps))
-            for factor in FACTORS
-        ],
+        sensitivity=[at[factor] for factor in FACTORS],
         seconds=found.seconds,
         spectrum=found,
     )
@@ -229,11 +218,12 @@ def method_for(side: int) -> Method:
     return "exact" if side <= _EXACT_TO else "gram" if side <= _GRAM_TO else "randomised"
 
 
-def _at_least(found: Spectrum, eps: float) -> bool:
+def _rank(found: Spectrum, eps: float) -> tuple[int, bool]:
+    """The rank, and whether it is only a lower bound."""
     rank = numerical_rank(found, eps)
     if rank == min(found.num_words, found.num_tokens):
-        return False
+        return rank, False
     if found.method == "randomised":
-        return rank == len(found.singular_values)
+        return rank, rank == len(found.singular_values)
     # For exact float64 outputs the two are the same number up to rounding.
-    return threshold(found, eps) < found.error * (1 - 1e-9)
+    return rank, threshold(found, eps) < found.error * (1 - 1e-9)

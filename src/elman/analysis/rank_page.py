@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 
 from elman.analysis.rank import FACTORS, Finding
 from elman.drawing.page import Figure, Section, Table, write_page
-from elman.drawing.style import MUTED, SERIES, canvas, label, style, svg
+from elman.drawing.style import MUTED, canvas, colour, label, legend, style, svg
 
 RULE = "√(V + T + 1) / 2 · σ₁ · ε"
 
@@ -28,7 +28,7 @@ def write_rank_page(out: Path, findings: Mapping[str, Finding], text: str) -> Pa
             " One softmax over d hidden units with a bias never exceeds rank d + 2: the products of words and hidden"
             " states give d, the bias one more, and the normalising constants the last."
         ],
-        sections=[_values(findings), _ranks(findings), _sensitivity(findings)],
+        sections=[_values(findings), *_tables(findings)],
     )
 
 
@@ -58,12 +58,11 @@ def _values(findings: Mapping[str, Finding]) -> Section:
         "Dashed: the threshold of the rank. Dotted, upright: the bound of one softmax of that width. Where a line is"
         " pale, the values are smaller than the error of the method."
     )
-    legend = [(name, number % len(SERIES)) for number, name in enumerate(findings)]
     figures = [
         Figure("All of them", _figure(findings, "linear")),
         Figure("The largest, drawn wider", _figure(findings, "log")),
     ]
-    return Section("Singular values", [note], legend, figures)
+    return Section("Singular values", [note], legend(findings), figures)
 
 
 def _figure(findings: Mapping[str, Finding], scale: Literal["linear", "log"]) -> Markup:
@@ -72,7 +71,7 @@ def _figure(findings: Mapping[str, Finding], scale: Literal["linear", "log"]) ->
     axes.set_xscale(scale)
     axes.set_yscale("log")
     for number, finding in enumerate(findings.values()):
-        _draw(axes, finding, SERIES[number % len(SERIES)])
+        _draw(axes, finding, colour(number))
     count = max(len(finding.spectrum.singular_values) for finding in findings.values())
     _mark_bounds(axes, sorted({f.softmax_bound for f in findings.values() if f.softmax_bound <= count}))
     levels = {f"{finding.threshold / finding.spectrum.singular_values[0]:.2e}" for finding in findings.values()}
@@ -89,14 +88,14 @@ def _figure(findings: Mapping[str, Finding], scale: Literal["linear", "log"]) ->
     return svg(figure, f"spectrum-{scale}", "Singular values", "sorted, on a logarithmic scale, one line per run")
 
 
-def _draw(axes: Axes, finding: Finding, colour: str) -> None:
+def _draw(axes: Axes, finding: Finding, ink: str) -> None:
     values = finding.spectrum.singular_values
     relative = np.maximum(values / values[0], 1e-300)
     shown = visible(relative)
     resolved = shown[values[shown] > finding.spectrum.error]
-    axes.plot(resolved + 1, relative[resolved], color=colour, linewidth=1.6)
+    axes.plot(resolved + 1, relative[resolved], color=ink, linewidth=1.6)
     noise = shown[len(resolved) - 1 :]
-    axes.plot(noise + 1, relative[noise], color=colour, linewidth=1.0, alpha=0.35)
+    axes.plot(noise + 1, relative[noise], color=ink, linewidth=1.0, alpha=0.35)
 
 
 def visible(values: np.ndarray, limit: int = 400) -> np.ndarray:
@@ -126,11 +125,18 @@ def _mark_bounds(axes: Axes, bounds: Sequence[int]) -> None:
         )  # fmt: skip
 
 
-def _ranks(findings: Mapping[str, Finding]) -> Section:
+def _tables(findings: Mapping[str, Finding]) -> list[Section]:
     header = ["run", "d", "V", "T", "rank", "bound", "one softmax", "", "outputs", "method", "error / σ₁", "seconds"]
     rows = [rank_row(name, finding) for name, finding in findings.items()]
     note = f"The rank is the number of singular values above {RULE}, with ε of the precision of the outputs."
-    return Section("Ranks", tables=[Table("", header, rows, note)])
+    ranks = Section("Ranks", tables=[Table("", header, rows, note)])
+    header = ["run", *(f"{factor:g} ε" for factor in FACTORS)]
+    rows = [
+        [name, *(rank_text(one.rank, one.at_least) for one in finding.sensitivity)]
+        for name, finding in findings.items()
+    ]
+    text = "A rank that hardly changes with the threshold marks a drop in the singular values, any other a slope."
+    return [ranks, Section("How much the threshold matters", text=[text], tables=[Table("", header, rows)])]
 
 
 def rank_row(name: str, finding: Finding) -> list[str]:
@@ -150,13 +156,3 @@ def rank_row(name: str, finding: Finding) -> list[str]:
         f"{found.error / found.singular_values[0]:.0e}",
         f"{finding.seconds:.1f}",
     ]
-
-
-def _sensitivity(findings: Mapping[str, Finding]) -> Section:
-    header = ["run", *(f"{factor:g} ε" for factor in FACTORS)]
-    rows = [
-        [name, *(rank_text(one.rank, one.at_least) for one in finding.sensitivity)]
-        for name, finding in findings.items()
-    ]
-    text = "A rank that hardly changes with the threshold marks a drop in the singular values, any other a slope."
-    return Section("How much the threshold matters", text=[text], tables=[Table("", header, rows)])

@@ -23,16 +23,9 @@ def encoded_words(model: LanguageModel, num_words: int, chunk: int = 4096) -> Te
 
 
 def certify(model: LanguageModel, num_words: int, text: Tensor | None = None) -> list[Certificate]:
-    """The certificates of every layer, lowest tier first.
+    """The certificates of every layer, lowest tier first; without word ids `text` [T, B] tier 3 is left out.
 
-    Args:
-        model: the network.
-        num_words: V.
-        text: word ids [T, B] for tier 3; None leaves it out.
-
-    Raises:
-        UserError: the model has no recurrent layers, or cells without certificates.
-
+    Raises UserError where the model has no recurrent layers, or cells without certificates.
     """
     core = _layers(model)
     words = encoded_words(model, num_words)

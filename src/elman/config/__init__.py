@@ -1,4 +1,4 @@
-"""What a recipe may say: frozen, keyword-only records; a union of record types is the registry.
+"""The contents of recipes: frozen, keyword-only records; a union of record types is the registry.
 
 A recipe is a TOML file read into `Recipe`. An unknown key, a wrong type or a number outside its range is an error that
 names the key by its path.

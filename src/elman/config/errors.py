@@ -14,7 +14,7 @@ _WHOLE = re.compile(r"-?(0|[1-9]\d*)")
 def explain(error: msgspec.ValidationError, record: type[msgspec.Struct], raw: Mapping[str, Any]) -> str:
     """One line about a failed conversion of `raw` to `record`, starting with the path of the key.
 
-    The library says what it expected in terms of types; the line is made from the key path it gives, from the
+    The library states what it expected in terms of types; the line is made from the key path it gives, from the
     types of `record` along that path, and from what `raw` holds there.
     """
     message, _, where = str(error).partition(" - at `")

@@ -20,7 +20,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Tagged(Record, frozen=True, tag_field="kind"):
-    """A part that is one of several kinds; its key `kind` says which."""
+    """A part that is one of several kinds; its key `kind` selects it."""
 
 
 class Part(Tagged, frozen=True):

@@ -24,8 +24,8 @@ def load_recipe(path: Path | str, settings: Sequence[str] | None = None) -> Reci
     """Read a recipe, complete it from its base, and apply `key.path=value` settings.
 
     `base = "ptb/awd-lstm.toml"` names another recipe, relative to the folder of this one or to the recipes that come
-    with elman. Tables are merged, except that a table whose `kind` changes replaces that of the base; `title`, `notes`
-    and `expected` are never taken from the base.
+    with elman. Tables are merged, except that `heads`, and a table whose `kind` changes, replace those of the base;
+    `without = ["training.clip"]` leaves keys of the base out; `title`, `notes` and `expected` are never taken from it.
 
     Raises:
         UserError: no such file, not TOML, an unknown key, a wrong type, a value out of range, bases in a circle.
@@ -92,7 +92,7 @@ def _read(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
         raise UserError(f"{path}: not a readable TOML recipe ({error})") from None
     if "base" not in raw:
         return raw
-    name, above = raw.pop("base"), (*above, path.resolve())
+    name, without, above = raw.pop("base"), raw.pop("without", []), (*above, path.resolve())
     places = [folder / name for folder in (path.parent, FOLDER)] if isinstance(name, str) else []
     found = next((place for place in places if place.is_file()), None)
     if found is None:
@@ -103,15 +103,28 @@ def _read(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     if found.resolve() in above:
         raise UserError(f"{path}: base = {name!r} leads back to {found}; a recipe cannot be its own base")
     base = in_present_form(_read(found, above))
+    for key in without:
+        _leave_out(base, key, f"{path}: without = {without!r}: {found} has no key {key!r}")
     return _merged({key: value for key, value in base.items() if key not in OWN}, raw)
 
 
+def _leave_out(base: dict[str, Any], key: str, refusal: str) -> None:
+    """Delete a key path from the tables of a base."""
+    *tables, last = str(key).split(".")
+    table: Any = base
+    for name in tables:
+        table = table.get(name) if isinstance(table, dict) else None
+    if not isinstance(table, dict) or last not in table:
+        raise UserError(refusal)
+    del table[last]
+
+
 def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """The base with the changes; a table whose `kind` changes replaces that of the base."""
+    """The base with the changes; `heads`, and a table whose `kind` changes, replace those of the base."""
     result = dict(base)
     for key, value in changes.items():
         old: Any = base.get(key)
-        both = isinstance(old, dict) and isinstance(value, dict)
+        both = isinstance(old, dict) and isinstance(value, dict) and key != "heads"
         result[key] = _merged(old, value) if both and value.get("kind") in (None, old.get("kind")) else value
     return result
 

@@ -72,6 +72,11 @@ def require_file_name(out: Path) -> Path:
     return out
 
 
+def part_of(shown: int, total: int, nouns: str) -> str:
+    """Which of several things a page shows: "the first 3 of 10 tokens", or "all 10 tokens"."""
+    return f"the first {shown:,} of {total:,} {nouns}" if shown < total else f"all {total:,} {nouns}"
+
+
 def write_page(
     out: Path, *, kind: str, title: str, verdict: str, sections: Sequence[Section], text: Sequence[str] = ()
 ) -> Path:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from elman.drawing.style import MUTED, SERIES, canvas, style, svg
+from elman.drawing.style import MUTED, canvas, colour, style, svg
 
 _POINTS = 400
 _LOG_FROM = {"perplexity": 3.0, "nll": math.inf, "rate": 200.0, "norm": 10.0, "speed": math.inf}
@@ -90,17 +90,20 @@ def draw(plot: Plot) -> Markup:
     for curve in plot.curves:
         points = thin(_finite(curve.x, curve.y), plot.quantity == "perplexity")
         x, y = [point[0] for point in points], [point[1] for point in points]
-        colour = SERIES[curve.series % len(SERIES)]
         if curve.form == "running":
-            axes.plot(x, y, color=colour, linewidth=1.0, alpha=0.55 if plot.quantity in _LOSSES else 0.85)
+            alpha = 0.55 if plot.quantity in _LOSSES else 0.85
+            axes.plot(x, y, color=colour(curve.series), linewidth=1.0, alpha=alpha)
         else:
-            axes.plot(x, y, color=colour, linewidth=1.8, marker=None if dense else "o", markersize=4)
+            axes.plot(x, y, color=colour(curve.series), linewidth=1.8, marker=None if dense else "o", markersize=4)
     for x_best, y_best, series in plot.best:
-        colour = SERIES[series % len(SERIES)]
-        axes.plot([x_best], [y_best], "o", markersize=9, markerfacecolor="none", markeredgecolor=colour)
+        axes.plot([x_best], [y_best], "o", markersize=9, markerfacecolor="none", markeredgecolor=colour(series))
     _levels(axes, plot.levels)
     _marks(axes, plot.marks)
-    _style(axes, plot)
+    style(axes)
+    axes.set_xlabel(plot.x_label, color=MUTED, fontsize=9.5)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=7 if plot.size == "wide" else 5, steps=[1, 2, 5, 10]))
+    axes.xaxis.set_major_formatter(FuncFormatter(_tick))
+    axes.set_xlim(left=0)
     return svg(figure, plot.name, plot.title, plot.description)
 
 
@@ -169,11 +172,3 @@ def _note(
     axes: Axes, text: str, at: tuple[float, float], offset: tuple[int, int], within: tuple[str, str], side: str
 ) -> None:
     axes.annotate(text, at, offset, within, "offset points", ha=side, color=MUTED, fontsize=8.5, parse_math=False)
-
-
-def _style(axes: Axes, plot: Plot) -> None:
-    style(axes)
-    axes.set_xlabel(plot.x_label, color=MUTED, fontsize=9.5)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=7 if plot.size == "wide" else 5, steps=[1, 2, 5, 10]))
-    axes.xaxis.set_major_formatter(FuncFormatter(_tick))
-    axes.set_xlim(left=0)

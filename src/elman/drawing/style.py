@@ -2,6 +2,7 @@
 
 import io
 import re
+from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 import matplotlib as mpl
@@ -20,6 +21,16 @@ _PROPERTIES = {INK: "--ink", MUTED: "--muted", GRID: "--grid"} | {
 }
 _SIZES = {"wide": (4.8, 3.0), "narrow": (3.3, 2.4), "square": (3.3, 3.0)}
 """Inches of 72 CSS pixels; near the size on the page, so that text keeps its size."""
+
+
+def colour(number: int) -> str:
+    """The colour of a series; they repeat after the last."""
+    return SERIES[number % len(SERIES)]
+
+
+def legend(names: Iterable[str]) -> list[tuple[str, int]]:
+    """The names of series with the numbers of their colours."""
+    return [(name, number % len(SERIES)) for number, name in enumerate(names)]
 
 
 def canvas(size: Size) -> tuple[Figure, Axes]:

@@ -23,13 +23,8 @@ class AdaptiveStream:
     """One text, scored and learnt from in segments, in whatever pieces it arrives.
 
     The model learns when a segment is full, so that the pieces make no difference: the beginning of a segment waits,
-    already scored, for the rest.
-
-    Args:
-        model: the trained model; it is not changed.
-        rule: how to learn.
-        statistics: of the gradients, for the rule "rms".
-        first: the symbol that precedes the text.
+    already scored, for the rest. The trained `model` is not changed, `statistics` are needed by the rule "rms", and
+    `first` is the symbol that precedes the text.
 
     `inputs` replace tokens where they are read: to a model that reads spelling (`LanguageModel.knowing`) unknown words
     have numbers of their own, and are `<unk>` where they are predicted.
@@ -127,12 +122,7 @@ class AdaptiveStream:
 
 
 def saved_rule(facts: dict[str, Any], rule: Rule | None, default: Rule) -> Rule:
-    """The rule to continue with: that of the file, which cannot change within a stream.
-
-    Raises:
-        UserError: another rule is asked for.
-
-    """
+    """The rule to continue with: that of the file; raises UserError for another, as it cannot change in a stream."""
     if "rule" not in facts:
         return rule or default
     kept = msgspec.convert(facts["rule"], Rule)

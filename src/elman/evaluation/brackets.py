@@ -33,14 +33,8 @@ def brackets(tree: Node) -> Brackets:
 def tree_measures(hypotheses: Sequence[str], references: Sequence[str], sentences: Sequence[str]) -> list[Measure]:
     """Labelled F1, precision and recall, unlabelled F1, whole trees found, and well-formed lines (percent).
 
-    Args:
-        hypotheses: linear trees, repaired by the rule of `elman.data.pairs.trees.to_tree` where they need it.
-        references: linear trees.
-        sentences: the words of each, at spaces.
-
-    Raises:
-        UserError: a reference does not fit its sentence.
-
+    Hypotheses and references are linear trees, sentences words at spaces. A hypothesis is repaired where it needs it
+    (`elman.data.pairs.trees.to_tree`); a reference that does not fit its sentence raises UserError.
     """
     rows: dict[str, list[list[float]]] = {"labelled": [], "unlabelled": [], "whole": [], "well-formed": []}
     for number, (hypothesis, reference, sentence) in enumerate(
@@ -62,12 +56,7 @@ def tree_measures(hypotheses: Sequence[str], references: Sequence[str], sentence
         Measure("recall", statistics["labelled"], lambda sums: _percent(sums[0], sums[2]), SIGNATURE),
         Measure("unlabelled F1", statistics["unlabelled"], _f1, SIGNATURE),
         Measure("whole trees", statistics["whole"], _share, SIGNATURE),
-        Measure(
-            "well-formed",
-            statistics["well-formed"],
-            _share,
-            "lines that needed no repair",
-        ),
+        Measure("well-formed", statistics["well-formed"], _share, "lines that needed no repair"),
     ]
 
 

@@ -19,16 +19,8 @@ class NeuralCache:
         """Mix the cache into the model's log-probabilities, then store the positions.
 
         Every position sees the `window` positions before it and none after, so the result does not depend on how a
-        text is cut.
-
-        Args:
-            log_prob: of the targets under the model (nats), [n].
-            hidden: the last level at these positions, [n, D].
-            targets: the symbols that follow, [n].
-
-        Returns:
-            log-probabilities [n]; the model's own where the cache is still empty.
-
+        text is cut. `log_prob` [n] are the model's (nats) of `targets` [n], `hidden` [n, D] its last level; the result
+        [n] is the model's own where the cache is still empty.
         """
         parts = [part.split(self.rule.window) for part in (log_prob, hidden, targets)]
         return torch.cat([self._read(*part) for part in zip(*parts, strict=True)])

@@ -48,12 +48,7 @@ class DynamicModel:
     """A copy of a model that learns from the text it reads; the model itself is not changed.
 
     Every segment is scored by weights that have not been updated on it, and only then learnt from. Dropout is off.
-
-    Args:
-        model: the trained model, which must not change: the copy returns to its weights.
-        rule: how to learn.
-        statistics: of the gradients, for the rule "rms".
-
+    `model` must not change, since the copy returns to its weights; `statistics` are needed by the rule "rms".
     """
 
     def __init__(self, model: LanguageModel, rule: Rule, statistics: Statistics | None = None) -> None:
@@ -113,12 +108,8 @@ def adaptive_stream(
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """As `perplexity.stream`, with one column, by a model that learns (`DynamicModel.read`), a cache, or both.
 
-    Args:
-        read: scores a window, and may learn from it afterwards.
-        model: gives the beginning state and the device.
-        windows: of the segment's length; of music, where each piece begins with a state of its own.
-        cache: mixed in; its keys are the last level of the model that reads the text.
-
+    `read` scores a window, and may learn from it afterwards; windows have the length of a segment. The keys of the
+    cache are the last level of the model that reads the text.
     """
     assert windows.streams <= 1, "adaptation is defined for one stream"
     state = beginning = model.begin(1)
@@ -138,13 +129,8 @@ def gradient_statistics(
 ) -> Statistics:
     """Root of the mean squared gradient over a text or music (Krause et al. 2018, eq. 5), in evaluation mode.
 
-    g is the gradient of the mean NLL over the positions of one window.
-
-    Args:
-        model: the trained model; its weights are not changed.
-        windows: the training text; those of the first epoch are read.
-        advance: called with (windows done, windows in all).
-
+    g is the gradient of the mean NLL over the positions of one window; the windows of the first epoch are read. The
+    weights are not changed. `advance` is called with (windows done, windows in all).
     """
     squares = [torch.zeros_like(parameter) for parameter in model.parameters()]
     spans, training = windows.spans(0), model.training
@@ -173,8 +159,7 @@ def kept_statistics(
 ) -> Statistics:
     """The statistics that `path` holds for these facts (the model's digest and the text), else computed and saved."""
     kept = Kept(path, facts, checkpoint.load, checkpoint.save)
-    found = kept.find()
-    if found is not None:
+    if (found := kept.find()) is not None:
         return {name: tensor.to(device) for name, tensor in found.items()}
     statistics = compute()
     kept.keep(statistics)
@@ -197,15 +182,10 @@ def _handing_over(model: nn.Module, take: Callable[[int, Tensor], object]) -> It
 
         return hook
 
-    handles = [
-        parameter.register_post_accumulate_grad_hook(hook_of(index))
-        for index, parameter in enumerate(model.parameters())
-    ]
-    try:
+    with contextlib.ExitStack() as handles:
+        for index, parameter in enumerate(model.parameters()):
+            handles.callback(parameter.register_post_accumulate_grad_hook(hook_of(index)).remove)
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _chunks(tensor: Tensor) -> tuple[Tensor, ...]:

@@ -92,17 +92,10 @@ class PairAccuracy(NamedTuple):
 def code(
     pairs: Sequence[Pair], vocabulary: Vocabulary, tokeniser: Tokeniser, lexicon: Lexicon | None = None
 ) -> list[CodedPair]:
-    """The pairs as ids.
+    """The pairs as ids, by the vocabulary and the tokeniser of a model.
 
-    Args:
-        pairs: the sentences.
-        vocabulary: of the model.
-        tokeniser: of the model.
-        lexicon: takes up unknown words, for a model that reads spelling; None: they are read as `<unk>`.
-
-    Raises:
-        UserError: a sentence has no token, or an unknown word and the vocabulary no `<unk>`.
-
+    A `lexicon` takes up unknown words, for a model that reads spelling; without one they are read as `<unk>`. Raises
+    UserError where a sentence has no token, or an unknown word and the vocabulary no `<unk>`.
     """
     return [_code(pair, vocabulary, tokeniser, lexicon) for pair in pairs]
 
@@ -211,13 +204,8 @@ def sentence_log_probs(
 ) -> Floats:
     """Log-probability (nats) of each sentence, preceded by `first` and no other context, [n].
 
-    Args:
-        model: in evaluation mode.
-        sentences: ids of each; none is empty.
-        first: the symbol before each.
-        advance: called with (sentences done, sentences in all).
-        inputs: what is read in place of the sentences, where unknown words have numbers of their own.
-
+    The model is in evaluation mode, and no sentence empty; `inputs` are read in place of the sentences, where unknown
+    words have numbers of their own. `advance` is called with (sentences done, sentences in all).
     """
     found, inputs = np.zeros(len(sentences)), inputs or sentences
     order = sorted(range(len(sentences)), key=lambda index: inputs[index].tolist())

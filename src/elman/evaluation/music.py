@@ -27,15 +27,9 @@ def evaluate_pieces(
 
     The accuracy is that of Bay et al. (2009), as Boulanger-Lewandowski et al. (2012) report it for prediction:
     TP / (TP + FP + FN) over all notes of all steps, where at each step a frame is drawn from the model given the true
-    frames before it. The draws have a seed of their own.
-
-    Args:
-        model: the network.
-        pieces: the split.
-        columns: pieces read side by side; it changes nothing but the speed and, by its draws, the accuracy slightly.
-        length: steps per window.
-        advance: called with (windows done, windows in all).
-
+    frames before it. The draws have a seed of their own. Pieces are read `columns` side by side in windows of `length`
+    steps; the columns change only the speed and, by the draws, slightly the accuracy. `advance` is called with
+    (windows done, windows in all).
     """
     windows = PieceWindows(pieces.frames, pieces.lengths, columns, length)
     generator = torch.Generator(model.device).manual_seed(0)

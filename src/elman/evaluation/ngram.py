@@ -45,14 +45,10 @@ class Level(NamedTuple):
 
 
 def level_of(keys: Int64s, counts: Int64s, contexts: int, vocabulary_size: int) -> Level:
-    """The level of the n-grams of one length.
+    """The level of the n-grams of one length, from their sorted keys [U].
 
-    Args:
-        keys: their keys, in order, [U].
-        counts: occurrences at the highest order, distinct words in front of them at the others, [U].
-        contexts: C, the number of contexts.
-        vocabulary_size: V.
-
+    `counts` [U] are occurrences at the highest order, distinct words in front of them at the others; `contexts` is the
+    number of contexts.
     """
     context = keys // vocabulary_size
     taken: Floats = np.minimum(_discounts(counts)[np.minimum(counts, 3)], counts)
@@ -64,14 +60,9 @@ def level_of(keys: Int64s, counts: Int64s, contexts: int, vocabulary_size: int) 
 
 
 def interpolate(level: Level, context: Int64s, found: Int64s, below: Floats) -> Floats:
-    """The probabilities of a level, [n].
+    """The probabilities of a level, [n], by those of the level below, [n].
 
-    Args:
-        level: the level.
-        context: the numbers of the contexts, -1 where unseen, [n].
-        found: the numbers of the n-grams, -1 where unseen, [n].
-        below: the probabilities that the level below gives, [n].
-
+    `context` and `found` are the numbers of the contexts and of the n-grams, -1 where unseen, [n].
     """
     known = (context >= 0) & (level.total[context] > 0)
     here = np.where(found >= 0, level.discounted[found], 0.0) / np.where(known, level.total[context], 1.0)
@@ -101,12 +92,8 @@ class KneserNey:
 
     The highest level counts occurrences, the levels below count distinct words in front of the n-gram, and the lowest
     is interpolated with the uniform distribution, so every word has a probability. Contexts run across `<eos>`, an
-    ordinary token: on Penn Treebank, starting afresh after it gave a slightly higher perplexity.
-
-    Args:
-        levels: unigrams first.
-        vocabulary_size: V.
-
+    ordinary token: on Penn Treebank, starting afresh after it gave a slightly higher perplexity. The first of `levels`
+    is that of unigrams.
     """
 
     def __init__(self, levels: Sequence[Level], vocabulary_size: int) -> None:
@@ -114,14 +101,7 @@ class KneserNey:
 
     @classmethod
     def train(cls, tokens: Ids, vocabulary_size: int, order: int = 5) -> "KneserNey":
-        """Count the n-grams of a stream up to `order`, or up to its length where that is shorter.
-
-        Args:
-            tokens: word ids below V, `<eos>` among them, [n] with n > 0.
-            vocabulary_size: V.
-            order: the longest n-gram, 1 or more.
-
-        """
+        """Count the n-grams of a stream [n], n > 0, up to `order` (1 or more) or its length where that is shorter."""
         stream = _words(tokens, vocabulary_size)
         assert len(stream) > 0, "there must be something to count"
         assert order > 0, order
@@ -171,12 +151,7 @@ class KneserNey:
 
 
 class Unigram:
-    """Relative frequencies with one added to every count, so that no word is impossible.
-
-    Args:
-        counts: how often each word was seen, [V].
-
-    """
+    """Relative frequencies with one added to every count [V], so that no word is impossible."""
 
     def __init__(self, counts: Int64s) -> None:
         self.counts = counts

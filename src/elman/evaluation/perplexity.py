@@ -176,8 +176,8 @@ def text_result(score: Score, split: Split) -> Result:
     """The result of a score on a split of a text: per token, character, byte and word.
 
     Whatever the tokens are, the perplexity of words is exp of all nats over the words of the split and its line ends
-    (`elman.data.text.lines.Passage`), so that models of words, subwords, characters and bytes of one text compare. A
-    text without spaces between words (`elman.data.text.passages`) has no figures per word.
+    (`elman.data.text.passages`), so that models of words, subwords, characters and bytes of one text compare. A
+    text without spaces between words has no figures per word.
     """
     total, spaced = score.nll_sum / math.log(2), has_words(split.unseparated, split.characters)
     return Result(

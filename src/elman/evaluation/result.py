@@ -1,4 +1,4 @@
-"""What an evaluation yields: one record from the evaluation to results.json, `--json` and the report."""
+"""The result of an evaluation: one record from the evaluation to results.json, `--json` and the report."""
 
 from typing import Any
 

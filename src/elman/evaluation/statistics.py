@@ -94,13 +94,9 @@ def t_quantile(count: int, level: float = LEVEL) -> float:
 
 
 def t_test(distance: float, error: float, count: int) -> float:
-    """The two-sided p-value of a mean of `count` values (for a paired test: differences) lying where it does.
+    """The two-sided p-value of a mean of `count` values, two or more, at a `distance` from the hypothesis.
 
-    Args:
-        distance: of the mean from the hypothesis.
-        error: its standard error; where it is 0, p is 1 for a distance of 0, else 0.
-        count: values, two or more.
-
+    Where the standard error of the mean is 0, p is 1 for a distance of 0, else 0.
     """
     t = abs(distance) / error if error else math.inf if distance else 0.0
     return float(2 * stats.t.sf(t, count - 1))
@@ -109,9 +105,7 @@ def t_test(distance: float, error: float, count: int) -> float:
 def resampling_p_value(observed: float, resampled: npt.ArrayLike) -> float:
     """The two-sided p-value of a randomisation test, (1 + b) / (1 + n); it is never 0.
 
-    Args:
-        observed: the statistic, 0 under the hypothesis.
-        resampled: the same of n random relabellings; b of them are at least as far from 0.
+    The statistic is 0 under the hypothesis; b of n random relabellings are at least as far from 0 as the observed one.
 
     Example:
         >>> resampling_p_value(5.0, [0.0] * 99)
@@ -148,13 +142,7 @@ def compare(a: npt.NDArray[np.floating], b: npt.NDArray[np.floating], block: int
     """Compare the log-probabilities (nats) of the tokens of one text under two models.
 
     Neighbouring tokens share their context, so this is a t test on the means of blocks of tokens, which are close to
-    independent.
-
-    Args:
-        a: log-probabilities [n] under A; NaN is not compared.
-        b: log-probabilities [n] of the same tokens under B.
-        block: tokens per block; shorter texts are cut into thirty blocks where they have as many tokens.
-
+    independent. NaN is not compared; a short text is cut into thirty blocks where it has as many tokens.
     """
     assert a.shape == b.shape
     counted = ~(np.isnan(a) | np.isnan(b))
@@ -250,9 +238,8 @@ def difference(a: Measure, b: Measure, samples: int = SAMPLES, seed: int = 0) ->
     moved = swaps @ (b.statistics - a.statistics)
     relabelled = b.of_each(b.statistics.sum(axis=0) - moved) - a.of_each(a.statistics.sum(axis=0) + moved)
     real = b.value - a.value
-    return Difference(
-        a.name, a.value, b.value, real, float(low), float(high), resampling_p_value(real, relabelled)
-    )  # fmt: skip
+    p_value = resampling_p_value(real, relabelled)
+    return Difference(a.name, a.value, b.value, real, float(low), float(high), p_value)
 
 
 def differences(a: Sequence[Measure], b: Sequence[Measure], samples: int = SAMPLES, seed: int = 0) -> list[Difference]:

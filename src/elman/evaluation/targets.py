@@ -29,13 +29,7 @@ def evaluate_pairs(
 ) -> Score:
     """The score of all targets of a split, end symbols included; summed in float64.
 
-    Args:
-        model: the network.
-        corpus: of the pairs.
-        pairs: the split.
-        batch_size: pairs side by side; it changes nothing but the speed.
-        advance: called with (batches done, batches in all).
-
+    `batch_size` changes nothing but the speed; `advance` is called with (batches done, batches in all).
     """
     training = model.training
     model.eval()
@@ -85,17 +79,9 @@ def write_targets(
 ) -> list[str]:
     """The best target of every source of a split, in the form that measures take (`PairTokenisers.measured`).
 
-    Sources above the limit of training are cut, and targets are no longer than those of training.
-
-    Args:
-        model: in evaluation mode.
-        corpus: of the pairs.
-        pairs: the split.
-        rules: the size of the beam (1 is greedy); whether `<unk>` is written as the source symbol of the largest
-            weight, or not written at all; whether trees are constrained.
-        batch_size: sources side by side; it changes nothing but the speed.
-        advance: called with (sources done, sources in all).
-
+    Sources above the limit of training are cut, and targets are no longer than those of training. `<unk>` is written as
+    the source symbol of the largest weight, or not at all, by `rules`; `batch_size` changes nothing but the speed. The
+    model is in evaluation mode, and `advance` is called with (sources done, sources in all).
     """
     vocabulary = corpus.target_vocabulary
     assert vocabulary.eos is not None

@@ -5,7 +5,8 @@ them), trees by their brackets.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -53,20 +54,10 @@ def require_libraries(rules: Rules) -> None:
 def measures(
     hypotheses: Sequence[str], references: Sequence[str], rules: Rules, sources: Sequence[str] = ()
 ) -> list[Measure]:
-    """Measure a system's output.
+    """The measures of a system's output, the most important first.
 
-    Args:
-        hypotheses: the output, a line for each source (`PairTokenisers.measured`); for trees their linear form.
-        references: the right output in the same form.
-        rules: which measures.
-        sources: what was read; only trees need it.
-
-    Returns:
-        the measures, the most important first.
-
-    Raises:
-        UserError: a library is missing, or a reference tree does not fit its sentence.
-
+    Hypotheses and references are a line for each source (`PairTokenisers.measured`), trees in linear form; only trees
+    need the sources. Raises UserError where a library is missing, or a reference tree does not fit its sentence.
     """
     assert len(hypotheses) == len(references) > 0
     match rules.kind:
@@ -89,11 +80,7 @@ def rouge(hypotheses: Sequence[str], references: Sequence[str], words: RougeWord
     """ROUGE-1, ROUGE-2 and ROUGE-L: F1 in percent, the mean over sentences (Lin 2004).
 
     With `english` words are runs of a-z and 0-9 in lower case, not stemmed, as in rouge-score. Japanese has no such
-    words: its lines must be tokenised and `spaces` chosen.
-
-    Raises:
-        UserError: rouge-score is not installed.
-
+    words: its lines must be tokenised and `spaces` chosen. Raises UserError where rouge-score is not installed.
     """
     try:
         from rouge_score import rouge_scorer
@@ -116,11 +103,8 @@ def rouge(hypotheses: Sequence[str], references: Sequence[str], words: RougeWord
 def bleu(hypotheses: Sequence[str], references: Sequence[str], tokens: BleuTokens = "none") -> list[Measure]:
     """BLEU (Papineni et al. 2002) and chrF (Popović 2015) with the signatures of sacrebleu (Post 2018).
 
-    `tokens` is sacrebleu's tokenisation; `none` for lines that are tokenised already.
-
-    Raises:
-        UserError: sacrebleu is not installed.
-
+    `tokens` is sacrebleu's tokenisation; `none` for lines that are tokenised already. Raises UserError where sacrebleu
+    is not installed.
     """
     try:
         from sacrebleu.metrics.bleu import BLEU
@@ -132,13 +116,13 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], tokens: BleuToken
         statistics = metric._extract_corpus_statistics(list(hypotheses), [list(references)])
         metric.num_refs = 1
         signature = metric.get_signature().format()
-        found.append(Measure(name, np.array(statistics, dtype=np.float64), _score_of_sums(metric), signature))
+        found.append(Measure(name, np.array(statistics, dtype=np.float64), partial(_score_of_sums, metric), signature))
     return found
 
 
-def _score_of_sums(metric: Any) -> Callable[[Floats], float]:
-    """The function that sacrebleu's own significance tests call."""
-    return lambda sums: float(metric._compute_score_from_stats(sums.tolist()).score)
+def _score_of_sums(metric: Any, sums: Floats) -> float:
+    """As sacrebleu's own significance tests compute it."""
+    return float(metric._compute_score_from_stats(sums.tolist()).score)
 
 
 def references(pairs: Pairs, symbols: PairSymbols) -> list[str]:
@@ -153,7 +137,10 @@ def baseline(corpus: PairCorpus, pairs: Pairs) -> tuple[str, list[str]]:
     itself. Trees: right-branching, with the label that such constituents have most often in training.
     """
     if corpus.options.form == "trees":
-        return "right-branching", _right_branching(corpus, pairs)
+        train = corpus.split("train")
+        outer, inner = _labels(train.target_text, train.source_text)
+        trees = (_right_branching(text.split(), outer, inner) for text in pairs.source_text)
+        return "right-branching", [" ".join(linear(tree)) for tree in trees]
     tokenisers = corpus.symbols.tokenisers
     sources = [tokenisers.source_words(text) for text in pairs.source_text]
     if corpus.options.measures == "translation":
@@ -163,14 +150,8 @@ def baseline(corpus: PairCorpus, pairs: Pairs) -> tuple[str, list[str]]:
     return f"first {count} {unit}", [tokenisers.measured_source(words[:count]) for words in sources]
 
 
-def _right_branching(corpus: PairCorpus, pairs: Pairs) -> list[str]:
-    """Linear trees in which the sister of every word is all that follows it; final punctuation attaches to the top."""
-    train = corpus.split("train")
-    outer, inner = _labels(train.target_text, train.source_text)
-    return [" ".join(linear(_branch(text.split(), outer, inner))) for text in pairs.source_text]
-
-
-def _branch(words: list[str], outer: str, inner: str) -> Node:
+def _right_branching(words: list[str], outer: str, inner: str) -> Node:
+    """A tree in which the sister of every word is all that follows it; final punctuation attaches to the top."""
     marks = 1 if len(words) > 1 and words[-1] in PUNCTUATION else 0
     leaves = [Leaf(XX, word) for word in words]
     first, end = leaves[: len(leaves) - marks], leaves[len(leaves) - marks :]

@@ -39,15 +39,8 @@ def conduct(
 ) -> dict[Chain, list[TrialResult]]:
     """Run the trials that are not kept yet, `jobs` at a time, each in a process with one thread.
 
-    Args:
-        chains: what to run.
-        folder: results are kept in one file per trial under `trials/`.
-        jobs: processes.
-        tell: called with a line for each result.
-
-    Raises:
-        UserError: a name that does not exist, parts that do not fit together, or a folder that cannot be written.
-
+    Results are kept in one file per trial under `trials/` of the folder; `tell` is called with a line for each. Raises
+    UserError for a name that does not exist, parts that do not fit together, or a folder that cannot be written.
     """
     found: dict[Chain, list[TrialResult]] = {chain: [] for chain in chains}
     running: dict[Future[TrialResult], Chain] = {}
@@ -100,14 +93,14 @@ LADDER = (
     Rung(
         "elman",
         "h' = tanh(W x + U h + b)",
-        "The state is computed anew at every step. An error propagated back is multiplied by U' and tanh' each time, so"
+        "The state is computed again at every step. An error propagated back is multiplied by U' and tanh' each time, so"
         " it fades or grows with distance, and the network does not learn what it read long ago.",
     ),
     Rung(
         "rung-forget",
         "f = sigm(...);  c' = f c + tanh(W x + U y + b);  y' = tanh(c')",
         "The forget gate preserves the state: where f is near 1 the error passes unchanged. But every step is added to"
-        " the state, wanted or not.",
+        " the state, whether useful or not.",
     ),
     Rung(
         "rung-input",

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 
@@ -52,12 +52,8 @@ def _layer(cell: config.Cell) -> Callable[[int], config.Core]:
     return lambda size: config.Stack(sizes=(size,), cell=cell, biases=1)
 
 
-def _graves(size: int) -> config.Core:
-    return config.Stack(sizes=(size, size), cell=config.LSTM(peepholes=True), connections="graves", biases=1)
-
-
-def _melis(size: int) -> config.Core:
-    return config.Stack(sizes=(size, size), cell=config.LSTM(input_gate="capped"), connections="melis", biases=1)
+def _two(cell: config.Cell, connections: Literal["graves", "melis"]) -> Callable[[int], config.Core]:
+    return lambda size: config.Stack(sizes=(size, size), cell=cell, connections=connections, biases=1)
 
 
 _IDENTITY = config.Initialisation(
@@ -79,8 +75,10 @@ NETWORKS: dict[str, Network] = {
     "gru-before": Network("Cho et al. 2014, reset before the product", _layer(config.GRU(reset="before"))),
     "highway": Network("Zilly et al. 2017, depth 3", _layer(config.Highway(depth=3))),
     "mogrifier": Network("Melis et al. 2020, 5 rounds", _layer(config.Mogrifier())),
-    "graves": Network("Graves 2013: two layers, both connected to input and output, peepholes", _graves),
-    "melis": Network("Melis et al. 2018: two layers of capped LSTMs, summed", _melis),
+    "graves": Network("Graves 2013: two layers, both connected to input and output, peepholes",
+                      _two(config.LSTM(peepholes=True), "graves")),
+    "melis": Network("Melis et al. 2018: two layers of capped LSTMs, summed",
+                     _two(config.LSTM(input_gate="capped"), "melis")),
     "echo-state": Network("Jaeger 2001: only the readout is trained", lambda n: config.Reservoir(size=n)),
 }  # fmt: skip
 
@@ -95,11 +93,8 @@ def network(name: str) -> Network:
 def build_network(task: ClassicTask, name: str, size: int) -> LanguageModel:
     """A network of `size` units for a task, initialised from torch's global random state.
 
-    Symbols have vectors and a softmax; real values are read unchanged and have a linear output.
-
-    Raises:
-        UserError: there is no such network, or it does not fit the task.
-
+    Symbols have vectors and a softmax; real values are read unchanged and have a linear output. Raises UserError where
+    there is no such network, or it does not fit the task.
     """
     chosen = network(name)
     core, rules = chosen.core(size), chosen.initialisation

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from elman.data.classic import classic_task
 from elman.drawing.page import Figure, Section, Table, write_page
-from elman.drawing.style import MUTED, SERIES, canvas, style, svg
+from elman.drawing.style import MUTED, SERIES, canvas, colour, legend, style, svg
 from elman.laboratory.conduct import reach
 from elman.laboratory.summary import Results, Summary, summarise, table
 from elman.laboratory.trial import TrialResult
@@ -23,30 +23,22 @@ def write_laboratory(out: Path, results: Results, *, title: str, text: Sequence[
     header, body = table(rows)
     names = list(dict.fromkeys(_name(row.cell, row.rule) for row in rows))
     tasks = list(dict.fromkeys(row.task for row in rows))
-    legend = [(name, index % len(SERIES)) for index, name in enumerate(names)]
+    learning = (
+        "The error at the shortest span of each task, by steps; one line per seed. Below the dotted line the task"
+        " counts as learnt; errors below 0.0001 are drawn as 0.0001."
+    )
+    flows = (
+        "The norm of the gradient of the last step's loss with respect to the state k steps back, averaged over"
+        " sequences and divided by that at k = 0: falling lines vanish, rising ones explode. First seed and"
+        " longest span: untrained, and after training."
+    )
+    back = [figure for task in tasks for figure in _flows(task, results, names)]
     sections = [
         Section(
             "The longest span learnt", tables=[Table("", header, body)], figures=[_spans(task, rows) for task in tasks]
         ),
-        Section(
-            "Learning",
-            [
-                "The error at the shortest span of each task, by steps; one line per seed. Below the dotted line the"
-                " task counts as learnt; errors below 0.0001 are drawn as 0.0001."
-            ],
-            legend,
-            [_learning(task, results, names) for task in tasks],
-        ),
-        Section(
-            "Errors propagated back in time",
-            [
-                "The norm of the gradient of the last step's loss with respect to the state k steps back, averaged over"
-                " sequences and divided by that at k = 0: falling lines vanish, rising ones explode. First seed and"
-                " longest span: untrained, and after training."
-            ],
-            legend,
-            [figure for task in tasks for figure in _flows(task, results, names)],
-        ),
+        Section("Learning", [learning], legend(names), [_learning(task, results, names) for task in tasks]),
+        Section("Errors propagated back in time", [flows], legend(names), back),
     ]
     return write_page(out, kind="Laboratory", title=title, verdict=verdict(rows), sections=sections, text=text)
 
@@ -108,9 +100,8 @@ def _learning(task: str, results: Results, names: Sequence[str]) -> Figure:
 
 
 def _flows(task: str, results: Results, names: Sequence[str]) -> list[Figure]:
-    chains = [
-        chain for chain in _chains(task, results) if chain[1] == min(seed for _, seed, _ in _chains(task, results))
-    ]
+    first = min(seed for _, seed, _ in _chains(task, results))
+    chains = [chain for chain in _chains(task, results) if chain[1] == first]
     figures = []
     for when, pick in (("untrained", 0), ("after training", 1)):
         lines: list[Line] = []
@@ -130,7 +121,7 @@ def _drawn(name: str, title: str, across: str, lines: Sequence[Line], wanted: fl
     if wanted is not None:
         axes.axhline(wanted, color=MUTED, linewidth=1.0, linestyle=":")
     for x, y, series in lines:
-        axes.plot(x, y, color=SERIES[series % len(SERIES)], linewidth=1.4, alpha=0.85)
+        axes.plot(x, y, color=colour(series), linewidth=1.4, alpha=0.85)
     axes.set_yscale("log")
     style(axes)
     axes.set_xlabel(across, color=MUTED, fontsize=9.5)

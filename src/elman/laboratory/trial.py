@@ -86,11 +86,8 @@ class TrialResult(msgspec.Struct, frozen=True, kw_only=True):
 def run_trial(trial: Trial) -> TrialResult:
     """Train on new sequences at every step, on one thread, until the error is below the threshold or the time is over.
 
-    An error that is not finite ends the trial unsolved.
-
-    Raises:
-        UserError: an unknown name, or parts that do not fit together.
-
+    An error that is not finite ends the trial unsolved. Raises UserError for an unknown name, or parts that do not fit
+    together.
     """
     torch.set_num_threads(1)
     torch.manual_seed(trial.seed)

@@ -37,7 +37,7 @@ class Learner(ABC):
         Args:
             model: the network.
             batch: the window. Where it has a source, its targets begin here, and the gradient reaches the source.
-            state: after the window before; columns that are fresh begin anew. None: all begin.
+            state: after the window before; columns that are fresh start afresh. None: all begin.
 
         """
         if batch.source is not None:

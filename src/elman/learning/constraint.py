@@ -39,12 +39,12 @@ class ConstrainedCore:
         self._calls = 0
 
     def blocks(self) -> list[Tensor]:
-        """W_hh of every layer, then W_xh where constrained: views, taken anew because averaging exchanges weights."""
+        """W_hh of every layer, then W_xh where constrained: new views at each call, since averaging swaps weights."""
         hidden = [candidate_hidden(layer).detach() for layer in self.layers]
         return hidden + [candidate_input(layer).detach() for layer in self.layers if self.with_input]
 
     def project(self) -> None:
-        """Project the blocks; those with values that are not finite stay, and the next loss will report them."""
+        """Project the blocks; those that are not finite are left unchanged, and the next loss reports them."""
         try:
             for projector, block in zip(self.projectors, self.blocks(), strict=True):
                 projector.project_(block)

@@ -126,7 +126,7 @@ def fit_readout(
     Args:
         reservoir: drawn, in the precision of the inputs; float64 is recommended.
         inputs: the series read.
-        targets: the outputs wanted at the same steps.
+        targets: the desired outputs at the same steps.
         washout: the first steps, which still depend on the zero state before them and are left out.
         penalty: of the ridge regression, on the sum of squares over all positions.
         chunk: steps held in memory at a time, by normal equations; None fits all at once, which is more accurate.

@@ -1,4 +1,4 @@
-"""The log of a training run: metrics.jsonl, one JSON object per line, and the watchers that see the same records."""
+"""The log of a training run: metrics.jsonl, one JSON object per line, and the observers that receive them."""
 
 import json
 import time
@@ -36,7 +36,7 @@ class Watcher(Protocol):
 
 
 class Log:
-    """Sums up the losses of steps, writes lines of metrics and notifies the watchers.
+    """Sums the losses of steps, writes lines of metrics and notifies the watchers.
 
     Args:
         path: metrics.jsonl.

@@ -128,7 +128,7 @@ class Optimiser:
 
 @torch.no_grad()
 def clip_gradients(parameters: Sequence[nn.Parameter], limit: float | None, by: str = "global") -> Tensor:
-    """Scale gradients down to `limit` and return their global norm before that, without waiting for the device.
+    """Scale gradients down to `limit` and return their global norm before the scaling, without waiting for the device.
 
     `by` = "global": all of them together (thesis, Algorithm 2.2); "tensor": each parameter on its own.
     """

@@ -1,4 +1,4 @@
-"""Where a training run is: its phases, its counters and histories, and what a validation decides."""
+"""The position of a training run: its phases, counters and histories, and the effect of a validation."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from elman.learning.optimisers import non_monotone
 
 
 def phases_of(training: config.Training) -> list[config.Training]:
-    """The phases of a recipe: the main one and, where wanted, fine-tuning from its best model (NT-ASGD)."""
+    """The phases of a recipe: the main one and, where requested, fine-tuning from its best model (NT-ASGD)."""
     if (fine := training.fine_tune) is None:
         return [training]
     window = training.window

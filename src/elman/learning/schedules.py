@@ -1,4 +1,4 @@
-"""Learning-rate schedules as pure functions of where training is: there is nothing to save or restore."""
+"""Learning-rate schedules as pure functions of the position in training: there is nothing to save or restore."""
 
 import math
 from collections.abc import Sequence

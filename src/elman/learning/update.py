@@ -24,7 +24,7 @@ from elman.objective.loss import Loss, Objective, build_objective
 
 
 class Update:
-    """A model and everything that changes its weights, in the order in which it acts.
+    """A model and everything that changes its weights, in the order of application.
 
     `gradient` draws what the model reads (scheduled sampling), applies the learning rule and adds the gradient of L1;
     `clip` clips; `apply` steps the optimiser, projects onto the constraint and updates the average of the weights.
@@ -42,7 +42,7 @@ class Update:
 
     Attributes:
         average: of the weights, or None while they are not averaged.
-        state: after the last window, from which the next one continues; None: every column begins anew.
+        state: after the last window, from which the next one continues; None: every column starts afresh.
 
     """
 

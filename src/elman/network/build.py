@@ -1,4 +1,4 @@
-"""From a recipe to a network: the parts are built in order, joined and initialised."""
+"""Builds the network of a recipe: its parts in order, joined and initialised."""
 
 from collections.abc import Sequence
 

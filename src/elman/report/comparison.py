@@ -26,10 +26,7 @@ def group_runs(runs: Sequence[RunFolder]) -> list[Group]:
     names = dict(zip(map(id, runs), run_labels(runs), strict=True))
     titles = Counter(members[0].title for members in groups.values())
     return [
-        Group(
-            first.title if titles[first.title] == 1 else f"{first.title} ({names[id(first)]})",
-            (first, *others),
-        )
+        Group(first.title if titles[first.title] == 1 else f"{first.title} ({names[id(first)]})", (first, *others))
         for first, *others in groups.values()
     ]
 
@@ -99,11 +96,8 @@ def published_verdict(run: RunFolder) -> str | None:
 
 def published(run: RunFolder, split: str) -> float | None:
     """The published loss of the recipe: that after fine-tuning if the run has reached it."""
-    expected = run.recipe.expected or Expected()
-    plain, tuned = {
-        "valid": (expected.valid, expected.fine_tuned_valid),
-        "test": (expected.test, expected.fine_tuned_test),
-    }[split]
+    found = run.recipe.expected or Expected()
+    plain, tuned = (found.test, found.fine_tuned_test) if split == "test" else (found.valid, found.fine_tuned_valid)
     return tuned if run.fine_tuned and tuned is not None else plain
 
 

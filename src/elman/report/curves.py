@@ -8,12 +8,7 @@ from elman.drawing.plots import Curve, Mark, Plot, Quantity, is_empty
 from elman.report.folder import RunFolder
 from elman.report.metrics import Metrics, Train, Valid
 
-_EVENTS = {
-    "averaging": "averaging begins",
-    "fine-tune": "fine-tuning",
-    "resume": "resumed",
-    "stop": "stopped",
-}
+_EVENTS = {"averaging": "averaging begins", "fine-tune": "fine-tuning", "resume": "resumed", "stop": "stopped"}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,11 +18,7 @@ from elman.report.folder import RunFolder, read_folder
 
 
 def write_report(runs: Sequence[Path], out: Path | None = None) -> Path:
-    """Write the page about run folders and return its path.
-
-    Args:
-        runs: one run folder or several, drawn in the same figures.
-        out: the page; by default `RUN/report.html` for one run and `report.html` here for several.
+    """Write the page about run folders, by default to `RUN/report.html` for one and `report.html` here for several.
 
     Raises:
         UserError: no folder is given, one is not a run or damaged, or the page cannot be written.
@@ -43,13 +39,8 @@ def render(runs: Sequence[RunFolder]) -> str:
     """The page as text."""
     groups = comparison.group_runs(runs)
     labels = dict(zip(map(id, runs), comparison.run_labels(runs), strict=True))
-    by_group = len(groups) > 1
-    position = {id(run): number for number, run in enumerate(runs)}
-    series = {
-        id(run): (number if by_group else position[id(run)]) % len(style.SERIES)
-        for number, group in enumerate(groups)
-        for run in group.runs
-    }
+    coloured = [group.runs for group in groups] if len(groups) > 1 else [(run,) for run in runs]
+    series = {id(run): number % len(style.SERIES) for number, members in enumerate(coloured) for run in members}
     colours = [series[id(run)] for run in runs]
     tallies = tables.tallies(groups, labels, series)
     return (
@@ -74,15 +65,9 @@ def render(runs: Sequence[RunFolder]) -> str:
 def _environment() -> Environment:
     environment = templates()
     filters: tuple[Callable[..., str], ...] = (
-        tables.number,
-        tables.mean_and_deviation,
-        tables.trim_zeros,
-        tables.tied,
-        tables.brief,
-        tables.duration,
-        tables.share,
-        tables.moment,
-    )
+        tables.number, tables.mean_and_deviation, tables.trim_zeros, tables.tied, tables.brief, tables.duration,
+        tables.share, tables.moment,
+    )  # fmt: skip
     environment.filters |= {each.__name__: each for each in filters} | {"ppl": partial(tables.number, digits=2)}
     environment.globals |= {
         "comparison": comparison,
@@ -107,13 +92,8 @@ def _legend(
     """The colours of several runs: those of their recipes, or of the runs of a single recipe."""
     if len(groups) == 1:
         return [(labels[id(run)], series[id(run)]) for run in groups[0].runs]
-    return [
-        (
-            f"{group.label} ({len(group.runs)} runs)" if len(group.runs) > 1 else group.label,
-            series[id(group.runs[0])],
-        )
-        for group in groups
-    ]
+    counts = (f" ({len(group.runs)} runs)" if len(group.runs) > 1 else "" for group in groups)
+    return [(group.label + count, series[id(group.runs[0])]) for group, count in zip(groups, counts, strict=True)]
 
 
 def _parts_of(run: RunFolder) -> list[tuple[str, str]]:
@@ -130,5 +110,4 @@ def _parts_of(run: RunFolder) -> list[tuple[str, str]]:
 
 
 def _common_words(vocabulary: Vocabulary, count: int = 24) -> list[tuple[str, int]]:
-    pairs = sorted(zip(vocabulary.words, vocabulary.counts, strict=True), key=lambda pair: -pair[1])
-    return pairs[:count]
+    return sorted(zip(vocabulary.words, vocabulary.counts, strict=True), key=lambda pair: -pair[1])[:count]

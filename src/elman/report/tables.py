@@ -53,7 +53,11 @@ def test_loss(run: RunFolder) -> float | None:
 
 def result_rows(run: RunFolder) -> list[ResultRow]:
     """Baselines (the worst first), the network, and the published figures of the recipe."""
-    rows = [_evaluated(run, name, "baseline", _of(run.baselines, name)) for name in _names(run.baselines)]
+    baselines: dict[str, list[Result]] = {}
+    for result in run.baselines:
+        if result.name:
+            baselines.setdefault(result.name, []).append(result)
+    rows = [_evaluated(run, name, "baseline", results) for name, results in baselines.items()]
     rows.sort(key=lambda row: -(row.test or row.valid or math.inf))
     ways = dict.fromkeys((result.method, result.model) for result in run.results)
     for method, model in ways:
@@ -61,20 +65,11 @@ def result_rows(run: RunFolder) -> list[ResultRow]:
         rows.append(_evaluated(run, _called(method, model), "network", results, run.parameters))
     if not ways and run.metrics.best is not None:
         name = "this network, while training"
-        rows.append(
-            ResultRow(name, "network", valid=run.scale.of(run.metrics.best.perplexity), parameters=run.parameters)
-        )
-    expected = run.recipe.expected
-    if expected:
-        rows.append(
-            ResultRow(
-                f"published: {expected.source}",
-                "published",
-                valid=published(run, "valid"),
-                test=published(run, "test"),
-                parameters=expected.parameters,
-            )
-        )
+        rows.append(ResultRow(name, "network", valid=valid_loss(run), parameters=run.parameters))
+    if expected := run.recipe.expected:
+        losses = {split: published(run, split) for split in ("valid", "test")}
+        name = f"published: {expected.source}"
+        rows.append(ResultRow(name, "published", losses["valid"], losses["test"], parameters=expected.parameters))
     return rows
 
 
@@ -130,14 +125,6 @@ def _evaluated(
         figure=getattr(shown, run.scale.figure[0]) if shown and run.scale.figure else None,
         parameters=parameters,
     )
-
-
-def _names(rows: Sequence[Result]) -> list[str]:
-    return list(dict.fromkeys(row.name for row in rows if row.name))
-
-
-def _of(rows: Sequence[Result], name: str) -> list[Result]:
-    return [row for row in rows if row.name == name]
 
 
 def _called(method: str | None, model: str | None) -> str:

@@ -17,9 +17,8 @@ SCALES: tuple[Scale, ...] = get_args(Scale)
 
 def scale_of(name: str) -> Scale:
     """The scale called `name`; raises UserError if there is none."""
-    for scale in SCALES:
-        if name == scale:
-            return scale
+    if name in SCALES:
+        return name
     hint = "; lab is now called small" if name == "lab" else ""
     raise UserError(f"--scale {name}: choose {' or '.join(SCALES)}{hint}")
 
@@ -39,12 +38,9 @@ class Measurement(NamedTuple):
 
 
 class Computation(NamedTuple):
-    """An arm that needs no training of a recipe.
+    """An arm that needs no training of a recipe, and its approximate duration.
 
-    Attributes:
-        function: a dataclass called with the seed and --data; its fields are all that can be set.
-        minutes: approximate duration.
-
+    `function` is a dataclass called with the seed and --data; its fields are all that can be set.
     """
 
     function: Callable[[int, str | None], Measurement]
@@ -67,14 +63,10 @@ class Arm:
 
 
 class CurveAxes(NamedTuple):
-    """How a curve of a measurement is drawn.
+    """How the curve `name` of a measurement is drawn.
 
-    Attributes:
-        name: of the curve.
-        across: label of the horizontal axis.
-        relative: whether each line is divided by its first value.
-        logarithmic: the vertical axis.
-
+    `across` labels the horizontal axis; `relative` divides each line by its first value; `logarithmic` is the vertical
+    axis.
     """
 
     name: str

@@ -28,14 +28,10 @@ from elman.tasks.open import task_of
 
 @dataclass(frozen=True)
 class Plan:
-    """What the reproduction of a claim needs.
+    """What the reproduction of a claim needs: the runs or computations of every arm, in the order of the seeds.
 
-    Attributes:
-        claim, scale, seeds: what is reproduced.
-        runs: or computations, of every arm, in the order of the seeds.
-        training: minutes of each untrained run, by its folder.
-        measuring: minutes of all measurements and computations that are not kept.
-
+    `training` are the minutes of each untrained run, by its folder; `measuring` those of all measurements and
+    computations that are not kept.
     """
 
     claim: Claim
@@ -108,10 +104,7 @@ def total_minutes(plans: Sequence[Plan], machine: Machine) -> float:
 def conduct(planned: Plan, store: Store, machine: Machine, tell: Tell) -> Reproduction:
     """Train what is missing, measure, judge, and write NAME.json and NAME.html into the folder of the store.
 
-    Raises:
-        Stopped: a signal arrived; the same command continues.
-        UserError: a training failed.
-
+    Raises Stopped where a signal arrived (the same command continues), UserError where a training failed.
     """
     claim = planned.claim
     train_all(planned.waiting, machine, tell)

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator, NullLocator
 
 from elman.drawing.page import Figure, Section, Table, write_page
-from elman.drawing.style import MUTED, SERIES, canvas, style, svg
+from elman.drawing.style import MUTED, canvas, colour, label, legend, style, svg
 from elman.reproduce.claim import Claim, Measurement, Scale
 from elman.reproduce.comparison import Verdict
 from elman.reproduce.statistics import spread
@@ -25,7 +25,20 @@ def write_claim_page(
     verdict: Verdict,
 ) -> Path:
     """Write the page of a claim and return its path."""
-    sections = [_figures(claim, measurements), _comparisons(verdicts), _seeds(claim, measurements)]
+    header, rows = table(claim, measurements)
+    count = len(next(iter(measurements.values())))
+    note = f"Mean ± sample standard deviation over {count} seed{'s' if count > 1 else ''}."
+    judged = [[each.statement, each.figures, each.line] for each in verdicts]
+    rule = (
+        "Ratios are judged by a paired t test on logarithms, seed by seed, at the 5 % level; bounds must hold in"
+        " every seed. The claim holds if every comparison does. An undecided comparison names the number of seeds that"
+        " would detect a difference of the observed size with a power of 80 %."
+    )
+    sections = [
+        Section("Published and ours", tables=[Table("", header, rows, note)]),
+        Section("Comparisons", [rule], tables=[Table("", ["comparison", "figures", "answer"], judged)]),
+        _seeds(claim, measurements),
+    ]
     if claim.measure.curve is not None:
         sections.append(_curves(claim, measurements))
     return write_page(
@@ -43,47 +56,29 @@ def table(claim: Claim, measurements: Measurements) -> tuple[list[str], list[lis
     header = ["arm", f"published, {claim.headline}", *(f"ours, {words}" for words in claim.measure.metrics.values())]
     rows = [
         [
-            label,
-            claim.published.get(label, ""),
+            arm,
+            claim.published.get(arm, ""),
             *(spread([one.figures[metric] for one in each]) for metric in claim.measure.metrics),
         ]
-        for label, each in measurements.items()
+        for arm, each in measurements.items()
     ]
     return header, rows
-
-
-def _figures(claim: Claim, measurements: Measurements) -> Section:
-    header, rows = table(claim, measurements)
-    count = len(next(iter(measurements.values())))
-    note = f"Mean ± sample standard deviation over {count} seed{'s' if count > 1 else ''}."
-    return Section("Published and ours", tables=[Table("", header, rows, note)])
-
-
-def _comparisons(verdicts: Sequence[Verdict]) -> Section:
-    rows = [[verdict.statement, verdict.figures, verdict.line] for verdict in verdicts]
-    text = (
-        "Ratios are judged by a paired t test on logarithms, seed by seed, at the 5 % level; bounds must hold in"
-        " every seed. The claim holds if every comparison does. An undecided comparison names the number of seeds that"
-        " would detect a difference of the observed size with a power of 80 %."
-    )
-    return Section("Comparisons", [text], tables=[Table("", ["comparison", "figures", "answer"], rows)])
 
 
 def _seeds(claim: Claim, measurements: Measurements) -> Section:
     figure, axes = canvas("wide")
     style(axes)
-    for place, (number, each) in enumerate(zip(range(len(measurements)), measurements.values(), strict=True)):
-        values = [one.figures[claim.headline] for one in each]
-        axes.plot([place] * len(values), values, "o", color=SERIES[number % len(SERIES)], alpha=0.8)
+    by_arm = [[one.figures[claim.headline] for one in each] for each in measurements.values()]
+    for place, values in enumerate(by_arm):
+        axes.plot([place] * len(values), values, "o", color=colour(place), alpha=0.8)
     axes.set_xlim(-0.5, len(measurements) - 0.5)
     axes.xaxis.set_major_locator(NullLocator())
-    finite = [v for each in measurements.values() for one in each if math.isfinite(v := one.figures[claim.headline])]
+    finite = [value for values in by_arm for value in values if math.isfinite(value)]
     if finite and max(finite) > 5 * min(finite) > 0:
         axes.set_yscale("log")
     axes.set_ylabel(claim.measure.metrics[claim.headline], color=MUTED, fontsize=9.5)
     drawing = svg(figure, f"{claim.name}-seeds", "Figures by seed", "one dot per seed, one column per arm")
-    legend = [(label, number % len(SERIES)) for number, label in enumerate(measurements)]
-    return Section("Every seed", legend=legend, figures=[Figure("", drawing)])
+    return Section("Every seed", legend=legend(measurements), figures=[Figure("", drawing)])
 
 
 def _curves(claim: Claim, measurements: Measurements) -> Section:
@@ -98,13 +93,11 @@ def _curves(claim: Claim, measurements: Measurements) -> Section:
                 values = values / values[:1]
             if drawn.logarithmic:
                 values = np.maximum(values, 1e-17)
-            axes.plot(np.arange(1, len(values) + 1), values, color=SERIES[number % len(SERIES)], linewidth=1.2)
+            axes.plot(np.arange(1, len(values) + 1), values, color=colour(number), linewidth=1.2)
     if drawn.logarithmic:
         axes.set_yscale("log")
     axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel(drawn.across, color=MUTED, fontsize=9.5)
-    axes.set_ylabel("relative to the first" if drawn.relative else drawn.name, color=MUTED, fontsize=9.5)
+    label(axes, drawn.across, "relative to the first" if drawn.relative else drawn.name)
     drawing = svg(figure, f"{claim.name}-curves", drawn.name, "one line per seed and arm")
-    legend = [(label, number % len(SERIES)) for number, label in enumerate(measurements)]
-    return Section(drawn.name[0].upper() + drawn.name[1:], legend=legend, figures=[Figure("", drawing)])
+    return Section(drawn.name[0].upper() + drawn.name[1:], legend=legend(measurements), figures=[Figure("", drawing)])

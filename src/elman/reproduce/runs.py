@@ -38,13 +38,9 @@ UNTRAINED = Status.MISSING, Status.INTERRUPTED
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One training: the recipe with its seed, and its folder.
+    """One training: the recipe with its seed and data, and the label of the first arm that needs it, for messages.
 
-    Attributes:
-        label: of the first arm that needs it, for messages.
-        recipe: with its seed, on the data that is used.
-        folder: `runs/LABEL-DIGEST`; runs of equal digest are the same run, whatever the label.
-
+    The folder is `runs/LABEL-DIGEST`; runs of equal digest are the same run, whatever the label.
     """
 
     label: str
@@ -68,15 +64,7 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class PlannedComputation:
-    """One computation.
-
-    Attributes:
-        label: of the arm.
-        seed, data: its arguments; data is --data or None.
-        computation: the function.
-        path: where its result is kept.
-
-    """
+    """One computation of an arm, its arguments (`data` is --data or None), and where its result is kept."""
 
     label: str
     seed: int
@@ -91,17 +79,11 @@ class PlannedComputation:
 
 
 Planned = PlannedRun | PlannedComputation
-"""What an arm needs for one seed."""
+"""The run or computation of an arm for one seed."""
 
 
 class Store:
-    """The folder of a reproduction: `runs/`, `computed/` and the results.
-
-    Args:
-        out: the folder.
-        data: --data, or None for the recipes' own corpora.
-
-    """
+    """The folder of a reproduction: `runs/`, `computed/` and the results; `data` is --data, None for recipes' corpora."""
 
     def __init__(self, out: Path, data: str | None) -> None:
         if out.exists() and not out.is_dir():
@@ -124,12 +106,8 @@ class Store:
         planned = dict[str, list[Planned]]()
         for label, source in sources.items():
             if isinstance(source, Computation):
-                planned[label] = [
-                    PlannedComputation(
-                        label, seed, self.data, source, folder / f"{_file_name(label)}-{seed}{suffix}.json"
-                    )
-                    for seed in seeds
-                ]
+                paths = {seed: folder / f"{_file_name(label)}-{seed}{suffix}.json" for seed in seeds}
+                planned[label] = [PlannedComputation(label, seed, self.data, source, paths[seed]) for seed in seeds]
             else:
                 planned[label] = [self.place(label, recipe_of(source, seed)) for seed in seeds]
         return planned
@@ -191,11 +169,8 @@ def found_measurement(planned: Planned, measure: ClaimMeasure) -> Measurement | 
 def measured(planned: Planned, measure: ClaimMeasure) -> Measurement:
     """The measurement of a finished run or a computation, made now unless it is kept.
 
-    It is kept unless one of its figures is not finite.
-
-    Raises:
-        UserError: the training diverged and the measure has no figures for that.
-
+    It is kept unless one of its figures is not finite. Raises UserError where the training diverged and the measure has
+    no figures for that.
     """
     if isinstance(planned, PlannedRun) and planned.status is Status.DIVERGED:
         if measure.diverged is None:

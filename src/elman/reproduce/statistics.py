@@ -2,16 +2,19 @@
 
 import math
 import statistics
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 from scipy import stats
 
+from elman.evaluation.statistics import t_quantile, t_test
+
 Answer = Literal["holds", "does not hold", "undecided"]
 
-LEVEL, POWER = 0.05, 0.8
-"""The level of the test, and the power for which a number of seeds is planned."""
+POWER = 0.8
+"""The power for which a number of seeds is planned."""
 
 MOST_SEEDS = 1000
 """The largest number of seeds that is reported."""
@@ -74,17 +77,6 @@ def judge(differences: Sequence[float], low: float = -math.inf, high: float = ma
     return Judgement(answer, mean, deviation, mean - margin, mean + margin, p_value, needs)
 
 
-def t_quantile(count: int) -> float:
-    """The two-sided 95 % quantile of Student's t for the mean of `count` values."""
-    return float(stats.t.ppf(1 - LEVEL / 2, count - 1))
-
-
-def t_test(distance: float, error: float, count: int) -> float:
-    """The two-sided p-value of a mean of `count` values at a distance from the hypothesis, with its standard error."""
-    t = abs(distance) / error if error else math.inf if distance else 0.0
-    return float(2 * stats.t.sf(t, count - 1))
-
-
 def seeds_needed(effect: float, deviation: float) -> int:
     """Seeds with which a two-sided paired t test at the 5 % level detects `effect` with a power of 80 %.
 
@@ -95,14 +87,8 @@ def seeds_needed(effect: float, deviation: float) -> int:
     """
     if not effect:
         return MOST_SEEDS
-    low, high = 2, MOST_SEEDS
-    while low < high:
-        middle = (low + high) // 2
-        if _power(middle, abs(effect) / deviation if deviation else math.inf) >= POWER:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    size = abs(effect) / deviation if deviation else math.inf
+    return 2 + bisect_left(range(2, MOST_SEEDS), POWER, key=lambda count: _power(count, size))
 
 
 def _power(count: int, effect: float) -> float:

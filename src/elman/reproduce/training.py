@@ -38,13 +38,8 @@ def train_all(runs: Sequence[PlannedRun], machine: Machine, tell: Tell, every: f
     """Train the runs that are not trained yet, `machine.jobs` at a time, each in a process of its own.
 
     A training that diverges leaves `diverged.json` and does not stop the others. A run that another command is training
-    in the same folder is waited for.
-
-    Args:
-        runs: finished ones are skipped, interrupted ones resumed.
-        machine: the processes.
-        tell: called with a line when a run begins or ends, and with the progress of running ones.
-        every: seconds between two progress lines.
+    in the same folder is waited for; interrupted ones are resumed. `tell` is called with a line when a run begins or
+    ends, and `every` so many seconds with the progress of those that are running.
 
     Raises:
         Stopped: SIGINT or SIGTERM arrived; the runs have been saved.
@@ -81,9 +76,7 @@ def train_all(runs: Sequence[PlannedRun], machine: Machine, tell: Tell, every: f
 def train(run: PlannedRun, machine: Machine) -> None:
     """Train, evaluate and report one run in this process; an interrupted run is resumed.
 
-    Raises:
-        UserError: another process is training it, or it cannot be trained.
-
+    Raises UserError where another process is training it, or it cannot be trained.
     """
     use_large_pages()
     if machine.threads is not None:

@@ -41,7 +41,7 @@ STATIC_LENGTH = 70
 
 
 class Method(msgspec.Struct, frozen=True, kw_only=True):
-    """How a model adapts; without a rule its weights stay, without a cache nothing is mixed in."""
+    """How a model adapts; without a rule its weights are not changed, without a cache nothing is mixed in."""
 
     rule: Rule | None = None
     cache: CacheRule | None = None
@@ -53,7 +53,7 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
         return "+".join(parts) or "static"
 
     def check(self, source: AdaptationSource) -> None:
-        """Raise UserError where the method has no meaning for a source."""
+        """Raise UserError where the method is not defined for a source."""
         if self.cache is not None and not source.discrete:
             raise UserError(f"--method {self.name}: the cache is for symbols, which {source.data} lacks; use dynamic")
 
@@ -135,7 +135,7 @@ def method_figures(
 
 
 def record(run: Run, row: Result) -> None:
-    """Write a row of the best model to results.json, in place of the one of its split and method; others stay.
+    """Write a row of the best model to results.json, replacing that of its split and method; others are kept.
 
     Raises:
         UserError: the file is damaged.

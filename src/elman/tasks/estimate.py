@@ -1,4 +1,4 @@
-"""What a recipe would cost: parameters, memory, minutes; timed on a few steps, nothing written."""
+"""Estimate the cost of a recipe (parameters, memory, minutes) from a few timed steps, without writing anything."""
 
 import resource
 import sys

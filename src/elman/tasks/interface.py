@@ -24,7 +24,7 @@ AnyRun: TypeAlias = Run | Path | str
 
 
 class Trained(NamedTuple):
-    """What training gives.
+    """The result of training.
 
     Attributes:
         run: the best model with its recipe.

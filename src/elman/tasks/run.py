@@ -72,11 +72,11 @@ DEFAULT = EvaluationOptions()
 class AdaptationSource(ABC):
     """A split that a model reads in one column, from its beginning to its end, and may adapt to.
 
-    The state of a text is carried throughout; in music it begins anew with every piece.
+    The state of a text is carried throughout; in music it starts afresh with every piece.
 
     Attributes:
         data: where the split came from.
-        discrete: whether symbols can return, so that a cache has a meaning.
+        discrete: whether symbols can recur, so that a cache is defined.
         sha256: of its file.
         size: tokens, or steps.
 
@@ -184,7 +184,7 @@ class Run(ABC):
 
     @abstractmethod
     def uniform_nll(self) -> float:
-        """Nats per token or step of a model that knows nothing."""
+        """Nats per token or step of a model that predicts uniformly."""
 
     @abstractmethod
     def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:

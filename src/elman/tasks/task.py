@@ -21,7 +21,7 @@ from elman.tasks.run import Advance, Inputs, Run
 
 
 class Size(NamedTuple):
-    """About how much a recipe's own data holds, from published counts: training tokens, words, and source tokens."""
+    """The approximate size of a recipe's own data, from published counts: training tokens, words, and source tokens."""
 
     tokens: int
     words: int
@@ -71,7 +71,7 @@ class Task(ABC):
     @classmethod
     @abstractmethod
     def nominal_size(cls, recipe: Recipe) -> Size:
-        """The size of the recipe's own data, about, without reading it."""
+        """The approximate size of the recipe's own data, without reading it."""
 
     @classmethod
     def elsewhere(cls, recipe: Recipe, source: str) -> Recipe:
@@ -108,7 +108,7 @@ class Task(ABC):
         """Evaluate the best model of a run on valid and test, draw samples, write both; the rows of results.json."""
 
     def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:  # noqa: ARG002 - texts have some
-        """Unigram and Kneser-Ney n-gram figures; raises UserError where they have no meaning."""
+        """Unigram and Kneser-Ney n-gram figures; raises UserError where they are not defined."""
         raise UserError(f"n-gram baselines are for text, not for {self.kind}; leave out --baselines")
 
     @abstractmethod
@@ -134,5 +134,5 @@ def require_whole(training: Training, what: str) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write JSON, wholly or not at all."""
+    """Write JSON, completely or not at all."""
     write_atomic(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")

@@ -205,4 +205,4 @@ def _kept(path: Path) -> dict[str, float]:
             for row in rows
         }
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise UserError(f"{path}: damaged; remove it to tune anew") from None
+        raise UserError(f"{path}: damaged; remove it to tune again") from None

@@ -12,7 +12,7 @@ A file has four kinds of lines; `#` begins a comment::
     N[sg] : boy girl (2)                      words with weights
 
 The name in brackets is a value, or a variable that is every value in turn. Equal names in one rule are the same number,
-and what shares it agrees: a variable that is not on the left is drawn anew. Weights are scaled to sum to one.
+and what shares it agrees: a variable that is not on the left is drawn independently. Weights are scaled to sum to one.
 """
 
 import dataclasses

@@ -59,7 +59,7 @@ def write_midi(path: Path, roll: Roll, options: MusicOptions, tempo: float = 120
     Adjoining steps of one pitch are one held note.
 
     Args:
-        path: the file, written wholly or not at all.
+        path: the file, written completely or not at all.
         roll: zeros and ones.
         options: which pitches, and how many steps there are per quarter note.
         tempo: quarter notes per minute.

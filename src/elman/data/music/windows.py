@@ -37,7 +37,7 @@ class PieceWindows:
         lengths: steps of each, all 1 or more.
         columns: B, or the number of pieces if that is smaller.
         length: the most steps per window.
-        seed: of the order of pieces, drawn anew for every epoch; None: the longest first, which pads least, or in one
+        seed: of the order of pieces, drawn again for every epoch; None: the longest first, which pads least, or in one
             column, which needs no padding, in their given order.
 
     Raises:

@@ -113,7 +113,7 @@ def side_by_side(sources: list[Tensor], targets: list[Tensor], symbols: PairSymb
     """Pairs as one window whose columns are conditioned on their sources.
 
     Args:
-        sources: ids of each source, in the order of the text; reversed where the options say so.
+        sources: ids of each source, in the order of the text; reversed where the options require it.
         targets: ids of each target, without start and end symbols.
         symbols: the vocabularies and the options.
 

@@ -84,7 +84,7 @@ class PairCorpus:
         return shuffled(lengths, batch_size, tokens_per_batch, seed, epoch)
 
     def gather(self, pairs: Pairs, indices: list[int]) -> Batch:
-        """The pairs at these places, side by side; sources reversed where the options say so."""
+        """The pairs at these places, side by side; sources reversed where the options require it."""
         sources, targets = ([side[index] for index in indices] for side in (pairs.source, pairs.target))
         return side_by_side(sources, targets, self.symbols)
 
@@ -111,7 +111,7 @@ class PairCorpus:
 class PairWindows:
     """Pairs of similar length side by side, every pair once per epoch; each batch begins and ends its targets.
 
-    The batches of an epoch depend on the seed and the epoch's number alone, so a resumed run needs only its
+    The batches of an epoch depend only on the seed and the epoch's number, so a resumed run needs only its
     position.
 
     Args:

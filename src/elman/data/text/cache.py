@@ -104,7 +104,7 @@ def encode_section(
     progress: Progress | None,
     subwords: Subwords | None = None,
 ) -> Counts:
-    """Write the ids of a section to `path` as little-endian int32, wholly or not at all.
+    """Write the ids of a section to `path` as little-endian int32, completely or not at all.
 
     Raises UserError where the text is bad, the folder cannot be written, or a word is unknown and there is no `<unk>`.
     """

@@ -22,7 +22,7 @@ from elman.files import sha256_file, sha256_lines
 
 @dataclasses.dataclass(frozen=True)
 class Split:
-    """One split of a corpus; its counts, and the digest of its file, are those of `elman.data.text.sources.Counts`.
+    """One split of a corpus; its counts, and the digest of its file, are in `elman.data.text.cache.Counts`.
 
     Attributes:
         name: `train`, `valid` or `test`.

@@ -62,7 +62,7 @@ class Passage(NamedTuple):
 
 
 def passages(lines: Iterable[Line], options: TextOptions, subwords: Subwords | None = None) -> Iterator[Passage]:
-    """Clean and tokenise lines and put `<eos>` where `options.eos` says; `subwords` is the model of subwords.
+    """Clean and tokenise lines and put `<eos>` as `options.eos` requires; `subwords` is the model of subwords.
 
     `line`: `<eos>` ends every line. A blank line is one `<eos>`; in `raw` text blank lines in a row are one `<eos>`,
         and those before the first word are none.

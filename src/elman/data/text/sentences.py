@@ -77,7 +77,7 @@ def _apart(token: str, known: dict[str, int]) -> Iterator[str]:
 class Lexicon:
     """Numbers V, V + 1, ... for the words of a text beyond a vocabulary of V, in the order of their appearance.
 
-    They are for models that read spelling, and for input only: what is predicted stays `<unk>`.
+    They are for models that read spelling, and for input only: the predicted symbol is still `<unk>`.
 
     Example:
         >>> lexicon = Lexicon(Vocabulary(("to", "be", "<unk>"), (2, 2, 1)))

@@ -6,7 +6,7 @@ Outside V
 
     ||W (I - P)||_2 <= r = r_0 + ||A (I - P)||_2.
 
-With this bound, values above the limit are taken down and the result is proved, by one small matrix (`ritz`).
+With this bound, values above the limit are lowered and the result is proved, by one small matrix (`ritz`).
 
 V spans P_0 and the directions along which A is large. The rest of A is bounded as follows: for [V, Q] orthonormal and
 x = Q a + y orthogonal to V, ||A x|| <= ||A Q||_2 ||a|| + ||A (I - V V' - Q Q')||_F ||y||, so
@@ -16,7 +16,7 @@ x = Q a + y orthogonal to V, ||A x|| <= ||A Q||_2 ||a|| + ||A (I - V V' - Q Q')|
 where directions along which A is small belong to Q: they make the bound much tighter and add no further cost.
 
 When r approaches the limit, or V is too far from singular vectors, the directions near the limit become P_0 and r_0 is
-proved anew by a Cholesky factor. When that does not help, or a value is so far above the limit that rounding hides the
+proved again by a Cholesky factor. When that does not help, or a value is so far above the limit that rounding hides the
 others, all singular values are computed: whatever the optimiser does, the result is feasible. docs/stability.md treats
 the effect of rounding.
 """

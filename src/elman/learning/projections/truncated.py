@@ -4,7 +4,7 @@ Upper bounds of all singular values grow by the size of the actual step, whateve
 
     sigma_i(W + D) <= sigma_i(W) + ||D||_2 <= sigma_i(W) + ||D||_F    (thesis 3.26, 3.27; Weyl)
 
-and only the s values whose bounds have reached 2 are computed and taken down to the limit. Values between the limit
+and only the s values whose bounds have reached 2 are computed and lowered to the limit. Values between the limit
 and 2 are left alone while their bounds stay below 2: the result has sigma_1 < 2 but need not be the nearest matrix
 with sigma_1 <= 2 - delta. Counting at the limit instead gives that matrix.
 
@@ -27,7 +27,7 @@ class ByTruncation(Projector):
     """Algorithm 3.2 for one matrix.
 
     Args:
-        limit: 2 - delta, to which values are taken down.
+        limit: 2 - delta, to which values are lowered.
         level: where bounds are counted: 2 in the thesis, or the limit.
         norm: of the step: Frobenius, or spectral, which is tighter and costs matrix products.
         compare: count with the other norm too (thesis, Fig. 3.5).
@@ -47,7 +47,7 @@ class ByTruncation(Projector):
 
     @torch.no_grad()
     def project_(self, matrix: Tensor) -> None:
-        """Count the values whose bounds reach the level, and take them down."""
+        """Count the values whose bounds reach the level, and lower them."""
         matrix = spectral.tall(matrix)
         if self.previous is None or self.bounds is None or self.previous.shape != matrix.shape:
             bounds = torch.linalg.svdvals(matrix)

@@ -240,7 +240,7 @@ def build(record: config.Attentive, surroundings: Surroundings) -> AttentiveCore
     """The core of a recipe.
 
     Raises:
-        UserError: there is no source, the layers are of a kind that a decoder cannot have, or widths do not fit.
+        UserError: there is no source, a decoder cannot have layers of this kind, or widths do not fit.
 
     """
     source = surroundings.source

@@ -56,7 +56,7 @@ class RecurrentCore(nn.Module, ABC):
 
 
 class Surroundings(NamedTuple):
-    """What the builder of a core needs to know of the network around it.
+    """The properties of the surrounding network on which a core depends.
 
     Attributes:
         input_size: E.

@@ -37,7 +37,7 @@ class TokenEncoder(nn.Module, ABC):
 
 
 class Inputs(NamedTuple):
-    """What an encoder reads.
+    """The inputs that an encoder is built for.
 
     Attributes:
         number: V symbols, or P pitches.

@@ -1,10 +1,9 @@
 """Models that adapt while they are evaluated: dynamic evaluation and the neural cache."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from elman.config.inference import RULES, CacheRule
-from elman.evaluation.result import Result
 from elman.reproduce.claim import Claim, ClaimMeasure, Measurement
 from elman.reproduce.claims.shared import MOS, activation, mixture_of
 from elman.reproduce.comparison import no_higher, times
@@ -23,15 +22,10 @@ METHODS = {
 def adapted(
     folder: Path, methods: Sequence[str], tuning_tokens: int, tokens: int, statistics_tokens: int
 ) -> Measurement:
-    """Perplexity of the first test tokens, static and by some methods, each with its settings tuned.
+    """Perplexity of the first test `tokens`, static and by some of `METHODS`, each with its settings tuned.
 
-    Args:
-        folder: of the run.
-        methods: names in `METHODS`.
-        tuning_tokens: of the validation text, for tuning.
-        tokens: of the test text, which each method reads.
-        statistics_tokens: of the training text, for the mean squared gradients.
-
+    They are tuned on the first `tuning_tokens` of the validation text; the mean squared gradients are those of the
+    first `statistics_tokens` of the training text.
     """
     run = TextRun(folder)
     test = run.adaptation_source(EvaluationOptions(unknown_as_unk=True)).beginning(tokens)
@@ -40,12 +34,7 @@ def adapted(
         tuned = Tuning(run, tokens=tuning_tokens, statistics_tokens=statistics_tokens).best(METHODS[name])
         gradients = statistics(run, statistics_tokens) if tuned.rule is not None else None
         found[name] = method_figures(test, tuned, gradients)
-    return Measurement({name: row.perplexity for name, row in found.items()} | _settings(found), {})
-
-
-def _settings(found: Mapping[str, Result]) -> dict[str, float]:
-    """The tuned numbers of each method."""
-    return {
+    tuned_numbers = {
         f"{method}, {key}": float(value)
         for method, row in found.items()
         for part in (row.settings or {}).values()
@@ -53,6 +42,7 @@ def _settings(found: Mapping[str, Result]) -> dict[str, float]:
         for key, value in part.items()
         if isinstance(value, int | float)
     }
+    return Measurement({name: row.perplexity for name, row in found.items()} | tuned_numbers, {})
 
 
 def _adaptation(name: str, *methods: str) -> ClaimMeasure:

@@ -47,28 +47,19 @@ DYNAMICS = ClaimMeasure(
 )
 
 
-def constrained(delta: float) -> Arm:
-    """Training under sigma_1 <= 2 - delta."""
-    setting = f"training.constraint.delta={delta:g}"
+def _arm(label: str, recipe: str, setting: str, *small: str) -> Arm:
     return Arm(
-        f"delta {delta:g}",
-        Source("ptb/small-gru-constrained.toml", (setting, *SMALL)),
-        Source("ptb/gru-constrained.toml", (setting,)),
+        label,
+        Source(f"ptb/small-{recipe}.toml", (setting, *SMALL, *small)),
+        Source(f"ptb/{recipe}.toml", (setting,)),
     )
 
 
-def clipped(threshold: float) -> Arm:
-    """Training with clipping by the global norm, at small scale until two validations in a row bring no improvement."""
-    setting = f"training.clip={threshold:g}"
-    return Arm(
-        f"clip {threshold:g}",
-        Source("ptb/small-gru-clipped.toml", (setting, *SMALL, "training.patience=2")),
-        Source("ptb/gru-clipped.toml", (setting,)),
-    )
+CONSTRAINED = {d: _arm(f"delta {d:g}", "gru-constrained", f"training.constraint.delta={d:g}") for d in DELTAS}
+"""Training under sigma_1 <= 2 - delta."""
 
-
-CONSTRAINED = {delta: constrained(delta) for delta in DELTAS}
-CLIPPED = {threshold: clipped(threshold) for threshold in THRESHOLDS}
+CLIPPED = {n: _arm(f"clip {n:g}", "gru-clipped", f"training.clip={n:g}", "training.patience=2") for n in THRESHOLDS}
+"""Clipping by the global norm, at small scale until two validations in a row bring no improvement."""
 
 SUCCESS = Claim(
     name="gru-success-rate",
@@ -92,11 +83,9 @@ PERPLEXITY_BY_DELTA = Claim(
     source="Kanai's thesis, Table 3.4",
     arms=(*CONSTRAINED.values(), CLIPPED[5]),
     measure=PERPLEXITY,
-    comparisons=(
-        lower("valid perplexity", "delta 0.2", "delta 0.8"),
-        lower("valid perplexity", "delta 0.8", "delta 1.4"),
-        lower("valid perplexity", "delta 0.2", "delta 1.4"),
-        lower("valid perplexity", "delta 0.2", "clip 5"),
+    comparisons=tuple(
+        lower("valid perplexity", f"delta {better}", worse)
+        for better, worse in ((0.2, "delta 0.8"), (0.8, "delta 1.4"), (0.2, "delta 1.4"), (0.2, "clip 5"))
     ),
     published={
         "delta 0.2": "102.0 ± 0.3", "delta 0.5": "102.8 ± 0.3", "delta 0.8": "103.7 ± 0.2", "delta 1.1": "105.2 ± 0.2",

@@ -41,15 +41,9 @@ def minimal_pairs(folder: Path, pairs: str, order: int) -> Measurement:
 
     rows = judge_pairs(coded, lambda ids, _: sentence_log_probs(run.model, ids, run.first))
     others = judge_pairs(coded, by_counts)
-    return Measurement(
-        {
-            "accuracy": rows[-1].accuracy.share,
-            "agreement": _on_agreement(rows),
-            "5-gram": others[-1].accuracy.share,
-            "5-gram, agreement": _on_agreement(others),
-        },
-        {},
-    )
+    figures = {"accuracy": rows[-1].accuracy.share, "agreement": _on_agreement(rows)}
+    figures |= {"5-gram": others[-1].accuracy.share, "5-gram, agreement": _on_agreement(others)}
+    return Measurement(figures, {})
 
 
 def _on_agreement(rows: Sequence[PairAccuracy]) -> float:
@@ -109,16 +103,9 @@ STARTING_SMALL = Claim(
     name="elman-starting-small",
     sentence="a simple recurrent network gets closer to the grammar when it starts small, by sentences or by memory",
     source="Elman 1991, section 3; Elman 1993, sections 2 and 3",
-    arms=(
-        _arm(SRN, "srn"),
-        _arm("SRN, by complexity", "srn-by-complexity"),
-        _arm("SRN, by memory", "srn-by-memory"),
-    ),
+    arms=(_arm(SRN, "srn"), *(_arm(f"SRN, by {way}", f"srn-by-{way}") for way in ("complexity", "memory"))),
     measure=AGREEMENT,
-    comparisons=(
-        lower("KL divergence", "SRN, by complexity", SRN),
-        lower("KL divergence", "SRN, by memory", SRN),
-    ),
+    comparisons=tuple(lower("KL divergence", f"SRN, by {way}", SRN) for way in ("complexity", "memory")),
     metric="accuracy, 2 levels",
     notes="The same number of epochs and sentences in each arm. Rohde & Plaut 1999 (Cognition 72) found no advantage of"
     " starting small, rather a disadvantage.",

@@ -58,9 +58,8 @@ class LearntError:
         threads = torch.get_num_threads()
         outcome = run_trial(msgspec.structs.replace(self.trial, seed=seed))
         torch.set_num_threads(threads)
-        return Measurement(
-            {"error": outcome.error, "steps": float(outcome.steps)}, {"error": [error for _, error in outcome.curve]}
-        )
+        figures = {"error": outcome.error, "steps": float(outcome.steps)}
+        return Measurement(figures, {"error": [error for _, error in outcome.curve]})
 
 
 @dataclass(frozen=True)

@@ -141,9 +141,6 @@ MEMORY_NOISE = Claim(
             logarithmic=False,
         ),
     ),
-    comparisons=(
-        times("reach", "delta 0.2", "delta 1.4", 1.0),
-        lower("disturbance", "delta 1.4", "delta 0.2"),
-    ),
+    comparisons=(times("reach", "delta 0.2", "delta 1.4", 1.0), lower("disturbance", "delta 1.4", "delta 0.2")),
     notes="32 units recall at the end of a sequence the sign of the signal at its beginning.",
 )

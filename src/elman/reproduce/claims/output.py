@@ -94,9 +94,7 @@ RANK_BOUND = Claim(
     measure=RANK,
     comparisons=(
         Bound("rank", "softmax", "d + 2"),
-        Bound("rank", "sigsoftmax", "d + 2", exceeds=True),
-        Bound("rank", MOS.label, "d + 2", exceeds=True),
-        Bound("rank", DOC.label, "d + 2", exceeds=True),
+        *(Bound("rank", arm.label, "d + 2", exceeds=True) for arm in (SIGSOFTMAX, MOS, DOC)),
     ),
     published={
         "softmax": "402 = d + 2 (thesis), 401 = d + 1 (DOC, of the logits)",

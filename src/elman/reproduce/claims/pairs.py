@@ -7,12 +7,8 @@ from elman.reproduce.comparison import Bound, higher, lower
 
 def of_output(name: str, baseline: str, *measures: str) -> ClaimMeasure:
     """Some measures of the output, with the first one's value for the baseline (`baseline`, in words)."""
-    shown = {measure: measure for measure in measures}
-    return ClaimMeasure(
-        name,
-        {**shown, f"{measures[0]}, baseline": f"{measures[0]} of {baseline}", "test perplexity": "perplexity, test"},
-        results,
-    )
+    metrics = {measure: measure for measure in measures} | {f"{measures[0]}, baseline": f"{measures[0]} of {baseline}"}
+    return ClaimMeasure(name, metrics | {"test perplexity": "perplexity, test"}, results)
 
 
 ENCDEC = Arm("EncDec", Source("headlines/small-encdec.toml"), Source("headlines/encdec.toml"))
@@ -39,9 +35,7 @@ HEADLINES = Claim(
     data="a file of lines `source TAB headline` (docs/pairs.md)",
 )
 
-_AHEAD = (
-    "model.source.bidirectional=false", "model.source.stack.sizes=[256]", "training.epochs=4",
-)  # fmt: skip
+_AHEAD = ("model.source.bidirectional=false", "model.source.stack.sizes=[256]", "training.epochs=4")
 
 REVERSED_SOURCE = Claim(
     name="reversed-source",

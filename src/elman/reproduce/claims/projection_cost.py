@@ -30,13 +30,7 @@ METHODS: tuple[Literal["subspace", "eigh", "svd", "truncated"], ...] = ("subspac
 
 
 class TimedTraining:
-    """The training of a recipe step by step, without its constraint, timed in processor time.
-
-    Args:
-        recipe: of a stack of recurrent layers.
-        data: a text.
-
-    """
+    """The training of a stack of recurrent layers on a text, without its constraint, timed in processor time."""
 
     def __init__(self, recipe: config.Recipe, data: str) -> None:
         assert isinstance(recipe.data, config.TextData)
@@ -83,10 +77,7 @@ def at_the_limit(block: torch.Tensor, limit: float, count: int) -> None:
 class TimedProjections:
     """Training under the default projection, while the other methods project copies of the same matrices in turn.
 
-    Args:
-        training: the training.
-        delta: sigma_1 <= 2 - delta.
-        others: the number of steps at which the other methods are timed.
+    The others are timed at `others` steps; the constraint is sigma_1 <= 2 - delta.
 
     Attributes:
         seconds: of every step, of clipping, and of each method.
@@ -146,12 +137,7 @@ class TimedProjections:
 class ProjectionCost:
     """Cost in per cent of a training step at n = 650, from the orthogonal initial W_hh.
 
-    Attributes:
-        delta: sigma_1 <= 2 - delta.
-        steps: of training; an epoch of Penn Treebank has 1,327.
-        recipe: a shipped one.
-        others: the number of steps at which the other methods are timed.
-
+    An epoch of Penn Treebank has 1,327 steps; the methods other than the default are timed at `others` of them.
     """
 
     delta: float
@@ -167,14 +153,8 @@ class ProjectionCost:
         timed = TimedProjections(TimedTraining(recipe, source), self.delta, self.others)
         timed.run(self.steps)
         shares = timed.shares()
-        figures = {
-            "projection": shares["subspace"],
-            "clipping": shares["clipping"],
-            "svd": shares["svd"],
-            "truncated": shares["truncated"],
-            "excess": timed.largest - (2 - self.delta),
-            "deviation": timed.deviation,
-        }
+        figures = {"projection": shares["subspace"]} | {name: shares[name] for name in ("clipping", "svd", "truncated")}
+        figures |= {"excess": timed.largest - (2 - self.delta), "deviation": timed.deviation}
         return Measurement(figures, {"singular values computed": [float(count) for count in timed.computed]})
 
 

@@ -1,4 +1,4 @@
-"""What several claims share: measures read from results.json, and the arms of claims on output layers."""
+"""Shared by several claims: measures read from results.json, and the arms of claims on output layers."""
 
 import json
 import math
@@ -7,7 +7,7 @@ from pathlib import Path
 from elman.reproduce.claim import Arm, ClaimMeasure, Measurement, Source
 
 FIGURES = {"perplexity": "perplexity", "bits per character": "bits_per_character", "nats per step": "nll"}
-"""Figures of results.json, by what they are called here."""
+"""Figures of results.json, by their names here."""
 
 
 def results(folder: Path) -> Measurement:

@@ -22,7 +22,7 @@ from elman.network.model import LanguageModel
 from elman.tasks.run import DEFAULT, AdaptationSource, Advance, EvaluationOptions, Run
 
 COLUMNS_READ = 20
-"""Pieces read side by side to evaluate; it changes nothing but the speed and, slightly, the accuracy by its draws."""
+"""Pieces read side by side to evaluate; it affects only the speed and, through the draws, the accuracy slightly."""
 
 
 class MusicRun(Run):

@@ -27,7 +27,7 @@ SAMPLE_STEPS = 128
 
 
 _STEPS, _PITCHES = {"nottingham": 176_561}, {"nottingham": 93}
-"""Training steps and pitches, about, where no count is published."""
+"""Approximate training steps and pitches, where no count is published."""
 
 
 class MusicTask(Task):
@@ -46,9 +46,9 @@ class MusicTask(Task):
 
     @classmethod
     def nominal_size(cls, recipe: Recipe) -> Size:
-        """Training steps and pitches of the recipe's own corpus, as published or about."""
+        """Training steps and pitches of the recipe's own corpus, as published or approximate."""
         name = recipe.data.corpus
-        assert name is not None, "a recipe whose cost is asked for names its corpus"
+        assert name is not None, "a recipe whose cost is estimated names its corpus"
         published = info(name).published
         return Size(_STEPS.get(name) or published["train"], _PITCHES.get(name) or published["vocabulary"])
 

@@ -136,7 +136,7 @@ class PairRun(Run):
             unknown: keep `<unk>`; without it and without `copy` none is written.
             constrained: write only trees over the words of the source; None: as the recipe says. Other targets are
                 never constrained.
-            batch_size: sources searched side by side; it changes nothing but the speed.
+            batch_size: sources searched side by side; it affects only the speed.
             name: of the lines, for messages.
 
         Raises:

@@ -29,7 +29,7 @@ SAMPLES = 6
 
 
 _SYMBOLS = {"tsv": (600_000, 240_000), "parallel": (570_000, 440_000), "trees": (66_000, 180_000)}
-"""Symbols of training sources and targets, about: 30,000 headlines, 50,000 sentences, 4,000 trees."""
+"""Approximate symbols of training sources and targets: 30,000 headlines, 50,000 sentences, 4,000 trees."""
 _GIGAWORD = (120_000_000, 40_000_000)
 """The same of 3.8 million headlines in subwords, whose recipes do not cut the vocabulary."""
 
@@ -51,7 +51,7 @@ class PairTask(Task):
 
     @classmethod
     def nominal_size(cls, recipe: Recipe) -> Size:
-        """About how much the data holds for which recipes of this form are meant."""
+        """The approximate size of the data that recipes of this form are meant for."""
         data = recipe.data
         assert isinstance(data, PairData)
         whole = data.form == "tsv" and data.max_vocabulary is None
@@ -133,7 +133,7 @@ def write_lines(path: Path, lines: Sequence[str]) -> None:
 
 
 def sample(found: Translation) -> dict[str, Any]:
-    """What samples.json holds of a target."""
+    """A target as samples.json holds it."""
     return {
         "text": found.text,
         "attention": {

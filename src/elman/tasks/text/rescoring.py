@@ -130,7 +130,7 @@ class Trial:
         return best, lowest
 
     def _chosen(self, mix: Mix) -> npt.NDArray[np.intp]:
-        """The number of the best hypothesis of every utterance, the first of equals."""
+        """The number of the best hypothesis of every utterance, the first where several are equally good."""
         given = mix.weights_of(self._features.shape[1] - 2)
         scores = self._features @ np.array([*given, mix.weight, mix.word_penalty])
         best = np.repeat(np.maximum.reduceat(scores, self._starts), self._sizes)

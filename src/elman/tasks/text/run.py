@@ -170,7 +170,7 @@ class TextRun(Run):
         yield from zip(text.words, self.score_text(text, document=document), strict=True)
 
     def score_text(self, text: Sentences, *, document: bool = False) -> Iterator[np.ndarray]:
-        """The log-probabilities (nats) of the tokens of every sentence of what `reading` gave."""
+        """The log-probabilities (nats) of the tokens of every sentence that `reading` returned."""
         score = score_document if document else score_sentences
         return score(text.model, text.ids, self.first, inputs=text.inputs)
 

@@ -18,7 +18,7 @@ def training_windows(recipe: config.Recipe, tokens: np.ndarray, source: Path, ma
     Args:
         recipe: with `data.grammar.stages`, `training.memory`, and the windows.
         tokens: the training text; the sentences of the stages follow each other in it.
-        source: the folder of the text, where a grammar's `grammar.json` says how long the stages are.
+        source: the folder of the text, where a grammar's `grammar.json` gives the length of the stages.
         max_extra: caps random windows.
 
     Raises:

@@ -34,7 +34,7 @@ from elman.tasks.text.warm_start import start_from
 _TOKENS = {"shakespeare": 1_200_000, "one-billion-word": 800_000_000}
 _CHARACTERS = {"shakespeare": 5_000_000}
 _WORDS = {"shakespeare": 27_000}
-"""Training tokens and characters, and words of vocabularies, about, where no count is published."""
+"""Approximate training tokens and characters, and words of vocabularies, where no count is published."""
 
 
 class TextTask(Task):
@@ -57,12 +57,12 @@ class TextTask(Task):
 
     @classmethod
     def nominal_size(cls, recipe: Recipe) -> Size:
-        """Training tokens and words of the recipe's own corpus, as published or about."""
+        """Training tokens and words of the recipe's own corpus, as published or approximate."""
         data = recipe.data
         assert isinstance(data, TextData)
         if data.grammar is not None:
             return Size(7 * data.grammar.sentences, 50)
-        assert data.corpus is not None, "a recipe whose cost is asked for names its corpus"
+        assert data.corpus is not None, "a recipe whose cost is estimated names its corpus"
         published = info(data.corpus).published
         if data.tokenisation == "characters":
             return Size(_CHARACTERS.get(data.corpus) or published["train"], 100)

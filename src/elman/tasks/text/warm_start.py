@@ -1,4 +1,4 @@
-"""What training on words begins from: another run's weights, words put together by their vectors."""
+"""The initial weights of training on words: another run's weights, and word classes by their vectors."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -58,7 +58,7 @@ def arrange_clusters(output: config.Output, model: LanguageModel, init: Path | N
         return
     if init is None:
         raise UserError(
-            'model.output.choice.assignment = "similarity" needs word vectors that have learnt something: train with'
+            'model.output.choice.assignment = "similarity" needs trained word vectors: train with'
             ' "frequency" first and give that run with --init, or keep "frequency"'
         )
     tree, encoder = model.output.choice, model.encoder
