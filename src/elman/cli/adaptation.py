@@ -10,11 +10,11 @@ from elman.cli import progress, states
 from elman.cli.options import Positive, given, group, option, record_of, refuse
 from elman.config.inference import RULES, CacheRule, Rule
 from elman.errors import UserError
+from elman.evaluation.result import Result
 
 if TYPE_CHECKING:
     from elman.evaluation.adaptive_stream import AdaptiveStream
     from elman.evaluation.dynamic import Statistics
-    from elman.evaluation.result import Result
     from elman.network.model import LanguageModel
     from elman.tasks.adaptation import Method
     from elman.tasks.run import EvaluationOptions, Run
@@ -121,7 +121,7 @@ class MethodOptions(RuleOptions):
             chosen = [name for name in asked if name in ("--lr", "--decay", *cache)]
             refuse(chosen, "is chosen by --tune; leave one of the two out")
 
-    def evaluate(self, loaded: "Run", options: "EvaluationOptions") -> "Result":
+    def evaluate(self, loaded: "Run", options: "EvaluationOptions") -> Result:
         """The result of a run under the method; that of its own data, read as usual, is kept in results.json."""
         from elman.tasks.adaptation import Method, method_figures, record
 

@@ -4,12 +4,15 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress, show, texts
 from elman.cli.help import family
 from elman.cli.options import AsJson, Machine, OutFile, Positive, SplitOptions, Strings, TextFile, open_as
+from elman.drawing.page import require_file_name
 from elman.errors import UserError
+from elman.files import write_atomic
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -32,7 +35,7 @@ def outputs(
     activation: Strings = (),
     out: Annotated[Path, Parameter(metavar="FILE")] = Path("outputs.html"),
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """What output functions make of a line of scores; needs no run.
 
     Images of output functions on the simplex of three symbols and in log space, the rank that they reach from one line
@@ -49,34 +52,22 @@ def outputs(
     names = require_known(list(activation) or ACTIVATIONS)
     ranks, limits = output_functions.rank_table(names), output_functions.limit_table(names)
     page = output_functions.write_outputs_page(out, names, ranks, limits)
-    if as_json:
-        show.print_json(
-            {
-                "ranks": [
-                    {
-                        "activation": name,
-                        "b": shift,
-                        "rank": dict(zip(map(str, output_functions.SIZES), found, strict=True)),
-                    }
-                    for name, shift, found in ranks
-                ],
-                "distance_from_softmax": {
-                    name: [
-                        {"b": b, "distance": distance}
-                        for b, distance in zip(output_functions.LIMITS, found, strict=True)
-                    ]
-                    for name, found in limits
-                },
-                "report": str(page),
-            }
-        )
-        return 0
+    sizes = [str(size) for size in output_functions.SIZES]
+    facts = {
+        "ranks": [
+            {"activation": name, "b": shift, "rank": dict(zip(sizes, found, strict=True))}
+            for name, shift, found in ranks
+        ],
+        "distance_from_softmax": {
+            name: [{"b": b, "distance": far} for b, far in zip(output_functions.LIMITS, found, strict=True)]
+            for name, found in limits
+        },
+        "report": str(page),
+    }
     rows = [[f"{name}, b = {shift:g}", *map(str, found)] for name, shift, found in ranks]
-    header = ["", *(f"M = {size}" for size in output_functions.SIZES)]
-    show.print_table("rank of the log-probabilities of one line z = h w + b 1", header, rows)
-    print(output_functions.verdict(ranks))
-    print(f"report: {page}")
-    return 0
+    header = ["", *(f"M = {size}" for size in sizes)]
+    table = ("rank of the log-probabilities of one line z = h w + b 1", header, rows)
+    show.print_result(as_json, facts, table, notes=[output_functions.verdict(ranks), f"report: {page}"])
 
 
 @app.command
@@ -92,7 +83,7 @@ def rank(
     out: OutFile = None,
     as_json: AsJson = False,
     machine: Machine = Machine(),
-) -> int:
+) -> None:
     """Rank and singular values of the log-probabilities over a split.
 
     Numerical rank and singular values of the matrix of log-probabilities (V words by T positions). A softmax with d
@@ -110,8 +101,6 @@ def rank(
     """
     from elman.analysis.rank import find_rank, spectrum
     from elman.analysis.rank_page import verdict, write_rank_page
-    from elman.drawing.page import require_file_name
-    from elman.files import write_atomic
 
     page = require_file_name(out or (runs[0] / "rank.html" if len(runs) == 1 else Path("rank.html")))
     findings: dict[str, Finding] = {}
@@ -145,14 +134,9 @@ def rank(
     write_rank_page(page, findings, f"the {split.split} split of {records[0]['data']}")
     beside = page.with_suffix(".json")
     write_atomic(beside, json.dumps(records, ensure_ascii=False) + "\n")
-    if as_json:
-        brief = [{key: value for key, value in record.items() if key != "singular_values"} for record in records]
-        show.print_json({"runs": brief, "report": str(page), "singular_values": str(beside)})
-        return 0
-    _print_ranks(records, findings)
-    print(verdict(findings))
-    print(f"report: {page}")
-    return 0
+    brief = [{key: value for key, value in record.items() if key != "singular_values"} for record in records]
+    facts = {"runs": brief, "report": str(page), "singular_values": str(beside)}
+    show.print_result(as_json, facts, *_rank_tables(records, findings), notes=[verdict(findings), f"report: {page}"])
 
 
 def _labels(folders: list[Path]) -> dict[str, Path]:
@@ -181,25 +165,12 @@ def _tokens(
 
 
 def _rank_record(finding: "Finding") -> dict[str, Any]:
-    import msgspec
-
-    found = finding.spectrum
-    facts = {
-        name: msgspec.to_builtins(getattr(finding, name)) for name in finding.__struct_fields__ if name != "spectrum"
-    }
-    return {
-        **facts,
-        "exceeds": finding.exceeds,
-        "num_words": found.num_words,
-        "num_tokens": found.num_tokens,
-        "dtype": found.dtype,
-        "method": found.method,
-        "error": found.error,
-        "singular_values": found.singular_values.tolist(),
-    }
+    values = finding.spectrum._asdict() | {"singular_values": finding.spectrum.singular_values.tolist()}
+    facts = {name: getattr(finding, name) for name in finding.__struct_fields__ if name != "spectrum"}
+    return {**values, **msgspec.to_builtins(facts), "exceeds": finding.exceeds}
 
 
-def _print_ranks(records: list[dict[str, Any]], findings: dict[str, "Finding"]) -> None:
+def _rank_tables(records: list[dict[str, Any]], findings: dict[str, "Finding"]) -> list[show.Table]:
     from elman.analysis.rank_page import RULE, rank_row, rank_text
 
     header = ["run", "output", "d", "V", "T", "rank", "bound", "one softmax", "", "seconds"]
@@ -207,13 +178,13 @@ def _print_ranks(records: list[dict[str, Any]], findings: dict[str, "Finding"]) 
     for record, (name, finding) in zip(records, findings.items(), strict=True):
         cells = rank_row(name, finding)
         rows.append([name, f"{record['activation']}, {record['contexts']}", *cells[1:8], cells[-1]])
-    show.print_table(f"rank of the log-probabilities, {records[0]['split']}: values above {RULE}", header, rows)
     some = next(iter(findings.values()))
-    show.print_table(
-        "rank at other thresholds",
-        ["run", *(f"{one.factor:g} ε" for one in some.sensitivity)],
-        [[name, *(rank_text(one.rank, one.at_least) for one in f.sensitivity)] for name, f in findings.items()],
-    )
+    factors = ["run", *(f"{one.factor:g} ε" for one in some.sensitivity)]
+    others = [[name, *(rank_text(one.rank, one.at_least) for one in f.sensitivity)] for name, f in findings.items()]
+    return [
+        (f"rank of the log-probabilities, {records[0]['split']}: values above {RULE}", header, rows),
+        ("rank at other thresholds", factors, others),
+    ]
 
 
 @app.command
@@ -227,7 +198,7 @@ def mixture(
     out: OutFile = None,
     as_json: AsJson = False,
     machine: Machine = Machine(),
-) -> int:
+) -> None:
     """Weights and predictions of the components of a mixture over a text.
 
     The components of a mixture (MoS, MoSS, DOC): the weight of each at every word, what each predicts, how evenly they
@@ -243,7 +214,6 @@ def mixture(
     import numpy as np
 
     from elman.analysis import mixture
-    from elman.drawing.page import require_file_name
     from elman.tasks.text.run import TextRun
 
     page = require_file_name(out or run / "mixture.html")
@@ -254,14 +224,10 @@ def mixture(
     reading = mixture.read_mixture(text.model, tokens, loaded.first, top, inputs=inputs)
     title = f"{loaded.recipe.title} over {Path(file).name}"
     mixture.write_mixture_page(page, title, words, reading, loaded.vocabulary, min(shown, len(words)))
-    if as_json:
-        show.print_json({"run": str(run), "report": str(page), **_mixture_record(words, reading, loaded)})
-        return 0
-    title = f"{run}: components over {len(words):,} tokens"
-    show.print_table(title, mixture.COMPONENT_HEADER, mixture.component_rows(words, reading))
-    print(mixture.verdict(reading))
-    print(f"report: {page}")
-    return 0
+    facts = {"run": str(run), "report": str(page), **_mixture_record(words, reading, loaded)}
+    rows = mixture.component_rows(words, reading)
+    table = (f"{run}: components over {len(words):,} tokens", mixture.COMPONENT_HEADER, rows)
+    show.print_result(as_json, facts, table, notes=[mixture.verdict(reading), f"report: {page}"])
 
 
 def _mixture_record(words: list[str], reading: "MixtureReading", loaded: "TextRun") -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 from msgspec import Meta
 
 from elman.cli import show
@@ -24,7 +25,7 @@ def stability(
     streams: Positive = 8,
     as_json: AsJson = False,
     machine: Machine = Machine(),
-) -> int:
+) -> None:
     """Certificates of stability: what is proved of this model, and what is not.
 
     Tiers 0 to 3: h = 0 without biases, the actual fixed point, all states and all words, and the largest Lyapunov
@@ -37,8 +38,6 @@ def stability(
         steps: steps of tier 3; 0 leaves it out
         streams: columns read side by side
     """
-    import msgspec
-
     from elman.analysis.stability import certify, certify_music
     from elman.tasks.open import open_run
 
@@ -53,10 +52,7 @@ def stability(
     else:
         tokens = _columns(None if read is None else read.tokens, steps, streams, device)
         found = certify(loaded.model, len(loaded.inputs), tokens)
-    if as_json:
-        lines = [{**msgspec.to_builtins(line), "holds": line.holds} for line in found]
-        show.print_json({"run": str(run), "certificates": lines})
-        return 0
+    lines = [{**msgspec.to_builtins(line), "holds": line.holds} for line in found]
     rows = [
         [
             str(line.tier),
@@ -69,12 +65,13 @@ def stability(
         for line in found
     ]
     header = ["tier", "layer", "quantity", "value", "needs", "holds"]
-    show.print_table(f"{loaded.recipe.title}: stability", header, rows)
-    for tier in sorted({line.tier for line in found}):
-        line = next(line for line in found if line.tier == tier)
-        print(f"tier {tier} where it holds: {line.proves}.")
-        print(f"  not proved: {line.does_not}.")
-    return 0
+    first = {line.tier: line for line in reversed(found)}
+    notes = [
+        f"tier {tier} where it holds: {line.proves}.\n  not proved: {line.does_not}."
+        for tier, line in sorted(first.items())
+    ]
+    facts = {"run": str(run), "certificates": lines}
+    show.print_result(as_json, facts, (f"{loaded.recipe.title}: stability", header, rows), notes=notes)
 
 
 def _columns(
@@ -105,7 +102,7 @@ def dynamics(
     out: OutFile = None,
     as_json: AsJson = False,
     machine: Machine = Machine(),
-) -> int:
+) -> None:
     """State decay after a kick, spectral radius and gradients in training, success over runs.
 
     The decay of the state after one random input, the spectral radius of J beside the gradient norm, the number of
@@ -122,14 +119,10 @@ def dynamics(
     from elman.analysis.dynamics import summary, write_dynamics
 
     page, found = write_dynamics(list(runs), out, machine.use(), trials=trials, steps=steps, kick=kick)
-    if as_json:
-        show.print_json({"page": str(page), "runs": [summary(one) for one in found]})
-        return 0
     rows = [
         [one.name, *(f"{value:.4g}" for value in (one.decay_rate, one.largest_radius, one.largest_norm)), one.verdict]
         for one in found
     ]
     header = ["run", "rate of decay per step", "largest radius of J", "largest gradient norm", "training"]
-    show.print_table("Dynamics", header, rows)
-    print(f"page: {page}")
-    return 0
+    facts = {"page": str(page), "runs": [summary(one) for one in found]}
+    show.print_result(as_json, facts, ("Dynamics", header, rows), notes=[f"page: {page}"])

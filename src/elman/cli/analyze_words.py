@@ -9,6 +9,7 @@ from msgspec import Meta
 from elman.cli import show
 from elman.cli.options import AsJson, AsUnk, Machine, OutFile, Positive, SplitOptions, number, open_as
 from elman.cli.translate import SHOWN, SearchOptions, search
+from elman.drawing.page import require_file_name
 from elman.errors import UserError
 
 
@@ -21,7 +22,7 @@ def frequency(
     unknown_as_unk: AsUnk = False,
     as_json: AsJson = False,
     machine: Machine = Machine(),
-) -> int:
+) -> None:
     """Perplexity of rare and frequent words, and of what follows them.
 
     Perplexity of a split by how often its words were seen in training: of the words themselves, and of the tokens that
@@ -44,26 +45,15 @@ def frequency(
     log_probs = run_log_probs(loaded, read, split.streams)
     train, vocabulary = loaded.corpus().split("train").tokens, loaded.vocabulary
     bins = by_frequency(log_probs, read.tokens, train, len(vocabulary), vocabulary.unk, chosen)
-    if as_json:
-        rows = [
-            {
-                "seen": one.name,
-                "tokens": one.tokens,
-                "perplexity": one.perplexity,
-                "following": one.following,
-                "following_perplexity": one.following_perplexity,
-            }
-            for one in bins
-        ]
-        show.print_json({"run": str(run), "data": corpus.source, "split": split.split, "bins": rows})
-        return 0
+    measured = ("tokens", "perplexity", "following", "following_perplexity")
+    rows = [{"seen": one.name} | {name: getattr(one, name) for name in measured} for one in bins]
+    facts = {"run": str(run), "data": corpus.source, "split": split.split, "bins": rows}
     header = ["seen in training", "tokens", "perplexity", "tokens after them", "perplexity"]
     cells = [
         [one.name, f"{one.tokens:,}", _number(one.perplexity), f"{one.following:,}", _number(one.following_perplexity)]
         for one in bins
     ]
-    show.print_table(f"{run}, {split.split}: by training frequency", header, cells)
-    return 0
+    show.print_result(as_json, facts, (f"{run}, {split.split}: by training frequency", header, cells))
 
 
 def _number(value: float | None) -> str:
@@ -79,7 +69,7 @@ def neighbours(
     before_highway: bool = False,
     as_json: AsJson = False,
     machine: Machine = Machine(),
-) -> int:
+) -> None:
     """The words nearest to a string, by the cosine of their vectors.
 
     The words of the vocabulary whose input vectors are nearest to that of a string. Where the model reads spelling any
@@ -98,20 +88,18 @@ def neighbours(
     loaded = open_as(TextRun, run, machine)
     asked = fold(list(words)) if loaded.options.folds_tokens else list(words)
     found = neighbourhoods(loaded.model, loaded.vocabulary, asked, k, highway=not before_highway)
-    if as_json:
-        rows = [
-            {"word": word, "known": known, "neighbours": [near._asdict() for near in nearest]}
-            for word, known, nearest in found
-        ]
-        show.print_json({"run": str(run), "before_highway": before_highway, "words": rows})
-        return 0
+    rows = [
+        {"word": word, "known": known, "neighbours": [near._asdict() for near in nearest]}
+        for word, known, nearest in found
+    ]
+    facts = {"run": str(run), "before_highway": before_highway, "words": rows}
     where = "below the highway" if before_highway else "by their vectors"
     cells = [
         [f"{word}{'' if known else ' (unknown)'}", *(f"{near.word} {near.cosine:.2f}" for near in nearest)]
         for word, known, nearest in found
     ]
-    show.print_table(f"{run}: nearest words, {where}", ["", *map(str, range(1, len(cells[0])))], cells)
-    return 0
+    table = (f"{run}: nearest words, {where}", ["", *map(str, range(1, len(cells[0])))], cells)
+    show.print_result(as_json, facts, table)
 
 
 def attention(
@@ -123,7 +111,7 @@ def attention(
     options: SearchOptions,
     as_json: AsJson = False,
     machine: Machine = Machine(),
-) -> int:
+) -> None:
     """The attention of a model of pairs while it writes a target.
 
     The best target of every source, and the weight of each word of the source at each word of the target: a table on
@@ -136,19 +124,15 @@ def attention(
         options: how to search
     """
     from elman.analysis.attention import entropy, write_attention_page
-    from elman.drawing.page import require_file_name
 
     page = require_file_name(out or run / "attention.html")
     loaded, result = search(run, options, machine)
     found = result.best
     write_attention_page(page, f"{loaded.recipe.title} over {Path(result.name).name}", found, shown)
-    if as_json:
-        pairs = [
-            {"source": one.source, "target": [*one.words, "<eos>"], "weights": one.attention.tolist()} for one in found
-        ]
-        show.print_json({"run": str(run), "report": str(page), "pairs": pairs})
-        return 0
+    pairs = [
+        {"source": one.source, "target": [*one.words, "<eos>"], "weights": one.attention.tolist()} for one in found
+    ]
     rows = [[" ".join(one.source), one.text, f"{entropy(one):.2f}"] for one in found[:shown]]
-    show.print_table(f"{run}: attention over {result.name}", ["source", "target", "entropy, bits"], rows)
-    print(f"report: {page}")
-    return 0
+    table = (f"{run}: attention over {result.name}", ["source", "target", "entropy, bits"], rows)
+    facts = {"run": str(run), "report": str(page), "pairs": pairs}
+    show.print_result(as_json, facts, table, notes=[f"report: {page}"])

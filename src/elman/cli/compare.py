@@ -3,11 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import msgspec
 from cyclopts import Parameter
 from msgspec import Meta
 
 from elman.cli import show, texts
 from elman.cli.options import AsJson, Machine, Natural, SplitOptions, TextFile, number, open_as
+from elman.data.pairs.trees import linear_line, read_trees, to_pair
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 def compare(
     a: Path, b: Path, /, *, split: SplitOptions = SplitOptions(), as_json: AsJson = False, machine: Machine = Machine()
-) -> int:
+) -> None:
     """Test whether run B is better than run A.
 
     A paired comparison on every token of a split: the difference of NLL with its 95 % interval and a two-sided p-value
@@ -26,8 +28,6 @@ def compare(
         a: a run folder
         b: a run folder with the same vocabulary
     """
-    import msgspec
-
     from elman.evaluation.statistics import compare
     from elman.tasks.text.ensemble import require_one_vocabulary, run_log_probs
     from elman.tasks.text.run import TextRun
@@ -40,9 +40,6 @@ def compare(
     found = compare(first, second)
     if found.tokens < 20:
         raise UserError(f"the {split.split} split has {found.tokens} tokens, too few to compare; it needs 20 or more")
-    if as_json:
-        show.print_json({"a": str(a), "b": str(b), "split": split.split, **msgspec.to_builtins(found)})
-        return 0
     which = "B is better" if found.low > 0 else "A is better" if found.high < 0 else "no clear difference"
     rows = [
         ["NLL(A) - NLL(B), nats per token", f"{found.difference:+.4f}"],
@@ -52,8 +49,8 @@ def compare(
         ["tokens that B predicts better", f"{100 * found.better:.1f} %"],
         ["tokens", f"{found.tokens:,}"],
     ]
-    show.print_table(f"A = {a}, B = {b}, {split.split}: {which}", ["", "value"], rows)
-    return 0
+    facts = {"a": str(a), "b": str(b), "split": split.split, **msgspec.to_builtins(found)}
+    show.print_result(as_json, facts, (f"A = {a}, B = {b}, {split.split}: {which}", ["", "value"], rows))
 
 
 def metrics(
@@ -68,7 +65,7 @@ def metrics(
     samples: Annotated[int, number(int, Meta(ge=10))] = 1000,
     seed: Natural = 0,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """ROUGE, BLEU and chrF, or bracket F1 of a system's output.
 
     Measures of output against references, line by line, with 95 % bootstrap intervals; --against tests a second system
@@ -84,8 +81,6 @@ def metrics(
         samples: bootstrap samples
         seed: seed of the bootstrap
     """
-    import msgspec
-
     from elman.evaluation.statistics import differences, estimates
     from elman.evaluation.transduction import Rules, measures
 
@@ -98,18 +93,15 @@ def metrics(
     compared = [] if against is None else differences(systems[hypotheses], systems[against], samples, seed)
     if as_json:
         facts = {"references": references, "lines": len(right), "systems": msgspec.to_builtins(shown)}
-        show.print_json({**facts, "differences": [msgspec.to_builtins(one) for one in compared]})
-        return 0
+        show.print_json({**facts, "differences": msgspec.to_builtins(compared)})
+        return
     show.print_measures(f"{references}, {len(right):,} lines", shown)
     if compared:
         show.print_differences(f"{against} - {hypotheses}", compared)
-    return 0
 
 
 def _references(name: str, rules: "Rules") -> tuple[list[str], list[str]]:
     """The references, one per line, and for trees their sentences."""
-    from elman.data.pairs.trees import read_trees, to_pair
-
     lines = texts.read_lines(name)
     if rules.kind != "trees":
         return [line.strip() for line in lines], []
@@ -118,7 +110,6 @@ def _references(name: str, rules: "Rules") -> tuple[list[str], list[str]]:
 
 
 def _output(name: str, right: list[str], references: str, rules: "Rules") -> list[str]:
-    from elman.data.pairs.trees import linear_line
 
     lines = [line.strip() for line in texts.read_lines(name)]
     if len(lines) != len(right):

@@ -1,5 +1,6 @@
 """elman embed: hidden states of a text, or word vectors."""
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -9,6 +10,7 @@ from cyclopts import Parameter
 from elman.cli import show, texts
 from elman.cli.options import AsJson, Machine, TextFile, open_as
 from elman.errors import UserError
+from elman.files import replacing, write_atomic
 
 if TYPE_CHECKING:
     from elman.tasks.text.run import TextRun
@@ -25,7 +27,7 @@ def embed(
     vectors: Literal["input", "output"] | None = None,
     as_json: AsJson = False,
     machine: Machine = Machine(),
-) -> int:
+) -> None:
     """Hidden states of every token of a text, or word vectors.
 
     Writes the output of each layer after each token of a text as a .npz or .safetensors file; or, with --vectors, the
@@ -40,7 +42,6 @@ def embed(
         vectors: word vectors instead of states
     """
     from elman.analysis.embedding import word2vec_text, word_vectors
-    from elman.files import write_atomic
     from elman.tasks.text.run import TextRun
 
     if out.is_dir():
@@ -68,7 +69,6 @@ def embed(
         show.print_json(facts)
     else:
         print(line, file=sys.stderr)
-    return 0
 
 
 def _layers(text: str, loaded: "TextRun") -> list[int]:
@@ -103,12 +103,8 @@ def _states(
 
 
 def _write(out: Path, arrays: dict[str, Any], tokens: list[str]) -> None:
-    import json
-
     import numpy as np
     from safetensors.numpy import save_file
-
-    from elman.files import replacing
 
     with replacing(out) as temporary:
         if out.suffix == ".npz":

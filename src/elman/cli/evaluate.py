@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
+
+import msgspec
 
 from elman.cli import show
 from elman.cli.adaptation import MethodOptions
@@ -22,9 +24,7 @@ from elman.cli.options import (
 )
 from elman.config.inference import Beam
 from elman.errors import UserError
-
-if TYPE_CHECKING:
-    from elman.evaluation.result import Result
+from elman.evaluation.result import Result
 
 
 @group("Text", 3)
@@ -83,7 +83,7 @@ def evaluate(
     pairs: PairsOptions = PairsOptions(),
     as_json: AsJson = False,
     machine: Machine = Machine(),
-) -> int:
+) -> None:
     """Perplexity of a split (of music: nats per step), every token counted once.
 
     The stream is preceded by one <eos>, so that its first token counts too; the state is carried over the whole
@@ -129,17 +129,14 @@ def evaluate(
     if as_json:
         facts = [row.as_dict() for row in rows]
         show.print_json(facts[0] if len(facts) == 1 else facts)
-        return 0
+        return
     title = f"{rows[0].data}, context {rows[0].context}, {rows[0].method}"
     show.print_figures(title, "run", [(str(row.run), row) for row in rows])
-    return 0
 
 
 def _ensemble(
     folders: tuple[Path, ...], split: SplitOptions, text: TextOptions, ensemble: EnsembleOptions, machine: Machine
-) -> "Result":
-    import msgspec
-
+) -> Result:
     from elman.evaluation.perplexity import score_of, text_result
     from elman.tasks.text.ensemble import ensemble_log_probs
     from elman.tasks.text.run import TextRun

@@ -1,4 +1,4 @@
-"""elman generate: text from a run on text."""
+"""elman generate and elman compose: text and music, drawn from a trained model."""
 
 import itertools
 import sys
@@ -7,10 +7,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
+from msgspec import Meta
 
 from elman.cli import show, states, texts
 from elman.cli.adaptation import OnlineOptions
-from elman.cli.options import AsJson, FreeText, Machine, Natural, Whole, group, open_as, option, record_of
+from elman.cli.options import (
+    AsJson,
+    FreeText,
+    Machine,
+    Natural,
+    Positive,
+    Whole,
+    group,
+    number,
+    open_as,
+    option,
+    record_of,
+)
 from elman.config.inference import Sampling
 
 if TYPE_CHECKING:
@@ -47,7 +60,7 @@ def generate(
     adaptation: OnlineOptions = OnlineOptions(),
     as_json: AsJson = False,
     machine: Machine = Machine(),
-) -> int:
+) -> None:
     """Write text, token by token, in constant memory, however long.
 
     --state continues where --save-state left a text. With --adapt the model learns from the prompt.
@@ -98,7 +111,6 @@ def generate(
         show.print_json({"prompt": prompt, "words": words, "text": text, "seed": generator.initial_seed()})
     else:
         printer.end()
-    return 0
 
 
 class _Printer:
@@ -122,3 +134,43 @@ class _Printer:
 
     def end(self) -> None:
         sys.stdout.write(self.undo.end() + "\n")
+
+
+def compose(
+    run: Path,
+    /,
+    *,
+    out: Annotated[Path, Parameter(metavar="FILE")],
+    steps: Positive = 128,
+    temperature: Annotated[float, option("temperature", Sampling())] = Sampling().temperature,
+    seed: Natural = 0,
+    prompt_midi: Path | None = None,
+    tempo: Annotated[float, number(float, Meta(ge=4, le=1000))] = 120.0,
+    as_json: AsJson = False,
+    machine: Machine = Machine(),
+) -> None:
+    """Write music as a MIDI file.
+
+    Args:
+        run: a run on music
+        out: the file to write, such as tune.mid
+        steps: steps to draw
+        seed: seed of the draws
+        prompt_midi: a MIDI file to continue; it is repeated in the output
+        tempo: quarter notes per minute in the file
+    """
+    import numpy as np
+
+    from elman.data.music.midi import read_midi, write_midi
+    from elman.tasks.music.run import MusicRun
+
+    loaded = open_as(MusicRun, run, machine)
+    music = loaded.options
+    prompt = None if prompt_midi is None else read_midi(prompt_midi, music)
+    roll = loaded.compose(steps=steps, seed=seed, prompt=prompt, temperature=temperature)
+    if prompt is not None:
+        roll = np.concatenate([prompt, roll])
+    write_midi(out, roll, music, tempo)
+    facts = {"file": str(out), "steps": len(roll), "notes": int(roll.sum()), "seed": seed}
+    average = f"{roll.sum() / len(roll):.1f} notes sounding at once on average"
+    show.print_result(as_json, facts, notes=[f"{out}: {len(roll):,} steps, {average}"])

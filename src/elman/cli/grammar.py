@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress, show
 from elman.cli.help import family
 from elman.cli.options import AsJson, Machine, Natural, OutFile, Positive, Share, open_as
 from elman.config.text import GrammarOptions
+from elman.drawing.page import require_file_name
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ def generate(
     max_length: Positive | None = None,
     complex: Share | None = None,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Write sentences of a grammar: train, valid and test, with their agreement dependencies.
 
     Writes train.txt, valid.txt and test.txt, one sentence per line, and beside each SPLIT.agreement.tsv with a row per
@@ -76,17 +78,14 @@ def generate(
     if out is None:
         for sentence in islice(sample.sentences(grammar, sample.wish_of(wanted), f"{seed} train"), sentences):
             record = {"words": sentence.words, "dependencies": [one._asdict() for one in sentence.dependencies]}
-            show.print_json(record) if as_json else print(" ".join(sentence.words))
-        return 0
+            show.print_result(as_json, record, notes=[" ".join(sentence.words)])
+        return
     if out.is_file() or (out / "train.txt").exists():
         raise UserError(f"{out} is a file or holds a text already; choose another --out")
     rows = [_row(split, found) for split, found in sample.write_text(grammar, wanted, out).items()]
-    if as_json:
-        show.print_json({"folder": str(out), "splits": [dict(zip(_COLUMNS, row, strict=True)) for row in rows]})
-        return 0
     shown = [[cell if isinstance(cell, str) else f"{cell:,}" for cell in row] for row in rows]
-    show.print_table(f"{rules} in {out}", [column.replace("_", " ") for column in _COLUMNS], shown)
-    return 0
+    facts = {"folder": str(out), "splits": [dict(zip(_COLUMNS, row, strict=True)) for row in rows]}
+    show.print_result(as_json, facts, (f"{rules} in {out}", [column.replace("_", " ") for column in _COLUMNS], shown))
 
 
 def _row(split: str, found: "Sequence[Sentence]") -> tuple[str | int, ...]:
@@ -117,7 +116,7 @@ def agreement(
     out: OutFile = None,
     as_json: AsJson = False,
     machine: Machine = Machine(),
-) -> int:
+) -> None:
     """Agreement of a model by embedding and attractors, its distance from the grammar, its trajectories.
 
     Fresh sentences of a grammar: how often the right form of a verb is more probable than the wrong one, the right
@@ -134,10 +133,7 @@ def agreement(
         walk: a sentence whose trajectory is drawn; may be repeated
         out: the page (default: RUN/grammar.html)
     """
-    import msgspec
-
     from elman.analysis.grammar import HEADER, cells, examine, options_of, write_findings
-    from elman.drawing.page import require_file_name
     from elman.tasks.text.run import TextRun
 
     page = require_file_name(out or run / "grammar.html")
@@ -149,16 +145,12 @@ def agreement(
     with progress.counting(f"testing {run}") as advance:
         found = examine(loaded, wanted, count=sentences, seed=seed, walks=list(walk), advance=advance)
     write_findings(page, found)
-    if as_json:
-        show.print_json({"page": str(page), **found.summary()})
-        return 0
-    for title, lines in found.tables.items():
-        show.print_table(f"Agreement {title}", HEADER, [cells(one) for one in lines])
+    tables = [(f"Agreement {title}", HEADER, [cells(one) for one in lines]) for title, lines in found.tables.items()]
     near = found.closeness
-    print(f"all: {100 * found.whole.accuracy.share:.2f} % of {found.whole.accuracy.count:,} verbs")
-    print(
+    notes = [
+        f"all: {100 * found.whole.accuracy.share:.2f} % of {found.whole.accuracy.count:,} verbs",
         f"nats per word: model {near.model:.4f}, grammar {near.grammar:.4f}; KL divergence {near.divergence:.4f};"
-        f" {found.seen:,} of {found.sentences:,} sentences were in the training text"
-    )
-    print(f"page: {page}")
-    return 0
+        f" {found.seen:,} of {found.sentences:,} sentences were in the training text",
+        f"page: {page}",
+    ]
+    show.print_result(as_json, {"page": str(page), **found.summary()}, *tables, notes=notes)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 from cyclopts import Parameter
 from msgspec import Meta
 
@@ -14,7 +15,6 @@ from elman.errors import UserError
 
 if TYPE_CHECKING:
     from elman.laboratory.conduct import Chain
-    from elman.laboratory.trial import Trial
 
 app = family(
     "lab",
@@ -42,7 +42,7 @@ class TrialOptions:
     jobs: Positive = 1
     as_json: AsJson = False
 
-    def conduct(self, chains: "list[Chain]", title: str, text: list[str]) -> int:
+    def conduct(self, chains: "list[Chain]", title: str, text: list[str]) -> None:
         """Run the trials that are not finished, print the outcomes of all, and write the page."""
         from elman.laboratory import summary
         from elman.laboratory.conduct import conduct
@@ -55,18 +55,13 @@ class TrialOptions:
             raise UserError(f"--out {self.out} cannot be a folder: {error.strerror}; give another place") from error
         results = conduct(chains, self.out, self.jobs, progress.log().print)
         page = write_laboratory(self.out / "report.html", results, title=title, text=text)
-        if self.as_json:
-            show.print_json({**summary.to_builtins(results), "report": str(page)})
-            return 0
         rows = summary.summarise(results)
-        show.print_table(title, *summary.table(rows))
-        print(verdict(rows))
-        print(f"report: {page}")
-        return 0
+        facts = {**summary.to_builtins(results), "report": str(page)}
+        show.print_result(self.as_json, facts, (title, *summary.table(rows)), notes=[verdict(rows), f"report: {page}"])
 
 
 @app.command(name="tasks")
-def list_tasks(*, as_json: AsJson = False) -> int:
+def list_tasks(*, as_json: AsJson = False) -> None:
     """All tasks.
 
     The tasks for `elman lab compare --tasks`: what is to be learnt, the first span of a comparison, the error below
@@ -77,17 +72,13 @@ def list_tasks(*, as_json: AsJson = False) -> int:
 
     fields = ("name", "sentence", "source", "kind", "span", "solved", "chance")
     rows = [{field: getattr(task, field) for field in fields} for task in TASKS.values()]
-    if as_json:
-        show.print_json(rows)
-        return 0
     header = ["task", "what is to be learnt", "first span", "learnt below", "chance"]
     keys = ("name", "sentence", "span", "solved", "chance")
-    show.print_table("classic tasks", header, [[str(row[key]) for key in keys] for row in rows])
-    return 0
+    show.print_result(as_json, rows, ("classic tasks", header, [[str(row[key]) for key in keys] for row in rows]))
 
 
 @app.command(name="cells")
-def list_cells(*, as_json: AsJson = False) -> int:
+def list_cells(*, as_json: AsJson = False) -> None:
     """All networks and rules.
 
     The networks for `elman lab compare --cells` and the learning rules for --rules, each with its source.
@@ -96,12 +87,9 @@ def list_cells(*, as_json: AsJson = False) -> int:
     from elman.laboratory.networks import NETWORKS, RULES
 
     networks = {name: network.sentence for name, network in NETWORKS.items()}
-    if as_json:
-        show.print_json({"cells": networks, "rules": RULES})
-        return 0
-    show.print_table("cells", ["cell", "what it is"], [[*row] for row in networks.items()])
-    show.print_table("rules", ["rule", "what it is"], [[*row] for row in RULES.items()])
-    return 0
+    cells = ("cells", ["cell", "what it is"], [[*row] for row in networks.items()])
+    rules = ("rules", ["rule", "what it is"], [[*row] for row in RULES.items()])
+    show.print_result(as_json, {"cells": networks, "rules": RULES}, cells, rules)
 
 
 @app.command
@@ -118,7 +106,7 @@ def compare(
     seeds: Positive = 3,
     budget: Budget = 60.0,
     trials: TrialOptions,
-) -> int:
+) -> None:
     """Cells x rules x tasks: the span at which each still learns.
 
     Train every cell by every rule on every task. Each begins at the task's first span and, when it has learnt that,
@@ -159,12 +147,12 @@ def compare(
                 trial = Trial(
                     task=task.name, cell=cell, rule=rule, span=first, size=size, budget=budget, columns=columns, lr=lr
                 )
-                chains += [Chain(_seeded(trial, seed), longest) for seed in range(seeds)]
-    return trials.conduct(chains, "Networks and learning rules side by side", [])
+                chains += [Chain(msgspec.structs.replace(trial, seed=seed), longest) for seed in range(seeds)]
+    trials.conduct(chains, "Networks and learning rules side by side", [])
 
 
 @app.command
-def lesson(*, longest: Positive = 128, seeds: Positive = 1, budget: Budget = 15.0, trials: TrialOptions) -> int:
+def lesson(*, longest: Positive = 128, seeds: Positive = 1, budget: Budget = 15.0, trials: TrialOptions) -> None:
     """From Elman's network to the LSTM, gate by gate.
 
     One more gate at each rung, on the tasks recall and adding, as `elman lab compare` does: from span 32 on, doubled
@@ -186,7 +174,7 @@ def lesson(*, longest: Positive = 128, seeds: Positive = 1, budget: Budget = 15.
         for place, rung in enumerate(LADDER):
             print(f"rung {place}, {rung.cell}: {rung.equations}\n  {rung.lesson}\n")
     text = [f"Rung {place}, {rung.cell}: {rung.equations}. {rung.lesson}" for place, rung in enumerate(LADDER)]
-    return trials.conduct(chains(seeds, budget, longest), "From Elman's network to the LSTM", text)
+    trials.conduct(chains(seeds, budget, longest), "From Elman's network to the LSTM", text)
 
 
 def _names(option: str, value: str) -> list[str]:
@@ -196,17 +184,11 @@ def _names(option: str, value: str) -> list[str]:
     return names
 
 
-def _seeded(trial: "Trial", seed: int) -> "Trial":
-    import msgspec
-
-    return msgspec.structs.replace(trial, seed=seed)
-
-
 def _check(chains: "list[Chain]") -> None:
     """Raises UserError for what does not exist or fit together, before anything is run."""
     from elman.data.classic import classic_task
     from elman.laboratory.networks import build_network, learner_of
 
-    for trial in {_seeded(chain.first, 0) for chain in chains}:
+    for trial in {msgspec.structs.replace(chain.first, seed=0) for chain in chains}:
         model = build_network(classic_task(trial.task), trial.cell, trial.size)
         learner_of(model, trial.rule).check(model, trial.columns)

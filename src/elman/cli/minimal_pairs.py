@@ -24,7 +24,7 @@ def minimal_pairs(
     unknown_as_unk: AsUnk = False,
     as_json: AsJson = False,
     machine: Machine = Machine(),
-) -> int:
+) -> None:
     """Judge which sentence of a minimal pair is more probable.
 
     The share of pairs whose acceptable sentence is more probable, by phenomenon, with 95 % intervals.
@@ -40,19 +40,16 @@ def minimal_pairs(
 
     read = read_pairs(pairs)
     found: list[dict[str, Any]] = []
+    tables: list[show.Table] = []
     for folder in runs:
         rows = _judge(open_as(TextRun, folder, machine), read, unknown_as_unk)
         fields = by_field(rows)
         facts = {"phenomena": [row.facts() for row in rows], "fields": [row.facts() for row in fields]}
         found.append({"run": str(folder), **facts})
-        if as_json:
-            continue
         if fields:
-            show.print_table(f"{folder}: minimal pairs by field", _HEADER, [_cells(row) for row in fields])
-        show.print_table(f"{folder}: minimal pairs", _HEADER, [_cells(row) for row in rows])
-    if as_json:
-        show.print_json(found[0] if len(found) == 1 else found)
-    return 0
+            tables.append((f"{folder}: minimal pairs by field", _HEADER, [_cells(row) for row in fields]))
+        tables.append((f"{folder}: minimal pairs", _HEADER, [_cells(row) for row in rows]))
+    show.print_result(as_json, found[0] if len(found) == 1 else found, *tables)
 
 
 def _judge(run: "TextRun", pairs: "list[Pair]", unknown_as_unk: bool) -> "list[PairAccuracy]":

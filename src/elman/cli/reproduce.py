@@ -118,25 +118,24 @@ def _list(as_json: bool) -> int:
         claim.name: {scale: nominal_minutes(claim, scale, claim.seeds) for scale in SCALES if claim.has(scale)}
         for claim in claims
     }
-    if as_json:
-        show.print_json(
-            [
-                {
-                    "name": claim.name,
-                    "claim": claim.sentence,
-                    "source": claim.source,
-                    "minutes": scales[claim.name],
-                    "arms": [arm.label for arm in claim.arms],
-                    "seeds": claim.seeds,
-                }
-                for claim in claims
-            ]
-        )
-        return 0
+    facts = [
+        {
+            "name": claim.name,
+            "claim": claim.sentence,
+            "source": claim.source,
+            "minutes": scales[claim.name],
+            "arms": [arm.label for arm in claim.arms],
+            "seeds": claim.seeds,
+        }
+        for claim in claims
+    ]
+    notes = []
     for claim in claims:
         times = ", ".join(f"{scale} {_minutes(minutes)}" for scale, minutes in scales[claim.name].items())
         runs = f"{len(claim.arms)} arms x {claim.seeds} seeds = {len(claim.arms) * claim.seeds} runs"
-        print(f"{claim.name}\n  {claim.sentence}\n  {claim.source}\n  {runs}; on one thread, untrained: {times}")
+        notes += [claim.name, f"  {claim.sentence}", f"  {claim.source}"]
+        notes.append(f"  {runs}; on one thread, untrained: {times}")
         if claim.data is not None:
-            print(f"  needs --data: {claim.data}")
+            notes.append(f"  needs --data: {claim.data}")
+    show.print_result(as_json, facts, notes=notes)
     return 0

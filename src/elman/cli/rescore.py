@@ -10,10 +10,10 @@ from cyclopts import Parameter
 
 from elman.cli import texts
 from elman.cli.options import Machine, Positive, Real, Reals, Strings, TextFile, UnknownOptions, group, open_as
+from elman.data.hypotheses import Hypothesis, read_kaldi, read_references, read_srilm, read_tsv
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.data.hypotheses import Hypothesis
     from elman.tasks.text.rescoring import Mix
 
 
@@ -34,10 +34,8 @@ class InputOptions:
     costs: Strings = ()
     references: Annotated[str | None, Parameter(metavar="FILE")] = None
 
-    def read(self, file: str) -> "list[Hypothesis]":
+    def read(self, file: str) -> list[Hypothesis]:
         """The hypotheses."""
-        from elman.data.hypotheses import read_kaldi, read_srilm, read_tsv
-
         if self.kaldi and self.srilm:
             raise UserError("--kaldi and --srilm are two forms of input; give one of them")
         if self.costs and not self.kaldi:
@@ -82,7 +80,7 @@ class MixOptions:
         )
 
     def tuned(
-        self, mix: "Mix", hypotheses: "list[Hypothesis]", log_probs: list[float], references: dict[str, str]
+        self, mix: "Mix", hypotheses: list[Hypothesis], log_probs: list[float], references: dict[str, str]
     ) -> "Mix":
         """Report the word error rate; with --tune the weights that make it smallest, else the same weights."""
         import msgspec
@@ -118,7 +116,7 @@ def rescore(
     batch_size: Positive = 32,
     as_json: Annotated[bool, Parameter(name="--json")] = False,
     machine: Machine = Machine(),
-) -> int:
+) -> None:
     """Choose among the n best hypotheses of a recogniser.
 
     Adds the log-probability (natural) of each hypothesis to its given scores and prints the best of each utterance:
@@ -134,7 +132,6 @@ def rescore(
         batch_size: hypotheses scored at a time
         as_json: JSON lines with all scores
     """
-    from elman.data.hypotheses import read_references
     from elman.evaluation.scoring import Unknown
     from elman.tasks.text import rescoring
     from elman.tasks.text.run import TextRun
@@ -163,11 +160,10 @@ def rescore(
             raise UserError(f"{form.references}: no reference for {missing[0]}, one of {len(missing)} that are missing")
         mix = scores.tuned(mix, hypotheses, log_probs, references)
     _print(hypotheses, log_probs, mix, every=all, as_json=as_json, between=" " if form.kaldi else "\t")
-    return 0
 
 
 def _print(
-    hypotheses: "list[Hypothesis]", log_probs: list[float], mix: "Mix", *, every: bool, as_json: bool, between: str
+    hypotheses: list[Hypothesis], log_probs: list[float], mix: "Mix", *, every: bool, as_json: bool, between: str
 ) -> None:
     from elman.tasks.text.rescoring import ranked
 

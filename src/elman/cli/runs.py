@@ -5,9 +5,10 @@ from typing import Any
 
 from elman.cli import show
 from elman.cli.options import AsJson, OutFile
+from elman.config.toml import shipped
 
 
-def report(runs: tuple[Path, ...], /, *, out: OutFile = None, as_json: AsJson = False) -> int:
+def report(runs: tuple[Path, ...], /, *, out: OutFile = None, as_json: AsJson = False) -> None:
     """Write one self-contained HTML page about one run or several.
 
     Learning curves, results beside published numbers, samples, surprisal, configuration. Several runs are laid over
@@ -20,14 +21,10 @@ def report(runs: tuple[Path, ...], /, *, out: OutFile = None, as_json: AsJson = 
     from elman.report.page import write_report
 
     page = write_report(list(runs), out)
-    if as_json:
-        show.print_json({"report": str(page)})
-    else:
-        print(f"report: {page}")
-    return 0
+    show.print_result(as_json, {"report": str(page)}, notes=[f"report: {page}"])
 
 
-def info(run: Path, /, *, as_json: AsJson = False) -> int:
+def info(run: Path, /, *, as_json: AsJson = False) -> None:
     """Show what is in a run.
 
     Parameters by block, where its data came from, its best epoch, and digests of the data and the weights.
@@ -35,8 +32,7 @@ def info(run: Path, /, *, as_json: AsJson = False) -> int:
     Args:
         run: a run folder
     """
-    from elman.learning import checkpoint
-    from elman.learning.checkpoint import digest_of, load
+    from elman.learning.checkpoint import digest_of, load, model_tensors
     from elman.tasks.open import open_run
 
     loaded = open_run(run)
@@ -53,7 +49,7 @@ def info(run: Path, /, *, as_json: AsJson = False) -> int:
         "best_epoch": round(facts["epoch"], 3),
         "best_valid_nll": facts["valid_nll"],
         "averaged": facts.get("averaged", False),
-        "model_digest": digest_of(checkpoint.model_tensors(loaded.model)),
+        "model_digest": digest_of(model_tensors(loaded.model)),
     }
     last = loaded.path / "checkpoint.safetensors"
     if last.exists():
@@ -61,17 +57,13 @@ def info(run: Path, /, *, as_json: AsJson = False) -> int:
         found["last_step"] = facts["progress"]["step"]
         found["finished"] = facts["progress"]["finished"]
         found["last_digest"] = digest_of(tensors)
-    if as_json:
-        show.print_json(found)
-        return 0
     rows = []
     for key, value in found.items():
         if key == "blocks":
             rows += [[f"  {block}", f"{count:,}"] for block, count in value.items()]
         else:
             rows.append([key.replace("_", " "), f"{value:,}" if type(value) is int else str(value)])
-    show.print_table(found["title"], ["", "value"], rows)
-    return 0
+    show.print_result(as_json, found, (loaded.recipe.title, ["", "value"], rows))
 
 
 def _blocks(parameters: dict[str, Any]) -> dict[str, int]:
@@ -84,20 +76,14 @@ def _blocks(parameters: dict[str, Any]) -> dict[str, int]:
     return blocks
 
 
-def recipes(*, as_json: AsJson = False) -> int:
+def recipes(*, as_json: AsJson = False) -> None:
     """List the recipes that come with elman, with the published perplexities where there are some."""
-    from elman.config.toml import shipped
-
     rows = []
     for path, recipe in shipped():
         published = recipe.expected
         best = None if published is None else published.fine_tuned_test or published.test
         rows.append({"path": str(path), "title": recipe.title, "expected": best})
-    if as_json:
-        show.print_json(rows)
-        return 0
-    table = [
+    cells = [
         [str(row["path"]), str(row["title"]), "" if row["expected"] is None else f"{row['expected']:g}"] for row in rows
     ]
-    show.print_table("recipes", ["recipe", "title", "published test"], table)
-    return 0
+    show.print_result(as_json, rows, ("recipes", ["recipe", "title", "published test"], cells))

@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from elman.cli import show, states, texts
 from elman.cli.adaptation import OnlineOptions
 from elman.cli.options import Machine, TextFile, UnknownOptions, open_as, refuse
+from elman.drawing.page import require_file_name
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def score(
     load_state: FileOption = None,
     save_state: FileOption = None,
     machine: Machine = Machine(),
-) -> int:
+) -> None:
     """Log-probability (natural) and surprisal (bits) of a text, sentence by sentence.
 
     Sentences are independent of each other unless --document carries the state from one to the next. With --adapt the
@@ -65,7 +66,6 @@ def score(
         load_state: with --adapt: continue where --save-state left a text
         save_state: with --adapt: write state and adapted weights at the end
     """
-    from elman.drawing.page import require_file_name
     from elman.tasks.text.run import TextRun
 
     adaptation.check()
@@ -99,7 +99,6 @@ def score(
         write(by_token(scored, is_unknown) if by == "token" else by_sentence(scored, is_unknown, loaded.tokeniser.text))
     if stream is not None and save_state is not None:
         states.save(save_state, loaded, stream.state, stream.unread, stream, adaptation.statistics_tokens)
-    return 0
 
 
 def _unknown_word(loaded: "TextRun") -> Callable[[str], bool]:

@@ -3,10 +3,11 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from elman.evaluation.result import Estimate, OutputQuality, Result
 
 if TYPE_CHECKING:
-    from elman.evaluation.result import Estimate, OutputQuality, Result
     from elman.evaluation.statistics import Difference
 
 
@@ -22,6 +23,21 @@ def _is_utf8(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+Table: TypeAlias = tuple[str, list[str], list[list[str]]]
+"""A title, the headings of the columns and the rows."""
+
+
+def print_result(as_json: bool, facts: Any, *tables: Table, notes: Sequence[str] = ()) -> None:
+    """Print the result of a command: with --json its facts, otherwise its tables and the lines below them."""
+    if as_json:
+        print_json(facts)
+        return
+    for table in tables:
+        print_table(*table)
+    for note in notes:
+        print(note)
 
 
 def print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
@@ -62,7 +78,7 @@ _OF_PARTS = ("bits_per_byte", "word_perplexity")
 """Columns shown only where tokens are parts of words."""
 
 
-def print_figures(title: str, first: str, rows: Sequence[tuple[str, "Result"]]) -> None:
+def print_figures(title: str, first: str, rows: Sequence[tuple[str, Result]]) -> None:
     """Print the results of models by name, in the column headed `first`, and the measures of what they wrote."""
     results = [result for _, result in rows]
     columns = dict(_COLUMNS["steps" if results[0].characters is None else "words"])
@@ -86,7 +102,7 @@ def print_figures(title: str, first: str, rows: Sequence[tuple[str, "Result"]]) 
             print_output(f"{name}, {result.split}", result.output)
 
 
-def print_measures(title: str, systems: Mapping[str, Sequence["Estimate"]]) -> None:
+def print_measures(title: str, systems: Mapping[str, Sequence[Estimate]]) -> None:
     """Print the figures of systems by name, each with its interval, and how they were computed."""
     columns = list(systems.values())
     rows = [
@@ -98,7 +114,7 @@ def print_measures(title: str, systems: Mapping[str, Sequence["Estimate"]]) -> N
         print(signature)
 
 
-def print_output(title: str, output: "OutputQuality") -> None:
+def print_output(title: str, output: OutputQuality) -> None:
     """Print the measures of a model's targets beside those of the baseline."""
     copied = ", unknown words copied" if output.copy_unknown else ""
     kept = {None: "", True: ", constrained", False: ", unconstrained"}[output.constrained]

@@ -3,12 +3,10 @@
 import io
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from elman.config.text import TextOptions
+from elman.data.text.utf8 import MARK, decode, read_bytes
 from elman.errors import UserError
-
-if TYPE_CHECKING:
-    from elman.config.text import TextOptions
 
 
 def write_any_text() -> None:
@@ -17,11 +15,11 @@ def write_any_text() -> None:
         sys.stdout.reconfigure(errors="surrogateescape")
 
 
-def read_lines(name: str, text: "TextOptions | None" = None) -> list[str]:
+def read_lines(name: str, text: TextOptions | None = None) -> list[str]:
     """The lines of a text, `-` being standard input; `text` says how it is decoded.
 
     Raises:
-        UserError: it cannot be read, is empty, or is not UTF-8 where it is not read as bytes.
+        UserError: it cannot be read, is empty, or is not UTF-8 although its bytes are not the tokens.
     """
     found = read_text(name, text)
     if not found.strip():
@@ -30,26 +28,13 @@ def read_lines(name: str, text: "TextOptions | None" = None) -> list[str]:
     return list(io.StringIO(found, newline="\n"))
 
 
-def read_text(name: str, text: "TextOptions | None" = None) -> str:
-    """As `read_lines`, in one string, which may be empty.
-
-    Raises:
-        UserError: it cannot be read, or is not UTF-8 where it is not read as bytes.
-    """
-    exact = text is not None and text.eos == "exact"
-    errors = "surrogateescape" if text is not None and text.tokenisation == "bytes" else "strict"
-    try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    except OSError as error:
-        reason = error.strerror
-        raise UserError(f"{name}: cannot be read ({reason}); give a text file, or - for standard input") from None
-    try:
-        return data.decode("utf-8" if exact else "utf-8-sig", errors)
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{shown_name(name)}: not UTF-8 at byte {error.start} (0x{data[error.start]:02x}); convert it first, for"
-            " example with: iconv -f LATIN1 -t UTF-8"
-        ) from None
+def read_text(name: str, text: TextOptions | None = None) -> str:
+    """As `read_lines`, in one string, which may be empty."""
+    advice = "give a text file, or - for standard input"
+    data = sys.stdin.buffer.read() if name == "-" else read_bytes(Path(name), advice)
+    any_bytes = text is not None and text.tokenisation == "bytes"
+    found = data.decode(errors="surrogateescape") if any_bytes else decode(data, shown_name(name))
+    return found if text is not None and text.eos == "exact" else found.removeprefix(MARK)
 
 
 def shown_name(name: str) -> str:

@@ -1,5 +1,6 @@
 """elman train and elman demo: train a model, evaluate it, write its report."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,13 +9,14 @@ from cyclopts import Parameter
 
 from elman.cli import progress, show
 from elman.cli.options import AsJson, DataSource, Machine, NonNegative, Settable, Whole
+from elman.config.recipe import Recipe
+from elman.config.toml import find, resolve
 from elman.errors import UserError
+from elman.evaluation.result import Result
 
 if TYPE_CHECKING:
     import torch
 
-    from elman.config.recipe import Recipe
-    from elman.evaluation.result import Result
     from elman.tasks.experiment import Experiment
 
 RunOut = Annotated[Path | None, Parameter(metavar="RUN")]
@@ -91,10 +93,7 @@ def demo(
         data: another text, as for `elman train`
         max_minutes: train for at most so many minutes
     """
-    import json
-
     from elman import config
-    from elman.config.toml import find
     from elman.tasks.experiment import Experiment
 
     device = machine.use()
@@ -149,15 +148,12 @@ def _conduct(
     return 0
 
 
-def _estimate(recipe: "Recipe", data: str | None, device: "torch.device", as_json: bool) -> int:
+def _estimate(recipe: Recipe, data: str | None, device: "torch.device", as_json: bool) -> int:
     """Print the estimated cost of training."""
     from elman.tasks.estimate import estimate
 
     with progress.counting("timing a few steps") as advance:
         cost = estimate(recipe, data, device, advance)
-    if as_json:
-        show.print_json(cost)
-        return 0
     rows = [
         ["parameters", f"{cost['parameters']:,}"],
         ["peak memory", f"{cost['peak_mb']:,.0f} MB"],
@@ -166,12 +162,11 @@ def _estimate(recipe: "Recipe", data: str | None, device: "torch.device", as_jso
         ["epochs", f"{cost['epochs']}"],
         ["minutes in all", f"{cost['minutes']:.0f}"],
     ]
-    show.print_table(recipe.title, ["", "estimate"], rows)
+    show.print_result(as_json, cost, (recipe.title, ["", "estimate"], rows))
     return 0
 
 
 def _recipe_path(recipe: Path | None, out: Path | None, resume: bool) -> Path:
-    from elman.config.toml import resolve
 
     if recipe is not None:
         return resolve(recipe)

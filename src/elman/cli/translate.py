@@ -10,7 +10,9 @@ from cyclopts import Parameter
 from elman.cli import progress, show, texts
 from elman.cli.options import AsJson, Machine, OutFile, Positive, TextFile, group, open_as, option, record_of
 from elman.config.inference import Beam
+from elman.drawing.page import require_file_name
 from elman.errors import UserError
+from elman.files import write_atomic
 
 if TYPE_CHECKING:
     from elman.tasks.pairs.run import PairRun, Translation
@@ -93,7 +95,7 @@ def translate(
     options: SearchOptions,
     as_json: AsJson = False,
     machine: Machine = Machine(),
-) -> int:
+) -> None:
     """Write the target of every source: a translation, a headline, a tree.
 
     With --nbest each line has the number of the source, rank, score, log-probability and target, with tabs between.
@@ -105,8 +107,6 @@ def translate(
         options: how to search
     """
     from elman.analysis.attention import write_attention_page
-    from elman.drawing.page import require_file_name
-    from elman.files import write_atomic
 
     page = None if attention is None else require_file_name(attention)
     loaded, found = search(run, options, machine)
@@ -118,14 +118,13 @@ def translate(
         progress.log().print(f"report: {page}")
     if as_json:
         show.print_json([_record(line, one) for line, one in zip(found.lines, found.targets, strict=True)])
-        return 0
+        return
     text = "".join(f"{line}\n" for line in _lines(found.targets, numbered=options.nbest is not None))
     if out is None:
         sys.stdout.write(text)
-        return 0
-    write_atomic(out, text)
-    print(f"{out}: {len(found.lines):,} lines")
-    return 0
+    else:
+        write_atomic(out, text)
+        print(f"{out}: {len(found.lines):,} lines")
 
 
 def _lines(found: "list[list[Translation]]", *, numbered: bool) -> list[str]:

@@ -1,4 +1,4 @@
-"""What an experiment must know of its data: all that differs between kinds of data."""
+"""The interface between experiments and data: everything that differs between kinds of data."""
 
 import json
 from abc import ABC, abstractmethod

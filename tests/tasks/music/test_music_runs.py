@@ -126,7 +126,7 @@ def test_dry_run_and_init(trained, data, recipe_file, tmp_path, capsys):
 def test_each_kind_of_run_says_what_it_is(trained, capsys, tmp_path, data):
     assert isinstance(open_run(trained), MusicRun)
     for command in (["score", trained, trained / "recipe.toml"], ["evaluate", "--ensemble", trained, trained]):
-        assert refusal(capsys, *command).endswith(f"{trained} is a run on music; here a run on text is needed")
+        assert f"{trained} is a run on music, and this command needs a run on text" in refusal(capsys, *command)
     assert "--out is missing" in refusal(capsys, "compose", trained)
     assert f"`elman compose {trained}`" in refusal(capsys, "generate", trained, "--tokens", "9")
     assert f"`elman compose {trained}`" in refusal(capsys, "translate", trained, "--source", __file__)

@@ -49,6 +49,8 @@ class SeriesTask(Task):
     def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:  # noqa: ARG002 - quick
         assert isinstance(recipe.data, SeriesData)
         self.recipe, self.data = recipe, recipe.data
+        if recipe.training.memory:
+            raise UserError("training.memory: the stages of a growing memory are words of a text; leave the key out")
         self.corpus = open_series(source, recipe.data.options)
         self.inputs, self.digest, self.source = self.corpus.columns, self.corpus.digest, source
         for split in ("valid", "test"):
