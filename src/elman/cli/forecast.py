@@ -31,7 +31,7 @@ def forecast(
     out: OutFile = None,
     as_json: AsJson = False,
     machine: Machine = Machine(),
-) -> int:
+) -> None:
     """Continue a series freely: every step is drawn given the steps drawn before it.
 
     The table has a row per step: for each column the mean and the quantiles over the samples, or with --every-sample
@@ -61,13 +61,9 @@ def forecast(
     table = _samples(drawn, loaded.inputs.names) if every_sample else _summary(drawn, loaded.inputs.names, quantiles)
     if out is not None:
         write_atomic(out, _csv(table))
-    if as_json:
-        show.print_json({"run": str(run), "samples": samples, "seed": seed, "forecast": table})
-    elif out is None:
-        print(_csv(table), end="")
-    else:
-        print(f"{out}: {steps:,} steps, {samples:,} samples")
-    return 0
+    facts = {"run": str(run), "samples": samples, "seed": seed, "forecast": table}
+    note = _csv(table).rstrip("\n") if out is None else f"{out}: {steps:,} steps, {samples:,} samples"
+    show.print_result(as_json, facts, notes=[note])
 
 
 def _summary(drawn: "Array", names: Sequence[str], quantiles: Sequence[float]) -> dict[str, list[float]]:
