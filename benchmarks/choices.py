@@ -1,7 +1,7 @@
 """Seconds and memory of a training step of each choice, JSON lines: `python benchmarks/choices.py [V ...]`.
 
 Forward and backward of 700 positions, 20 columns of 35 steps, with targets by Zipf's law, over contexts of width 256,
-at 10k, 100k and 800k words; `flat` is the full softmax, fused. Targets are drawn anew for every step, since products
+at 10k, 100k and 800k words; `flat` is the full softmax, fused. Targets are drawn afresh for every step, since products
 may be compiled for their shapes. Memory is the most a step takes beyond what the process had with its weights, so
 their gradient is in it, measured in a process of its own.
 """
@@ -49,7 +49,7 @@ def made(recipe: config.Output, num_words: int) -> Choice:
 
 
 def step(choice: Choice, positions: int, num_words: int) -> Callable[[], None]:
-    """A step's work; the gradients are let go of, as by an optimiser that sets them to None."""
+    """A step's work; the gradients are freed, as by an optimiser that sets them to None."""
     context = torch.randn(positions, 1, WIDTH, requires_grad=True)
     frequency = zipf(num_words)
     weight, log_prior = torch.full((positions,), 1 / positions), torch.zeros(positions, 1)
@@ -71,8 +71,8 @@ def compare(size: str, options: object) -> None:
         cost = choice.multiply_adds(zipf(num_words))
         times = {key: round(1e3 * value, 1) for key, value in timing.spread(seconds).items()}
         line: dict[str, object] = {"words": num_words, "choice": name, **times}
-        line["us_a_position"] = round(1e6 * timing.median(seconds) / POSITIONS, 1)
-        line["multiply_adds_a_position"] = round(cost)
+        line["us_per_position"] = round(1e6 * timing.median(seconds) / POSITIONS, 1)
+        line["multiply_adds_per_position"] = round(cost)
         line["memory_mb"] = memory(size, name)
         line["weights_mb"] = round(4e-6 * sum(parameter.numel() for parameter in choice.parameters()), 1)
         print(json.dumps(line), flush=True)

@@ -1,4 +1,4 @@
-"""What the spectral constraint costs a step: `python benchmarks/constraint.py [deltas] [adversarial]`.
+"""The cost of the spectral constraint per training step: `python benchmarks/constraint.py [deltas] [adversarial]`.
 
 Processor time, so that a busy machine does little harm. Parts:
 `deltas`, every method for delta in 0.2 ... 1.4 from an orthogonal matrix, the updates being those of a real training;

@@ -1,4 +1,4 @@
-"""RTRL: seconds a step against the number of units n, beside the n^4 of its products."""
+"""RTRL: seconds per step against the number of units n, beside the n^4 of its products."""
 
 import json
 import math

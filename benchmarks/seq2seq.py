@@ -4,6 +4,7 @@ Processor time of one thread, the least of several rounds that take the forms of
 two layers of 2 x 200 that read, two of 400 that write, a vocabulary of 10,000, 64 pairs, dropout everywhere.
 """
 
+import argparse
 import json
 import time
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from elman.data.windows import Batch, Source
 from elman.network.build import build_model
 from elman.network.seq2seq import SequenceToSequence
 
-PAIRS, SOURCE, TARGET, WORDS, ROUNDS = 64, 30, 10, 10_000, 4
+PAIRS, SOURCE, TARGET, WORDS = 64, 30, 10, 10_000
 FORMS = {
     "at once": {"feed": "nothing"},
     "at once, additive": {"feed": "nothing", "score": "additive"},
@@ -73,12 +74,20 @@ def timed(model: SequenceToSequence, batch: Batch) -> list[float]:
     return [1000 * (after - before) for before, after in pairwise(marks)]
 
 
-torch.set_num_threads(1)
-torch.manual_seed(0)
-models = {name: model_of(form) for name, form in FORMS.items()}
-batch = batch_of()
-rounds = [{name: timed(model, batch) for name, model in models.items()} for _ in range(ROUNDS + 1)][1:]
-for name in models:
-    least = [min(values) for values in zip(*(one[name] for one in rounds), strict=True)]
-    parts = {f"{part}_ms": round(value, 1) for part, value in zip(PARTS, least, strict=True)}
-    print(json.dumps({"form": name, **parts, "sum_ms": round(sum(least), 1)}), flush=True)
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=4, help="after one to warm up (default: 4)")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    models = {name: model_of(form) for name, form in FORMS.items()}
+    batch = batch_of()
+    rounds = [{name: timed(model, batch) for name, model in models.items()} for _ in range(options.rounds + 1)][1:]
+    for name in models:
+        least = [min(values) for values in zip(*(one[name] for one in rounds), strict=True)]
+        parts = {f"{part}_ms": round(value, 1) for part, value in zip(PARTS, least, strict=True)}
+        print(json.dumps({"form": name, **parts, "sum_ms": round(sum(least), 1)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -23,7 +23,7 @@ from elman.tasks.experiment import Experiment
 
 PAGE = Path(__file__).parents[1] / "docs" / "cells.md"
 RECIPE = Path(__file__).parents[1] / "recipes" / "shakespeare" / "cells.toml"
-HEADER = ("network", "parameters", "tokens", "tokens a second", "tokens a second of processor time", "perplexity")
+HEADER = ("network", "parameters", "tokens", "tokens per second", "tokens per second of processor time", "perplexity")
 
 
 def networks() -> dict[str, list[str]]:

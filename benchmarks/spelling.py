@@ -2,7 +2,7 @@
 
 Words of random letters are drawn by Zipf's law. `step` is the whole training step of recipes/ptb/small-char and of its
 word twin, in turns; `encoder` is the encoder's share of the step, forward and backward, and what evaluation pays once:
-the vectors of the whole vocabulary, which is spelled anew here.
+the vectors of the whole vocabulary, which is spelled again here.
 """
 
 import json

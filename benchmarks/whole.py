@@ -30,7 +30,7 @@ def arguments(description: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("recipe", type=Path)
     parser.add_argument("--words", type=int, default=10_000, help="size of the vocabulary (default: 10,000)")
-    parser.add_argument("--length", type=int, default=70, help="steps a window (default: 70)")
+    parser.add_argument("--length", type=int, default=70, help="steps per window (default: 70)")
     parser.add_argument("--batch-size", type=int, help="columns (default: the recipe's; 10 for evaluation)")
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
@@ -103,7 +103,7 @@ def measure(step: Callable[[], None], positions: int, gflop: float, options: arg
 
 
 def profile(step: Callable[[], None], times: int = 3) -> None:
-    """Milliseconds a step by torch operation, and their share, the largest first."""
+    """Milliseconds per step by torch operation, and their share, the largest first."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
         for _ in range(times):
             step()

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from elman import config
-from elman.data.starting_small import ForgetfulWindows, StagedWindows, stage_of
+from elman.data.starting_small import ForgetfulWindows, StagedWindows, stage_of, training_windows
 from elman.data.windows import TrainingWindows
 from elman.errors import UserError
-from elman.tasks.text.starting_small import training_windows
 from support.text_runs import recipe
 
 TOKENS = np.arange(200, dtype=np.int32)

@@ -39,7 +39,7 @@ def outputs(
     """What output functions make of a line of scores; needs no run.
 
     Images of output functions on the simplex of three symbols and in log space, the rank that they reach from one line
-    of scores, and how near they come to softmax.
+    of scores, and how close they are to softmax.
 
     Args:
         activation: output functions, such as softmax sigsoftmax (default: all)

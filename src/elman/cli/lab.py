@@ -110,7 +110,7 @@ def compare(
     """Cells x rules x tasks: the span at which each still learns.
 
     Train every cell by every rule on every task. Each begins at the task's first span and, when it has learnt that,
-    begins anew at twice the span, until it fails within --budget or --longest is reached. Prints the longest span
+    starts again at twice the span, until it fails within --budget or --longest is reached. Prints the longest span
     learnt, by seed, with steps, error, weights and seconds. Writes into --out each outcome as JSON under trials/, and
     report.html with learning curves and the errors propagated back in time. The same command continues what was
     stopped. Example: elman lab compare --tasks adding,copying --cells elman,lstm,gru --out runs/lab

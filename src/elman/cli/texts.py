@@ -16,7 +16,7 @@ def write_any_text() -> None:
 
 
 def read_lines(name: str, text: TextOptions | None = None) -> list[str]:
-    """The lines of a text, `-` being standard input; `text` says how it is decoded.
+    """The lines of a text, `-` being standard input; `text` determines how it is decoded.
 
     Raises:
         UserError: it cannot be read, is empty, or is not UTF-8 although its bytes are not the tokens.

@@ -1,7 +1,7 @@
 """What was wrong with a recipe, in a user's words: the key, what was found there, what is allowed."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -42,17 +42,16 @@ def explain(error: msgspec.ValidationError, record: type[msgspec.Struct], raw: M
 def _follow(kind: Any, step: str, value: Any) -> tuple[Any, str, Any]:
     """The type and the value one step further along a path, and the step as the user knows it."""
     if step == "[...]":
-        key = next(key for key, inside in value.items() if not _fits(inside, kind.value_type))
-        return kind.value_type, key, value[key]
+        inner = kind.value_type
+        key = next(
+            key for key, one in value.items() if type(one) is not int or (inner.ge is not None and one < inner.ge)
+        )
+        return inner, key, value[key]
     if step.startswith("["):
         index = int(step[1:-1])
         inner = kind.item_types[index] if isinstance(kind, inspect.TupleType) else kind.item_type
         return inner, step, value[index]
     return _field(kind, step, value), step, value[step]
-
-
-def _fits(value: Any, kind: inspect.IntType) -> bool:
-    return type(value) is int and (kind.ge is None or value >= kind.ge)
 
 
 def _field(kind: Any, key: str, value: Any) -> Any:
@@ -71,11 +70,8 @@ def _record(kind: Any, value: Any) -> inspect.StructType | None:
 
 
 def _records(kind: Any) -> list[inspect.StructType]:
-    return [one for one in _parts(kind) if isinstance(one, inspect.StructType)]
-
-
-def _parts(kind: Any) -> Iterable[Any]:
-    return kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    parts = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    return [one for one in parts if isinstance(one, inspect.StructType)]
 
 
 def _keys(kind: Any, value: Any) -> list[str]:

@@ -39,7 +39,6 @@ class Sampling(Settings, frozen=True, kw_only=True):
         top_k: draw only from so many of the most probable symbols.
         top_p: draw only from the most probable symbols that together reach this probability (Holtzman et al. 2020).
         forbidden: symbols that are never drawn.
-
     """
 
     temperature: Annotated[float, Meta(ge=0)] = 1.0
@@ -64,7 +63,6 @@ class Beam(Settings, frozen=True, kw_only=True):
             favours short targets.
         coverage: weight of the attention that the source received; 0 leaves the term out.
         max_length: symbols per target at most (default: twice the source plus 10; of trees data.pairs.max_target).
-
     """
 
     size: Annotated[int, Meta(ge=1, title="beam")] = 5
@@ -102,7 +100,6 @@ class Rule(Settings, frozen=True, kw_only=True):
         decay: how fast the weights return to the trained ones, likewise.
         eps: keeps weights whose gradients are nearly always 0 in place; of the rule rms.
         segment: tokens between two updates.
-
     """
 
     kind: Annotated[Literal["rms", "sgd"], Meta(title="rule")] = "rms"
@@ -132,7 +129,6 @@ class CacheRule(Settings, frozen=True, kw_only=True):
         weight: share of the cache in the prediction.
         theta: how strongly similarity counts.
         window: positions that the cache holds.
-
     """
 
     weight: Annotated[float, Meta(ge=0, lt=1, title="cache-weight")] = 0.1

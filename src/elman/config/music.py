@@ -14,7 +14,6 @@ class MusicOptions(Record, frozen=True, kw_only=True):
         pitches: P, the size of a frame: 88, the keys of a piano (A0, MIDI pitch 21, to C8, 108), or 93 (MIDI pitches 1
             to 93, index = pitch - 1).
         steps_per_quarter: steps per quarter note, in MIDI files that are read and written.
-
     """
 
     pitches: Literal[88, 93] = 88
@@ -27,7 +26,6 @@ class MusicEvaluation(Record, frozen=True, kw_only=True):
     Attributes:
         streams: pieces read side by side.
         length: steps per window.
-
     """
 
     streams: Positive = 10
@@ -40,7 +38,6 @@ class MusicData(MusicOptions, frozen=True, kw_only=True, tag_field="kind", tag="
     Attributes:
         corpus: a known corpus, a file or a folder, unless --data names another.
         evaluation: how it is validated.
-
     """
 
     encoders: ClassVar[tuple[str, ...]] = ("frames",)

@@ -37,7 +37,6 @@ class PairOptions(Record, frozen=True, kw_only=True):
         measures: how output is evaluated: ROUGE (`headlines`), or BLEU and chrF (`translation`); trees by brackets.
         rouge_words: what a word is for ROUGE (`elman.evaluation.transduction.rouge`).
         bleu_tokens: what BLEU counts (`elman.evaluation.transduction.bleu`); `none`: what stands between spaces.
-
     """
 
     form: Literal["tsv", "parallel", "trees"] = "tsv"
@@ -91,7 +90,6 @@ class PairEvaluation(Record, frozen=True, kw_only=True):
         copy_unknown: write the symbol of the source with the greatest attention in place of `<unk>`.
         constrained: search among trees over the words of the source (`decoding/constraint.py`); other targets than
             trees are never constrained.
-
     """
 
     beam: Positive = 5
@@ -105,7 +103,6 @@ class PairData(PairOptions, frozen=True, kw_only=True, tag_field="kind", tag="pa
     Attributes:
         corpus: a known corpus, a file or a folder, unless --data names another.
         evaluation: how the output of a model is searched for.
-
     """
 
     encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")

@@ -20,7 +20,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Tagged(Record, frozen=True, tag_field="kind"):
-    """A part that is one of several kinds; its key `kind` selects it."""
+    """A part that is one of several kinds; its key `kind` names it."""
 
 
 class Part(Tagged, frozen=True):
@@ -28,7 +28,6 @@ class Part(Tagged, frozen=True):
 
     Attributes:
         builder: the class or function that builds it from its record, as "module:name"; it is imported when needed.
-
     """
 
     builder: ClassVar[str]
@@ -45,14 +44,9 @@ def restricted(value: Any, record: type[R]) -> R:
 class Reporting(NamedTuple):
     """How the losses and the data of runs are reported.
 
-    Attributes:
-        name: of the loss.
-        quantity: the same, as `elman.drawing.plots` knows it.
-        unit: what is counted, in the singular.
-        definition: of the loss, in a sentence.
-        figure: a second figure of results.json, and its heading; None: there is none.
-        facts: counts of each split in data.json, and their headings.
-
+    `name` and `quantity` (as `elman.drawing.plots` knows it) are those of the loss, `unit` is what is counted, in the
+    singular. `figure` is a second figure of results.json, and its heading; None: there is none. `facts` are counts of
+    each split in data.json, and their headings.
     """
 
     name: str

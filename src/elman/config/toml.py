@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import tomli_w
 
-from elman.config.earlier import in_present_form, moved_key
 from elman.config.errors import explain
 from elman.config.recipe import Recipe
 from elman.errors import UserError
@@ -19,6 +18,13 @@ FOLDER = Path(__file__).parents[1] / "recipes"
 OWN = ("title", "notes", "expected")
 """Keys that describe one recipe, so that they are not taken from its base."""
 
+_EVALUATION = {
+    "text": ("streams", "length", "warm_up", "skip_first"),
+    "music": ("streams", "length"),
+    "pairs": ("beam", "copy_unknown", "constrained"),
+}
+"""The kinds that earlier recipes knew, and what of their table `evaluation` belonged to each."""
+
 
 def load_recipe(path: Path | str, settings: Sequence[str] | None = None) -> Recipe:
     """Read a recipe, complete it from its base, and apply `key.path=value` settings.
@@ -27,9 +33,8 @@ def load_recipe(path: Path | str, settings: Sequence[str] | None = None) -> Reci
     with elman. Tables are merged, except that `heads`, and a table whose `kind` changes, replace those of the base;
     `without = ["training.clip"]` leaves keys of the base out; `title`, `notes` and `expected` are never taken from it.
 
-    Raises:
-        UserError: no such file, not TOML, an unknown key, a wrong type, a value out of range, bases in a circle.
-
+    Raises UserError where there is no such file, it is not TOML, a key is unknown, a value has a wrong type or is out
+    of range, or bases form a circle.
     """
     raw = in_present_form(_read(Path(path)))
     for setting in settings or []:
@@ -64,12 +69,7 @@ def shipped() -> Iterator[tuple[Path, Recipe]]:
 
 
 def find(name: str) -> Path:
-    """The path of a shipped recipe, such as `shakespeare/demo.toml`.
-
-    Raises:
-        UserError: there is no such recipe.
-
-    """
+    """The path of a shipped recipe, such as `shakespeare/demo.toml`; raises UserError where there is no such recipe."""
     path = FOLDER / name
     if not path.is_file():
         raise UserError(f"no recipe {name} comes with elman; `elman recipes` lists them")
@@ -135,7 +135,7 @@ def _apply(raw: dict[str, Any], setting: str) -> None:
     keys = path.strip().split(".")
     if not equals or not all(keys):
         raise UserError(f"--set {setting}: write key.path=value, such as --set training.optimiser.lr=20")
-    if new := moved_key(path.strip()):
+    if new := _moved_key(path.strip()):
         raise UserError(f"--set {setting}: this key is now {new}; write --set {new}={text}")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
@@ -159,3 +159,38 @@ def _without_none(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): _without_none(part) for key, part in value.items() if part is not None}
     return [_without_none(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def in_present_form(raw: dict[str, Any]) -> dict[str, Any]:
+    """The tables of a recipe, of which older ones had no kind of data; one in the present form is returned as it is.
+
+    They had the tables `data.text`, `data.music` and `data.pairs` beside each other, and `evaluation` at the top;
+    the encoder and the source of the model decided the kind.
+    """
+    data, model, evaluation = raw.get("data", {}), raw.get("model", {}), raw.get("evaluation", {})
+    tables = all(isinstance(table, dict) for table in (data, model, evaluation))
+    if not tables or not data.keys() <= {"corpus", "grammar", *_EVALUATION}:
+        return raw
+    encoder = model.get("encoder")
+    frames = isinstance(encoder, dict) and encoder.get("kind") == "frames"
+    kind = "pairs" if model.get("source") is not None else "music" if frames else "text"
+    options = data.get(kind, {})
+    if not isinstance(options, dict):
+        return raw
+    present: dict[str, Any] = {"kind": kind, **options}
+    foreign = {key for name, keys in _EVALUATION.items() for key in keys if name != kind} - {*_EVALUATION[kind]}
+    own = {key: value for key, value in evaluation.items() if key not in foreign}
+    present |= {"evaluation": own} if own else {}
+    for key in ("corpus", *(["grammar"] if kind == "text" else [])):
+        present |= {key: data[key]} if key in data else {}
+    return {key: value for key, value in raw.items() if key != "evaluation"} | {"data": present}
+
+
+def _moved_key(path: str) -> str | None:
+    """Where an earlier key path is now; None where it is none."""
+    first, *rest = path.split(".")
+    if first == "evaluation":
+        return ".".join(["data", first, *rest])
+    return (
+        ".".join(["data", *rest[1:]]) if first == "data" and rest[:1] and rest[0] in _EVALUATION and rest[1:] else None
+    )

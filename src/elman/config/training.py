@@ -152,8 +152,8 @@ class Penalties(Record, frozen=True):
 class Spectral(Tagged, frozen=True, tag="spectral"):
     """sigma_1 of the candidate's W_hh <= 2 - delta, or <= bound (`learning/constraint.py`; Kanai's thesis, chapter 3).
 
-    `input`: also sigma_1 of its W_xh <= 2. The last three keys belong to the method truncated: where bounds count,
-    the norm of the step by which they grow, and whether to count with the other norm too.
+    `input`: also sigma_1 of its W_xh <= 2. The last three keys belong to the method truncated: where bounds are
+    counted, the norm of the step by which they grow, and whether to count with the other norm too.
     """
 
     delta: Annotated[float, Meta(gt=0, lt=2)] = 0.2

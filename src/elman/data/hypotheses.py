@@ -21,14 +21,7 @@ NO_WORDS = ("<s>", "</s>", "-pau-")
 
 
 class Hypothesis(msgspec.Struct, frozen=True):
-    """One hypothesis of an utterance.
-
-    Attributes:
-        utterance: the name of the utterance.
-        scores: of the recogniser, higher is better.
-        text: its words.
-
-    """
+    """One hypothesis of an utterance, with the recogniser's scores, of which higher ones are better."""
 
     utterance: str
     scores: tuple[float, ...]
@@ -60,14 +53,10 @@ def read_tsv(lines: Sequence[str], name: str) -> list[Hypothesis]:
 def read_kaldi(lines: Sequence[str], costs: Sequence[tuple[str, Sequence[str]]], name: str) -> list[Hypothesis]:
     """The text that Kaldi's `nbest-to-linear` writes: lines `utterance-N words`, and files of lines `utterance-N cost`.
 
-    Args:
-        lines: the text.
-        costs: (file, its lines) for each kind of cost; a cost is a negative score.
-        name: of the text's file, for messages.
+    `costs` holds (file, its lines) for each kind of cost; a cost is a negative score. `name` names the text's file in
+    messages.
 
-    Raises:
-        UserError: a key without its number, or a cost that is missing or not a number.
-
+    Raises UserError where a key has no number, or a cost is missing or not a number.
     """
     tables = [(file, _costs(file, rows)) for file, rows in costs]
     found = []

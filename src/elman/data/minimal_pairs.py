@@ -16,15 +16,11 @@ from elman.errors import UserError
 
 
 class Pair(NamedTuple):
-    """A minimal pair.
+    """A minimal pair, of Linzen's sentences the words before the verb, and the verb.
 
-    Attributes:
-        good, bad: the text of both; of Linzen's sentences the words before the verb, and the verb.
-        phenomenon: the row of the table to which it belongs.
-        field: a wider heading, such as BLiMP's linguistics term; empty if there is none.
-        whole: whether both are whole sentences, whose end is scored as well.
-        tokenised: whether white space already separates the tokens.
-
+    `phenomenon` is the row of the table to which it belongs, `field` a wider heading, such as BLiMP's linguistics term.
+    Where both are `whole` sentences their end is scored as well; white space already separates the tokens where they
+    are `tokenised`.
     """
 
     good: str

@@ -2,20 +2,20 @@
 
 import functools
 from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
+from pathlib import Path
 
 import numpy as np
 import torch
 
+from elman import config
+from elman.data.grammar.sample import stage_tokens
 from elman.data.windows import Batch, Span, TrainingWindows, Windows
+from elman.errors import UserError
 
 
 class StagedWindows:
-    """Windows chosen for each epoch.
-
-    Args:
-        choose: from an epoch to its windows; the same object, or an equal one, for epochs that share them.
-
-    """
+    """Windows chosen for each epoch; `choose` returns the same or equal ones for epochs that share them."""
 
     def __init__(self, choose: Callable[[int], Windows]) -> None:
         self._of = functools.lru_cache(maxsize=2)(choose)
@@ -32,14 +32,9 @@ class StagedWindows:
 class ForgetfulWindows:
     """Windows of a few words, all columns fresh at the beginning of each: nothing earlier is remembered.
 
-    Elman 1993 resets the context units after every third or fourth word, later after more. A network that forgets
-    in this way sees no dependency that is longer than the window.
-
-    Args:
-        windows: the columns.
-        words: the least and the greatest number of words; each length is drawn with equal probability.
-        seed: for the lengths.
-
+    Elman 1993 resets the context units after every third or fourth word, later after more. A network that forgets in
+    this way sees no dependency that is longer than the window. `words` are the least and the greatest number of words;
+    each length is drawn with equal probability.
     """
 
     def __init__(self, windows: TrainingWindows, words: tuple[int, int], seed: int = 0) -> None:
@@ -66,6 +61,55 @@ def stage_of(epochs: Sequence[int], epoch: int) -> int:
     Example:
         >>> [stage_of([2, 1], epoch) for epoch in range(5)]
         [0, 0, 1, 1, 1]
-
     """
     return min(sum(epoch >= sum(epochs[: index + 1]) for index in range(len(epochs))), len(epochs) - 1)
+
+
+def training_windows(recipe: config.Recipe, tokens: np.ndarray, source: Path, max_extra: int | None) -> Windows:
+    """The columns of a training text [N], or those of each epoch where text or memory comes in stages.
+
+    The sentences of the stages of `data.grammar.stages` follow each other in the text; in the folder `source` of the
+    text the grammar's `grammar.json` holds their lengths. `max_extra` caps random windows.
+
+    Raises UserError where the text is too short, or is not of the stages that the recipe names.
+    """
+    training, window, seed = recipe.training, recipe.training.window, recipe.seed
+
+    def columns(part: np.ndarray) -> TrainingWindows:
+        return TrainingWindows(
+            part,
+            training.batch_size,
+            window.length,
+            random=window.random,
+            short_probability=window.short_probability,
+            spread=window.spread,
+            max_extra=max_extra,
+            seed=seed,
+        )
+
+    assert isinstance(recipe.data, config.TextData)
+    stages = () if recipe.data.grammar is None else recipe.data.grammar.stages
+    if not stages and not training.memory:
+        return columns(tokens)
+    parts = _parts(tokens, source, len(stages)) if stages else [tokens]
+    of_text = [stage.epochs for stage in stages] or [1]
+    of_memory = [*(stage.epochs for stage in training.memory), 1]
+    texts = [columns(part) for part in parts]
+
+    def choose(epoch: int) -> Windows:
+        text = texts[stage_of(of_text, epoch)]
+        memory = stage_of(of_memory, epoch)
+        return ForgetfulWindows(text, training.memory[memory].words, seed) if memory < len(training.memory) else text
+
+    return StagedWindows(choose)
+
+
+def _parts(tokens: np.ndarray, source: Path, count: int) -> list[np.ndarray]:
+    """The tokens of every stage."""
+    counts = stage_tokens(source) if (source / "grammar.json").is_file() else []
+    if len(counts) != count or sum(counts) != len(tokens):
+        raise UserError(
+            f"{source}: data.grammar.stages names {count} stages, but this text was not made by them; leave out --data,"
+            " or set data.grammar.stages=[]"
+        )
+    return [tokens[start:stop] for start, stop in pairwise(accumulate(counts, initial=0))]

@@ -13,12 +13,9 @@ from elman.errors import UserError
 
 
 class Source(NamedTuple):
-    """What targets are conditioned on: sources side by side, padded at the end.
+    """What targets are conditioned on: sources side by side, ids of the source vocabulary [S, B], padded at the end.
 
-    Attributes:
-        symbols: ids of the source vocabulary [S, B].
-        mask: which of them are symbols, bool [S, B]; the others are padding and have no effect.
-
+    The mask, bool [S, B], is true at symbols; padding has no effect.
     """
 
     symbols: Tensor
@@ -34,15 +31,12 @@ class Source(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """One window.
+    """One window: symbols [T, B] or frames of notes [T, B, P], and the targets that follow each, of the same shape.
 
     Attributes:
-        inputs: symbols [T, B], or frames of notes [T, B, P].
-        targets: what follows each, of the same shape.
         mask: which targets count, bool [T, B]; None means all.
         fresh: which columns begin a sequence here, bool [B]; None means none.
         source: what the columns are conditioned on; each begins here, from its source.
-
     """
 
     inputs: Tensor
@@ -82,23 +76,13 @@ class Windows(Protocol):
 
 
 class TrainingWindows:
-    """A stream cut into B columns that are read side by side; the remainder is dropped.
+    """A stream [n] cut into B columns that are read side by side; the remainder is dropped.
 
-    With `random` the lengths vary: base `length` with probability 1 - `short_probability`, else half of it, then
+    With `random` the lengths vary: base `length` (bptt) with probability 1 - `short_probability`, else half of it, then
     max(5, int(N(base, spread))) and never more than `length + max_extra` (Merity et al. 2018, section 4.1). The spans
     of an epoch depend on the seed and the epoch's number alone, so a resumed run needs only its position.
 
-    Args:
-        tokens: the stream, an integer array [n].
-        batch_size: B.
-        length: the base length (bptt).
-        random: vary the lengths.
-        short_probability, spread, max_extra: see above.
-        seed: of the lengths.
-
-    Raises:
-        UserError: the corpus is too short for one window in every column.
-
+    Raises UserError where the corpus is too short for one window in every column.
     """
 
     def __init__(
@@ -164,20 +148,13 @@ class PositionedWindows(Protocol):
 
 
 class EvaluationWindows:
-    """A stream read so that every token is a target exactly once, in `streams` columns.
+    """A stream [n] read so that every token is a target exactly once, in `streams` columns.
 
     Column j covers the j-th part of the stream and reads up to `warm_up` tokens before it without counting them. With
-    one column the state is carried over the whole stream. The stream is preceded by the symbol `first`.
-
-    Args:
-        tokens: the stream, an integer array [n].
-        first: the symbol read before the first token.
-        streams: columns; more are faster, and each begins with an empty state before its warm-up.
-        length: steps per window.
-        warm_up: tokens read before a column's part.
-        skip_first: do not count the first token, as the published figures do (DOC eq. 1).
-        inputs: read in place of `tokens`, [n], where unknown words have numbers of their own; None: `tokens`.
-
+    one column the state is carried over the whole stream; more are faster, and each begins with an empty state before
+    its warm-up. The stream is preceded by the symbol `first`, and windows have `length` steps. `skip_first` does not
+    count the first token, as the published figures do (DOC eq. 1). `inputs` [n] are read in place of `tokens` where
+    unknown words have numbers of their own.
     """
 
     def __init__(

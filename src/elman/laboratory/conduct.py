@@ -93,7 +93,7 @@ LADDER = (
     Rung(
         "elman",
         "h' = tanh(W x + U h + b)",
-        "The state is computed again at every step. An error propagated back is multiplied by U' and tanh' each time, so"
+        "The state is recomputed at every step. An error propagated back is multiplied by U' and tanh' each time, so"
         " it fades or grows with distance, and the network does not learn what it read long ago.",
     ),
     Rung(

@@ -32,13 +32,10 @@ class Learner(ABC):
         return state
 
     def state_before(self, model: LanguageModel, batch: Batch, state: State | None) -> State:
-        """The state from which a window is processed.
+        """The state from which a window is processed, given that after the window before (None: all columns begin).
 
-        Args:
-            model: the network.
-            batch: the window. Where it has a source, its targets begin here, and the gradient reaches the source.
-            state: after the window before; columns that are fresh start afresh. None: all begin.
-
+        Fresh columns begin a new sequence. Where the window has a source its targets begin here, and the gradient
+        reaches the source.
         """
         if batch.source is not None:
             assert isinstance(model, SequenceToSequence)
@@ -57,16 +54,9 @@ def bptt(model: LanguageModel, objective: Objective, batch: Batch, state: State,
     """Add the gradient of the window's loss to every parameter's `.grad`.
 
     The truncation BPTT(h) is the length h of the window; h = 1 is the rule of Elman's and Jordan's networks. The state
-    returned is detached: the next window continues from it without a gradient.
-
-    Args:
-        model: the network, in training mode.
-        objective: what is minimised.
-        batch: the window.
-        state: the state before it.
-        slices: parts of the columns that are processed one after another, to save memory: the gradient of the mean is
-            the same (each part draws its own dropout masks).
-
+    returned is detached: the next window continues from it without a gradient. The columns are processed in `slices`
+    parts one after another, to save memory: the gradient of the mean is the same (each part draws its own dropout
+    masks).
     """
     if slices == 1:
         loss, state = objective(model, batch, state)

@@ -23,9 +23,7 @@ from elman.files import replacing
 def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> str:
     """Write a checkpoint and return its digest; the previous file stays until the new one is complete.
 
-    Raises:
-        UserError: the disk is full or the folder cannot be written.
-
+    Raises UserError where the disk is full or the folder cannot be written.
     """
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     text = json.dumps(facts, sort_keys=True)
@@ -34,16 +32,15 @@ def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) ->
         try:
             save_file(plain, temporary, {"facts": text, "digest": digest})
         except SafetensorError as error:
-            raise OSError(*_os_error(error)) from error
+            number = next((int(part.split(")")[0]) for part in str(error).split("os error ")[1:]), 5)
+            raise OSError(number, str(error)) from error
     return digest
 
 
 def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read a checkpoint onto the CPU.
 
-    Raises:
-        UserError: no such file, truncated, altered, or not one of ours.
-
+    Raises UserError where there is no such file, or it is truncated, altered or not one of ours.
     """
     if not path.is_file():
         raise UserError(f"{path}: no such model file; give a run folder in which training has saved one")
@@ -68,11 +65,6 @@ def digest_of(tensors: Mapping[str, Tensor], text: str = "") -> str:
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         digest.update(tensor.flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()
-
-
-def _os_error(error: SafetensorError) -> tuple[int, str]:
-    number = next((int(part.split(")")[0]) for part in str(error).split("os error ")[1:]), 5)
-    return number, str(error)
 
 
 def model_tensors(model: nn.Module) -> dict[str, Tensor]:

@@ -22,13 +22,7 @@ AnyConstraint: TypeAlias = config.Spectral | config.OrthogonalWeights | config.S
 
 
 class ConstrainedCore:
-    """A constraint on the blocks of a core, with counts for the log.
-
-    Args:
-        core: layers of one cell.
-        recipe: the constraint.
-
-    """
+    """A constraint on the blocks of a core of layers of one cell, with counts for the log."""
 
     def __init__(self, core: Stack, recipe: AnyConstraint) -> None:
         self.layers = layers_of(core)
@@ -39,7 +33,7 @@ class ConstrainedCore:
         self._calls = 0
 
     def blocks(self) -> list[Tensor]:
-        """W_hh of every layer, then W_xh where constrained: new views at each call, since averaging swaps weights."""
+        """W_hh of every layer, then W_xh where constrained: views, taken again because averaging exchanges weights."""
         hidden = [candidate_hidden(layer).detach() for layer in self.layers]
         return hidden + [candidate_input(layer).detach() for layer in self.layers if self.with_input]
 
@@ -54,8 +48,7 @@ class ConstrainedCore:
         self._calls += 1
         for index, projector in enumerate(self.projectors):
             for name, count in projector.counts().items():
-                sums = self._sums.setdefault(name, [0] * len(self.projectors))
-                sums[index] += count
+                self._sums.setdefault(name, [0] * len(self.projectors))[index] += count
 
     def mean_counts(self) -> dict[str, list[float]]:
         """Mean counts per block since the last call: s, the number of singular values computed per step."""
@@ -90,9 +83,7 @@ CELLS = {"elman", "lstm", "lstm-peephole", "lstm-1997", "gru-before", "gru-after
 def build_constraint(recipe: config.Training, core: RecurrentCore) -> ConstrainedCore | None:
     """The constraint of a recipe on a core, or None.
 
-    Raises:
-        UserError: the core has no recurrent blocks, or the recipe must set the bound and does not.
-
+    Raises UserError where the core has no recurrent blocks, or the recipe must set the bound and does not.
     """
     if recipe.constraint is None:
         return None

@@ -33,16 +33,7 @@ class NormalEquations:
     """Ridge regression over a stream: X'X and X'Y are summed chunk by chunk, in memory that does not grow with N.
 
     Rounding errors grow with the condition number of X'X + penalty I, in `fit_ridge` with its square root: the penalty
-    of a stream should be large compared with 1e-16 ||X||^2.
-
-    Args:
-        features: F.
-        outputs: O.
-        dtype: of the sums.
-
-    Attributes:
-        count: how many positions have been added.
-
+    of a stream should be large compared with 1e-16 ||X||^2. `count` is the number of positions added.
     """
 
     def __init__(self, features: int, outputs: int, dtype: torch.dtype = torch.float64) -> None:
@@ -81,16 +72,9 @@ class EchoStateNetwork(NamedTuple):
         return features(states, series) @ self.readout, state
 
     def generate(self, latest: Tensor, state: State, steps: int) -> tuple[Tensor, State]:
-        """Run freely for `steps` steps: each output is the next input.
+        """Run freely from an input [B, D], such as the last output of `predict`: each output is the next input.
 
-        Args:
-            latest: the first input [B, D], such as the last output of `predict`.
-            state: the state before it, as `predict` returned it.
-            steps: how many.
-
-        Returns:
-            the outputs [steps, B, D] that follow `latest`, and the state from which the last of them is read next.
-
+        Returns the outputs [steps, B, D] that follow `latest`, and the state from which the last of them is read next.
         """
         outputs = []
         for _ in range(steps):
@@ -121,19 +105,14 @@ def fit_readout(
     penalty: float = 1e-10,
     chunk: int | None = None,
 ) -> EchoStateNetwork:
-    """A network that computes targets [T, B, O] from inputs [T, B, D].
+    """A network that computes targets [T, B, O] from inputs [T, B, D] at the same steps.
 
-    Args:
-        reservoir: drawn, in the precision of the inputs; float64 is recommended.
-        inputs: the series read.
-        targets: the desired outputs at the same steps.
-        washout: the first steps, which still depend on the zero state before them and are left out.
-        penalty: of the ridge regression, on the sum of squares over all positions.
-        chunk: steps held in memory at a time, by normal equations; None fits all at once, which is more accurate.
+    The reservoir is drawn, in the precision of the inputs; float64 is recommended. The first `washout` steps still
+    depend on the zero state before them and are left out. The penalty of the ridge regression is on the sum of squares
+    over all positions. Where `chunk` is set only so many steps are held in memory at a time, by normal equations;
+    fitting all at once is more accurate.
 
-    Raises:
-        UserError: nothing is left after the washout.
-
+    Raises UserError where nothing is left after the washout.
     """
     if washout >= len(inputs):
         raise UserError(

@@ -36,14 +36,10 @@ def forcing_probability(forcing: config.Forcing, epoch: float) -> float:
 
 @torch.no_grad()
 def listen_to_itself(model: LanguageModel, batch: Batch, state: State, probability: float) -> Batch:
-    """The window with each input but the first kept with `probability`, else drawn by the model.
+    """The window with each input but the first kept with `probability`, else drawn by the model from the state before.
 
-    Args:
-        model: the network; its input at a step must be the target of the step before.
-        batch: the true window.
-        state: the model's state before it.
-        probability: of the truth; drawn for each column and step from torch's global random state.
-
+    The model's input at a step must be the target of the step before. Whether to keep the truth is drawn for each
+    column and step from torch's global random state.
     """
     if probability >= 1:
         return batch

@@ -23,11 +23,6 @@ class GradientNorm(Learner):
     """A learning rule with weight * Omega (summed over steps, averaged over the batch) added to its loss.
 
     The window is run a second time step by step, and a gradient is differentiated: about four times the work.
-
-    Args:
-        rule: learns from the loss itself.
-        weight: of Omega.
-
     """
 
     def __init__(self, rule: Learner, weight: float) -> None:

@@ -38,13 +38,7 @@ class Watcher(Protocol):
 class Log:
     """Sums the losses of steps, writes lines of metrics and notifies the watchers.
 
-    Args:
-        path: metrics.jsonl.
-        device: where the losses are; their sums stay there until they are read.
-
-    Attributes:
-        watchers: see `Watcher`; none at first.
-
+    The sums stay on the device of the losses until they are read. There are no watchers at first.
     """
 
     def __init__(self, path: Path, device: torch.device) -> None:

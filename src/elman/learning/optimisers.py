@@ -14,22 +14,17 @@ from elman import config
 
 
 class Optimiser:
-    """Changes parameters by their gradients, by the rule of a recipe.
+    """Changes parameters by their gradients, by the rule of a recipe; parameters without a gradient are left alone.
 
     SGD has heavy-ball or Nesterov momentum; Adam (Kingma & Ba 2015) optionally has decoupled weight decay (AdamW,
-    Loshchilov & Hutter 2019); RMSprop is that of Tieleman & Hinton 2012. The arithmetic is torch's own, fused over all
-    parameters. Its optimiser classes are not used because their first step imports torch's compiler, which costs 75 MB
-    and a second.
-
-    Args:
-        recipe: the rule and its constants.
-        parameters: those to change; parameters without a gradient are left alone.
-        weight_decay: times the parameter, added to the gradient (L2), or to the step where Adam is decoupled.
+    Loshchilov & Hutter 2019); RMSprop is that of Tieleman & Hinton 2012. Weight decay times the parameter is added to
+    the gradient (L2), or to the step where Adam is decoupled. The arithmetic is torch's own, fused over all parameters.
+    Its optimiser classes are not used because their first step imports torch's compiler, which costs 75 MB and a
+    second.
 
     Attributes:
         lr: the learning rate of the next step.
         memory: a tensor for each name and parameter, which begins as zeros, and the counts of steps under "step".
-
     """
 
     def __init__(
@@ -154,12 +149,8 @@ def add_l1(parameters: Sequence[nn.Parameter], weight: float) -> None:
 class Average:
     """A running average of parameters, which begins as a copy of them and is updated after each step.
 
-    The equal average is that of ASGD (Polyak & Juditsky 1992), as NT-ASGD uses it.
-
-    Args:
-        parameters: those to average.
-        decay: None for the equal average of all steps since the start, else the exponential decay.
-
+    Without a decay it is the equal average of all steps since the start, that of ASGD (Polyak & Juditsky 1992), as
+    NT-ASGD uses it; else an exponential one.
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter], decay: float | None = None) -> None:
@@ -208,6 +199,5 @@ def non_monotone(history: Sequence[float], latest: float, interval: int) -> bool
         True
         >>> non_monotone([5.0, 4.0, 3.9, 3.8], 3.95, interval=2)
         False
-
     """
     return len(history) > interval and latest > min(history[:-interval])

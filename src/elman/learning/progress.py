@@ -7,7 +7,7 @@ from elman.learning.optimisers import non_monotone
 
 
 def phases_of(training: config.Training) -> list[config.Training]:
-    """The phases of a recipe: the main one and, where requested, fine-tuning from its best model (NT-ASGD)."""
+    """The phases of a recipe: the main one, and fine-tuning from its best model (NT-ASGD) where it asks for that."""
     if (fine := training.fine_tune) is None:
         return [training]
     window = training.window
@@ -35,19 +35,15 @@ class Progress(msgspec.Struct):
 
     Attributes:
         phase: 0 is the main phase, 1 fine-tuning.
-        epoch: epochs done in this phase.
-        window: windows done in this epoch.
+        epoch, window: epochs done in this phase, and windows done in this epoch.
         step: optimiser steps in all phases.
         checks: validation NLLs of this phase, oldest first.
         by_epoch: the validation NLL after each epoch of this phase, for schedules.
-        best: the best validation NLL of all phases, and the step and epoch it belongs to.
+        best: the best validation NLL of all phases, with the step and epoch it belongs to.
         waited: validations since the best.
-        averaging: whether weights are being averaged.
-        average_count: steps in the average.
-        finished: training is done.
+        averaging, average_count: whether weights are being averaged, and the steps in the average.
         seconds: time spent training, resumptions included.
         nll_sum, count, penalty_sum, windows_logged: since the last line of metrics.
-
     """
 
     phase: int = 0

@@ -49,11 +49,7 @@ class RTRL(Learner):
     """Exact gradients forward in time, for small networks of any core without dropout.
 
     The window length only sets how often the weights change. The influence is carried over windows and never truncated;
-    as in the paper, it is exact while the weights do not change.
-
-    Args:
-        max_gb: the most memory (GB) the influence may take.
-
+    as in the paper, it is exact while the weights do not change. It may take at most `max_gb` GB.
     """
 
     def __init__(self, max_gb: float = 2.0) -> None:

@@ -11,20 +11,15 @@ Schedule: TypeAlias = config.Constant | config.Decay | config.Plateau | config.S
 
 
 def rate(schedule: Schedule, lr: float, epoch: float, epochs: int, history: Sequence[float]) -> float:
-    """The learning rate at a point of training.
+    """The learning rate after `epoch` of `epochs` epochs, where `lr` is that of the recipe.
 
-    Args:
-        schedule: the rule.
-        lr: the rate of the recipe.
-        epoch: epochs done, with a fraction (0.0 at the first step).
-        epochs: epochs in all.
-        history: validation NLL (nats per token) after each epoch done.
+    `epoch` has a fraction (0.0 at the first step); `history` is the validation NLL (nats per token) after each epoch
+    done.
 
     Example:
         >>> halving = config.Decay(after=1, factor=2.0)
         >>> [rate(halving, 20.0, epoch, 5, []) for epoch in (0, 0.9, 1, 2)]
         [20.0, 20.0, 10.0, 5.0]
-
     """
     match schedule:
         case config.Constant():

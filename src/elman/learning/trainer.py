@@ -54,7 +54,6 @@ class Trainer:
 
     Raises:
         UserError: the text is too short, or the constraint or the learning rule does not fit the model.
-
     """
 
     def __init__(
@@ -91,9 +90,7 @@ class Trainer:
     def run(self, max_minutes: float | None = None) -> StopReason:
         """Train until the recipe is finished, the time is over or a signal asks to stop.
 
-        Raises:
-            UserError: the loss is not finite.
-
+        Raises UserError where the loss is not finite.
         """
         deadline = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
         self.log.begin(sum(phase.epochs for phase in self.phases), len(self._spans()), self.progress)

@@ -29,21 +29,9 @@ class Update:
     `gradient` draws what the model reads (scheduled sampling), applies the learning rule and adds the gradient of L1;
     `clip` clips; `apply` steps the optimiser, projects onto the constraint and updates the average of the weights.
 
-    Args:
-        model: the network, on its device.
-        learner: the learning rule.
-        objective: what is minimised, penalties included.
-        optimiser: of the parameters that are trained.
-        clip: the largest gradient norm; None: no clipping.
-        clip_by: see `clip_gradients`.
-        l1: the weight of sum |w|.
-        forcing: the schedule of scheduled sampling; None: the model always reads the truth.
-        constraint: on the recurrent weights.
-
     Attributes:
         average: of the weights, or None while they are not averaged.
-        state: after the last window, from which the next one continues; None: every column starts afresh.
-
+        state: after the last window, from which the next one continues; None: every column begins a sequence.
     """
 
     def __init__(
@@ -151,9 +139,7 @@ class Update:
 def build_update(recipe: config.Recipe, model: LanguageModel) -> Update:
     """The training step of a recipe in its first phase, after projecting the weights onto its constraint.
 
-    Raises:
-        UserError: the constraint or the learning rule does not fit the model.
-
+    Raises UserError where the constraint or the learning rule does not fit the model.
     """
     training = recipe.training
     objective, learner = build_objective(training), build_learner(training, recipe.model)

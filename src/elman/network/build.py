@@ -21,7 +21,7 @@ def build_model(
     words: Sequence[str] | None = None,
     num_source: int | None = None,
 ) -> LanguageModel:
-    """The network of a recipe, initialised from torch's global random state.
+    """The network of a recipe, initialised from torch's global random state; raises UserError where parts do not fit.
 
     Args:
         recipe: the parts.
@@ -30,10 +30,6 @@ def build_model(
             frequencies are assumed to follow Zipf's law.
         words: the vocabulary, for encoders that read spelling; without it words are spelled as their numbers.
         num_source: symbols of the source's vocabulary, if there is a source; by default as many as the target's.
-
-    Raises:
-        UserError: parts that do not fit together.
-
     """
     locked = recipe.masks == "locked"
     encoder = build_encoder(recipe.encoder, num_words, words, locked=locked)

@@ -14,7 +14,6 @@ class Dropout(nn.Module):
     Args:
         rate: the probability of dropping a unit.
         locked: one mask over all steps (Gal); otherwise one draw per element (Zaremba).
-
     """
 
     def __init__(self, rate: float, *, locked: bool = True) -> None:

@@ -29,7 +29,6 @@ class LanguageModel(nn.Module):
         >>> log_probs, state = model.step(torch.tensor([3]), state)
         >>> round(log_probs.exp().sum().item(), 5)
         1.0
-
     """
 
     def __init__(self, encoder: TokenEncoder, core: RecurrentCore, output: OutputLayer) -> None:

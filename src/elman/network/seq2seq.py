@@ -25,12 +25,7 @@ class Bridge(nn.Module):
         h_0 = tanh(W s_h + b), and for an LSTM c_0 = W' s_c + b'
 
     s is the state of the reader's last layer, both directions concatenated; in the paper it is the backward one alone.
-
-    Args:
-        source_size: width of s.
-        sizes: H of every layer.
-        slots: tensors in the state of a layer.
-
+    The layers have the widths `sizes` and `slots` tensors each in their state.
     """
 
     def __init__(self, source_size: int, sizes: tuple[int, ...], slots: int) -> None:
@@ -55,16 +50,9 @@ class Bridge(nn.Module):
 class SequenceToSequence(LanguageModel):
     """p(next symbol | symbols so far, source): a language model whose first state is made by `read`.
 
-    Shapes: S steps of the source, T of the target, B pairs, V target symbols.
-
-    Args:
-        encoder: reads the target's symbols.
-        core: has attention to the source.
-        output: any distribution over V.
-        reader: reads the source.
-        bridge: makes the first state of the core's layers; None: they begin with the reader's final states, layer by
-            layer (Sutskever et al. 2014, Luong et al. 2015), which have the same widths.
-
+    Shapes: S steps of the source, T of the target, B pairs, V target symbols. The bridge makes the first state of the
+    core's layers; without it they begin with the reader's final states, layer by layer (Sutskever et al. 2014, Luong et
+    al. 2015), which have the same widths.
     """
 
     core: AttentiveCore
@@ -106,9 +94,7 @@ def build_seq2seq(
 ) -> SequenceToSequence:
     """The model of a recipe that has a source, from its decoder's parts.
 
-    Raises:
-        UserError: the core has no attention to the source, or parts do not fit together.
-
+    Raises UserError where the core has no attention to the source, or parts do not fit together.
     """
     source, locked = record.source, record.masks == "locked"
     assert source is not None

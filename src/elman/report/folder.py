@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import msgspec
 from safetensors import SafetensorError, safe_open
 
-from elman.config.earlier import in_present_form
 from elman.config.recipe import KINDS
 from elman.config.record import TOKENS, Reporting
+from elman.config.toml import in_present_form
 from elman.data.text.vocabulary import Vocabulary
 from elman.drawing.forecast import Forecast
 from elman.drawing.heat_map import Word

@@ -66,11 +66,8 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
 def statistics(run: Run, tokens: int | None = None, advance: Advance = None) -> Statistics:
     """Gradient statistics of a run over its training data, computed once and kept in the run folder.
 
-    Args:
-        run: whose model; its training data must still be where data.json says.
-        tokens: read only so many tokens from the beginning; None: all.
-        advance: called with (segments done, segments in all).
-
+    The data must still be where data.json says; only the first `tokens` are read (None: all). `advance` receives the
+    segments done and the segments in all.
     """
     train = run.adaptation_source(EvaluationOptions(split="train"))
     text = train.beginning(tokens)
@@ -116,14 +113,9 @@ def adaptive_reading(
 def method_figures(
     source: AdaptationSource, method: Method, gradients: Statistics | None = None, advance: Advance = None
 ) -> Result:
-    """The result of a split, with the method and its settings.
+    """The result of a split (`Run.adaptation_source`), with the method and its settings.
 
-    Args:
-        source: the split (`Run.adaptation_source`).
-        method: how the model adapts to it.
-        gradients: from `statistics`, for the rule "rms".
-        advance: called with (windows done, windows in all).
-
+    The rule "rms" needs the `gradients` of `statistics`; `advance` receives the windows done and the windows in all.
     """
     method.check(source)
     model, windows = source.column(method.segment)
@@ -137,9 +129,7 @@ def method_figures(
 def record(run: Run, row: Result) -> None:
     """Write a row of the best model to results.json, replacing that of its split and method; others are kept.
 
-    Raises:
-        UserError: the file is damaged.
-
+    Raises UserError where the file is damaged.
     """
     path = run.path / "results.json"
     new = msgspec.structs.replace(row, model="best").as_dict()

@@ -24,13 +24,8 @@ def estimate(
 ) -> dict[str, Any]:
     """Time a few training steps after a warm-up step.
 
-    Returns:
-        parameters, peak_mb (of the process, or of the GPU's allocator), tokens_per_s, minutes_per_epoch, epochs,
-        minutes.
-
-    Raises:
-        UserError: no data, or the recipe does not fit it.
-
+    Returns parameters, peak_mb (of the process, or of the GPU's allocator), tokens_per_s, minutes_per_epoch, epochs,
+    minutes. Raises UserError where there is no data, or the recipe does not fit it.
     """
     source = data if data is not None else source_of(recipe)
     if source is None:
@@ -49,9 +44,7 @@ def estimate(
         loss.nll_sum.item()  # waits for the device
         if index:
             seconds += time.perf_counter() - started
-            positions += (
-                batch.targets.shape[0] * batch.targets.shape[1] if batch.mask is None else int(batch.mask.sum())
-            )
+            positions += int(loss.num_counted)
         if advance is not None:
             advance(index + 1, steps + 1)
     per_step = seconds / steps

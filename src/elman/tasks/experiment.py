@@ -27,22 +27,11 @@ from elman.tasks.text.warm_start import arrange_clusters
 
 
 class Experiment:
-    """A recipe, its data and its run folder.
+    """A recipe, its data and its run folder; raises UserError where something does not fit, before anything is written.
 
-    Args:
-        recipe: what to do.
-        data: where it is; None takes that of the run to resume, else the recipe's own.
-        out: the run folder.
-        device: where to train.
-        resume: resume the run in `out`.
-        init: a run folder from whose weights to start, words mapped by their spelling.
-
-    Attributes:
-        lock: held while it trains and while it writes results, so that one process at a time works in the folder.
-
-    Raises:
-        UserError: before anything is written, whenever something does not fit.
-
+    `data` is by default that of the run to resume, else the recipe's own. `init` is a run folder from whose weights to
+    start, words mapped by their spelling. `lock` is held while it trains and while it writes results, so that one
+    process at a time works in the folder.
     """
 
     def __init__(
@@ -64,7 +53,9 @@ class Experiment:
             source = task_of(recipe).run.recorded_source(out, recipe) if resume else source_of(recipe)
         if source is None:
             raise UserError("no data to train on: give --data, or a recipe with data.corpus or data.grammar")
-        self.task: Task = open_task(recipe, _from_anywhere(str(source)), progress)
+        # Names stay and paths become absolute, so that the source means the same from every working folder.
+        source = str(source) if is_known(str(source)) else str(Path(source).absolute())
+        self.task: Task = open_task(recipe, source, progress)
         if resume:
             _require_same_data(out, self.task)
         torch.manual_seed(recipe.seed)
@@ -86,9 +77,7 @@ class Experiment:
     def train(self, watchers: Sequence[Watcher] = (), max_minutes: float | None = None) -> StopReason:
         """Train; see `Trainer.run`.
 
-        Raises:
-            UserError: another process trains in the folder, or has meanwhile begun a run there; the loss is not finite.
-
+        Raises UserError where another process trains in the folder or has begun a run there, or the loss is not finite.
         """
         self.trainer.log.watchers = tuple(watchers)
         with self.lock:
@@ -107,9 +96,7 @@ class Experiment:
     def baselines(self, order: int = 5, splits: Sequence[str] = ("valid", "test")) -> list[Result]:
         """Unigram and Kneser-Ney n-gram figures on the same splits; also written to baselines.json.
 
-        Raises:
-            UserError: the data is not text.
-
+        Raises UserError where the data is not text.
         """
         rows = self.task.baselines(order, splits)
         write_json(self.out / "baselines.json", msgspec.to_builtins(rows))
@@ -135,11 +122,6 @@ def environment(device: torch.device) -> dict[str, Any]:
         "device": str(device),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-def _from_anywhere(source: str) -> str:
-    """A source that means the same from every working folder: names stay, paths become absolute."""
-    return source if is_known(source) else str(Path(source).absolute())
 
 
 def _require_place(out: Path, recipe: config.Recipe, resume: bool) -> None:

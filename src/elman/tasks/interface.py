@@ -24,13 +24,9 @@ AnyRun: TypeAlias = Run | Path | str
 
 
 class Trained(NamedTuple):
-    """The result of training.
+    """The best model with its recipe, and how training ended.
 
-    Attributes:
-        run: the best model with its recipe.
-        outcome: whether training finished, was interrupted or ran out of time.
-        results: the rows of results.json: the valid and the test split; empty where training was interrupted.
-
+    `results` are the rows of results.json, of the valid and the test split; empty where training was interrupted.
     """
 
     run: Run
@@ -53,12 +49,7 @@ class Scored(NamedTuple):
 
 
 def load(path: Path | str, device: torch.device | str = "cpu") -> Run:
-    """Open a run folder, as the run of its kind of data.
-
-    Raises:
-        UserError: the folder is not a run.
-
-    """
+    """Open a run folder, as the run of its kind of data; raises UserError where the folder is not a run."""
     return open_run(path, device)
 
 
@@ -87,7 +78,6 @@ def train(
 
     Raises:
         UserError: the recipe, the data and the folder do not fit each other; the loss is not finite.
-
     """
     read = recipe if isinstance(recipe, Recipe) else load_recipe(resolve(Path(recipe)), settings)
     start = None if init is None else Path(init)
@@ -101,7 +91,8 @@ def evaluate(
     run: AnyRun, split: str = "test", data: Path | str | None = None, options: EvaluationOptions = DEFAULT
 ) -> Result:
     """The result of a split of the run's own data, or of other data; see `Run.evaluate`."""
-    return _opened(run).evaluate(msgspec.structs.replace(options, split=split, data=data))
+    opened = run if isinstance(run, Run) else open_run(run)
+    return opened.evaluate(msgspec.structs.replace(options, split=split, data=data))
 
 
 def generate(
@@ -109,9 +100,7 @@ def generate(
 ) -> Generated:
     """Sample `count` tokens of text after a prompt; other runs have `compose`, `translate` or `forecast`.
 
-    Raises:
-        UserError: it is not a run on text.
-
+    Raises UserError where it is not a run on text.
     """
     text = _text(run)
     tokens = text.words(prompt, count=count, seed=seed, sampling=sampling)
@@ -121,15 +110,9 @@ def generate(
 def score(run: AnyRun, lines: Sequence[str], *, document: bool = False) -> list[Scored]:
     """The log-probability of every token of every sentence; with `document` each in the context of those before it.
 
-    Raises:
-        UserError: it is not a run on text.
-
+    Raises UserError where it is not a run on text.
     """
     return [Scored(tokens, log_probs) for tokens, log_probs in _text(run).score(lines, document=document)]
-
-
-def _opened(run: AnyRun) -> Run:
-    return run if isinstance(run, Run) else open_run(run)
 
 
 def _text(run: AnyRun) -> TextRun:

@@ -62,15 +62,10 @@ Progress = Callable[[int, int, float], None]
 
 @dataclasses.dataclass
 class Tuning:
-    """Tuning of one run.
+    """Tuning of one run on the first `tokens` tokens of its validation text, or steps of its first pieces.
 
-    Args:
-        run: the trained model.
-        tokens: how many tokens of the validation text, or steps of its first pieces, to read.
-        statistics_tokens: as for `elman.tasks.adaptation.statistics`.
-        jobs: processes side by side; 1 stays in this one.
-        progress: called after every point.
-
+    `statistics_tokens` is as for `elman.tasks.adaptation.statistics`; `jobs` processes work side by side, and 1 stays
+    in this one; `progress` is called after every point.
     """
 
     run: Run
@@ -107,7 +102,8 @@ class Tuning:
         missing = [method for method in methods if self._found(method) is None]
         self._tell(methods)
         for method, nll in self._nlls(missing):
-            self._keep([(method, nll)])
+            self._keep(method, nll)
+            self._write()
             self._tell(methods)
         best = self._least(methods).rule
         assert best is not None
@@ -141,7 +137,7 @@ class Tuning:
             for method in missing:
                 assert method.cache is not None
                 mixed = NeuralCache(method.cache).read(*pieces)
-                self._keep([(method, -mixed.double().mean().item())], write=False)
+                self._keep(method, -mixed.double().mean().item())
                 self._tell(methods)
             self._write()
         return self._least(methods).cache or CacheRule()
@@ -166,10 +162,8 @@ class Tuning:
     def _found(self, method: Method) -> float | None:
         return self.kept.get(self._key(method))
 
-    def _keep(self, points: Sequence[tuple[Method, float]], *, write: bool = True) -> None:
-        self.kept |= {self._key(method): nll if math.isfinite(nll) else math.inf for method, nll in points}
-        if write:
-            self._write()
+    def _keep(self, method: Method, nll: float) -> None:
+        self.kept[self._key(method)] = nll if math.isfinite(nll) else math.inf
 
     def _write(self) -> None:
         rows = [json.loads(key) | {"nll": nll if math.isfinite(nll) else "diverged"} for key, nll in self.kept.items()]

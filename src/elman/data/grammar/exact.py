@@ -33,12 +33,7 @@ class Oracle:
     """The true distribution of sentences of a grammar, with the share of complex ones that `wish` sets.
 
     `wish.max_length` is ignored: the distribution includes the sentences that sampling rejects for their length.
-
-    Args:
-        grammar: the rules.
-        wish: as the sentences were drawn.
-        words: the order of the distributions; `<eos>` is one of them. Words that the grammar lacks get 0.
-
+    `words`, `<eos>` among them, gives the order of the distributions; words that the grammar lacks get 0.
     """
 
     def __init__(self, grammar: Grammar, wish: Wish, words: Sequence[str]) -> None:

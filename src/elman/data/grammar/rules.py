@@ -12,7 +12,7 @@ A file has four kinds of lines; `#` begins a comment::
     N[sg] : boy girl (2)                      words with weights
 
 The name in brackets is a value, or a variable that is every value in turn. Equal names in one rule are the same number,
-and what shares it agrees: a variable that is not on the left is drawn independently. Weights are scaled to sum to one.
+and what shares it agrees: a variable that is not on the left is drawn again. Weights are scaled to sum to one.
 """
 
 import dataclasses
@@ -24,12 +24,9 @@ from elman.errors import UserError
 
 
 class Part(NamedTuple):
-    """A symbol on the right of a rule.
+    """A symbol on the right of a rule, such as `NP[sg]`.
 
-    Attributes:
-        symbol: such as `NP[sg]`.
-        bond: the number it shares: 0 that of the left side, 1, 2, ... a new one; None: it has no number.
-
+    `bond` is the number it shares: 0 that of the left side, 1, 2, ... a new one; None: it has no number.
     """
 
     symbol: str
@@ -47,16 +44,9 @@ class Alternative(NamedTuple):
 class Grammar:
     """A probabilistic context-free grammar with number agreement.
 
-    Attributes:
-        name: of its file.
-        text: the content of the file.
-        start: the symbol of a sentence.
-        rules: alternatives by left side; probabilities of each sum to one.
-        words: words and their probabilities by symbol.
-        number: the value of number of a symbol, where it has one.
-        nouns, verbs, embedding: symbols of these kinds.
-        partners: the other form of a verb, by symbol and word.
-
+    `rules` holds the alternatives by left side, whose probabilities sum to one, and `words` the words and their
+    probabilities by symbol; `number` is the value of a symbol's number, where it has one. `nouns`, `verbs` and
+    `embedding` are the symbols of these kinds, and `partners` the other form of a verb, by symbol and word.
     """
 
     name: str
@@ -98,15 +88,9 @@ class Grammar:
 class Draft:
     """The content of a grammar file, which `check` turns into a `Grammar`.
 
-    Attributes:
-        name: of the file, for messages.
-        text: the content of the file.
-        heads: the symbols after `start`, `nouns`, `verbs` and `embedding`, where the file has them.
-        values: the two values of number.
-        rules: alternatives with weights, by left side.
-        words: words and their probabilities, by symbol.
-        lines: the line that defines a symbol.
-
+    `heads` holds the symbols after `start`, `nouns`, `verbs` and `embedding`, where the file has them; `values` the two
+    values of number; `rules` alternatives with weights, by left side; `words` their probabilities, by symbol; `lines`
+    the line that defines a symbol.
     """
 
     name: str
@@ -133,7 +117,11 @@ class Draft:
         for symbol in sorted(nouns | verbs):
             if symbol not in number:
                 raise self._wrong(symbol, f"{symbol} has no number; write {symbol}[{self.values[0]}] : WORDS")
-        rules = {symbol: _scaled(found) for symbol, found in self.rules.items()}
+        totals = {symbol: sum(one.probability for one in found) for symbol, found in self.rules.items()}
+        rules = {
+            symbol: tuple(Alternative(parts, weight / totals[symbol]) for parts, weight in found)
+            for symbol, found in self.rules.items()
+        }
         partners = self._partners(verbs)
         grammar = Grammar(self.name, self.text, start, rules, self.words, number, nouns, verbs, embedding, partners)
         for symbol, found in rules.items():
@@ -207,8 +195,3 @@ class Draft:
                 raise self._wrong(verb, f"{verb} has {len(words)} words and {other} {len(forms)}; {advice}")
             partners |= {(verb, word): form for word, form in zip(words, forms, strict=True)}
         return partners
-
-
-def _scaled(alternatives: list[Alternative]) -> tuple[Alternative, ...]:
-    total = sum(one.probability for one in alternatives)
-    return tuple(Alternative(parts, probability / total) for parts, probability in alternatives)

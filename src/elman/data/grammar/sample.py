@@ -27,14 +27,9 @@ COLUMNS = ("sentence", "noun", "verb", "right", "wrong", "number", "depth", "lev
 
 
 class Leaf(NamedTuple):
-    """A word with its place in the parse.
+    """A word with its category, such as `N[sg]`, and the embedded clauses it is in, outermost first.
 
-    Attributes:
-        word: the word.
-        symbol: its category, such as `N[sg]`.
-        bond: identifies, within the sentence, the words that share its number; None: it has no number.
-        clauses: the embedded clauses it is in, outermost first.
-
+    `bond` identifies, within the sentence, the words that share its number; None: it has no number.
     """
 
     word: str
@@ -44,16 +39,13 @@ class Leaf(NamedTuple):
 
 
 class Dependency(NamedTuple):
-    """A verb and the noun it agrees with.
+    """A verb and the noun it agrees with, at positions from 0; the verb as it is, and in the other number.
 
     Attributes:
-        noun, verb: positions in the sentence, from 0.
-        right, wrong: the verb as it is, and in the other number.
         number: of both, such as `sg`.
         depth: clauses that the verb is in.
         levels: clauses within each other between noun and verb, at the deepest place.
         attractors: nouns of the other number between them (Linzen et al. 2016).
-
     """
 
     noun: int
@@ -67,13 +59,9 @@ class Dependency(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A sentence and its agreement.
+    """A sentence without `<eos>`, with a dependency for every verb that agrees with a noun, in the order of the verbs.
 
-    Attributes:
-        words: in order, without `<eos>`.
-        dependencies: one for every verb that agrees with a noun, in the order of the verbs.
-        depth: clauses within each other, at the deepest place; 0: a simple sentence.
-
+    `depth` counts the clauses within each other at the deepest place; 0: a simple sentence.
     """
 
     words: tuple[str, ...]

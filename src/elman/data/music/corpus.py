@@ -22,14 +22,7 @@ from elman.files import canonical_json, sha256_lines
 
 @dataclasses.dataclass(frozen=True)
 class Pieces:
-    """One split: whole pieces, one after another.
-
-    Attributes:
-        name: `train`, `valid` or `test`.
-        frames: uint8 [steps of all pieces, P].
-        lengths: steps of each piece, int64 [pieces].
-
-    """
+    """One split: pieces one after another, uint8 [steps of all pieces, P], and their lengths int64 [pieces]."""
 
     name: str
     frames: Roll
@@ -77,17 +70,12 @@ class MusicCorpus:
 
 
 def open_music(source: str | Path, options: MusicOptions) -> MusicCorpus:
-    """Read music.
+    """Read music: a known corpus (`elman data list`), an `.npz` file, or a folder.
 
-    Args:
-        source: the name of a known corpus of music (`elman data list`), an `.npz` file with `{split}_roll` uint8
-            [steps, 88 or 93] and `{split}_len` [pieces] for train, valid and test, or a folder with subfolders train,
-            valid and test of MIDI files (.mid, .midi).
-        options: which pitches a frame has; for MIDI files also the grid.
+    The file has `{split}_roll` uint8 [steps, 88 or 93] and `{split}_len` [pieces] for train, valid and test; the folder
+    has subfolders train, valid and test of MIDI files (.mid, .midi).
 
-    Raises:
-        UserError: the source cannot be used.
-
+    Raises UserError where the source cannot be used.
     """
     path = Path(source)
     if isinstance(source, str) and prepare.is_known(source):

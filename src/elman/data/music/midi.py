@@ -56,17 +56,9 @@ def read_midi(path: Path, options: MusicOptions) -> Roll:
 def write_midi(path: Path, roll: Roll, options: MusicOptions, tempo: float = 120.0) -> None:
     """Write a piano roll [steps, P] as a MIDI file of one track; `read_midi` restores the same roll.
 
-    Adjoining steps of one pitch are one held note.
+    Adjoining steps of one pitch are one held note; `tempo` is in quarter notes per minute.
 
-    Args:
-        path: the file, written completely or not at all.
-        roll: zeros and ones.
-        options: which pitches, and how many steps there are per quarter note.
-        tempo: quarter notes per minute.
-
-    Raises:
-        UserError: mido is not installed, or the file cannot be written.
-
+    Raises UserError where mido is not installed, or the file cannot be written.
     """
     mido = require_mido()
     assert roll.shape[1] == options.pitches

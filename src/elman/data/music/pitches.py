@@ -35,7 +35,7 @@ class Pitches:
     def reform(self, roll: Roll, source: "Pitches", name: str) -> Roll:
         """A roll [steps, len(source)] in these pitches.
 
-        Raises UserError where a note lies outside them; `name` is the place for the message.
+        Raises UserError where a note lies outside them; messages begin with `name`.
         """
         found = np.flatnonzero(roll.any(axis=0)) + source.lowest
         self.require(found, name)
@@ -44,7 +44,7 @@ class Pitches:
         return result
 
     def require(self, pitches: Iterable[int], name: str) -> None:
-        """Raises UserError where a MIDI pitch lies outside; `name` is the place for the message."""
+        """Raises UserError where a MIDI pitch lies outside; messages begin with `name`."""
         for pitch in pitches:
             if not self.lowest <= pitch <= self.highest:
                 others = [size for size, lowest in _LOWEST.items() if lowest <= pitch < lowest + size]
@@ -69,8 +69,8 @@ def quantise(notes: Iterable[Note], end: float, pitches: Pitches, steps_per_quar
     Beginnings and ends go to the nearest step, halves upwards; a note sounds for one step at least. The roll ends at
     `end` (quarter notes) or with the last note.
 
-    Raises UserError where there is no note, one outside the pitches, or the piece is too long; `name` is the place
-    for the message.
+    Raises UserError, with a message that begins with `name`, where there is no note, one is outside the pitches, or the
+    piece is too long.
     """
     spans = []
     for start, stop, pitch in notes:

@@ -32,17 +32,11 @@ class PieceWindows:
     piece's last window is padding, which the mask leaves out: every step is a target exactly once, and no other piece
     affects its prediction.
 
-    Args:
-        frames: the pieces one after another, uint8 [n, P].
-        lengths: steps of each, all 1 or more.
-        columns: B, or the number of pieces if that is smaller.
-        length: the most steps per window.
-        seed: of the order of pieces, drawn again for every epoch; None: the longest first, which pads least, or in one
-            column, which needs no padding, in their given order.
+    The pieces follow one another in `frames`, uint8 [n, P], with `lengths` steps each; windows have at most `length`
+    steps. The seed draws a new order of pieces for every epoch; without one the longest is first, which pads least, or
+    in one column, which needs no padding, they keep their order.
 
-    Raises:
-        UserError: there are fewer pieces than columns, where a seed is given (training).
-
+    Raises UserError where there are fewer pieces than columns and a seed is set (training).
     """
 
     def __init__(self, frames: Roll, lengths: Integers, columns: int, length: int, *, seed: int | None = None) -> None:

@@ -27,7 +27,6 @@ class Sequences:
         >>> sequences = Sequences([np.array([3, 1]), np.array([2])])
         >>> sequences[0], len(sequences), sequences.lengths.tolist()
         (tensor([3, 1]), 2, [2, 1])
-
     """
 
     def __init__(self, sequences: Iterable[npt.NDArray[np.integer]]) -> None:
@@ -63,16 +62,9 @@ def shuffled(
 ) -> list[list[int]]:
     """All pairs once, in a random order that depends on the seed and the epoch alone.
 
-    The pairs are shuffled, sorted by length in pools of about fifty batches, and the batches shuffled.
-
-    Args:
-        lengths: [2, n].
-        batch_size: pairs per batch; either this or the next.
-        tokens_per_batch: the most symbols of a batch, padding included, sources and targets together; a longer pair is
-            a batch of its own.
-        seed: of the order.
-        epoch: the number of the epoch.
-
+    The pairs are shuffled, sorted by length in pools of about fifty batches, and the batches shuffled. A batch has
+    `batch_size` pairs, or at most `tokens_per_batch` symbols, padding included, sources and targets together; a longer
+    pair is a batch of its own.
     """
     draw = np.random.default_rng([seed, epoch])
     order = draw.permutation(lengths.shape[1])
@@ -112,20 +104,18 @@ def _batches(
 def side_by_side(sources: list[Tensor], targets: list[Tensor], symbols: PairSymbols) -> Batch:
     """Pairs as one window whose columns are conditioned on their sources.
 
-    Args:
-        sources: ids of each source, in the order of the text; reversed where the options require it.
-        targets: ids of each target, without start and end symbols.
-        symbols: the vocabularies and the options.
-
-    Returns:
-        Inputs begin with the start symbol and targets end with the end symbol, int64 [T, B]; padding is 0.
-
+    The sources are in the order of the text and reversed where the options ask for it; the targets are without start
+    and end symbols. Inputs begin with the start symbol and targets end with the end symbol, int64 [T, B]; padding is 0.
     """
     end = torch.tensor([symbols.target.eos])
-    read = [source.flip(0) for source in sources] if symbols.options.reverse_source else sources
     inputs, mask = _pad([torch.cat([end, target]) for target in targets])
     written, _ = _pad([torch.cat([target, end]) for target in targets])
-    return Batch(inputs, written, mask, None, Source(*_pad(read)))
+    return Batch(inputs, written, mask, None, sources_side_by_side(sources, symbols))
+
+
+def sources_side_by_side(sources: list[Tensor], symbols: PairSymbols) -> Source:
+    """Sources in the order of the text, padded at the end; reversed where the options ask for it."""
+    return Source(*_pad([source.flip(0) for source in sources] if symbols.options.reverse_source else sources))
 
 
 def _pad(sequences: list[Tensor]) -> tuple[Tensor, Tensor]:

@@ -20,16 +20,9 @@ from elman.files import sha256_file, sha256_lines
 
 @dataclasses.dataclass(frozen=True)
 class Pairs:
-    """A split.
+    """A split: sources in the order of the text, targets without start and end symbols, both as ids and as text.
 
-    Attributes:
-        name: `train`, `valid` or `test`.
-        source: ids of the sources, in the order of the text, each int64 [S].
-        target: ids of the targets without start and end symbols, each int64 [T].
-        source_text: the sources as they stand in the file.
-        target_text: the targets as they stand in the file.
-        facts: counts: pairs left out, sources cut, symbols of both sides, unknown ones, characters of the targets.
-
+    `facts` holds counts: pairs left out, sources cut, symbols of both sides, unknown ones, characters of the targets.
     """
 
     name: str
@@ -84,7 +77,7 @@ class PairCorpus:
         return shuffled(lengths, batch_size, tokens_per_batch, seed, epoch)
 
     def gather(self, pairs: Pairs, indices: list[int]) -> Batch:
-        """The pairs at these places, side by side; sources reversed where the options require it."""
+        """The pairs at these places, side by side; sources reversed where the options ask for it."""
         sources, targets = ([side[index] for index in indices] for side in (pairs.source, pairs.target))
         return side_by_side(sources, targets, self.symbols)
 
@@ -111,16 +104,8 @@ class PairCorpus:
 class PairWindows:
     """Pairs of similar length side by side, every pair once per epoch; each batch begins and ends its targets.
 
-    The batches of an epoch depend only on the seed and the epoch's number, so a resumed run needs only its
-    position.
-
-    Args:
-        corpus: of the pairs.
-        pairs: the split.
-        batch_size: pairs per batch.
-        tokens: instead of a number of pairs, the most symbols of a batch, padding and both sides together.
-        seed: of the order.
-
+    The batches of an epoch depend on the seed and the epoch's number alone, so a resumed run needs only its position. A
+    batch has `batch_size` pairs, or, where `tokens` is set, at most so many symbols, padding and both sides together.
     """
 
     def __init__(self, corpus: PairCorpus, pairs: Pairs, batch_size: int, tokens: int | None, seed: int) -> None:
@@ -147,17 +132,12 @@ class PairWindows:
 
 
 def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols | None = None) -> PairCorpus:
-    """Read a corpus of pairs.
+    """Read a corpus of pairs: a file, a folder, or the beginning that the names of parallel files share.
 
-    Args:
-        source: a file, a folder, or the beginning that the names of parallel files share
-            (`elman.data.pairs.files.find_files`).
-        options: how pairs become symbols.
-        symbols: those of a run; None: they are counted in the training split.
+    The names are those of `elman.data.pairs.files.find_files`. `symbols` are those of a run; None: they are counted in
+    the training split.
 
-    Raises:
-        UserError: a file or its pairs cannot be used.
-
+    Raises UserError where a file or its pairs cannot be used.
     """
     path = Path(source)
     files = find_files(path, options)

@@ -22,13 +22,7 @@ class RawPair(NamedTuple):
 
 
 class RawPairs(NamedTuple):
-    """The pairs of a file.
-
-    Attributes:
-        pairs: in the order of the file.
-        empty: how many were left out because a side was empty.
-
-    """
+    """The pairs of a file in their order, and how many were left out because a side was empty."""
 
     pairs: list[RawPair]
     empty: int = 0

@@ -119,7 +119,6 @@ class PairSymbols:
         target: the vocabulary of targets; its `<eos>` is the start and the end symbol.
         options: the rules.
         tokenisers: from texts to symbols and back.
-
     """
 
     source: Vocabulary

@@ -153,13 +153,7 @@ def _rooted(tree: Node | Leaf) -> Node:
 
 
 class Repaired(NamedTuple):
-    """A tree made from what a model wrote.
-
-    Attributes:
-        tree: over all the words, rooted in `ROOT`.
-        repairs: the number of symbols added or dropped; 0 where the line was well formed.
-
-    """
+    """A tree, rooted in `ROOT`, over all the words, and how many symbols were added or dropped to form it."""
 
     tree: Node
     repairs: int
@@ -180,7 +174,6 @@ def to_tree(symbols: Iterable[str], words: Sequence[str]) -> Repaired:
     3. at the end what is open is closed; words left over go to the end of the outermost constituent, if there are
        several of the last;
     4. constituents without a word are dropped.
-
     """
     top: list[Node | Leaf] = []
     open_: list[tuple[str, list[Node | Leaf]]] = []

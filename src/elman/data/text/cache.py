@@ -26,7 +26,7 @@ _EVERY = 1000
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The counts of an encoded split, as `splits.json` keeps them.
+    """The counts of an encoded split, as `splits.json` keeps them, and the digest of the source file.
 
     Attributes:
         tokens: the number of ids.
@@ -36,8 +36,6 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         num_words: words and line ends, as `elman.data.text.passages.Passage` counts them.
         unseparated: letters in clauses without spaces; with many of them `num_words` is meaningless.
         lines: how many lines were read (one longer than 64 KiB counts as several).
-        sha256: digest of the source file.
-
     """
 
     tokens: int
@@ -63,9 +61,8 @@ def counted(
 ) -> tuple[Vocabulary, Subwords | None]:
     """The vocabulary of a text, and the model of its subwords if there are any: read from `folder`, or made and kept.
 
-    The vocabulary of bytes has all 256 of them and that of subwords has every piece, whether they occur or not.
-
-    Raises UserError where the text or the sizes cannot be used.
+    The vocabulary of bytes has all 256 of them and that of subwords has every piece, whether they occur or not. Raises
+    UserError where the text or the sizes cannot be used.
     """
     table, of_subwords = folder / "vocabulary.tsv", options.tokenisation == "subwords"
     if table.is_file():

@@ -22,15 +22,10 @@ from elman.files import sha256_file, sha256_lines
 
 @dataclasses.dataclass(frozen=True)
 class Split:
-    """One split of a corpus; its counts, and the digest of its file, are in `elman.data.text.cache.Counts`.
+    """One split of a corpus, its ids [N] int32 memory-mapped; its counts are those of `elman.data.text.cache.Counts`.
 
-    Attributes:
-        name: `train`, `valid` or `test`.
-        tokens: the ids, [N] int32, memory-mapped and read-only.
-        inputs: what a model that reads spelling reads instead of `tokens`, where that was asked for: unknown words
-            have numbers from V on ([N] int32; `elman.data.text.sentences.spelled_split`).
-        unknown_words: the words of these numbers.
-
+    A model that reads spelling reads `inputs` [N] int32 instead of `tokens`, where that was asked for: there unknown
+    words have numbers from V on, in the order of `unknown_words` (`elman.data.text.sentences.spelled_split`).
     """
 
     name: str
@@ -104,22 +99,16 @@ def open_corpus(
 ) -> TextCorpus:
     """Open a corpus, encoding it first if that was not done before.
 
-    Args:
-        source: the name of a known corpus (`elman data list`), a folder with `train.txt`, `valid.txt` and
-            `test.txt`, or one text file, which is cut by the rule of `elman.data.text.sources.cut`. A folder with the
-            name of a known corpus is written `./name`.
-        options: how the text becomes tokens.
-        vocabulary: the vocabulary to use, as for evaluation with the one of a run; then splits may be
-            missing, and `min_count`, `max_vocabulary` and `vocabulary_from` have no effect. Without it the
-            vocabulary is counted and all three splits must be there.
-        partial: count a vocabulary even where splits are missing.
-        subwords: with `vocabulary`, the model of subwords that belongs to it.
-        cache: where encoded texts are kept; by default `elman.data.text.sources.cache_folder()`.
-        progress: receives what is being done, the bytes done and all bytes.
+    The source is the name of a known corpus (`elman data list`), a folder with `train.txt`, `valid.txt` and `test.txt`,
+    or one text file, which is cut by the rule of `elman.data.text.sources.cut`. A folder with the name of a known
+    corpus is written `./name`. Encoded texts are kept in `cache`, by default `elman.data.text.cache.cache_folder()`;
+    `progress` receives what is being done, the bytes done and all bytes.
 
-    Raises:
-        UserError: the source, one of its files or its text cannot be used.
+    With a vocabulary, as for evaluation with the one of a run, and its model of subwords, splits may be missing, and
+    `min_count`, `max_vocabulary` and `vocabulary_from` have no effect. Without it the vocabulary is counted, and all
+    three splits must be there unless `partial`.
 
+    Raises UserError where the source, one of its files or its text cannot be used.
     """
     cache = store.cache_folder() if cache is None else cache
     known = isinstance(source, str) and prepare.is_known(source)

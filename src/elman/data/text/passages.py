@@ -38,10 +38,9 @@ _UNSPACED = re.compile(
 
 
 class Passage(NamedTuple):
-    """The tokens of one line.
+    """The tokens of one line, with `<eos>` where the rule puts one.
 
     Attributes:
-        words: the tokens, with `<eos>` where the rule puts one.
         characters: how many characters of text the tokens stand for: white space in a row is one space, and
             every line break that counts (as `<eos>` or as a space) is one character. Where tokens spell the text
             all its code points count, and a byte that is not UTF-8 is one.
@@ -50,7 +49,6 @@ class Passage(NamedTuple):
             separates.
         unseparated: letters that stand in clauses without spaces (see `unseparated`).
         closed: whether a sentence ends here, so that what follows is another one.
-
     """
 
     words: list[str]
@@ -123,7 +121,6 @@ def unseparated(text: str) -> int:
     Example:
         >>> unseparated("吾輩 は 猫 で ある 。 I am a cat"), unseparated("吾輩は猫である。名前はまだ無い。")
         (0, 14)
-
     """
     if text.isascii():
         return 0

@@ -24,15 +24,10 @@ def encode_lines(
 ) -> Iterator[tuple[list[str], npt.NDArray[np.int32]]]:
     """Encode lines sentence by sentence; a sentence is what `<eos>` ends, or without `<eos>` a line.
 
-    With `eos = "exact"` a line has its `<eos>` only where it has its line feed.
+    With `eos = "exact"` a line has its `<eos>` only where it has its line feed. Yields the tokens as they stand in the
+    text (in upper and lower case except in subwords, unknown words shown) and their ids, [N] int32.
 
-    Yields:
-        The tokens as they stand in the text (in upper and lower case except in subwords, unknown words shown) and
-        their ids, [N] int32.
-
-    Raises:
-        UserError: a word is not known and the vocabulary has no `<unk>`.
-
+    Raises UserError where a word is not known and the vocabulary has no `<unk>`.
     """
     as_written = msgspec.structs.replace(options, lowercase=False) if options.folds_tokens else options
     sentence: list[str] = []
@@ -85,7 +80,6 @@ class Lexicon:
         array([0, 3, 4, 0, 3])
         >>> lexicon.words
         ['sleep', 'perchance']
-
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:

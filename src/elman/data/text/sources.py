@@ -64,15 +64,12 @@ def require_all(sections: dict[str, Section], source: Path) -> None:
 
 
 def cut(path: Path, options: TextOptions) -> dict[str, Section]:
-    """Cut one file in order into train, valid and test, at whole units.
+    """Cut one file in order into train, valid and test, at whole units; raises UserError where a split would be empty.
 
-    In a file of S bytes the train split is what precedes the valid split; the valid split begins with the
-    first line that starts at byte S (1 - valid_fraction - test_fraction) or later, and the test split with
-    the first line that starts at S (1 - test_fraction) or later. With `eos = "paragraph"` they begin after
-    the first blank line from there on, with `eos = "none"` after the first white space. A split whose share
-    is 0 does not exist.
-
-    Raises UserError where the file is too short, so that a split would be empty.
+    In a file of S bytes the train split is what precedes the valid split; the valid split begins with the first line
+    that starts at byte S (1 - valid_fraction - test_fraction) or later, and the test split with the first line that
+    starts at S (1 - test_fraction) or later. With `eos = "paragraph"` they begin after the first blank line from there
+    on, with `eos = "none"` after the first white space. A split whose share is 0 does not exist.
     """
     size = path.stat().st_size
     valid, test = options.valid_fraction, options.test_fraction

@@ -26,14 +26,9 @@ _LONGEST = 1 << 18
 
 
 class Subwords:
-    """A trained model of subwords.
+    """A trained model of subwords, from the bytes of its protocol buffer.
 
-    Args:
-        model: the bytes of its protocol buffer, as the library writes them.
-
-    Raises:
-        UserError: sentencepiece is not installed, or these bytes are not a model with byte fallback.
-
+    Raises UserError where sentencepiece is not installed, or these bytes are not a model with byte fallback.
     """
 
     def __init__(self, model: bytes) -> None:
@@ -89,14 +84,8 @@ def piece_bytes(piece: str) -> bytes:
 def train(lines: Iterable[str], options: SubwordOptions, key: str = "data.subwords") -> Subwords:
     """Find subwords in lines of text without their breaks; on one thread, so that the result is reproducible.
 
-    Args:
-        lines: the training text.
-        options: kind, number and coverage of the subwords.
-        key: of these options in a recipe, for messages.
-
-    Raises:
-        UserError: sentencepiece is not installed, or the size does not fit the text.
-
+    Raises UserError where sentencepiece is not installed, or the size does not fit the text; the message names the
+    options by `key`, their path in a recipe.
     """
     written = io.BytesIO()
     library = _library()

@@ -39,13 +39,7 @@ _RUN = 8
 
 @dataclass(frozen=True)
 class Tokeniser:
-    """The tokens of a line, the text of tokens, and where words begin.
-
-    Attributes:
-        options: the rules.
-        subwords: the trained model where `options.tokenisation` is `subwords`.
-
-    """
+    """The tokens of a line, the text of tokens, and where words begin; subwords need their trained model."""
 
     options: TextOptions
     subwords: Subwords | None = None
@@ -225,7 +219,6 @@ def word_starts(tokens: Sequence[str], options: TextOptions) -> list[bool]:
     Example:
         >>> word_starts([*"to be", "<eos>"], TextOptions(tokenisation="characters"))
         [True, False, False, True, False, False]
-
     """
     if not options.spelt:
         return [True] * len(tokens)

@@ -5,6 +5,7 @@ a byte that is not UTF-8 is a lone surrogate (PEP 383), so that any bytes can be
 """
 
 import codecs
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,16 +34,9 @@ def read_bytes(path: Path, advice: str = "give a text file") -> bytes:
 
 
 def decode(data: bytes, name: str, offset: int = 0) -> str:
-    """UTF-8 bytes as text, a byte order mark included.
+    """UTF-8 bytes as text, a byte order mark included; raises UserError where a byte is not UTF-8.
 
-    Args:
-        data: the bytes.
-        name: of their file, for messages.
-        offset: of the first byte in the file.
-
-    Raises:
-        UserError: a byte is not UTF-8; the message gives its place in the file.
-
+    The message gives its place in the file `name`, in which the first of these bytes is at `offset`.
     """
     try:
         return data.decode()
@@ -65,7 +59,6 @@ class Line(NamedTuple):
     Attributes:
         text: the line with its line break, if it has one.
         ended: whether the line ends here.
-
     """
 
     text: str
@@ -88,8 +81,8 @@ def read_lines(path: Path, start: int = 0, stop: int | None = None, options: Tex
             marked = options.eos != "exact" and start == 0 and first == codecs.BOM_UTF8
             offset = start + 3 if marked else start
             file.seek(offset)
-            rest, ended = b"", True
-            while block := file.readline(limit := _limit(stop, offset + len(rest))):
+            rest, ended, end = b"", True, math.inf if stop is None else stop
+            while block := file.readline(limit := int(min(_LONGEST, end - offset - len(rest)))):
                 data = rest + block
                 ended = len(block) < limit or limit < _LONGEST or data.endswith(b"\n")
                 edge = len(data) if ended else data.rfind(b" ") + 1
@@ -100,10 +93,6 @@ def read_lines(path: Path, start: int = 0, stop: int | None = None, options: Tex
                 yield Line(_as_read(rest, path, offset, options), True)
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}); give a text file") from None
-
-
-def _limit(stop: int | None, position: int) -> int:
-    return _LONGEST if stop is None else min(_LONGEST, stop - position)
 
 
 def _as_read(data: bytes, path: Path, offset: int, options: TextOptions) -> str:

@@ -95,20 +95,11 @@ class Vocabulary:
     ) -> "Vocabulary":
         """Choose and number words by falling count; equal counts keep the order of first appearance.
 
-        `<eos>` is there if it was counted or `add_eos`; `<unk>` if it was counted, if `add_unk`, or if a word
-        was left out or could be (`min_count` above 1). What is left out is counted for `<unk>`.
+        Words counted less often than `min_count` are left out, then the rarest until there are `max_size` with `<eos>`
+        and `<unk>`. `<eos>` is there if it was counted or `add_eos`; `<unk>` if it was counted, if `add_unk`, or if a
+        word was left out or could be (`min_count` above 1). What is left out is counted for `<unk>`.
 
-        Args:
-            counts: how often each word was seen, `<eos>` and `<unk>` among them where the text has them.
-            min_count: words seen less often are left out.
-            max_size: how many words there may be at most, `<eos>` and `<unk>` included; the rarest are left
-                out.
-            add_eos: have `<eos>` even where none was counted.
-            add_unk: have `<unk>` even where nothing needs it yet.
-
-        Raises:
-            UserError: fewer than two words, `<eos>` and `<unk>` not counted, are left.
-
+        Raises UserError where fewer than two words, `<eos>` and `<unk>` not counted, are left.
         """
         ordinary = [(word, count) for word, count in counts.items() if word not in (EOS, UNK)]
         kept = sorted((item for item in ordinary if item[1] >= min_count), key=lambda item: -item[1])

@@ -15,12 +15,7 @@ from elman.learning.projections import ritz, spectral
 
 
 class Projector(ABC):
-    """Brings one matrix back into a set, in place.
-
-    Attributes:
-        computed: how many singular values the last call computed (s of the thesis).
-
-    """
+    """Brings one matrix back into a set, in place; `computed` singular values in the last call (s of the thesis)."""
 
     computed: int = 0
 
@@ -104,12 +99,8 @@ class ToSpectralNorm(Projector):
 
     Sigma_1 is estimated as in the paper by power iteration from the last vectors, here with a block and two rounds,
     after all values of the first matrix. The estimate is from below, so sigma_1 may exceed the bound a little after a
-    step into new directions; the projections of `kind = "spectral"` guarantee it.
-
-    Args:
-        bound: the norm.
-        always: scale up as well; otherwise only matrices above the bound are scaled.
-
+    step into new directions; the projections of `kind = "spectral"` guarantee it. Matrices below the bound are scaled
+    up only where `always` is set.
     """
 
     def __init__(self, bound: float, *, always: bool = True) -> None:

@@ -54,7 +54,6 @@ def space_of(matrix: Tensor, basis: Tensor) -> Space:
     Args:
         matrix: W [n, m], tall.
         basis: V [m, k], columns orthonormal.
-
     """
     image = thin_product(matrix, basis)
     return Space(basis, image, thin_product(matrix.t(), image))
@@ -88,19 +87,14 @@ class Feasible(NamedTuple):
 
 
 def make_feasible_(matrix: Tensor, space: Space, norm: float, tail: float, lag: tuple[float, int]) -> Feasible | None:
-    """Bring ||W||_2 to `norm` or below, near to the nearest such matrix.
+    """Bring ||W||_2 to `norm` = mu^1/2 or below, in place, near to the nearest such matrix.
+
+    The space contains the directions whose values exceed `norm`; `tail` = r is below `norm`. `lag` is how far the part
+    taken off may be from singular vectors and values, as a norm of parts of W'W, before the space is enlarged, and the
+    largest number of rounds.
 
     None, and W unchanged, when a value is so far above `norm` that rounding hides the others (`spectral.FAR`), or the
     space is too far from singular vectors.
-
-    Args:
-        matrix: W, changed in place.
-        space: of W, containing the directions whose values exceed `norm`.
-        norm: mu^1/2.
-        tail: r, below `norm`.
-        lag: how far the part taken off may be from singular vectors and values, as a norm of parts of W'W, before the
-            space is enlarged, and the largest number of rounds.
-
     """
     mu, room, rounds = norm**2, norm**2 - tail**2, 1
     while True:

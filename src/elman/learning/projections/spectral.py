@@ -90,19 +90,11 @@ def extended(basis: Tensor, more: Tensor) -> Tensor:
 def bring_down_(
     matrix: Tensor, limit: float, find: Callable[[Tensor], Triplets], level: float | None = None
 ) -> Triplets:
-    """W -= sum of (sigma_i - limit) u_i v_i' over the values above `limit` (thesis 3.25).
+    """W -= sum of (sigma_i - limit) u_i v_i' over the values above `limit` (thesis 3.25), in place.
 
-    When a very large value hid others, the rest is found and taken down again.
-
-    Args:
-        matrix: W [n, m], changed in place.
-        limit: the bound on the singular values found.
-        find: computes the largest triplets, all or some.
-        level: where the values of interest lie, `limit` by default.
-
-    Returns:
-        The triplets found last, before they were taken down.
-
+    `find` computes the largest triplets, all or some. When a very large value, compared with `level` (by default the
+    limit), hid others, the rest is found and taken down again. Returns the triplets found last, before they were taken
+    down.
     """
     while True:
         top = find(matrix)
@@ -137,10 +129,7 @@ def proved_norm(matrix: Tensor, at_most: float) -> float:
 def power(squared: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
     """Lower estimates of the largest singular values, and vectors [m, k], by the block power method.
 
-    Args:
-        squared: W'W [m, m].
-        start: the first block [m, k], of any norms.
-
+    It is given W'W [m, m] and the first block [m, k], of any norms.
     """
     block = orthonormal(start)
     for _ in range(POWER_STEPS):
@@ -162,14 +151,9 @@ def proved(squared: Tensor, likely: float, at_most: float) -> float:
     """An upper bound of sigma_1 proved by a Cholesky factor, `likely` if possible; infinity if none is found.
 
     c^2 I - W'W has a Cholesky factor only where it is positive definite, that is where sigma_1 < c. The guess need not
-    be trusted: if it is too low the factorisation fails, and a value in the middle is tried, then `at_most`. `ROUNDING`
-    allows for the rounding of W'W and of the factor (docs/stability.md).
-
-    Args:
-        squared: W'W [m, m], overwritten.
-        likely: the c to try first.
-        at_most: the largest useful c.
-
+    be trusted: if it is too low the factorisation fails, and a value in the middle is tried, then `at_most`, the
+    largest useful c. `ROUNDING` allows for the rounding of W'W and of the factor (docs/stability.md). W'W [m, m] is
+    overwritten.
     """
     gap, shift = squared.neg_(), 0.0
     for c in (likely, (likely * at_most) ** 0.5, at_most):
@@ -183,12 +167,6 @@ def proved(squared: Tensor, likely: float, at_most: float) -> float:
 
 
 def norm_outside(size: float, image: Tensor) -> tuple[float, Tensor]:
-    """An upper bound of ||A (I - V V')||_F, and ||A v_i|| [k].
-
-    Args:
-        size: ||A||_F.
-        image: A V [n, k], V [m, k] orthonormal.
-
-    """
+    """An upper bound of ||A (I - V V')||_F, and ||A v_i|| [k], from ||A||_F and A V [n, k], V [m, k] orthonormal."""
     whole, inside = size**2 * (1 + LOST), image.square().sum(0)
     return max(whole - inside.sum().item(), LOST * whole) ** 0.5, inside.sqrt()

@@ -41,14 +41,9 @@ CLEAR = 2.0
 
 
 class Followed(NamedTuple):
-    """Which directions of A are followed.
+    """Which directions of A are followed: at most `most` in all, `probes` new ones sought at each call.
 
-    Attributes:
-        most: their largest number.
-        probes: how many new ones are sought at each call.
-        small: ||A v|| above which a direction v is followed further.
-        large: ||A v|| above which it becomes part of V.
-
+    A direction v is followed further where ||A v|| is above `small`, and becomes part of V above `large`.
     """
 
     most: int = 20
@@ -68,13 +63,8 @@ class Drift(NamedTuple):
 def drift_of(change: Tensor, size: float, known: Tensor, begun: Tensor, followed: Followed) -> Drift:
     """One step of block power iteration on (I - P_0) A'A (I - P_0), and the bound.
 
-    Args:
-        change: A [n, m].
-        size: ||A||_F.
-        known: of P_0 [m, k], orthonormal.
-        begun: `moved` of the last call [m, j], j = 0 at the first.
-        followed: which directions.
-
+    A is [n, m], `size` its Frobenius norm, `known` the basis [m, k] of P_0, orthonormal, and `begun` the `moved` of the
+    last call [m, j], j = 0 at the first.
     """
     columns, count = known.shape
     probes = followed.probes if begun.shape[1] else min(followed.most, columns // 8 + 1)
@@ -102,7 +92,6 @@ class Reference(NamedTuple):
             float64 [5].
         left: W after the last call [n, m].
         moved: the main right directions of A, about [m, j]; none when A is new.
-
     """
 
     matrix: Tensor
@@ -125,7 +114,6 @@ class BySubspace(Projector):
         followed: which directions of A are followed; `small` and `large` are shares of the limit.
         lag: how far the part taken off may be from singular vectors and values, as a share of limit * ||W||_F, before
             another round, and the largest number of rounds.
-
     """
 
     def __init__(

@@ -24,17 +24,10 @@ from elman.learning.projections.spectral import Triplets
 
 
 class ByTruncation(Projector):
-    """Algorithm 3.2 for one matrix.
+    """Algorithm 3.2 for one matrix, whose values are taken down to the limit 2 - delta.
 
-    Args:
-        limit: 2 - delta, to which values are lowered.
-        level: where bounds are counted: 2 in the thesis, or the limit.
-        norm: of the step: Frobenius, or spectral, which is tighter and costs matrix products.
-        compare: count with the other norm too (thesis, Fig. 3.5).
-
-    Attributes:
-        other: s by the other norm, when `compare`.
-
+    Bounds are counted at `level`: 2 in the thesis, or the limit. The norm of the step is Frobenius, or spectral, which
+    is tighter and costs matrix products; `compare` counts with the other norm too (thesis, Fig. 3.5), as `other`.
     """
 
     def __init__(

@@ -59,7 +59,6 @@ class Cell(NamedTuple):
         extra: the shapes of further matrices.
         masks: how recurrent dropout is applied: to h before the step, as `Weights.mask` in the products, or not at all.
         peepholes: whether the step reads `Weights.peephole`.
-
     """
 
     gates: int
@@ -76,12 +75,7 @@ class Cell(NamedTuple):
 
 
 def build_cell(record: config.Cell) -> Cell:
-    """The equations of a recipe's cell.
-
-    Raises:
-        UserError: the record asks for gates that do not go together.
-
-    """
+    """The equations of a recipe's cell; raises UserError where the record asks for gates that do not go together."""
     build: Callable[[config.Cell], Cell] = resolve_name(record.builder)
     return build(record)
 

@@ -25,7 +25,8 @@ def gru_reset_after(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Te
     xs, h = xs.to(w.input.dtype), state[0].to(w.input.dtype)
     with torch.autocast(xs.device.type, enabled=False):
         if xs.device.type == "cuda":
-            outputs = _vendor(w, xs, h)
+            parameters = library_parameters(w)
+            outputs = torch.gru(xs, h[None], parameters, True, 1, 0.0, keeps_workspace(xs), False, False)[0]
         else:
             outputs = _ResetAfter.apply(  # type: ignore[no-untyped-call]
                 xs, h, w.input, w.hidden, w.input_bias, w.hidden_bias
@@ -44,11 +45,6 @@ def gru_reset_before(weights: Weights, xs: Tensor, state: LayerState) -> tuple[T
         bias = matmul.sum_biases(w.input_bias, w.hidden_bias)
         outputs = _ResetBefore.apply(xs, h, w.input, w.hidden, bias)  # type: ignore[no-untyped-call]
     return outputs, (outputs[-1].clone(),)
-
-
-def _vendor(weights: Weights, xs: Tensor, h: Tensor) -> Tensor:
-    parameters = library_parameters(weights)
-    return torch.gru(xs, h[None], parameters, True, 1, 0.0, keeps_workspace(xs), False, False)[0]
 
 
 def _from_inputs(xs: Tensor, w_x: Tensor, bias: Tensor | None) -> Tensor:

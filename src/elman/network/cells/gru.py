@@ -36,24 +36,8 @@ def step_reset_after(weights: Weights, x: Float[Tensor, "B I"], state: LayerStat
     return (z * h + (1 - z) * n,)
 
 
-GRU_RESET_BEFORE = Cell(
-    gates=3,
-    slots=1,
-    step=step_reset_before,
-    sequence=kernel.gru_reset_before,
-    name="gru-before",
-    candidate=2,
-    masks=None,
-)
-GRU_RESET_AFTER = Cell(
-    gates=3,
-    slots=1,
-    step=step_reset_after,
-    sequence=kernel.gru_reset_after,
-    name="gru-after",
-    candidate=2,
-    masks=None,
-)
+GRU_RESET_BEFORE = Cell(3, 1, step_reset_before, kernel.gru_reset_before, "gru-before", candidate=2, masks=None)
+GRU_RESET_AFTER = Cell(3, 1, step_reset_after, kernel.gru_reset_after, "gru-after", candidate=2, masks=None)
 
 
 def build(record: config.GRU) -> Cell:

@@ -71,12 +71,7 @@ CAPPED_LSTM = Cell(4, 2, step_of(capped), sequence=hoist(capped), name="lstm-cap
 
 
 def build(record: config.LSTM) -> Cell:
-    """The variant of a recipe.
-
-    Raises:
-        UserError: peepholes or the input gate do not go with the other gates.
-
-    """
+    """The variant of a recipe; raises UserError where peepholes or the input gate do not go with the other gates."""
     if not record.forget_gate and record.peepholes:
         raise UserError("model.core.cell: peepholes need the forget gate; set forget_gate = true")
     if record.input_gate != "free":

@@ -18,11 +18,8 @@ def _product(factors: tuple[Tensor, ...], x: Tensor) -> Tensor:
 def mogrifier(rounds: int, rank: int | None, lstm: Step) -> Cell:
     """x_i = 2 sigm(Q_i h_{i-1}) x_{i-2} for odd i, h_i = 2 sigm(R_i x_{i-1}) h_{i-2} for even i (eqs 1-2).
 
-    Args:
-        rounds: r, the number of gatings; with 0 it is the LSTM.
-        rank: rank of the products Q_i = Q_left Q_right and R_i; None: full matrices.
-        lstm: the step of an LSTM with the gates i, f, g, o, applied to the last x and h.
-
+    After `rounds` gatings the step of an LSTM with the gates i, f, g, o is applied to the last x and h. With a rank the
+    gates are products Q_i = Q_left Q_right of it, and R_i likewise; None: full matrices.
     """
 
     def shapes(inputs: int, size: int) -> tuple[tuple[int, int], ...]:

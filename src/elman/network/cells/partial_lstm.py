@@ -30,24 +30,8 @@ def input_gate(weights: Weights, drive: Float[Tensor, "B GH"], state: LayerState
     return c.tanh(), c
 
 
-FORGET_RUNG = Cell(
-    gates=2,
-    slots=2,
-    step=step_of(forget_gate),
-    sequence=hoist(forget_gate),
-    name="rung-forget",
-    candidate=1,
-    keeps=((0, 1),),
-)
-INPUT_RUNG = Cell(
-    gates=3,
-    slots=2,
-    step=step_of(input_gate),
-    sequence=hoist(input_gate),
-    name="rung-input",
-    candidate=2,
-    keeps=((1, 1),),
-)
+FORGET_RUNG = Cell(2, 2, step_of(forget_gate), hoist(forget_gate), "rung-forget", candidate=1, keeps=((0, 1),))
+INPUT_RUNG = Cell(3, 2, step_of(input_gate), hoist(input_gate), "rung-input", candidate=2, keeps=((1, 1),))
 
 
 def build(record: config.Ladder) -> Cell:

@@ -32,9 +32,9 @@ class Attention(nn.Module, ABC):
     def keys(self, memory: Tensor) -> Tensor:
         """The keys [B, S, _] of a memory [B, S, M]."""
 
-    @abstractmethod
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
-        """Scores [B, T, S] of queries [B, T, D]."""
+        """Scores [B, T, S] of queries [B, T, D]: inner products with the keys, where nothing else is defined."""
+        return query @ keys.transpose(1, 2)
 
 
 class Dot(Attention):
@@ -43,10 +43,6 @@ class Dot(Attention):
     def keys(self, memory: Tensor) -> Tensor:
         """The memory itself."""
         return memory
-
-    def scores(self, query: Tensor, keys: Tensor) -> Tensor:
-        """Inner products."""
-        return query @ keys.transpose(1, 2)
 
 
 class General(Attention):
@@ -60,10 +56,6 @@ class General(Attention):
         """W_a m."""
         mapped: Tensor = self.memory(memory)
         return mapped
-
-    def scores(self, query: Tensor, keys: Tensor) -> Tensor:
-        """Inner products."""
-        return query @ keys.transpose(1, 2)
 
 
 class Additive(Attention):
@@ -91,7 +83,6 @@ def attend(scores: Tensor, memory: Tensor, mask: Tensor) -> tuple[Tensor, Tensor
     Returns:
         contexts [B, T, M], the means of the memory under the weights, and the weights [B, T, S] = softmax(scores). The
         weights of padding are exactly zero, also in a row that is all padding.
-
     """
     hidden = ~mask.unsqueeze(1)
     least = torch.finfo(scores.dtype).min
@@ -106,7 +97,7 @@ class AttentiveCore(RecurrentCore):
 
     is the last level of the trace. The state is (layers, memory, fed): memory = (vectors [B, S, M], keys [B, S, _],
     mask [B, S]) is made by `prepare` and does not change, so a conditional model is a language model whose state was
-    prepared. Without a source c_t = 0.
+    prepared. Without a source c_t = 0. The output dropout also acts on a_t where it is fed.
 
     The layers read the symbol's vector x_t and, by `feed`:
 
@@ -115,16 +106,6 @@ class AttentiveCore(RecurrentCore):
         "context"   [x_t; c_t]        c_t is read by h_{t-1} (Bahdanau et al. 2015, section 3.1; there the output reads
                                       c_t and h_{t-1} through a maxout layer, here c_t and h_t through the attention
                                       layer)
-
-    Args:
-        stack: the layers; the input of the first is the symbol's vector and what is fed.
-        attention: the scores.
-        memory_size: M.
-        size: A.
-        feed: see above.
-        output_dropout: rate on the attention layer, also where it is fed.
-        locked: one dropout mask over time.
-
     """
 
     def __init__(
@@ -152,14 +133,7 @@ class AttentiveCore(RecurrentCore):
         return self.prepare(vectors, vectors.new_zeros(1, batch, dtype=torch.bool), self.stack.begin(batch))
 
     def prepare(self, memory: Tensor, mask: Tensor, layers: State) -> State:
-        """The state before the first symbol.
-
-        Args:
-            memory: [S, B, M].
-            mask: bool [S, B], false at padding.
-            layers: the first state of the layers.
-
-        """
+        """The state before the first symbol: a memory [S, B, M], its mask [S, B], and the first state of the layers."""
         vectors = memory.transpose(0, 1).contiguous()
         fed = (vectors.new_zeros(len(vectors), self.fed_size),) if self.feed == "output" else ()
         return layers, (vectors, self.attention.keys(vectors), mask.t().contiguous()), fed
@@ -239,9 +213,7 @@ def _masked(x: Tensor, mask: Tensor | None, t: int) -> Tensor:
 def build(record: config.Attentive, surroundings: Surroundings) -> AttentiveCore:
     """The core of a recipe.
 
-    Raises:
-        UserError: there is no source, a decoder cannot have layers of this kind, or widths do not fit.
-
+    Raises UserError where there is no source, a decoder cannot have such layers, or widths do not fit.
     """
     source = surroundings.source
     if source is None:

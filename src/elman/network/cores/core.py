@@ -15,11 +15,8 @@ from elman.network.state import State
 class Trace(NamedTuple):
     """The levels of a core over a window, level 0 being the encoded input.
 
-    Attributes:
-        levels: the outputs [T, B, _] of the levels after dropout, read by contexts and AR.
-        raw: the same before dropout; TAR reads the last.
-        attention: the weights [T, B, S] of the positions of the source, if there is one.
-
+    `levels` are their outputs [T, B, _] after dropout, read by contexts and AR, `raw` those before it, of which TAR
+    reads the last; `attention` holds the weights [T, B, S] of the positions of the source, if there is one.
     """
 
     levels: tuple[Tensor, ...]
@@ -35,9 +32,7 @@ class Trace(NamedTuple):
 class RecurrentCore(nn.Module, ABC):
     """A recurrent network between the encoder and the output layer.
 
-    Attributes:
-        dims: the width of every level of its trace, the encoder's first.
-
+    `dims` are the widths of the levels of its trace, the encoder's first.
     """
 
     dims: tuple[int, ...]
@@ -56,14 +51,9 @@ class RecurrentCore(nn.Module, ABC):
 
 
 class Surroundings(NamedTuple):
-    """The properties of the surrounding network on which a core depends.
+    """What the builder of a core needs to know of the network around it: E, V and how dropout masks are drawn.
 
-    Attributes:
-        input_size: E.
-        num_outputs: V, for a core that reads the model's own output.
-        locked: dropout masks held over time.
-        source: the reader of the source, for a core with attention.
-
+    `num_outputs` is for a core that reads the model's own output, the reader of the source for one with attention.
     """
 
     input_size: int
@@ -77,9 +67,7 @@ def build_core(
 ) -> RecurrentCore:
     """The recurrent core of a recipe; arguments as in `Surroundings`.
 
-    Raises:
-        UserError: parts that do not fit together.
-
+    Raises UserError where parts do not fit together.
     """
     build: Callable[[config.Core, Surroundings], RecurrentCore] = resolve_name(record.builder)
     return build(record, Surroundings(input_size, num_outputs, locked, source))

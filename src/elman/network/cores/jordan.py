@@ -44,14 +44,7 @@ class Jordan(RecurrentCore):
         return (self.bias.new_zeros(batch, self.context_size),)
 
     def forward(self, x: Float[Tensor, "T B E"], state: State, answer: Answer | None = None) -> tuple[Trace, State]:
-        """The trace of a window x [T, B, E], and the state after it.
-
-        Args:
-            x: the input.
-            state: the context.
-            answer: the model's output layer, for the free-running form.
-
-        """
+        """The trace of a window x [T, B, E], and the state after it; the free-running form reads `answer`."""
         drive = linear(x, self.weight_ih, self.bias)
         if self.feedback == "target":
             return self._forced(x, drive, state)

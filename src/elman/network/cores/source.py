@@ -19,13 +19,9 @@ HOLDING_GATES = {(3, 1): (), (1, 1): (), (4, 2): (-HOLD, HOLD, 0.0, 0.0), (3, 2)
 
 
 class Reading(NamedTuple):
-    """The result of reading a source.
+    """The outputs [S, B, M] of the last layer over a source, and its mask, bool [S, B], false at padding.
 
-    Attributes:
-        memory: the outputs of the last layer, [S, B, M].
-        mask: bool [S, B], false at padding.
-        final: the state of every layer after its last symbol, both directions concatenated, [B, M_l] per slot.
-
+    `final` is the state of every layer after its last symbol, both directions concatenated, [B, M_l] per slot.
     """
 
     memory: Tensor
@@ -36,11 +32,8 @@ class Reading(NamedTuple):
 class SourceReader(nn.Module):
     """Recurrent layers over a source, in one direction (forward) or two; no result depends on padding.
 
-    Its encoder is the target's own where both have one vocabulary.
-
-    Attributes:
-        sizes: the width M_l of every layer, directions together.
-
+    Its encoder is the target's own where both have one vocabulary; `sizes` holds the width M_l of every layer,
+    directions together.
     """
 
     def __init__(self, record: config.Reader, encoder: TokenEncoder, *, locked: bool) -> None:
@@ -75,12 +68,7 @@ class SourceReader(nn.Module):
 
 
 class _Padding:
-    """The ends of the sources of a batch.
-
-    Args:
-        mask: bool [S, B], false at padding, which follows the source.
-
-    """
+    """The ends of the sources of a batch, from a mask [S, B] that is false at padding, which follows the source."""
 
     def __init__(self, mask: Tensor) -> None:
         self.there = not bool(mask.all())

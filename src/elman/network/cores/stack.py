@@ -23,16 +23,10 @@ Connections = Literal["chain", "graves", "melis"]
 
 
 class Layer(nn.Module):
-    """The weights of one cell.
+    """The weights of one cell, with `biases` bias vectors per gate: 0, 1 (Zaremba) or 2 (torch, cuDNN).
 
-    Args:
-        cell: the equations.
-        input_size: I.
-        hidden_size: H.
-        biases: bias vectors per gate: 0, 1 (Zaremba) or 2 (torch, cuDNN).
-        weight_drop: rate of DropConnect on the recurrent weights, one mask per call.
-        recurrent_dropout: rate of a mask on h_{t-1} held over time (Gal & Ghahramani 2016).
-
+    `weight_drop` is the rate of DropConnect on the recurrent weights, one mask per call; `recurrent_dropout` that of a
+    mask on h_{t-1} held over time (Gal & Ghahramani 2016).
     """
 
     def __init__(
@@ -125,9 +119,7 @@ class Layer(nn.Module):
 def build_layer(record: config.Stack, below: int, size: int) -> Layer:
     """One layer of width `size` that reads vectors of width `below`.
 
-    Raises:
-        UserError: the cell has no recurrent dropout.
-
+    Raises UserError where the cell has no recurrent dropout.
     """
     cell = build_cell(record.cell)
     if record.recurrent_dropout and cell.masks is None:
@@ -163,14 +155,10 @@ class Layers(RecurrentCore):
 
 
 class Stack(Layers):
-    """A chain of layers.
+    """A chain of layers, bottom first.
 
-    Args:
-        layers: bottom first.
-        between_dropout: rate on the output of every layer but the last.
-        output_dropout: rate on the output of the last layer.
-        locked: masks held over time (Gal); otherwise drawn per element (Zaremba).
-
+    `between_dropout` is the rate on the output of every layer but the last, `output_dropout` that on the last one's;
+    `locked` masks are held over time (Gal), others drawn per element (Zaremba).
     """
 
     def __init__(

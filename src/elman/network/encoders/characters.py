@@ -151,12 +151,7 @@ class Characters(TokenEncoder):
 
 
 class Highway(nn.Module):
-    """A highway layer (Srivastava et al. 2015): z = t * relu(W_H y + b_H) + (1 - t) * y,  t = sigm(W_T y + b_T).
-
-    Args:
-        size: E.
-
-    """
+    """A highway layer (Srivastava et al. 2015): z = t * relu(W_H y + b_H) + (1 - t) * y, t = sigm(W_T y + b_T)."""
 
     def __init__(self, size: int) -> None:
         super().__init__()

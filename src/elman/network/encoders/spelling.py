@@ -17,15 +17,9 @@ WHOLE: Final = {UNK: 2, EOS: 3}
 
 
 class Alphabet:
-    """The characters (Unicode code points) that words are spelled with.
+    """The characters (Unicode code points) that the words are spelled with.
 
-    Args:
-        words: their characters are numbered; any other character is read as `nothing`.
-
-    Attributes:
-        nothing: the number of the blank, which pads words shorter than a filter and replaces characters that are not
-            in the alphabet.
-
+    The blank `nothing` pads words shorter than a filter and replaces characters that are not in the alphabet.
     """
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -48,13 +42,9 @@ class Alphabet:
 
 
 class Spellings(NamedTuple):
-    """Concatenated words.
+    """Concatenated words: characters [S], the index of each word's first one, and how many each word has [n].
 
-    Attributes:
-        characters: int64 [S], each word padded with `Alphabet.nothing` to at least the width of the widest filter.
-        starts: index of the first character of each word, int64 [n].
-        lengths: number of characters of each word, marks included, int64 [n].
-
+    A word is padded with `Alphabet.nothing` to at least the width of the widest filter; counts include the two marks.
     """
 
     characters: Tensor

@@ -12,9 +12,7 @@ from elman.errors import UserError
 def choose_device(name: str) -> torch.device:
     """The device of a name; `auto` is the first GPU, or the CPU if there is none.
 
-    Raises:
-        UserError: the device is unknown or not available.
-
+    Raises UserError where it is unknown or not available.
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")

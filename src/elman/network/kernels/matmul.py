@@ -86,15 +86,11 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def differentiable_once(backward: Backward) -> Backward:
-    """Decorate a backward pass to refuse `create_graph=True`.
+    """Decorate a backward pass to refuse `create_graph=True` by a RuntimeError.
 
     Some of our backward passes would otherwise leave terms out of second derivatives. torch's `once_differentiable`
     detects only a dependence on the incoming gradient: if that is a constant, as for a loss, the gradients count as
     constants too.
-
-    Raises:
-        RuntimeError: from the decorated function, if a graph of the backward pass is to be created.
-
     """
 
     @wraps(backward)

@@ -66,7 +66,6 @@ class Activation(NamedTuple):
         slope: d log g / d z, which the fused kernels form their gradients with; 1: it is one everywhere.
         monotone: log g never falls.
         shares: a faster `shares`, whose total may underflow.
-
     """
 
     log_g: Elementwise

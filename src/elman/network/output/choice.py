@@ -68,9 +68,7 @@ class Choice(Conditional):
     def multiply_adds(self, frequency: Tensor) -> float:
         """Multiply-adds of the matrix products in the forward pass of `log_prob`, per context.
 
-        Args:
-            frequency: relative frequency of each symbol as a target, [V], summing to one; see `zipf`.
-
+        `frequency` is the relative one of each symbol as a target, [V], summing to one; see `zipf`.
         """
 
 
@@ -111,15 +109,10 @@ class Chord(Drawn):
 
 
 class Surroundings(NamedTuple):
-    """What the builder of a choice needs to know of the network around it.
+    """What the builder of a choice needs to know of the network around it: D, V words, P pitches or values, the
+    activation.
 
-    Attributes:
-        size: D.
-        num_outputs: V words, P pitches or P values.
-        activation: the name of the output activation.
-        encoder: its matrix is the one of a tied choice.
-        counts: occurrences of each word, falling; None: unknown.
-
+    The matrix of a tied choice is the encoder's; counts are the occurrences of each word, falling; None: unknown.
     """
 
     size: int
@@ -131,9 +124,7 @@ class Surroundings(NamedTuple):
     def matrix(self, tied: bool, width: int | None = None, whose: str = "contexts have") -> nn.Parameter:
         """A matrix [V, width], the encoder's own if it is tied; without `width` it is D.
 
-        Raises:
-            UserError: the encoder has no such matrix.
-
+        Raises UserError where the encoder has no such matrix.
         """
         width = self.size if width is None else width
         if not tied:
@@ -157,12 +148,7 @@ _EXAMPLES = {"symbols": '"flat"', "notes": '"bernoulli" or "nade"', "values": '"
 def build_choice(
     record: config.Output, size: int, encoder: TokenEncoder, num_outputs: int, counts: Sequence[int] | None = None
 ) -> Conditional:
-    """The choice of a recipe; arguments as in `Surroundings`.
-
-    Raises:
-        UserError: parts that do not fit together.
-
-    """
+    """The choice of a recipe; arguments as in `Surroundings`; raises UserError where parts do not fit together."""
     build: Callable[[config.Choice, Surroundings], Conditional] = resolve_name(record.choice.builder)
     choice = build(record.choice, Surroundings(size, num_outputs, record.activation, encoder, counts))
     if choice.predicts != encoder.reads:

@@ -26,12 +26,7 @@ class Contexts(NamedTuple):
 
 
 class ContextLayer(nn.Module, ABC):
-    """Reads contexts from a trace.
-
-    Attributes:
-        size: the width D of a context.
-
-    """
+    """Reads contexts of width `size` = D from a trace."""
 
     size: int
 
@@ -50,9 +45,7 @@ class ContextLayer(nn.Module, ABC):
 def build_contexts(record: config.Output, dims: Sequence[int]) -> ContextLayer:
     """The contexts of a recipe, from levels of widths `dims`.
 
-    Raises:
-        UserError: there are no levels to read, or a level does not exist.
-
+    Raises UserError where there are no levels to read, or a level does not exist.
     """
     build: Callable[[config.Output, Sequence[int]], ContextLayer] = resolve_name(record.contexts.builder)
     return build(record, dims)

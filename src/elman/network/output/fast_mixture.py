@@ -48,21 +48,10 @@ def mixture_nll(
     position_weight: Tensor,
     activation: config.Activation,
 ) -> tuple[Tensor, Tensor]:
-    """The weighted negative log-likelihood of the targets.
+    """sum_n position_weight_n nll_n, and the negative log-likelihoods nll [N] (nats) of the targets, detached.
 
-    Differentiable once, in context, log_prior, weight and bias.
-
-    Args:
-        context: [N, K, D].
-        log_prior: log pi, [N, K]; None stands for K = 1 with pi = 1.
-        weight: W [V, D].
-        bias: b [V] or None.
-        target: symbols [N], int64.
-        position_weight: [N]; no gradient.
-        activation: name of the activation.
-
-    Returns:
-        sum_n position_weight_n nll_n, and nll [N] (nats), detached.
+    Differentiable once, in context [N, K, D], log_prior = log pi [N, K] (None stands for K = 1 with pi = 1), weight W
+    [V, D] and bias b [V] or None. Targets are symbols [N], int64.
     """
     assert log_prior is not None or context.shape[1] == 1, "several components need a log_prior"
     if not torch.is_grad_enabled():
@@ -192,14 +181,9 @@ class _MixtureNLL(torch.autograd.Function):
 
 
 class SummedGradient:
-    """The gradient of W [V, D], summed over chunks as (p^T h)^T, [D, V], so that no [R, V] matrix is transposed.
+    """The gradient of W [V, D], summed over chunks as (p^T h)^T, so that no [R, V] matrix is transposed.
 
-    Args:
-        weight: W [V, D].
-
-    Attributes:
-        transposed: the sum so far, [D, V].
-
+    `transposed` is the sum so far, [D, V].
     """
 
     def __init__(self, weight: Tensor) -> None:

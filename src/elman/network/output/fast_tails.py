@@ -36,17 +36,10 @@ def log_prob(
     members: Sequence[Members] = (ALL,),
     counts: Sequence[int] | None = None,
 ) -> Tensor:
-    """The log-probability [R] of y within its group; differentiable once, in h, weight and bias.
+    """The log-probability [R] of y within its group; differentiable once, in h [R, D], weight W [V, D] and bias b [V].
 
-    Args:
-        h: [R, D]; the first counts[0] rows belong to members[0], and so on.
-        weight: W [V, D].
-        bias: b [V] or None.
-        y: index of each target within its group, [R], int64.
-        activation: name of the activation.
-        members: the groups, which do not overlap; by default one of all symbols.
-        counts: number of rows of each group, which sum to R.
-
+    The groups `members` do not overlap; by default there is one of all symbols. The first counts[0] rows of h belong to
+    members[0], and so on; y [R], int64, is the index of each target within its group.
     """
     counts = (len(h),) if counts is None else counts
     assert sum(counts) == len(h), "every row has one group"

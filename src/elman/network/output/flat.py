@@ -17,14 +17,9 @@ from elman.network.output.choice import ScoredChoice, Surroundings
 class Flat(ScoredChoice):
     """log p(y) = log g(z_y) - logsumexp_v log g(z_v), z = W context + b.
 
-    Args:
-        weight: W [V, D], which may be the encoder's (Press & Wolf 2017; Inan et al. 2017).
-        activation: name of the activation.
-        bias: whether z has the bias b [V].
-        shift: whether one learned scalar is added to every z (thesis, theorem 4.4); it changes every activation but
-            softmax.
-        fast: use the fused kernels; the plain form is their ground truth.
-
+    W [V, D] may be the encoder's (Press & Wolf 2017; Inan et al. 2017). `shift` adds one learned scalar to every z
+    (thesis, theorem 4.4), which changes every activation but softmax. `fast` uses the fused kernels; the plain form is
+    their ground truth.
     """
 
     def __init__(

@@ -15,13 +15,7 @@ from elman.network.output.contexts import ContextLayer, Contexts
 
 @final
 class OutputLayer(nn.Module):
-    """The distribution of the next symbol or frame of notes given a trace: a choice, mixed over contexts.
-
-    Args:
-        contexts: reads vectors and their weights from the trace.
-        choice: the distribution given one of them.
-
-    """
+    """The distribution of the next symbol or frame of notes given a trace: a choice, mixed over contexts."""
 
     def __init__(self, contexts: ContextLayer, choice: Conditional) -> None:
         super().__init__()

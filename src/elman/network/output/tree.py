@@ -132,9 +132,7 @@ class Tree(Choice):
 def _first_clusters(record: config.Tree, surroundings: Surroundings) -> Clusters:
     """The clusters that training begins with; those by similarity need word vectors and come later.
 
-    Raises:
-        UserError: there are more clusters than words.
-
+    Raises UserError where there are more clusters than words.
     """
     num_words, counts = surroundings.num_outputs, surroundings.counts
     number = record.clusters or math.ceil(math.sqrt(num_words))

@@ -15,17 +15,9 @@ from elman.network.cores.stack import Layer, Stack, candidate_hidden, layers_of
 
 
 class Certificate(msgspec.Struct, frozen=True, kw_only=True):
-    """One condition on one layer.
+    """One condition on one layer, value < limit: what follows if it holds, and what does not follow even then.
 
-    Attributes:
-        tier: 0 to 3.
-        layer: 1 is the lowest; 0 is the whole network.
-        name: the quantity.
-        value: the computed value.
-        limit: the condition is value < limit.
-        proves: what follows if it holds.
-        does_not: what does not follow even then.
-
+    Tiers are 0 to 3; layer 1 is the lowest, and 0 the whole network.
     """
 
     tier: int
@@ -98,7 +90,6 @@ def gates_of(layer: Layer, *, detached: bool = True) -> Gates:
 
     Raises:
         UserError: the cell has peepholes or no forget gate: no certificate is known here.
-
     """
     kind = kind_of(layer)
     size, letters = layer.hidden_size, LETTERS[kind]
@@ -113,12 +104,7 @@ def gates_of(layer: Layer, *, detached: bool = True) -> Gates:
 
 
 def kind_of(layer: Layer) -> Kind:
-    """The equations of a layer.
-
-    Raises:
-        UserError: see `gates_of`.
-
-    """
+    """The equations of a layer; raises UserError where `gates_of` does."""
     if layer.cell.name in LETTERS:
         return layer.cell.name
     raise UserError("stability certificates are for the cells elman, gru and lstm with a forget gate and no peepholes")

@@ -74,15 +74,7 @@ def settle(layer: Layer, x: Tensor, steps: int = 2000, tolerance: float = 1e-11)
 
 
 def contraction(layer: Layer, gates: Gates, x: Tensor, state: LayerState) -> Tensor:
-    """The value of the certificate at a fixed point, differentiable in the weights when `gates` are.
-
-    Args:
-        layer: its nonlinearity is used, if it is Elman's network.
-        gates: its weights.
-        x: the constant input [1, I].
-        state: the fixed point.
-
-    """
+    """The value of the certificate at a fixed point of an input x [1, I], differentiable in the weights of `gates`."""
     first, *coupled = blocks(layer, gates, x, state)
     value = torch.linalg.matrix_norm(first, 2)
     return value + torch.linalg.matrix_norm(coupled[0], 2) if coupled else value
@@ -137,14 +129,9 @@ def advance(layers: Sequence[tuple[Weights, Step]], x: Tensor, state: State) -> 
 
 @torch.no_grad()
 def largest_exponent(core: Stack, vectors: Tensor, warm_up: int = 50, seed: int = 0) -> float:
-    """Growth of a small difference between states in nats per step, from tangent vectors along the data.
+    """Growth of a small difference between states in nats per step, along encoded words [T, B, E], float64.
 
-    Args:
-        core: the layers.
-        vectors: encoded words [T, B, E], float64.
-        warm_up: steps in which the tangents align; they are not counted.
-        seed: seed of the random tangents.
-
+    It follows random tangent vectors; the first `warm_up` steps, in which they align, are not counted.
     """
     layers = [(double_weights(layer), layer.cell.step) for layer in layers_of(core)]
     columns = vectors.shape[1]

@@ -65,14 +65,7 @@ class Contraction(NamedTuple):
 
 
 def contraction(gates: Gates, reach: Range, slope: float = 1.0) -> Contraction:
-    """The value of the certificate, differentiable in the weights.
-
-    Args:
-        gates: the layer's weights.
-        reach: range of the share of its inputs.
-        slope: of the nonlinearity of Elman's network.
-
-    """
+    """The value of the certificate, differentiable in the weights; `slope` is that of Elman's nonlinearity."""
     low, high = gates.slices(reach.low), gates.slices(reach.high)
     rows = {gate: block.abs().sum(1) for gate, block in gates.recurrent.items()}
     if gates.kind == "elman":
@@ -119,10 +112,7 @@ def _lstm(gates: Gates, low: dict[str, Tensor], high: dict[str, Tensor], rows: d
 def incremental(core: Stack, lowest: Callable[[Tensor, Tensor], Range]) -> list[Certificate]:
     """One certificate per layer; if all of them hold, the stack as a whole has the property (cascade).
 
-    Args:
-        core: the layers.
-        lowest: from weight [G H, E] and bias [G H] of the lowest layer to the range of its input's shares.
-
+    `lowest` maps weight [G H, E] and bias [G H] of the lowest layer to the range of its input's shares.
     """
     found, largest = [], None
     for number, layer in enumerate(layers_of(core), start=1):

@@ -26,20 +26,12 @@ COLUMNS_READ = 20
 
 
 class MusicRun(Run):
-    """A trained model of music with its recipe.
+    """A trained model of music with its recipe; raises UserError where the folder is not a run on music.
 
     Example (see docs/music.md)::
 
         run = elman.load("runs/nottingham-gru")
         roll = run.compose(steps=64, seed=1)
-
-    Args:
-        path: the run folder.
-        device: where the model lives.
-
-    Raises:
-        UserError: the folder is not a run on music.
-
     """
 
     kind, reads = "music", "pitches"
@@ -80,14 +72,9 @@ class MusicRun(Run):
 
     @torch.inference_mode()
     def compose(self, *, steps: int, seed: int = 0, prompt: Roll | None = None, temperature: float = 1.0) -> Roll:
-        """Draw a tune, uint8 [steps, P].
+        """Draw a tune, uint8 [steps, P], which continues the frames [n, P] of the prompt without repeating them.
 
-        Args:
-            steps: how many to draw.
-            seed: of the draws.
-            prompt: frames [n, P] that the tune continues; the result does not repeat them.
-            temperature: divides the log-odds of each note; below 1 likelier notes, 0 always the likelier of on and off.
-
+        The temperature divides the log-odds of each note; below 1 likelier notes, 0 always the likelier of on and off.
         """
         generator = torch.Generator(self.device).manual_seed(seed)
         silence = np.zeros((1, len(self.inputs)), np.uint8)

@@ -14,9 +14,9 @@ import torch
 from elman.config.inference import Beam
 from elman.config.pairs import PairData
 from elman.config.recipe import Recipe
+from elman.data.pairs.batches import sources_side_by_side
 from elman.data.pairs.corpus import PairCorpus, open_pairs
 from elman.data.pairs.symbols import PairSymbols
-from elman.data.windows import Source
 from elman.decoding.beam import Hypothesis, beam_search
 from elman.decoding.constraint import constraint_of
 from elman.errors import UserError
@@ -29,16 +29,13 @@ from elman.tasks.run import DEFAULT, Advance, EvaluationOptions, Run
 
 
 class Translation(NamedTuple):
-    """A target that was found for a source.
+    """A target that was found for a source, as a line for a reader and as symbols, copied ones as the source has them.
 
     Attributes:
-        text: the target for a reader.
-        words: its symbols; copied ones as the source has them.
         score: by which targets are ranked (`elman.decoding.beam.Beam`).
         log_prob: nats, with the end symbol.
         source: the source's symbols in the order of the text.
         attention: weights of the source's symbols at each word and at the end, [T + 1, S].
-
     """
 
     text: str
@@ -50,20 +47,12 @@ class Translation(NamedTuple):
 
 
 class PairRun(Run):
-    """A trained model of pairs with its recipe and vocabularies.
+    """A trained model of pairs with its vocabularies and recipe; raises UserError where the folder is not such a run.
 
     Example (see docs/seq2seq.md)::
 
         run = elman.load("runs/headlines")
         run.translate(["police arrest two after bank robbery in osaka"])[0][0].text
-
-    Args:
-        path: the run folder.
-        device: where the model lives.
-
-    Raises:
-        UserError: the folder is not a run on pairs.
-
     """
 
     kind = "pairs"
@@ -141,7 +130,6 @@ class PairRun(Run):
 
         Raises:
             UserError: a source is longer than the limit or has unknown symbols only.
-
         """
         beam = beam or Beam()
         beam.check()
@@ -150,7 +138,7 @@ class PairRun(Run):
         if constraint is not None and beam.max_length is None:
             beam = msgspec.structs.replace(beam, max_length=self.options.max_target)
         sources = {
-            place: self.inputs.encode_source(line, f"{name}:{place + 1}").astype(np.int64)
+            place: torch.from_numpy(self.inputs.encode_source(line, f"{name}:{place + 1}").astype(np.int64))
             for place, line in enumerate(lines)
             if line.strip()
         }
@@ -160,18 +148,12 @@ class PairRun(Run):
         assert self.inputs.target.eos is not None
         for at in range(0, len(order), batch_size):
             places = order[at : at + batch_size]
-            batch = self._side_by_side([sources[place] for place in places])
+            batch = sources_side_by_side([sources[place] for place in places], self.inputs).to(self.device)
             results = beam_search(self.model, batch, beam, self.inputs.target.eos, forbidden, constraint)
             for place, hypotheses in zip(places, results, strict=True):
                 words = self.inputs.source_words(lines[place].strip())
                 found[place] = [self._written(one, words, copy=copy) for one in hypotheses]
         return found
-
-    def _side_by_side(self, sources: Sequence[npt.NDArray[np.int64]]) -> Source:
-        reverse = self.inputs.options.reverse_source
-        read = [torch.from_numpy(ids[::-1].copy() if reverse else ids) for ids in sources]
-        mask = torch.arange(max(map(len, read))).unsqueeze(1) < torch.tensor([len(ids) for ids in read])
-        return Source(torch.nn.utils.rnn.pad_sequence(read), mask).to(self.device)
 
     def _written(self, found: Hypothesis, source: list[str], *, copy: bool) -> Translation:
         attention = found.attention[:, ::-1] if self.inputs.options.reverse_source else found.attention

@@ -19,19 +19,12 @@ def ensemble_log_probs(
     streams: int = 1,
     skip_first: bool = False,
 ) -> np.ndarray:
-    """Log of the averaged probability of every token of a split, [n] float64.
+    """Log of the averaged probability of every token of a split (`TextRun.split`), [n] float64.
 
-    Args:
-        runs: models with one vocabulary.
-        split: the text (`TextRun.split`).
-        ngram: the order of a Kneser-Ney model of the first run's training text that joins them; None: none.
-        weights: one for each member, the n-gram last; None: equal.
-        streams: columns read side by side.
-        skip_first: do not count the first token.
+    A Kneser-Ney model of order `ngram` of the first run's training text joins the models where it is set. There is one
+    weight for each member, the n-gram last; None: equal weights.
 
-    Raises:
-        UserError: the vocabularies differ.
-
+    Raises UserError where the vocabularies differ.
     """
     require_one_vocabulary(runs)
     members = [run_log_probs(run, split, streams, skip_first) for run in runs]

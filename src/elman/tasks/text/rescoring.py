@@ -24,11 +24,8 @@ from elman.tasks.text.run import TextRun
 class Mix(msgspec.Struct, frozen=True, kw_only=True):
     """score = sum_j given_weights[j] given_j + weight log p(text) - word_penalty words.
 
-    Attributes:
-        weight: of the language model's log-probability (nats), the "language model scale".
-        word_penalty: subtracted per word.
-        given_weights: one per given score; None: all 1.
-
+    `weight`, of the language model's log-probability (nats), is the "language model scale"; `given_weights` None: all
+    1.
     """
 
     weight: float = 1.0
@@ -47,12 +44,9 @@ class Mix(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Grid(msgspec.Struct, frozen=True, kw_only=True):
-    """The points at which a mix is tuned.
+    """The points at which a mix is tuned: weights and penalties are tried together.
 
-    Attributes:
-        weights, penalties: tried together.
-        given: weights of each given score from the second on, tried one after another; empty: they are not tuned.
-
+    `given` are weights of each given score from the second on, tried one after another; empty: they are not tuned.
     """
 
     weights: tuple[float, ...] = (*(step / 20 for step in range(41)), *(step / 2 for step in range(5, 41)))
@@ -69,14 +63,7 @@ def ranked(hypotheses: Sequence[Hypothesis], log_probs: Sequence[float], mix: Mi
 
 @dataclasses.dataclass
 class Trial:
-    """Hypotheses with references, for tuning a mix.
-
-    Args:
-        hypotheses: of all utterances.
-        log_probs: of each (nats), [N].
-        references: the reference of every utterance.
-
-    """
+    """Hypotheses of all utterances with the log-probability of each (nats), [N], and references, for tuning a mix."""
 
     hypotheses: Sequence[Hypothesis]
     log_probs: Sequence[float]
@@ -130,7 +117,7 @@ class Trial:
         return best, lowest
 
     def _chosen(self, mix: Mix) -> npt.NDArray[np.intp]:
-        """The number of the best hypothesis of every utterance, the first where several are equally good."""
+        """The number of the best hypothesis of every utterance; ties go to the first."""
         given = mix.weights_of(self._features.shape[1] - 2)
         scores = self._features @ np.array([*given, mix.weight, mix.word_penalty])
         best = np.repeat(np.maximum.reduceat(scores, self._starts), self._sizes)
@@ -150,7 +137,6 @@ def edit_distance(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
     Example:
         >>> edit_distance("the cat sat".split(), "a cat sat down".split())
         2
-
     """
     before = list(range(len(reference) + 1))
     for row, word in enumerate(hypothesis, start=1):

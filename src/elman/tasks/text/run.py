@@ -36,7 +36,7 @@ from elman.tasks.run import DEFAULT, AdaptationSource, Advance, EvaluationOption
 
 
 class TextRun(Run):
-    """A trained language model with its vocabulary and recipe.
+    """A trained language model with its vocabulary and recipe; raises UserError where the folder is not a run on text.
 
     Example (see docs/python.md)::
 
@@ -45,14 +45,6 @@ class TextRun(Run):
             ...
         run.next_words("to be or not to", k=5)
         " ".join(run.words("my lord,", count=20, seed=1))
-
-    Args:
-        path: the run folder.
-        device: where the model lives.
-
-    Raises:
-        UserError: the folder is not a run on text.
-
     """
 
     kind = "text"
@@ -198,13 +190,8 @@ class TextRun(Run):
         """Draw `count` words to follow `prompt`."""
         generator = torch.Generator(self.device).manual_seed(seed)
         model, ids = self.read(prompt)
-        stream = generate(
-            model,
-            [self.first, *ids],
-            self.begin(),
-            sampling or Sampling(forbidden=self.unspeakable),
-            generator,
-        )
+        sampling = sampling or Sampling(forbidden=self.unspeakable)
+        stream = generate(model, [self.first, *ids], self.begin(), sampling, generator)
         return self.vocabulary.decode([symbol for symbol, _ in (next(stream) for _ in range(count))])
 
     @property

@@ -13,6 +13,7 @@ from elman.config.recipe import Recipe
 from elman.config.text import TextData
 from elman.data.catalog.prepare import info
 from elman.data.grammar.sample import grammar_folder
+from elman.data.starting_small import training_windows
 from elman.data.text import subwords
 from elman.data.text.cache import Progress
 from elman.data.text.corpus import open_corpus
@@ -28,7 +29,6 @@ from elman.network.model import LanguageModel
 from elman.tasks.run import Advance
 from elman.tasks.task import Size, Task, write_json
 from elman.tasks.text.run import TextRun
-from elman.tasks.text.starting_small import training_windows
 from elman.tasks.text.warm_start import start_from
 
 _TOKENS = {"shakespeare": 1_200_000, "one-billion-word": 800_000_000}

@@ -17,12 +17,8 @@ from elman.tasks.text.run import TextRun
 def start_from(model: LanguageModel, words: Sequence[str], run: TextRun) -> int:
     """Copy the weights of a run into a model; rows that stand for words are mapped by the words' spelling.
 
-    Returns:
-        how many words were found in the other vocabulary.
-
-    Raises:
-        UserError: the two networks have parameters of other names or sizes.
-
+    Returns the number of words found in the other vocabulary; raises UserError where the two networks have parameters
+    of other names or sizes.
     """
     theirs = dict(run.model.named_parameters())
     known = run.vocabulary.ids
@@ -50,9 +46,7 @@ def start_from(model: LanguageModel, words: Sequence[str], run: TextRun) -> int:
 def arrange_clusters(output: config.Output, model: LanguageModel, init: Path | None) -> None:
     """Where the recipe asks for it, put the words of a tree together by the vectors that training starts from.
 
-    Raises:
-        UserError: the vectors are random, since no run is started from.
-
+    Raises UserError where the vectors are random, since no run is started from.
     """
     if not (isinstance(output.choice, config.Tree) and output.choice.assignment == "similarity"):
         return
