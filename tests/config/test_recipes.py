@@ -21,15 +21,17 @@ LAB = {
     if name.split("/")[1].startswith("small-") or name.split("/")[0] in ("shakespeare", "japanese")
 }
 MUSIC = {name for name, recipe in RECIPES.items() if recipe.kind == "music"}
+SERIES = {name for name, recipe in RECIPES.items() if recipe.kind == "series"}
 PAIRS = {name for name, recipe in RECIPES.items() if recipe.kind == "pairs"}
 GRAMMAR = {name for name in RECIPES if name.startswith("grammar/")}
-PAPER = sorted(RECIPES.keys() - LAB - MUSIC - PAIRS - GRAMMAR)
+PAPER = sorted(RECIPES.keys() - LAB - MUSIC - SERIES - PAIRS - GRAMMAR)
 WORDS = {
     "ptb": 10_000,
     "wikitext-2": 33_278,
     "shakespeare": 15_000,
     "one-billion-word": 793_471,
     "music": 93,
+    "series": 1,
     "grammar": 24,
     "reproduce": 3_000,
     "ptb-characters": 50,

@@ -172,7 +172,7 @@ CHOICE_VARIANTS = {
     "mixtape-8-tied": config.Mixtape(components=8, gate_size=2, frequent=13, tied=True, bias=False),
     "mixtape-2-wide": config.Mixtape(components=2, gate_size=2, frequent=1, size=6),
 }
-CHOICES = with_examples(config.Choice, CHOICE_VARIANTS, without=(config.Bernoulli, config.NADE))
+CHOICES = with_examples(config.SymbolChoice, CHOICE_VARIANTS)
 
 
 def choice_model(choice, contexts="single", activation="softmax", size=4):

@@ -21,9 +21,10 @@ COMMANDS = {
         "train": ("train:train", "Train a model from a recipe."),
     },
     "Use": {
-        "evaluate": ("evaluate:evaluate", "Perplexity of a split (of music: nats per step)."),
+        "evaluate": ("evaluate:evaluate", "Perplexity of a split (of music and series: nats per step)."),
         "generate": ("generate:generate", "Write text, token by token."),
         "compose": ("generate:compose", "Write music as a MIDI file."),
+        "forecast": ("forecast:forecast", "Continue a series of values with a run on series."),
         "translate": ("translate:translate", "Write the target of every source with a run on pairs."),
         "score": ("score:score", "Log-probability and surprisal of every token, word or sentence of a text."),
         "rescore": ("rescore:rescore", "Choose among the n best hypotheses of a recogniser."),
@@ -52,9 +53,9 @@ def application() -> App:
     """The application with all commands."""
     app = App(
         name="elman",
-        help="Recurrent models of words, characters, pairs of texts and music: train, evaluate, sample, score.\n\n"
-        "Begin with `elman demo`, or with a text of your own: elman train recipes/shakespeare/demo.toml --data TEXT"
-        " --out runs/first. `elman COMMAND --help` describes a command; `elman --install-completion` lets the shell"
+        help="Recurrent models of words, characters, pairs of texts, music and series: train, evaluate, sample,"
+        " score.\n\nBegin with `elman demo`, or with a text of your own: elman train recipes/shakespeare/demo.toml"
+        " --data TEXT --out runs/first. `elman COMMAND --help` describes a command; `elman --install-completion` lets the shell"
         " complete commands and options.",
         version=f"elman {__version__}",
         default_parameter=Parameter(negative=(), allow_repeating=True, show_default=shown_default),

@@ -218,7 +218,7 @@ class UnknownOptions:
             raise UserError("--unknown-types belongs to --unknown spread; add it")
 
 
-_WRITERS = {"text": "generate", "music": "compose", "pairs": "translate"}
+_WRITERS = {"text": "generate", "music": "compose", "pairs": "translate", "series": "forecast"}
 """By kind of data: the command that writes with such a run."""
 
 

@@ -64,9 +64,10 @@ _COLUMNS = {
         "tokens": ("tokens", ","),
         "unknown": ("unknown", ","),
     },
-    "music": {
+    "steps": {
         "nll": ("nats/step", ".4f"),
         "accuracy": ("accuracy", ".4f"),
+        "nrmse": ("NRMSE", ".4f"),
         "tokens": ("steps", ","),
         "pieces": ("pieces", ","),
     },
@@ -80,7 +81,7 @@ _OF_PARTS = ("bits_per_byte", "word_perplexity")
 def print_figures(title: str, first: str, rows: Sequence[tuple[str, Result]]) -> None:
     """Print the results of models by name, in the column headed `first`, and the measures of what they wrote."""
     results = [result for _, result in rows]
-    columns = dict(_COLUMNS["music" if results[0].pieces is not None else "words"])
+    columns = dict(_COLUMNS["steps" if results[0].characters is None else "words"])
     if all(one.words in (None, one.tokens) for one in results):
         columns = {key: column for key, column in columns.items() if key not in _OF_PARTS}
     columns = {key: column for key, column in columns.items() if any(getattr(one, key) is not None for one in results)}

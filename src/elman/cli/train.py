@@ -47,14 +47,15 @@ def train(
     Args:
         recipe: a TOML recipe (`elman recipes`); with --resume the recipe of the run is the default
         data: a folder with train.txt, valid.txt and test.txt, one text file, or a known corpus (`elman data list`);
-            for music an .npz file of piano rolls or a folder with train, valid and test of MIDI files (default: the
-            recipe's corpus)
+            for music an .npz file of piano rolls or a folder with train, valid and test of MIDI files; for series a
+            CSV, TSV, .npy or .npz file, or a folder with train, valid and test of them (default: the recipe's corpus)
         out: the run folder (default: runs/NAME-OF-RECIPE)
         seed: the same as --set seed=N
         resume: continue the run in --out
         init: start from the weights of another run, words matched by spelling
         max_minutes: stop training after so many minutes, then evaluate and report
-        baselines: also compute unigram and Kneser-Ney baselines
+        baselines: also compute baselines: of text unigrams and Kneser-Ney n-grams; of series the mean, persistence
+            and linear autoregression
         tensorboard: also write RUN/tensorboard (needs the package tensorboard)
         dry_run: time a few steps, estimate parameters, memory and minutes; no run is started
     """
@@ -135,7 +136,7 @@ def _conduct(
             results = experiment.finish(progress=advance)
         compared: list[Result] = []
         if baselines:
-            console.print("computing n-gram baselines")
+            console.print("computing baselines")
             compared = experiment.baselines()
         page = write_report([out])
     if as_json:

@@ -26,6 +26,7 @@ from elman.config.network import (
     Reader,
     Reservoir,
     Stack,
+    Values,
 )
 from elman.config.output import (
     NADE,
@@ -34,17 +35,21 @@ from elman.config.output import (
     Choice,
     Contexts,
     Flat,
+    Gaussian,
+    GaussianMixture,
     Mixtape,
     Mixture,
     Monotone,
     Output,
     RareClass,
     Single,
+    SymbolChoice,
     Tree,
 )
 from elman.config.pairs import PairData, PairEvaluation, PairOptions
 from elman.config.recipe import Data, Expected, Recipe
 from elman.config.record import Activation
+from elman.config.series import SeriesData, SeriesEvaluation, SeriesOptions
 from elman.config.text import GrammarOptions, TextData, TextEvaluation, TextOptions
 from elman.config.toml import changed_keys, dump_recipe, load_recipe, parse_recipe
 from elman.config.training import (

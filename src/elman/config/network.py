@@ -40,7 +40,15 @@ class Frames(Part, frozen=True, tag="frames"):
     bias: bool = False
 
 
-Encoder: TypeAlias = Lookup | Characters | Frames
+class Values(Part, frozen=True, tag="values"):
+    """Real values as they are, or a linear map of them to `size` numbers."""
+
+    builder: ClassVar = "elman.network.encoders.values:build"
+    size: Positive | None = None
+    dropout: Rate = 0.0
+
+
+Encoder: TypeAlias = Lookup | Characters | Frames | Values
 
 
 class Elman(Part, frozen=True, tag="elman"):

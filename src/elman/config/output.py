@@ -97,8 +97,25 @@ class NADE(Part, frozen=True, tag="nade"):
     size: Positive = 128
 
 
+class Gaussian(Part, frozen=True, tag="gaussian"):
+    """Independent real values under normal distributions; `floor` is the least learned standard deviation."""
+
+    builder: ClassVar = "elman.network.output.gaussian:Gaussian"
+    variance: Literal["learned", "unit"] = "learned"
+    floor: PositiveFloat = 1e-3
+
+
+class GaussianMixture(Part, frozen=True, tag="gaussian-mixture"):
+    """Mixture density network: `components` normal distributions with diagonal variances, none below floor^2."""
+
+    builder: ClassVar = "elman.network.output.gaussian:GaussianMixture"
+    components: Annotated[int, Meta(ge=1)] = 5
+    floor: PositiveFloat = 1e-3
+
+
 Contexts: TypeAlias = Single | Mixture
-Choice: TypeAlias = Flat | Adaptive | Tree | RareClass | Monotone | Mixtape | Bernoulli | NADE
+SymbolChoice: TypeAlias = Flat | Adaptive | Tree | RareClass | Monotone | Mixtape
+Choice: TypeAlias = SymbolChoice | Bernoulli | NADE | Gaussian | GaussianMixture
 
 
 class Output(Record, frozen=True):

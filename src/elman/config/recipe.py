@@ -6,16 +6,17 @@ from elman.config.music import MusicData
 from elman.config.network import Model
 from elman.config.pairs import PairData
 from elman.config.record import Count, Record
+from elman.config.series import SeriesData
 from elman.config.text import TextData
 from elman.config.training import Training
 
-Data: TypeAlias = TextData | MusicData | PairData
+Data: TypeAlias = TextData | MusicData | PairData | SeriesData
 """A recipe's data; the key `kind` chooses the record, and `elman.tasks.open` the task."""
 KINDS: dict[str, type[Data]] = {record.__struct_config__.tag: record for record in get_args(Data)}
 
 
 class Expected(Record, frozen=True):
-    """Published figures to compare with: perplexities, for music nats per step."""
+    """Published figures to compare with: perplexities, or nats per step."""
 
     source: str
     valid: float | None = None

@@ -45,8 +45,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     A field that does not apply is None and is not written.
 
     Attributes:
-        nll: mean negative log-likelihood, nats per token (of music: per step).
-        tokens: tokens (of music: steps) that were scored.
+        nll: mean negative log-likelihood, nats per token (of music and series: per step).
+        tokens: tokens (of music and series: steps) that were scored.
         run, data: the run folder and the data, where a command prints several.
         name: the baseline, in baselines.json.
         bits_per_token, bits_per_character, bits_per_byte, bits_per_word: bits over these units.
@@ -54,6 +54,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         unknown: tokens that are `<unk>`.
         characters, bytes, words: of the split.
         accuracy: frame-level accuracy of music, 0 to 1.
+        nrmse: of series, RMSE of the one-step mean over the standard deviation of the split, over all columns.
+        nrmse_by_column: the same of each column.
         context: how the state is carried.
         streams, warm_up: as in `EvaluationWindows`.
         method: static, dynamic, cache, dynamic+cache or ensemble.
@@ -75,6 +77,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     bits_per_word: float | None = None
     word_perplexity: float | None = None
     accuracy: float | None = None
+    nrmse: float | None = None
+    nrmse_by_column: dict[str, float] | None = None
     tokens: int
     unknown: int | None = None
     characters: int | None = None

@@ -20,6 +20,7 @@ from elman.network.cores.core import build_core
 from elman.network.cores.jordan import Jordan
 from elman.network.encoders.encoder import Values
 from elman.network.model import LanguageModel
+from elman.network.output.choice import Surroundings
 from elman.network.output.contexts import build_contexts
 from elman.network.output.gaussian import Gaussian
 from elman.network.output.layer import OutputLayer
@@ -104,7 +105,8 @@ def build_network(task: ClassicTask, name: str, size: int) -> LanguageModel:
         raise UserError(f"the cell {name} reads its own symbols, but the task {task.name} has real values")
     built = build_core(core, task.inputs, locked=True)
     assert not isinstance(built, Jordan)
-    output = OutputLayer(build_contexts(config.Output(), built.dims), Gaussian(task.outputs, built.dims[-1]))
+    linear = Gaussian(config.Gaussian(variance="unit"), Surroundings(built.dims[-1], task.outputs))
+    output = OutputLayer(build_contexts(config.Output(), built.dims), linear)
     model = LanguageModel(Values(task.inputs), built, output)
     model.initialise(rules)
     return model

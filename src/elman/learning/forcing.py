@@ -12,7 +12,7 @@ from torch import Tensor
 from elman import config
 from elman.data.windows import Batch
 from elman.network.model import LanguageModel
-from elman.network.output.choice import Chord
+from elman.network.output.choice import Drawn
 from elman.network.state import State
 
 
@@ -52,7 +52,7 @@ def listen_to_itself(model: LanguageModel, batch: Batch, state: State, probabili
 
 
 def _draw(model: LanguageModel, symbols: Tensor, state: State) -> tuple[Tensor, State]:
-    if isinstance(model.output.choice, Chord):
+    if isinstance(model.output.choice, Drawn):
         frames, state = model.sample(symbols.unsqueeze(0), state)
         return frames.squeeze(0), state
     log_probs, state = model.step(symbols, state)

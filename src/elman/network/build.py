@@ -25,7 +25,7 @@ def build_model(
 
     Args:
         recipe: the parts.
-        num_words: V, symbols of the vocabulary, or pitches of a frame.
+        num_words: V, symbols of the vocabulary, pitches of a frame, or values of a step.
         counts: occurrences of each word, falling, for outputs that treat frequent words differently; without them the
             frequencies are assumed to follow Zipf's law.
         words: the vocabulary, for encoders that read spelling; without it words are spelled as their numbers.
@@ -38,8 +38,8 @@ def build_model(
     output = OutputLayer(contexts, build_choice(recipe.output, contexts.size, encoder, num_words, counts))
     if isinstance(core, Jordan) and core.feedback == "output" and not isinstance(output.choice, Choice):
         raise UserError(
-            'model.core.kind = "jordan" feeds the distribution of the next symbol back, and the distribution of frames'
-            ' of notes cannot be listed; set model.core.feedback = "target"'
+            'model.core.kind = "jordan" feeds the distribution of the next symbol back, and the distribution of'
+            ' vectors cannot be listed; set model.core.feedback = "target"'
         )
     if recipe.source is None:
         model = LanguageModel(encoder, core, output)

@@ -14,6 +14,7 @@ from elman.config.recipe import KINDS
 from elman.config.record import TOKENS, Reporting
 from elman.config.toml import in_present_form
 from elman.data.text.vocabulary import Vocabulary
+from elman.drawing.forecast import Forecast
 from elman.drawing.heat_map import Word
 from elman.errors import UserError
 from elman.evaluation.result import Result
@@ -33,8 +34,8 @@ class Attention(msgspec.Struct, frozen=True):
 class Sample(msgspec.Struct, frozen=True):
     """A row of samples.json.
 
-    For music `roll` holds the MIDI pitches of each step, and `text` the name of the file. For pairs the prompt is the
-    source, the text the output, and the reference the target of the data.
+    For music `roll` holds the MIDI pitches of each step, and `text` the name of the file; for series `forecast` holds
+    what is drawn. For pairs the prompt is the source, the text the output, and the reference the target of the data.
     """
 
     text: str
@@ -42,6 +43,7 @@ class Sample(msgspec.Struct, frozen=True):
     temperature: float | None = None
     seed: int | None = None
     roll: list[list[int]] | None = None
+    forecast: Forecast | None = None
     reference: str | None = None
     attention: Attention | None = None
 

@@ -9,6 +9,7 @@ from jinja2 import Environment
 import elman
 from elman.data.text.vocabulary import Vocabulary
 from elman.drawing import heat_map, piano_roll, plots, style
+from elman.drawing.forecast import draw_forecast
 from elman.drawing.page import templates
 from elman.errors import UserError
 from elman.files import write_atomic
@@ -73,6 +74,7 @@ def _environment() -> Environment:
         "tables": tables,
         "heat_map": heat_map,
         "draw_roll": piano_roll.draw_roll,
+        "draw_forecast": draw_forecast,
         "parts_of": _parts_of,
         "common_words": _common_words,
     }

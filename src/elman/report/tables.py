@@ -15,15 +15,14 @@ MISSING, NO_BREAK = "\N{EN DASH}", "\N{NO-BREAK SPACE}"
 
 @dataclasses.dataclass(frozen=True)
 class ResultRow:
-    """Losses on the scale of the run, and bits and accuracy of test, else valid; `kind` is the style of the row."""
+    """Losses on the scale of the run, bits and second figure of test, else valid; `kind` is the style of the row."""
 
     name: str
     kind: str
     valid: float | None = None
     test: float | None = None
     bits_per_token: float | None = None
-    bits_per_character: float | None = None
-    accuracy: float | None = None
+    figure: float | None = None
     parameters: int | None = None
 
 
@@ -123,8 +122,7 @@ def _evaluated(
         valid=run.scale.of(valid.perplexity) if valid else None,
         test=run.scale.of(test.perplexity) if test else None,
         bits_per_token=shown.bits_per_token if shown else None,
-        bits_per_character=shown.bits_per_character if shown else None,
-        accuracy=shown.accuracy if shown else None,
+        figure=getattr(shown, run.scale.figure[0]) if shown and run.scale.figure else None,
         parameters=parameters,
     )
 

@@ -49,7 +49,7 @@ class Scored(NamedTuple):
 
 
 def load(path: Path | str, device: torch.device | str = "cpu") -> Run:
-    """Open a run folder, as a run on text, music or pairs; raises UserError where the folder is not a run."""
+    """Open a run folder, as the run of its kind of data; raises UserError where the folder is not a run."""
     return open_run(path, device)
 
 
@@ -98,7 +98,7 @@ def evaluate(
 def generate(
     run: AnyRun, prompt: str = "", *, count: int = 100, seed: int = 0, sampling: Sampling | None = None
 ) -> Generated:
-    """Sample `count` tokens of text after a prompt; music and pairs have `compose` and `translate` of their runs.
+    """Sample `count` tokens of text after a prompt; other runs have `compose`, `translate` or `forecast`.
 
     Raises UserError where it is not a run on text.
     """

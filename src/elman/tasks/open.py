@@ -9,10 +9,11 @@ from elman.data.text.cache import Progress
 from elman.tasks.music.task import MusicTask
 from elman.tasks.pairs.task import PairTask
 from elman.tasks.run import Run, recipe_of
+from elman.tasks.series.task import SeriesTask
 from elman.tasks.task import Task
 from elman.tasks.text.task import TextTask
 
-TASKS: dict[str, type[Task]] = {task.kind: task for task in (TextTask, MusicTask, PairTask)}
+TASKS: dict[str, type[Task]] = {task.kind: task for task in (TextTask, MusicTask, PairTask, SeriesTask)}
 """By the kind of a recipe's data."""
 
 

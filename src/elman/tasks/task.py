@@ -1,4 +1,4 @@
-"""The interface between experiments and data: everything that differs between text, music and pairs."""
+"""The interface between experiments and data: everything that differs between kinds of data."""
 
 import json
 from abc import ABC, abstractmethod

@@ -1,4 +1,4 @@
-"""The known corpora of text, minimal pairs and music: titles, licences, options, published counts, downloads."""
+"""The known corpora of text, pairs, music and series: titles, licences, options, published counts, downloads."""
 
 import dataclasses
 from typing import Literal
@@ -26,7 +26,7 @@ class Entry:
 
     name: str
     title: str
-    kind: Literal["words", "characters", "bytes", "music", "pairs"]
+    kind: Literal["words", "characters", "bytes", "music", "pairs", "series"]
     licence: str
     homepage: str
     split: str
@@ -198,4 +198,16 @@ MUSIC = (
         split="files by name: of every ten, eight train, the ninth valid, the tenth test",
     ),
     *PIANO_ROLLS,
+)
+
+SERIES = (
+    Entry(
+        name="mackey-glass",
+        title="20,000 values of the Mackey-Glass series (tau = 17), 6 units of time apart; computed, not downloaded",
+        kind="series",
+        licence="none: it is computed",
+        homepage="https://doi.org/10.1126/science.267326",
+        split="by the recipe: in order of time",
+        published={"train": 16_000},
+    ),
 )

@@ -7,12 +7,13 @@ from urllib.parse import quote
 
 from elman.data.catalog import pianoroll, unpack
 from elman.data.catalog.download import download
-from elman.data.catalog.entries import MUSIC, PIANO_ROLLS, TEXTS, Download, Entry
+from elman.data.catalog.entries import MUSIC, PIANO_ROLLS, SERIES, TEXTS, Download, Entry
+from elman.data.classic.mackey_glass import write_series
 from elman.data.text.cache import Progress, cache_folder
 from elman.errors import UserError
 from elman.files import sha256_file, write_atomic
 
-KNOWN = (*TEXTS, *MUSIC)
+KNOWN = (*TEXTS, *MUSIC, *SERIES)
 
 WRITERS: dict[str, Callable[[list[Path], Path], None]] = {
     "shakespeare": lambda _, folder: unpack.write_shakespeare(folder),
@@ -25,6 +26,7 @@ WRITERS: dict[str, Callable[[list[Path], Path], None]] = {
     "one-billion-word": lambda files, folder: unpack.one_billion_word(files[0], folder),
     "blimp": lambda files, folder: unpack.members(files[0], ".jsonl", folder),
     "bach-chorales": lambda _, folder: pianoroll.write_chorales(folder / "rolls.npz"),
+    "mackey-glass": lambda _, folder: write_series(folder / "series.csv"),
     **dict.fromkeys(
         (entry.name for entry in PIANO_ROLLS),
         lambda files, folder: pianoroll.convert_pickle(files[0], folder / "rolls.npz"),
@@ -51,9 +53,9 @@ def prepare(
 ) -> Path:
     """Prepare a known corpus: fetch, check, unpack, write `train.txt`, `valid.txt` and `test.txt`; returns the folder.
 
-    Music is written to `rolls.npz` (see `elman.data.catalog.pianoroll`). Downloads that are in the folder already are
-    used, and removed at the end. `corpus.json` is written last; it holds the digests of the downloads and whether they
-    were known beforehand.
+    Music is written to `rolls.npz` (see `elman.data.catalog.pianoroll`), a series to `series.csv`. Downloads that are
+    in the folder already are used, and removed at the end. `corpus.json` is written last; it holds the digests of the
+    downloads and whether they were known beforehand.
 
     The folder is by default `corpora/NAME` in the cache folder, where `open_corpus(NAME)` looks. `progress` receives
     what is being done, the bytes done and all bytes. All files are fetched from `base_url`, where it is set, instead of
@@ -86,8 +88,8 @@ def locate(name: str, cache: Path) -> Path:
     Raises UserError where it has to be prepared first, or is not text.
     """
     entry = info(name)
-    if entry.kind == "music":
-        raise UserError(f"{name}: these are piano rolls, not text; give a corpus of words or characters")
+    if entry.kind in ("music", "series"):
+        raise UserError(f"{name}: this is a corpus of {entry.kind}, not text; give a corpus of words or characters")
     if entry.kind == "pairs":
         raise UserError(
             f"{name}: these are minimal pairs, not text; they are for: elman minimal-pairs RUN --pairs {name}"
@@ -100,18 +102,19 @@ def locate(name: str, cache: Path) -> Path:
     return folder
 
 
-def locate_music(name: str) -> Path:
-    """The file of piano rolls of a known corpus of music.
+def locate_data(name: str, kind: str, file: str) -> Path:
+    """A file of a known corpus of one kind; one that needs no download is prepared.
 
-    Raises UserError where it has to be prepared first, or is text.
+    Raises UserError where it has to be prepared first, or is of another kind.
     """
-    if info(name).kind != "music":
-        raise UserError(f"{name}: this is text, not music; give a corpus of music")
-    path = cache_folder() / "corpora" / name / "rolls.npz"
+    found = info(name).kind
+    if found != kind:
+        raise UserError(f"{name}: this is a corpus of {found}, not of {kind}; `elman data list` shows the others")
+    path = cache_folder() / "corpora" / name / file
     if not info(name).downloads and not path.is_file():
         prepare(name)
     if not path.is_file():
-        raise _not_prepared(name, path.parent, "or give an .npz file that has it")
+        raise _not_prepared(name, path.parent, f"or give a file of {kind}")
     return path
 
 

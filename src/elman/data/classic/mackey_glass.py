@@ -1,14 +1,18 @@
 """The Mackey-Glass series (Mackey & Glass 1977): dx/dt = 0.2 x(t - tau) / (1 + x(t - tau)^10) - 0.1 x(t)."""
 
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import torch
 
 from elman.data.classic.task import ClassicTask, Sample
 from elman.data.windows import Batch
+from elman.files import write_atomic
 
 WINDOW, LISTENED, LENGTH = 200, 100, 20_000
+SPACING = 6
+"""Units of time between the values of the corpus, the distance at which the series is usually predicted."""
 
 
 def mackey_glass(steps: int, *, tau: int = 17, seed: int = 0, per_step: int = 10, settle: int = 1000) -> np.ndarray:
@@ -36,6 +40,12 @@ def mackey_glass(steps: int, *, tau: int = 17, seed: int = 0, per_step: int = 10
         k4 = p2 - 0.1 * (y + h * k3)
         x.append(y + h * (k1 + 2.0 * k2 + 2.0 * k3 + k4) / 6.0)
     return np.array(x[lag + settle * per_step :: per_step][:steps])
+
+
+def write_series(path: Path) -> None:
+    """Write `LENGTH` values, `SPACING` units of time apart, as a CSV file with the column x; every digit is kept."""
+    values = mackey_glass(SPACING * LENGTH)[::SPACING].tolist()
+    write_atomic(path, "".join(f"{line}\n" for line in ("x", *map(repr, values))))
 
 
 @lru_cache(maxsize=1)

@@ -79,7 +79,7 @@ def open_music(source: str | Path, options: MusicOptions) -> MusicCorpus:
     """
     path = Path(source)
     if isinstance(source, str) and prepare.is_known(source):
-        path = prepare.locate_music(source)
+        path = prepare.locate_data(source, "music", "rolls.npz")
     if path.is_dir():
         splits = {split: _read_folder(path / split, options) for split in SPLITS}
     elif path.is_file():

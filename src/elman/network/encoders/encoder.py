@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pkgutil import resolve_name
-from typing import NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import torch
 from jaxtyping import Float, Shaped
@@ -20,9 +20,11 @@ class TokenEncoder(nn.Module, ABC):
 
     Attributes:
         size: the width E of its vectors.
+        reads: what a step is: "symbols", "notes" or "values".
 
     """
 
+    reads: ClassVar[str] = "symbols"
     size: int
 
     @abstractmethod
@@ -70,6 +72,8 @@ def build_encoder(
 class Frames(TokenEncoder):
     """A linear map of frames, one step of a piano roll each: the vector of a frame is the sum of those of its notes."""
 
+    reads = "notes"
+
     def __init__(self, record: config.Frames, inputs: Inputs) -> None:
         super().__init__()
         self.size, self.scale = record.size, record.scale
@@ -91,6 +95,8 @@ class Frames(TokenEncoder):
 @final
 class Values(TokenEncoder):
     """Real vectors [T, B, P], read as they are: E = P, and there are no parameters."""
+
+    reads = "values"
 
     def __init__(self, size: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Distributions given a context: over V symbols, or over frames of P notes that may sound together.
+"""Distributions given a context: over V symbols, over frames of P notes that may sound together, or over P real values.
 
 N positions, K contexts per position, D their width.
 """
@@ -6,7 +6,7 @@ N positions, K contexts per position, D their width.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from pkgutil import resolve_name
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float, Shaped
@@ -14,13 +14,20 @@ from torch import Tensor, nn
 
 from elman import config
 from elman.errors import UserError
-from elman.network.encoders.encoder import Frames, TokenEncoder
+from elman.network.encoders.encoder import TokenEncoder
 from elman.network.encoders.lookup import Lookup
 from elman.network.initialisation import fill
 
 
 class Conditional(nn.Module, ABC):
-    """p(target | context), defined by `log_prob`; the two methods for mixtures may be overridden by faster ones."""
+    """p(target | context), defined by `log_prob`; the two methods for mixtures may be overridden by faster ones.
+
+    Attributes:
+        predicts: what a step is, as `TokenEncoder.reads`: "symbols", "notes" or "values".
+
+    """
+
+    predicts: ClassVar[str] = "symbols"
 
     @abstractmethod
     def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, "N *P"]) -> Float[Tensor, "N K"]:
@@ -82,21 +89,28 @@ class ScoredChoice(Choice):
         return chosen(scores, target) - scores.logsumexp(-1)
 
 
-class Chord(Conditional):
-    """p(frame | context), with 2^P outcomes, which can be drawn but not listed."""
+class Drawn(Conditional):
+    """p(vector | context), with outcomes that can be drawn but not listed."""
 
     @abstractmethod
     def sample(
         self, context: Float[Tensor, "N D"], temperature: float, generator: torch.Generator | None
     ) -> Float[Tensor, "N P"]:
-        """Frames of zeros and ones [N, P] drawn given contexts [N, D].
+        """Vectors [N, P] drawn given contexts [N, D]; below a temperature of 1 probable ones are more frequent."""
 
-        The temperature divides the log-odds of every note; at 0 the likelier of on and off is taken.
-        """
+
+class Chord(Drawn):
+    """p(frame | context) over the 2^P frames of zeros and ones.
+
+    The temperature divides the log-odds of every note; at 0 the likelier of on and off is taken.
+    """
+
+    predicts = "notes"
 
 
 class Surroundings(NamedTuple):
-    """What the builder of a choice needs to know of the network around it: D, V words or P pitches, the activation.
+    """What the builder of a choice needs to know of the network around it: D, V words, P pitches or values, the
+    activation.
 
     The matrix of a tied choice is the encoder's; counts are the occurrences of each word, falling; None: unknown.
     """
@@ -128,22 +142,25 @@ class Surroundings(NamedTuple):
         return self.encoder.weight
 
 
+_EXAMPLES = {"symbols": '"flat"', "notes": '"bernoulli" or "nade"', "values": '"gaussian" or "gaussian-mixture"'}
+
+
 def build_choice(
     record: config.Output, size: int, encoder: TokenEncoder, num_outputs: int, counts: Sequence[int] | None = None
 ) -> Conditional:
     """The choice of a recipe; arguments as in `Surroundings`; raises UserError where parts do not fit together."""
     build: Callable[[config.Choice, Surroundings], Conditional] = resolve_name(record.choice.builder)
     choice = build(record.choice, Surroundings(size, num_outputs, record.activation, encoder, counts))
-    if isinstance(choice, Chord) != isinstance(encoder, Frames):
+    if choice.predicts != encoder.reads:
         raise UserError(
-            "model.encoder and model.output.choice do not fit together: frames of notes need a choice of notes"
-            ' (kind = "bernoulli" or "nade"), words one of words (such as kind = "flat")'
+            f"model.encoder and model.output.choice do not fit together: {encoder.reads} are read and {choice.predicts}"
+            f" predicted; choose a model.output.choice of {encoder.reads}, such as kind = {_EXAMPLES[encoder.reads]}"
         )
     return choice
 
 
 def draw_notes(log_odds: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
-    """Independent zeros and ones in the shape of `log_odds`; temperature as in `Chord.sample`."""
+    """Independent zeros and ones in the shape of `log_odds`; temperature as in `Chord`."""
     if temperature == 0:
         return (log_odds > 0).to(log_odds.dtype)
     return torch.bernoulli(torch.sigmoid(log_odds / temperature), generator=generator)

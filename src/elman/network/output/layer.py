@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from elman import config
 from elman.network.cores.core import Trace
-from elman.network.output.choice import Choice, Chord, Conditional
+from elman.network.output.choice import Choice, Conditional, Drawn
 from elman.network.output.contexts import ContextLayer, Contexts
 
 
@@ -38,8 +38,8 @@ class OutputLayer(nn.Module):
     def sample(
         self, trace: Trace, temperature: float = 1.0, generator: torch.Generator | None = None
     ) -> Float[Tensor, "T B P"]:
-        """Frames [T, B, P], drawn to follow each position: first a component of the mixture, then its notes."""
-        assert isinstance(self.choice, Chord), "symbols are drawn from their log-probabilities"
+        """Frames [T, B, P], drawn to follow each position: first a component of the mixture, then the vector."""
+        assert isinstance(self.choice, Drawn), "symbols are drawn from their log-probabilities"
         vectors, log_prior = self.contexts(trace)
         component = torch.multinomial(log_prior.flatten(0, 1).exp(), 1, generator=generator).unsqueeze(-1)
         chosen = vectors.flatten(0, 1).take_along_dim(component, dim=1).squeeze(1)

@@ -1,0 +1,79 @@
+"""Series of real values as data: the columns that are read, how they are split, standardised and validated."""
+
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from elman.config.record import Count, Positive, Rate, Record, Reporting, restricted
+
+
+class SeriesOptions(Record, frozen=True, kw_only=True):
+    """How a table becomes a series.
+
+    Attributes:
+        columns: names or numbers (the first is 0) of the columns that are read, in this order; None: all numeric ones.
+        valid_fraction: share of a single file that is its validation split; it precedes the test split.
+        test_fraction: share of a single file that is its test split, the end of the series.
+        standardise: subtract the mean of the training split from each column and divide by its standard deviation.
+
+    """
+
+    columns: Annotated[tuple[str | int, ...], Meta(min_length=1)] | None = None
+    valid_fraction: Rate = 0.1
+    test_fraction: Rate = 0.1
+    standardise: bool = True
+
+    def __post_init__(self) -> None:
+        if self.valid_fraction + self.test_fraction >= 1:
+            raise ValueError(
+                f"valid_fraction = {self.valid_fraction:g} and test_fraction = {self.test_fraction:g} leave nothing to"
+                " train on; their sum must be below 1"
+            )
+        for column in self.columns or ():
+            if isinstance(column, int) and column < 0:
+                raise ValueError(f"columns: {column}; the first column is 0")
+
+
+class SeriesEvaluation(Record, frozen=True, kw_only=True):
+    """How the validation split is read while training.
+
+    Attributes:
+        streams: columns read side by side; the parts after the first begin without their past, except for the warm-up.
+        warm_up: steps that each column reads, uncounted, before its part.
+        length: steps per window; the figures do not depend on it.
+
+    """
+
+    streams: Positive = 1
+    warm_up: Count = 0
+    length: Positive = 100
+
+
+class SeriesData(SeriesOptions, frozen=True, kw_only=True, tag_field="kind", tag="series"):
+    """A series of one or more real values per step.
+
+    Attributes:
+        corpus: a known corpus, a file or a folder, unless --data names another.
+        evaluation: how it is validated.
+
+    """
+
+    encoders: ClassVar[tuple[str, ...]] = ("values",)
+    has_source: ClassVar[bool] = False
+    reporting: ClassVar[Reporting] = Reporting(
+        "NLL",
+        "nll",
+        "step",
+        "NLL is the mean negative log-density per time step in the units of the data, in nats; it may be negative."
+        " NRMSE is the root mean squared error of the one-step mean over the standard deviation of the split.",
+        ("nrmse", "NRMSE"),
+        (),
+    )
+
+    corpus: str | None = None
+    evaluation: SeriesEvaluation = SeriesEvaluation()
+
+    @property
+    def options(self) -> SeriesOptions:
+        """How the series is read, without where it is from."""
+        return restricted(self, SeriesOptions)

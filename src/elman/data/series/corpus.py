@@ -1,0 +1,168 @@
+"""A series of real values with three splits, and the columns that a model reads."""
+
+import dataclasses
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from elman.config.series import SeriesOptions
+from elman.data.catalog import prepare
+from elman.data.series.table import SUFFIXES, Array, Table, read_table
+from elman.data.text.sources import SPLITS, require_split
+from elman.errors import UserError
+from elman.files import canonical_json, sha256_lines
+
+
+class Columns(msgspec.Struct, frozen=True):
+    """What a model of series reads.
+
+    Attributes:
+        names: of the columns.
+        mean: of each in the training split; 0 where the series is not standardised.
+        deviation: standard deviation of each in the training split; 1 where it is not standardised.
+
+    """
+
+    names: tuple[str, ...]
+    mean: tuple[float, ...]
+    deviation: tuple[float, ...]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the names, means and deviations."""
+        return sha256_lines(canonical_json(self))
+
+
+@dataclasses.dataclass(frozen=True)
+class Series:
+    """One split: float64 [n, P] in the units of the data."""
+
+    name: str
+    values: Array
+
+    @property
+    def sha256(self) -> str:
+        """Digest of the values."""
+        return hashlib.sha256(self.values.astype("<f8").tobytes()).hexdigest()
+
+
+@dataclasses.dataclass(frozen=True)
+class SeriesCorpus:
+    """A series as a model reads it; `cut`: its splits were cut from one file in order of time."""
+
+    name: str
+    source: str
+    options: SeriesOptions
+    names: tuple[str, ...]
+    splits: dict[str, Series]
+    cut: bool
+
+    def split(self, name: str) -> Series:
+        """The split of this name; raises UserError where the corpus does not have it."""
+        return require_split(self.splits, name, self.source)
+
+    @property
+    def columns(self) -> Columns:
+        """The columns with their statistics in the training split.
+
+        Raises:
+            UserError: a column that is to be standardised is constant.
+
+        """
+        values = self.split("train").values
+        if not self.options.standardise:
+            return Columns(self.names, (0.0,) * len(self.names), (1.0,) * len(self.names))
+        deviation = values.std(axis=0)
+        for name, one, value in zip(self.names, np.ptp(values, axis=0), values[0], strict=True):
+            if one == 0:
+                raise UserError(
+                    f"{self.source}, column {name}: constant ({value:g}) in the training split; leave it out of"
+                    " data.columns, or set data.standardise = false"
+                )
+        return Columns(self.names, tuple(values.mean(axis=0).tolist()), tuple(deviation.tolist()))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the options, the names and the values."""
+        splits = (f"{name} {split.sha256}" for name, split in self.splits.items())
+        return sha256_lines(canonical_json(self.options), *self.names, *splits)
+
+    def describe(self) -> dict[str, Any]:
+        """The record that a run keeps of its data, for JSON; the tokens of a split are its steps."""
+        return {
+            "name": self.name,
+            "source": self.source,
+            **msgspec.to_builtins(self.options),
+            "inputs": msgspec.to_builtins(self.columns),
+            "splits": {
+                name: {"tokens": len(split.values), "sha256": split.sha256} for name, split in self.splits.items()
+            },
+            "digest": self.digest,
+        }
+
+
+def open_series(source: str | Path, options: SeriesOptions) -> SeriesCorpus:
+    """Read a series.
+
+    Args:
+        source: the name of a known series (`elman data list`); a table (`elman.data.series.table`), which is cut in
+            order of time; or a folder with train, valid and test of them, such as train.csv.
+        options: which columns, and where a single file is cut.
+
+    Raises:
+        UserError: the source cannot be used.
+
+    """
+    path = Path(source)
+    if isinstance(source, str) and prepare.is_known(source):
+        path = prepare.locate_data(source, "series", "series.csv")
+    if path.is_dir():
+        tables = {split: read_table(_find(path, split), options.columns) for split in SPLITS}
+        for split, table in tables.items():
+            if table.names != tables["train"].names:
+                raise UserError(
+                    f"{path}: the columns of {split} are {', '.join(table.names)}, those of train"
+                    f" {', '.join(tables['train'].names)}; make them agree, or name them in data.columns"
+                )
+        names, parts = tables["train"].names, {split: table.values for split, table in tables.items()}
+    elif path.is_file():
+        names, parts = _cut(read_table(path, options.columns), options, path)
+    else:
+        raise UserError(
+            f"{source}: no such file or folder, and no known corpus has this name; give a CSV, TSV, .npy or .npz file,"
+            " a folder with train, valid and test of them, or a name that `elman data list` shows"
+        )
+    splits = {split: Series(split, values) for split, values in parts.items()}
+    name = str(source) if isinstance(source, str) and prepare.is_known(source) else path.resolve().stem
+    return SeriesCorpus(name, str(source), options, names, splits, path.is_file())
+
+
+def _find(folder: Path, split: str) -> Path:
+    found = [folder / f"{split}{suffix}" for suffix in SUFFIXES if (folder / f"{split}{suffix}").is_file()]
+    if len(found) != 1:
+        there = f"{len(found)} files ({', '.join(path.name for path in found)})" if found else "no file"
+        raise UserError(f"{folder}: {there} for the {split} split; give one of {split}{f', {split}'.join(SUFFIXES)}")
+    return found[0]
+
+
+def _cut(table: Table, options: SeriesOptions, path: Path) -> tuple[tuple[str, ...], dict[str, Array]]:
+    """Cut a series in order of time."""
+    size = len(table.values)
+    train = round(size * (1 - options.valid_fraction - options.test_fraction))
+    valid = round(size * (1 - options.test_fraction))
+    parts = dict(zip(SPLITS, np.split(table.values, [train, valid]), strict=True))
+    shares = {"train": 1.0, "valid": options.valid_fraction, "test": options.test_fraction}
+    parts = {split: part for split, part in parts.items() if shares[split]}
+    for split, part in parts.items():
+        if len(part) < 2:
+            raise UserError(
+                f"{path}: {size} rows, too few: the {split} split would have {len(part)}; give at least"
+                f" 2 rows per split, or change data.valid_fraction and data.test_fraction"
+            )
+    return table.names, parts

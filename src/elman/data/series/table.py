@@ -1,0 +1,146 @@
+"""Tables of numbers: CSV and TSV files with or without a header, and NumPy arrays, read as float64 [n, P]."""
+
+import csv
+import math
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from elman.data.text.utf8 import read_text
+from elman.errors import UserError
+
+SUFFIXES = (".csv", ".tsv", ".npy", ".npz")
+Array = npt.NDArray[np.float64]
+Columns = Sequence[str | int] | None
+
+
+class Table(NamedTuple):
+    """The columns of a file that are read.
+
+    Attributes:
+        names: of the columns.
+        values: float64 [n, P], all finite.
+
+    """
+
+    names: tuple[str, ...]
+    values: Array
+
+
+def read_table(path: Path, columns: Columns = None) -> Table:
+    """Read a table.
+
+    Args:
+        path: a CSV or TSV file, whose delimiter (comma, semicolon, tab or white space) and header are recognised; or
+            an .npy or .npz file with one array of numbers [n] or [n, P], read without pickle.
+        columns: names or numbers (the first is 0), in the order wanted; None: all numeric columns.
+
+    Raises:
+        UserError: the file cannot be read, a column is missing, or a value is missing or not a number.
+
+    """
+    return _read_array(path, columns) if path.suffix in (".npy", ".npz") else _read_text_table(path, columns)
+
+
+def _read_text_table(path: Path, columns: Columns) -> Table:
+    lines = [(number, line) for number, line in enumerate(read_text(path).splitlines(), start=1) if line.strip()]
+    if not lines:
+        raise UserError(f"{path}: empty; give a table with a row per step")
+    delimiter = _delimiter(lines[0][1])
+    rows = [(number, _cells(line, delimiter)) for number, line in lines]
+    first, width = rows[0][1], len(rows[0][1])
+    for number, row in rows:
+        if len(row) != width:
+            raise UserError(
+                f"{path}, line {number}: {len(row)} columns, but line {rows[0][0]} has {width}; give every row the same"
+            )
+    has_header = any(_number(cell) is None and cell for cell in first)
+    names = [cell.strip() for cell in first] if has_header else [str(index) for index in range(width)]
+    body = rows[1:] if has_header else rows
+    if not body:
+        raise UserError(f"{path}: a header without rows; give a row per step")
+    if columns is None:
+        chosen = [index for index in range(width) if _number(body[0][1][index]) is not None]
+        if not chosen:
+            raise UserError(f"{path}, line {body[0][0]}: no numeric column; the columns are {', '.join(names)}")
+    else:
+        chosen = [_index(column, names, path) for column in columns]
+    values = [[_value(row[index], path, number, names[index]) for index in chosen] for number, row in body]
+    return Table(tuple(names[index] for index in chosen), np.array(values, np.float64))
+
+
+def _delimiter(line: str) -> str | None:
+    """The delimiter of a table by its first line; None: white space."""
+    counts = {mark: line.count(mark) for mark in ("\t", ";", ",")}
+    best = max(counts, key=lambda mark: counts[mark])
+    return best if counts[best] else None
+
+
+def _cells(line: str, delimiter: str | None) -> list[str]:
+    return line.split() if delimiter is None else next(csv.reader([line], delimiter=delimiter))
+
+
+def _number(cell: str) -> float | None:
+    """The number in a cell; None where there is none. NaN and infinity are numbers here, and refused later."""
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def _index(column: str | int, names: Sequence[str], path: Path) -> int:
+    if isinstance(column, int):
+        if column < len(names):
+            return column
+    elif column in names:
+        return names.index(column)
+    raise UserError(f"{path}: data.columns: no column {column!r}; the columns are {', '.join(names)}")
+
+
+def _value(cell: str, path: Path, line: int, name: str) -> float:
+    value = _number(cell)
+    if value is not None and math.isfinite(value):
+        return value
+    if not cell.strip() or cell.strip().lower() in ("nan", "na", "null", "none"):
+        raise UserError(f"{path}, line {line}, column {name}: the value is missing; fill it in, or remove the row")
+    raise UserError(
+        f"{path}, line {line}, column {name}: {cell.strip()!r} is not a finite number; mend the value, or leave the"
+        " column out of data.columns"
+    )
+
+
+def _read_array(path: Path, columns: Columns) -> Table:
+    array = _load(path)
+    if array.ndim not in (1, 2) or array.dtype.kind not in "fiu" or not array.size:
+        raise UserError(f"{path}: {array.dtype} {list(array.shape)}; a series is an array of numbers [n] or [n, P]")
+    values = np.asarray(array, np.float64).reshape(len(array), -1)
+    names = [str(index) for index in range(values.shape[1])]
+    chosen = list(range(len(names))) if columns is None else [_index(column, names, path) for column in columns]
+    values = values[:, chosen]
+    if not np.isfinite(values).all():
+        row, column = np.argwhere(~np.isfinite(values))[0]
+        raise UserError(
+            f"{path}, row {row}, column {names[chosen[column]]}: the value is {values[row, column]}; fill it in, or"
+            " remove the row"
+        )
+    return Table(tuple(names[index] for index in chosen), values)
+
+
+def _load(path: Path) -> npt.NDArray[Any]:
+    try:
+        loaded: Any = np.load(path, allow_pickle=False)
+        if path.suffix == ".npy":
+            array: npt.NDArray[Any] = loaded
+            return array
+        with loaded as file:
+            arrays = {name: file[name] for name in file.files}
+    except (OSError, ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+        raise UserError(f"{path}: not a file of plain arrays ({error}); give another") from None
+    if len(arrays) != 1:
+        raise UserError(f"{path}: {len(arrays)} arrays ({', '.join(arrays)}); give a file with one array [n] or [n, P]")
+    return next(iter(arrays.values()))

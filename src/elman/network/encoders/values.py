@@ -1,0 +1,83 @@
+"""Real values as input: as they are, through a linear map, and standardised on the way in."""
+
+from typing import final
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor, nn
+
+from elman import config
+from elman.network.dropout import Dropout
+from elman.network.encoders.encoder import Inputs, TokenEncoder, Values
+from elman.network.initialisation import fill
+from elman.network.kernels.matmul import linear
+
+
+def build(record: config.Values, inputs: Inputs) -> TokenEncoder:
+    """The values themselves, or a linear map of them where the record has a size."""
+    if record.size is None and record.dropout == 0:
+        return Values(inputs.number)
+    return MappedValues(inputs.number, record.size, Dropout(record.dropout, locked=inputs.locked))
+
+
+@final
+class MappedValues(TokenEncoder):
+    """dropout(W x + b) of values x [T, B, P]; without a size, dropout(x).
+
+    Args:
+        num_values: P.
+        size: E; None: P, without a map.
+        dropout: of the result.
+
+    """
+
+    reads = "values"
+
+    def __init__(self, num_values: int, size: int | None, dropout: Dropout) -> None:
+        super().__init__()
+        self.size, self.dropout = size or num_values, dropout
+        self.weight = None if size is None else nn.Parameter(torch.empty(size, num_values))
+        self.bias = None if size is None else nn.Parameter(torch.zeros(size))
+
+    def forward(self, x: Shaped[Tensor, "T B *P"]) -> Float[Tensor, "T B E"]:
+        """Vectors [T, B, E] of values [T, B, P]."""
+        vectors: Tensor = self.dropout(x if self.weight is None else linear(x, self.weight, self.bias))
+        return vectors
+
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill the matrix; the bias stays at zero."""
+        if self.weight is not None:
+            fill(self.weight, rules.embedding, self.size)
+
+
+@final
+class StandardisedValues(TokenEncoder):
+    """The vectors of (x - mean) / deviation.
+
+    The values are subtracted in double precision, since the digits in which neighbouring values of a series differ may
+    be the last ones of a single-precision number.
+
+    Args:
+        encoder: reads the standardised values.
+        mean, deviation: of each column, [P]; kept in double precision and saved with the model.
+
+    """
+
+    reads = "values"
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, encoder: TokenEncoder, mean: Float[Tensor, " P"], deviation: Float[Tensor, " P"]) -> None:
+        super().__init__()
+        self.encoder, self.size = encoder, encoder.size
+        self.register_buffer("mean", mean.double())
+        self.register_buffer("deviation", deviation.double())
+
+    def forward(self, x: Shaped[Tensor, "T B *P"]) -> Float[Tensor, "T B E"]:
+        """Vectors [T, B, E] of values [T, B, P] in the units of the data."""
+        vectors: Tensor = self.encoder(((x - self.mean) / self.deviation).to(torch.get_default_dtype()))
+        return vectors
+
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill the encoder."""
+        self.encoder.initialise(rules)

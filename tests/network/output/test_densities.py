@@ -1,0 +1,111 @@
+"""Densities of real values: the papers' equations, gradients, integrals, samples and the change of units."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from elman import config
+from elman.errors import UserError
+from elman.network.build import build_model
+from elman.network.output.choice import Surroundings
+from elman.network.output.gaussian import Gaussian, GaussianMixture, Rescaled
+from reference import densities as reference
+from support import networks
+
+WIDTH, FLOOR = 3, 0.05
+CHOICES = {
+    "unit": lambda columns: Gaussian(config.Gaussian(variance="unit"), Surroundings(WIDTH, columns)),
+    "learned": lambda columns: Gaussian(config.Gaussian(floor=FLOOR), Surroundings(WIDTH, columns)),
+    "mixture": lambda columns: GaussianMixture(
+        config.GaussianMixture(components=3, floor=FLOOR), Surroundings(WIDTH, columns)
+    ),
+}
+choices = pytest.mark.parametrize("name", CHOICES)
+
+
+def build(name, columns=2):
+    return networks.randomise(CHOICES[name](columns)).double()
+
+
+@choices
+def test_density_is_that_of_the_paper(name):
+    choice = build(name)
+    context, values = torch.randn(4, 2, WIDTH).double(), torch.randn(4, 2).double()
+    arrays = {key: parameter.detach().numpy() for key, parameter in choice.named_parameters()}
+    ours = choice.log_prob(context, values).exp().detach().numpy()
+    for n, k in itertools.product(range(4), range(2)):
+        place = values[n].numpy(), context[n, k].numpy(), arrays
+        expected = (
+            reference.mixture_density(*place, 3, FLOOR) if name == "mixture" else reference.gaussian(*place, FLOOR)
+        )
+        np.testing.assert_allclose(ours[n, k], expected, rtol=1e-10)
+
+
+@choices
+def test_density_integrates_to_one(name):
+    choice, context = build(name, columns=1), torch.randn(1, 1, WIDTH).double()
+    grid = torch.linspace(-60, 60, 240_001).double().unsqueeze(1)
+    density = choice.log_prob(context.expand(len(grid), -1, -1), grid).exp().detach()
+    assert torch.trapezoid(density[:, 0], grid[:, 0]).item() == pytest.approx(1, abs=1e-6)
+
+
+@choices
+def test_gradients(name):
+    choice = build(name)
+    context = torch.randn(3, 2, WIDTH).double().requires_grad_(True)
+    values = torch.randn(3, 2).double().requires_grad_(True)
+    assert torch.autograd.gradcheck(choice.log_prob, (context, values))
+
+
+@choices
+def test_samples_have_the_mean_of_the_density(name):
+    choice, context = build(name), torch.randn(1, WIDTH).double()
+    with torch.no_grad():
+        drawn = choice.sample(context.expand(40_000, -1), 1.0, torch.Generator().manual_seed(1))
+        mean = choice.mean(context)
+    assert (drawn.mean(0) - mean[0]).abs().max() < 5 * drawn.std(0).max() / math.sqrt(len(drawn))
+
+
+@choices
+def test_temperature_zero_returns_a_mean(name):
+    choice, context = build(name), torch.randn(5, WIDTH).double()
+    drawn = choice.sample(context, 0.0, None)
+    assert torch.equal(drawn, choice.sample(context, 0.0, None))
+    if name != "mixture":
+        torch.testing.assert_close(drawn, choice.mean(context))
+
+
+def test_variance_has_a_floor():
+    choice = build("learned")
+    with torch.no_grad():
+        choice.spread.weight.zero_()
+        choice.spread.bias.fill_(-100)
+    context = torch.randn(1, 1, WIDTH).double()
+    highest = choice.log_prob(context, choice.mean(context)[:, 0]).item()
+    assert highest == pytest.approx(-2 * math.log(FLOOR) - math.log(2 * math.pi))
+
+
+def test_mixture_far_from_every_mean_has_a_finite_log_density():
+    values = torch.full((1, 2), 1e6).double()
+    assert torch.isfinite(build("mixture").log_prob(torch.randn(1, 1, WIDTH).double(), values)).all()
+
+
+@choices
+def test_rescaled_density_is_in_the_units_of_the_data(name):
+    choice = build(name)
+    mean, deviation = torch.tensor([5.0, -1.0]), torch.tensor([10.0, 0.1])
+    rescaled, context = Rescaled(choice, mean, deviation), torch.randn(4, 1, WIDTH).double()
+    values = torch.randn(4, 2).double()
+    inner = choice.log_prob(context, values)
+    outer = rescaled.log_prob(context, mean + deviation * values)
+    torch.testing.assert_close(outer, inner - math.log(10.0 * 0.1))
+    torch.testing.assert_close(rescaled.mean(context), mean + deviation * choice.mean(context))
+
+
+def test_choice_of_other_data_is_refused():
+    recipe = config.Model(encoder=config.Values(), core=config.Stack(sizes=(4,)))
+    with pytest.raises(UserError, match=r"model\.output\.choice .*gaussian"):
+        build_model(recipe, 2)
