@@ -40,7 +40,6 @@ class CodedPair(NamedTuple):
         unknown: words outside the vocabulary in either sentence, each position once.
         same: whether the model cannot distinguish the two, since they differ in unknown words only; where those are
             spelled, in the last token only, which nothing follows.
-
     """
 
     phenomenon: str

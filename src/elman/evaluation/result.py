@@ -28,7 +28,6 @@ class OutputQuality(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         measures: of the model's output, the most important first.
         baseline: the same measures of the baseline's output.
         baseline_name: which baseline.
-
     """
 
     beam: int
@@ -62,7 +61,6 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         settings: of the method.
         model: which model of the run.
         output: what a model of pairs wrote.
-
     """
 
     run: str | None = None

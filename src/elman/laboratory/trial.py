@@ -61,7 +61,6 @@ class TrialResult(msgspec.Struct, frozen=True, kw_only=True):
         parameters: trained ones.
         curve: (step, error) at every measurement.
         flow_before, flow_after: the norm of the error k steps back, untrained and at the end (`error_flow`).
-
     """
 
     trial: Trial

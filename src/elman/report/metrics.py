@@ -23,7 +23,6 @@ class Train(msgspec.Struct, frozen=True, tag_field="kind", tag="train"):
         seconds: time trained since the run began, over all resumptions.
         sigma_1, s, s_other: of each constrained block; see `learning/constraint.py`.
         spectral_radius: of J, over all layers.
-
     """
 
     step: int

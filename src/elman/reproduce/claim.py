@@ -86,7 +86,6 @@ class ClaimMeasure:
         constants: keyword arguments of `function`; a measurement made with others is not reused.
         minutes: approximate duration at small scale.
         diverged: the figures of a training that diverged; None makes that an error.
-
     """
 
     name: str
@@ -111,7 +110,6 @@ class Claim:
         notes: how the small scale differs from the paper's, and other remarks.
         data: what --data must be, where the recipes name no corpus; None where they do.
         needs: known sets of minimal pairs that must be prepared.
-
     """
 
     name: str

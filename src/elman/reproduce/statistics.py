@@ -29,7 +29,6 @@ class Judgement(msgspec.Struct, frozen=True):
         low, high: the 95 % interval of the mean (Student's t).
         p_value: two-sided paired t test of the mean being on the nearest bound of the interval.
         needs: the number of seeds that would decide, if undecided.
-
     """
 
     answer: Answer
@@ -54,7 +53,6 @@ def judge(differences: Sequence[float], low: float = -math.inf, high: float = ma
         >>> judgement = judge([-0.3, 0.1, -0.1], high=0.0)
         >>> judgement.answer, judgement.needs
         ('undecided', 34)
-
     """
     assert differences
     if not all(map(math.isfinite, differences)):
@@ -83,7 +81,6 @@ def seeds_needed(effect: float, deviation: float) -> int:
     Example:
         >>> seeds_needed(1.0, 1.0), seeds_needed(0.0, 1.0)
         (10, 1000)
-
     """
     if not effect:
         return MOST_SEEDS
@@ -117,7 +114,6 @@ def spread(values: Sequence[float]) -> str:
         ('151.00 ± 1.41', '1.5000', '402 ± 0', 'inf')
         >>> spread([3e-16, 1e-16]), spread([98.0, 98.001])
         ('2.0e-16 ± 1.4e-16', '98.00 ± 7.1e-04')
-
     """
     mean = statistics.fmean(values)
     if not math.isfinite(mean):
@@ -134,6 +130,5 @@ def figure(value: float, digits: int = 4) -> str:
     Example:
         >>> figure(0.25), figure(3e-16), figure(0.0), figure(1234.5, digits=1)
         ('0.2500', '3.0e-16', '0.0000', '1,234.5')
-
     """
     return f"{value:.1e}" if 0 < abs(value) < 10.0**-digits else f"{value:,.{digits}f}"
