@@ -9,5 +9,5 @@ class UserError(Exception):
     """
 
 
-class Diverged(UserError):
+class Diverged(UserError):  # noqa: N818 - the name says what happened
     """The loss of a training is not finite."""
