@@ -135,7 +135,7 @@ CHARACTER_BOTTLENECK = Claim(
 
 
 def _sized(name: str, size: int, paper: str) -> Arm:
-    settings = (f"data.text.max_vocabulary={size}", f"model.output.activation={name}")
+    settings = (f"data.max_vocabulary={size}", f"model.output.activation={name}")
     return Arm(f"{name}, {size:,} words", words(*settings), Source(f"{paper}/awd-lstm-{name}.toml"))
 
 
@@ -178,7 +178,7 @@ ADAPTIVE_SIGSOFTMAX = Claim(
         Arm(
             f"adaptive {name}",
             words(
-                "data.text.max_vocabulary=10000",
+                "data.max_vocabulary=10000",
                 'model.output.choice={kind = "adaptive", cutoffs = [1000, 4000]}',
                 f"model.output.activation={name}",
             ),
