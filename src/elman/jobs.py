@@ -27,7 +27,6 @@ def processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
     Raises:
         UserError: a process was killed from outside, for example because memory ran out.
-
     """
     others = set(active_children())
     executor = ProcessPoolExecutor(jobs, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
@@ -52,7 +51,6 @@ class Kept(Generic[Result, Facts]):
         facts: what the result depends on.
         load: from the path to (result, facts); raises where the file is missing, damaged or of another form.
         save: writes (path, result, facts).
-
     """
 
     path: Path

@@ -31,7 +31,6 @@ class Judged(NamedTuple):
         dependency: the verb and its subject.
         correct: P(right form) > P(wrong form).
         right_mass, wrong_mass: probability of all verbs of the right number, and of all of the other.
-
     """
 
     dependency: Dependency
@@ -130,7 +129,6 @@ class Closeness(NamedTuple):
         grammar: that of the grammar itself, the lower bound.
         divergence: mean KL divergence from the true next-word distribution to that of the model.
         words: how many.
-
     """
 
     model: float
@@ -173,7 +171,6 @@ class Components(NamedTuple):
         mean: of the states, [H].
         axes: the components, [K, H], orthonormal, the largest variance first.
         shares: the share of each in the variance, [K].
-
     """
 
     mean: Array

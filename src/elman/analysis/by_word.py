@@ -49,7 +49,6 @@ class WordRow(msgspec.Struct, frozen=True, kw_only=True):
         frequency: how often the training text has the word, 0 if it is unknown; None for models of smaller parts.
         length: its characters.
         unknown: 1 if the word, or a part of it, is not in the vocabulary.
-
     """
 
     sentence: int

@@ -40,7 +40,6 @@ class MixtureReading(NamedTuple):
         top: the most probable words of each component, [T, K, n].
         top_prob: their probabilities, [T, K, n].
         component_log_prob: of the token under each component, nats, [T, K].
-
     """
 
     levels: list[int]
@@ -83,7 +82,6 @@ def effective_number(weights: np.ndarray) -> np.ndarray:
     Example:
         >>> effective_number(np.array([0.5, 0.5, 0.0])).round(3).item()
         2.0
-
     """
     logs = np.log(np.where(weights > 0, weights, 1.0))
     return np.exp(-(weights * logs).sum(-1))

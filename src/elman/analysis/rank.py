@@ -43,7 +43,6 @@ class Spectrum(NamedTuple):
         method: how the values were computed.
         error: the absolute error of each of them; smaller ones are noise.
         seconds: the time it took.
-
     """
 
     singular_values: np.ndarray
@@ -175,7 +174,6 @@ class Finding(msgspec.Struct, frozen=True):
         softmax_bound: that of one softmax over contexts of the same width.
         at_least: the rank may be larger: the threshold is below the error, or not all values were computed.
         sensitivity: the rank at multiples of the machine epsilon.
-
     """
 
     size: int

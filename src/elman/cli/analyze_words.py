@@ -121,7 +121,6 @@ def attention(
         run: a run on pairs of a source and a target
         shown: sources shown on the page
         out: the page (default: RUN/attention.html)
-        options: how to search
     """
     from elman.analysis.attention import entropy, write_attention_page
 

@@ -91,10 +91,6 @@ def evaluate(
 
     Args:
         runs: run folders
-        text: how text is read
-        adaptation: the method
-        ensemble: several runs as one
-        pairs: of runs on pairs
     """
     from elman.tasks.open import open_run
     from elman.tasks.run import EvaluationOptions

@@ -70,10 +70,8 @@ def generate(
         prompt: text to continue; - reads standard input
         tokens: number of tokens
         raw: print tokens as they are, separated by spaces
-        sampling: how tokens are drawn
         state: begin from a state that --save-state wrote
         save_state: write the state after the last token
-        adaptation: learning from the prompt
     """
     import msgspec
 

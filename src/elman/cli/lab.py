@@ -126,7 +126,6 @@ def compare(
         lr: learning rate of Adam
         seeds: number of seeds, from 0
         budget: seconds of processor time per trial
-        trials: how trials are run
     """
     from elman.data.classic import classic_task
     from elman.laboratory.conduct import Chain
@@ -163,7 +162,6 @@ def lesson(*, longest: Positive = 128, seeds: Positive = 1, budget: Budget = 15.
         longest: the last span
         seeds: number of seeds, from 0
         budget: seconds of processor time per trial
-        trials: how trials are run
     """
     from elman.laboratory.conduct import LADDER, TASKS, chains
 

@@ -125,8 +125,6 @@ def rescore(
     Args:
         run: a run on text
         nbest: rows of id, scores and text with tabs between; - is standard input
-        form: the form of the hypotheses
-        scores: how scores are combined
         carry: read each utterance after the texts chosen before it
         all: print all hypotheses with their scores, the best first
         batch_size: hypotheses scored at a time

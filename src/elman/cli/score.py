@@ -62,7 +62,6 @@ def score(
         format: tab-separated or JSON lines
         as_json: the same as --format jsonl
         html: with --by word: also write a page with a heat map of the surprisals
-        adaptation: learning from the text
         load_state: with --adapt: continue where --save-state left a text
         save_state: with --adapt: write state and adapted weights at the end
     """

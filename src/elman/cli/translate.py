@@ -104,7 +104,6 @@ def translate(
         run: a run on pairs of a source and a target
         out: the file to write (default: standard output)
         attention: also write a page, FILE.html, with heat maps of the attention of the first 20 targets
-        options: how to search
     """
     from elman.analysis.attention import write_attention_page
 

@@ -15,7 +15,6 @@ class SeriesOptions(Record, frozen=True, kw_only=True):
         valid_fraction: share of a single file that is its validation split; it precedes the test split.
         test_fraction: share of a single file that is its test split, the end of the series.
         standardise: subtract the mean of the training split from each column and divide by its standard deviation.
-
     """
 
     columns: Annotated[tuple[str | int, ...], Meta(min_length=1)] | None = None
@@ -41,7 +40,6 @@ class SeriesEvaluation(Record, frozen=True, kw_only=True):
         streams: columns read side by side; the parts after the first begin without their past, except for the warm-up.
         warm_up: steps that each column reads, uncounted, before its part.
         length: steps per window; the figures do not depend on it.
-
     """
 
     streams: Positive = 1
@@ -55,7 +53,6 @@ class SeriesData(SeriesOptions, frozen=True, kw_only=True, tag_field="kind", tag
     Attributes:
         corpus: a known corpus, a file or a folder, unless --data names another.
         evaluation: how it is validated.
-
     """
 
     encoders: ClassVar[tuple[str, ...]] = ("values",)

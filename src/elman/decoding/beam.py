@@ -29,7 +29,6 @@ class Hypothesis(NamedTuple):
         log_prob: of the symbols and the end, nats.
         score: the score of `Beam`, by which hypotheses are ranked.
         attention: weights of the positions of the source at each symbol and the end, [T + 1, S].
-
     """
 
     symbols: list[int]
@@ -64,7 +63,6 @@ def beam_search(
         end: the symbol that precedes and ends a target.
         forbidden: symbols that are excluded.
         constraint: the language of targets; probabilities remain those of the model, other targets are excluded.
-
     """
     search = _Search(model, source, beam, end, tuple(forbidden), constraint)
     while search.alive:

@@ -57,7 +57,6 @@ class TreeConstraint(Constraint):
         hide_tags: every part of speech is `XX`; otherwise any symbol but brackets, `<eos>` and `<unk>` is one.
         opened: constituents that may open between two words; without a bound a search may open them up to the limit.
         device: the device of the search.
-
     """
 
     def __init__(

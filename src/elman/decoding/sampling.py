@@ -53,7 +53,6 @@ def generate(
         state: the state before the prompt, of one sequence.
         sampling: how symbols are drawn.
         generator: the source of randomness, on the model's device.
-
     """
     with torch.inference_mode():
         log_probs, state = read(model, prompt, state)

@@ -15,7 +15,6 @@ class Forecast(msgspec.Struct, frozen=True):
         truth: [n].
         one_step: the mean of each step given all steps before it, [n].
         low, middle, high: the .1, .5 and .9 quantiles of free continuations, [m].
-
     """
 
     column: str

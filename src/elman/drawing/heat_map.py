@@ -29,7 +29,6 @@ def heat(bits: float) -> float:
     Example:
         >>> heat(4.0), heat(40.0)
         (0.25, 1.0)
-
     """
     return min(1.0, max(0.0, bits / HOTTEST))
 
@@ -40,7 +39,6 @@ def odds(bits: float) -> str:
     Example:
         >>> odds(1.0), odds(10.0), odds(0.2)
         ('1 in 2', '1 in 1,024', '87 %')
-
     """
     if bits < 1.0:
         return f"{100 * 2**-bits:.0f} %"

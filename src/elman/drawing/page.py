@@ -53,7 +53,6 @@ class Section:
         figures: side by side; `small` puts three in a row.
         tables: below the figures.
         body: anything else, ready for the page, after the tables.
-
     """
 
     heading: str

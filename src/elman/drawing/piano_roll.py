@@ -15,7 +15,6 @@ def note_name(pitch: int) -> str:
     Example:
         >>> note_name(60), note_name(70), note_name(21)
         ('C4', 'B♭4', 'A0')
-
     """
     return f"{NAMES[pitch % 12]}{pitch // 12 - 1}"
 
@@ -26,7 +25,6 @@ def bars(roll: Sequence[Sequence[int]]) -> Iterator[tuple[int, int, int]]:
     Example:
         >>> list(bars([[60, 64], [60], [], [60]]))
         [(0, 1, 64), (0, 2, 60), (3, 4, 60)]
-
     """
     begun: dict[int, int] = {}
     for step, notes in enumerate([*roll, []]):

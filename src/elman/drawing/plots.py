@@ -73,7 +73,6 @@ def thin(points: Sequence[tuple[float, float]], geometric: bool, limit: int = _P
     Example:
         >>> thin([(0, 1.0), (1, 3.0), (2, 5.0), (3, 5.0)], geometric=False, limit=2)
         [(0.5, 2.0), (2.5, 5.0)]
-
     """
     if len(points) <= limit:
         return list(points)

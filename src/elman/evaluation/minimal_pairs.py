@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from elman.data.minimal_pairs import Pair
 from elman.data.text.sentences import Lexicon, fit
@@ -41,7 +40,6 @@ class CodedPair(NamedTuple):
         unknown: words outside the vocabulary in either sentence, each position once.
         same: whether the model cannot distinguish the two, since they differ in unknown words only; where those are
             spelled, in the last token only, which nothing follows.
-
     """
 
     phenomenon: str
@@ -54,15 +52,10 @@ class CodedPair(NamedTuple):
 
 
 class PairAccuracy(NamedTuple):
-    """The pairs of a phenomenon.
+    """The number of pairs of a phenomenon, and of those that the model cannot distinguish and that are not judged.
 
-    Attributes:
-        phenomenon, field: which.
-        pairs: how many there are.
-        same: those among them that the model cannot distinguish; they are not judged.
-        accuracy: judged pairs whose grammatical sentence is more probable; a tie is not right.
-        known: the same of pairs without unknown words.
-
+    `accuracy` counts the judged pairs whose grammatical sentence is more probable, where a tie is not right; `known` is
+    the same of pairs without unknown words.
     """
 
     phenomenon: str
@@ -164,13 +157,9 @@ def _sum(parts: Sequence[Proportion]) -> Proportion:
 
 
 class PrefixLevel(NamedTuple):
-    """The nodes of one depth of the tree.
+    """The nodes of one depth of the tree: the last token of each as it is read and as it is predicted, [N].
 
-    Attributes:
-        symbols: the last token of each as it is read, [N].
-        targets: and as it is predicted, [N].
-        parents: the node of the level before that each follows, [N]; at the first level the root, 0.
-
+    `parents` [N] are the nodes of the level before that they follow; at the first level the root, 0.
     """
 
     symbols: npt.NDArray[np.int64]
@@ -228,14 +217,10 @@ def _score(model: LanguageModel, levels: Sequence[PrefixLevel], first: int) -> l
         trace, state = model.trace(symbols.unsqueeze(0), state)
         parents = torch.from_numpy(level.parents).to(model.device)
         targets = torch.from_numpy(level.targets).to(model.device)
-        log_prob = model.output.log_prob(_columns(trace, parents), targets.unsqueeze(0)).squeeze(0)
+        levels_of_parents, raw = (tuple(part[:, parents] for part in parts) for parts in (trace.levels, trace.raw))
+        log_prob = model.output.log_prob(Trace(levels_of_parents, raw), targets.unsqueeze(0)).squeeze(0)
         so_far = so_far[level.parents] + log_prob.double().cpu().numpy()
         found.append(so_far)
         if depth + 1 < len(levels):
             state, symbols = select(state, parents), torch.from_numpy(level.symbols).to(model.device)
     return found
-
-
-def _columns(trace: Trace, columns: Tensor) -> Trace:
-    levels, raw = (tuple(level[:, columns] for level in part) for part in (trace.levels, trace.raw))
-    return Trace(levels, raw)

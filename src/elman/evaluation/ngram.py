@@ -35,7 +35,6 @@ class Level(NamedTuple):
         discounted: their counts less the discount, [U].
         total: the sum of counts in each context, [contexts].
         backoff: the probability that a context leaves to the level below, [contexts].
-
     """
 
     keys: Int64s

@@ -108,7 +108,6 @@ def average_probabilities(log_probs: list[np.ndarray], weights: list[float] | No
     Example:
         >>> average_probabilities([np.log([0.5]), np.log([0.25])]).round(4)
         array([-0.9808])
-
     """
     stacked = np.stack([part.astype(np.float64) for part in log_probs])
     share = np.full(len(stacked), 1 / len(stacked)) if weights is None else np.array(weights) / np.sum(weights)
@@ -124,7 +123,6 @@ class Sentences(NamedTuple):
         words: the tokens as they stand in the text.
         ids: what is predicted, [n] each; unknown words are `<unk>`.
         inputs: what is read, [n] each: `ids`, but to a model that reads spelling unknown words have their own numbers.
-
     """
 
     model: LanguageModel

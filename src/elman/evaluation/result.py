@@ -6,14 +6,9 @@ import msgspec
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """The value of a measure with its 95 % interval.
+    """The value of a measure (such as BLEU) over all sentences with its 95 % interval.
 
-    Attributes:
-        name: the measure, such as `BLEU`.
-        value: over all sentences.
-        low, high: the interval.
-        signature: how the measure was computed, as publications report it.
-
+    The signature states how the measure was computed, as publications report it.
     """
 
     name: str
@@ -33,7 +28,6 @@ class OutputQuality(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         measures: of the model's output, the most important first.
         baseline: the same measures of the baseline's output.
         baseline_name: which baseline.
-
     """
 
     beam: int
@@ -50,9 +44,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     A field that does not apply is None and is not written.
 
     Attributes:
-        split: train, valid or test.
         nll: mean negative log-likelihood, nats per token (of music and series: per step).
-        perplexity: exp of `nll`.
         tokens: tokens (of music and series: steps) that were scored.
         run, data: the run folder and the data, where a command prints several.
         name: the baseline, in baselines.json.
@@ -60,8 +52,6 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         word_perplexity: exp of nats per word; None where the text has no spaces between words.
         unknown: tokens that are `<unk>`.
         characters, bytes, words: of the split.
-        pieces: pieces of music.
-        pairs: pairs of a source and a target.
         accuracy: frame-level accuracy of music, 0 to 1.
         nrmse: of series, RMSE of the one-step mean over the standard deviation of the split, over all columns.
         nrmse_by_column: the same of each column.
@@ -71,7 +61,6 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         settings: of the method.
         model: which model of the run.
         output: what a model of pairs wrote.
-
     """
 
     run: str | None = None

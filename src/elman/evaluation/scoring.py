@@ -32,7 +32,6 @@ class Unknown(msgspec.Struct, frozen=True, kw_only=True):
             that probability shared evenly among the types that `<unk>` stands for, log p(<unk>) - log `types`
             (Ueberla 1994, Analysing a simple language model, Computer Speech and Language 8).
         types: how many those are, for `spread`.
-
     """
 
     treatment: Treatment = "score"
@@ -97,7 +96,6 @@ class Prediction(NamedTuple):
         log_prob: of each symbol (nats), float32 [n].
         rank: of each among all V by falling probability, 1 the most probable, int64 [n]; of ties the smallest rank.
         entropy: of the distribution before each symbol (nats), and of the one after the last: float32 [n + 1].
-
     """
 
     log_prob: np.ndarray

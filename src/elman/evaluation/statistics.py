@@ -44,7 +44,6 @@ class Proportion:
         Example:
             >>> tuple(round(bound, 4) for bound in Proportion(10, 10).interval)
             (0.7225, 1.0)
-
         """
         if not self.count:
             return 0.0, 1.0
@@ -74,7 +73,6 @@ def spread(values: Iterable[float | None]) -> Spread | None:
     Example:
         >>> spread([70.0, None, 72.0])
         Spread(mean=71.0, deviation=1.4142135623730951, count=2)
-
     """
     known = [value for value in values if value is not None and math.isfinite(value)]
     if not known:
@@ -88,7 +86,6 @@ def t_quantile(count: int, level: float = LEVEL) -> float:
     Example:
         >>> round(t_quantile(3), 3), round(t_quantile(1000), 3)
         (4.303, 1.962)
-
     """
     return float(stats.t.ppf((1 + level) / 2, count - 1))
 
@@ -110,7 +107,6 @@ def resampling_p_value(observed: float, resampled: npt.ArrayLike) -> float:
     Example:
         >>> resampling_p_value(5.0, [0.0] * 99)
         0.01
-
     """
     found = np.abs(np.asarray(resampled, dtype=np.float64))
     return float((1 + (found >= abs(observed) - 1e-12).sum()) / (1 + len(found)))
@@ -126,7 +122,6 @@ class Comparison(msgspec.Struct, frozen=True):
         p_value: two-sided, of no difference.
         ratio: perplexity(A) / perplexity(B).
         better: the share of tokens that B predicts better.
-
     """
 
     tokens: int
@@ -164,14 +159,9 @@ def compare(a: npt.NDArray[np.floating], b: npt.NDArray[np.floating], block: int
 
 @dataclasses.dataclass(frozen=True)
 class Measure:
-    """A measure of a system's output.
+    """A measure of a system's output, as a function `of_sums` [k] of statistics that are summed over sentences, [n, k].
 
-    Attributes:
-        name: such as `BLEU`.
-        statistics: what is summed over sentences, [n, k].
-        of_sums: the measure as a function of the sums [k].
-        signature: how it was computed, as publications report it.
-
+    The signature states how it was computed, as publications report it.
     """
 
     name: str
@@ -190,15 +180,9 @@ class Measure:
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """How two systems differ by a measure.
+    """How two systems differ by a measure: their values, and b - a with its 95 % interval, by the paired bootstrap.
 
-    Attributes:
-        name: the measure.
-        a, b: the values of both systems.
-        difference: b - a.
-        low, high: 95 % interval of the difference, by the paired bootstrap.
-        p_value: of no difference, two-sided, by approximate randomisation.
-
+    The p-value of no difference is two-sided, by approximate randomisation.
     """
 
     name: str

@@ -25,13 +25,9 @@ BleuTokens = Literal["none", "13a", "char", "zh", "intl"]
 
 
 class Rules(NamedTuple):
-    """Which measures, and how words are cut for them.
+    """Which measures, and how words are cut for ROUGE and by sacrebleu.
 
-    Attributes:
-        kind: `headlines`: ROUGE-1, -2 and -L; `translation`: BLEU and chrF; `trees`: brackets.
-        rouge_words: what a word is for ROUGE.
-        bleu_tokens: sacrebleu's tokenisation.
-
+    Headlines are measured by ROUGE-1, -2 and -L, translations by BLEU and chrF, trees by their brackets.
     """
 
     kind: Kind

@@ -93,14 +93,14 @@ LADDER = (
     Rung(
         "elman",
         "h' = tanh(W x + U h + b)",
-        "The state is recomputed at every step. An error propagated back is multiplied by U' and tanh' each time, so"
-        " it fades or grows with distance, and the network does not learn what it read long ago.",
+        "The state is computed afresh at every step. An error propagated back is multiplied by U' and tanh' each time,"
+        " so it fades or grows with distance, and the network does not learn what it read long ago.",
     ),
     Rung(
         "rung-forget",
         "f = sigm(...);  c' = f c + tanh(W x + U y + b);  y' = tanh(c')",
         "The forget gate preserves the state: where f is near 1 the error passes unchanged. But every step is added to"
-        " the state, whether useful or not.",
+        " the state, relevant or not.",
     ),
     Rung(
         "rung-input",

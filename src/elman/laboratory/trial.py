@@ -28,18 +28,10 @@ FARTHEST = 128
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """A network, a rule and a task at one span.
+    """A network of `size` units, a rule and a task at one span, trained by Adam.
 
-    Attributes:
-        task, cell, rule: by name.
-        span, seed: of the task.
-        size: units.
-        budget: seconds of processor time.
-        columns: sequences per step.
-        lr: learning rate of Adam.
-        clip: the largest gradient norm.
-        check_every: steps between two measurements of the error.
-
+    `budget` is in seconds of processor time; each step reads `columns` sequences; gradient norms are clipped at `clip`;
+    the error is measured every `check_every` steps.
     """
 
     task: str
@@ -69,7 +61,6 @@ class TrialResult(msgspec.Struct, frozen=True, kw_only=True):
         parameters: trained ones.
         curve: (step, error) at every measurement.
         flow_before, flow_after: the norm of the error k steps back, untrained and at the end (`error_flow`).
-
     """
 
     trial: Trial

@@ -9,6 +9,5 @@ def perplexity(nll: float) -> float:
     Example:
         >>> round(perplexity(4.0), 2)
         54.6
-
     """
     return math.exp(min(nll, 700.0))

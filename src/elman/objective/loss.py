@@ -31,7 +31,6 @@ class Loss(NamedTuple):
         nll_sum: the sum of NLLs over the counted positions (nats), detached.
         num_counted: how many positions count.
         penalty: the sum of the penalties, detached.
-
     """
 
     objective: Tensor
@@ -48,7 +47,6 @@ class Objective:
         reduction: "mean" over the positions (AWD-LSTM), or "sum" over the steps and mean over the batch (Zaremba et
             al. 2014; thesis 3.5). Learning rates and clipping thresholds belong to the reduction they were tuned with.
         of_weights: penalties on the weights alone.
-
     """
 
     def __init__(

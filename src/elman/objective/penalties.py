@@ -60,7 +60,6 @@ class BalancePenalty:
         columns: use the form of the published code, with which lambda = 0.001 was tuned: (S - 1) * unbiased variance
             over the [batch, component] sums over time, divided by their squared mean. Otherwise (std / mean)^2 of the
             S sums over the whole minibatch, as printed in the paper.
-
     """
 
     def __init__(self, weight: float, *, columns: bool = True) -> None:

@@ -62,7 +62,6 @@ def against(value: float, other: float) -> str:
     Example:
         >>> against(73.0, 104.0), against(104.0, 73.0), against(73.0, 73.0)
         ('29.8 % below', '42.5 % above', 'level with')
-
     """
     change = 100 * (value / other - 1)
     if abs(change) < 0.05:

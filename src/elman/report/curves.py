@@ -58,7 +58,8 @@ def other_plots(runs: Sequence[RunFolder], series: Sequence[int]) -> list[Plot]:
         rates.append(Curve(EPOCHS.along(lines), [line.lr for line in lines], colour))
         norms.append(Curve(EPOCHS.along(lines), [line.grad_norm for line in lines], colour))
         speeds.append(Curve(time.along(lines), [line.tokens_per_s for line in lines], colour))
-    thresholds = {_clip(run) for run in runs}
+    # The threshold applies to the norm that is drawn only where it is that of all gradients.
+    thresholds = {t.clip if t.clip_by == "global" else None for t in (run.recipe.training for run in runs)}
     levels = [Mark(clip, "clipped above") for clip in thresholds if clip is not None and len(thresholds) == 1]
     wanted: list[tuple[str, str, Axis, Quantity, list[Curve], list[Mark]]] = [
         ("rate", "Learning rate", EPOCHS, "rate", rates, []),
@@ -83,6 +84,8 @@ def _loss(axis: Axis, runs: Sequence[RunFolder], series: Sequence[int]) -> Plot:
         curves.append(Curve(axis.along(checks), [scale.of(line.perplexity) for line in checks], colour, "checks"))
         if lowest is not None:
             best.append((axis.along([lowest])[0], scale.of(lowest.perplexity), colour))
+    one = len(runs) == 1
+    baselines = [Mark(row.perplexity, row.name) for row in runs[0].baselines if row.split == "valid" and row.name]
     return Plot(
         name=f"{scale.quantity}-{axis.name}",
         title=f"{scale.name[0].upper()}{scale.name[1:]} against {axis.name}",
@@ -90,8 +93,8 @@ def _loss(axis: Axis, runs: Sequence[RunFolder], series: Sequence[int]) -> Plot:
         x_label=axis.name,
         quantity=scale.quantity,
         curves=curves,
-        marks=axis.marks(runs[0].metrics) if len(runs) == 1 else [],
-        levels=_baselines(runs),
+        marks=axis.marks(runs[0].metrics) if one else [],
+        levels=baselines if one else [],  # on the validation split, as the dots are
         best=best,
     )
 
@@ -107,16 +110,3 @@ def _described(run: RunFolder) -> str:
 def _range(curves: Sequence[Curve]) -> str:
     values = [y for curve in curves for y in curve.y if math.isfinite(y)]
     return f"between {min(values):.3g} and {max(values):.3g}" if values else "no values"
-
-
-def _baselines(runs: Sequence[RunFolder]) -> list[Mark]:
-    """Baselines on the validation split, as the dots are; only for a single run."""
-    if len(runs) > 1:
-        return []
-    return [Mark(row.perplexity, row.name) for row in runs[0].baselines if row.split == "valid" and row.name]
-
-
-def _clip(run: RunFolder) -> float | None:
-    """The threshold, where it applies to the norm that is drawn, that of all gradients."""
-    training = run.recipe.training
-    return training.clip if training.clip_by == "global" else None

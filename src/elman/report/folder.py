@@ -149,12 +149,7 @@ class RunFolder:
 
 
 def read_folder(path: Path) -> RunFolder:
-    """Read a run folder.
-
-    Raises:
-        UserError: it is not a run folder, it has no metrics, or one of its files is damaged.
-
-    """
+    """Read a run folder; raises UserError where it is none, has no metrics, or one of its files is damaged."""
     recipe_file, metrics_file = path / "recipe.toml", path / "metrics.jsonl"
     if not recipe_file.is_file():
         raise UserError(

@@ -18,14 +18,11 @@ class Train(msgspec.Struct, frozen=True, tag_field="kind", tag="train"):
         step: updates so far.
         epoch: passes over the text, a fraction.
         loss: mean negative log-likelihood (nats per token), without penalties.
-        perplexity: exp(loss).
         lr: learning rate of the last step.
         grad_norm: norm of the gradient before clipping.
-        tokens_per_s: tokens per second.
         seconds: time trained since the run began, over all resumptions.
         sigma_1, s, s_other: of each constrained block; see `learning/constraint.py`.
         spectral_radius: of J, over all layers.
-
     """
 
     step: int
@@ -112,14 +109,10 @@ class Metrics:
 
 
 def read_metrics(path: Path) -> Metrics:
-    """Read a metrics.jsonl.
+    """Read a metrics.jsonl; raises UserError where a line is damaged.
 
     An unreadable last line without a line break is still being written, or was when the run was killed: it is ignored.
     So are blank lines and lines of unknown kinds.
-
-    Raises:
-        UserError: another line is damaged.
-
     """
     lines = path.read_bytes().split(b"\n")
     entries: list[Entry] = []

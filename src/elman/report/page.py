@@ -22,7 +22,6 @@ def write_report(runs: Sequence[Path], out: Path | None = None) -> Path:
 
     Raises:
         UserError: no folder is given, one is not a run or damaged, or the page cannot be written.
-
     """
     if not runs:
         raise UserError("nothing to report on: give at least one run folder")

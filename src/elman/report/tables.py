@@ -138,7 +138,6 @@ def number(value: float | None, digits: int = 0) -> str:
     Example:
         >>> number(21500620), number(73.045, 2), number(None), number(float("nan"))
         ('21,500,620', '73.05', '–', '–')
-
     """
     return MISSING if value is None or math.isnan(value) else f"{value:,.{digits}f}"
 
@@ -149,7 +148,6 @@ def brief(value: float | None) -> str:
     Example:
         >>> brief(21500620), brief(3647905), brief(9000), brief(None)
         ('21.5 M', '3.65 M', '9,000', '–')
-
     """
     if value is None or value < 1e5:
         return number(value)
@@ -163,7 +161,6 @@ def duration(seconds: float | None) -> str:
     Example:
         >>> duration(0.42), duration(38.2), duration(754), duration(7980), duration(200000)
         ('0.4 s', '38 s', '12 min 34 s', '2 h 13 min', '2 d 7 h')
-
     """
     if seconds is None or math.isnan(seconds):
         return MISSING
@@ -180,7 +177,6 @@ def share(part: int | None, whole: int) -> str:
     Example:
         >>> share(4794, 82430), share(None, 5)
         ('5.8 %', '–')
-
     """
     return MISSING if part is None or not whole else f"{100 * part / whole:.1f} %"
 

@@ -77,7 +77,7 @@ class CurveAxes(NamedTuple):
 
 @dataclass(frozen=True)
 class ClaimMeasure:
-    """What a claim measures on each of its arms, and how on a finished run.
+    """What a claim measures on each of its arms, and the curve that is drawn.
 
     Attributes:
         name: measurements are kept beside a run under this name.
@@ -85,9 +85,7 @@ class ClaimMeasure:
         function: computes the measurement from a run folder and `constants`; None where the arms are computations.
         constants: keyword arguments of `function`; a measurement made with others is not reused.
         minutes: approximate duration at small scale.
-        curve: the curve to draw.
         diverged: the figures of a training that diverged; None makes that an error.
-
     """
 
     name: str
@@ -104,11 +102,7 @@ class Claim:
     """One published claim.
 
     Attributes:
-        name: on the command line.
-        sentence: what is claimed.
         source: the table or figure that supports it in the paper.
-        arms: what is trained or computed.
-        measure: what is measured on every arm and seed.
         comparisons: all of these must hold.
         metric: the metric of the published figures; the default is that of the first comparison.
         published: the published figure of an arm, as text.
@@ -116,7 +110,6 @@ class Claim:
         notes: how the small scale differs from the paper's, and other remarks.
         data: what --data must be, where the recipes name no corpus; None where they do.
         needs: known sets of minimal pairs that must be prepared.
-
     """
 
     name: str

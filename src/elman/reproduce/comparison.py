@@ -15,15 +15,10 @@ Figures = Mapping[str, Sequence[Mapping[str, float]]]
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The answer to a comparison or to a whole claim.
+    """The answer to a comparison or to a whole claim (the statement), with the deciding figures in words.
 
-    Attributes:
-        statement: the comparison or the claim, in words.
-        answer: holds, does not hold or undecided.
-        figures: the deciding figures, in words.
-        needs: the number of seeds that would decide it.
-        judgement: the paired test on differences of logarithms; None for a bound on every seed.
-
+    `needs` is the number of seeds that would decide it, `judgement` the paired test on differences of logarithms; None
+    for a bound on every seed.
     """
 
     statement: str
@@ -108,18 +103,13 @@ class Bound(Comparison):
 
     def verdict(self, figures: Figures) -> Verdict:
         """The verdict on every seed."""
-        rows = [(seed[self.metric], self._limit(seed)) for seed in figures[self.arm]]
+        limits = [seed[self.limit] if isinstance(self.limit, str) else self.limit for seed in figures[self.arm]]
+        rows = [(seed[self.metric], limit) for seed, limit in zip(figures[self.arm], limits, strict=True)]
         kept = [value > limit if self.exceeds else value <= limit for value, limit in rows]
         sign = ">" if self.exceeds else "<="
         shown = ", ".join(f"{value:g} against {limit:g}" for value, limit in rows)
-        return Verdict(
-            f"{self.metric} of {self.arm} {sign} {self.limit} in every seed",
-            "holds" if all(kept) else "does not hold",
-            f"{self.arm} {shown}",
-        )
-
-    def _limit(self, seed: Mapping[str, float]) -> float:
-        return seed[self.limit] if isinstance(self.limit, str) else self.limit
+        statement = f"{self.metric} of {self.arm} {sign} {self.limit} in every seed"
+        return Verdict(statement, "holds" if all(kept) else "does not hold", f"{self.arm} {shown}")
 
 
 def lower(metric: str, a: str, b: str) -> Ratio:
@@ -153,11 +143,8 @@ def times(metric: str, a: str, b: str, factor: float, b_metric: str | None = Non
 def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:
     """The verdict on a claim: it holds if all its comparisons hold, and does not hold if one of them does not."""
     answers = {verdict.answer for verdict in verdicts}
-    answer: Answer = "holds"
-    if "does not hold" in answers:
-        answer = "does not hold"
-    elif "undecided" in answers:
-        answer = "undecided"
+    worst_first: tuple[Answer, ...] = ("does not hold", "undecided", "holds")
+    answer: Answer = next((one for one in worst_first if one in answers), "holds")
     needs = max((verdict.needs or 0 for verdict in verdicts), default=0) if answer == "undecided" else None
     return Verdict(sentence, answer, " | ".join(verdict.figures for verdict in verdicts), needs)
 

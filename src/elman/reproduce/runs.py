@@ -83,7 +83,7 @@ Planned = PlannedRun | PlannedComputation
 
 
 class Store:
-    """The folder of a reproduction: `runs/`, `computed/` and the results; `data` is --data, None for recipes' corpora."""
+    """The folder of a reproduction: `runs/`, `computed/` and the results; `data` is --data, if it is given."""
 
     def __init__(self, out: Path, data: str | None) -> None:
         if out.exists() and not out.is_dir():

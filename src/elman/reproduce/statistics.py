@@ -29,7 +29,6 @@ class Judgement(msgspec.Struct, frozen=True):
         low, high: the 95 % interval of the mean (Student's t).
         p_value: two-sided paired t test of the mean being on the nearest bound of the interval.
         needs: the number of seeds that would decide, if undecided.
-
     """
 
     answer: Answer
@@ -54,7 +53,6 @@ def judge(differences: Sequence[float], low: float = -math.inf, high: float = ma
         >>> judgement = judge([-0.3, 0.1, -0.1], high=0.0)
         >>> judgement.answer, judgement.needs
         ('undecided', 34)
-
     """
     assert differences
     if not all(map(math.isfinite, differences)):
@@ -83,7 +81,6 @@ def seeds_needed(effect: float, deviation: float) -> int:
     Example:
         >>> seeds_needed(1.0, 1.0), seeds_needed(0.0, 1.0)
         (10, 1000)
-
     """
     if not effect:
         return MOST_SEEDS
@@ -100,17 +97,13 @@ def _power(count: int, effect: float) -> float:
 
 
 def _judge_infinite(differences: Sequence[float], low: float, high: float) -> Judgement:
-    inside = [low < difference < high or _reaches(difference, low, high) for difference in differences]
+    # An infinite difference lies inside a half-line that is open on its side.
+    inside = [low < each < high or each == math.inf == high or each == -math.inf == low for each in differences]
     answer: Answer = "holds" if all(inside) else "undecided" if any(inside) else "does not hold"
     needs = len(differences) + 1 if answer == "undecided" else None
     infinite = {difference for difference in differences if not math.isfinite(difference)}
     mean = infinite.pop() if len(infinite) == 1 else math.nan
     return Judgement(answer, mean, math.nan, -math.inf, math.inf, math.nan, needs)
-
-
-def _reaches(difference: float, low: float, high: float) -> bool:
-    """Whether an infinite difference lies on the open side of a half-line."""
-    return (difference == math.inf == high) or (difference == -math.inf == low)
 
 
 def spread(values: Sequence[float]) -> str:
@@ -121,7 +114,6 @@ def spread(values: Sequence[float]) -> str:
         ('151.00 ± 1.41', '1.5000', '402 ± 0', 'inf')
         >>> spread([3e-16, 1e-16]), spread([98.0, 98.001])
         ('2.0e-16 ± 1.4e-16', '98.00 ± 7.1e-04')
-
     """
     mean = statistics.fmean(values)
     if not math.isfinite(mean):
@@ -138,6 +130,5 @@ def figure(value: float, digits: int = 4) -> str:
     Example:
         >>> figure(0.25), figure(3e-16), figure(0.0), figure(1234.5, digits=1)
         ('0.2500', '3.0e-16', '0.0000', '1,234.5')
-
     """
     return f"{value:.1e}" if 0 < abs(value) < 10.0**-digits else f"{value:,.{digits}f}"

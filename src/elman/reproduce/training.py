@@ -44,7 +44,6 @@ def train_all(runs: Sequence[PlannedRun], machine: Machine, tell: Tell, every: f
     Raises:
         Stopped: SIGINT or SIGTERM arrived; the runs have been saved.
         UserError: a training failed for another reason.
-
     """
     waiting = list({run.folder: run for run in runs if run.status in UNTRAINED}.values())
     total, running, elsewhere = len(waiting), dict[Future[None], PlannedRun](), set[Path]()

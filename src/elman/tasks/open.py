@@ -27,7 +27,6 @@ def open_task(recipe: Recipe, source: str, progress: Progress | None = None) -> 
 
     Raises:
         UserError: the data cannot be used.
-
     """
     return task_of(recipe)(recipe, source, progress)
 
@@ -37,7 +36,6 @@ def source_of(recipe: Recipe) -> str | None:
 
     Raises:
         UserError: it cannot be made.
-
     """
     return task_of(recipe).own_source(recipe)
 
@@ -47,6 +45,5 @@ def open_run(path: Path | str, device: torch.device | str = "cpu") -> Run:
 
     Raises:
         UserError: the folder is not a run.
-
     """
     return task_of(recipe_of(Path(path))).run(path, device)

@@ -46,7 +46,6 @@ class EvaluationOptions(msgspec.Struct, frozen=True, kw_only=True):
         unknown_as_unk: read unknown words as `<unk>`, also by a model that reads spelling.
         beam: of pairs, hypotheses kept; None: as the recipe says.
         constrained: of pairs, search among trees alone; None: as the recipe says.
-
     """
 
     split: str = "test"
@@ -79,7 +78,6 @@ class AdaptationSource(ABC):
         discrete: whether symbols can recur, so that a cache is defined.
         sha256: of its file.
         size: tokens, or steps.
-
     """
 
     discrete: ClassVar[bool] = True
@@ -124,7 +122,6 @@ class Run(ABC):
 
     Raises:
         UserError: the folder is not a run, or one on another kind of data.
-
     """
 
     kind: ClassVar[str]
@@ -158,7 +155,6 @@ class Run(ABC):
 
         Raises:
             UserError: there is none yet, it is damaged, or it belongs to other inputs.
-
         """
         with torch.inference_mode(False):  # parameters that count their changes, whoever asks first
             return self._load_model()
@@ -169,7 +165,6 @@ class Run(ABC):
 
         Raises:
             UserError: data.json is missing or damaged.
-
         """
         return str(data_facts(path)["source"])
 
@@ -192,7 +187,6 @@ class Run(ABC):
 
         Raises:
             UserError: the data cannot be used, or an option does not belong to this kind of data.
-
         """
 
     @abstractmethod
@@ -201,7 +195,6 @@ class Run(ABC):
 
         Raises:
             UserError: this kind of data has no streams to adapt to, or an option does not belong to it.
-
         """
 
     def _load_model(self) -> LanguageModel:
@@ -231,7 +224,6 @@ def recipe_of(folder: Path) -> Recipe:
 
     Raises:
         UserError: the folder is not a run.
-
     """
     if not (folder / "recipe.toml").is_file():
         raise UserError(
@@ -245,7 +237,6 @@ def data_facts(folder: Path) -> dict[str, Any]:
 
     Raises:
         UserError: it is missing or damaged.
-
     """
     path = folder / "data.json"
     try:

@@ -45,7 +45,6 @@ class Task(ABC):
 
     Raises:
         UserError: the data cannot be used, or the recipe asks for what this kind of data lacks.
-
     """
 
     kind: ClassVar[str]
@@ -64,7 +63,6 @@ class Task(ABC):
 
         Raises:
             UserError: it cannot be made.
-
         """
         return recipe.data.corpus
 

@@ -23,7 +23,6 @@ class Columns(msgspec.Struct, frozen=True):
         names: of the columns.
         mean: of each in the training split; 0 where the series is not standardised.
         deviation: standard deviation of each in the training split; 1 where it is not standardised.
-
     """
 
     names: tuple[str, ...]
@@ -73,7 +72,6 @@ class SeriesCorpus:
 
         Raises:
             UserError: a column that is to be standardised is constant.
-
         """
         values = self.split("train").values
         if not self.options.standardise:
@@ -117,7 +115,6 @@ def open_series(source: str | Path, options: SeriesOptions) -> SeriesCorpus:
 
     Raises:
         UserError: the source cannot be used.
-
     """
     path = Path(source)
     if isinstance(source, str) and prepare.is_known(source):

@@ -25,7 +25,6 @@ class Table(NamedTuple):
     Attributes:
         names: of the columns.
         values: float64 [n, P], all finite.
-
     """
 
     names: tuple[str, ...]
@@ -42,7 +41,6 @@ def read_table(path: Path, columns: Columns = None) -> Table:
 
     Raises:
         UserError: the file cannot be read, a column is missing, or a value is missing or not a number.
-
     """
     return _read_array(path, columns) if path.suffix in (".npy", ".npz") else _read_text_table(path, columns)
 

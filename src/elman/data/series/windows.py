@@ -19,7 +19,6 @@ class SeriesTrainingWindows:
         values: float64 [n, P].
         first: [P].
         positions: the windows of 0 to n, where 0 stands for `first` and t for the t-th step.
-
     """
 
     def __init__(self, values: Array, first: Array, positions: TrainingWindows) -> None:
@@ -42,7 +41,6 @@ class SeriesWindows:
         values: float64 [n, P].
         first: [P], read before the first step.
         streams, length, warm_up: as for `EvaluationWindows`.
-
     """
 
     def __init__(self, values: Array, first: Array, *, streams: int = 1, length: int = 100, warm_up: int = 0) -> None:

@@ -21,7 +21,6 @@ class TokenEncoder(nn.Module, ABC):
     Attributes:
         size: the width E of its vectors.
         reads: what a step is: "symbols", "notes" or "values".
-
     """
 
     reads: ClassVar[str] = "symbols"
@@ -43,7 +42,6 @@ class Inputs(NamedTuple):
         number: V symbols, or P pitches.
         words: the vocabulary, for an encoder of spelling.
         locked: dropout masks held over time.
-
     """
 
     number: int
@@ -62,7 +60,6 @@ def build_encoder(
 
     Raises:
         UserError: parts that do not fit together.
-
     """
     build: Callable[[config.Encoder, Inputs], TokenEncoder] = resolve_name(record.builder)
     return build(record, Inputs(number, words, locked))

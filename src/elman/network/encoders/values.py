@@ -28,7 +28,6 @@ class MappedValues(TokenEncoder):
         num_values: P.
         size: E; None: P, without a map.
         dropout: of the result.
-
     """
 
     reads = "values"
@@ -60,7 +59,6 @@ class StandardisedValues(TokenEncoder):
     Args:
         encoder: reads the standardised values.
         mean, deviation: of each column, [P]; kept in double precision and saved with the model.
-
     """
 
     reads = "values"

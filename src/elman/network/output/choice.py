@@ -24,7 +24,6 @@ class Conditional(nn.Module, ABC):
 
     Attributes:
         predicts: what a step is, as `TokenEncoder.reads`: "symbols", "notes" or "values".
-
     """
 
     predicts: ClassVar[str] = "symbols"

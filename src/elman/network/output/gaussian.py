@@ -132,7 +132,6 @@ class Rescaled(Density):
     Args:
         choice: the density of u.
         mean, deviation: of each column, [P]; kept in double precision.
-
     """
 
     shift: Tensor

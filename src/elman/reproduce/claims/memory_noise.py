@@ -122,6 +122,8 @@ class Recaller:
         return xs
 
 
+_DELAYS = f"delay: {', '.join(map(str, MemoryAndNoise.delays))}"
+
 MEMORY_NOISE = Claim(
     name="delta-memory-noise",
     sentence="a small delta remembers longer, a large one forgets noise sooner",
@@ -134,12 +136,7 @@ MEMORY_NOISE = Claim(
             "error after 20 steps": "errors after 20 steps",
             "disturbance": "effect of noise of 20 steps ago on the state",
         },
-        curve=CurveAxes(
-            "error rate by delay",
-            f"delay: {', '.join(map(str, MemoryAndNoise.delays))}",
-            relative=False,
-            logarithmic=False,
-        ),
+        curve=CurveAxes("error rate by delay", _DELAYS, relative=False, logarithmic=False),
     ),
     comparisons=(times("reach", "delta 0.2", "delta 1.4", 1.0), lower("disturbance", "delta 1.4", "delta 0.2")),
     notes="32 units recall at the end of a sequence the sign of the signal at its beginning.",

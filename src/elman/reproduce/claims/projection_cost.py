@@ -84,7 +84,6 @@ class TimedProjections:
         computed: singular values that the default method computed at each step.
         largest: the largest sigma_1 at the steps where it was computed.
         deviation: the largest relative distance from the projection by a whole SVD.
-
     """
 
     def __init__(self, training: TimedTraining, delta: float, others: int) -> None:

@@ -28,7 +28,6 @@ class Prediction(msgspec.Struct, frozen=True):
     Attributes:
         mean: float64 [n, P].
         log_density: nats, float64 [n].
-
     """
 
     mean: Array
@@ -114,7 +113,6 @@ class Autoregression(msgspec.Struct, frozen=True):
     Attributes:
         weights: [1 + order * P, P], the constant first, then the most recent step.
         order: how many steps.
-
     """
 
     weights: Array

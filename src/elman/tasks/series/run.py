@@ -45,7 +45,6 @@ class SeriesRun(Run):
 
     Raises:
         UserError: the folder is not a run on series.
-
     """
 
     kind, reads = "series", "columns"
@@ -65,7 +64,6 @@ class SeriesRun(Run):
 
         Raises:
             UserError: it cannot be read, or has another number of columns.
-
         """
         corpus = open_series(self.source if data is None else data, self.options)
         self._require_columns(corpus.names, corpus.source)
@@ -132,7 +130,6 @@ class SeriesRun(Run):
 
         Raises:
             UserError: the run's own data cannot be read.
-
         """
         values = self.corpus().split("test").values if history is None else history
         generator = torch.Generator(self.device).manual_seed(seed)
