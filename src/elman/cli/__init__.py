@@ -55,8 +55,8 @@ def application() -> App:
         name="elman",
         help="Recurrent models of words, characters, pairs of texts, music and series: train, evaluate, sample,"
         " score.\n\nBegin with `elman demo`, or with a text of your own: elman train recipes/shakespeare/demo.toml"
-        " --data TEXT --out runs/first. `elman COMMAND --help` describes a command; `elman --install-completion` lets the shell"
-        " complete commands and options.",
+        " --data TEXT --out runs/first. `elman COMMAND --help` describes a command; `elman --install-completion` lets"
+        " the shell complete commands and options.",
         version=f"elman {__version__}",
         default_parameter=Parameter(negative=(), allow_repeating=True, show_default=shown_default),
         group_arguments=ARGUMENTS,
