@@ -3,8 +3,6 @@
 import msgspec
 from markupsafe import Markup
 
-from elman.drawing.style import INK, MUTED, SERIES, canvas, label, style, svg
-
 
 class Forecast(msgspec.Struct, frozen=True):
     """The last n steps of a column, the last m of which are also forecast freely.
@@ -28,6 +26,8 @@ class Forecast(msgspec.Struct, frozen=True):
 
 def draw_forecast(forecast: Forecast, name: str) -> Markup:
     """The forecast as an `<svg>` element; `name` must be unique within the page."""
+    from elman.drawing.style import INK, MUTED, SERIES, canvas, label, style, svg  # matplotlib, for pages alone
+
     figure, axes = canvas("wide")
     end = forecast.first + len(forecast.truth)
     steps, free = range(forecast.first, end), range(end - len(forecast.middle), end)
