@@ -20,7 +20,7 @@ from elman.data.windows import Batch
 from elman.network.build import build_model
 from elman.network.cells import fast_lstm
 from elman.network.cells.cell import Weights
-from elman.network.kernels.device import use_large_pages
+from elman.network.device import use_large_pages
 
 CHARACTERS, EMBEDDING, HIDDEN, BATCH, LENGTH = 100, 128, 1024, 100, 200
 WEIGHTS = 4 * HIDDEN * (EMBEDDING + HIDDEN)

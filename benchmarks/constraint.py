@@ -16,7 +16,7 @@ import torch
 from elman import config
 from elman.learning.constraint import spectral_projector
 from elman.learning.projections.projector import BySVD
-from elman.network.kernels.device import use_large_pages
+from elman.network.device import use_large_pages
 from elman.reproduce.claims.projection_cost import TimedProjections, TimedTraining, at_the_limit
 
 DELTAS = (0.2, 0.5, 0.8, 1.1, 1.4)

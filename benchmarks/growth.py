@@ -29,7 +29,7 @@ from elman.evaluation.perplexity import evaluate
 from elman.learning.bptt import bptt
 from elman.learning.optimisers import Optimiser
 from elman.network.build import build_model
-from elman.network.kernels.device import use_large_pages
+from elman.network.device import use_large_pages
 from elman.objective.loss import build_objective
 
 

@@ -13,11 +13,11 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 import timing
+from elman.network import matmul
 from elman.network.cells import fast_gru, fast_lstm
 from elman.network.cells import gru as gru_cell
 from elman.network.cells import lstm as lstm_cell
 from elman.network.cells.cell import Sequence, Weights, unroll
-from elman.network.kernels import matmul
 
 PRODUCTS = [(20, 1150), (20, 650), (20, 256), (12, 960), (1, 1150), (40, 400), (80, 1150)]
 WINDOWS = [

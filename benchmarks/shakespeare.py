@@ -17,7 +17,7 @@ import torch
 from elman.cli import application
 from elman.config.toml import load_recipe
 from elman.learning.trainer import StopReason
-from elman.network.kernels.device import use_large_pages
+from elman.network.device import use_large_pages
 from elman.objective import perplexity
 from elman.tasks.experiment import Experiment
 

@@ -17,8 +17,8 @@ import whole
 from elman.config.toml import find, load_recipe
 from elman.data.windows import Batch
 from elman.network.build import build_model
+from elman.network.device import use_large_pages
 from elman.network.encoders.characters import Characters
-from elman.network.kernels.device import use_large_pages
 from elman.network.model import LanguageModel
 
 WORDS, BATCH, LENGTH = 10_000, 32, 35

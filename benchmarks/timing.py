@@ -8,7 +8,7 @@ from statistics import median
 
 import torch
 
-from elman.network.kernels import matmul
+from elman.network import matmul
 
 Candidates = dict[str, Callable[[], object]]
 

@@ -18,7 +18,7 @@ from elman.data.windows import Batch
 from elman.learning.update import build_update
 from elman.network.build import build_model
 from elman.network.cores.stack import Stack
-from elman.network.kernels.device import use_large_pages
+from elman.network.device import use_large_pages
 from elman.network.model import LanguageModel
 from elman.network.output.contexts import Mixture
 from elman.network.output.flat import Flat

@@ -19,7 +19,7 @@ LAYERS = (
     (("drawing",), "figures and pages, independent of runs"),
     (("data",), "text, music, pairs, grammars and classic tasks; known corpora; windows"),
     (
-        ("network.kernels", "network.state", "network.dropout", "network.initialisation"),
+        ("network.device", "network.matmul", "network.state", "network.dropout", "network.initialisation"),
         "matrix products, devices, recurrent state as a value, dropout, initialisation",
     ),
     (

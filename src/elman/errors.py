@@ -9,5 +9,5 @@ class UserError(Exception):
     """
 
 
-class Diverged(UserError):
+class Diverged(UserError):  # noqa: N818 - an outcome of training, not a fault
     """The loss of a training is not finite."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from cyclopts import Parameter
 
-from elman.cli import progress, show, texts
+from elman.cli import progress, show
 from elman.cli.help import family
-from elman.cli.options import AsJson, Machine, OutFile, Positive, SplitOptions, Strings, TextFile, open_as
+from elman.cli.options import AsJson, Machine, OutFile, Positive, SplitOptions, Strings, TextFile, open_as, read_lines
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
 from elman.files import write_atomic
@@ -218,7 +218,7 @@ def mixture(
 
     page = require_file_name(out or run / "mixture.html")
     loaded = open_as(TextRun, run, machine)
-    text = loaded.reading(texts.read_lines(file, loaded.tokeniser.options))
+    text = loaded.reading(read_lines(file, loaded.tokeniser.options))
     words = [word for sentence in text.words for word in sentence]
     tokens, inputs = np.concatenate(text.ids), np.concatenate(text.inputs)
     reading = mixture.read_mixture(text.model, tokens, loaded.first, top, inputs=inputs)

@@ -7,8 +7,8 @@ import msgspec
 from cyclopts import Parameter
 from msgspec import Meta
 
-from elman.cli import show, texts
-from elman.cli.options import AsJson, Machine, Natural, SplitOptions, TextFile, number, open_as
+from elman.cli import show
+from elman.cli.options import AsJson, Machine, Natural, SplitOptions, TextFile, number, open_as, read_lines
 from elman.data.pairs.trees import linear_line, read_trees, to_pair
 from elman.errors import UserError
 
@@ -102,7 +102,7 @@ def metrics(
 
 def _references(name: str, rules: "Rules") -> tuple[list[str], list[str]]:
     """The references, one per line, and for trees their sentences."""
-    lines = texts.read_lines(name)
+    lines = read_lines(name)
     if rules.kind != "trees":
         return [line.strip() for line in lines], []
     pairs = [to_pair(tree, True, False) for tree in read_trees("".join(lines), name)]
@@ -111,7 +111,7 @@ def _references(name: str, rules: "Rules") -> tuple[list[str], list[str]]:
 
 def _output(name: str, right: list[str], references: str, rules: "Rules") -> list[str]:
 
-    lines = [line.strip() for line in texts.read_lines(name)]
+    lines = [line.strip() for line in read_lines(name)]
     if len(lines) != len(right):
         raise UserError(
             f"{name} has {len(lines):,} lines and {references} has {len(right):,}"

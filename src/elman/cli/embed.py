@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from elman.cli import show, texts
-from elman.cli.options import AsJson, Machine, TextFile, open_as
+from elman.cli import show
+from elman.cli.options import AsJson, Machine, TextFile, open_as, read_lines
 from elman.errors import UserError
 from elman.files import replacing, write_atomic
 
@@ -91,7 +91,7 @@ def _states(
 
     from elman.analysis.embedding import hidden_states
 
-    lines = texts.read_lines(file, loaded.tokeniser.options)
+    lines = read_lines(file, loaded.tokeniser.options)
     read = list(hidden_states(loaded, lines, layers, document=document))
     arrays: dict[str, Any] = {
         "ids": np.concatenate([ids for _, ids, _ in read]).astype(np.int32),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from msgspec import Meta
 
-from elman.cli import show, states, texts
+from elman.cli import show, states
 from elman.cli.adaptation import OnlineOptions
 from elman.cli.options import (
     AsJson,
@@ -22,7 +22,9 @@ from elman.cli.options import (
     number,
     open_as,
     option,
+    read_text,
     record_of,
+    write_any_text,
 )
 from elman.config.inference import Sampling
 
@@ -82,7 +84,7 @@ def generate(
     chosen = record_of(Sampling(), sampling)
     loaded = open_as(TextRun, run, machine)
     chosen = msgspec.structs.replace(chosen, forbidden=() if sampling.unk else loaded.unspeakable)
-    prompt = texts.read_text("-", loaded.tokeniser.options) if prompt == "-" else prompt
+    prompt = read_text("-", loaded.tokeniser.options) if prompt == "-" else prompt
     saved = None if state is None else states.load(state, loaded)
     model, ids = loaded.read(prompt)
     stream = adaptation.stream(loaded, saved, model) if adaptation.adapt else None
@@ -92,7 +94,7 @@ def generate(
     else:
         unread, place = states.begin(loaded, ids, saved)
     generator = states.draws(saved, sampling.seed, loaded.device)
-    texts.write_any_text()
+    write_any_text()
     printer = None if as_json else _Printer(loaded.tokeniser, prompt, raw=raw)
     words: list[str] = []
     for symbol, before in itertools.islice(draw(model, unread, place, chosen, generator), tokens):

@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from elman.cli import texts
-from elman.cli.options import Machine, Positive, Real, Reals, Strings, TextFile, UnknownOptions, group, open_as
+from elman.cli.options import (
+    Machine,
+    Positive,
+    Real,
+    Reals,
+    Strings,
+    TextFile,
+    UnknownOptions,
+    group,
+    open_as,
+    read_lines,
+)
 from elman.data.hypotheses import Hypothesis, read_kaldi, read_references, read_srilm, read_tsv
 from elman.errors import UserError
 
@@ -42,9 +52,9 @@ class InputOptions:
             raise UserError("--costs belongs to --kaldi; tab-separated rows contain their scores")
         if self.srilm:
             return read_srilm(Path(file))
-        lines = texts.read_lines(file)
+        lines = read_lines(file)
         if self.kaldi:
-            return read_kaldi(lines, [(cost, texts.read_lines(cost)) for cost in self.costs], file)
+            return read_kaldi(lines, [(cost, read_lines(cost)) for cost in self.costs], file)
         return read_tsv(lines, file)
 
 
@@ -143,7 +153,7 @@ def rescore(
     mix = scores.record(len(hypotheses[0].scores))
     references = None
     if form.references is not None:
-        references = read_references(texts.read_lines(form.references), form.references)
+        references = read_references(read_lines(form.references), form.references)
     loaded = open_as(TextRun, run, machine)
     read = rescoring.read_hypotheses(loaded, hypotheses)
     types = unknown.unknown_types or rescoring.unknown_types(loaded, read)

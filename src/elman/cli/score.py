@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from cyclopts import Parameter
 
-from elman.cli import show, states, texts
+from elman.cli import show, states
 from elman.cli.adaptation import OnlineOptions
-from elman.cli.options import Machine, TextFile, UnknownOptions, open_as, refuse
+from elman.cli.options import Machine, TextFile, UnknownOptions, open_as, read_lines, refuse, shown_name, write_any_text
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
 
@@ -77,8 +77,8 @@ def score(
             raise UserError("--html shows words; add --by word")
         require_file_name(html)
     loaded = open_as(TextRun, run, machine)
-    texts.write_any_text()
-    lines = texts.read_lines(file, loaded.tokeniser.options)
+    write_any_text()
+    lines = read_lines(file, loaded.tokeniser.options)
     saved = None if load_state is None else states.load(load_state, loaded)
     text = loaded.reading(lines)
     stream = adaptation.stream(loaded, saved, text.model) if adaptation.adapt else None
@@ -90,7 +90,7 @@ def score(
         if html is not None and kept is not None:
             from elman.analysis.by_word import write_reading_page
 
-            write_reading_page(html, kept, loaded.recipe.title, texts.shown_name(file))
+            write_reading_page(html, kept, loaded.recipe.title, shown_name(file))
             print(html, file=sys.stderr)
     else:
         scored = _scored(loaded, text, stream, treatment, document=document)

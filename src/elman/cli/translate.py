@@ -7,8 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from cyclopts import Parameter
 
-from elman.cli import progress, show, texts
-from elman.cli.options import AsJson, Machine, OutFile, Positive, TextFile, group, open_as, option, record_of
+from elman.cli import progress, show
+from elman.cli.options import (
+    AsJson,
+    Machine,
+    OutFile,
+    Positive,
+    TextFile,
+    group,
+    open_as,
+    option,
+    read_lines,
+    record_of,
+    shown_name,
+)
 from elman.config.inference import Beam
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
@@ -72,8 +84,8 @@ def search(folder: Path, options: SearchOptions, machine: Machine) -> "tuple[Pai
     loaded = open_as(PairRun, folder, machine)
     if options.unconstrained and loaded.options.form != "trees":
         raise UserError(f"--unconstrained is for trees, which {folder} does not write; leave it out")
-    lines = [line.rstrip("\n") for line in texts.read_lines(options.source)]
-    name = texts.shown_name(options.source)
+    lines = [line.rstrip("\n") for line in read_lines(options.source)]
+    name = shown_name(options.source)
     found = loaded.translate(
         lines,
         beam,

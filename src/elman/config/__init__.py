@@ -4,7 +4,6 @@ A recipe is a TOML file read into `Recipe`. An unknown key, a wrong type or a nu
 names the key by its path.
 """
 
-from elman.config.initialisation import Glorot, He, Identity, Init, Initialisation, Normal, Orthogonal, Uniform, Zeros
 from elman.config.music import MusicData, MusicEvaluation, MusicOptions
 from elman.config.network import (
     GRU,
@@ -17,16 +16,25 @@ from elman.config.network import (
     Encoder,
     FeedForward,
     Frames,
+    Glorot,
+    He,
     Highway,
+    Identity,
+    Init,
+    Initialisation,
     Jordan,
     Ladder,
     Lookup,
     Model,
     Mogrifier,
+    Normal,
+    Orthogonal,
     Reader,
     Reservoir,
     Stack,
+    Uniform,
     Values,
+    Zeros,
 )
 from elman.config.output import (
     NADE,

@@ -16,7 +16,7 @@ from elman.config.recipe import Recipe
 from elman.data.catalog.prepare import locate_pairs
 from elman.files import write_atomic
 from elman.network.build import build_model
-from elman.network.kernels.device import choose_device
+from elman.network.device import choose_device
 from elman.network.seq2seq import SequenceToSequence
 from elman.reproduce.claim import Claim, Computation, Measurement, Scale, recipe_of
 from elman.reproduce.comparison import Verdict, together

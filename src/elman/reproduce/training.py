@@ -13,7 +13,7 @@ from elman.errors import Diverged, UserError
 from elman.files import is_taken, write_atomic
 from elman.jobs import processes
 from elman.learning.trainer import StopReason, listening
-from elman.network.kernels.device import choose_device, use_large_pages
+from elman.network.device import choose_device, use_large_pages
 from elman.report.page import write_report
 from elman.reproduce.runs import UNTRAINED, PlannedRun, Status
 from elman.tasks.experiment import Experiment

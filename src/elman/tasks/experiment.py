@@ -18,7 +18,7 @@ from elman.evaluation.result import Result
 from elman.files import FolderLock, write_atomic
 from elman.learning.log import Watcher
 from elman.learning.trainer import StopReason, Trainer
-from elman.network.kernels.device import processor_name
+from elman.network.device import processor_name
 from elman.network.model import LanguageModel
 from elman.tasks.open import open_task, source_of, task_of
 from elman.tasks.run import data_facts

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from elman.config.series import SeriesOptions
-from elman.data.series.corpus import open_series
+from elman.data.series.corpus import SeriesTrainingWindows, SeriesWindows, open_series
 from elman.data.series.table import read_table
-from elman.data.series.windows import SeriesTrainingWindows, SeriesWindows
 from elman.data.windows import TrainingWindows
 from elman.errors import UserError
 

@@ -2,16 +2,20 @@
 
 import dataclasses
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
+import torch
+from torch import Tensor
 
 from elman.config.series import SeriesOptions
 from elman.data.catalog import prepare
 from elman.data.series.table import SUFFIXES, Array, Table, read_table
 from elman.data.text.sources import SPLITS, require_split
+from elman.data.windows import Batch, EvaluationWindows, Span, TrainingWindows
 from elman.errors import UserError
 from elman.files import canonical_json, sha256_lines
 
@@ -163,3 +167,57 @@ def _cut(table: Table, options: SeriesOptions, path: Path) -> tuple[tuple[str, .
                 f" 2 rows per split, or change data.valid_fraction and data.test_fraction"
             )
     return table.names, parts
+
+
+class SeriesTrainingWindows:
+    """A series cut into B columns that are read side by side, as a text is; the remainder is dropped.
+
+    The first step is predicted from `first`, the others from the step before.
+
+    Args:
+        values: float64 [n, P].
+        first: [P].
+        positions: the windows of 0 to n, where 0 stands for `first` and t for the t-th step.
+    """
+
+    def __init__(self, values: Array, first: Array, positions: TrainingWindows) -> None:
+        self.positions, self.table = positions, torch.from_numpy(np.concatenate([first[None], values]))
+
+    def spans(self, epoch: int) -> list[Span]:
+        """The windows of an epoch, in order."""
+        return self.positions.spans(epoch)
+
+    def batch(self, span: Span) -> Batch:
+        """The window of a span: values before and at each step, float64 [T, B, P]."""
+        batch = self.positions.batch(span)
+        return batch._replace(inputs=self.table[batch.inputs], targets=self.table[batch.targets])
+
+
+class SeriesWindows:
+    """A series read so that every step is a target exactly once.
+
+    Args:
+        values: float64 [n, P].
+        first: [P], read before the first step.
+        streams, length, warm_up: as for `EvaluationWindows`.
+    """
+
+    def __init__(self, values: Array, first: Array, *, streams: int = 1, length: int = 100, warm_up: int = 0) -> None:
+        steps = np.arange(1, len(values) + 1)
+        self.positions = EvaluationWindows(steps, 0, streams=streams, length=length, warm_up=warm_up)
+        self.table = torch.from_numpy(np.concatenate([first[None], values]))
+
+    @property
+    def streams(self) -> int:
+        """The number of columns."""
+        return self.positions.streams
+
+    @property
+    def num_windows(self) -> int:
+        """The number of windows."""
+        return self.positions.num_windows
+
+    def __iter__(self) -> Iterator[tuple[Batch, Tensor]]:
+        """Windows, each with the position in the series of every target, [T, B] (-1: not counted)."""
+        for batch, where in self.positions:
+            yield batch._replace(inputs=self.table[batch.inputs], targets=self.table[batch.targets]), where

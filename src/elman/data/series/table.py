@@ -37,7 +37,7 @@ def read_table(path: Path, columns: Columns = None) -> Table:
     Args:
         path: a CSV or TSV file, whose delimiter (comma, semicolon, tab or white space) and header are recognised; or
             an .npy or .npz file with one array of numbers [n] or [n, P], read without pickle.
-        columns: names or numbers (the first is 0), in this order; None: all numeric columns.
+        columns: names or numbers (the first is 0), in the order requested; None: all numeric columns.
 
     Raises:
         UserError: the file cannot be read, a column is missing, or a value is missing or not a number.

@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from elman.network import matmul
 from elman.network.cells.cell import LayerState, Weights
 from elman.network.cells.fast_lstm import keeps_workspace, library_parameters
-from elman.network.kernels import matmul
-from elman.network.kernels.matmul import differentiable_once
+from elman.network.matmul import differentiable_once
 
 
 def gru_reset_after(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:

@@ -27,9 +27,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from elman.network import matmul
 from elman.network.cells.cell import LayerState, Weights
-from elman.network.kernels import matmul
-from elman.network.kernels.matmul import differentiable_once
+from elman.network.matmul import differentiable_once
 
 HIDDEN_SIZE = 1100
 """From this width on the hoisted form is used."""

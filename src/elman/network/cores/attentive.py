@@ -19,7 +19,7 @@ from elman.network.cores.core import RecurrentCore, Surroundings, Trace
 from elman.network.cores.stack import Stack, build_stack
 from elman.network.dropout import Dropout
 from elman.network.initialisation import fill
-from elman.network.kernels.matmul import linear
+from elman.network.matmul import linear
 from elman.network.state import State, leaves, select
 
 Feed = Literal["nothing", "output", "context"]

@@ -15,7 +15,7 @@ from elman.network.dropout import Dropout
 from elman.network.encoders.encoder import Inputs, TokenEncoder
 from elman.network.encoders.spelling import Alphabet, Spellings
 from elman.network.initialisation import fill
-from elman.network.kernels.matmul import differentiable_once, linear
+from elman.network.matmul import differentiable_once, linear
 
 CARRY = -2.0
 """Where the bias of the gate begins: most is passed on unchanged at first (Kim et al. 2016, section 4.1)."""

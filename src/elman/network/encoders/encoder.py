@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from elman import config
 from elman.network.dropout import Dropout
 from elman.network.initialisation import fill
-from elman.network.kernels.matmul import linear
+from elman.network.matmul import linear
 
 
 class TokenEncoder(nn.Module, ABC):

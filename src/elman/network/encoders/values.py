@@ -10,7 +10,7 @@ from elman import config
 from elman.network.dropout import Dropout
 from elman.network.encoders.encoder import Inputs, TokenEncoder, Values
 from elman.network.initialisation import fill
-from elman.network.kernels.matmul import linear
+from elman.network.matmul import linear
 
 
 def build(record: config.Values, inputs: Inputs) -> TokenEncoder:

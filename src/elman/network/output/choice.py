@@ -108,7 +108,7 @@ class Chord(Drawn):
 
 
 class Surroundings(NamedTuple):
-    """What the builder of a choice needs to know of the network around it: D, V words (or P), the activation.
+    """What the builder of a choice needs to know of the network: D, V words, P pitches or values, the activation.
 
     The matrix of a tied choice is the encoder's; counts are the occurrences of each word, falling; None: unknown.
     """

@@ -14,7 +14,7 @@ from elman.errors import UserError
 from elman.network import dropout
 from elman.network.cores.core import Trace
 from elman.network.initialisation import fill
-from elman.network.kernels.matmul import linear
+from elman.network.matmul import linear
 from elman.network.output.activation import log_g
 
 

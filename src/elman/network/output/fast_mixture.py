@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 
 from elman import config
-from elman.network.kernels import matmul
-from elman.network.kernels.matmul import differentiable_once
+from elman.network import matmul
+from elman.network.matmul import differentiable_once
 from elman.network.output.activation import SAFE_TOTAL, Shares, log_probs, shares
 
 BLOCK_BYTES = 28 << 20

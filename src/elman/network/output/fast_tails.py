@@ -17,8 +17,8 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from elman import config
-from elman.network.kernels import matmul
-from elman.network.kernels.matmul import differentiable_once
+from elman.network import matmul
+from elman.network.matmul import differentiable_once
 from elman.network.output.activation import log_probs, slope
 
 Members: TypeAlias = slice | Tensor

@@ -14,11 +14,10 @@ from elman.data.music.midi import require_mido, write_midi
 from elman.data.music.pitches import Pitches
 from elman.data.music.windows import PieceWindows
 from elman.data.text.cache import Progress
-from elman.evaluation.music import evaluate_pieces, notes_of
 from elman.evaluation.perplexity import evaluate
 from elman.evaluation.result import Result
 from elman.network.model import LanguageModel
-from elman.tasks.music.run import MusicRun
+from elman.tasks.music.run import MusicRun, evaluate_pieces, notes_of
 from elman.tasks.run import Advance
 from elman.tasks.task import Size, Task, copy_weights, require_whole, write_json
 

@@ -12,9 +12,8 @@ import msgspec
 import numpy as np
 import torch
 
-from elman.data.series.corpus import Series
+from elman.data.series.corpus import Series, SeriesWindows
 from elman.data.series.table import Array
-from elman.data.series.windows import SeriesWindows
 from elman.evaluation.perplexity import Score, traces
 from elman.evaluation.result import Result
 from elman.network.model import LanguageModel

@@ -8,9 +8,8 @@ import torch
 
 from elman.config.recipe import Recipe
 from elman.config.series import SeriesData
-from elman.data.series.corpus import Columns, Series, SeriesCorpus, open_series
+from elman.data.series.corpus import Columns, Series, SeriesCorpus, SeriesTrainingWindows, SeriesWindows, open_series
 from elman.data.series.table import Array, read_table
-from elman.data.series.windows import SeriesTrainingWindows, SeriesWindows
 from elman.data.windows import TrainingWindows
 from elman.errors import UserError
 from elman.evaluation.dynamic import COLUMNS, SEGMENT

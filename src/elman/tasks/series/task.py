@@ -11,8 +11,7 @@ import torch
 from elman.config.recipe import Recipe
 from elman.config.series import SeriesData
 from elman.data.catalog.prepare import info
-from elman.data.series.corpus import Columns, open_series
-from elman.data.series.windows import SeriesTrainingWindows, SeriesWindows
+from elman.data.series.corpus import Columns, SeriesTrainingWindows, SeriesWindows, open_series
 from elman.data.text.cache import Progress
 from elman.data.windows import TrainingWindows
 from elman.drawing.forecast import Forecast

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from elman.network.kernels.device import use_large_pages
+from elman.network.device import use_large_pages
 
 PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 PROGRAM = """
 import resource, torch
-from elman.network.kernels.device import use_large_pages
+from elman.network.device import use_large_pages
 use_large_pages()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 torch.ones(16 << 20)

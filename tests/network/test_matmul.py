@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from elman.network.kernels import matmul
+from elman.network import matmul
 
 
 def factor(layout: str, dtype: torch.dtype) -> torch.Tensor:
