@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from elman import config
 from elman.data.classic import TASKS
 from elman.data.classic.memory import RECALL
 from elman.data.windows import Batch
@@ -19,6 +20,7 @@ from elman.laboratory.summary import summarise, table, to_builtins
 from elman.laboratory.trial import Trial, TrialResult, error_flow, error_of, run_trial
 from elman.learning.bptt import WholeWindow
 from elman.learning.echo_state import fit_ridge
+from elman.network.output.choice import Surroundings
 from elman.network.output.gaussian import Gaussian
 from elman.objective.loss import Objective
 
@@ -74,7 +76,7 @@ def test_the_error_of_values_and_of_symbols():
 
 
 def test_a_normal_distribution():
-    choice = Gaussian(3, 4).double()
+    choice = Gaussian(config.Gaussian(variance="unit"), Surroundings(4, 3)).double()
     context, target = torch.randn(5, 2, 4, dtype=torch.float64), torch.randn(5, 3, dtype=torch.float64)
     normal = torch.distributions.Normal(choice.mean(context), 1.0)
     torch.testing.assert_close(choice.log_prob(context, target), normal.log_prob(target.unsqueeze(1)).sum(-1))

@@ -14,8 +14,8 @@ from elman.config.recipe import KINDS
 from elman.config.record import TOKENS, Reporting
 from elman.config.toml import in_present_form
 from elman.data.text.vocabulary import Vocabulary
+from elman.drawing.forecast import Forecast
 from elman.drawing.heat_map import Word
-from elman.drawing.plots import Forecast
 from elman.errors import UserError
 from elman.evaluation.result import Result
 from elman.report.metrics import Metrics, read_metrics

@@ -9,8 +9,8 @@ from jinja2 import Environment
 import elman
 from elman.data.text.vocabulary import Vocabulary
 from elman.drawing import heat_map, piano_roll, plots, style
+from elman.drawing.forecast import draw_forecast
 from elman.drawing.page import templates
-from elman.drawing.plots import draw_forecast
 from elman.errors import UserError
 from elman.files import write_atomic
 from elman.report import comparison, curves, tables

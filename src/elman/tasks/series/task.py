@@ -14,7 +14,7 @@ from elman.data.catalog.prepare import info
 from elman.data.series.corpus import Columns, SeriesTrainingWindows, SeriesWindows, open_series
 from elman.data.text.cache import Progress
 from elman.data.windows import TrainingWindows
-from elman.drawing.plots import Forecast
+from elman.drawing.forecast import Forecast
 from elman.errors import UserError
 from elman.evaluation.perplexity import evaluate
 from elman.evaluation.result import Result
