@@ -101,9 +101,7 @@ AsUnk = Annotated[bool, Parameter(help="read unknown words as <unk>, also with a
 Settable = Annotated[
     tuple[str, ...],
     Parameter(
-        name="--set",
-        metavar="KEY=VALUE",
-        help="change a key of the recipe, such as training.epochs=3; may be repeated",
+        name="--set", metavar="KEY=VALUE", help="change a key of the recipe, such as training.epochs=3; may be repeated"
     ),
 ]
 
