@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from elman.cli import progress, show
 from elman.cli.help import family
-from elman.cli.options import AsJson, Machine, OutFile, Positive, SplitOptions, Strings, TextFile, open_as, read_lines
+from elman.cli.options import AsJson, Machine, OutFile, Positive, SplitOptions, Strings, TextFile, open_text, read_lines
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
 from elman.files import write_atomic
@@ -152,9 +152,7 @@ def _tokens(
     """A run with its model in a precision, the source of the data, and the tokens of the split [T]."""
     import torch
 
-    from elman.tasks.text.run import TextRun
-
-    loaded = open_as(TextRun, folder, machine)
+    loaded = open_text(folder, machine)
     corpus = loaded.corpus(split.data)
     tokens = corpus.split(split.split).tokens
     if not len(tokens):
@@ -214,10 +212,9 @@ def mixture(
     import numpy as np
 
     from elman.analysis import mixture
-    from elman.tasks.text.run import TextRun
 
     page = require_file_name(out or run / "mixture.html")
-    loaded = open_as(TextRun, run, machine)
+    loaded = open_text(run, machine)
     text = loaded.reading(read_lines(file, loaded.tokeniser.options))
     words = [word for sentence in text.words for word in sentence]
     tokens, inputs = np.concatenate(text.ids), np.concatenate(text.inputs)
