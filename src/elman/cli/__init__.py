@@ -92,18 +92,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = app(tokens)
         sys.stdout.flush()
         return status or 0
-    except CycloptsError as error:
-        return _refuse(mistakes.explain(app, error))
-    except UserError as error:
-        return _refuse(str(error))
+    except (CycloptsError, UserError) as error:
+        line = mistakes.explain(app, error) if isinstance(error, CycloptsError) else str(error)
+        print(f"elman: {line}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("elman: stopped", file=sys.stderr)
         return 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-
-
-def _refuse(line: str) -> int:
-    print(f"elman: {line}", file=sys.stderr)
-    return 2

@@ -9,14 +9,12 @@ from cyclopts import Parameter
 
 from elman.cli import progress, show
 from elman.cli.help import family
-from elman.cli.options import AsJson, Machine, OutFile, Positive, SplitOptions, Strings, TextFile, open_as, read_lines
+from elman.cli.options import AsJson, Machine, OutFile, Positive, SplitOptions, Strings, TextFile, open_text, read_lines
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
 from elman.files import write_atomic
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from elman.analysis.mixture import MixtureReading
     from elman.analysis.rank import Finding
     from elman.tasks.text.run import TextRun
@@ -99,6 +97,8 @@ def rank(
         precision: of the log-probabilities; its epsilon is in the threshold
         out: the page (default: RUN/rank.html; rank.html here for several runs)
     """
+    import torch
+
     from elman.analysis.rank import find_rank, spectrum
     from elman.analysis.rank_page import verdict, write_rank_page
 
@@ -106,7 +106,13 @@ def rank(
     findings: dict[str, Finding] = {}
     records = []
     for label, folder in _labels(list(runs)).items():
-        loaded, data, tokens = _tokens(folder, split, machine, precision)
+        loaded = open_text(folder, machine)
+        corpus = loaded.corpus(split.data)
+        tokens = corpus.split(split.split).tokens
+        if not len(tokens):
+            raise UserError(f"the {split.split} split of {corpus.source} has no tokens; choose another with --split")
+        if precision == "float64":
+            loaded.model.to(torch.float64)
         with progress.counting(f"reading {folder}") as advance:
             found = spectrum(
                 loaded.model,
@@ -124,7 +130,7 @@ def rank(
             {
                 "run": str(folder),
                 "title": loaded.recipe.title,
-                "data": data,
+                "data": corpus.source,
                 "split": split.split,
                 "activation": output.activation,
                 "contexts": type(output.contexts).__name__.lower(),
@@ -144,24 +150,6 @@ def _labels(folders: list[Path]) -> dict[str, Path]:
     unique = list(dict.fromkeys(folders))
     names = [folder.absolute().name for folder in unique]
     return dict(zip(names if len(set(names)) == len(names) else map(str, unique), unique, strict=True))
-
-
-def _tokens(
-    folder: Path, split: SplitOptions, machine: Machine, precision: str
-) -> "tuple[TextRun, str, npt.NDArray[Any]]":
-    """A run with its model in a precision, the source of the data, and the tokens of the split [T]."""
-    import torch
-
-    from elman.tasks.text.run import TextRun
-
-    loaded = open_as(TextRun, folder, machine)
-    corpus = loaded.corpus(split.data)
-    tokens = corpus.split(split.split).tokens
-    if not len(tokens):
-        raise UserError(f"the {split.split} split of {corpus.source} has no tokens; choose another with --split")
-    if precision == "float64":
-        loaded.model.to(torch.float64)
-    return loaded, corpus.source, tokens
 
 
 def _rank_record(finding: "Finding") -> dict[str, Any]:
@@ -214,10 +202,9 @@ def mixture(
     import numpy as np
 
     from elman.analysis import mixture
-    from elman.tasks.text.run import TextRun
 
     page = require_file_name(out or run / "mixture.html")
-    loaded = open_as(TextRun, run, machine)
+    loaded = open_text(run, machine)
     text = loaded.reading(read_lines(file, loaded.tokeniser.options))
     words = [word for sentence in text.words for word in sentence]
     tokens, inputs = np.concatenate(text.ids), np.concatenate(text.inputs)

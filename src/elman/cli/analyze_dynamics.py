@@ -53,17 +53,10 @@ def stability(
         tokens = _columns(None if read is None else read.tokens, steps, streams, device)
         found = certify(loaded.model, len(loaded.inputs), tokens)
     lines = [{**msgspec.to_builtins(line), "holds": line.holds} for line in found]
-    rows = [
-        [
-            str(line.tier),
-            str(line.layer or "all"),
-            line.name,
-            f"{line.value:.4g}",
-            f"< {line.limit:g}",
-            "yes" if line.holds else "no",
-        ]
-        for line in found
-    ]
+    rows = []
+    for line in found:
+        place = [str(line.tier), str(line.layer or "all")]
+        rows.append([*place, line.name, f"{line.value:.4g}", f"< {line.limit:g}", "yes" if line.holds else "no"])
     header = ["tier", "layer", "quantity", "value", "needs", "holds"]
     first = {line.tier: line for line in reversed(found)}
     notes = [

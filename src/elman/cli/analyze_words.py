@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from msgspec import Meta
 
 from elman.cli import show
-from elman.cli.options import AsJson, AsUnk, Machine, OutFile, Positive, SplitOptions, number, open_as
+from elman.cli.options import AsJson, AsUnk, Machine, OutFile, Positive, SplitOptions, number, open_text
 from elman.cli.translate import SHOWN, SearchOptions, search
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
@@ -34,12 +34,11 @@ def frequency(
     """
     from elman.analysis.by_word import EDGES, by_frequency
     from elman.tasks.text.ensemble import run_log_probs
-    from elman.tasks.text.run import TextRun
 
     chosen = edges or EDGES
     if list(chosen) != sorted(set(chosen)):
         raise UserError(f"--edges {' '.join(map(str, chosen))}: they must rise")
-    loaded = open_as(TextRun, run, machine)
+    loaded = open_text(run, machine)
     corpus = loaded.corpus(split.data)
     read = corpus.split(split.split) if unknown_as_unk else loaded.split(corpus, split.split)
     log_probs = run_log_probs(loaded, read, split.streams)
@@ -83,9 +82,8 @@ def neighbours(
     """
     from elman.analysis.embedding import neighbourhoods
     from elman.data.text.tokeniser import fold
-    from elman.tasks.text.run import TextRun
 
-    loaded = open_as(TextRun, run, machine)
+    loaded = open_text(run, machine)
     asked = fold(list(words)) if loaded.options.folds_tokens else list(words)
     found = neighbourhoods(loaded.model, loaded.vocabulary, asked, k, highway=not before_highway)
     rows = [

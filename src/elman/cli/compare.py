@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from msgspec import Meta
 
 from elman.cli import show
-from elman.cli.options import AsJson, Machine, Natural, SplitOptions, TextFile, number, open_as, read_lines
+from elman.cli.options import AsJson, Machine, Natural, SplitOptions, TextFile, number, open_text, read_lines
 from elman.data.pairs.trees import linear_line, read_trees, to_pair
 from elman.errors import UserError
 
@@ -30,9 +30,8 @@ def compare(
     """
     from elman.evaluation.statistics import compare
     from elman.tasks.text.ensemble import require_one_vocabulary, run_log_probs
-    from elman.tasks.text.run import TextRun
 
-    runs = [open_as(TextRun, folder, machine) for folder in (a, b)]
+    runs = [open_text(folder, machine) for folder in (a, b)]
     require_one_vocabulary(runs)
     corpus = runs[0].corpus(split.data)
     chosen = next((one for one in runs if one.reads_spelling), runs[0]).split(corpus, split.split)
@@ -86,9 +85,8 @@ def metrics(
 
     rules = Rules(kind, rouge_words, bleu_tokens)
     right, sentences = _references(references, rules)
-    systems = {}
-    for name in (hypotheses, *([] if against is None else [against])):
-        systems[name] = measures(_output(name, right, references, rules), right, rules, sentences)
+    names = [hypotheses] if against is None else [hypotheses, against]
+    systems = {name: measures(_output(name, right, references, rules), right, rules, sentences) for name in names}
     shown = {name: estimates(found, samples, seed) for name, found in systems.items()}
     compared = [] if against is None else differences(systems[hypotheses], systems[against], samples, seed)
     if as_json:
@@ -110,7 +108,6 @@ def _references(name: str, rules: "Rules") -> tuple[list[str], list[str]]:
 
 
 def _output(name: str, right: list[str], references: str, rules: "Rules") -> list[str]:
-
     lines = [line.strip() for line in read_lines(name)]
     if len(lines) != len(right):
         raise UserError(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from elman.cli import show
-from elman.cli.options import AsJson, Machine, TextFile, open_as, read_lines
+from elman.cli.options import AsJson, Machine, TextFile, open_text, read_lines
 from elman.errors import UserError
 from elman.files import replacing, write_atomic
 
@@ -42,14 +42,13 @@ def embed(
         vectors: word vectors instead of states
     """
     from elman.analysis.embedding import word2vec_text, word_vectors
-    from elman.tasks.text.run import TextRun
 
     if out.is_dir():
         raise UserError(f"--out: {out} is a folder; give the name of a file")
     if vectors is not None:
         if file is not None or layers is not None or document:
             raise UserError("--vectors writes the vectors of the vocabulary; leave FILE, --layers and --document out")
-        loaded = open_as(TextRun, run, machine)
+        loaded = open_text(run, machine)
         found = word_vectors(loaded, vectors)
         write_atomic(out, word2vec_text(loaded.vocabulary.words, found))
         facts = {"file": str(out), "vectors": len(found), "size": found.shape[1]}
@@ -59,7 +58,7 @@ def embed(
     elif out.suffix not in (".npz", ".safetensors"):
         raise UserError(f"--out is {out}; its name must end in .npz or .safetensors")
     else:
-        loaded = open_as(TextRun, run, machine)
+        loaded = open_text(run, machine)
         numbers = _layers(layers or "top", loaded)
         arrays, tokens, sentences = _states(loaded, file, numbers, document=document)
         _write(out, arrays, tokens)

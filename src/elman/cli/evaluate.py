@@ -18,7 +18,7 @@ from elman.cli.options import (
     SplitOptions,
     given,
     group,
-    open_as,
+    open_text,
     option,
     refuse,
 )
@@ -135,9 +135,8 @@ def _ensemble(
 ) -> Result:
     from elman.evaluation.perplexity import score_of, text_result
     from elman.tasks.text.ensemble import ensemble_log_probs
-    from elman.tasks.text.run import TextRun
 
-    runs = [open_as(TextRun, folder, machine) for folder in folders]
+    runs = [open_text(folder, machine) for folder in folders]
     members = len(runs) + (ensemble.ngram is not None)
     if ensemble.weights and len(ensemble.weights) != members:
         raise UserError(f"--weights has {len(ensemble.weights)} numbers, but the ensemble has {members} members")

@@ -47,8 +47,6 @@ def forecast(
         every_sample: write the samples instead of means and quantiles
         history: a series to continue, read as the data of the run was (default: the run's own data, to its end)
         out: the CSV file to write (default: standard output)
-        as_json: as JSON
-        machine: where
     """
     from elman.files import write_atomic
     from elman.tasks.series.run import SeriesRun

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 from cyclopts import Parameter
 from msgspec import Meta
 
@@ -21,6 +22,7 @@ from elman.cli.options import (
     group,
     number,
     open_as,
+    open_text,
     option,
     read_text,
     record_of,
@@ -75,14 +77,11 @@ def generate(
         state: begin from a state that --save-state wrote
         save_state: write the state after the last token
     """
-    import msgspec
-
     from elman.decoding.sampling import generate as draw
-    from elman.tasks.text.run import TextRun
 
     adaptation.check()
     chosen = record_of(Sampling(), sampling)
-    loaded = open_as(TextRun, run, machine)
+    loaded = open_text(run, machine)
     chosen = msgspec.structs.replace(chosen, forbidden=() if sampling.unk else loaded.unspeakable)
     prompt = read_text("-", loaded.tokeniser.options) if prompt == "-" else prompt
     saved = None if state is None else states.load(state, loaded)
@@ -117,8 +116,6 @@ class _Printer:
     """Prints tokens as they are drawn, as readable text or unchanged."""
 
     def __init__(self, tokeniser: "Tokeniser", prompt: str, *, raw: bool) -> None:
-        import msgspec
-
         from elman.data.text.tokeniser import Detokeniser
 
         options = tokeniser.options

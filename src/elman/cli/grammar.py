@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from elman.cli import progress, show
 from elman.cli.help import family
-from elman.cli.options import AsJson, Machine, Natural, OutFile, Positive, Share, open_as
+from elman.cli.options import AsJson, Machine, Natural, OutFile, Positive, Share, open_text
 from elman.config.text import GrammarOptions
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
@@ -134,10 +134,9 @@ def agreement(
         out: the page (default: RUN/grammar.html)
     """
     from elman.analysis.grammar import HEADER, cells, examine, options_of, write_findings
-    from elman.tasks.text.run import TextRun
 
     page = require_file_name(out or run / "grammar.html")
-    loaded = open_as(TextRun, run, machine)
+    loaded = open_text(run, machine)
     changes = {"complex": complex, "max_depth": max_depth}
     wanted = msgspec.structs.replace(
         options_of(loaded, grammar), **{key: value for key, value in changes.items() if value is not None}

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 WIDTH, COLUMN = 100, 26
 """The widest line, and where descriptions begin."""
 
-
 ARGUMENTS, OPTIONS = Group("Arguments", sort_key=0), Group("Options", sort_key=1)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from elman.cli import progress, show
-from elman.cli.options import AsJson, AsUnk, Machine, open_as
+from elman.cli.options import AsJson, AsUnk, Machine, open_text
 
 if TYPE_CHECKING:
     from elman.data.minimal_pairs import Pair
@@ -36,13 +36,12 @@ def minimal_pairs(
     """
     from elman.data.minimal_pairs import read_pairs
     from elman.evaluation.minimal_pairs import by_field
-    from elman.tasks.text.run import TextRun
 
     read = read_pairs(pairs)
     found: list[dict[str, Any]] = []
     tables: list[show.Table] = []
     for folder in runs:
-        rows = _judge(open_as(TextRun, folder, machine), read, unknown_as_unk)
+        rows = _judge(open_text(folder, machine), read, unknown_as_unk)
         fields = by_field(rows)
         facts = {"phenomena": [row.facts() for row in rows], "fields": [row.facts() for row in fields]}
         found.append({"run": str(folder), **facts})

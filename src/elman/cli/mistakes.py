@@ -153,9 +153,8 @@ def explain(app: App, error: CycloptsError) -> str:
 
 
 def _unknown_command(word: str, chain: str, known: Sequence[str]) -> str:
-    start = f"{word} is not a command of `{f'elman {chain}'.strip()}`"
-    if word.startswith("-"):
-        start = f"{word} is not an option of `{f'elman {chain}'.strip()}`"
+    kind = "an option" if word.startswith("-") else "a command"
+    start = f"{word} is not {kind} of `{f'elman {chain}'.strip()}`"
     hint = _did_you_mean(word, known, OLD_COMMANDS)
     return f"{start}; {hint if hint != 'see --help' else 'commands: ' + ', '.join(known)}"
 
@@ -163,9 +162,8 @@ def _unknown_command(word: str, chain: str, known: Sequence[str]) -> str:
 def _missing(error: MissingArgumentError, chain: str) -> str:
     assert error.argument is not None
     name = error.keyword or _name_of(error.argument)
-    if error.keyword or error.argument.tokens:
-        return f"{name} needs a value; see `elman {chain} --help`"
-    return f"{name} is missing; see `elman {chain} --help`"
+    problem = "needs a value" if error.keyword or error.argument.tokens else "is missing"
+    return f"{name} {problem}; see `elman {chain} --help`"
 
 
 def _wrong_value(error: CoercionError | ValidationError) -> str:
@@ -174,8 +172,7 @@ def _wrong_value(error: CoercionError | ValidationError) -> str:
     token = getattr(error, "token", None) or next(iter(argument.tokens), None)
     name = (token.keyword if token else None) or _name_of(argument)
     value = token.value if token else ""
-    choices = argument.get_choices(force=True)
-    if choices:
+    if choices := argument.get_choices(force=True):
         near = difflib.get_close_matches(value, choices, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
         return f"{name} is {value!r}; it must be {_or(choices)}{hint}"

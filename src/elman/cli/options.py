@@ -1,7 +1,9 @@
 """How an option is declared: numbers with ranges, fields of records, and the options that many commands share."""
 
 import functools
+import io
 import math
+import sys
 import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -13,6 +15,8 @@ from cyclopts import Group, Parameter
 from msgspec import Meta
 
 from elman.config.inference import Settings, contains, in_words, meta_of, option_of
+from elman.config.text import TextOptions
+from elman.data.text.utf8 import MARK, decode, read_bytes
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -20,15 +24,9 @@ if TYPE_CHECKING:
     from cyclopts import Token
 
     from elman.tasks.run import Run
-
-import io
-import sys
-
-from elman.config.text import TextOptions
-from elman.data.text.utf8 import MARK, decode, read_bytes
+    from elman.tasks.text.run import TextRun
 
 RunT = TypeVar("RunT", bound="Run")
-
 SettingsT = TypeVar("SettingsT", bound=Settings)
 
 
@@ -101,9 +99,7 @@ AsUnk = Annotated[bool, Parameter(help="read unknown words as <unk>, also with a
 Settable = Annotated[
     tuple[str, ...],
     Parameter(
-        name="--set",
-        metavar="KEY=VALUE",
-        help="change a key of the recipe, such as training.epochs=3; may be repeated",
+        name="--set", metavar="KEY=VALUE", help="change a key of the recipe, such as training.epochs=3; may be repeated"
     ),
 ]
 
@@ -243,6 +239,13 @@ def open_as(kind: "type[RunT]", folder: Path, machine: Machine) -> "RunT":
             f" {folder}`"
         )
     return kind(folder, machine.use())
+
+
+def open_text(folder: Path, machine: Machine) -> "TextRun":
+    """As `open_as`, for a run on text."""
+    from elman.tasks.text.run import TextRun
+
+    return open_as(TextRun, folder, machine)
 
 
 def write_any_text() -> None:

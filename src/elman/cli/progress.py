@@ -72,14 +72,9 @@ class TrainingBar:
             console=self.console,
             transient=True,
         )
-        fields: dict[str, Any] = {
-            "epoch": progress.epoch + 1,
-            "loss": math.nan,
-            "ppl": math.nan,
-            "speed": 0.0,
-            "left": "?",
-        }
-        self.task = self.bar.add_task("", total=self.total, completed=progress.step, **fields)
+        fields: dict[str, Any] = {"loss": math.nan, "ppl": math.nan, "speed": 0.0, "left": "?"}
+        done, epoch = progress.step, progress.epoch + 1
+        self.task = self.bar.add_task("", total=self.total, completed=done, epoch=epoch, **fields)
         self.smooth, self.tokens, self.first = math.nan, 0, progress.step
         self.started = time.monotonic()
         self.bar.start()

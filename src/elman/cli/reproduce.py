@@ -10,7 +10,7 @@ from elman.cli.options import AsJson, DataSource, Machine, Positive
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.reproduce.conduct import Plan, Reproduction
+    from elman.reproduce.conduct import Reproduction
 
 
 def reproduce(
@@ -64,7 +64,11 @@ def reproduce(
         plans = []
         for claim in claims:
             plans.append(plan(claim, store, chosen, seeds, pool))
-            console.print(_planned(plans[-1]))
+            seeded, every = plans[-1].seeds, sum(map(len, plans[-1].runs.values()))
+            console.print(
+                f"{claim.name}, {plans[-1].scale} scale, seeds {seeded[0]} to {seeded[-1]}: {every} runs,"
+                f" {len(plans[-1].waiting)} to train"
+            )
         console.print(f"planned: {_minutes(total_minutes(plans, pool))} in all, {jobs} in parallel")
         for planned in plans:
             outcomes.append(conduct(planned, store, pool, console.print))
@@ -77,14 +81,6 @@ def reproduce(
         records = [record(outcome) for outcome in outcomes]
         show.print_json(records[0] if len(records) == 1 else records)
     return 0
-
-
-def _planned(planned: "Plan") -> str:
-    every = sum(map(len, planned.runs.values()))
-    return (
-        f"{planned.claim.name}, {planned.scale} scale, seeds {planned.seeds[0]} to {planned.seeds[-1]}:"
-        f" {every} runs, {len(planned.waiting)} to train"
-    )
 
 
 def _minutes(minutes: float) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 from cyclopts import Parameter
 
 from elman.cli.options import (
@@ -17,7 +18,7 @@ from elman.cli.options import (
     TextFile,
     UnknownOptions,
     group,
-    open_as,
+    open_text,
     read_lines,
 )
 from elman.data.hypotheses import Hypothesis, read_kaldi, read_references, read_srilm, read_tsv
@@ -93,8 +94,6 @@ class MixOptions:
         self, mix: "Mix", hypotheses: list[Hypothesis], log_probs: list[float], references: dict[str, str]
     ) -> "Mix":
         """Report the word error rate; with --tune the weights that make it smallest, else the same weights."""
-        import msgspec
-
         from elman.tasks.text.rescoring import Grid, Trial
 
         trial = Trial(hypotheses, log_probs, references)
@@ -142,7 +141,6 @@ def rescore(
     """
     from elman.evaluation.scoring import Unknown
     from elman.tasks.text import rescoring
-    from elman.tasks.text.run import TextRun
 
     unknown.check()
     if scores.tune and form.references is None:
@@ -151,10 +149,9 @@ def rescore(
         raise UserError("--tune and --carry: what is carried depends on the weight; tune without --carry first")
     hypotheses = form.read(nbest)
     mix = scores.record(len(hypotheses[0].scores))
-    references = None
-    if form.references is not None:
-        references = read_references(read_lines(form.references), form.references)
-    loaded = open_as(TextRun, run, machine)
+    source = form.references
+    references = None if source is None else read_references(read_lines(source), source)
+    loaded = open_text(run, machine)
     read = rescoring.read_hypotheses(loaded, hypotheses)
     types = unknown.unknown_types or rescoring.unknown_types(loaded, read)
     treatment = Unknown(treatment=unknown.unknown, types=types)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
+import msgspec
 from cyclopts import Parameter
 
 from elman.cli import show, states
@@ -178,8 +179,6 @@ def _by_word(
     document: bool,
 ) -> Iterator[Row]:
     """A row for every word, which is also added to `kept`."""
-    import msgspec
-
     from elman.analysis.by_word import predict_text, word_rows
 
     if stream is None:

@@ -14,15 +14,11 @@ if TYPE_CHECKING:
 def print_json(value: Any) -> None:
     """Print one JSON value; text that is not UTF-8 is written in escapes."""
     text = json.dumps(value, ensure_ascii=False)
-    print(text if _is_utf8(text) else json.dumps(value))
-
-
-def _is_utf8(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        text = json.dumps(value)
+    print(text)
 
 
 Table: TypeAlias = tuple[str, list[str], list[list[str]]]
@@ -72,7 +68,6 @@ _COLUMNS = {
         "pieces": ("pieces", ","),
     },
 }
-
 
 _OF_PARTS = ("bits_per_byte", "word_perplexity")
 """Columns shown only where tokens are parts of words."""

@@ -167,7 +167,6 @@ def _estimate(recipe: Recipe, data: str | None, device: "torch.device", as_json:
 
 
 def _recipe_path(recipe: Path | None, out: Path | None, resume: bool) -> Path:
-
     if recipe is not None:
         return resolve(recipe)
     if not resume:
