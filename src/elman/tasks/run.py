@@ -142,7 +142,7 @@ class Run(ABC):
 
     @functools.cached_property
     def model(self) -> LanguageModel:
-        """The best model in evaluation mode; raises UserError where it is missing, damaged or belongs to other inputs."""
+        """The best model in evaluation mode; raises UserError where it is missing, damaged or of other inputs."""
         with torch.inference_mode(False):  # parameters that count their changes, whoever asks first
             return self._load_model()
 
