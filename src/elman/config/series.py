@@ -11,7 +11,7 @@ class SeriesOptions(Record, frozen=True, kw_only=True):
     """How a table becomes a series.
 
     `columns`: names or numbers (the first is 0) of the columns that are read, in this order; None: all numeric ones.
-    The fractions are of a single file, whose end is the test split, preceded by the validation split. `standardise`:
+    The fractions divide a single file, whose end is the test split, preceded by the validation split. `standardise`:
     subtract the mean of the training split from each column and divide by its standard deviation.
     """
 
@@ -44,7 +44,7 @@ class SeriesEvaluation(Record, frozen=True, kw_only=True):
 
 
 class SeriesData(SeriesOptions, frozen=True, kw_only=True, tag_field="kind", tag="series"):
-    """A series of one or more real values per step; `corpus` is a known one, a file or a folder, if not --data."""
+    """A series of one or more real values per step; `corpus`: known, a file or a folder, unless --data is set."""
 
     encoders: ClassVar[tuple[str, ...]] = ("values",)
     has_source: ClassVar[bool] = False

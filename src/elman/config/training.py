@@ -44,7 +44,7 @@ Rule: TypeAlias = BPTT | RTRL
 
 
 class Forcing(Record, frozen=True):
-    """Scheduled sampling: how probably the truth is read (`learning/forcing.py`); `scale` is k, the time i is in epochs."""
+    """Scheduled sampling: how probably the truth is read (`learning/forcing.py`); `scale` is k, i is in epochs."""
 
     schedule: Literal["constant", "linear", "exponential", "sigmoid"] = "linear"
     scale: PositiveFloat = 0.1
