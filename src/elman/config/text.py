@@ -27,9 +27,10 @@ class GrammarOptions(Record, frozen=True, kw_only=True):
     """The text that a grammar generates; shared by recipes, `elman grammar generate` and caches.
 
     `rules` names a grammar that comes with elman, or a file. `sentences`, `valid` and `test` count those of each
-    split, and each split is drawn with another seed. `max_depth` is the greatest number of clauses within each other
-    (deeper rules are left out and the others scaled up), `max_length` that of words per sentence (longer ones are drawn again), `complex`
-    the share of sentences with an embedded clause (None: as the rules give them); `stages`: of starting small.
+    split, and each split is drawn with another seed. `max_depth` is the greatest number of clauses within each
+    other (deeper rules are left out and the others scaled up), `max_length` that of words per sentence (longer ones
+    are drawn again), `complex` the share of sentences with an embedded clause (None: as the rules give them);
+    `stages`: of starting small.
     """
 
     rules: str = "elman-1991"
