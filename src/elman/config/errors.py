@@ -12,17 +12,12 @@ _WHOLE = re.compile(r"-?(0|[1-9]\d*)")
 
 
 def explain(error: msgspec.ValidationError, record: type[msgspec.Struct], raw: Mapping[str, Any]) -> str:
-    """One line about a failed conversion of `raw` to `record`, starting with the path of the key.
-
-    The library states what it expected in terms of types; the line is made from the key path it gives, from the
-    types of `record` along that path, and from what `raw` holds there.
-    """
+    """One line about a failed conversion of `raw` to `record`: the path of the key, what is there, what is allowed."""
     message, _, where = str(error).partition(" - at `")
     names_a_key = where.startswith("key` in `")
     steps = _STEP.findall(where.removeprefix("key` in `").rstrip("`").removeprefix("$"))
     kind: Any = inspect.type_info(record)
-    value: Any = raw
-    path = ""
+    value, path = raw, ""
     for step in steps:
         kind, step, value = _follow(kind, step, value)
         path = f"{path}{step}" if step.startswith("[") or not path else f"{path}.{step}"

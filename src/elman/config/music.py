@@ -10,10 +10,8 @@ from elman.config.record import Positive, Record, Reporting, restricted
 class MusicOptions(Record, frozen=True, kw_only=True):
     """How music becomes frames.
 
-    Attributes:
-        pitches: P, the size of a frame: 88, the keys of a piano (A0, MIDI pitch 21, to C8, 108), or 93 (MIDI pitches 1
-            to 93, index = pitch - 1).
-        steps_per_quarter: steps per quarter note, in MIDI files that are read and written.
+    `pitches` is P, the size of a frame: 88, the keys of a piano (A0, MIDI pitch 21, to C8, 108), or 93 (MIDI pitches 1
+    to 93, index = pitch - 1). `steps_per_quarter`: per quarter note, in MIDI files that are read and written.
     """
 
     pitches: Literal[88, 93] = 88
@@ -21,24 +19,14 @@ class MusicOptions(Record, frozen=True, kw_only=True):
 
 
 class MusicEvaluation(Record, frozen=True, kw_only=True):
-    """How the validation pieces are read while training; the figures do not depend on it.
-
-    Attributes:
-        streams: pieces read side by side.
-        length: steps per window.
-    """
+    """How many validation pieces are read side by side, in windows of how many steps; no figure depends on it."""
 
     streams: Positive = 10
     length: Positive = 70
 
 
 class MusicData(MusicOptions, frozen=True, kw_only=True, tag_field="kind", tag="music"):
-    """Pieces of music as frames of notes.
-
-    Attributes:
-        corpus: a known corpus, a file or a folder, unless --data names another.
-        evaluation: how it is validated.
-    """
+    """Pieces of music as frames of notes; `corpus`: a known corpus, a file or a folder, unless --data names another."""
 
     encoders: ClassVar[tuple[str, ...]] = ("frames",)
     has_source: ClassVar[bool] = False

@@ -48,10 +48,7 @@ Init: TypeAlias = Uniform | Normal | Glorot | He | Orthogonal | Identity | Zeros
 
 
 class Initialisation(Record, frozen=True):
-    """The rule of each group of parameters; the defaults are those of AWD-LSTM.
-
-    `candidate`: the recurrent block of the candidate state (W_hh of thesis 3.5), by default as `hidden`.
-    """
+    """Rules by group of parameters, by default AWD-LSTM's; `candidate`: W_hh of thesis 3.5, by default as `hidden`."""
 
     embedding: Init = Uniform(bound=0.1)
     output: Init = Uniform(bound=0.1)
@@ -180,10 +177,7 @@ class FeedForward(Part, frozen=True, tag="window"):
 
 
 class Attentive(Part, frozen=True, tag="attentive"):
-    """A stack with attention to a source.
-
-    `size` of the attention layer and `score_size` of the additive score are by default the size of the last layer.
-    """
+    """A stack with attention; `size` and the additive score's `score_size` are by default those of its last layer."""
 
     builder: ClassVar = "elman.network.cores.attentive:build"
     stack: Stack

@@ -19,18 +19,16 @@ class PairOptions(Record, frozen=True, kw_only=True):
         languages: endings of the two parallel files, the source's first, such as `["ja", "en"]`.
         split: which pairs of a single file are held out: those whose source has the smallest SHA-256 (`hash`), or the
             `last`. Folders that bring their own splits are taken as they are.
-        valid: how many pairs of a single file are its validation split.
-        test: how many pairs of a single file are its test split.
+        valid, test: how many pairs of a single file are held out for each split.
         skip_empty: leave out pairs with an empty side, and count them, instead of refusing the file.
         tokenisation: as for a text (`elman.config.text.TextOptions`); always `words` for trees.
         subwords: how subwords are found in the training pairs: of each side by itself, or of both where they share one
             vocabulary (Sennrich et al. 2016, section 3.2).
         lowercase: fold capitals; of a tree's words, never of its labels.
-        max_source: longer training pairs are left out, longer held-out sources are cut (symbols).
-        max_target: longer training pairs are left out (symbols, without the end symbol).
+        max_source, max_target: longer training pairs are left out, longer held-out sources are cut (symbols, without
+            the end symbol).
         min_count: symbols seen less often in training become `<unk>`.
         max_vocabulary: greatest size of each vocabulary.
-        shared_vocabulary: one vocabulary for both sides.
         reverse_source: the source is read from its last symbol to its first (Sutskever et al. 2014, section 3.3).
         tags: parts of speech in linear trees: all `XX` (Vinyals et al. 2015, section 2.2), or `keep`.
         functions: keep functions and traces of labels (`NP-SBJ`), else `NP`.
@@ -83,13 +81,10 @@ class PairOptions(Record, frozen=True, kw_only=True):
 
 
 class PairEvaluation(Record, frozen=True, kw_only=True):
-    """How the output of a model is searched for when it is evaluated (`evaluation/targets.py`).
+    """How the output of a model is searched for when it is evaluated (`evaluation/targets.py`); a beam of 1 is greedy.
 
-    Attributes:
-        beam: hypotheses kept; 1 is greedy.
-        copy_unknown: write the symbol of the source with the greatest attention in place of `<unk>`.
-        constrained: search among trees over the words of the source (`decoding/constraint.py`); other targets than
-            trees are never constrained.
+    `copy_unknown`: write the symbol of the source with the greatest attention in place of `<unk>`. `constrained`:
+    search among trees over the words of the source (`decoding/constraint.py`); other targets are never constrained.
     """
 
     beam: Positive = 5
@@ -98,12 +93,7 @@ class PairEvaluation(Record, frozen=True, kw_only=True):
 
 
 class PairData(PairOptions, frozen=True, kw_only=True, tag_field="kind", tag="pairs"):
-    """Pairs of a source and a target.
-
-    Attributes:
-        corpus: a known corpus, a file or a folder, unless --data names another.
-        evaluation: how the output of a model is searched for.
-    """
+    """Pairs of a source and a target; `corpus` is a known corpus, a file or a folder, unless --data names another."""
 
     encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")
     has_source: ClassVar[bool] = True

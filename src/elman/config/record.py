@@ -24,11 +24,7 @@ class Tagged(Record, frozen=True, tag_field="kind"):
 
 
 class Part(Tagged, frozen=True):
-    """A part of the network.
-
-    Attributes:
-        builder: the class or function that builds it from its record, as "module:name"; it is imported when needed.
-    """
+    """A part of the network; `builder`, "module:name", is imported when needed and builds it from its record."""
 
     builder: ClassVar[str]
 
@@ -63,9 +59,7 @@ class Reporting(NamedTuple):
 
     def of(self, perplexity: float) -> float:
         """The reported loss for a perplexity, as runs write it."""
-        if self.in_perplexity:
-            return perplexity
-        return math.log(perplexity) if perplexity > 0 else math.nan
+        return perplexity if self.in_perplexity else math.log(perplexity) if perplexity > 0 else math.nan
 
 
 TOKENS = Reporting(

@@ -10,11 +10,9 @@ from elman.config.record import Count, Positive, Rate, Record, Reporting, restri
 class SeriesOptions(Record, frozen=True, kw_only=True):
     """How a table becomes a series.
 
-    Attributes:
-        columns: names or numbers (the first is 0) of the columns that are read, in this order; None: all numeric ones.
-        valid_fraction: share of a single file that is its validation split; it precedes the test split.
-        test_fraction: share of a single file that is its test split, the end of the series.
-        standardise: subtract the mean of the training split from each column and divide by its standard deviation.
+    `columns`: names or numbers (the first is 0) of the columns that are read, in this order; None: all numeric ones.
+    The fractions divide a single file, whose end is the test split, preceded by the validation split. `standardise`:
+    subtract the mean of the training split from each column and divide by its standard deviation.
     """
 
     columns: Annotated[tuple[str | int, ...], Meta(min_length=1)] | None = None
@@ -36,10 +34,8 @@ class SeriesOptions(Record, frozen=True, kw_only=True):
 class SeriesEvaluation(Record, frozen=True, kw_only=True):
     """How the validation split is read while training.
 
-    Attributes:
-        streams: columns read side by side; the parts after the first begin without their past, except for the warm-up.
-        warm_up: steps that each column reads, uncounted, before its part.
-        length: steps per window; the figures do not depend on it.
+    `streams` columns are read side by side; the parts after the first begin without their past, except for `warm_up`
+    steps that each column reads, uncounted, before its part. The figures do not depend on the `length` of windows.
     """
 
     streams: Positive = 1
@@ -48,12 +44,7 @@ class SeriesEvaluation(Record, frozen=True, kw_only=True):
 
 
 class SeriesData(SeriesOptions, frozen=True, kw_only=True, tag_field="kind", tag="series"):
-    """A series of one or more real values per step.
-
-    Attributes:
-        corpus: a known corpus, a file or a folder, unless --data names another.
-        evaluation: how it is validated.
-    """
+    """A series of one or more real values per step; `corpus`: known, a file or a folder, unless --data is set."""
 
     encoders: ClassVar[tuple[str, ...]] = ("values",)
     has_source: ClassVar[bool] = False

@@ -13,12 +13,9 @@ from elman.files import canonical_json
 
 
 class Stage(Record, frozen=True, kw_only=True):
-    """One stage of starting small: so many epochs on sentences of which a share is complex.
+    """One stage of starting small: so many epochs on sentences of which a share has an embedded clause.
 
-    Attributes:
-        epochs: passes over its sentences; the last stage lasts until training ends.
-        complex: share of sentences with an embedded clause.
-        sentences: how many sentences there are (None: as many as the options say).
+    The last stage lasts until training ends; `sentences` None: as many as the options say.
     """
 
     epochs: Positive = 1
@@ -29,14 +26,11 @@ class Stage(Record, frozen=True, kw_only=True):
 class GrammarOptions(Record, frozen=True, kw_only=True):
     """The text that a grammar generates; shared by recipes, `elman grammar generate` and caches.
 
-    Attributes:
-        rules: the name of a grammar that comes with elman, or a file.
-        sentences, valid, test: sentences of each split.
-        seed: of the draw, another one for every split.
-        max_depth: greatest number of clauses within each other; deeper rules are left out and the others scaled up.
-        max_length: greatest number of words per sentence; longer ones are drawn again.
-        complex: share of sentences with an embedded clause (None: as the rules give them).
-        stages: starting small: the training text in stages (empty: all at once).
+    `rules` names a grammar that comes with elman, or a file. `sentences`, `valid` and `test` count those of each
+    split, and each split is drawn with another seed. `max_depth` is the greatest number of clauses within each
+    other (deeper rules are left out and the others scaled up), `max_length` that of words per sentence (longer ones
+    are drawn again), `complex` the share of sentences with an embedded clause (None: as the rules give them);
+    `stages`: of starting small.
     """
 
     rules: str = "elman-1991"
@@ -53,10 +47,9 @@ class GrammarOptions(Record, frozen=True, kw_only=True):
 class SubwordOptions(Record, frozen=True, kw_only=True):
     """How subwords are found in the training text (`elman.data.text.subwords`).
 
-    Attributes:
-        kind: `bpe`: byte-pair encoding (Sennrich et al. 2016); `unigram`: the unigram model (Kudo 2018).
-        size: how many pieces, the 256 bytes included; a small text may give fewer.
-        coverage: the share of the text's characters that are pieces of their own; the others are spelt in bytes.
+    `bpe` is byte-pair encoding (Sennrich et al. 2016), `unigram` the unigram model (Kudo 2018). `size` counts pieces,
+    the 256 bytes included; a small text may give fewer. `coverage` is the share of the text's characters that are
+    pieces of their own; the others are spelt in bytes.
     """
 
     kind: Literal["bpe", "unigram"] = "bpe"
@@ -78,12 +71,10 @@ class TextOptions(Record, frozen=True, kw_only=True):
             the tokens give the text back exactly.
         min_count: words seen less often become `<unk>`.
         max_vocabulary: size of the vocabulary at most, `<unk>` and `<eos>` included.
-        vocabulary_from: the splits whose words are counted: `train` alone or `all` of them.
-        valid_fraction: share of a single file that is its validation split (folders bring their own splits).
-        test_fraction: share of a single file that is its test split.
+        vocabulary_from: the splits whose words are counted.
+        valid_fraction, test_fraction: shares of a single file that are held out (folders bring their own splits).
         normalisation: Unicode normalisation of every line before anything else.
         ruby: `remove`: take the marks of Aozora Bunko out (`elman.data.text.passages.remove_ruby`).
-        subwords: how subwords are found.
     """
 
     tokenisation: Literal["words", "raw", "characters", "bytes", "subwords"] = "words"
@@ -132,13 +123,10 @@ class TextOptions(Record, frozen=True, kw_only=True):
 
 
 class TextEvaluation(Record, frozen=True, kw_only=True):
-    """How the validation text is read while training; reported figures are computed from one stream.
+    """How the validation text is read while training, in `streams` columns and windows of `length` tokens.
 
-    Attributes:
-        streams: columns read side by side.
-        length: tokens per window.
-        warm_up: tokens that each column reads, uncounted, before its part.
-        skip_first: leave out the first token, as published figures do.
+    Each column reads `warm_up` tokens, uncounted, before its part; `skip_first` leaves out the first token, as
+    published figures do. Reported figures are computed from one stream.
     """
 
     streams: Positive = 10
@@ -148,12 +136,9 @@ class TextEvaluation(Record, frozen=True, kw_only=True):
 
 
 class TextData(TextOptions, frozen=True, kw_only=True, tag_field="kind", tag="text"):
-    """A text in words, characters, bytes or subwords.
+    """A text in words, characters, bytes or subwords: a known corpus, a file or a folder, unless --data names another.
 
-    Attributes:
-        corpus: a known corpus, a file or a folder, unless --data names another.
-        grammar: the text is generated by a grammar (`data/grammar/`).
-        evaluation: how it is validated.
+    With `grammar` the text is generated (`data/grammar/`).
     """
 
     encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")

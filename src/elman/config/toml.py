@@ -171,8 +171,7 @@ def in_present_form(raw: dict[str, Any]) -> dict[str, Any]:
     tables = all(isinstance(table, dict) for table in (data, model, evaluation))
     if not tables or not data.keys() <= {"corpus", "grammar", *_EVALUATION}:
         return raw
-    encoder = model.get("encoder")
-    frames = isinstance(encoder, dict) and encoder.get("kind") == "frames"
+    frames = isinstance(encoder := model.get("encoder"), dict) and encoder.get("kind") == "frames"
     kind = "pairs" if model.get("source") is not None else "music" if frames else "text"
     options = data.get(kind, {})
     if not isinstance(options, dict):
@@ -190,7 +189,5 @@ def _moved_key(path: str) -> str | None:
     """Where an earlier key path is now; None where it is none."""
     first, *rest = path.split(".")
     if first == "evaluation":
-        return ".".join(["data", first, *rest])
-    return (
-        ".".join(["data", *rest[1:]]) if first == "data" and rest[:1] and rest[0] in _EVALUATION and rest[1:] else None
-    )
+        return f"data.{path}"
+    return ".".join([first, *rest[1:]]) if first == "data" and rest[1:] and rest[0] in _EVALUATION else None

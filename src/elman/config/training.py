@@ -18,10 +18,7 @@ class Window(Record, frozen=True):
 
 
 class Memory(Record, frozen=True):
-    """A stage of a growing memory: for some epochs the state is reset after every few words (Elman 1993).
-
-    `words`: the least and the greatest number of words between two resets (`data/starting_small.py`).
-    """
+    """A stage of growing memory: for some epochs the least and most `words` between resets (Elman 1993)."""
 
     words: tuple[Positive, Positive]
     epochs: Positive = 1
@@ -47,10 +44,7 @@ Rule: TypeAlias = BPTT | RTRL
 
 
 class Forcing(Record, frozen=True):
-    """Scheduled sampling: the probability that the true symbol is read, not the model's own (`learning/forcing.py`).
-
-    `scale` is k, and the time i is counted in epochs.
-    """
+    """Scheduled sampling: how probably the truth is read (`learning/forcing.py`); `scale` is k, i is in epochs."""
 
     schedule: Literal["constant", "linear", "exponential", "sigmoid"] = "linear"
     scale: PositiveFloat = 0.1
@@ -134,10 +128,7 @@ class Exponential(Tagged, frozen=True, tag="exponential"):
 
 
 class Penalties(Record, frozen=True):
-    """Weights of the penalties (`objective/penalties.py`).
-
-    `gradient_norm`: of Pascanu's regulariser (`learning/gradient_norm.py`).
-    """
+    """Weights of penalties (`objective/penalties.py`) and Pascanu's regulariser (`learning/gradient_norm.py`)."""
 
     ar: NonNegative = 0.0
     tar: NonNegative = 0.0

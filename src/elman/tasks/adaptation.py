@@ -71,19 +71,12 @@ def statistics(run: Run, tokens: int | None = None, advance: Advance = None) -> 
     """
     train = run.adaptation_source(EvaluationOptions(split="train"))
     text = train.beginning(tokens)
-    facts = {
-        "model": digest_of(model_tensors(run.model)),
-        "text": train.sha256,
-        "tokens": text.size,
-        "columns": COLUMNS,
-        "segment": SEGMENT,
-    }
+    model = digest_of(model_tensors(run.model))
+    facts = {"model": model, "text": train.sha256, "tokens": text.size, "columns": COLUMNS, "segment": SEGMENT}
     path = run.path / "gradient-statistics.safetensors"
-
-    def compute() -> Statistics:
-        return gradient_statistics(run.model, text.statistics_windows(), advance)
-
-    return kept_statistics(path, facts, compute, run.device)
+    return kept_statistics(
+        path, facts, lambda: gradient_statistics(run.model, text.statistics_windows(), advance), run.device
+    )
 
 
 def reader(model: LanguageModel, rule: Rule | None, gradients: Statistics | None = None) -> Reader:

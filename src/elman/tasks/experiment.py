@@ -65,14 +65,8 @@ class Experiment:
         if not resume:
             arrange_clusters(recipe.model.output, self.model, init)
         self.model.to(self.device)
-        self.trainer = Trainer(
-            recipe,
-            self.model,
-            self.task.windows,
-            self.task.validate,
-            out,
-            {"vocabulary": self.task.inputs.digest, "data": self.task.digest},
-        )
+        digests = {"vocabulary": self.task.inputs.digest, "data": self.task.digest}
+        self.trainer = Trainer(recipe, self.model, self.task.windows, self.task.validate, out, digests)
 
     def train(self, watchers: Sequence[Watcher] = (), max_minutes: float | None = None) -> StopReason:
         """Train; see `Trainer.run`.
@@ -85,7 +79,10 @@ class Experiment:
                 self.trainer.resume()
             elif self.trainer.progress.step == 0:
                 _require_place(self.out, self.recipe, self.resume)
-                self._write_folder()
+                self.task.write(self.out)
+                write_json(self.out / "environment.json", environment(self.device))
+                # Last, since a folder with a recipe is a run: killed before this, the folder is still free.
+                write_atomic(self.out / "recipe.toml", config.dump_recipe(self.recipe))
             return self.trainer.run(max_minutes)
 
     def finish(self, prompts: Sequence[str] = ("", ""), progress: Any = None) -> list[Result]:
@@ -101,12 +98,6 @@ class Experiment:
         rows = self.task.baselines(order, splits)
         write_json(self.out / "baselines.json", msgspec.to_builtins(rows))
         return rows
-
-    def _write_folder(self) -> None:
-        self.task.write(self.out)
-        write_json(self.out / "environment.json", environment(self.device))
-        # Last, since a folder with a recipe is a run: killed before this, the folder is still free.
-        write_atomic(self.out / "recipe.toml", config.dump_recipe(self.recipe))
 
 
 def environment(device: torch.device) -> dict[str, Any]:

@@ -64,20 +64,12 @@ def train(
     init: Path | str | None = None,
     max_minutes: float | None = None,
 ) -> Trained:
-    """Train a recipe and evaluate its best model.
+    """Train a recipe, or its file such as `recipes/shakespeare/demo.toml`, into a run folder; evaluate its best model.
 
-    Args:
-        recipe: a recipe, or its file, such as `recipes/shakespeare/demo.toml`.
-        out: the run folder.
-        data: a file, a folder or a known corpus; None: the recipe's own.
-        settings: changes of the recipe, such as `"training.epochs=3"`, where it is a file.
-        device: where to train.
-        resume: resume the run in `out`.
-        init: a run folder from whose weights to start.
-        max_minutes: end training after so many minutes.
+    `data` is a file, a folder or a known corpus (None: the recipe's own), and `settings` change a recipe that is a
+    file: `"training.epochs=3"`. `resume` resumes the run in `out`; `init` is a run folder from whose weights to start.
 
-    Raises:
-        UserError: the recipe, the data and the folder do not fit each other; the loss is not finite.
+    Raises UserError where the recipe, the data and the folder do not fit each other, or the loss is not finite.
     """
     read = recipe if isinstance(recipe, Recipe) else load_recipe(resolve(Path(recipe)), settings)
     start = None if init is None else Path(init)

@@ -23,27 +23,15 @@ def task_of(recipe: Recipe) -> type[Task]:
 
 
 def open_task(recipe: Recipe, source: str, progress: Progress | None = None) -> Task:
-    """Read the data of a recipe.
-
-    Raises:
-        UserError: the data cannot be used.
-    """
+    """Read the data of a recipe; raises UserError where it cannot be used."""
     return task_of(recipe)(recipe, source, progress)
 
 
 def source_of(recipe: Recipe) -> str | None:
-    """Where the recipe's own data is; None where it names none.
-
-    Raises:
-        UserError: it cannot be made.
-    """
+    """Where the recipe's own data is, None where it names none; raises UserError where it cannot be made."""
     return task_of(recipe).own_source(recipe)
 
 
 def open_run(path: Path | str, device: torch.device | str = "cpu") -> Run:
-    """Open a run folder as the run of its kind of data.
-
-    Raises:
-        UserError: the folder is not a run.
-    """
+    """Open a run folder as the run of its kind of data; raises UserError where the folder is not a run."""
     return task_of(recipe_of(Path(path))).run(path, device)

@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -31,20 +31,7 @@ class Size(NamedTuple):
 class Task(ABC):
     """A recipe's data, and what is done with a model of it.
 
-    Args:
-        recipe: how the data is read.
-        source: where the data is.
-        progress: of reading it.
-
-    Attributes:
-        kind: of data.
-        run: the class of runs on it.
-        inputs: the vocabulary or the pitches.
-        digest: of the data.
-        source: where it came from.
-
-    Raises:
-        UserError: the data cannot be used, or the recipe asks for what this kind of data lacks.
+    Raises UserError where the data cannot be used, or the recipe asks for what this kind of data lacks.
     """
 
     kind: ClassVar[str]
@@ -59,11 +46,7 @@ class Task(ABC):
 
     @classmethod
     def own_source(cls, recipe: Recipe) -> str | None:
-        """Where the recipe's own data is; None where it names none.
-
-        Raises:
-            UserError: it cannot be made.
-        """
+        """Where the recipe's own data is, None where it names none; raises UserError where it cannot be made."""
         return recipe.data.corpus
 
     @classmethod
@@ -129,6 +112,13 @@ def require_whole(training: Training, what: str) -> None:
         raise UserError(f"training.window.random: {what} are not cut into windows at random; set random = false")
     if training.slices != 1:
         raise UserError(f"training.slices = {training.slices}: a batch of {what} is not cut into slices; set it to 1")
+
+
+def write_results(out: Path, evaluated: Callable[[str], Result]) -> list[Result]:
+    """Write results.json: the results of the best model on the valid and test splits, by their names."""
+    results = [msgspec.structs.replace(evaluated(name), model="best") for name in ("valid", "test")]
+    write_json(out / "results.json", msgspec.to_builtins(results))
+    return results
 
 
 def write_json(path: Path, value: Any) -> None:

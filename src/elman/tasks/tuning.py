@@ -40,17 +40,13 @@ CACHES = ((0.05, 0.1, 0.15, 0.2, 0.3), (0.05, 0.1, 0.2, 0.4, 0.7, 1.0), (500, 20
 
 def beyond(rule: Rule, rates: Sequence[float], decays: Sequence[float]) -> list[Rule]:
     """The points one stride outwards from a rule at the border of the grid or beyond it; none from inside."""
-    replace = msgspec.structs.replace
-    points = []
-    if rule.lr >= max(rates):
-        points.append(replace(rule, lr=rule.lr * STRIDE))
-    if rule.lr <= min(rates):
-        points.append(replace(rule, lr=rule.lr / STRIDE))
-    if rule.decay >= max(decays):
-        points.append(replace(rule, decay=rule.decay * STRIDE))
-    if 0 < rule.decay <= min(decays):
-        points.append(replace(rule, decay=rule.decay / STRIDE))
-    return points
+    points = (
+        (rule.lr >= max(rates), {"lr": rule.lr * STRIDE}),
+        (rule.lr <= min(rates), {"lr": rule.lr / STRIDE}),
+        (rule.decay >= max(decays), {"decay": rule.decay * STRIDE}),
+        (0 < rule.decay <= min(decays), {"decay": rule.decay / STRIDE}),
+    )
+    return [msgspec.structs.replace(rule, **change) for outside, change in points if outside]
 
 
 TOKENS = 10_000
@@ -114,8 +110,7 @@ class Tuning:
             return
         gradients = self._statistics(methods[0].rule)
         if self.jobs == 1:
-            for method in methods:
-                yield method, method_figures(self.split, method, gradients).nll
+            yield from ((method, method_figures(self.split, method, gradients).nll) for method in methods)
             return
         threads = max(1, torch.get_num_threads() // self.jobs)
         given = (self.run.path, str(self.run.device), self.tokens, self.statistics_tokens, threads)
@@ -192,11 +187,8 @@ def _kept(path: Path) -> dict[str, float]:
     """NLL by point, as the file holds them; raises UserError for a file of another form."""
     try:
         rows = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
-        return {
-            json.dumps({name: value for name, value in row.items() if name != "nll"}, sort_keys=True): float(
-                "inf" if row["nll"] == "diverged" else row["nll"]
-            )
-            for row in rows
-        }
+        nlls = [float("inf" if row["nll"] == "diverged" else row["nll"]) for row in rows]
+        points = [{name: value for name, value in row.items() if name != "nll"} for row in rows]
+        return {json.dumps(point, sort_keys=True): nll for point, nll in zip(points, nlls, strict=True)}
     except (ValueError, KeyError, TypeError, AttributeError):
         raise UserError(f"{path}: damaged; remove it to tune again") from None

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -19,17 +18,12 @@ from elman.evaluation.perplexity import Score, traces
 from elman.evaluation.result import Result
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
-from elman.tasks.run import DEFAULT, AdaptationSource, Advance, EvaluationOptions, Run
+from elman.tasks.run import DEFAULT, AdaptationSource, Advance, EvaluationOptions, Run, score_result
 
 
 @torch.inference_mode()
 def evaluate_pieces(
-    model: LanguageModel,
-    pieces: Pieces,
-    *,
-    columns: int = 20,
-    length: int = 70,
-    advance: Callable[[int, int], None] | None = None,
+    model: LanguageModel, pieces: Pieces, *, columns: int = 20, length: int = 70, advance: Advance = None
 ) -> Result:
     """NLL (nats per step, every step counted once) and accuracy of a split.
 
@@ -57,15 +51,8 @@ def evaluate_pieces(
 
 def piece_result(score: Score, pieces: Pieces) -> Result:
     """The result of a score over whole pieces; tokens are steps."""
-    return Result(
-        split=pieces.name,
-        nll=score.nll,
-        perplexity=score.perplexity,
-        bits_per_token=score.bits,
-        tokens=score.count,
-        pieces=len(pieces.lengths),
-        context="whole pieces",
-    )
+    result = score_result(score, pieces.name)
+    return msgspec.structs.replace(result, pieces=len(pieces.lengths), context="whole pieces")
 
 
 def notes_of(roll: Roll, pitches: Pitches) -> list[list[int]]:
@@ -111,8 +98,7 @@ class MusicRun(Run):
     def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
         """NLL (nats per step) over whole pieces, and accuracy, of a split."""
         options.require(self.kind, "streams")
-        music = self.corpus(options.data)
-        columns = options.streams or COLUMNS_READ
+        music, columns = self.corpus(options.data), options.streams or COLUMNS_READ
         result = evaluate_pieces(self.model, music.split(options.split), columns=columns, advance=advance)
         return msgspec.structs.replace(result, data=music.source)
 
@@ -156,8 +142,8 @@ class MusicSource(AdaptationSource):
             return self
         count = max(1, int(np.searchsorted(np.cumsum(self.pieces.lengths), size, side="right")))
         lengths = self.pieces.lengths[:count]
-        frames = self.pieces.frames[: lengths.sum()]
-        return MusicSource(self.model, dataclasses.replace(self.pieces, lengths=lengths, frames=frames), self.data)
+        pieces = dataclasses.replace(self.pieces, lengths=lengths, frames=self.pieces.frames[: lengths.sum()])
+        return MusicSource(self.model, pieces, self.data)
 
     def column(self, length: int) -> tuple[LanguageModel, PieceWindows]:
         """The model, and windows of at most `length` steps in one column."""

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 import torch
 
 from elman.config.music import MusicData
@@ -19,11 +18,10 @@ from elman.evaluation.result import Result
 from elman.network.model import LanguageModel
 from elman.tasks.music.run import MusicRun, evaluate_pieces, notes_of
 from elman.tasks.run import Advance
-from elman.tasks.task import Size, Task, copy_weights, require_whole, write_json
+from elman.tasks.task import Size, Task, copy_weights, require_whole, write_json, write_results
 
 SAMPLE_STEPS = 128
 """Steps of the samples in a run folder."""
-
 
 _STEPS, _PITCHES = {"nottingham": 176_561}, {"nottingham": 93}
 """Approximate training steps and pitches, where no count is published."""
@@ -54,9 +52,8 @@ class MusicTask(Task):
     def windows(self, max_extra: int | None) -> PieceWindows:  # noqa: ARG002 - windows of pieces are never random
         """The training pieces, in another order each epoch."""
         pieces, training = self.music.split("train"), self.recipe.training
-        return PieceWindows(
-            pieces.frames, pieces.lengths, training.batch_size, training.window.length, seed=self.recipe.seed
-        )
+        columns, length = training.batch_size, training.window.length
+        return PieceWindows(pieces.frames, pieces.lengths, columns, length, seed=self.recipe.seed)
 
     def validate(self, model: LanguageModel) -> float:
         """Nats per step over whole pieces."""
@@ -74,11 +71,7 @@ class MusicTask(Task):
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:
         """results.json over whole pieces; samples.json, and each sample as sample-SEED.mid."""
         run = MusicRun(out, device)
-        results = [
-            msgspec.structs.replace(evaluate_pieces(run.model, self.music.split(name), advance=advance), model="best")
-            for name in ("valid", "test")
-        ]
-        write_json(out / "results.json", msgspec.to_builtins(results))
+        results = write_results(out, lambda name: evaluate_pieces(run.model, self.music.split(name), advance=advance))
         samples = []
         for seed in range(len(prompts)):
             roll = run.compose(steps=SAMPLE_STEPS, seed=seed)
@@ -90,8 +83,6 @@ class MusicTask(Task):
 
     def summary(self) -> list[str]:
         """Pieces and steps of each split."""
-        lines = [
-            f"{name:5} {len(pieces.frames):>11,} steps, {len(pieces.lengths):,} pieces"
-            for name, pieces in self.music.splits.items()
-        ]
+        parts = self.music.splits.items()
+        lines = [f"{name:5} {len(one.frames):>11,} steps, {len(one.lengths):,} pieces" for name, one in parts]
         return [*lines, f"pitches {len(self.inputs)}"]

@@ -31,11 +31,8 @@ from elman.tasks.run import DEFAULT, Advance, EvaluationOptions, Run
 class Translation(NamedTuple):
     """A target that was found for a source, as a line for a reader and as symbols, copied ones as the source has them.
 
-    Attributes:
-        score: by which targets are ranked (`elman.decoding.beam.Beam`).
-        log_prob: nats, with the end symbol.
-        source: the source's symbols in the order of the text.
-        attention: weights of the source's symbols at each word and at the end, [T + 1, S].
+    `score` ranks targets (`elman.decoding.beam.Beam`), `log_prob` (nats) includes the end symbol, `source` has the
+    symbols in the order of the text, and `attention`, [T + 1, S], their weights at each word and at the end.
     """
 
     text: str
@@ -117,19 +114,12 @@ class PairRun(Run):
     ) -> list[list[Translation]]:
         """The best targets of every line, in the order of the lines; an empty list for a blank line.
 
-        Args:
-            lines: sources as texts.
-            beam: how to search; where its length is not given, constrained trees are as long as in training at most
-                (`max_target`).
-            copy: replace `<unk>` by the symbol of the source with the greatest attention.
-            unknown: keep `<unk>`; without it and without `copy` none is written.
-            constrained: write only trees over the words of the source; None: as the recipe says. Other targets are
-                never constrained.
-            batch_size: sources searched side by side; it affects only the speed.
-            name: of the lines, for messages.
+        Where the beam sets no length, constrained trees are as long as in training at most (`max_target`). `copy`
+        replaces `<unk>` by the symbol of the source with the greatest attention, `unknown` keeps it; without both none
+        is written. `constrained`: write only trees over the words of the source (None: as the recipe says); other
+        targets are never constrained. `batch_size` affects only the speed; `name` is that of the lines, for messages.
 
-        Raises:
-            UserError: a source is longer than the limit or has unknown symbols only.
+        Raises UserError where a source is longer than the limit or has unknown symbols only.
         """
         beam = beam or Beam()
         beam.check()

@@ -27,7 +27,6 @@ from elman.tasks.task import Size, Task, copy_weights, require_whole, write_json
 SAMPLES = 6
 """Sources of the test split whose targets a run folder shows."""
 
-
 _SYMBOLS = {"tsv": (600_000, 240_000), "parallel": (570_000, 440_000), "trees": (66_000, 180_000)}
 """Approximate symbols of training sources and targets: 30,000 headlines, 50,000 sentences, 4,000 trees."""
 _GIGAWORD = (120_000_000, 40_000_000)
@@ -44,9 +43,8 @@ class PairTask(Task):
         assert isinstance(recipe.data, PairData)
         self.recipe, self.data = recipe, recipe.data
         require_whole(recipe.training, "pairs")
-        options = recipe.data.options
-        require_libraries(rules_of(options))  # better refused now than after training
-        self.corpus = open_pairs(source, options)
+        require_libraries(rules_of(recipe.data.options))  # better refused now than after training
+        self.corpus = open_pairs(source, recipe.data.options)
         self.inputs, self.digest, self.source = self.corpus.symbols, self.corpus.digest, source
 
     @classmethod
@@ -64,8 +62,7 @@ class PairTask(Task):
 
     def windows(self, max_extra: int | None) -> PairWindows:  # noqa: ARG002 - batches of pairs have no random windows
         """The training pairs, in another order each epoch."""
-        training = self.recipe.training
-        pairs = self.corpus.split("train")
+        training, pairs = self.recipe.training, self.corpus.split("train")
         return PairWindows(self.corpus, pairs, training.batch_size, training.tokens_per_batch, self.recipe.seed)
 
     def validate(self, model: LanguageModel) -> float:
@@ -112,8 +109,7 @@ class PairTask(Task):
         return [*lines, f"vocabularies {len(self.inputs.source):,} and {len(self.inputs):,}"]
 
     def _samples(self, run: PairRun) -> list[dict[str, Any]]:
-        pairs, limit = self.corpus.split("test"), self.data.max_source
-        symbols = self.corpus.symbols
+        pairs, limit, symbols = self.corpus.split("test"), self.data.max_source, self.corpus.symbols
         shown = [
             place
             for place, ids in enumerate(pairs.source)
@@ -134,11 +130,6 @@ def write_lines(path: Path, lines: Sequence[str]) -> None:
 
 def sample(found: Translation) -> dict[str, Any]:
     """A target as samples.json holds it."""
-    return {
-        "text": found.text,
-        "attention": {
-            "source": found.source,
-            "target": [*found.words, "<eos>"],
-            "weights": found.attention.astype(float).round(3).tolist(),
-        },
-    }
+    weights = found.attention.astype(float).round(3).tolist()
+    attention = {"source": found.source, "target": [*found.words, "<eos>"], "weights": weights}
+    return {"text": found.text, "attention": attention}

@@ -18,16 +18,11 @@ from elman.evaluation.perplexity import Score, traces
 from elman.evaluation.result import Result
 from elman.network.model import LanguageModel
 from elman.network.output.gaussian import Density
-from elman.tasks.run import Advance
+from elman.tasks.run import Advance, score_result
 
 
 class Prediction(msgspec.Struct, frozen=True):
-    """One-step predictions of a split.
-
-    Attributes:
-        mean: float64 [n, P].
-        log_density: nats, float64 [n].
-    """
+    """One-step predictions of a split: means, float64 [n, P], and log-densities (nats), float64 [n]."""
 
     mean: Array
     log_density: Array
@@ -59,14 +54,7 @@ def nrmse(mean: Array, values: Array) -> Array:
 
 def series_result(score: Score, split: Series) -> Result:
     """The result of a score; tokens are steps."""
-    return Result(
-        split=split.name,
-        nll=score.nll,
-        perplexity=score.perplexity,
-        bits_per_token=score.bits,
-        tokens=score.count,
-        context="carried",
-    )
+    return msgspec.structs.replace(score_result(score, split.name), context="carried")
 
 
 def prediction_result(prediction: Prediction, split: Series, names: tuple[str, ...]) -> Result:
@@ -109,9 +97,7 @@ class Persistence(msgspec.Struct, frozen=True):
 class Autoregression(msgspec.Struct, frozen=True):
     """v_t = b + sum_k A_k v_{t-k} over `order` steps, fitted to the training split by least squares.
 
-    Attributes:
-        weights: [1 + order * P, P], the constant first, then the most recent step.
-        order: how many steps.
+    The weights are [1 + order * P, P], the constant first, then the most recent step.
     """
 
     weights: Array
@@ -120,13 +106,11 @@ class Autoregression(msgspec.Struct, frozen=True):
     @classmethod
     def fit(cls, train: Array, order: int) -> "Autoregression":
         """The least-squares weights on a series [n, P]."""
-        weights, *_ = np.linalg.lstsq(lagged(train, order), train[order:], rcond=None)
-        return cls(weights.astype(np.float64), order)
+        return cls(np.linalg.lstsq(lagged(train, order), train[order:], rcond=None)[0].astype(np.float64), order)
 
     def predict(self, values: Array, before: Array) -> Array:
         """Linear predictions [n, P]."""
-        joined = np.concatenate([before[-self.order :], values])
-        return lagged(joined, self.order) @ self.weights
+        return lagged(np.concatenate([before[-self.order :], values]), self.order) @ self.weights
 
 
 def lagged(values: Array, order: int) -> Array:
@@ -138,8 +122,8 @@ def lagged(values: Array, order: int) -> Array:
 
 def baseline_prediction(baseline: Baseline, train: Array, order: int, values: Array, before: Array) -> Prediction:
     """Predictions of a split whose error is normal, with its variance per column in the training split from `order`."""
-    variance = np.square(baseline.predict(train[order:], train[:order]) - train[order:]).mean(axis=0)
-    variance = np.maximum(variance, np.finfo(np.float64).tiny)
+    errors = baseline.predict(train[order:], train[:order]) - train[order:]
+    variance = np.maximum(np.square(errors).mean(axis=0), np.finfo(np.float64).tiny)
     mean = baseline.predict(values, before)
     each = -0.5 * (np.square(values - mean) / variance + np.log(2 * np.pi * variance))
     return Prediction(mean, each.sum(axis=1))

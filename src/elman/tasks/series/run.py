@@ -28,22 +28,14 @@ LENGTH = 500
 
 
 class SeriesRun(Run):
-    """A trained model of series with its recipe.
+    """A trained model of series with its recipe; raises UserError where the folder is not a run on series.
+
+    `inputs` are the columns, and how they were standardised.
 
     Example (see docs/series.md)::
 
         run = elman.load("runs/mackey-glass")
         samples = run.forecast(steps=100, samples=50, seed=1)  # [50, 100, P]
-
-    Args:
-        path: the run folder.
-        device: where the model lives.
-
-    Attributes:
-        inputs: the columns, and how they were standardised.
-
-    Raises:
-        UserError: the folder is not a run on series.
     """
 
     kind, reads = "series", "columns"
@@ -59,11 +51,7 @@ class SeriesRun(Run):
             raise UserError(f"{self.path / 'data.json'}: damaged ({error}); restore the file of the run") from None
 
     def corpus(self, data: str | Path | None = None) -> SeriesCorpus:
-        """The run's series, or another one with as many columns.
-
-        Raises:
-            UserError: it cannot be read, or has another number of columns.
-        """
+        """The run's series, or another; raises UserError where it is unreadable or has another number of columns."""
         corpus = open_series(self.source if data is None else data, self.options)
         self._require_columns(corpus.names, corpus.source)
         return corpus
@@ -120,15 +108,9 @@ class SeriesRun(Run):
     ) -> Array:
         """Continue a series freely, each step drawn given those drawn before; float64 [samples, steps, P].
 
-        Args:
-            steps: how many to draw.
-            samples: how many continuations, independent of each other.
-            seed: of the draws.
-            history: what is continued, float64 [n, P]; None: the test split of the run's own data.
-            temperature: multiplies the variances; at 0 every step is the mean (of a mixture, of its heaviest part).
-
-        Raises:
-            UserError: the run's own data cannot be read.
+        `history`, float64 [n, P], is continued; None: the test split of the run's own data, with UserError where it
+        cannot be read. The temperature multiplies the variances; at 0 every step is the mean (of a mixture, of its
+        heaviest part).
         """
         values = self.corpus().split("test").values if history is None else history
         generator = torch.Generator(self.device).manual_seed(seed)

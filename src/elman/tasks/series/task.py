@@ -30,7 +30,7 @@ from elman.tasks.series.evaluation import (
     prediction_result,
 )
 from elman.tasks.series.run import SeriesRun
-from elman.tasks.task import Size, Task, copy_weights, write_json
+from elman.tasks.task import Size, Task, copy_weights, write_json, write_results
 
 ORDERS = (1, 2, 4, 8, 16, 32)
 """Orders of the linear autoregression; the one with the lowest validation NRMSE is taken."""
@@ -75,23 +75,14 @@ class SeriesTask(Task):
                 f" of one window of {window.length} steps ({needed:,} rows); use more data, or lower"
                 " training.batch_size or training.window.length"
             )
-        positions = TrainingWindows(
-            np.arange(len(values) + 1),
-            training.batch_size,
-            window.length,
-            random=window.random,
-            short_probability=window.short_probability,
-            spread=window.spread,
-            max_extra=max_extra,
-            seed=self.recipe.seed,
-        )
+        rules = msgspec.structs.asdict(window) | {"max_extra": max_extra, "seed": self.recipe.seed}
+        positions = TrainingWindows(np.arange(len(values) + 1), training.batch_size, **rules)
         return SeriesTrainingWindows(values, self.first, positions)
 
     def validate(self, model: LanguageModel) -> float:
         """Nats per step of the validation split, in the units of the data."""
         values, rules = self.corpus.split("valid").values, self.data.evaluation
-        windows = SeriesWindows(values, self.first, streams=rules.streams, length=rules.length, warm_up=rules.warm_up)
-        return evaluate(model, windows).nll
+        return evaluate(model, SeriesWindows(values, self.first, **msgspec.structs.asdict(rules))).nll
 
     def write(self, folder: Path) -> None:
         """data.json, with the columns and how they are standardised."""
@@ -106,11 +97,7 @@ class SeriesTask(Task):
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:  # noqa: ARG002 - there are no prompts
         """results.json, and samples.json with the end of the test split, its predictions and a free forecast."""
         run = SeriesRun(out, device)
-        results = [
-            msgspec.structs.replace(run.result(self.corpus.split(name), advance=advance), model="best")
-            for name in ("valid", "test")
-        ]
-        write_json(out / "results.json", msgspec.to_builtins(results))
+        results = write_results(out, lambda name: run.result(self.corpus.split(name), advance=advance))
         write_json(out / "samples.json", self._forecasts(run))
         return results
 

@@ -1,7 +1,4 @@
-"""Rescoring of the n best hypotheses of a recogniser by a language model.
-
-The scores that hypotheses came with and the language model's are mixed with weights that may be tuned on references.
-"""
+"""Rescoring of the n best hypotheses of a recogniser by a language model."""
 
 import dataclasses
 import math
@@ -74,10 +71,8 @@ class Trial:
         self._order = np.concatenate([np.array(group) for group in groups.values()])
         self._starts = np.cumsum([0, *map(len, groups.values())])[:-1]
         self._sizes = np.array([len(group) for group in groups.values()])
-        rows = [
-            (*one.scores, log_prob, -len(one.text.split()))
-            for one, log_prob in zip(self.hypotheses, self.log_probs, strict=True)
-        ]
+        scored = zip(self.hypotheses, self.log_probs, strict=True)
+        rows = [(*one.scores, log_prob, -len(one.text.split())) for one, log_prob in scored]
         self._features = np.array(rows, dtype=np.float64)[self._order]
         self._words = sum(len(self.references[name].split()) for name in groups)
         self._errors: dict[int, int] = {}

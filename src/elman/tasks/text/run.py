@@ -114,8 +114,7 @@ class TextRun(Run):
     @functools.cached_property
     def tokeniser(self) -> Tokeniser:
         """From lines to tokens and back."""
-        pieces = subwords.load(self.path) if self.options.tokenisation == "subwords" else None
-        return Tokeniser(self.options, pieces)
+        return Tokeniser(self.options, subwords.load(self.path) if self.options.tokenisation == "subwords" else None)
 
     def sentences(self, lines: Iterable[str]) -> Iterator[tuple[list[str], np.ndarray]]:
         """The tokens of every sentence, as they stand in the text, and their ids."""

@@ -27,7 +27,7 @@ from elman.evaluation.scoring import score_document, surprisal
 from elman.files import write_atomic
 from elman.network.model import LanguageModel
 from elman.tasks.run import Advance
-from elman.tasks.task import Size, Task, write_json
+from elman.tasks.task import Size, Task, write_json, write_results
 from elman.tasks.text.run import TextRun
 from elman.tasks.text.warm_start import start_from
 
@@ -77,9 +77,8 @@ class TextTask(Task):
         if source == data.corpus or data.grammar is not None:
             return recipe
         tokenisation = "words" if data.tokenisation == "raw" else data.tokenisation
-        return msgspec.structs.replace(
-            recipe, data=msgspec.structs.replace(data, corpus=source, tokenisation=tokenisation)
-        )
+        other = msgspec.structs.replace(data, corpus=source, tokenisation=tokenisation)
+        return msgspec.structs.replace(recipe, data=other)
 
     @property
     def first(self) -> int:
@@ -92,16 +91,8 @@ class TextTask(Task):
 
     def validate(self, model: LanguageModel) -> float:
         """Nats per token of the validation text."""
-        rules = self.data.evaluation
-        windows = EvaluationWindows(
-            self.corpus.split("valid").tokens,
-            self.first,
-            streams=rules.streams,
-            length=rules.length,
-            warm_up=rules.warm_up,
-            skip_first=rules.skip_first,
-        )
-        return evaluate(model, windows).nll
+        tokens, rules = self.corpus.split("valid").tokens, msgspec.structs.asdict(self.data.evaluation)
+        return evaluate(model, EvaluationWindows(tokens, self.first, **rules)).nll
 
     def write(self, folder: Path) -> None:
         """vocabulary.tsv, data.json and, of subwords, subwords.model."""
@@ -116,21 +107,13 @@ class TextTask(Task):
 
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:
         """results.json from one stream, samples.json, surprisal.json."""
-        run = TextRun(out, device)
-        results = [
-            msgspec.structs.replace(
-                evaluate_split(
-                    run.model,
-                    run.split(self.corpus, name),
-                    self.first,
-                    skip_first=self.data.evaluation.skip_first,
-                    advance=advance,
-                ),
-                model="best",
-            )
-            for name in ("valid", "test")
-        ]
-        write_json(out / "results.json", msgspec.to_builtins(results))
+        run, skip = TextRun(out, device), self.data.evaluation.skip_first
+
+        def evaluated(name: str) -> Result:
+            split = run.split(self.corpus, name)
+            return evaluate_split(run.model, split, self.first, skip_first=skip, advance=advance)
+
+        results = write_results(out, evaluated)
         write_json(out / "samples.json", [sample(run, prompt, seed) for seed, prompt in enumerate(prompts)])
         write_json(out / "surprisal.json", self._surprisal(run))
         return results
@@ -151,24 +134,20 @@ class TextTask(Task):
 
     def summary(self) -> list[str]:
         """Tokens of each split, and the size of the vocabulary."""
-        lines = [
-            f"{name:5} {len(split.tokens):>11,} tokens, {split.unknown:,} unknown"
-            for name, split in self.corpus.splits.items()
-        ]
+        parts = self.corpus.splits.items()
+        lines = [f"{name:5} {len(split.tokens):>11,} tokens, {split.unknown:,} unknown" for name, split in parts]
         return [*lines, f"vocabulary {len(self.corpus.vocabulary):,}"]
 
     def _surprisal(self, run: TextRun, tokens: int = 120) -> dict[str, Any]:
         """A passage of the test split with the surprisal of each word."""
         ids = np.asarray(self.corpus.split("test").tokens[:tokens], dtype=np.int64)
         log_probs = next(score_document(run.model, [ids], self.first))
-        words = self.corpus.vocabulary.decode(ids)
-        bits = surprisal(log_probs).round(3).tolist()
-        return {"sentence": [{"word": w, "surprisal": b} for w, b in zip(words, bits, strict=True)]}
+        rows = zip(self.corpus.vocabulary.decode(ids), surprisal(log_probs).round(3).tolist(), strict=True)
+        return {"sentence": [{"word": word, "surprisal": bits} for word, bits in rows]}
 
 
 def sample(run: TextRun, prompt: str, seed: int, count: int = 120, temperature: float = 0.9) -> dict[str, Any]:
     """A sample as samples.json holds it."""
     sampling = Sampling(temperature=temperature, forbidden=run.unspeakable)
     words = run.words(prompt, count=count, seed=seed, sampling=sampling)
-    text = shown(words, run.options)
-    return {"prompt": prompt, "text": text, "temperature": temperature, "seed": seed}
+    return {"prompt": prompt, "text": shown(words, run.options), "temperature": temperature, "seed": seed}
