@@ -52,11 +52,8 @@ class TreeConstraint(Constraint):
     So n >= w + d remains true, and the target can be finished. A target whose limit is below the length of its source
     cannot: all its symbols are allowed. `<unk>` and brackets whose other half is not in the vocabulary never are.
 
-    Args:
-        vocabulary: of the targets; its `<eos>` ends them.
-        hide_tags: every part of speech is `XX`; otherwise any symbol but brackets, `<eos>` and `<unk>` is one.
-        opened: constituents that may open between two words; without a bound a search may open them up to the limit.
-        device: the device of the search.
+    The vocabulary's `<eos>` ends targets. With `hide_tags` every part of speech is `XX`; otherwise any symbol but
+    brackets, `<eos>` and `<unk>` is one. Without the bound `opened` a search may open constituents up to the limit.
     """
 
     def __init__(

@@ -55,11 +55,9 @@ class TemporalActivationPenalty:
 class BalancePenalty:
     """lambda * the squared coefficient of variation of the component weights (Takase et al. 2018, eqs 12-13).
 
-    Args:
-        weight: lambda_beta.
-        columns: use the form of the published code, with which lambda = 0.001 was tuned: (S - 1) * unbiased variance
-            over the [batch, component] sums over time, divided by their squared mean. Otherwise (std / mean)^2 of the
-            S sums over the whole minibatch, as printed in the paper.
+    With `columns` the form of the published code, with which lambda = 0.001 was tuned: (S - 1) * unbiased variance over
+    the [batch, component] sums over time, divided by their squared mean. Otherwise (std / mean)^2 of the S sums over
+    the whole minibatch, as printed in the paper.
     """
 
     def __init__(self, weight: float, *, columns: bool = True) -> None:

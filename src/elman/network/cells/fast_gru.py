@@ -28,9 +28,7 @@ def gru_reset_after(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Te
             parameters = library_parameters(w)
             outputs = torch.gru(xs, h[None], parameters, True, 1, 0.0, keeps_workspace(xs), False, False)[0]
         else:
-            outputs = _ResetAfter.apply(  # type: ignore[no-untyped-call]
-                xs, h, w.input, w.hidden, w.input_bias, w.hidden_bias
-            )
+            outputs = _ResetAfter.apply(xs, h, w.input, w.hidden, w.input_bias, w.hidden_bias)  # type: ignore[no-untyped-call]
     return outputs, (outputs[-1].clone(),)
 
 

@@ -1,7 +1,7 @@
 """From a trace to K context vectors and the weight of each."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pkgutil import resolve_name
 from typing import NamedTuple, final
 
@@ -43,12 +43,8 @@ class ContextLayer(nn.Module, ABC):
 
 
 def build_contexts(record: config.Output, dims: Sequence[int]) -> ContextLayer:
-    """The contexts of a recipe, from levels of widths `dims`.
-
-    Raises UserError where there are no levels to read, or a level does not exist.
-    """
-    build: Callable[[config.Output, Sequence[int]], ContextLayer] = resolve_name(record.contexts.builder)
-    return build(record, dims)
+    """The contexts of a recipe, from levels of widths `dims`; raises UserError where a level or all are missing."""
+    return resolve_name(record.contexts.builder)(record, dims)
 
 
 @final

@@ -114,10 +114,6 @@ class _Layer(NamedTuple):
         """The matrix z [R, V] of h [R, D]."""
         return matmul.multiply(h, self.packed, self.bias)
 
-    def log_prob(self, h: Tensor, y: Tensor, activation: config.Activation) -> Tensor:
-        """The values log p(y | h), [R]."""
-        return log_probs(self.z(h), activation).gather(1, y.unsqueeze(1)).squeeze(1)
-
     def shares(self, h: Tensor, y: Tensor, activation: config.Activation) -> tuple[Shares, Tensor]:
         """The distributions [R, V], and log p(y | h) [R]."""
         found = shares(self.z(h), activation)
@@ -128,7 +124,7 @@ class _Layer(NamedTuple):
         log_prob = p.log()
         rare = (p < UNDERFLOW).nonzero().squeeze(1)
         if len(rare):
-            log_prob[rare] = self.log_prob(h[rare], y[rare], activation)
+            log_prob[rare] = log_probs(self.z(h[rare]), activation).gather(1, y[rare].unsqueeze(1)).squeeze(1)
         return found, log_prob
 
 
@@ -181,10 +177,7 @@ class _MixtureNLL(torch.autograd.Function):
 
 
 class SummedGradient:
-    """The gradient of W [V, D], summed over chunks as (p^T h)^T, so that no [R, V] matrix is transposed.
-
-    `transposed` is the sum so far, [D, V].
-    """
+    """The gradient of W [V, D], summed over chunks as (p^T h)^T [D, V]: no [R, V] matrix is transposed."""
 
     def __init__(self, weight: Tensor) -> None:
         self.transposed = weight.new_zeros(weight.shape[1], weight.shape[0])

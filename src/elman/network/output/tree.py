@@ -10,7 +10,7 @@ from typing import NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
@@ -18,7 +18,7 @@ from elman import config
 from elman.errors import UserError
 from elman.network.output import fast_tails
 from elman.network.output.activation import log_g
-from elman.network.output.choice import Choice, Surroundings, chosen, normalised, zipf
+from elman.network.output.choice import Choice, PerContext, Surroundings, Targets, Vectors, chosen, normalised, zipf
 
 Ids = npt.NDArray[np.int64]
 
@@ -74,7 +74,7 @@ class Tree(Choice):
         """The cluster of every word."""
         return torch.bucketize(self.place[words], self.starts, right=True) - 1
 
-    def log_probs(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
+    def log_probs(self, context: Vectors) -> Float[Tensor, "N K V"]:
         """Log-probabilities [N, K, V]."""
         head = normalised(log_g(linear(context, self.cluster_weight, self.cluster_bias), self.activation))
         scores = log_g(linear(context, self.weight, self.bias), self.activation)
@@ -86,7 +86,7 @@ class Tree(Choice):
         shift = head - by_cluster.logsumexp(-1)
         return scores + shift[..., self.cluster_of(torch.arange(len(self.order), device=self.order.device))]
 
-    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, "N *P"]) -> Float[Tensor, "N K"]:
+    def log_prob(self, context: Vectors, target: Targets) -> PerContext:
         """Log-probability of the target, [N, K]; only clusters that contain a target are computed."""
         if not self.fast:
             return chosen(self.log_probs(context), target)
