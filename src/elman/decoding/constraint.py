@@ -104,10 +104,7 @@ class TreeConstraint(Constraint):
         return fits | (room < words + depth).unsqueeze(1)
 
     def advance(self, state: State, symbols: Tensor) -> State:
-        """The state after one more symbol of each [N].
-
-        After a symbol that was not allowed the state is arbitrary, but within bounds.
-        """
+        """The state after one more symbol of each [N]; after one that was not allowed arbitrary, but within bounds."""
         labels, depth, opened, words, room = leaves(state)
         kind = self.kind[symbols]
         opens = kind == _OPENING

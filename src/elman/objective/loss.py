@@ -10,15 +10,8 @@ from elman.data.windows import Batch
 from elman.network.cores.core import Trace
 from elman.network.model import LanguageModel
 from elman.network.state import State
-from elman.objective.penalties import (
-    ActivationPenalty,
-    BalancePenalty,
-    FixedPointPenalty,
-    IncrementalPenalty,
-    Penalty,
-    TemporalActivationPenalty,
-    WeightPenalty,
-)
+from elman.objective import penalties as terms
+from elman.objective.penalties import Penalty, WeightPenalty
 
 Reduction = Literal["mean", "sum"]
 
@@ -60,8 +53,8 @@ class Objective:
         scale = 1.0 / count if self.reduction == "mean" else 1.0 / batch.targets.shape[1]
         objective, each = model.output.nll(contexts, batch.targets, counted * scale)
         nll_sum = (each * counted).sum()
-        terms = [*(of(trace, contexts) for of in self.penalties), *(of(model) for of in self.of_weights)]
-        penalty = sum(terms, objective.new_zeros(()))
+        each_penalty = [*(of(trace, contexts) for of in self.penalties), *(of(model) for of in self.of_weights)]
+        penalty = sum(each_penalty, objective.new_zeros(()))
         return Loss(objective + penalty, nll_sum, count, penalty.detach())
 
 
@@ -70,13 +63,13 @@ def build_objective(recipe: config.Training) -> Objective:
     weights = recipe.penalties
     penalties: list[Penalty] = []
     if weights.ar:
-        penalties.append(ActivationPenalty(weights.ar))
+        penalties.append(terms.ActivationPenalty(weights.ar))
     if weights.tar:
-        penalties.append(TemporalActivationPenalty(weights.tar))
+        penalties.append(terms.TemporalActivationPenalty(weights.tar))
     if weights.balance:
-        penalties.append(BalancePenalty(weights.balance, columns=weights.balance_form == "columns"))
+        penalties.append(terms.BalancePenalty(weights.balance, columns=weights.balance_form == "columns"))
     of_weights: list[WeightPenalty] = []
     if weights.stability:
-        trained_for = IncrementalPenalty if weights.stability_tier == 2 else FixedPointPenalty
+        trained_for = terms.IncrementalPenalty if weights.stability_tier == 2 else terms.FixedPointPenalty
         of_weights.append(trained_for(weights.stability, weights.stability_margin))
     return Objective(penalties, recipe.loss, of_weights)

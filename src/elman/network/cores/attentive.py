@@ -143,9 +143,8 @@ class AttentiveCore(RecurrentCore):
 
     def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
         """The trace of a window x [T, B, E], and the state after it."""
-        return self._at_once(x, state) if self.feed == "nothing" else self._step_by_step(x, state)
-
-    def _at_once(self, x: Tensor, state: State) -> tuple[Trace, State]:
+        if self.feed != "nothing":
+            return self._step_by_step(x, state)
         layers, memory, fed = state
         trace, layers = self.stack(x, layers)
         context, looks = self._look(trace.top, memory)

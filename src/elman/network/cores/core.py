@@ -29,10 +29,7 @@ class Trace(NamedTuple):
 
 
 class RecurrentCore(nn.Module, ABC):
-    """A recurrent network between the encoder and the output layer.
-
-    `dims` are the widths of the levels of its trace, the encoder's first.
-    """
+    """A recurrent network between encoder and output layer; `dims`: widths of the trace's levels, encoder first."""
 
     dims: tuple[int, ...]
 

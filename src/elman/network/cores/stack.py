@@ -50,11 +50,8 @@ class Layer(nn.Module):
         self.bias_ih = nn.Parameter(torch.empty(input_rows)) if with_input else None
         self.bias_hh = nn.Parameter(torch.empty(rows)) if with_hidden else None
         self.peephole = nn.Parameter(torch.empty(3, hidden_size)) if cell.peepholes else None
-        self.extra: nn.ParameterList | None = None
-        if cell.extra is not None:
-            self.extra = nn.ParameterList(
-                nn.Parameter(torch.empty(shape)) for shape in cell.extra(input_size, hidden_size)
-            )
+        shapes = None if cell.extra is None else cell.extra(input_size, hidden_size)
+        self.extra = None if shapes is None else nn.ParameterList(nn.Parameter(torch.empty(shape)) for shape in shapes)
 
     def weights(self) -> Weights:
         """The arrays to compute with: in training, DropConnect is applied to a copy of the recurrent weights."""

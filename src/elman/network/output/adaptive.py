@@ -14,10 +14,10 @@ from elman.errors import UserError
 from elman.network.output import fast_mixture, fast_tails
 from elman.network.output.activation import log_g
 from elman.network.output.choice import (
+    NLL,
     Choice,
+    Each,
     PerContext,
-    PerPosition,
-    SumAndEach,
     Surroundings,
     Targets,
     Vectors,
@@ -85,9 +85,7 @@ class Adaptive(Choice):
             found = found.index_add(0, part.at, each.view(-1, num_components))
         return found
 
-    def mixture_nll(
-        self, context: Vectors, log_prior: PerContext, target: Targets, position_weight: PerPosition
-    ) -> SumAndEach:
+    def mixture_nll(self, context: Vectors, log_prior: PerContext, target: Targets, position_weight: Each) -> NLL:
         """As in `Choice`; with one context the parts add up, and their gradients are formed in the forward pass."""
         if context.shape[1] > 1 or not self.fast:
             return super().mixture_nll(context, log_prior, target, position_weight)

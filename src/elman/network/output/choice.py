@@ -21,8 +21,8 @@ from elman.network.initialisation import fill
 Vectors: TypeAlias = Float[Tensor, "N K D"]
 Targets: TypeAlias = Shaped[Tensor, "N *P"]
 PerContext: TypeAlias = Float[Tensor, "N K"]
-PerPosition: TypeAlias = Float[Tensor, " N"]
-SumAndEach: TypeAlias = tuple[Float[Tensor, ""], PerPosition]
+Each: TypeAlias = Float[Tensor, " N"]
+NLL: TypeAlias = tuple[Float[Tensor, ""], Each]
 Row: TypeAlias = Float[Tensor, "N D"]
 Draws: TypeAlias = Float[Tensor, "N P"]
 
@@ -39,13 +39,11 @@ class Conditional(nn.Module, ABC):
     def log_prob(self, context: Vectors, target: Targets) -> PerContext:
         """Log-probability [N, K] of target [N], or frames [N, P], under each context [N, K, D]."""
 
-    def mixture_log_prob(self, context: Vectors, log_prior: PerContext, target: Targets) -> PerPosition:
+    def mixture_log_prob(self, context: Vectors, log_prior: PerContext, target: Targets) -> Each:
         """Log sum_k exp(log_prior_k) p(target | context_k), [N]."""
         return torch.logsumexp(log_prior + self.log_prob(context, target), dim=-1)
 
-    def mixture_nll(
-        self, context: Vectors, log_prior: PerContext, target: Targets, position_weight: PerPosition
-    ) -> SumAndEach:
+    def mixture_nll(self, context: Vectors, log_prior: PerContext, target: Targets, position_weight: Each) -> NLL:
         """The sum of position_weight * -mixture_log_prob, differentiable, and each position's NLL [N], detached."""
         nll = -self.mixture_log_prob(context, log_prior, target)
         return (position_weight * nll).sum(), nll.detach()
@@ -125,10 +123,7 @@ class Surroundings(NamedTuple):
     counts: Sequence[int] | None = None
 
     def matrix(self, tied: bool, width: int | None = None, whose: str = "contexts have") -> nn.Parameter:
-        """A matrix [V, width], the encoder's own if it is tied; without `width` it is D.
-
-        Raises UserError where the encoder has no such matrix.
-        """
+        """A matrix [V, width], by default [V, D]; if tied the encoder's own, with a UserError where it has none."""
         width = self.size if width is None else width
         if not tied:
             return nn.Parameter(torch.empty(self.num_outputs, width))

@@ -94,7 +94,10 @@ class Mixture(ContextLayer):
 
     def forward(self, trace: Trace) -> Contexts:
         """Project every level that has heads, and weight the components by the last level."""
-        parts = [self._project(trace, level).unflatten(-1, (count, self.size)) for level, count in self.heads.items()]
+        parts = [
+            linear(trace.levels[level], *self.projections[str(level)].parameters()).unflatten(-1, (count, self.size))
+            for level, count in self.heads.items()
+        ]
         vectors = torch.cat(parts, dim=-2) if len(parts) > 1 else parts[0]
         if not self.linear:
             vectors = vectors.tanh_()
@@ -105,8 +108,3 @@ class Mixture(ContextLayer):
             vectors = dropout.locked(vectors, rate)
         scores = log_g(self.prior(trace.top), self.prior_activation)
         return Contexts(vectors, scores - scores.logsumexp(-1, keepdim=True))
-
-    def _project(self, trace: Trace, level: int) -> Tensor:
-        projection = self.projections[str(level)]
-        assert isinstance(projection, nn.Linear)
-        return linear(trace.levels[level], projection.weight, projection.bias)

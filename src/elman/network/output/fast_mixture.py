@@ -57,16 +57,10 @@ def mixture_nll(
     if not torch.is_grad_enabled():
         nll = -mixture_log_prob(context, log_prior, weight, bias, target, activation)
         return (position_weight * nll).sum(), nll
+    context, log_prior = context.to(weight.dtype), None if log_prior is None else log_prior.to(weight.dtype)
+    each = position_weight.to(weight.dtype)
     with torch.autocast(weight.device.type, enabled=False):
-        return _MixtureNLL.apply(  # type: ignore[no-untyped-call]
-            context.to(weight.dtype),
-            None if log_prior is None else log_prior.to(weight.dtype),
-            weight,
-            bias,
-            target,
-            position_weight.to(weight.dtype),
-            activation,
-        )
+        return _MixtureNLL.apply(context, log_prior, weight, bias, target, each, activation)  # type: ignore[no-untyped-call]
 
 
 @torch.no_grad()

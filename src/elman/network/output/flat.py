@@ -10,15 +10,7 @@ from torch.nn.functional import linear
 from elman import config
 from elman.network.output import fast_mixture
 from elman.network.output.activation import log_g
-from elman.network.output.choice import (
-    PerContext,
-    PerPosition,
-    ScoredChoice,
-    SumAndEach,
-    Surroundings,
-    Targets,
-    Vectors,
-)
+from elman.network.output.choice import NLL, Each, PerContext, ScoredChoice, Surroundings, Targets, Vectors
 
 
 @final
@@ -50,15 +42,13 @@ class Flat(ScoredChoice):
             return self.bias
         return self.shift.expand(len(self.weight)) if self.bias is None else self.bias + self.shift
 
-    def mixture_log_prob(self, context: Vectors, log_prior: PerContext, target: Targets) -> PerPosition:
+    def mixture_log_prob(self, context: Vectors, log_prior: PerContext, target: Targets) -> Each:
         """As in `Choice`; without gradients no [N, K, V] tensor is formed."""
         if not self.fast or torch.is_grad_enabled():
             return super().mixture_log_prob(context, log_prior, target)
         return fast_mixture.mixture_log_prob(context, log_prior, self.weight, self.offset(), target, self.activation)
 
-    def mixture_nll(
-        self, context: Vectors, log_prior: PerContext, target: Targets, position_weight: PerPosition
-    ) -> SumAndEach:
+    def mixture_nll(self, context: Vectors, log_prior: PerContext, target: Targets, position_weight: Each) -> NLL:
         """As in `Choice`; the gradients are formed in the forward pass, so no [N, K, V] tensor is kept."""
         if not self.fast:
             return super().mixture_nll(context, log_prior, target, position_weight)

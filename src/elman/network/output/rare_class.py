@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from elman import config
 from elman.errors import UserError
-from elman.network.output.choice import Choice, PerContext, PerPosition, SumAndEach, Surroundings, Targets, Vectors
+from elman.network.output.choice import NLL, Choice, Each, PerContext, Surroundings, Targets, Vectors
 from elman.network.output.flat import Flat
 
 
@@ -60,14 +60,12 @@ class RareClass(Choice):
         output, share = self._split(target)
         return self.outputs.log_prob(context, output) + share.to(context.dtype).unsqueeze(1)
 
-    def mixture_log_prob(self, context: Vectors, log_prior: PerContext, target: Targets) -> PerPosition:
+    def mixture_log_prob(self, context: Vectors, log_prior: PerContext, target: Targets) -> Each:
         """As in `Choice`: a word's share of its output is the same under every context."""
         output, share = self._split(target)
         return self.outputs.mixture_log_prob(context, log_prior, output) + share.to(context.dtype)
 
-    def mixture_nll(
-        self, context: Vectors, log_prior: PerContext, target: Targets, position_weight: PerPosition
-    ) -> SumAndEach:
+    def mixture_nll(self, context: Vectors, log_prior: PerContext, target: Targets, position_weight: Each) -> NLL:
         """As in `Choice`."""
         output, share = self._split(target)
         total, each = self.outputs.mixture_nll(context, log_prior, output, position_weight)

@@ -1,7 +1,4 @@
-"""Hierarchical softmax: first a cluster, then a word within it.
-
-C clusters of V words, none so large that the cost outgrows sqrt(V).
-"""
+"""Hierarchical softmax: a cluster, then a word; C clusters of V words, none so large that costs outgrow sqrt(V)."""
 
 import math
 from collections.abc import Callable
@@ -94,23 +91,12 @@ class Tree(Choice):
         cluster, by_cluster = self.cluster_of(target).sort(stable=True)
         touched, counts = cluster.unique_consecutive(return_counts=True)
         within = self.place[target[by_cluster]] - self.starts[cluster]
-        found = fast_tails.log_prob(
-            context[by_cluster].flatten(0, 1),
-            self.weight,
-            self.bias,
-            within.repeat_interleave(num_components),
-            self.activation,
-            self._members(touched),
-            (counts * num_components).tolist(),
-        ).view(-1, num_components)
-        head = fast_tails.log_prob(
-            context.flatten(0, 1),
-            self.cluster_weight,
-            self.cluster_bias,
-            self.cluster_of(target).repeat_interleave(num_components),
-            self.activation,
-        )
-        return head.view(-1, num_components) + found[by_cluster.argsort()]
+        rows, y = context[by_cluster].flatten(0, 1), within.repeat_interleave(num_components)
+        members, sizes = self._members(touched), (counts * num_components).tolist()
+        found = fast_tails.log_prob(rows, self.weight, self.bias, y, self.activation, members, sizes)
+        rows, y = context.flatten(0, 1), self.cluster_of(target).repeat_interleave(num_components)
+        head = fast_tails.log_prob(rows, self.cluster_weight, self.cluster_bias, y, self.activation)
+        return head.view(-1, num_components) + found.view(-1, num_components)[by_cluster.argsort()]
 
     def multiply_adds(self, frequency: Tensor) -> float:
         """The clusters, and the words of each cluster in proportion to their frequency."""
@@ -130,10 +116,7 @@ class Tree(Choice):
 
 
 def _first_clusters(record: config.Tree, surroundings: Surroundings) -> Clusters:
-    """The clusters that training begins with; those by similarity need word vectors and come later.
-
-    Raises UserError where there are more clusters than words.
-    """
+    """The clusters that training begins with; those by similarity need word vectors and come later."""
     num_words, counts = surroundings.num_outputs, surroundings.counts
     number = record.clusters or math.ceil(math.sqrt(num_words))
     if number > num_words:
