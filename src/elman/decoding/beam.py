@@ -22,13 +22,9 @@ TIE = 1e-12
 
 
 class Hypothesis(NamedTuple):
-    """A target.
+    """A target, without the end symbol; its log-probability (nats) with it, and the score of `Beam`, which ranks it.
 
-    Attributes:
-        symbols: without the end symbol.
-        log_prob: of the symbols and the end, nats.
-        score: the score of `Beam`, by which hypotheses are ranked.
-        attention: weights of the positions of the source at each symbol and the end, [T + 1, S].
+    `attention` holds the weights of the positions of the source at each symbol and the end, [T + 1, S].
     """
 
     symbols: list[int]
@@ -54,15 +50,8 @@ def beam_search(
     """The `nbest` hypotheses of every source, the best first.
 
     The search of a source is over when K hypotheses have ended, or at the limit, where all must end. It does not depend
-    on the other sources of the batch.
-
-    Args:
-        model: in evaluation mode.
-        source: [S, B], on the model's device.
-        beam: how to search.
-        end: the symbol that precedes and ends a target.
-        forbidden: symbols that are excluded.
-        constraint: the language of targets; probabilities remain those of the model, other targets are excluded.
+    on the other sources of the batch. The model is in evaluation mode, the source [S, B] on its device; `end` precedes
+    and ends a target. A constraint excludes other targets; probabilities remain those of the model.
     """
     search = _Search(model, source, beam, end, tuple(forbidden), constraint)
     while search.alive:

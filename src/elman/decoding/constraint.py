@@ -52,11 +52,8 @@ class TreeConstraint(Constraint):
     So n >= w + d remains true, and the target can be finished. A target whose limit is below the length of its source
     cannot: all its symbols are allowed. `<unk>` and brackets whose other half is not in the vocabulary never are.
 
-    Args:
-        vocabulary: of the targets; its `<eos>` ends them.
-        hide_tags: every part of speech is `XX`; otherwise any symbol but brackets, `<eos>` and `<unk>` is one.
-        opened: constituents that may open between two words; without a bound a search may open them up to the limit.
-        device: the device of the search.
+    The vocabulary's `<eos>` ends targets. With `hide_tags` every part of speech is `XX`; otherwise any symbol but
+    brackets, `<eos>` and `<unk>` is one. Without the bound `opened` a search may open constituents up to the limit.
     """
 
     def __init__(
@@ -107,10 +104,7 @@ class TreeConstraint(Constraint):
         return fits | (room < words + depth).unsqueeze(1)
 
     def advance(self, state: State, symbols: Tensor) -> State:
-        """The state after one more symbol of each [N].
-
-        After a symbol that was not allowed the state is arbitrary, but within bounds.
-        """
+        """The state after one more symbol of each [N]; after one that was not allowed arbitrary, but within bounds."""
         labels, depth, opened, words, room = leaves(state)
         kind = self.kind[symbols]
         opens = kind == _OPENING

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
 from elman.config.inference import Sampling
 from elman.network.model import LanguageModel
 from elman.network.state import State
 
 
-def draw(log_probs: Tensor, sampling: Sampling, generator: torch.Generator | None = None) -> Tensor:
+def draw(log_probs: Tensor, sampling: Sampling, generator: Generator | None = None) -> Tensor:
     """Draw one symbol per row from log_probs [B, V]; return them, [B]."""
     scores = log_probs.clone()
     if sampling.forbidden:
@@ -39,20 +39,12 @@ def read(model: LanguageModel, symbols: Sequence[int], state: State) -> tuple[Te
 
 
 def generate(
-    model: LanguageModel,
-    prompt: Sequence[int],
-    state: State,
-    sampling: Sampling,
-    generator: torch.Generator | None = None,
+    model: LanguageModel, prompt: Sequence[int], state: State, sampling: Sampling, generator: Generator | None = None
 ) -> Iterator[tuple[int, State]]:
     """An endless stream of symbols, each with the state before it was read; memory does not grow.
 
-    Args:
-        model: in evaluation mode.
-        prompt: symbols read first, at least one (`<eos>` where a text begins).
-        state: the state before the prompt, of one sequence.
-        sampling: how symbols are drawn.
-        generator: the source of randomness, on the model's device.
+    The model is in evaluation mode, `state` that of one sequence before the prompt, which has at least one symbol
+    (`<eos>` where a text begins), and the generator on the model's device.
     """
     with torch.inference_mode():
         log_probs, state = read(model, prompt, state)

@@ -23,13 +23,10 @@ def build_model(
 ) -> LanguageModel:
     """The network of a recipe, initialised from torch's global random state; raises UserError where parts do not fit.
 
-    Args:
-        recipe: the parts.
-        num_words: V, symbols of the vocabulary, pitches of a frame, or values of a step.
-        counts: occurrences of each word, falling, for outputs that treat frequent words differently; without them the
-            frequencies are assumed to follow Zipf's law.
-        words: the vocabulary, for encoders that read spelling; without it words are spelled as their numbers.
-        num_source: symbols of the source's vocabulary, if there is a source; by default as many as the target's.
+    `num_words` is V, symbols of the vocabulary, pitches of a frame, or values of a step. `counts` are the occurrences
+    of each word, falling, for outputs that treat frequent words differently (by default Zipf's law is assumed), `words`
+    the vocabulary for encoders that read spelling (by default words are spelled as their numbers). A source's
+    vocabulary has `num_source` symbols, by default as many as the target's.
     """
     locked = recipe.masks == "locked"
     encoder = build_encoder(recipe.encoder, num_words, words, locked=locked)

@@ -10,10 +10,7 @@ from elman.errors import UserError
 
 
 def choose_device(name: str) -> torch.device:
-    """The device of a name; `auto` is the first GPU, or the CPU if there is none.
-
-    Raises UserError where it is unknown or not available.
-    """
+    """The device of a name; `auto` is the first GPU, or else the CPU. Raises UserError where it is unavailable."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

@@ -9,12 +9,7 @@ from torch.nn import functional
 
 
 class Dropout(nn.Module):
-    """Dropout of x [T, B, ...] in training.
-
-    Args:
-        rate: the probability of dropping a unit.
-        locked: one mask over all steps (Gal); otherwise one draw per element (Zaremba).
-    """
+    """Dropout of x [T, B, ...] in training, `locked` with one mask over all steps (Gal), else per element (Zaremba)."""
 
     def __init__(self, rate: float, *, locked: bool = True) -> None:
         super().__init__()

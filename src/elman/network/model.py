@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float, Int, Shaped
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from elman import config
 from elman.network.cores.core import RecurrentCore, Trace
@@ -78,7 +78,7 @@ class LanguageModel(nn.Module):
         frames: Shaped[Tensor, "T B P"],
         state: State,
         temperature: float = 1.0,
-        generator: torch.Generator | None = None,
+        generator: Generator | None = None,
     ) -> tuple[Float[Tensor, "T B P"], State]:
         """Frames [T, B, P] drawn to follow each of the frames [T, B, P], and the state after them; for music."""
         trace, state = self.trace(frames, state)

@@ -19,8 +19,7 @@ else:
 
 def map_state(function: Callable[..., Tensor], *states: State) -> State:
     """Apply `function` to the corresponding tensors of states of one structure."""
-    first = states[0]
-    if isinstance(first, Tensor):
+    if isinstance(states[0], Tensor):
         return function(*states)
     return tuple(map_state(function, *parts) for parts in zip(*states, strict=True))
 
@@ -51,11 +50,7 @@ def detach(state: State) -> State:
 
 def restart(state: State, fresh: Tensor, beginning: State) -> State:
     """Replace the rows whose sequence begins here; `fresh` is a boolean [B]."""
-
-    def choose(old: Tensor, new: Tensor) -> Tensor:
-        return torch.where(fresh.view(-1, *[1] * (old.ndim - 1)), new, old)
-
-    return map_state(choose, state, beginning)
+    return map_state(lambda old, new: torch.where(fresh.view(-1, *[1] * (old.ndim - 1)), new, old), state, beginning)
 
 
 def select(state: State, rows: Tensor | slice) -> State:

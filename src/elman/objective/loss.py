@@ -10,27 +10,16 @@ from elman.data.windows import Batch
 from elman.network.cores.core import Trace
 from elman.network.model import LanguageModel
 from elman.network.state import State
-from elman.objective.penalties import (
-    ActivationPenalty,
-    BalancePenalty,
-    FixedPointPenalty,
-    IncrementalPenalty,
-    Penalty,
-    TemporalActivationPenalty,
-    WeightPenalty,
-)
+from elman.objective import penalties as terms
+from elman.objective.penalties import Penalty, WeightPenalty
 
 Reduction = Literal["mean", "sum"]
 
 
 class Loss(NamedTuple):
-    """The parts of a window's loss.
+    """A window's loss: the reduced NLL plus penalties, which is differentiated, and its detached parts.
 
-    Attributes:
-        objective: the reduced NLL plus the penalties, which is differentiated.
-        nll_sum: the sum of NLLs over the counted positions (nats), detached.
-        num_counted: how many positions count.
-        penalty: the sum of the penalties, detached.
+    `nll_sum` is the sum of NLLs (nats) over the positions that count, `penalty` that of the penalties.
     """
 
     objective: Tensor
@@ -40,20 +29,14 @@ class Loss(NamedTuple):
 
 
 class Objective:
-    """Reduced NLL plus penalties.
+    """Reduced NLL plus penalties, on activations and (`of_weights`) on the weights alone.
 
-    Args:
-        penalties: on activations, weights included.
-        reduction: "mean" over the positions (AWD-LSTM), or "sum" over the steps and mean over the batch (Zaremba et
-            al. 2014; thesis 3.5). Learning rates and clipping thresholds belong to the reduction they were tuned with.
-        of_weights: penalties on the weights alone.
+    The reduction is the "mean" over the positions (AWD-LSTM), or the "sum" over the steps and mean over the batch
+    (Zaremba et al. 2014; thesis 3.5). Learning rates and clipping thresholds belong to the one they were tuned with.
     """
 
     def __init__(
-        self,
-        penalties: Sequence[Penalty] = (),
-        reduction: Reduction = "mean",
-        of_weights: Sequence[WeightPenalty] = (),
+        self, penalties: Sequence[Penalty] = (), reduction: Reduction = "mean", of_weights: Sequence[WeightPenalty] = ()
     ) -> None:
         self.penalties, self.reduction, self.of_weights = tuple(penalties), reduction, tuple(of_weights)
 
@@ -70,11 +53,8 @@ class Objective:
         scale = 1.0 / count if self.reduction == "mean" else 1.0 / batch.targets.shape[1]
         objective, each = model.output.nll(contexts, batch.targets, counted * scale)
         nll_sum = (each * counted).sum()
-        penalty = objective.new_zeros(())
-        for penalise in self.penalties:
-            penalty = penalty + penalise(trace, contexts)
-        for penalise_weights in self.of_weights:
-            penalty = penalty + penalise_weights(model)
+        each_penalty = [*(of(trace, contexts) for of in self.penalties), *(of(model) for of in self.of_weights)]
+        penalty = sum(each_penalty, objective.new_zeros(()))
         return Loss(objective + penalty, nll_sum, count, penalty.detach())
 
 
@@ -83,13 +63,13 @@ def build_objective(recipe: config.Training) -> Objective:
     weights = recipe.penalties
     penalties: list[Penalty] = []
     if weights.ar:
-        penalties.append(ActivationPenalty(weights.ar))
+        penalties.append(terms.ActivationPenalty(weights.ar))
     if weights.tar:
-        penalties.append(TemporalActivationPenalty(weights.tar))
+        penalties.append(terms.TemporalActivationPenalty(weights.tar))
     if weights.balance:
-        penalties.append(BalancePenalty(weights.balance, columns=weights.balance_form == "columns"))
+        penalties.append(terms.BalancePenalty(weights.balance, columns=weights.balance_form == "columns"))
     of_weights: list[WeightPenalty] = []
     if weights.stability:
-        trained_for = IncrementalPenalty if weights.stability_tier == 2 else FixedPointPenalty
+        trained_for = terms.IncrementalPenalty if weights.stability_tier == 2 else terms.FixedPointPenalty
         of_weights.append(trained_for(weights.stability, weights.stability_margin))
     return Objective(penalties, recipe.loss, of_weights)

@@ -55,11 +55,9 @@ class TemporalActivationPenalty:
 class BalancePenalty:
     """lambda * the squared coefficient of variation of the component weights (Takase et al. 2018, eqs 12-13).
 
-    Args:
-        weight: lambda_beta.
-        columns: use the form of the published code, with which lambda = 0.001 was tuned: (S - 1) * unbiased variance
-            over the [batch, component] sums over time, divided by their squared mean. Otherwise (std / mean)^2 of the
-            S sums over the whole minibatch, as printed in the paper.
+    With `columns` the form of the published code, with which lambda = 0.001 was tuned: (S - 1) * unbiased variance over
+    the [batch, component] sums over time, divided by their squared mean. Otherwise (std / mean)^2 of the S sums over
+    the whole minibatch, as printed in the paper.
     """
 
     def __init__(self, weight: float, *, columns: bool = True) -> None:
@@ -94,8 +92,7 @@ class FixedPointPenalty:
         total = torch.zeros((), device=model.device)
         for layer in layers_of(core):
             state, _ = fixed_point.settle(layer, x, steps=200, tolerance=1e-6)
-            gates = gates_of(layer, detached=False)
-            parts = fixed_point.blocks(layer, gates, x.to(layer.weight_hh.dtype), state)
+            parts = fixed_point.blocks(layer, gates_of(layer, detached=False), x.to(layer.weight_hh.dtype), state)
             value = torch.stack([smooth_norm(part) for part in parts]).sum()
             total = total + (value - (1 - self.margin)).relu()
             x = state[0]

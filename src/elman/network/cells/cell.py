@@ -39,26 +39,17 @@ Driven: TypeAlias = Callable[[Weights, Tensor, LayerState], LayerState]
 Sequence: TypeAlias = Callable[[Weights, Tensor, LayerState], tuple[Tensor, LayerState]]
 """(weights, xs [T, B, I], state) -> (outputs [T, B, H], state after the last step)."""
 
-
 Shapes: TypeAlias = Callable[[int, int], tuple[tuple[int, int], ...]]
 """(I, H) -> the shapes of a cell's extra matrices."""
 
 
 class Cell(NamedTuple):
-    """One step of a recurrence, and the fast function over many of them where there is one.
+    """One step of a recurrence, and its faster form over time (`sequence`; None means the plain loop).
 
-    Attributes:
-        gates: how many blocks of H rows the recurrent weights have.
-        slots: how many tensors [B, H] the state has.
-        step: the equations.
-        sequence: the same over time, computed faster; None means the plain loop.
-        name: identifies the equations in messages and analyses.
-        candidate: the block of the candidate state.
-        keeps: (block, sign) of each gate that keeps the old state: 1 when it is open, -1 when it is shut.
-        input_gates: how many blocks the input weights have; None: as many as the recurrent ones.
-        extra: the shapes of further matrices.
-        masks: how recurrent dropout is applied: to h before the step, as `Weights.mask` in the products, or not at all.
-        peepholes: whether the step reads `Weights.peephole`.
+    The recurrent weights have `gates` blocks of H rows, the input weights `input_gates` (None: as many), and the state
+    has `slots` tensors [B, H]. `candidate` is the block of the candidate state, `keeps` (block, sign) of each gate that
+    keeps the old state: 1 when it is open, -1 when it is shut. `extra` are the shapes of further matrices. Recurrent
+    dropout masks h before the step, `Weights.mask` in the products, or nothing.
     """
 
     gates: int
@@ -76,8 +67,7 @@ class Cell(NamedTuple):
 
 def build_cell(record: config.Cell) -> Cell:
     """The equations of a recipe's cell; raises UserError where the record asks for gates that do not go together."""
-    build: Callable[[config.Cell], Cell] = resolve_name(record.builder)
-    return build(record)
+    return resolve_name(record.builder)(record)
 
 
 def unroll(step: Step, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
@@ -94,21 +84,9 @@ def unroll(step: Step, weights: Weights, xs: Tensor, state: LayerState) -> tuple
 
 def step_of(driven: Driven) -> Step:
     """One step: the input product, then `driven`."""
-
-    def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
-        return driven(weights, linear(x, weights.input, weights.input_bias), state)
-
-    return step
+    return lambda weights, x, state: driven(weights, linear(x, weights.input, weights.input_bias), state)
 
 
 def hoist(driven: Driven) -> Sequence:
     """A sequence function that forms the input products of all steps at once."""
-
-    def sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        outputs = []
-        for drive in linear(xs, weights.input, weights.input_bias).unbind():
-            state = driven(weights, drive, state)
-            outputs.append(state[0])
-        return torch.stack(outputs), state
-
-    return sequence
+    return lambda weights, xs, state: unroll(driven, weights, linear(xs, weights.input, weights.input_bias), state)

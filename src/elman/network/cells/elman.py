@@ -9,11 +9,7 @@ from torch.nn.functional import linear
 from elman import config
 from elman.network.cells.cell import Cell, LayerState, Weights
 
-NONLINEARITIES: dict[str, Callable[[Tensor], Tensor]] = {
-    "tanh": torch.tanh,
-    "sigmoid": torch.sigmoid,
-    "relu": torch.relu,
-}
+NONLINEARITIES: dict[str, Callable[[Tensor], Tensor]] = {f: getattr(torch, f) for f in ("tanh", "sigmoid", "relu")}
 
 
 def elman(nonlinearity: str = "tanh") -> Cell:
@@ -22,8 +18,7 @@ def elman(nonlinearity: str = "tanh") -> Cell:
 
     def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
         (h,) = state
-        w = weights
-        return (f(linear(x, w.input, w.input_bias) + linear(h, w.hidden, w.hidden_bias)),)
+        return (f(linear(x, weights.input, weights.input_bias) + linear(h, weights.hidden, weights.hidden_bias)),)
 
     return Cell(gates=1, slots=1, step=step, name="elman")
 

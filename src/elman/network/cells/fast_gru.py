@@ -28,9 +28,7 @@ def gru_reset_after(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Te
             parameters = library_parameters(w)
             outputs = torch.gru(xs, h[None], parameters, True, 1, 0.0, keeps_workspace(xs), False, False)[0]
         else:
-            outputs = _ResetAfter.apply(  # type: ignore[no-untyped-call]
-                xs, h, w.input, w.hidden, w.input_bias, w.hidden_bias
-            )
+            outputs = _ResetAfter.apply(xs, h, w.input, w.hidden, w.input_bias, w.hidden_bias)  # type: ignore[no-untyped-call]
     return outputs, (outputs[-1].clone(),)
 
 
@@ -62,10 +60,7 @@ class _ResetAfter(torch.autograd.Function):
         packed = matmul.pack(w_h, num_rows, num_steps)
         outputs, candidates = xs.new_empty(num_steps, num_rows, size), xs.new_empty(num_steps, num_rows, size)
         h = h0
-        steps = zip(
-            gates[:, :, :2].unbind(), gates[:, :, 2].unbind(), candidates.unbind(), outputs.unbind(), strict=True
-        )
-        for rz, n, candidate, output in steps:
+        for rz, n, candidate, output in zip(gates[:, :, :2], gates[:, :, 2], candidates, outputs, strict=True):
             from_h = matmul.multiply(h, packed, bias_h).view(num_rows, 3, size)
             rz.add_(from_h[:, :2]).sigmoid_()
             n.addcmul_(rz[:, 0], candidate.copy_(from_h[:, 2])).tanh_()
@@ -111,8 +106,7 @@ class _ResetBefore(torch.autograd.Function):
         to_rz, to_n = (matmul.pack(part, num_rows, num_steps) for part in (w_h[: 2 * size], w_h[2 * size :]))
         outputs = xs.new_empty(num_steps, num_rows, size)
         h = h0
-        steps = zip(gates[:, :, :2].unbind(), gates[:, :, 2].unbind(), outputs.unbind(), strict=True)
-        for rz, n, output in steps:
+        for rz, n, output in zip(gates[:, :, :2], gates[:, :, 2], outputs, strict=True):
             rz.add_(matmul.multiply(h, to_rz).view_as(rz)).sigmoid_()
             n.add_(matmul.multiply(rz[:, 0] * h, to_n)).tanh_()
             h = torch.lerp(n, h, rz[:, 1], out=output)

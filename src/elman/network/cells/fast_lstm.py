@@ -40,10 +40,7 @@ def lstm(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, Layer
     assert weights.peephole is None, "peepholes have no fast form"
     xs, h, c = (tensor.to(weights.input.dtype) for tensor in (xs, *state))
     with torch.autocast(xs.device.type, enabled=False):
-        if library_lstm(xs, h.shape[1]):
-            outputs, c = _library(weights, xs, h, c)
-        else:
-            outputs, c = hoisted(weights, xs, h, c)
+        outputs, c = (_library if library_lstm(xs, h.shape[1]) else hoisted)(weights, xs, h, c)
     return outputs, (outputs[-1].clone(), c)
 
 

@@ -15,22 +15,20 @@ from elman.network.cells.cell import Cell, LayerState, Weights
 def step_reset_before(weights: Weights, x: Float[Tensor, "B I"], state: LayerState) -> LayerState:
     """Return h' for n = tanh(W_n x + U_n (r h)), h' = z h + (1 - z) n (Cho et al. 2014; thesis 2.29-2.32)."""
     (h,) = state
-    w = weights
     size = h.shape[-1]
-    from_x = linear(x, w.input, w.input_bias)
-    hidden_bias = (None, None) if w.hidden_bias is None else w.hidden_bias.split((2 * size, size))
-    gates = from_x[..., : 2 * size] + linear(h, w.hidden[: 2 * size], hidden_bias[0])
+    from_x = linear(x, weights.input, weights.input_bias)
+    hidden_bias = (None, None) if weights.hidden_bias is None else weights.hidden_bias.split((2 * size, size))
+    gates = from_x[..., : 2 * size] + linear(h, weights.hidden[: 2 * size], hidden_bias[0])
     r, z = gates.sigmoid().chunk(2, dim=-1)
-    n = (from_x[..., 2 * size :] + linear(r * h, w.hidden[2 * size :], hidden_bias[1])).tanh()
+    n = (from_x[..., 2 * size :] + linear(r * h, weights.hidden[2 * size :], hidden_bias[1])).tanh()
     return (z * h + (1 - z) * n,)
 
 
 def step_reset_after(weights: Weights, x: Float[Tensor, "B I"], state: LayerState) -> LayerState:
     """Return h' for n = tanh(W_n x + b + r (U_n h + b')), the form of the vendor kernels; h' = z h + (1 - z) n."""
     (h,) = state
-    w = weights
-    x_r, x_z, x_n = linear(x, w.input, w.input_bias).chunk(3, dim=-1)
-    h_r, h_z, h_n = linear(h, w.hidden, w.hidden_bias).chunk(3, dim=-1)
+    x_r, x_z, x_n = linear(x, weights.input, weights.input_bias).chunk(3, dim=-1)
+    h_r, h_z, h_n = linear(h, weights.hidden, weights.hidden_bias).chunk(3, dim=-1)
     r, z = (x_r + h_r).sigmoid(), (x_z + h_z).sigmoid()
     n = (x_n + r * h_n).tanh()
     return (z * h + (1 - z) * n,)

@@ -54,8 +54,7 @@ class General(Attention):
 
     def keys(self, memory: Tensor) -> Tensor:
         """W_a m."""
-        mapped: Tensor = self.memory(memory)
-        return mapped
+        return self.memory(memory)
 
 
 class Additive(Attention):
@@ -69,8 +68,7 @@ class Additive(Attention):
 
     def keys(self, memory: Tensor) -> Tensor:
         """U_a m."""
-        mapped: Tensor = self.memory(memory)
-        return mapped
+        return self.memory(memory)
 
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
         """The sum over A of [B, T, S, A]: for this score memory grows with T S A."""
@@ -145,9 +143,8 @@ class AttentiveCore(RecurrentCore):
 
     def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
         """The trace of a window x [T, B, E], and the state after it."""
-        return self._at_once(x, state) if self.feed == "nothing" else self._step_by_step(x, state)
-
-    def _at_once(self, x: Tensor, state: State) -> tuple[Trace, State]:
+        if self.feed != "nothing":
+            return self._step_by_step(x, state)
         layers, memory, fed = state
         trace, layers = self.stack(x, layers)
         context, looks = self._look(trace.top, memory)
@@ -211,11 +208,8 @@ def _masked(x: Tensor, mask: Tensor | None, t: int) -> Tensor:
 
 
 def build(record: config.Attentive, surroundings: Surroundings) -> AttentiveCore:
-    """The core of a recipe.
-
-    Raises UserError where there is no source, a decoder cannot have such layers, or widths do not fit.
-    """
-    source = surroundings.source
+    """The core of a recipe; raises UserError where there is no source, or layers or widths do not fit a decoder."""
+    source, locked = surroundings.source, surroundings.locked
     if source is None:
         raise UserError(
             'model.core.kind = "attentive" needs a source, but there is no model.source; describe its reader, such as'
@@ -232,15 +226,10 @@ def build(record: config.Attentive, surroundings: Surroundings) -> AttentiveCore
         )
     size = record.size or query
     input_size = surroundings.input_size + fed_size(record.feed, memory, size)
-    stack = build_stack(record.stack, input_size, locked=surroundings.locked)
+    stack = build_stack(record.stack, input_size, locked=locked)
+    attention = _attention(record, query, memory, record.score_size or size)
     return AttentiveCore(
-        stack,
-        _attention(record, query, memory, record.score_size or size),
-        memory,
-        size,
-        feed=record.feed,
-        output_dropout=record.output_dropout,
-        locked=surroundings.locked,
+        stack, attention, memory, size, feed=record.feed, output_dropout=record.output_dropout, locked=locked
     )
 
 

@@ -1,7 +1,6 @@
 """The interface of recurrent cores: a beginning state, and a trace of all levels."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from pkgutil import resolve_name
 from typing import NamedTuple
 
@@ -30,10 +29,7 @@ class Trace(NamedTuple):
 
 
 class RecurrentCore(nn.Module, ABC):
-    """A recurrent network between the encoder and the output layer.
-
-    `dims` are the widths of the levels of its trace, the encoder's first.
-    """
+    """A recurrent network between encoder and output layer; `dims`: widths of the trace's levels, encoder first."""
 
     dims: tuple[int, ...]
 
@@ -65,9 +61,5 @@ class Surroundings(NamedTuple):
 def build_core(
     record: config.Core, input_size: int, num_outputs: int = 0, *, locked: bool, source: config.Reader | None = None
 ) -> RecurrentCore:
-    """The recurrent core of a recipe; arguments as in `Surroundings`.
-
-    Raises UserError where parts do not fit together.
-    """
-    build: Callable[[config.Core, Surroundings], RecurrentCore] = resolve_name(record.builder)
-    return build(record, Surroundings(input_size, num_outputs, locked, source))
+    """The recurrent core of a recipe; arguments as in `Surroundings`; raises UserError where parts do not fit."""
+    return resolve_name(record.builder)(record, Surroundings(input_size, num_outputs, locked, source))

@@ -46,21 +46,12 @@ class Jordan(RecurrentCore):
     def forward(self, x: Float[Tensor, "T B E"], state: State, answer: Answer | None = None) -> tuple[Trace, State]:
         """The trace of a window x [T, B, E], and the state after it; the free-running form reads `answer`."""
         drive = linear(x, self.weight_ih, self.bias)
+        (context,) = leaves(state)
         if self.feedback == "target":
-            return self._forced(x, drive, state)
+            contexts = torch.stack([context := self.decay * context + y for y in x]) if self.decay else x
+            outputs = self.f(drive + linear(contexts, self.weight_ch))
+            return Trace((x, self.output_dropout(outputs)), (x, outputs)), (contexts[-1],)
         assert answer is not None, "the free-running form reads the output layer"
-        return self._free(x, drive, state, answer)
-
-    def _forced(self, x: Tensor, drive: Tensor, state: State) -> tuple[Trace, State]:
-        (context,) = leaves(state)
-        contexts = x
-        if self.decay:
-            contexts = torch.stack([context := self.decay * context + target for target in x])
-        outputs = self.f(drive + linear(contexts, self.weight_ch))
-        return Trace((x, self.output_dropout(outputs)), (x, outputs)), (contexts[-1],)
-
-    def _free(self, x: Tensor, drive: Tensor, state: State, answer: Answer) -> tuple[Trace, State]:
-        (context,) = leaves(state)
         raw, dropped = [], []
         for vector, step, kept in zip(x, drive, self.output_dropout(torch.ones_like(drive)), strict=True):
             h = self.f(step + linear(context, self.weight_ch))

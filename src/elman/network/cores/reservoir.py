@@ -2,7 +2,7 @@
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Generator, Tensor
 from torch.nn.functional import linear
 
 from elman import config
@@ -32,7 +32,7 @@ class Reservoir(RecurrentCore):
         self.register_buffer("weight_hh", torch.zeros(size, size))
         self.register_buffer("bias", torch.zeros(size))
 
-    def draw(self, generator: torch.Generator | None = None) -> "Reservoir":
+    def draw(self, generator: Generator | None = None) -> "Reservoir":
         """Draw all weights; W is drawn from U(-1, 1), thinned out to `density`, and scaled to its spectral radius."""
         if self.weight_hh.is_meta:
             return self

@@ -50,11 +50,8 @@ class Layer(nn.Module):
         self.bias_ih = nn.Parameter(torch.empty(input_rows)) if with_input else None
         self.bias_hh = nn.Parameter(torch.empty(rows)) if with_hidden else None
         self.peephole = nn.Parameter(torch.empty(3, hidden_size)) if cell.peepholes else None
-        self.extra: nn.ParameterList | None = None
-        if cell.extra is not None:
-            self.extra = nn.ParameterList(
-                nn.Parameter(torch.empty(shape)) for shape in cell.extra(input_size, hidden_size)
-            )
+        shapes = None if cell.extra is None else cell.extra(input_size, hidden_size)
+        self.extra = None if shapes is None else nn.ParameterList(nn.Parameter(torch.empty(shape)) for shape in shapes)
 
     def weights(self) -> Weights:
         """The arrays to compute with: in training, DropConnect is applied to a copy of the recurrent weights."""
@@ -117,23 +114,15 @@ class Layer(nn.Module):
 
 
 def build_layer(record: config.Stack, below: int, size: int) -> Layer:
-    """One layer of width `size` that reads vectors of width `below`.
-
-    Raises UserError where the cell has no recurrent dropout.
-    """
-    cell = build_cell(record.cell)
-    if record.recurrent_dropout and cell.masks is None:
+    """One layer of width `size` on vectors of width `below`; raises UserError if its cell has no recurrent dropout."""
+    cell, recurrent_dropout = build_cell(record.cell), record.recurrent_dropout
+    if recurrent_dropout and cell.masks is None:
         raise UserError(
             "model.core.recurrent_dropout masks the output in the products only, which the GRU's h' = z h + (1 - z) n"
             " does not allow; use model.core.weight_drop, or the cell lstm or elman"
         )
     return Layer(
-        cell,
-        below,
-        size,
-        biases=record.biases,
-        weight_drop=record.weight_drop,
-        recurrent_dropout=record.recurrent_dropout,
+        cell, below, size, biases=record.biases, weight_drop=record.weight_drop, recurrent_dropout=recurrent_dropout
     )
 
 
@@ -238,12 +227,8 @@ def input_sizes(connections: Connections, input_size: int, sizes: Sequence[int])
 
 def build_stack(record: config.Stack, input_size: int, *, locked: bool) -> Stack:
     """A chain of layers, whatever `record.connections` is."""
-    return Stack(
-        _layers(record, "chain", input_size),
-        between_dropout=record.between_dropout,
-        output_dropout=record.output_dropout,
-        locked=locked,
-    )
+    layers = _layers(record, "chain", input_size)
+    return Stack(layers, between_dropout=record.between_dropout, output_dropout=record.output_dropout, locked=locked)
 
 
 def build(record: config.Stack, surroundings: Surroundings) -> Layers:

@@ -90,8 +90,7 @@ class Characters(TokenEncoder):
             vectors = embedding(index, self._vectors(distinct, self._spellings_at(x.device)))
         else:
             vectors = embedding(x, self._all())
-        dropped: Tensor = self.dropout(vectors)
-        return dropped
+        return self.dropout(vectors)
 
     def initialise(self, rules: config.Initialisation) -> None:
         """Fill filters and highways as inputs of a layer; the biases keep the values they are made with."""

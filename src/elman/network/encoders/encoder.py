@@ -1,7 +1,7 @@
 """Encoders: from symbols, frames of notes or real values to vectors."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pkgutil import resolve_name
 from typing import ClassVar, NamedTuple, final
 
@@ -16,12 +16,7 @@ from elman.network.matmul import linear
 
 
 class TokenEncoder(nn.Module, ABC):
-    """Maps the input of each step to a vector.
-
-    Attributes:
-        size: the width E of its vectors.
-        reads: what a step is: "symbols", "notes" or "values".
-    """
+    """Maps the input of each step ("symbols", "notes" or "values") to a vector of width `size` = E."""
 
     reads: ClassVar[str] = "symbols"
     size: int
@@ -36,13 +31,7 @@ class TokenEncoder(nn.Module, ABC):
 
 
 class Inputs(NamedTuple):
-    """The inputs that an encoder is built for.
-
-    Attributes:
-        number: V symbols, or P pitches.
-        words: the vocabulary, for an encoder of spelling.
-        locked: dropout masks held over time.
-    """
+    """The inputs of an encoder: V symbols or P pitches, the vocabulary (for spelling), dropout masks held over time."""
 
     number: int
     words: Sequence[str] | None = None
@@ -56,13 +45,8 @@ class Inputs(NamedTuple):
 def build_encoder(
     record: config.Encoder, number: int, words: Sequence[str] | None = None, *, locked: bool
 ) -> TokenEncoder:
-    """The encoder of a recipe; arguments as in `Inputs`.
-
-    Raises:
-        UserError: parts that do not fit together.
-    """
-    build: Callable[[config.Encoder, Inputs], TokenEncoder] = resolve_name(record.builder)
-    return build(record, Inputs(number, words, locked))
+    """The encoder of a recipe; arguments as in `Inputs`; raises UserError where parts do not fit together."""
+    return resolve_name(record.builder)(record, Inputs(number, words, locked))
 
 
 @final
@@ -81,8 +65,7 @@ class Frames(TokenEncoder):
     def forward(self, x: Shaped[Tensor, "T B *P"]) -> Float[Tensor, "T B E"]:
         """Vectors [T, B, E] of frames of zeros and ones [T, B, P]."""
         vectors = linear(x.to(self.weight.dtype), self.weight, self.bias)
-        dropped: Tensor = self.dropout(vectors if self.scale == 1.0 else vectors * self.scale)
-        return dropped
+        return self.dropout(vectors if self.scale == 1.0 else vectors * self.scale)
 
     def initialise(self, rules: config.Initialisation) -> None:
         """Fill the matrix; the bias stays at zero."""

@@ -28,8 +28,7 @@ class Lookup(TokenEncoder):
         vectors = embedding(x, self.weight)
         if self.training and self.word_dropout:
             vectors = vectors * word_types(len(self.weight), self.word_dropout, vectors)[x]
-        dropped: Tensor = self.dropout(vectors if self.scale == 1.0 else vectors * self.scale)
-        return dropped
+        return self.dropout(vectors if self.scale == 1.0 else vectors * self.scale)
 
     def initialise(self, rules: config.Initialisation) -> None:
         """Fill the matrix."""

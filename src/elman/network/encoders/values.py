@@ -22,13 +22,7 @@ def build(record: config.Values, inputs: Inputs) -> TokenEncoder:
 
 @final
 class MappedValues(TokenEncoder):
-    """dropout(W x + b) of values x [T, B, P]; without a size, dropout(x).
-
-    Args:
-        num_values: P.
-        size: E; None: P, without a map.
-        dropout: of the result.
-    """
+    """dropout(W x + b) of values x [T, B, P] and W [E, P]; without a size, dropout(x)."""
 
     reads = "values"
 
@@ -40,8 +34,7 @@ class MappedValues(TokenEncoder):
 
     def forward(self, x: Shaped[Tensor, "T B *P"]) -> Float[Tensor, "T B E"]:
         """Vectors [T, B, E] of values [T, B, P]."""
-        vectors: Tensor = self.dropout(x if self.weight is None else linear(x, self.weight, self.bias))
-        return vectors
+        return self.dropout(x if self.weight is None else linear(x, self.weight, self.bias))
 
     def initialise(self, rules: config.Initialisation) -> None:
         """Fill the matrix; the bias stays at zero."""
@@ -54,11 +47,7 @@ class StandardisedValues(TokenEncoder):
     """The vectors of (x - mean) / deviation.
 
     The values are subtracted in double precision, since the digits in which neighbouring values of a series differ may
-    be the last ones of a single-precision number.
-
-    Args:
-        encoder: reads the standardised values.
-        mean, deviation: of each column, [P]; kept in double precision and saved with the model.
+    be the last ones of a single-precision number. Mean and deviation [P] are doubles, saved with the model.
     """
 
     reads = "values"
@@ -73,8 +62,7 @@ class StandardisedValues(TokenEncoder):
 
     def forward(self, x: Shaped[Tensor, "T B *P"]) -> Float[Tensor, "T B E"]:
         """Vectors [T, B, E] of values [T, B, P] in the units of the data."""
-        vectors: Tensor = self.encoder(((x - self.mean) / self.deviation).to(torch.get_default_dtype()))
-        return vectors
+        return self.encoder(((x - self.mean) / self.deviation).to(torch.get_default_dtype()))
 
     def initialise(self, rules: config.Initialisation) -> None:
         """Fill the encoder."""

@@ -58,14 +58,10 @@ Elementwise: TypeAlias = Callable[[Tensor], Tensor]
 
 
 class Activation(NamedTuple):
-    """An output activation.
+    """log g(z), elementwise and differentiable; `overwriting`, the same not differentiable, where z may be overwritten.
 
-    Attributes:
-        log_g: log g(z), elementwise and differentiable.
-        overwriting: log g(z), not differentiable; z may be overwritten.
-        slope: d log g / d z, which the fused kernels form their gradients with; 1: it is one everywhere.
-        monotone: log g never falls.
-        shares: a faster `shares`, whose total may underflow.
+    `slope` is d log g / d z, which the fused kernels form their gradients with (1: it is one everywhere); `monotone`:
+    log g never falls; `shares` is a faster `shares`, whose total may underflow.
     """
 
     log_g: Elementwise

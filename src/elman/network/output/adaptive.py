@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import NamedTuple, final
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
@@ -13,7 +13,17 @@ from elman import config
 from elman.errors import UserError
 from elman.network.output import fast_mixture, fast_tails
 from elman.network.output.activation import log_g
-from elman.network.output.choice import Choice, Surroundings, chosen, normalised
+from elman.network.output.choice import (
+    NLL,
+    Choice,
+    Each,
+    PerContext,
+    Surroundings,
+    Targets,
+    Vectors,
+    chosen,
+    normalised,
+)
 
 
 @final
@@ -48,7 +58,7 @@ class Adaptive(Choice):
         """The first word of every tail, and the one after its last."""
         return pairwise((*self.cutoffs, self.num_words))
 
-    def log_probs(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
+    def log_probs(self, context: Vectors) -> Float[Tensor, "N K V"]:
         """Log-probabilities [N, K, V]."""
         num_head = self.cutoffs[0]
         head = normalised(log_g(linear(context, self.head, self.bias), self.activation))
@@ -58,7 +68,7 @@ class Adaptive(Choice):
             parts.append(head[..., num_head + tail, None] + within)
         return torch.cat(parts, dim=-1)
 
-    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, "N *P"]) -> Float[Tensor, "N K"]:
+    def log_prob(self, context: Vectors, target: Targets) -> PerContext:
         """Log-probability of the target, [N, K]; a tail is computed only at the positions of its words."""
         if not self.fast:
             return chosen(self.log_probs(context), target)
@@ -75,13 +85,7 @@ class Adaptive(Choice):
             found = found.index_add(0, part.at, each.view(-1, num_components))
         return found
 
-    def mixture_nll(
-        self,
-        context: Float[Tensor, "N K D"],
-        log_prior: Float[Tensor, "N K"],
-        target: Shaped[Tensor, "N *P"],
-        position_weight: Float[Tensor, " N"],
-    ) -> tuple[Float[Tensor, ""], Float[Tensor, " N"]]:
+    def mixture_nll(self, context: Vectors, log_prior: PerContext, target: Targets, position_weight: Each) -> NLL:
         """As in `Choice`; with one context the parts add up, and their gradients are formed in the forward pass."""
         if context.shape[1] > 1 or not self.fast:
             return super().mixture_nll(context, log_prior, target, position_weight)

@@ -4,13 +4,13 @@ N positions, K contexts per position, D their width.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from pkgutil import resolve_name
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import torch
 from jaxtyping import Float, Shaped
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from elman import config
 from elman.errors import UserError
@@ -18,33 +18,32 @@ from elman.network.encoders.encoder import TokenEncoder
 from elman.network.encoders.lookup import Lookup
 from elman.network.initialisation import fill
 
+Vectors: TypeAlias = Float[Tensor, "N K D"]
+Targets: TypeAlias = Shaped[Tensor, "N *P"]
+PerContext: TypeAlias = Float[Tensor, "N K"]
+Each: TypeAlias = Float[Tensor, " N"]
+NLL: TypeAlias = tuple[Float[Tensor, ""], Each]
+Row: TypeAlias = Float[Tensor, "N D"]
+Draws: TypeAlias = Float[Tensor, "N P"]
+
 
 class Conditional(nn.Module, ABC):
     """p(target | context), defined by `log_prob`; the two methods for mixtures may be overridden by faster ones.
 
-    Attributes:
-        predicts: what a step is, as `TokenEncoder.reads`: "symbols", "notes" or "values".
+    `predicts` is the kind of a step, as `TokenEncoder.reads`: "symbols", "notes" or "values".
     """
 
     predicts: ClassVar[str] = "symbols"
 
     @abstractmethod
-    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, "N *P"]) -> Float[Tensor, "N K"]:
+    def log_prob(self, context: Vectors, target: Targets) -> PerContext:
         """Log-probability [N, K] of target [N], or frames [N, P], under each context [N, K, D]."""
 
-    def mixture_log_prob(
-        self, context: Float[Tensor, "N K D"], log_prior: Float[Tensor, "N K"], target: Shaped[Tensor, "N *P"]
-    ) -> Float[Tensor, " N"]:
+    def mixture_log_prob(self, context: Vectors, log_prior: PerContext, target: Targets) -> Each:
         """Log sum_k exp(log_prior_k) p(target | context_k), [N]."""
         return torch.logsumexp(log_prior + self.log_prob(context, target), dim=-1)
 
-    def mixture_nll(
-        self,
-        context: Float[Tensor, "N K D"],
-        log_prior: Float[Tensor, "N K"],
-        target: Shaped[Tensor, "N *P"],
-        position_weight: Float[Tensor, " N"],
-    ) -> tuple[Float[Tensor, ""], Float[Tensor, " N"]]:
+    def mixture_nll(self, context: Vectors, log_prior: PerContext, target: Targets, position_weight: Each) -> NLL:
         """The sum of position_weight * -mixture_log_prob, differentiable, and each position's NLL [N], detached."""
         nll = -self.mixture_log_prob(context, log_prior, target)
         return (position_weight * nll).sum(), nll.detach()
@@ -60,7 +59,7 @@ class Choice(Conditional):
     """p(symbol | context), with few enough outcomes to list all their probabilities."""
 
     @abstractmethod
-    def log_probs(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
+    def log_probs(self, context: Vectors) -> Float[Tensor, "N K V"]:
         """Log-probabilities [N, K, V] of all symbols given contexts [N, K, D]."""
 
     @abstractmethod
@@ -74,27 +73,31 @@ class Choice(Conditional):
 class ScoredChoice(Choice):
     """log p(y) = s_y - logsumexp_v s_v, one normalisation over the scores s of the whole vocabulary."""
 
+    weight: nn.Parameter
+
     @abstractmethod
-    def scores(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
+    def scores(self, context: Vectors) -> Float[Tensor, "N K V"]:
         """The scores of all symbols."""
 
-    def log_probs(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
+    def log_probs(self, context: Vectors) -> Float[Tensor, "N K V"]:
         """Log-probabilities [N, K, V]."""
         return normalised(self.scores(context))
 
-    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, " N"]) -> Float[Tensor, "N K"]:
+    def log_prob(self, context: Vectors, target: Shaped[Tensor, " N"]) -> PerContext:
         """Log-probability of the target, [N, K]."""
         scores = self.scores(context)
         return chosen(scores, target) - scores.logsumexp(-1)
+
+    def multiply_adds(self, frequency: Tensor) -> float:  # noqa: ARG002
+        """V D, whatever the target."""
+        return float(self.weight.numel())
 
 
 class Drawn(Conditional):
     """p(vector | context), with outcomes that can be drawn but not listed."""
 
     @abstractmethod
-    def sample(
-        self, context: Float[Tensor, "N D"], temperature: float, generator: torch.Generator | None
-    ) -> Float[Tensor, "N P"]:
+    def sample(self, context: Row, temperature: float, generator: Generator | None) -> Draws:
         """Vectors [N, P] drawn given contexts [N, D]; below a temperature of 1 probable ones are more frequent."""
 
 
@@ -120,10 +123,7 @@ class Surroundings(NamedTuple):
     counts: Sequence[int] | None = None
 
     def matrix(self, tied: bool, width: int | None = None, whose: str = "contexts have") -> nn.Parameter:
-        """A matrix [V, width], the encoder's own if it is tied; without `width` it is D.
-
-        Raises UserError where the encoder has no such matrix.
-        """
+        """A matrix [V, width], by default [V, D]; if tied the encoder's own, with a UserError where it has none."""
         width = self.size if width is None else width
         if not tied:
             return nn.Parameter(torch.empty(self.num_outputs, width))
@@ -147,8 +147,8 @@ def build_choice(
     record: config.Output, size: int, encoder: TokenEncoder, num_outputs: int, counts: Sequence[int] | None = None
 ) -> Conditional:
     """The choice of a recipe; arguments as in `Surroundings`; raises UserError where parts do not fit together."""
-    build: Callable[[config.Choice, Surroundings], Conditional] = resolve_name(record.choice.builder)
-    choice = build(record.choice, Surroundings(size, num_outputs, record.activation, encoder, counts))
+    surroundings = Surroundings(size, num_outputs, record.activation, encoder, counts)
+    choice: Conditional = resolve_name(record.choice.builder)(record.choice, surroundings)
     if choice.predicts != encoder.reads:
         raise UserError(
             f"model.encoder and model.output.choice do not fit together: {encoder.reads} are read and {choice.predicts}"
@@ -157,7 +157,7 @@ def build_choice(
     return choice
 
 
-def draw_notes(log_odds: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
+def draw_notes(log_odds: Tensor, temperature: float, generator: Generator | None) -> Tensor:
     """Independent zeros and ones in the shape of `log_odds`; temperature as in `Chord`."""
     if temperature == 0:
         return (log_odds > 0).to(log_odds.dtype)

@@ -1,7 +1,7 @@
 """From a trace to K context vectors and the weight of each."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pkgutil import resolve_name
 from typing import NamedTuple, final
 
@@ -43,12 +43,8 @@ class ContextLayer(nn.Module, ABC):
 
 
 def build_contexts(record: config.Output, dims: Sequence[int]) -> ContextLayer:
-    """The contexts of a recipe, from levels of widths `dims`.
-
-    Raises UserError where there are no levels to read, or a level does not exist.
-    """
-    build: Callable[[config.Output, Sequence[int]], ContextLayer] = resolve_name(record.contexts.builder)
-    return build(record, dims)
+    """The contexts of a recipe, from levels of widths `dims`; raises UserError where a level or all are missing."""
+    return resolve_name(record.contexts.builder)(record, dims)
 
 
 @final
@@ -98,7 +94,10 @@ class Mixture(ContextLayer):
 
     def forward(self, trace: Trace) -> Contexts:
         """Project every level that has heads, and weight the components by the last level."""
-        parts = [self._project(trace, level).unflatten(-1, (count, self.size)) for level, count in self.heads.items()]
+        parts = [
+            linear(trace.levels[level], *self.projections[str(level)].parameters()).unflatten(-1, (count, self.size))
+            for level, count in self.heads.items()
+        ]
         vectors = torch.cat(parts, dim=-2) if len(parts) > 1 else parts[0]
         if not self.linear:
             vectors = vectors.tanh_()
@@ -109,8 +108,3 @@ class Mixture(ContextLayer):
             vectors = dropout.locked(vectors, rate)
         scores = log_g(self.prior(trace.top), self.prior_activation)
         return Contexts(vectors, scores - scores.logsumexp(-1, keepdim=True))
-
-    def _project(self, trace: Trace, level: int) -> Tensor:
-        projection = self.projections[str(level)]
-        assert isinstance(projection, nn.Linear)
-        return linear(trace.levels[level], projection.weight, projection.bias)

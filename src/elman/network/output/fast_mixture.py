@@ -57,16 +57,10 @@ def mixture_nll(
     if not torch.is_grad_enabled():
         nll = -mixture_log_prob(context, log_prior, weight, bias, target, activation)
         return (position_weight * nll).sum(), nll
+    context, log_prior = context.to(weight.dtype), None if log_prior is None else log_prior.to(weight.dtype)
+    each = position_weight.to(weight.dtype)
     with torch.autocast(weight.device.type, enabled=False):
-        return _MixtureNLL.apply(  # type: ignore[no-untyped-call]
-            context.to(weight.dtype),
-            None if log_prior is None else log_prior.to(weight.dtype),
-            weight,
-            bias,
-            target,
-            position_weight.to(weight.dtype),
-            activation,
-        )
+        return _MixtureNLL.apply(context, log_prior, weight, bias, target, each, activation)  # type: ignore[no-untyped-call]
 
 
 @torch.no_grad()
@@ -114,10 +108,6 @@ class _Layer(NamedTuple):
         """The matrix z [R, V] of h [R, D]."""
         return matmul.multiply(h, self.packed, self.bias)
 
-    def log_prob(self, h: Tensor, y: Tensor, activation: config.Activation) -> Tensor:
-        """The values log p(y | h), [R]."""
-        return log_probs(self.z(h), activation).gather(1, y.unsqueeze(1)).squeeze(1)
-
     def shares(self, h: Tensor, y: Tensor, activation: config.Activation) -> tuple[Shares, Tensor]:
         """The distributions [R, V], and log p(y | h) [R]."""
         found = shares(self.z(h), activation)
@@ -128,7 +118,7 @@ class _Layer(NamedTuple):
         log_prob = p.log()
         rare = (p < UNDERFLOW).nonzero().squeeze(1)
         if len(rare):
-            log_prob[rare] = self.log_prob(h[rare], y[rare], activation)
+            log_prob[rare] = log_probs(self.z(h[rare]), activation).gather(1, y[rare].unsqueeze(1)).squeeze(1)
         return found, log_prob
 
 
@@ -181,10 +171,7 @@ class _MixtureNLL(torch.autograd.Function):
 
 
 class SummedGradient:
-    """The gradient of W [V, D], summed over chunks as (p^T h)^T, so that no [R, V] matrix is transposed.
-
-    `transposed` is the sum so far, [D, V].
-    """
+    """The gradient of W [V, D], summed over chunks as (p^T h)^T [D, V]: no [R, V] matrix is transposed."""
 
     def __init__(self, weight: Tensor) -> None:
         self.transposed = weight.new_zeros(weight.shape[1], weight.shape[0])

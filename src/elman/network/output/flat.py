@@ -3,14 +3,14 @@
 from typing import final
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from elman import config
 from elman.network.output import fast_mixture
 from elman.network.output.activation import log_g
-from elman.network.output.choice import ScoredChoice, Surroundings
+from elman.network.output.choice import NLL, Each, PerContext, ScoredChoice, Surroundings, Targets, Vectors
 
 
 @final
@@ -42,25 +42,13 @@ class Flat(ScoredChoice):
             return self.bias
         return self.shift.expand(len(self.weight)) if self.bias is None else self.bias + self.shift
 
-    def multiply_adds(self, frequency: Tensor) -> float:  # noqa: ARG002
-        """V D, whatever the target."""
-        return float(self.weight.numel())
-
-    def mixture_log_prob(
-        self, context: Float[Tensor, "N K D"], log_prior: Float[Tensor, "N K"], target: Shaped[Tensor, "N *P"]
-    ) -> Float[Tensor, " N"]:
+    def mixture_log_prob(self, context: Vectors, log_prior: PerContext, target: Targets) -> Each:
         """As in `Choice`; without gradients no [N, K, V] tensor is formed."""
         if not self.fast or torch.is_grad_enabled():
             return super().mixture_log_prob(context, log_prior, target)
         return fast_mixture.mixture_log_prob(context, log_prior, self.weight, self.offset(), target, self.activation)
 
-    def mixture_nll(
-        self,
-        context: Float[Tensor, "N K D"],
-        log_prior: Float[Tensor, "N K"],
-        target: Shaped[Tensor, "N *P"],
-        position_weight: Float[Tensor, " N"],
-    ) -> tuple[Float[Tensor, ""], Float[Tensor, " N"]]:
+    def mixture_nll(self, context: Vectors, log_prior: PerContext, target: Targets, position_weight: Each) -> NLL:
         """As in `Choice`; the gradients are formed in the forward pass, so no [N, K, V] tensor is kept."""
         if not self.fast:
             return super().mixture_nll(context, log_prior, target, position_weight)
@@ -68,7 +56,7 @@ class Flat(ScoredChoice):
             context, log_prior, self.weight, self.offset(), target, position_weight, self.activation
         )
 
-    def scores(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
+    def scores(self, context: Vectors) -> Float[Tensor, "N K V"]:
         """The scores log g(z) of all symbols, [N, K, V]."""
         return log_g(linear(context, self.weight, self.offset()), self.activation)
 

@@ -9,12 +9,12 @@ from collections.abc import Collection
 from typing import final
 
 import torch
-from jaxtyping import Float, Shaped
-from torch import Tensor, nn
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
 from torch.nn.functional import linear
 
 from elman import config
-from elman.network.output.choice import Drawn, Surroundings
+from elman.network.output.choice import Drawn, Draws, PerContext, Row, Surroundings, Targets, Vectors
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 
@@ -51,16 +51,14 @@ class Gaussian(Density):
         """The mean [..., P] given contexts [..., D]."""
         return linear(context, self.readout.weight, self.readout.bias)
 
-    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, "N *P"]) -> Float[Tensor, "N K"]:
+    def log_prob(self, context: Vectors, target: Targets) -> PerContext:
         """Log-density [N, K] of values [N, P] under contexts [N, K, D]."""
         if self.spread is None:
             distance = (target.unsqueeze(1) - self.mean(context)).square().sum(-1)
             return -0.5 * (distance + target.shape[-1] * math.log(2 * math.pi))
         return log_normal(target.unsqueeze(1), self.mean(context), variance(self.spread(context), self.floor)).sum(-1)
 
-    def sample(
-        self, context: Float[Tensor, "N D"], temperature: float, generator: torch.Generator | None
-    ) -> Float[Tensor, "N P"]:
+    def sample(self, context: Row, temperature: float, generator: Generator | None) -> Draws:
         """Values [N, P] given contexts [N, D]; the temperature multiplies the variance, at 0 the mean is returned."""
         mean = self.mean(context)
         spread = torch.ones_like(mean) if self.spread is None else variance(self.spread(context), self.floor)
@@ -100,15 +98,13 @@ class GaussianMixture(Density):
         log_weight, means, _ = self.components(context)
         return (log_weight.exp().unsqueeze(-1) * means).sum(-2)
 
-    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, "N *P"]) -> Float[Tensor, "N K"]:
+    def log_prob(self, context: Vectors, target: Targets) -> PerContext:
         """Log-density [N, K] of values [N, P] under contexts [N, K, D]."""
         log_weight, means, variances = self.components(context)
         each = log_normal(target[:, None, None], means, variances).sum(-1)
         return torch.logsumexp(log_weight + each, dim=-1)
 
-    def sample(
-        self, context: Float[Tensor, "N D"], temperature: float, generator: torch.Generator | None
-    ) -> Float[Tensor, "N P"]:
+    def sample(self, context: Row, temperature: float, generator: Generator | None) -> Draws:
         """Values [N, P] given contexts [N, D]: first a component, then its values.
 
         The temperature divides the log-weights and multiplies the variances; at 0 the mean of the heaviest component
@@ -128,10 +124,7 @@ class Rescaled(Density):
     """The density of v = mean + deviation * u where u has the density of another choice.
 
     log p(v) = log p_u((v - mean) / deviation) - sum_p log deviation_p, so that log-densities are in the units of v.
-
-    Args:
-        choice: the density of u.
-        mean, deviation: of each column, [P]; kept in double precision.
+    Mean and deviation [P] are kept in double precision.
     """
 
     shift: Tensor
@@ -147,14 +140,12 @@ class Rescaled(Density):
         """The mean [..., P] given contexts [..., D], in double precision."""
         return self.shift + self.scale * self.choice.mean(context)
 
-    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, "N *P"]) -> Float[Tensor, "N K"]:
+    def log_prob(self, context: Vectors, target: Targets) -> PerContext:
         """Log-density [N, K] of values [N, P] under contexts [N, K, D]."""
         standardised = ((target - self.shift) / self.scale).to(context.dtype)
         return self.choice.log_prob(context, standardised) - self.scale.log().sum().to(context.dtype)
 
-    def sample(
-        self, context: Float[Tensor, "N D"], temperature: float, generator: torch.Generator | None
-    ) -> Float[Tensor, "N P"]:
+    def sample(self, context: Row, temperature: float, generator: Generator | None) -> Draws:
         """Values [N, P] given contexts [N, D], in double precision."""
         return self.shift + self.scale * self.choice.sample(context, temperature, generator)
 
@@ -173,6 +164,6 @@ def log_normal(value: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
     return -0.5 * ((value - mean).square() / variance + variance.log()) - HALF_LOG_TWO_PI
 
 
-def normal_like(like: Tensor, generator: torch.Generator | None) -> Tensor:
+def normal_like(like: Tensor, generator: Generator | None) -> Tensor:
     """Standard normal numbers in the shape of a tensor."""
     return torch.randn(like.shape, dtype=like.dtype, device=like.device, generator=generator)

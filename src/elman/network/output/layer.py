@@ -5,7 +5,7 @@ from typing import final
 
 import torch
 from jaxtyping import Float, Shaped
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from elman import config
 from elman.network.cores.core import Trace
@@ -36,7 +36,7 @@ class OutputLayer(nn.Module):
         return mixed.unflatten(0, vectors.shape[:2])
 
     def sample(
-        self, trace: Trace, temperature: float = 1.0, generator: torch.Generator | None = None
+        self, trace: Trace, temperature: float = 1.0, generator: Generator | None = None
     ) -> Float[Tensor, "T B P"]:
         """Frames [T, B, P], drawn to follow each position: first a component of the mixture, then the vector."""
         assert isinstance(self.choice, Drawn), "symbols are drawn from their log-probabilities"

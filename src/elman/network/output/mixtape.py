@@ -9,7 +9,7 @@ from torch.nn.functional import linear
 
 from elman import config
 from elman.network.output.activation import log_g
-from elman.network.output.choice import ScoredChoice, Surroundings
+from elman.network.output.choice import ScoredChoice, Surroundings, Vectors
 
 
 @final
@@ -60,7 +60,7 @@ class Mixtape(ScoredChoice):
         mixing = self.components * self.weight.shape[1] if self.frequent < len(self.weight) else 0
         return float(self.up.numel() + gate + mixing + scores)
 
-    def scores(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
+    def scores(self, context: Vectors) -> Float[Tensor, "N K V"]:
         """The scores log g(z) of all symbols, [N, K, V]."""
         h = linear(context, self.up).tanh().unflatten(-1, (self.components, -1))
         pi = self.gates(context)

@@ -10,7 +10,7 @@ from torch.nn.functional import linear, softplus
 
 from elman import config
 from elman.network.output.activation import log_g
-from elman.network.output.choice import ScoredChoice, Surroundings
+from elman.network.output.choice import ScoredChoice, Surroundings, Vectors
 
 
 @final
@@ -40,10 +40,6 @@ class Monotone(ScoredChoice):
         beyond = z - (piece * width - self.range)
         return (height - self.range)[at] + slope[at] * beyond
 
-    def multiply_adds(self, frequency: Tensor) -> float:  # noqa: ARG002
-        """V D, whatever the target."""
-        return float(self.weight.numel())
-
-    def scores(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
+    def scores(self, context: Vectors) -> Float[Tensor, "N K V"]:
         """The scores log g(z) of all symbols, [N, K, V]."""
         return log_g(self.bend(linear(context, self.weight, self.bias)), self.activation)

@@ -6,12 +6,11 @@ N positions, K contexts, D their width, P pitches, M notes at most in a frame, Q
 from typing import final
 
 import torch
-from jaxtyping import Float, Shaped
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, linear
 
 from elman import config
-from elman.network.output.choice import Chord, Surroundings, draw_notes
+from elman.network.output.choice import Chord, Draws, PerContext, Row, Surroundings, Targets, Vectors, draw_notes
 
 
 @final
@@ -26,14 +25,12 @@ class Bernoulli(Chord):
         self.weight = nn.Parameter(torch.empty(surroundings.num_outputs, surroundings.size))
         self.bias = nn.Parameter(torch.zeros(surroundings.num_outputs)) if record.bias else None
 
-    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, "N *P"]) -> Float[Tensor, "N K"]:
+    def log_prob(self, context: Vectors, target: Targets) -> PerContext:
         """Log-probability [N, K] of frames [N, P] under contexts [N, K, D]."""
         log_odds = linear(context, self.weight, self.bias)
         return log_likelihood(log_odds, target.unsqueeze(1))
 
-    def sample(
-        self, context: Float[Tensor, "N D"], temperature: float, generator: torch.Generator | None
-    ) -> Float[Tensor, "N P"]:
+    def sample(self, context: Row, temperature: float, generator: Generator | None) -> Draws:
         """Frames [N, P] given contexts [N, D]."""
         return draw_notes(linear(context, self.weight, self.bias), temperature, generator)
 
@@ -65,7 +62,7 @@ class NADE(Chord):
         nn.init.zeros_(self.visible.bias)
         nn.init.zeros_(self.hidden.bias)
 
-    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, "N *P"]) -> Float[Tensor, "N K"]:
+    def log_prob(self, context: Vectors, target: Targets) -> PerContext:
         """Log-probability [N, K] of frames [N, P] under contexts [N, K, D]."""
         notes, index = target.bool().to(torch.int64), torch.arange(target.shape[1], device=target.device)
         most = int(notes.sum(1).max()) if len(notes) else 0
@@ -79,9 +76,7 @@ class NADE(Chord):
         chosen = log_odds.gather(2, before).squeeze(2)
         return log_likelihood(self.visible(context) + chosen, target.unsqueeze(1))
 
-    def sample(
-        self, context: Float[Tensor, "N D"], temperature: float, generator: torch.Generator | None
-    ) -> Float[Tensor, "N P"]:
+    def sample(self, context: Row, temperature: float, generator: Generator | None) -> Draws:
         """Frames [N, P] given contexts [N, D], drawn exactly, pitch by pitch."""
         biases, total = self.visible(context), self.hidden(context)
         notes = []

@@ -5,12 +5,12 @@ from itertools import pairwise
 from typing import final
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from elman import config
 from elman.errors import UserError
-from elman.network.output.choice import Choice, Surroundings
+from elman.network.output.choice import NLL, Choice, Each, PerContext, Surroundings, Targets, Vectors
 from elman.network.output.flat import Flat
 
 
@@ -47,7 +47,7 @@ class RareClass(Choice):
     def fast(self, value: bool) -> None:
         self.outputs.fast = value
 
-    def log_probs(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
+    def log_probs(self, context: Vectors) -> Float[Tensor, "N K V"]:
         """Log-probabilities [N, K, V]."""
         found = self.outputs.log_probs(context)
         if not self.num_rare:
@@ -55,25 +55,17 @@ class RareClass(Choice):
         rare = found[..., -1:] - math.log(self.num_rare)
         return torch.cat([found[..., :-1], rare.expand(*rare.shape[:-1], self.num_rare)], dim=-1)
 
-    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, "N *P"]) -> Float[Tensor, "N K"]:
+    def log_prob(self, context: Vectors, target: Targets) -> PerContext:
         """Log-probability of the target, [N, K]."""
         output, share = self._split(target)
         return self.outputs.log_prob(context, output) + share.to(context.dtype).unsqueeze(1)
 
-    def mixture_log_prob(
-        self, context: Float[Tensor, "N K D"], log_prior: Float[Tensor, "N K"], target: Shaped[Tensor, "N *P"]
-    ) -> Float[Tensor, " N"]:
+    def mixture_log_prob(self, context: Vectors, log_prior: PerContext, target: Targets) -> Each:
         """As in `Choice`: a word's share of its output is the same under every context."""
         output, share = self._split(target)
         return self.outputs.mixture_log_prob(context, log_prior, output) + share.to(context.dtype)
 
-    def mixture_nll(
-        self,
-        context: Float[Tensor, "N K D"],
-        log_prior: Float[Tensor, "N K"],
-        target: Shaped[Tensor, "N *P"],
-        position_weight: Float[Tensor, " N"],
-    ) -> tuple[Float[Tensor, ""], Float[Tensor, " N"]]:
+    def mixture_nll(self, context: Vectors, log_prior: PerContext, target: Targets, position_weight: Each) -> NLL:
         """As in `Choice`."""
         output, share = self._split(target)
         total, each = self.outputs.mixture_nll(context, log_prior, output, position_weight)

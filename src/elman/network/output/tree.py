@@ -1,7 +1,4 @@
-"""Hierarchical softmax: first a cluster, then a word within it.
-
-C clusters of V words, none so large that the cost outgrows sqrt(V).
-"""
+"""Hierarchical softmax: a cluster, then a word; C clusters of V words, none so large that costs outgrow sqrt(V)."""
 
 import math
 from collections.abc import Callable
@@ -10,7 +7,7 @@ from typing import NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
@@ -18,7 +15,7 @@ from elman import config
 from elman.errors import UserError
 from elman.network.output import fast_tails
 from elman.network.output.activation import log_g
-from elman.network.output.choice import Choice, Surroundings, chosen, normalised, zipf
+from elman.network.output.choice import Choice, PerContext, Surroundings, Targets, Vectors, chosen, normalised, zipf
 
 Ids = npt.NDArray[np.int64]
 
@@ -74,7 +71,7 @@ class Tree(Choice):
         """The cluster of every word."""
         return torch.bucketize(self.place[words], self.starts, right=True) - 1
 
-    def log_probs(self, context: Float[Tensor, "N K D"]) -> Float[Tensor, "N K V"]:
+    def log_probs(self, context: Vectors) -> Float[Tensor, "N K V"]:
         """Log-probabilities [N, K, V]."""
         head = normalised(log_g(linear(context, self.cluster_weight, self.cluster_bias), self.activation))
         scores = log_g(linear(context, self.weight, self.bias), self.activation)
@@ -86,7 +83,7 @@ class Tree(Choice):
         shift = head - by_cluster.logsumexp(-1)
         return scores + shift[..., self.cluster_of(torch.arange(len(self.order), device=self.order.device))]
 
-    def log_prob(self, context: Float[Tensor, "N K D"], target: Shaped[Tensor, "N *P"]) -> Float[Tensor, "N K"]:
+    def log_prob(self, context: Vectors, target: Targets) -> PerContext:
         """Log-probability of the target, [N, K]; only clusters that contain a target are computed."""
         if not self.fast:
             return chosen(self.log_probs(context), target)
@@ -94,23 +91,12 @@ class Tree(Choice):
         cluster, by_cluster = self.cluster_of(target).sort(stable=True)
         touched, counts = cluster.unique_consecutive(return_counts=True)
         within = self.place[target[by_cluster]] - self.starts[cluster]
-        found = fast_tails.log_prob(
-            context[by_cluster].flatten(0, 1),
-            self.weight,
-            self.bias,
-            within.repeat_interleave(num_components),
-            self.activation,
-            self._members(touched),
-            (counts * num_components).tolist(),
-        ).view(-1, num_components)
-        head = fast_tails.log_prob(
-            context.flatten(0, 1),
-            self.cluster_weight,
-            self.cluster_bias,
-            self.cluster_of(target).repeat_interleave(num_components),
-            self.activation,
-        )
-        return head.view(-1, num_components) + found[by_cluster.argsort()]
+        rows, y = context[by_cluster].flatten(0, 1), within.repeat_interleave(num_components)
+        members, sizes = self._members(touched), (counts * num_components).tolist()
+        found = fast_tails.log_prob(rows, self.weight, self.bias, y, self.activation, members, sizes)
+        rows, y = context.flatten(0, 1), self.cluster_of(target).repeat_interleave(num_components)
+        head = fast_tails.log_prob(rows, self.cluster_weight, self.cluster_bias, y, self.activation)
+        return head.view(-1, num_components) + found.view(-1, num_components)[by_cluster.argsort()]
 
     def multiply_adds(self, frequency: Tensor) -> float:
         """The clusters, and the words of each cluster in proportion to their frequency."""
@@ -130,10 +116,7 @@ class Tree(Choice):
 
 
 def _first_clusters(record: config.Tree, surroundings: Surroundings) -> Clusters:
-    """The clusters that training begins with; those by similarity need word vectors and come later.
-
-    Raises UserError where there are more clusters than words.
-    """
+    """The clusters that training begins with; those by similarity need word vectors and come later."""
     num_words, counts = surroundings.num_outputs, surroundings.counts
     number = record.clusters or math.ceil(math.sqrt(num_words))
     if number > num_words:

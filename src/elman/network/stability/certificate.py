@@ -40,21 +40,18 @@ DOES_NOT = "nothing of states far from 0, of inputs, or of a model with biases, 
 
 def origin(core: Stack) -> list[Certificate]:
     """One certificate per layer; for an LSTM the block is U_g, and the same 2 = (1 - f) / (i o) with gates of 1/2."""
-    found = []
-    for number, layer in enumerate(layers_of(core), start=1):
-        elman = kind_of(layer) == "elman"
-        found.append(
-            Certificate(
-                tier=0,
-                layer=number,
-                name="sigma_1(W_hh)",
-                value=torch.linalg.matrix_norm(candidate_hidden(layer).detach().double(), 2).item(),
-                limit=1 / slope_of(layer) if elman else 2.0,
-                proves=PROVES,
-                does_not=DOES_NOT,
-            )
+    return [
+        Certificate(
+            tier=0,
+            layer=number,
+            name="sigma_1(W_hh)",
+            value=torch.linalg.matrix_norm(candidate_hidden(layer).detach().double(), 2).item(),
+            limit=1 / slope_of(layer) if kind_of(layer) == "elman" else 2.0,
+            proves=PROVES,
+            does_not=DOES_NOT,
         )
-    return found
+        for number, layer in enumerate(layers_of(core), start=1)
+    ]
 
 
 Kind = Literal["elman", "gru-before", "gru-after", "lstm"]
@@ -82,14 +79,9 @@ LETTERS: dict[Kind, str] = {"elman": "n", "gru-before": "rzn", "gru-after": "rzn
 
 
 def gates_of(layer: Layer, *, detached: bool = True) -> Gates:
-    """The blocks of a layer.
+    """The blocks of a layer, as float64 copies if `detached`, otherwise as the parameters themselves, to be trained.
 
-    Args:
-        layer: a layer of a stack.
-        detached: float64 copies without gradients; otherwise the parameters themselves, to be trained.
-
-    Raises:
-        UserError: the cell has peepholes or no forget gate: no certificate is known here.
+    Raises UserError where the cell has peepholes or no forget gate: no certificate is known here.
     """
     kind = kind_of(layer)
     size, letters = layer.hidden_size, LETTERS[kind]
