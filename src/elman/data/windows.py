@@ -33,8 +33,8 @@ class Source(NamedTuple):
 class Batch(NamedTuple):
     """One window: symbols [T, B] or frames of notes [T, B, P], and the targets that follow each, of the same shape.
 
-    `mask`, bool [T, B]: which targets count; None means all. `fresh`, bool [B]: which columns begin a sequence here; None
-    means none. `source`: what the columns are conditioned on; each begins here, from its source.
+    `mask`, bool [T, B]: which targets count; None means all. `fresh`, bool [B]: which columns begin a sequence here;
+    None means none. `source`: what the columns are conditioned on; each begins here, from its source.
     """
 
     inputs: Tensor

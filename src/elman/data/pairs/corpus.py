@@ -84,8 +84,7 @@ class PairCorpus:
     @property
     def digest(self) -> str:
         """SHA-256 over the vocabularies, the files and the options."""
-        parts = [self.symbols.digest, identity(self.options)]
-        return sha256_lines(*parts, *map(" ".join, self.sha256.items()))
+        return sha256_lines(self.symbols.digest, identity(self.options), *map(" ".join, self.sha256.items()))
 
     def describe(self) -> dict[str, Any]:
         """The record that a run keeps of its data, for JSON."""

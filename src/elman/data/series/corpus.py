@@ -71,20 +71,18 @@ class SeriesCorpus:
     def columns(self) -> Columns:
         """The columns with their statistics in the training split.
 
-        Raises:
-            UserError: a column that is to be standardised is constant.
+        Raises UserError where a column that is to be standardised is constant.
         """
         values = self.split("train").values
         if not self.options.standardise:
             return Columns(self.names, (0.0,) * len(self.names), (1.0,) * len(self.names))
-        deviation = values.std(axis=0)
         for name, one, value in zip(self.names, np.ptp(values, axis=0), values[0], strict=True):
             if one == 0:
                 raise UserError(
                     f"{self.source}, column {name}: constant ({value:g}) in the training split; leave it out of"
                     " data.columns, or set data.standardise = false"
                 )
-        return Columns(self.names, tuple(values.mean(axis=0).tolist()), tuple(deviation.tolist()))
+        return Columns(self.names, tuple(values.mean(axis=0).tolist()), tuple(values.std(axis=0).tolist()))
 
     @property
     def digest(self) -> str:
@@ -145,7 +143,6 @@ def _find(folder: Path, split: str) -> Path:
 
 
 def _cut(table: Table, options: SeriesOptions, path: Path) -> tuple[tuple[str, ...], dict[str, Array]]:
-    """Cut a series in order of time."""
     size = len(table.values)
     train = round(size * (1 - options.valid_fraction - options.test_fraction))
     valid = round(size * (1 - options.test_fraction))

@@ -140,8 +140,7 @@ def _read(
 ) -> Iterator[Passage]:
     stop = section.path.stat().st_size if section.stop is None else section.stop
     total, done = stop - section.start, 0
-    source = read_passages(section.path, options, section.start, section.stop, subwords)
-    for number, passage in enumerate(source):
+    for number, passage in enumerate(read_passages(section.path, options, section.start, section.stop, subwords)):
         yield passage
         done += passage.num_bytes
         if progress is not None and number % _EVERY == 0:

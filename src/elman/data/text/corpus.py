@@ -161,6 +161,5 @@ def _open_split(name: str, counts: Counts, folder: Path) -> Split:
 
 
 def _key(parts: Parts, more: list[str]) -> str:
-    lines = [f"format {_FORMAT}", *more]
-    lines += [f"{name} {sha256} {section.start} {section.stop}" for name, (section, sha256) in parts.items()]
-    return sha256_lines(*lines)[:32]
+    lines = (f"{name} {sha256} {section.start} {section.stop}" for name, (section, sha256) in parts.items())
+    return sha256_lines(f"format {_FORMAT}", *more, *lines)[:32]

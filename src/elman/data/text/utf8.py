@@ -54,7 +54,7 @@ def read_text(path: Path, advice: str = "give a text file") -> str:
 
 
 class Line(NamedTuple):
-    """A line of a file with its line break, if it has one, or a part of one over 64 KiB; `ended`: the line ends here."""
+    """A line of a file with its line break, if it has one, or a part of one over 64 KiB; `ended`: it ends here."""
 
     text: str
     ended: bool
