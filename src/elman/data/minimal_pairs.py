@@ -32,8 +32,6 @@ class Pair(NamedTuple):
 
 
 class _Blimp(msgspec.Struct):
-    """The fields of a line of BLiMP that are read."""
-
     sentence_good: str
     sentence_bad: str
     UID: str = ""
@@ -75,10 +73,12 @@ def _lines(path: Path) -> list[str]:
     return lines
 
 
+def _rows(path: Path) -> Iterator[tuple[int, str]]:
+    return ((number, line) for number, line in enumerate(_lines(path), start=1) if line.strip())
+
+
 def _blimp(path: Path) -> Iterator[Pair]:
-    for number, line in enumerate(_lines(path), start=1):
-        if not line.strip():
-            continue
+    for number, line in _rows(path):
         try:
             record = msgspec.json.decode(line, type=_Blimp)
         except msgspec.DecodeError:
@@ -112,9 +112,7 @@ def _linzen(text: Path, gold: Path) -> Iterator[Pair]:
 
 
 def _table(path: Path) -> Iterator[Pair]:
-    for number, line in enumerate(_lines(path), start=1):
-        if not line.strip():
-            continue
+    for number, line in _rows(path):
         cells = line.split("\t")
         if len(cells) not in (2, 3) or not all(cell.strip() for cell in cells):
             raise UserError(f"{path}:{number}: found {line!r}; write good TAB bad, or good TAB bad TAB phenomenon")

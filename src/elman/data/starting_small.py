@@ -105,7 +105,6 @@ def training_windows(recipe: config.Recipe, tokens: np.ndarray, source: Path, ma
 
 
 def _parts(tokens: np.ndarray, source: Path, count: int) -> list[np.ndarray]:
-    """The tokens of every stage."""
     counts = stage_tokens(source) if (source / "grammar.json").is_file() else []
     if len(counts) != count or sum(counts) != len(tokens):
         raise UserError(

@@ -33,10 +33,8 @@ class Source(NamedTuple):
 class Batch(NamedTuple):
     """One window: symbols [T, B] or frames of notes [T, B, P], and the targets that follow each, of the same shape.
 
-    Attributes:
-        mask: which targets count, bool [T, B]; None means all.
-        fresh: which columns begin a sequence here, bool [B]; None means none.
-        source: what the columns are conditioned on; each begins here, from its source.
+    `mask`, bool [T, B]: which targets count; None means all. `fresh`, bool [B]: which columns begin a sequence here;
+    None means none. `source`: what the columns are conditioned on; each begins here, from its source.
     """
 
     inputs: Tensor
@@ -210,8 +208,7 @@ class EvaluationWindows:
             positions[row, :span] = np.where(index >= counted_from + (self.skip_first and counted_from == 0), index, -1)
         where = torch.from_numpy(positions).t()
         fresh = torch.full((self.streams,), at == 0)
-        batch = Batch(torch.from_numpy(inputs).t(), torch.from_numpy(targets).t(), where >= 0, fresh)
-        return batch, where
+        return Batch(torch.from_numpy(inputs).t(), torch.from_numpy(targets).t(), where >= 0, fresh), where
 
     def _before(self, low: int, high: int) -> np.ndarray:
         if low:

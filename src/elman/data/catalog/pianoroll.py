@@ -117,10 +117,9 @@ def read_musicxml(path: Path) -> Roll:
         with zipfile.ZipFile(path) as archive:
             container = ElementTree.fromstring(archive.read("META-INF/container.xml"))
             score = ElementTree.fromstring(archive.read(_root_file(container)))
-        parts = [list(_notes(part)) for part in score.iter("part")]
+        notes = [note for part in score.iter("part") for note in _notes(part)]
     except _DAMAGED as error:
         raise UserError(f"{path}: not a readable MusicXML score ({error}); install music21 again") from None
-    notes = [note for part in parts for note in part]
     return quantise(notes, 0.0, Pitches(88), STEPS_PER_QUARTER, str(path))
 
 

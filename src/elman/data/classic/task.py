@@ -29,8 +29,7 @@ class ClassicTask(NamedTuple):
 
     Attributes:
         sentence: what is to be learnt, and what the span is.
-        inputs: V symbols, or P values per step.
-        outputs: values per step; V for symbols.
+        inputs, outputs: V for symbols, or values per step.
         chance: the error of the best guess without memory, in words.
         kind: symbols, or real values with a squared error.
         solved: the error below which it counts as learnt: mean square, or share of judged positions that are wrong.

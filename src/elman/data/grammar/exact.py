@@ -92,16 +92,13 @@ class Oracle:
         depth = top.depth + opens
         if top.symbol in self.grammar.words:
             return ((1.0, (top,), opens),)
+        seen = 0 if self.wish.max_depth is None else depth  # without a limit all depths are equivalent: fewer stacks
         found = []
         for parts, probability in self.grammar.alternatives(top.symbol, depth, self.wish.max_depth):
-            first, *rest = (_Item(part.symbol, self._seen(depth)) for part in parts)
+            first, *rest = (_Item(part.symbol, seen) for part in parts)
             for inner, above, opened in self._openings(first):
                 found.append((probability * inner, above + tuple(rest), opens or opened))
         return tuple(found)
-
-    def _seen(self, depth: int) -> int:
-        """Without a limit all depths are equivalent, which keeps the stacks few."""
-        return 0 if self.wish.max_depth is None else depth
 
     def _factor(self, rest: tuple[_Item, ...], opened: bool) -> float:
         """The factor by which the share of complex sentences changes the probability of a stack's continuations."""

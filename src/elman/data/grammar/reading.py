@@ -87,7 +87,8 @@ class _Reader:
                 symbol = _spell(left, {left.bracket: value})
                 if symbol in draft.words:
                     raise self.wrong(line, f"the words of {symbol} stand in line {draft.lines[symbol]} already")
-                draft.words[symbol], draft.lines[symbol] = _scaled(found), line
+                draft.words[symbol] = {word: weight / sum(found.values()) for word, weight in found.items()}
+                draft.lines[symbol] = line
         for line, left, choices in self.rules:
             for value in self._values(left, values):
                 symbol = _spell(left, {left.bracket: value})
@@ -160,8 +161,3 @@ def _expand(choice: _Choice, bracket: str | None, value: str, values: list[str])
         )
         for binding in bindings
     ]
-
-
-def _scaled(weights: dict[str, float]) -> dict[str, float]:
-    total = sum(weights.values())
-    return {word: weight / total for word, weight in weights.items()}

@@ -41,11 +41,9 @@ class Leaf(NamedTuple):
 class Dependency(NamedTuple):
     """A verb and the noun it agrees with, at positions from 0; the verb as it is, and in the other number.
 
-    Attributes:
-        number: of both, such as `sg`.
-        depth: clauses that the verb is in.
-        levels: clauses within each other between noun and verb, at the deepest place.
-        attractors: nouns of the other number between them (Linzen et al. 2016).
+    `number` is that of both, such as `sg`; `depth` counts the clauses that the verb is in, `levels` the clauses within
+    each other between noun and verb at the deepest place, `attractors` the nouns of the other number between them
+    (Linzen et al. 2016).
     """
 
     noun: int
@@ -129,9 +127,8 @@ def sentences(grammar: Grammar, wish: Wish, seed: str) -> Iterator[Sentence]:
 def _one(grammar: Grammar, wish: Wish, wanted: bool | None, draw: random.Random) -> Sentence:
     for _ in range(_TRIES):
         leaves = _derive(grammar, wish, draw)
-        if leaves is None or wanted not in (None, any(leaf.clauses for leaf in leaves)):
-            continue
-        return annotate(grammar, leaves)
+        if leaves is not None and wanted in (None, any(leaf.clauses for leaf in leaves)):
+            return annotate(grammar, leaves)
     kind = {None: "", True: "complex ", False: "simple "}[wanted]
     raise UserError(
         f"{grammar.name}: none of {_TRIES:,} sentences was a {kind}one within max_depth = {wish.max_depth} and"

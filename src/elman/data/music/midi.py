@@ -49,8 +49,7 @@ def read_midi(path: Path, options: MusicOptions) -> Roll:
     if ticks <= 0 or ticks >= 0x8000:
         raise UserError(f"{path}: its time is in film frames; save it with a number of ticks per quarter note")
     beats = (Note(start / ticks, (end if stop is None else stop) / ticks, pitch) for start, stop, pitch in notes)
-    pitches = Pitches(options.pitches)
-    return quantise(beats, end / ticks, pitches, options.steps_per_quarter, str(path))
+    return quantise(beats, end / ticks, Pitches(options.pitches), options.steps_per_quarter, str(path))
 
 
 def write_midi(path: Path, roll: Roll, options: MusicOptions, tempo: float = 120.0) -> None:

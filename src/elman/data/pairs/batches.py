@@ -53,8 +53,7 @@ class Sequences:
 
 def by_length(lengths: Lengths, batch_size: int | None, tokens_per_batch: int | None) -> list[list[int]]:
     """All pairs once, the short ones first, in an order that depends on the lengths alone."""
-    order = _sorted(np.arange(lengths.shape[1]), lengths)
-    return _batches(order, lengths, batch_size, tokens_per_batch)
+    return _batches(_sorted(np.arange(lengths.shape[1]), lengths), lengths, batch_size, tokens_per_batch)
 
 
 def shuffled(
@@ -72,8 +71,7 @@ def shuffled(
     pool = POOL * (batch_size or max(1, round((tokens_per_batch or 1) / mean)))
     batches: list[list[int]] = []
     for at in range(0, len(order), pool):
-        part = _sorted(order[at : at + pool], lengths)
-        batches += _batches(part, lengths, batch_size, tokens_per_batch)
+        batches += _batches(_sorted(order[at : at + pool], lengths), lengths, batch_size, tokens_per_batch)
     return [batches[index] for index in draw.permutation(len(batches))]
 
 

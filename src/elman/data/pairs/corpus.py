@@ -84,8 +84,7 @@ class PairCorpus:
     @property
     def digest(self) -> str:
         """SHA-256 over the vocabularies, the files and the options."""
-        parts = [self.symbols.digest, identity(self.options)]
-        return sha256_lines(*parts, *map(" ".join, self.sha256.items()))
+        return sha256_lines(self.symbols.digest, identity(self.options), *map(" ".join, self.sha256.items()))
 
     def describe(self) -> dict[str, Any]:
         """The record that a run keeps of its data, for JSON."""
@@ -182,12 +181,11 @@ def _encode(name: str, pairs: list[RawPair], symbols: PairSymbols) -> Pairs:
     written = [symbols.target_words(pair.target) for pair in pairs]
     source = Sequences(symbols.source.encode(words[:limit]) for words in read)
     target = Sequences(symbols.target.encode(words) for words in written)
-    unknown = symbols.target.ids[UNK]
     facts = {
         "lines": len(pairs),
         "source_symbols": len(source.symbols),
         "tokens": len(target.symbols) + len(pairs),
-        "unknown": int((target.symbols == unknown).sum()),
+        "unknown": int((target.symbols == symbols.target.ids[UNK]).sum()),
         "source_unknown": int((source.symbols == symbols.source.ids[UNK]).sum()),
         "characters": sum(len(pair.target) + 1 for pair in pairs),
         "cut": sum(len(words) > limit for words in read),

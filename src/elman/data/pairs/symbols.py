@@ -112,14 +112,7 @@ def _line(text: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class PairSymbols:
-    """The symbols that a model of pairs reads and writes.
-
-    Attributes:
-        source: the vocabulary of sources.
-        target: the vocabulary of targets; its `<eos>` is the start and the end symbol.
-        options: the rules.
-        tokenisers: from texts to symbols and back.
-    """
+    """The symbols that a model of pairs reads and writes; the target's `<eos>` is the start and the end symbol."""
 
     source: Vocabulary
     target: Vocabulary
@@ -181,8 +174,7 @@ class PairSymbols:
     @property
     def digest(self) -> str:
         """The SHA-256 of both vocabularies and of the models of subwords."""
-        parts = [self.source.digest, self.target.digest, *self.tokenisers.digests]
-        return sha256_lines(*parts)
+        return sha256_lines(self.source.digest, self.target.digest, *self.tokenisers.digests)
 
     def save(self, folder: Path) -> None:
         """Write both vocabularies, and models of subwords, into a run folder."""
@@ -194,8 +186,7 @@ class PairSymbols:
     def load(cls, folder: Path, options: PairOptions) -> "PairSymbols":
         """Read what `save` wrote; raises UserError where a file is missing or damaged."""
         tokenisers = load_tokenisers(folder, options)
-        source, target = (Vocabulary.load(folder / name) for name in (SOURCE_FILE, TARGET_FILE))
-        return cls(source, target, options, tokenisers)
+        return cls(Vocabulary.load(folder / SOURCE_FILE), Vocabulary.load(folder / TARGET_FILE), options, tokenisers)
 
 
 def _pieces(tokeniser: Tokeniser) -> Counter[str]:

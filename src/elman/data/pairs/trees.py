@@ -49,8 +49,7 @@ def read_trees(text: str, name: str) -> list[Node]:
     trees: list[Node] = []
     open_: list[tuple[str, list[Node | Leaf], int]] = []
     line = 1
-    tokens = list(_TOKEN.findall(_IDENTIFIER.sub("", text)))
-    at = 0
+    tokens, at = _TOKEN.findall(_IDENTIFIER.sub("", text)), 0
     while at < len(tokens):
         token = tokens[at]
         at += 1

@@ -21,12 +21,9 @@ from elman.files import canonical_json, sha256_lines
 
 
 class Columns(msgspec.Struct, frozen=True):
-    """What a model of series reads.
+    """What a model of series reads: columns, with the mean and standard deviation of each in the training split.
 
-    Attributes:
-        names: of the columns.
-        mean: of each in the training split; 0 where the series is not standardised.
-        deviation: standard deviation of each in the training split; 1 where it is not standardised.
+    Where the series is not standardised they are 0 and 1.
     """
 
     names: tuple[str, ...]
@@ -74,20 +71,18 @@ class SeriesCorpus:
     def columns(self) -> Columns:
         """The columns with their statistics in the training split.
 
-        Raises:
-            UserError: a column that is to be standardised is constant.
+        Raises UserError where a column that is to be standardised is constant.
         """
         values = self.split("train").values
         if not self.options.standardise:
             return Columns(self.names, (0.0,) * len(self.names), (1.0,) * len(self.names))
-        deviation = values.std(axis=0)
         for name, one, value in zip(self.names, np.ptp(values, axis=0), values[0], strict=True):
             if one == 0:
                 raise UserError(
                     f"{self.source}, column {name}: constant ({value:g}) in the training split; leave it out of"
                     " data.columns, or set data.standardise = false"
                 )
-        return Columns(self.names, tuple(values.mean(axis=0).tolist()), tuple(deviation.tolist()))
+        return Columns(self.names, tuple(values.mean(axis=0).tolist()), tuple(values.std(axis=0).tolist()))
 
     @property
     def digest(self) -> str:
@@ -110,15 +105,10 @@ class SeriesCorpus:
 
 
 def open_series(source: str | Path, options: SeriesOptions) -> SeriesCorpus:
-    """Read a series.
+    """Read a series; raises UserError where the source cannot be used.
 
-    Args:
-        source: the name of a known series (`elman data list`); a table (`elman.data.series.table`), which is cut in
-            order of time; or a folder with train, valid and test of them, such as train.csv.
-        options: which columns, and where a single file is cut.
-
-    Raises:
-        UserError: the source cannot be used.
+    It is the name of a known series (`elman data list`); a table (`elman.data.series.table`), which is cut in order of
+    time; or a folder with train, valid and test of them, such as train.csv.
     """
     path = Path(source)
     if isinstance(source, str) and prepare.is_known(source):
@@ -153,7 +143,6 @@ def _find(folder: Path, split: str) -> Path:
 
 
 def _cut(table: Table, options: SeriesOptions, path: Path) -> tuple[tuple[str, ...], dict[str, Array]]:
-    """Cut a series in order of time."""
     size = len(table.values)
     train = round(size * (1 - options.valid_fraction - options.test_fraction))
     valid = round(size * (1 - options.test_fraction))
@@ -172,12 +161,8 @@ def _cut(table: Table, options: SeriesOptions, path: Path) -> tuple[tuple[str, .
 class SeriesTrainingWindows:
     """A series cut into B columns that are read side by side, as a text is; the remainder is dropped.
 
-    The first step is predicted from `first`, the others from the step before.
-
-    Args:
-        values: float64 [n, P].
-        first: [P].
-        positions: the windows of 0 to n, where 0 stands for `first` and t for the t-th step.
+    The first step of `values`, float64 [n, P], is predicted from `first` [P], the others from the step before.
+    `positions` are the windows of 0 to n, where 0 stands for `first` and t for the t-th step.
     """
 
     def __init__(self, values: Array, first: Array, positions: TrainingWindows) -> None:
@@ -194,12 +179,9 @@ class SeriesTrainingWindows:
 
 
 class SeriesWindows:
-    """A series read so that every step is a target exactly once.
+    """A series, float64 [n, P], read so that every step is a target exactly once; `first` [P] is read before.
 
-    Args:
-        values: float64 [n, P].
-        first: [P], read before the first step.
-        streams, length, warm_up: as for `EvaluationWindows`.
+    `streams`, `length` and `warm_up` are as for `EvaluationWindows`.
     """
 
     def __init__(self, values: Array, first: Array, *, streams: int = 1, length: int = 100, warm_up: int = 0) -> None:

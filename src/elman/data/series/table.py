@@ -20,27 +20,19 @@ Columns = Sequence[str | int] | None
 
 
 class Table(NamedTuple):
-    """The columns of a file that are read.
-
-    Attributes:
-        names: of the columns.
-        values: float64 [n, P], all finite.
-    """
+    """The columns of a file that are read: their names, and their values float64 [n, P], all finite."""
 
     names: tuple[str, ...]
     values: Array
 
 
 def read_table(path: Path, columns: Columns = None) -> Table:
-    """Read a table.
+    """Read the columns of these names or numbers (the first is 0), in this order; None: all numeric columns.
 
-    Args:
-        path: a CSV or TSV file, whose delimiter (comma, semicolon, tab or white space) and header are recognised; or
-            an .npy or .npz file with one array of numbers [n] or [n, P], read without pickle.
-        columns: names or numbers (the first is 0), in the order requested; None: all numeric columns.
+    The file is CSV or TSV, whose delimiter (comma, semicolon, tab or white space) and header are recognised, or .npy or
+    .npz with one array of numbers [n] or [n, P], read without pickle.
 
-    Raises:
-        UserError: the file cannot be read, a column is missing, or a value is missing or not a number.
+    Raises UserError where the file cannot be read, a column is missing, or a value is missing or not a number.
     """
     return _read_array(path, columns) if path.suffix in (".npy", ".npz") else _read_text_table(path, columns)
 

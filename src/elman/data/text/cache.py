@@ -29,7 +29,6 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The counts of an encoded split, as `splits.json` keeps them, and the digest of the source file.
 
     Attributes:
-        tokens: the number of ids.
         unknown: how many of them are `<unk>`, written in the text or standing for a word that is not known.
         characters: how many characters of text the tokens stand for, one for each `<eos>` included.
         num_bytes: the bytes of these characters in UTF-8.
@@ -105,28 +104,15 @@ def encode_section(
 
     Raises UserError where the text is bad, the folder cannot be written, or a word is unknown and there is no `<unk>`.
     """
-    tokens = unknown = characters = num_bytes = num_words = unseparated = lines = 0
+    counts = Counter(dict.fromkeys(Counts.__struct_fields__[:-1], 0))
+    kept = ("characters", "num_bytes", "num_words", "unseparated")
     with replacing(path) as temporary, temporary.open("wb") as file:
         for passage in _read(section, options, "encoding", progress, subwords):
             ids = vocabulary.encode(passage.words)
             file.write(ids.astype("<i4").tobytes())
-            tokens += len(ids)
-            unknown += 0 if vocabulary.unk is None else int(np.count_nonzero(ids == vocabulary.unk))
-            characters += passage.characters
-            num_bytes += passage.num_bytes
-            num_words += passage.num_words
-            unseparated += passage.unseparated
-            lines += 1
-    return Counts(
-        tokens=tokens,
-        unknown=unknown,
-        characters=characters,
-        num_bytes=num_bytes,
-        num_words=num_words,
-        unseparated=unseparated,
-        lines=lines,
-        sha256=sha256,
-    )
+            unknown = 0 if vocabulary.unk is None else int(np.count_nonzero(ids == vocabulary.unk))
+            counts.update(tokens=len(ids), unknown=unknown, lines=1, **{name: getattr(passage, name) for name in kept})
+    return Counts(**counts, sha256=sha256)
 
 
 def map_tokens(path: Path, tokens: int) -> npt.NDArray[np.int32]:
@@ -154,8 +140,7 @@ def _read(
 ) -> Iterator[Passage]:
     stop = section.path.stat().st_size if section.stop is None else section.stop
     total, done = stop - section.start, 0
-    source = read_passages(section.path, options, section.start, section.stop, subwords)
-    for number, passage in enumerate(source):
+    for number, passage in enumerate(read_passages(section.path, options, section.start, section.stop, subwords)):
         yield passage
         done += passage.num_bytes
         if progress is not None and number % _EVERY == 0:

@@ -45,6 +45,7 @@ Parts = dict[str, tuple[Section, str]]
 """The section of each split, and the digest of its file."""
 
 _FORMAT = 2
+_FACTS = ("unknown", "characters", "num_bytes", "num_words", "lines", "sha256")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +83,10 @@ class TextCorpus:
             "source": self.source,
             **msgspec.to_builtins(self.options),
             "vocabulary": {"size": len(self.vocabulary), "digest": self.vocabulary.digest},
-            "splits": {name: _described(split) for name, split in self.splits.items()},
+            "splits": {
+                name: {"tokens": len(split.tokens), **{fact: getattr(split, fact) for fact in _FACTS}}
+                for name, split in self.splits.items()
+            },
             "digest": self.digest,
         }
 
@@ -156,12 +160,6 @@ def _open_split(name: str, counts: Counts, folder: Path) -> Split:
     return Split(name, store.map_tokens(folder / f"{name}.int32", facts.pop("tokens")), **facts)
 
 
-def _described(split: Split) -> dict[str, int | str]:
-    names = ("unknown", "characters", "num_bytes", "num_words", "lines", "sha256")
-    return {"tokens": len(split.tokens), **{name: getattr(split, name) for name in names}}
-
-
 def _key(parts: Parts, more: list[str]) -> str:
-    lines = [f"format {_FORMAT}", *more]
-    lines += [f"{name} {sha256} {section.start} {section.stop}" for name, (section, sha256) in parts.items()]
-    return sha256_lines(*lines)[:32]
+    lines = (f"{name} {sha256} {section.start} {section.stop}" for name, (section, sha256) in parts.items())
+    return sha256_lines(f"format {_FORMAT}", *more, *lines)[:32]

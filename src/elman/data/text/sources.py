@@ -4,7 +4,7 @@ import dataclasses
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 from elman.config.text import TextOptions
 from elman.errors import UserError
@@ -95,15 +95,12 @@ def _find(folder: Path, split: str) -> Path | None:
     exact = folder / f"{split}.txt"
     if exact.is_file():
         return exact
-    named = [path for path in sorted(folder.iterdir()) if path.is_file() and split in _parts(path.name)]
+    files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
+    named = [path for path in files if split in re.split("[._-]", path.name)]
     if len(named) > 1:
         names = ", ".join(path.name for path in named)
         raise UserError(f"{folder}: {len(named)} files for the {split} split: {names}; name the one to use {split}.txt")
     return named[0] if named else None
-
-
-def _parts(name: str) -> list[str]:
-    return [] if name.startswith(".") else name.replace("-", ".").replace("_", ".").split(".")
 
 
 def _next_unit(path: Path, target: int, eos: str) -> int:
@@ -111,16 +108,12 @@ def _next_unit(path: Path, target: int, eos: str) -> int:
     with path.open("rb") as file:
         file.seek(max(0, target - 1))
         if eos == "none":
-            return _after_space(file)
+            while block := file.read(1 << 16):
+                if space := re.search(rb"\s", block):
+                    return file.tell() - len(block) + space.end()
+            return file.tell()
         file.readline()
         if eos == "paragraph":
             while (line := file.readline()) and not line.isspace():
                 pass
         return file.tell()
-
-
-def _after_space(file: BinaryIO) -> int:
-    while block := file.read(1 << 16):
-        if space := re.search(rb"\s", block):
-            return file.tell() - len(block) + space.end()
-    return file.tell()

@@ -198,8 +198,7 @@ def detokenise(words: Iterable[str], options: TextOptions) -> str:
     "To be, or not to be:\n'Tis I!"
     """
     detokeniser = Detokeniser(options)
-    text = "".join(detokeniser.add(word) for word in words)
-    return text + detokeniser.end()
+    return "".join(map(detokeniser.add, words)) + detokeniser.end()
 
 
 def shown(words: Iterable[str], options: TextOptions) -> str:

@@ -54,12 +54,7 @@ def read_text(path: Path, advice: str = "give a text file") -> str:
 
 
 class Line(NamedTuple):
-    """A line of a file, or a part of one that is longer than 64 KiB.
-
-    Attributes:
-        text: the line with its line break, if it has one.
-        ended: whether the line ends here.
-    """
+    """A line of a file with its line break, if it has one, or a part of one over 64 KiB; `ended`: it ends here."""
 
     text: str
     ended: bool

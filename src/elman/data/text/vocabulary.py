@@ -136,12 +136,8 @@ class Vocabulary:
         return cls(tuple(table), tuple(table.values()))
 
     def _table(self) -> str:
-        lines = zip(self.words, self.counts, strict=True)
-        return "".join(f"{_escape(word)}\t{count}\n" for word, count in lines)
-
-
-def _escape(word: str) -> str:
-    return re.sub(r"[\\\t\n\r]", lambda match: _ESCAPES[match[0]], word)
+        escaped = (re.sub(r"[\\\t\n\r]", lambda match: _ESCAPES[match[0]], word) for word in self.words)
+        return "".join(f"{word}\t{count}\n" for word, count in zip(escaped, self.counts, strict=True))
 
 
 def _demand_two_words(
