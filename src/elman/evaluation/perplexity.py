@@ -116,13 +116,9 @@ def average_probabilities(log_probs: list[np.ndarray], weights: list[float] | No
 
 
 class Sentences(NamedTuple):
-    """The sentences of a text as a model reads them.
+    """The sentences of a text as a model reads them: `words` as in the text, `ids` [n] as predicted.
 
-    Attributes:
-        model: one that reads spelling knows the text's unknown words, too.
-        words: the tokens as they stand in the text.
-        ids: what is predicted, [n] each; unknown words are `<unk>`.
-        inputs: what is read, [n] each: `ids`, but to a model that reads spelling unknown words have their own numbers.
+    A model that reads spelling knows the unknown words: in `inputs` [n] they have their own numbers, in `ids` `<unk>`.
     """
 
     model: LanguageModel

@@ -26,8 +26,6 @@ class OutputQuality(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         copy_unknown: whether `<unk>` was replaced by the source symbol of the largest weight.
         constrained: whether the search was constrained to trees; None for other targets.
         measures: of the model's output, the most important first.
-        baseline: the same measures of the baseline's output.
-        baseline_name: which baseline.
     """
 
     beam: int
@@ -46,21 +44,17 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         nll: mean negative log-likelihood, nats per token (of music and series: per step).
         tokens: tokens (of music and series: steps) that were scored.
-        run, data: the run folder and the data, where a command prints several.
+        run, data: where a command prints several.
         name: the baseline, in baselines.json.
+        context: how the state is carried.
         bits_per_token, bits_per_character, bits_per_byte, bits_per_word: bits over these units.
         word_perplexity: exp of nats per word; None where the text has no spaces between words.
         unknown: tokens that are `<unk>`.
-        characters, bytes, words: of the split.
         accuracy: frame-level accuracy of music, 0 to 1.
         nrmse: of series, RMSE of the one-step mean over the standard deviation of the split, over all columns.
         nrmse_by_column: the same of each column.
-        context: how the state is carried.
         streams, warm_up: as in `EvaluationWindows`.
         method: static, dynamic, cache, dynamic+cache or ensemble.
-        settings: of the method.
-        model: which model of the run.
-        output: what a model of pairs wrote.
     """
 
     run: str | None = None

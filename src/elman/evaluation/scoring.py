@@ -134,8 +134,7 @@ def predict_sentences(
         longer = [(np.append(sentence, first), np.append(read, first)) for sentence, read in group]
         batch, lengths = stack_sequences([sentence for sentence, _ in longer], first, [read for _, read in longer])
         batch = batch.to(model.device)
-        columns = predict(model, batch.inputs, batch.targets, model.begin(len(group)))
-        log_prob, rank, entropy = map(_rows, columns)
+        log_prob, rank, entropy = map(_rows, predict(model, batch.inputs, batch.targets, model.begin(len(group))))
         for row, length in enumerate(lengths):
             yield Prediction(log_prob[row, : length - 1], rank[row, : length - 1], entropy[row, :length])
 

@@ -115,13 +115,8 @@ def resampling_p_value(observed: float, resampled: npt.ArrayLike) -> float:
 class Comparison(msgspec.Struct, frozen=True):
     """A paired comparison of two models; differences are NLL(A) - NLL(B), so a positive one favours B.
 
-    Attributes:
-        tokens: how many tokens were compared.
-        difference: mean difference, nats per token.
-        low, high: its 95 % interval.
-        p_value: two-sided, of no difference.
-        ratio: perplexity(A) / perplexity(B).
-        better: the share of tokens that B predicts better.
+    `difference` is the mean in nats per token with its 95 % interval, `p_value` two-sided, of no difference,
+    `ratio` that of the perplexities, A / B, and `better` the share of tokens that B predicts better.
     """
 
     tokens: int

@@ -58,13 +58,10 @@ class ConstrainedCore:
 
     def tensors(self) -> dict[str, Tensor]:
         """The state of every projector and the counts since the last `mean_counts`, for a checkpoint."""
-        found = {
-            f"{index}/{name}": tensor
-            for index, projector in enumerate(self.projectors)
-            for name, tensor in projector.tensors().items()
-        }
-        counts = {f"count/{name}": torch.tensor([self._calls, *sums]) for name, sums in self._sums.items()}
-        return found | counts
+        found = {f"count/{name}": torch.tensor([self._calls, *sums]) for name, sums in self._sums.items()}
+        for index, projector in enumerate(self.projectors):
+            found |= {f"{index}/{name}": tensor for name, tensor in projector.tensors().items()}
+        return found
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         """Continue from `tensors`."""

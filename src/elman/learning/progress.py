@@ -35,13 +35,11 @@ class Progress(msgspec.Struct):
 
     Attributes:
         phase: 0 is the main phase, 1 fine-tuning.
-        epoch, window: epochs done in this phase, and windows done in this epoch.
-        step: optimiser steps in all phases.
+        epoch, window, step: epochs of this phase, windows of this epoch, and optimiser steps of all phases done.
         checks: validation NLLs of this phase, oldest first.
         by_epoch: the validation NLL after each epoch of this phase, for schedules.
         best: the best validation NLL of all phases, with the step and epoch it belongs to.
-        waited: validations since the best.
-        averaging, average_count: whether weights are being averaged, and the steps in the average.
+        waited, average_count: validations since the best, and steps in the average.
         seconds: time spent training, resumptions included.
         nll_sum, count, penalty_sum, windows_logged: since the last line of metrics.
     """

@@ -40,17 +40,10 @@ class Trainer:
     """Trains a model in a run folder.
 
     Args:
-        recipe: the experiment.
-        model: the network, on its device.
         windows: from the cap on random windows (`window.max_extra`) to the windows of the training data.
         validate: computes the validation NLL (nats per token) of the model with its present weights.
         folder: the run folder; `checkpoint.safetensors`, `model.safetensors` and `metrics.jsonl` are written there.
         facts: stored in checkpoints beside the progress (digests of data and vocabulary).
-
-    Attributes:
-        update: the training step.
-        progress: where training is.
-        log: writes metrics.jsonl and notifies the watchers.
 
     Raises:
         UserError: the text is too short, or the constraint or the learning rule does not fit the model.
