@@ -17,12 +17,7 @@ Measurements = Mapping[str, Sequence[Measurement]]
 
 
 def write_claim_page(
-    out: Path,
-    claim: Claim,
-    scale: Scale,
-    measurements: Measurements,
-    verdicts: Sequence[Verdict],
-    verdict: Verdict,
+    out: Path, claim: Claim, scale: Scale, measurements: Measurements, verdicts: Sequence[Verdict], verdict: Verdict
 ) -> Path:
     """Write the page of a claim and return its path."""
     header, rows = table(claim, measurements)

@@ -49,9 +49,7 @@ DYNAMICS = ClaimMeasure(
 
 def _arm(label: str, recipe: str, setting: str, *small: str) -> Arm:
     return Arm(
-        label,
-        Source(f"ptb/small-{recipe}.toml", (setting, *SMALL, *small)),
-        Source(f"ptb/{recipe}.toml", (setting,)),
+        label, Source(f"ptb/small-{recipe}.toml", (setting, *SMALL, *small)), Source(f"ptb/{recipe}.toml", (setting,))
     )
 
 

@@ -152,10 +152,7 @@ GRADIENT_REGULARISER = Claim(
     name="gradient-regulariser",
     sentence="Pascanu's regulariser preserves the norm of errors propagated back in time",
     source="Pascanu, Mikolov & Bengio 2013, eq. 9 and section 4",
-    arms=(
-        Arm(_PLAIN, Computation(Preserved("bptt"), 0.1)),
-        Arm(_REGULARISED, Computation(Preserved("bptt+0.1"), 0.3)),
-    ),
+    arms=(Arm(_PLAIN, Computation(Preserved("bptt"), 0.1)), Arm(_REGULARISED, Computation(Preserved("bptt+0.1"), 0.3))),
     measure=ClaimMeasure(
         "preserved",
         {"decades": "|log10| of the error norm 20 steps back over the last"},
