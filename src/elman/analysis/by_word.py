@@ -37,9 +37,7 @@ class WordRow(msgspec.Struct, frozen=True, kw_only=True):
     """A word in its sentence; bits are logarithms to base two, None where a figure does not apply.
 
     Attributes:
-        sentence: number of its sentence, from 1.
-        position: its number in the sentence, from 1.
-        word: as in the text.
+        sentence, position: numbers from 1, the position within the sentence.
         surprisal: -log2 p(word | what came before), the sum over its tokens (Hale 2001, A probabilistic Earley parser
             as a psycholinguistic model, NAACL; Levy 2008, Expectation-based syntactic comprehension, Cognition 106).
         entropy: of the distribution of the next token before the word (bits).
@@ -47,7 +45,6 @@ class WordRow(msgspec.Struct, frozen=True, kw_only=True):
             Uncertainty about the rest of the sentence, Cognitive Science 30, whose entropy is over whole sentences.
         rank: of the word's first token among all, 1 the most probable.
         frequency: how often the training text has the word, 0 if it is unknown; None for models of smaller parts.
-        length: its characters.
         unknown: 1 if the word, or a part of it, is not in the vocabulary.
     """
 

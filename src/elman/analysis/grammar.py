@@ -28,7 +28,7 @@ from elman.data.grammar.exact import Oracle
 from elman.data.grammar.reading import read_grammar
 from elman.data.grammar.sample import Sentence, sentences, wish_of
 from elman.drawing.page import Figure, Section, Table, write_page
-from elman.drawing.style import MUTED, SERIES, canvas, label, style, svg
+from elman.drawing.style import MUTED, SERIES, canvas, label, svg
 from elman.errors import UserError
 from elman.tasks.text.run import TextRun
 
@@ -237,7 +237,6 @@ def _plane(points: np.ndarray, words: Sequence[str], name: str, sentence: str, l
     for place, (word, (x, y, *_)) in enumerate(zip(words, points, strict=True), start=1):
         axes.annotate(f"{place} {word}", (x, y), xytext=(3, 3), textcoords="offset points", fontsize=8, color=MUTED)
     axes.margins(0.15)
-    style(axes)
     label(axes, *labels)
     return svg(figure, name, "State along a sentence", sentence)
 
@@ -251,6 +250,5 @@ def _by_word(points: np.ndarray, words: Sequence[str], name: str, sentence: str)
             fontsize=9, color=SERIES[component],
         )  # fmt: skip
     axes.set_xticks(range(len(words)), words, rotation=45, ha="right")
-    style(axes)
     label(axes, "", "components 1 to 3")
     return svg(figure, name, "Components of the state, word by word", sentence)

@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 from torch import Tensor
 
 from elman.drawing.page import Figure, Section, Table, write_page
-from elman.drawing.style import INK, MUTED, SERIES, canvas, colour, label, legend, style, svg
+from elman.drawing.style import INK, MUTED, SERIES, canvas, colour, label, legend, svg
 from elman.errors import UserError
 from elman.network.output.activation import ACTIVATIONS
 
@@ -30,8 +30,7 @@ _SMALLEST = 1e-13
 
 def require_known(names: Iterable[str]) -> list[str]:
     """The names as a list; raises UserError if one is not an activation."""
-    known = list(names)
-    for name in known:
+    for name in (known := list(names)):
         if name not in ACTIVATIONS:
             raise UserError(f"--activation {name}: unknown; choose among {', '.join(ACTIVATIONS)}")
     return known
@@ -71,8 +70,7 @@ def rank_of_line(activation: str, size: int, shift: float) -> int:
     outputs = log_outputs(activation, line(torch.linspace(-1.0, 1.3, size), shift, reach=12.0))
     outputs = outputs[outputs.isfinite().all(-1)]
     values = torch.linalg.svdvals(outputs)
-    eps = torch.finfo(torch.float64).eps
-    return int((values > 0.5 * math.sqrt(size + len(outputs) + 1) * values[0] * eps).sum())
+    return int((values > 0.5 * math.sqrt(size + len(outputs) + 1) * values[0] * torch.finfo(torch.float64).eps).sum())
 
 
 def distance_from_softmax(activation: str, shift: float, direction: Tensor) -> float:
@@ -102,6 +100,7 @@ def write_outputs_page(
 ) -> Path:
     """Write the page about these activations; `ranks` and `limits` as the tables above."""
     shifts = legend(f"b = {shift:g}" for shift in SHIFTS)
+    simplex = "Every point of the triangle is a distribution over three symbols; its corners are certainty."
     log_space = (
         "The log-probabilities seen along the plane of w and 1. Log-softmax stays in it, for every b, and so spans two"
         " dimensions of three; functions that leave the plane span all of them."
@@ -114,20 +113,8 @@ def write_outputs_page(
         verdict=verdict(ranks),
         text=[f"Three symbols, and scores on a line: z = h w + b 1, {place}, h from -6 to 6, one hidden unit."],
         sections=[
-            Section(
-                "Images on the simplex",
-                ["Every point of the triangle is a distribution over three symbols; its corners are certainty."],
-                shifts,
-                [Figure(name, _simplex(name)) for name in activations],
-                small=True,
-            ),
-            Section(
-                "Images in log space",
-                [log_space],
-                shifts,
-                [Figure(name, _log_space(name)) for name in activations],
-                small=True,
-            ),
+            Section("Images on the simplex", [simplex], shifts, [Figure(n, _simplex(n)) for n in activations], True),
+            Section("Images in log space", [log_space], shifts, [Figure(n, _log_space(n)) for n in activations], True),
             _theorem_ranks(ranks),
             _theorem_limits(limits),
         ],
@@ -160,8 +147,7 @@ def _simplex(name: str) -> Markup:
     axes.fill([0, 1, 0.5], [0, 0, height], facecolor=MUTED, alpha=0.12)
     axes.plot([0, 1, 0.5, 0], [0, 0, height, 0], color=MUTED, linewidth=0.8)
     for number, shift in enumerate(SHIFTS):
-        scores = line(DIRECTION, shift)
-        points = on_simplex(log_outputs(name, scores)).numpy()
+        points = on_simplex(log_outputs(name, line(DIRECTION, shift))).numpy()
         axes.plot(points[:, 0], points[:, 1], color=SERIES[number], linewidth=2.6 - 0.7 * number)
     for x, y, text in ((0, -0.08, "y₁"), (1, -0.08, "y₂"), (0.5, height + 0.04, "y₃")):
         axes.text(x, y, text, color=INK, fontsize=9.5, ha="center")
@@ -172,12 +158,10 @@ def _simplex(name: str) -> Markup:
 
 def _log_space(name: str) -> Markup:
     figure, axes = canvas("narrow")
-    style(axes)
     axes.axhline(0, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
     reach = 0.0
     for number, shift in enumerate(SHIFTS):
-        scores = line(DIRECTION, shift)
-        points = beside_plane(log_outputs(name, scores), DIRECTION).numpy()
+        points = beside_plane(log_outputs(name, line(DIRECTION, shift)), DIRECTION).numpy()
         points = points[np.isfinite(points).all(-1)]
         axes.plot(points[:, 0], points[:, 1], color=SERIES[number], linewidth=2.6 - 0.7 * number)
         reach = max(reach, float(np.abs(points[:, 1]).max(initial=0.0)))
@@ -200,7 +184,6 @@ def _theorem_ranks(ranks: list[tuple[str, float, list[int]]]) -> Section:
 
 def _theorem_limits(limits: list[tuple[str, list[float]]]) -> Section:
     figure, axes = canvas("wide")
-    style(axes)
     shown = [(name, distances) for name, distances in limits if max(distances) > _SMALLEST]
     for number, (_, distances) in enumerate(shown):
         values = np.array(distances)

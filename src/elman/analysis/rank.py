@@ -33,16 +33,9 @@ _ELEMENTS = 1 << 24
 
 
 class Spectrum(NamedTuple):
-    """Singular values of a matrix of log-probabilities.
+    """Singular values of a matrix [V, T] of log-probabilities in the precision `dtype`, float64, the largest first.
 
-    Attributes:
-        singular_values: the largest first, float64; min(V, T) of them, or the leading ones that `randomised` finds.
-        num_words: V.
-        num_tokens: T.
-        dtype: the precision of the log-probabilities.
-        method: how the values were computed.
-        error: the absolute error of each of them; smaller ones are noise.
-        seconds: the time it took.
+    There are min(V, T), or the leading ones that `randomised` finds; those below the absolute `error` are noise.
     """
 
     singular_values: np.ndarray
@@ -107,8 +100,7 @@ def threshold(spectrum: Spectrum, eps: float | None = None) -> float:
 
     `eps` is by default the machine epsilon of the precision of the log-probabilities.
     """
-    if eps is None:
-        eps = float(np.finfo(spectrum.dtype).eps)
+    eps = float(np.finfo(spectrum.dtype).eps) if eps is None else eps
     root = math.sqrt(spectrum.num_words + spectrum.num_tokens + 1)
     return 0.5 * root * float(spectrum.singular_values[0]) * eps
 

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from elman.drawing.style import INK, MUTED, SERIES, canvas, colour, label, style, svg
+from elman.drawing.style import INK, MUTED, SERIES, canvas, colour, label, svg
 
 _POINTS = 400
 _LOG_FROM = {"perplexity": 3.0, "nll": math.inf, "rate": 200.0, "norm": 10.0, "speed": math.inf}
@@ -99,7 +99,6 @@ def draw(plot: Plot) -> Markup:
         axes.plot([x_best], [y_best], "o", markersize=9, markerfacecolor="none", markeredgecolor=colour(series))
     _levels(axes, plot.levels)
     _marks(axes, plot.marks)
-    style(axes)
     axes.set_xlabel(plot.x_label, color=MUTED, fontsize=9.5)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=7 if plot.size == "wide" else 5, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(_tick))
@@ -177,12 +176,8 @@ def _note(
 class Forecast(msgspec.Struct, frozen=True):
     """The last n steps of a column, the last m of which are also forecast freely.
 
-    Attributes:
-        column: its name.
-        first: the number of the first step shown, within its split.
-        truth: [n].
-        one_step: the mean of each step given all steps before it, [n].
-        low, middle, high: the .1, .5 and .9 quantiles of free continuations, [m].
+    `first` is the number of the first of them within its split, `one_step` [n] the mean of each given all before it;
+    `low`, `middle` and `high` are the .1, .5 and .9 quantiles of free continuations, [m].
     """
 
     column: str
@@ -203,7 +198,6 @@ def draw_forecast(forecast: Forecast, name: str) -> Markup:
     axes.plot(steps, forecast.one_step, color=SERIES[0], linewidth=1.0, linestyle=(0, (3, 2)), label="one step ahead")
     axes.fill_between(free, forecast.low, forecast.high, color=SERIES[1], alpha=0.25, linewidth=0)
     axes.plot(free, forecast.middle, color=SERIES[1], linewidth=1.2, label="free forecast, median and 80 %")
-    style(axes)
     label(axes, "step", "")
     axes.margins(y=0.25)
     axes.legend(frameon=False, fontsize=8.5, labelcolor=MUTED, loc="upper left", ncols=3)

@@ -53,14 +53,10 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrialResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a trial.
+    """The result of a trial; `solved`: whether the last `error` is below the task's threshold.
 
-    Attributes:
-        solved: whether the last `error` is below the task's threshold.
-        steps, seconds: of training; processor time.
-        parameters: trained ones.
-        curve: (step, error) at every measurement.
-        flow_before, flow_after: the norm of the error k steps back, untrained and at the end (`error_flow`).
+    `seconds` are processor time, `parameters` trained ones, `curve` holds (step, error) at every measurement;
+    `flow_before` and `flow_after` are the `error_flow` untrained and at the end.
     """
 
     trial: Trial

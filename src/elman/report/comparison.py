@@ -34,9 +34,8 @@ def group_runs(runs: Sequence[RunFolder]) -> list[Group]:
 def run_labels(runs: Sequence[RunFolder]) -> list[str]:
     """The names of the folders, with as much of their paths as makes them differ."""
     parts = [run.path.resolve().parts for run in runs]
-    deepest = max(map(len, parts))
     labels: list[str] = []
-    for depth in range(1, deepest + 1):
+    for depth in range(1, max(map(len, parts)) + 1):
         labels = ["/".join(part[-depth:]) for part in parts]
         if len(set(labels)) == len(set(parts)):
             break

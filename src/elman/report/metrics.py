@@ -14,15 +14,9 @@ from elman.errors import UserError
 class Train(msgspec.Struct, frozen=True, tag_field="kind", tag="train"):
     """A stretch of training since the previous such line.
 
-    Attributes:
-        step: updates so far.
-        epoch: passes over the text, a fraction.
-        loss: mean negative log-likelihood (nats per token), without penalties.
-        lr: learning rate of the last step.
-        grad_norm: norm of the gradient before clipping.
-        seconds: time trained since the run began, over all resumptions.
-        sigma_1, s, s_other: of each constrained block; see `learning/constraint.py`.
-        spectral_radius: of J, over all layers.
+    `loss` is the mean negative log-likelihood (nats per token) without penalties, `epoch` a fraction, `grad_norm` taken
+    before clipping, `seconds` over all resumptions; sigma_1, s and s_other belong to each constrained block (see
+    `learning/constraint.py`), the spectral radius to J over all layers.
     """
 
     step: int

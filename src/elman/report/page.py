@@ -20,8 +20,7 @@ from elman.report.folder import RunFolder, read_folder
 def write_report(runs: Sequence[Path], out: Path | None = None) -> Path:
     """Write the page about run folders, by default to `RUN/report.html` for one and `report.html` here for several.
 
-    Raises:
-        UserError: no folder is given, one is not a run or damaged, or the page cannot be written.
+    Raises UserError where no folder is given, one is not a run or damaged, or the page cannot be written.
     """
     if not runs:
         raise UserError("nothing to report on: give at least one run folder")

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator, NullLocator
 
 from elman.drawing.page import Figure, Section, Table, write_page
-from elman.drawing.style import MUTED, canvas, colour, label, legend, style, svg
+from elman.drawing.style import MUTED, canvas, colour, label, legend, svg
 from elman.reproduce.claim import Claim, Measurement, Scale
 from elman.reproduce.comparison import Verdict
 from elman.reproduce.statistics import spread
@@ -62,7 +62,6 @@ def table(claim: Claim, measurements: Measurements) -> tuple[list[str], list[lis
 
 def _seeds(claim: Claim, measurements: Measurements) -> Section:
     figure, axes = canvas("wide")
-    style(axes)
     by_arm = [[one.figures[claim.headline] for one in each] for each in measurements.values()]
     for place, values in enumerate(by_arm):
         axes.plot([place] * len(values), values, "o", color=colour(place), alpha=0.8)
@@ -80,7 +79,6 @@ def _curves(claim: Claim, measurements: Measurements) -> Section:
     assert claim.measure.curve is not None
     drawn = claim.measure.curve
     figure, axes = canvas("wide")
-    style(axes)
     for number, each in enumerate(measurements.values()):
         for one in each:
             values = np.array(one.curves.get(drawn.name, []))

@@ -40,11 +40,9 @@ DYNAMICS = ClaimMeasure(
         "largest radius": "largest spectral radius of J",
         "decay": "decay of the state per step",
     },
-    training_dynamics,
-    {"trials": 50, "steps": 200, "kick": 0.1},
-    minutes=0.1,
+    training_dynamics, {"trials": 50, "steps": 200, "kick": 0.1}, minutes=0.1,
     diverged={"success": 0.0, "largest gradient norm": math.inf, "largest radius": math.inf, "decay": math.nan},
-)
+)  # fmt: skip
 
 
 def _arm(label: str, recipe: str, setting: str, *small: str) -> Arm:

@@ -79,11 +79,8 @@ class TimedProjections:
 
     The others are timed at `others` steps; the constraint is sigma_1 <= 2 - delta.
 
-    Attributes:
-        seconds: of every step, of clipping, and of each method.
-        computed: singular values that the default method computed at each step.
-        largest: the largest sigma_1 at the steps where it was computed.
-        deviation: the largest relative distance from the projection by a whole SVD.
+    `computed` are the singular values that the default method computed at each step, `largest` is the largest sigma_1
+    that was computed, `deviation` the largest relative distance from the projection by a whole SVD.
     """
 
     def __init__(self, training: TimedTraining, delta: float, others: int) -> None:
