@@ -120,11 +120,10 @@ def _vectors(
     match model.encoder:
         case Characters() as encoder:
             if not highway and not len(encoder.highways):
-                raise UserError(
-                    "--before-highway: the encoder has no highway (model.encoder.highways = 0); leave it out"
-                )
-            known = encoder.encode_words(vocabulary.words, highway=highway)
-            return known, encoder.encode_words(words, highway=highway)
+                why = "the encoder has no highway (model.encoder.highways = 0)"
+                raise UserError(f"--before-highway: {why}; leave it out")
+            known, asked = (encoder.encode_words(each, highway=highway) for each in (vocabulary.words, words))
+            return known, asked
         case Lookup() as lookup:
             if not highway:
                 raise UserError('--before-highway is for runs with model.encoder.kind = "characters"; leave it out')

@@ -79,9 +79,7 @@ class GrammarFindings:
             "sentences": self.sentences,
             "sentences_seen_in_training": self.seen,
             "all": as_facts(self.whole),
-            "by_levels": list(map(as_facts, self.by_levels)),
-            "by_attractors": list(map(as_facts, self.by_attractors)),
-            "by_depth": list(map(as_facts, self.by_depth)),
+            **{name: list(map(as_facts, getattr(self, name))) for name in ("by_levels", "by_attractors", "by_depth")},
             "cross_entropy": self.closeness._asdict(),
             "variance_of_components": self.components.shares.tolist(),
         }

@@ -34,9 +34,7 @@ def write_laboratory(out: Path, results: Results, *, title: str, text: Sequence[
     )
     back = [figure for task in tasks for figure in _flows(task, results, names)]
     sections = [
-        Section(
-            "The longest span learnt", tables=[Table("", header, body)], figures=[_spans(task, rows) for task in tasks]
-        ),
+        Section("The longest span learnt", tables=[Table("", header, body)], figures=[_spans(t, rows) for t in tasks]),
         Section("Learning", [learning], legend(names), [_learning(task, results, names) for task in tasks]),
         Section("Errors propagated back in time", [flows], legend(names), back),
     ]
@@ -49,9 +47,8 @@ def verdict(rows: Sequence[Summary]) -> str:
     for task in dict.fromkeys(row.task for row in rows):
         best = max(row.median for row in rows if row.task == task)
         winners = [_name(row.cell, row.rule) for row in rows if row.task == task and row.median == best]
-        parts.append(
-            f"{task}: {', '.join(winners)} to span {best:g}" if best else f"{task}: none learns the first span"
-        )
+        found = f"{', '.join(winners)} to span {best:g}" if best else "none learns the first span"
+        parts.append(f"{task}: {found}")
     return "; ".join(parts) + " (median over seeds)."
 
 

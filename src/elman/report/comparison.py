@@ -76,11 +76,9 @@ def verdict(run: RunFolder) -> str | None:
         if result is None or not rivals:
             continue
         best = min(rivals, key=lambda row: row.perplexity)
-        where = against(result.perplexity, best.perplexity)
-        return (
-            f"On {split} text the network is {where} the {best.name} baseline:"
-            f" perplexity {result.perplexity:.1f} to {best.perplexity:.1f}."
-        )
+        where = f"{against(result.perplexity, best.perplexity)} the {best.name} baseline"
+        figures = f"perplexity {result.perplexity:.1f} to {best.perplexity:.1f}"
+        return f"On {split} text the network is {where}: {figures}."
     return None
 
 

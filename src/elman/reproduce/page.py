@@ -49,15 +49,11 @@ def write_claim_page(
 def table(claim: Claim, measurements: Measurements) -> tuple[list[str], list[list[str]]]:
     """Header and rows of published | ours, for every metric, mean ± standard deviation over the seeds."""
     header = ["arm", f"published, {claim.headline}", *(f"ours, {words}" for words in claim.measure.metrics.values())]
-    rows = [
-        [
-            arm,
-            claim.published.get(arm, ""),
-            *(spread([one.figures[metric] for one in each]) for metric in claim.measure.metrics),
-        ]
+    ours = {
+        arm: [spread([one.figures[metric] for one in each]) for metric in claim.measure.metrics]
         for arm, each in measurements.items()
-    ]
-    return header, rows
+    }
+    return header, [[arm, claim.published.get(arm, ""), *row] for arm, row in ours.items()]
 
 
 def _seeds(claim: Claim, measurements: Measurements) -> Section:

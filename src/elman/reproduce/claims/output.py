@@ -215,8 +215,7 @@ DOC_COMPONENTS = Claim(
     arms=(MOS, MOS_MORE, DOC, DOC_SHALLOW),
     measure=PERPLEXITY,
     comparisons=(
-        lower("test perplexity", DOC.label, MOS.label),
-        lower("test perplexity", DOC.label, MOS_MORE.label),
+        *(lower("test perplexity", DOC.label, other.label) for other in (MOS, MOS_MORE)),
         no_higher("test perplexity", MOS.label, MOS_MORE.label, margin=0.005),
         lower("test perplexity", DOC.label, DOC_SHALLOW.label),
     ),
