@@ -21,9 +21,6 @@ from elman.evaluation.scoring import Prediction, Unknown, predict_document, pred
 from elman.objective import perplexity
 from elman.tasks.text.run import TextRun
 
-HARDEST = 20
-"""Words in the table of the most surprising ones."""
-
 SCALE = Markup('<div class="scale" aria-hidden="true">0 bits <i></i> {} or more</div>\n').format(int(HOTTEST))
 
 EDGES = (1, 5, 25, 100, 1000)
@@ -126,7 +123,7 @@ def _hardest(rows: Sequence[WordRow]) -> Table:
             "" if row.frequency is None else f"{row.frequency:,}",
             "yes" if row.unknown else "",
         ]
-        for row in scored[:HARDEST]
+        for row in scored[:20]
     ]
     header = ["word", "sentence", "position", "surprisal", "entropy", "reduction", "rank", "in training", "unknown"]
     return Table("", header, cells, "Surprisal, entropy before the word and its reduction are in bits.")

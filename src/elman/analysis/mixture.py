@@ -26,6 +26,8 @@ from elman.network.output.choice import Choice
 from elman.network.output.contexts import Mixture
 from elman.objective.penalties import squared_variation
 
+COMPONENT_HEADER = ["component", "weight", "share", "entropy, bits", "perplexity", "heaviest before"]
+
 _ELEMENTS = 1 << 24
 """Log-probabilities per window, at most."""
 
@@ -170,9 +172,6 @@ def component_rows(words: Sequence[str], reading: MixtureReading) -> list[list[s
         ]
         for at, name in enumerate(reading.names)
     ]
-
-
-COMPONENT_HEADER = ["component", "weight", "share", "entropy, bits", "perplexity", "heaviest before"]
 
 
 def _shares(reading: MixtureReading, shown: int, part: str) -> Section:

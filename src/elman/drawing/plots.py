@@ -12,14 +12,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from elman.drawing.style import INK, MUTED, SERIES, canvas, colour, label, svg
 
-_POINTS = 400
 _LOG_FROM = {"perplexity": 3.0, "nll": math.inf, "rate": 200.0, "norm": 10.0, "speed": math.inf}
 """Ratio of the largest to the smallest value from which a logarithmic scale is used, by what is drawn."""
 
 _LOSSES = ("perplexity", "nll")
-
-_HEADROOM = 2.2
-"""The axis ends at this multiple of the worst check: the first steps of training would fill it otherwise."""
 
 Quantity = Literal["perplexity", "nll", "rate", "norm", "speed"]
 
@@ -66,10 +62,8 @@ def is_empty(plot: Plot) -> bool:
     return not any(len(_finite(curve.x, curve.y)) >= (1 if curve.form == "checks" else 2) for curve in plot.curves)
 
 
-def thin(points: Sequence[tuple[float, float]], geometric: bool, limit: int = _POINTS) -> list[tuple[float, float]]:
-    """At most `limit` points, each the mean of its neighbours (the geometric mean for perplexities).
-
-    The geometric mean of perplexities of equally many tokens is their perplexity together.
+def thin(points: Sequence[tuple[float, float]], geometric: bool, limit: int = 400) -> list[tuple[float, float]]:
+    """At most `limit` points, each the mean of its neighbours (geometric for perplexities: that of all their tokens).
 
     Example:
         >>> thin([(0, 1.0), (1, 3.0), (2, 5.0), (3, 5.0)], geometric=False, limit=2)
@@ -122,7 +116,7 @@ def _scale(axes: Axes, plot: Plot) -> None:
     values = [y for curve in plot.curves for _, y in _finite(curve.x, curve.y)]
     low, high = min(values), max(values)
     if checks := [y for curve in plot.curves if curve.form == "checks" for _, y in _finite(curve.x, curve.y)]:
-        high = min(high, _HEADROOM * max(checks))
+        high = min(high, 2.2 * max(checks))  # the first steps of training would fill the axis otherwise
     if low > 0 and high / low > _LOG_FROM[plot.quantity]:
         axes.set_yscale("log")
         axes.set_ylim(low / 1.12, high * 1.12)

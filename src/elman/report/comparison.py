@@ -118,9 +118,6 @@ def _shown(value: Any) -> str:
 
 def _distinct(labels: Sequence[str]) -> list[str]:
     """Labels, with a number after those that occur more than once."""
-    total, seen = Counter(labels), Counter[str]()
-    numbered = []
-    for label in labels:
-        seen[label] += 1
-        numbered.append(f"{label} ({seen[label]})" if total[label] > 1 else label)
-    return numbered
+    total = Counter(labels)
+    places = [labels[: place + 1].count(label) for place, label in enumerate(labels)]
+    return [f"{each} ({place})" if total[each] > 1 else each for each, place in zip(labels, places, strict=True)]

@@ -60,8 +60,6 @@ class Event(msgspec.Struct, frozen=True, tag_field="kind", tag="event"):
 
 Entry = Train | Valid | Event
 
-_KINDS = ("train", "valid", "event")
-
 
 @dataclasses.dataclass(frozen=True)
 class Metrics:
@@ -117,9 +115,8 @@ def read_metrics(path: Path) -> Metrics:
         except (ValueError, RecursionError) as error:
             if number == len(lines):
                 break
-            raise UserError(
-                f"{path}, line {number}: not a line of metrics ({error}); remove the line or restore the file"
-            ) from None
+            where = f"{path}, line {number}"
+            raise UserError(f"{where}: not a line of metrics ({error}); remove the line or restore the file") from None
         if entry is not None:
             entries.append(entry)
     return Metrics(
@@ -130,6 +127,6 @@ def read_metrics(path: Path) -> Metrics:
 
 
 def _entry(raw: Any) -> Entry | None:
-    if isinstance(raw, dict) and isinstance(raw.get("kind"), str) and raw["kind"] not in _KINDS:
+    if isinstance(raw, dict) and isinstance(raw.get("kind"), str) and raw["kind"] not in ("train", "valid", "event"):
         return None
     return msgspec.convert(raw, Entry)

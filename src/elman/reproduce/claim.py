@@ -95,13 +95,10 @@ class ClaimMeasure:
 
 @dataclass(frozen=True)
 class Claim:
-    """One published claim.
+    """One published claim; `source` is the table or figure that supports it in the paper, all `comparisons` must hold.
 
     Attributes:
-        source: the table or figure that supports it in the paper.
-        comparisons: all of these must hold.
         metric: the metric of the published figures; the default is that of the first comparison.
-        published: the published figure of an arm, as text.
         seeds: the number of seeds unless --seeds is given.
         notes: how the small scale differs from the paper's, and other remarks.
         data: what --data must be, where the recipes name no corpus; None where they do.

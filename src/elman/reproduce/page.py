@@ -72,8 +72,8 @@ def _seeds(claim: Claim, measurements: Measurements) -> Section:
 
 
 def _curves(claim: Claim, measurements: Measurements) -> Section:
-    assert claim.measure.curve is not None
     drawn = claim.measure.curve
+    assert drawn is not None
     figure, axes = canvas("wide")
     for number, each in enumerate(measurements.values()):
         for one in each:
