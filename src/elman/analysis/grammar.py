@@ -205,10 +205,7 @@ def write_findings(out: Path, found: GrammarFindings) -> Path:
             f" distributions differ by {near.divergence:.4f} nats (KL divergence, mean over {near.words:,} words).",
         ],
         sections=[
-            Section(
-                "Agreement",
-                tables=[Table(title, HEADER, [cells(one) for one in lines]) for title, lines in found.tables.items()],
-            ),
+            Section("Agreement", tables=[Table(t, HEADER, list(map(cells, rows))) for t, rows in found.tables.items()]),
             Section(
                 "Trajectories",
                 ["The hidden state of the last layer along sentences, after Elman 1991: each point is the state after a"
@@ -223,10 +220,8 @@ def _figures(found: GrammarFindings, walk: Walk, index: int) -> list[Figure]:
     points = found.components.project(walk.states[1:])
     sentence, shares = " ".join(walk.words), 100 * found.components.shares
     labels = f"component 1 ({shares[0]:.0f} %)", f"component 2 ({shares[1]:.0f} %)"
-    return [
-        Figure(sentence, _plane(points, walk.words, f"plane-{index}", sentence, labels)),
-        Figure("by word", _by_word(points, walk.words, f"steps-{index}", sentence)),
-    ]
+    plane = _plane(points, walk.words, f"plane-{index}", sentence, labels)
+    return [Figure(sentence, plane), Figure("by word", _by_word(points, walk.words, f"steps-{index}", sentence))]
 
 
 def _plane(points: np.ndarray, words: Sequence[str], name: str, sentence: str, labels: tuple[str, str]) -> Markup:

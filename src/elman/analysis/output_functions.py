@@ -7,6 +7,7 @@ matrices of log-probabilities can have a higher rank. M symbols, n points on the
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -23,6 +24,9 @@ DIRECTION = torch.tensor([1.0, 0.2, -0.8], dtype=torch.float64)
 SHIFTS = (-2.0, 0.0, 2.0)
 SIZES = tuple(range(2, 9))
 LIMITS = tuple(float(shift) for shift in range(-30, 31))
+
+Ranks: TypeAlias = list[tuple[str, float, list[int]]]
+Limits: TypeAlias = list[tuple[str, list[float]]]
 
 _SMALLEST = 1e-13
 """Differences below this are rounding."""
@@ -80,24 +84,18 @@ def distance_from_softmax(activation: str, shift: float, direction: Tensor) -> f
     return float(difference[difference.isfinite()].max())
 
 
-def rank_table(activations: Sequence[str]) -> list[tuple[str, float, list[int]]]:
+def rank_table(activations: Sequence[str]) -> Ranks:
     """(activation, b, the rank for each M of `SIZES`)."""
-    return [
-        (name, shift, [rank_of_line(name, size, shift) for size in SIZES]) for name in activations for shift in SHIFTS
-    ]
+    cases = ((name, shift) for name in activations for shift in SHIFTS)
+    return [(name, shift, [rank_of_line(name, size, shift) for size in SIZES]) for name, shift in cases]
 
 
-def limit_table(activations: Sequence[str]) -> list[tuple[str, list[float]]]:
+def limit_table(activations: Sequence[str]) -> Limits:
     """(activation, its distance from softmax for each b of `LIMITS`)."""
     return [(name, [distance_from_softmax(name, shift, DIRECTION) for shift in LIMITS]) for name in activations]
 
 
-def write_outputs_page(
-    out: Path,
-    activations: Sequence[str],
-    ranks: list[tuple[str, float, list[int]]],
-    limits: list[tuple[str, list[float]]],
-) -> Path:
+def write_outputs_page(out: Path, activations: Sequence[str], ranks: Ranks, limits: Limits) -> Path:
     """Write the page about these activations; `ranks` and `limits` as the tables above."""
     shifts = legend(f"b = {shift:g}" for shift in SHIFTS)
     simplex = "Every point of the triangle is a distribution over three symbols; its corners are certainty."
@@ -121,15 +119,14 @@ def write_outputs_page(
     )
 
 
-def verdict(ranks: list[tuple[str, float, list[int]]]) -> str:
+def verdict(ranks: Ranks) -> str:
     """Which functions reach the full rank."""
     full = dict.fromkeys(name for name, _, found in ranks if found == list(SIZES))
     flat = dict.fromkeys(name for name, _, found in ranks if max(found) < max(SIZES) and name not in full)
     parts = []
     if full:
-        parts.append(
-            f"From one line of scores, {_and(full)} {'reach' if len(full) > 1 else 'reaches'} rank M for some b."
-        )
+        verb = "reach" if len(full) > 1 else "reaches"
+        parts.append(f"From one line of scores, {_and(full)} {verb} rank M for some b.")
     if flat:
         most = max(max(found) for name, _, found in ranks if name in flat)
         parts.append(f"{_and(flat).capitalize()} never {'exceed' if len(flat) > 1 else 'exceeds'} {most}.")
@@ -173,7 +170,7 @@ def _log_space(name: str) -> Markup:
     return svg(figure, f"log-{name}", name, "distance of the log-probabilities from the plane of w and 1")
 
 
-def _theorem_ranks(ranks: list[tuple[str, float, list[int]]]) -> Section:
+def _theorem_ranks(ranks: Ranks) -> Section:
     rows = [[f"{name}, b = {shift:g}", *map(str, found)] for name, shift, found in ranks]
     text = (
         "The numerical rank of the log-probabilities of one line z = h w + b 1 with distinct w, in float64. Theorem 4.4"
@@ -182,7 +179,7 @@ def _theorem_ranks(ranks: list[tuple[str, float, list[int]]]) -> Section:
     return Section("Rank M from one line", [text], tables=[Table("", ["", *(f"M = {m}" for m in SIZES)], rows)])
 
 
-def _theorem_limits(limits: list[tuple[str, list[float]]]) -> Section:
+def _theorem_limits(limits: Limits) -> Section:
     figure, axes = canvas("wide")
     shown = [(name, distances) for name, distances in limits if max(distances) > _SMALLEST]
     for number, (_, distances) in enumerate(shown):

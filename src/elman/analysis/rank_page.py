@@ -128,10 +128,7 @@ def _tables(findings: Mapping[str, Finding]) -> list[Section]:
     note = f"The rank is the number of singular values above {RULE}, with ε of the precision of the outputs."
     ranks = Section("Ranks", tables=[Table("", header, rows, note)])
     header = ["run", *(f"{factor:g} ε" for factor in FACTORS)]
-    rows = [
-        [name, *(rank_text(one.rank, one.at_least) for one in finding.sensitivity)]
-        for name, finding in findings.items()
-    ]
+    rows = [[name, *(rank_text(s.rank, s.at_least) for s in found.sensitivity)] for name, found in findings.items()]
     text = "A rank that hardly changes with the threshold marks a drop in the singular values, any other a slope."
     return [ranks, Section("How much the threshold matters", text=[text], tables=[Table("", header, rows)])]
 

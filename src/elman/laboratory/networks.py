@@ -164,5 +164,4 @@ class RidgeReadout(Learner):
 def learner_of(model: LanguageModel, rule: str) -> Learner:
     """Ridge regression where only a linear readout learns, else the rule called `rule`; raises UserError as above."""
     learner = learning_rule(rule)
-    linear = isinstance(model.output.choice, Gaussian)
-    return RidgeReadout() if linear and not learns(model.core) else learner
+    return RidgeReadout() if isinstance(model.output.choice, Gaussian) and not learns(model.core) else learner

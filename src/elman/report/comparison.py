@@ -7,8 +7,6 @@ from typing import Any
 
 from elman.report.folder import Expected, RunFolder
 
-_PROSE = ("seed", "title", "notes", "citation", "expected.source")
-
 
 @dataclasses.dataclass(frozen=True)
 class Group:
@@ -44,8 +42,9 @@ def run_labels(runs: Sequence[RunFolder]) -> list[str]:
 
 def differences(groups: Sequence[Group]) -> list[tuple[str, list[str]]]:
     """The keys, other than the seed and prose, at which recipes differ, with the value of each group ("" for none)."""
+    prose = ("seed", "title", "notes", "citation", "expected.source")
     flat = [dict(_leaves(group.runs[0].recipe_table)) for group in groups]
-    keys = dict.fromkeys(key for leaves in flat for key in leaves if key not in _PROSE)
+    keys = dict.fromkeys(key for leaves in flat for key in leaves if key not in prose)
     rows = [(key, [_shown(leaves.get(key)) for leaves in flat]) for key in keys]
     return [(key, values) for key, values in rows if len(set(values)) > 1]
 
