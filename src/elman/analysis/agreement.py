@@ -111,10 +111,9 @@ def table(
 
 def line(label: str, judged: Sequence[Judged]) -> AgreementLine:
     """The accuracy and the share of some verbs."""
-    shares = np.array([one.share for one in judged])
-    found = spread(shares.tolist())
+    shares = [one.share for one in judged]
+    found, mean = spread(shares), float(np.mean(shares)) if shares else math.nan
     accuracy = Proportion(sum(one.correct for one in judged), len(judged))
-    mean = float(shares.mean()) if len(shares) else math.nan
     return AgreementLine(label, accuracy, mean, found.margin if found else math.nan)
 
 

@@ -112,8 +112,7 @@ def succeeded(run: RunFolder, epochs: int, uniform: float) -> tuple[bool | None,
         if not check.nll < untrained:
             return False, f"failed: {check.nll:.2f} nats after epoch {check.epoch:g}, untrained {untrained:.2f}"
     done = max((check.epoch for check in run.metrics.valid), default=0.0)
-    patience = run.recipe_table.get("training", {}).get("patience")
-    if done < epochs and patience is None:
+    if done < epochs and run.recipe_table.get("training", {}).get("patience") is None:
         return None, f"not finished: epoch {done:g} of {epochs}, or the loss was not finite"
     return True, f"succeeded: always below {untrained:.2f} nats"
 
@@ -133,9 +132,8 @@ def write(out: Path, found: Sequence[Dynamics]) -> Path:
         " that of the untrained model."
     )
     header = ["run", "training", "decay per step", "largest radius of J", "largest gradient norm"]
-    rows = [
-        [one.name, one.verdict, *map(_number, (one.decay_rate, one.largest_radius, one.largest_norm))] for one in found
-    ]
+    numbers = [map(_number, (one.decay_rate, one.largest_radius, one.largest_norm)) for one in found]
+    rows = [[one.name, one.verdict, *three] for one, three in zip(found, numbers, strict=True)]
     note = (
         "In the figures of one run the first colour is the spectral radius of J = W/4 + I/2, the second the gradient"
         " norm before clipping. Dots: s with the norm chosen for the step; thin line: with the other norm."

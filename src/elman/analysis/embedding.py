@@ -122,8 +122,8 @@ def _vectors(
             if not highway and not len(encoder.highways):
                 why = "the encoder has no highway (model.encoder.highways = 0)"
                 raise UserError(f"--before-highway: {why}; leave it out")
-            known, asked = (encoder.encode_words(each, highway=highway) for each in (vocabulary.words, words))
-            return known, asked
+            known = encoder.encode_words(vocabulary.words, highway=highway)
+            return known, encoder.encode_words(words, highway=highway)
         case Lookup() as lookup:
             if not highway:
                 raise UserError('--before-highway is for runs with model.encoder.kind = "characters"; leave it out')

@@ -88,10 +88,7 @@ CHARACTER_AWARE = Claim(
     source="Kim et al. 2016, Table 3",
     arms=_arms("char-large", "zaremba-large"),
     measure=RARE_WORDS,
-    comparisons=(
-        no_higher("test perplexity", SPELLED, "words", margin=0.01),
-        times("parameters", "words", SPELLED, 1.5),
-    ),
+    comparisons=(no_higher("test perplexity", SPELLED, "words", 0.01), times("parameters", "words", SPELLED, 1.5)),
     published={SPELLED: "78.9", "words": "78.4"},
     notes="At small scale the character-aware model has 60 % of the parameters of the word model. The published figures"
     " belong to 19 and 52 million parameters, as the paper counts them.",
@@ -117,9 +114,7 @@ OPEN_VOCABULARY = Claim(
     source="Kim et al. 2016, section 5",
     arms=(Arm(SPELLED, Source("shakespeare/small-open-vocabulary.toml")),),
     measure=UNKNOWN_WORDS,
-    comparisons=(
-        times("after unknown words, as <unk>", SPELLED, SPELLED, 1.0, b_metric="after unknown words, spelled"),
-    ),
+    comparisons=(times("after unknown words, as <unk>", SPELLED, SPELLED, 1.0, "after unknown words, spelled"),),
     metric="after unknown words, spelled",
     notes="Shakespeare with a vocabulary of 5,000 words. In training unknown words are <unk> on both sides; the same"
     " model then reads the test split twice. The paper shows neighbours of unknown words, not perplexities.",
