@@ -25,12 +25,9 @@ Array = npt.NDArray[np.float64]
 
 
 class Judged(NamedTuple):
-    """One verb, as the model predicted it.
+    """One verb, as the model predicted it; `correct`: P(right form) > P(wrong form).
 
-    Attributes:
-        dependency: the verb and its subject.
-        correct: P(right form) > P(wrong form).
-        right_mass, wrong_mass: probability of all verbs of the right number, and of all of the other.
+    The masses are the probabilities of all verbs of the right number, and of all of the other.
     """
 
     dependency: Dependency
@@ -114,21 +111,17 @@ def table(
 
 def line(label: str, judged: Sequence[Judged]) -> AgreementLine:
     """The accuracy and the share of some verbs."""
-    shares = np.array([one.share for one in judged])
-    found = spread(shares.tolist())
+    shares = [one.share for one in judged]
+    found, mean = spread(shares), float(np.mean(shares)) if shares else math.nan
     accuracy = Proportion(sum(one.correct for one in judged), len(judged))
-    mean = float(shares.mean()) if len(shares) else math.nan
     return AgreementLine(label, accuracy, mean, found.margin if found else math.nan)
 
 
 class Closeness(NamedTuple):
     """The distance between a model and the grammar, nats per word (the end of a sentence counts as one).
 
-    Attributes:
-        model: cross-entropy of the model on the sentences.
-        grammar: that of the grammar itself, the lower bound.
-        divergence: mean KL divergence from the true next-word distribution to that of the model.
-        words: how many.
+    The cross-entropies of the model and of the grammar itself, the lower bound, and the mean KL divergence from the
+    true next-word distribution to that of the model.
     """
 
     model: float
@@ -165,12 +158,9 @@ class Distance:
 
 
 class Components(NamedTuple):
-    """Principal components of states.
+    """Principal components of states with this mean [H]: orthonormal axes [K, H], and their shares [K] in the variance.
 
-    Attributes:
-        mean: of the states, [H].
-        axes: the components, [K, H], orthonormal, the largest variance first.
-        shares: the share of each in the variance, [K].
+    The largest variance comes first.
     """
 
     mean: Array

@@ -21,9 +21,6 @@ from elman.evaluation.scoring import Prediction, Unknown, predict_document, pred
 from elman.objective import perplexity
 from elman.tasks.text.run import TextRun
 
-HARDEST = 20
-"""Words in the table of the most surprising ones."""
-
 SCALE = Markup('<div class="scale" aria-hidden="true">0 bits <i></i> {} or more</div>\n').format(int(HOTTEST))
 
 EDGES = (1, 5, 25, 100, 1000)
@@ -37,9 +34,7 @@ class WordRow(msgspec.Struct, frozen=True, kw_only=True):
     """A word in its sentence; bits are logarithms to base two, None where a figure does not apply.
 
     Attributes:
-        sentence: number of its sentence, from 1.
-        position: its number in the sentence, from 1.
-        word: as in the text.
+        sentence, position: numbers from 1, the position within the sentence.
         surprisal: -log2 p(word | what came before), the sum over its tokens (Hale 2001, A probabilistic Earley parser
             as a psycholinguistic model, NAACL; Levy 2008, Expectation-based syntactic comprehension, Cognition 106).
         entropy: of the distribution of the next token before the word (bits).
@@ -47,7 +42,6 @@ class WordRow(msgspec.Struct, frozen=True, kw_only=True):
             Uncertainty about the rest of the sentence, Cognitive Science 30, whose entropy is over whole sentences.
         rank: of the word's first token among all, 1 the most probable.
         frequency: how often the training text has the word, 0 if it is unknown; None for models of smaller parts.
-        length: its characters.
         unknown: 1 if the word, or a part of it, is not in the vocabulary.
     """
 
@@ -129,7 +123,7 @@ def _hardest(rows: Sequence[WordRow]) -> Table:
             "" if row.frequency is None else f"{row.frequency:,}",
             "yes" if row.unknown else "",
         ]
-        for row in scored[:HARDEST]
+        for row in scored[:20]
     ]
     header = ["word", "sentence", "position", "surprisal", "entropy", "reduction", "rank", "in training", "unknown"]
     return Table("", header, cells, "Surprisal, entropy before the word and its reduction are in bits.")

@@ -87,10 +87,7 @@ class Dynamics:
 def write_dynamics(
     folders: Sequence[Path], out: Path | None, device: torch.device, *, trials: int, steps: int, kick: float
 ) -> tuple[Path, list[Dynamics]]:
-    """Measure the runs and write the page; its path, and the dynamics of each run.
-
-    Raises UserError where a folder is not a run, or its model has no recurrent layers.
-    """
+    """Measure the runs and write the page; raises UserError where a folder is not a run with recurrent layers."""
     page = require_file_name(Path(folders[0]) / "dynamics.html" if out is None else out)
     found = [examine(Path(folder), device, trials=trials, steps=steps, kick=kick) for folder in folders]
     return write(page, found), found
@@ -115,8 +112,7 @@ def succeeded(run: RunFolder, epochs: int, uniform: float) -> tuple[bool | None,
         if not check.nll < untrained:
             return False, f"failed: {check.nll:.2f} nats after epoch {check.epoch:g}, untrained {untrained:.2f}"
     done = max((check.epoch for check in run.metrics.valid), default=0.0)
-    patience = run.recipe_table.get("training", {}).get("patience")
-    if done < epochs and patience is None:
+    if done < epochs and run.recipe_table.get("training", {}).get("patience") is None:
         return None, f"not finished: epoch {done:g} of {epochs}, or the loss was not finite"
     return True, f"succeeded: always below {untrained:.2f} nats"
 
@@ -136,9 +132,8 @@ def write(out: Path, found: Sequence[Dynamics]) -> Path:
         " that of the untrained model."
     )
     header = ["run", "training", "decay per step", "largest radius of J", "largest gradient norm"]
-    rows = [
-        [one.name, one.verdict, *map(_number, (one.decay_rate, one.largest_radius, one.largest_norm))] for one in found
-    ]
+    numbers = [map(_number, (one.decay_rate, one.largest_radius, one.largest_norm)) for one in found]
+    rows = [[one.name, one.verdict, *three] for one, three in zip(found, numbers, strict=True)]
     note = (
         "In the figures of one run the first colour is the spectral radius of J = W/4 + I/2, the second the gradient"
         " norm before clipping. Dots: s with the norm chosen for the step; thin line: with the other norm."
@@ -175,10 +170,8 @@ def _radius(index: int, one: Dynamics) -> Plot:
     """Thesis, Fig. 3.3: the gradient norm scaled so that its largest is 1."""
     steps = [line.step for line in one.lines]
     top = one.largest_norm if one.largest_norm > 0 else 1.0
-    curves = [
-        Curve(steps, [line.spectral_radius for line in one.lines], 0),
-        Curve(steps, [line.grad_norm / top for line in one.lines], 1),
-    ]
+    radii, norms = [line.spectral_radius for line in one.lines], [line.grad_norm / top for line in one.lines]
+    curves = [Curve(steps, radii, 0), Curve(steps, norms, 1)]
     ranges = f"radius up to {one.largest_radius:.3g}; gradient norm before clipping up to {one.largest_norm:.3g}"
     title = f"{one.name}: spectral radius of J, and gradient norm as a share of its largest"
     return Plot(f"radius-{index}", title, ranges, "steps", "speed", curves, levels=[Mark(1.0, "stable below")])

@@ -120,9 +120,8 @@ def _vectors(
     match model.encoder:
         case Characters() as encoder:
             if not highway and not len(encoder.highways):
-                raise UserError(
-                    "--before-highway: the encoder has no highway (model.encoder.highways = 0); leave it out"
-                )
+                why = "the encoder has no highway (model.encoder.highways = 0)"
+                raise UserError(f"--before-highway: {why}; leave it out")
             known = encoder.encode_words(vocabulary.words, highway=highway)
             return known, encoder.encode_words(words, highway=highway)
         case Lookup() as lookup:

@@ -28,7 +28,7 @@ from elman.data.grammar.exact import Oracle
 from elman.data.grammar.reading import read_grammar
 from elman.data.grammar.sample import Sentence, sentences, wish_of
 from elman.drawing.page import Figure, Section, Table, write_page
-from elman.drawing.style import MUTED, SERIES, canvas, label, style, svg
+from elman.drawing.style import MUTED, SERIES, canvas, label, svg
 from elman.errors import UserError
 from elman.tasks.text.run import TextRun
 
@@ -79,9 +79,7 @@ class GrammarFindings:
             "sentences": self.sentences,
             "sentences_seen_in_training": self.seen,
             "all": as_facts(self.whole),
-            "by_levels": list(map(as_facts, self.by_levels)),
-            "by_attractors": list(map(as_facts, self.by_attractors)),
-            "by_depth": list(map(as_facts, self.by_depth)),
+            **{name: list(map(as_facts, getattr(self, name))) for name in ("by_levels", "by_attractors", "by_depth")},
             "cross_entropy": self.closeness._asdict(),
             "variance_of_components": self.components.shares.tolist(),
         }
@@ -207,10 +205,7 @@ def write_findings(out: Path, found: GrammarFindings) -> Path:
             f" distributions differ by {near.divergence:.4f} nats (KL divergence, mean over {near.words:,} words).",
         ],
         sections=[
-            Section(
-                "Agreement",
-                tables=[Table(title, HEADER, [cells(one) for one in lines]) for title, lines in found.tables.items()],
-            ),
+            Section("Agreement", tables=[Table(t, HEADER, list(map(cells, rows))) for t, rows in found.tables.items()]),
             Section(
                 "Trajectories",
                 ["The hidden state of the last layer along sentences, after Elman 1991: each point is the state after a"
@@ -225,10 +220,8 @@ def _figures(found: GrammarFindings, walk: Walk, index: int) -> list[Figure]:
     points = found.components.project(walk.states[1:])
     sentence, shares = " ".join(walk.words), 100 * found.components.shares
     labels = f"component 1 ({shares[0]:.0f} %)", f"component 2 ({shares[1]:.0f} %)"
-    return [
-        Figure(sentence, _plane(points, walk.words, f"plane-{index}", sentence, labels)),
-        Figure("by word", _by_word(points, walk.words, f"steps-{index}", sentence)),
-    ]
+    plane = _plane(points, walk.words, f"plane-{index}", sentence, labels)
+    return [Figure(sentence, plane), Figure("by word", _by_word(points, walk.words, f"steps-{index}", sentence))]
 
 
 def _plane(points: np.ndarray, words: Sequence[str], name: str, sentence: str, labels: tuple[str, str]) -> Markup:
@@ -237,7 +230,6 @@ def _plane(points: np.ndarray, words: Sequence[str], name: str, sentence: str, l
     for place, (word, (x, y, *_)) in enumerate(zip(words, points, strict=True), start=1):
         axes.annotate(f"{place} {word}", (x, y), xytext=(3, 3), textcoords="offset points", fontsize=8, color=MUTED)
     axes.margins(0.15)
-    style(axes)
     label(axes, *labels)
     return svg(figure, name, "State along a sentence", sentence)
 
@@ -251,6 +243,5 @@ def _by_word(points: np.ndarray, words: Sequence[str], name: str, sentence: str)
             fontsize=9, color=SERIES[component],
         )  # fmt: skip
     axes.set_xticks(range(len(words)), words, rotation=45, ha="right")
-    style(axes)
     label(axes, "", "components 1 to 3")
     return svg(figure, name, "Components of the state, word by word", sentence)

@@ -18,13 +18,15 @@ from elman.analysis.rank import num_words
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import EvaluationWindows
 from elman.drawing.page import Figure, Section, Table, part_of, write_page
-from elman.drawing.style import canvas, colour, label, legend, style, svg
+from elman.drawing.style import canvas, colour, label, legend, svg
 from elman.errors import UserError
 from elman.evaluation.perplexity import traces
 from elman.network.model import LanguageModel
 from elman.network.output.choice import Choice
 from elman.network.output.contexts import Mixture
 from elman.objective.penalties import squared_variation
+
+COMPONENT_HEADER = ["component", "weight", "share", "entropy, bits", "perplexity", "heaviest before"]
 
 _ELEMENTS = 1 << 24
 """Log-probabilities per window, at most."""
@@ -33,13 +35,8 @@ _ELEMENTS = 1 << 24
 class MixtureReading(NamedTuple):
     """The mixture at every position of a text, before its token is read.
 
-    Attributes:
-        levels: the layer of each component, [K]; 0 is the embedding.
-        prior: the weights, [T, K].
-        entropy: of the distribution of each component, bits, [T, K].
-        top: the most probable words of each component, [T, K, n].
-        top_prob: their probabilities, [T, K, n].
-        component_log_prob: of the token under each component, nats, [T, K].
+    The layer of each component, [K] (0 is the embedding); its weight, the entropy of its distribution in bits and the
+    log-probability of the token under it in nats, [T, K]; its most probable words and their probabilities, [T, K, n].
     """
 
     levels: list[int]
@@ -150,13 +147,12 @@ def write_mixture_page(
 
 def verdict(reading: MixtureReading) -> str:
     """How many components there are, where, and how evenly they are used."""
-    count = len(reading.levels)
     where = ", ".join(f"{reading.levels.count(level)} from layer {level}" for level in dict.fromkeys(reading.levels))
     at_once = float(effective_number(reading.prior).mean())
     overall = float(effective_number(reading.prior.mean(0)))
     return (
-        f"{count} components ({where}). At one position {at_once:.1f} are in use on average, over the whole text"
-        f" {overall:.1f}; the coefficient of variation of their summed weights is {reading.variation:.2f}"
+        f"{len(reading.levels)} components ({where}). At one position {at_once:.1f} are in use on average, over the"
+        f" whole text {overall:.1f}; the coefficient of variation of their summed weights is {reading.variation:.2f}"
         " (0 where all are used equally)."
     )
 
@@ -178,15 +174,11 @@ def component_rows(words: Sequence[str], reading: MixtureReading) -> list[list[s
     ]
 
 
-COMPONENT_HEADER = ["component", "weight", "share", "entropy, bits", "perplexity", "heaviest before"]
-
-
 def _shares(reading: MixtureReading, shown: int, part: str) -> Section:
     levels, groups = reading.by_level, dict(zip(reading.names, reading.prior.T, strict=True))
     if len(levels) > 1:
         groups = {f"layer {level}": weights for level, weights in levels.items()}
     figure, axes = canvas("wide")
-    style(axes)
     colours = list(map(colour, range(len(groups))))
     stack = [weights[:shown] for weights in groups.values()]
     axes.stackplot(np.arange(shown), *stack, colors=colours, alpha=0.75, step="mid", linewidth=0)

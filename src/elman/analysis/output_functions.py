@@ -7,6 +7,7 @@ matrices of log-probabilities can have a higher rank. M symbols, n points on the
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 from torch import Tensor
 
 from elman.drawing.page import Figure, Section, Table, write_page
-from elman.drawing.style import INK, MUTED, SERIES, canvas, colour, label, legend, style, svg
+from elman.drawing.style import INK, MUTED, SERIES, canvas, colour, label, legend, svg
 from elman.errors import UserError
 from elman.network.output.activation import ACTIVATIONS
 
@@ -24,14 +25,16 @@ SHIFTS = (-2.0, 0.0, 2.0)
 SIZES = tuple(range(2, 9))
 LIMITS = tuple(float(shift) for shift in range(-30, 31))
 
+Ranks: TypeAlias = list[tuple[str, float, list[int]]]
+Limits: TypeAlias = list[tuple[str, list[float]]]
+
 _SMALLEST = 1e-13
 """Differences below this are rounding."""
 
 
 def require_known(names: Iterable[str]) -> list[str]:
     """The names as a list; raises UserError if one is not an activation."""
-    known = list(names)
-    for name in known:
+    for name in (known := list(names)):
         if name not in ACTIVATIONS:
             raise UserError(f"--activation {name}: unknown; choose among {', '.join(ACTIVATIONS)}")
     return known
@@ -71,8 +74,7 @@ def rank_of_line(activation: str, size: int, shift: float) -> int:
     outputs = log_outputs(activation, line(torch.linspace(-1.0, 1.3, size), shift, reach=12.0))
     outputs = outputs[outputs.isfinite().all(-1)]
     values = torch.linalg.svdvals(outputs)
-    eps = torch.finfo(torch.float64).eps
-    return int((values > 0.5 * math.sqrt(size + len(outputs) + 1) * values[0] * eps).sum())
+    return int((values > 0.5 * math.sqrt(size + len(outputs) + 1) * values[0] * torch.finfo(torch.float64).eps).sum())
 
 
 def distance_from_softmax(activation: str, shift: float, direction: Tensor) -> float:
@@ -82,26 +84,21 @@ def distance_from_softmax(activation: str, shift: float, direction: Tensor) -> f
     return float(difference[difference.isfinite()].max())
 
 
-def rank_table(activations: Sequence[str]) -> list[tuple[str, float, list[int]]]:
+def rank_table(activations: Sequence[str]) -> Ranks:
     """(activation, b, the rank for each M of `SIZES`)."""
-    return [
-        (name, shift, [rank_of_line(name, size, shift) for size in SIZES]) for name in activations for shift in SHIFTS
-    ]
+    cases = ((name, shift) for name in activations for shift in SHIFTS)
+    return [(name, shift, [rank_of_line(name, size, shift) for size in SIZES]) for name, shift in cases]
 
 
-def limit_table(activations: Sequence[str]) -> list[tuple[str, list[float]]]:
+def limit_table(activations: Sequence[str]) -> Limits:
     """(activation, its distance from softmax for each b of `LIMITS`)."""
     return [(name, [distance_from_softmax(name, shift, DIRECTION) for shift in LIMITS]) for name in activations]
 
 
-def write_outputs_page(
-    out: Path,
-    activations: Sequence[str],
-    ranks: list[tuple[str, float, list[int]]],
-    limits: list[tuple[str, list[float]]],
-) -> Path:
+def write_outputs_page(out: Path, activations: Sequence[str], ranks: Ranks, limits: Limits) -> Path:
     """Write the page about these activations; `ranks` and `limits` as the tables above."""
     shifts = legend(f"b = {shift:g}" for shift in SHIFTS)
+    simplex = "Every point of the triangle is a distribution over three symbols; its corners are certainty."
     log_space = (
         "The log-probabilities seen along the plane of w and 1. Log-softmax stays in it, for every b, and so spans two"
         " dimensions of three; functions that leave the plane span all of them."
@@ -114,35 +111,22 @@ def write_outputs_page(
         verdict=verdict(ranks),
         text=[f"Three symbols, and scores on a line: z = h w + b 1, {place}, h from -6 to 6, one hidden unit."],
         sections=[
-            Section(
-                "Images on the simplex",
-                ["Every point of the triangle is a distribution over three symbols; its corners are certainty."],
-                shifts,
-                [Figure(name, _simplex(name)) for name in activations],
-                small=True,
-            ),
-            Section(
-                "Images in log space",
-                [log_space],
-                shifts,
-                [Figure(name, _log_space(name)) for name in activations],
-                small=True,
-            ),
+            Section("Images on the simplex", [simplex], shifts, [Figure(n, _simplex(n)) for n in activations], True),
+            Section("Images in log space", [log_space], shifts, [Figure(n, _log_space(n)) for n in activations], True),
             _theorem_ranks(ranks),
             _theorem_limits(limits),
         ],
     )
 
 
-def verdict(ranks: list[tuple[str, float, list[int]]]) -> str:
+def verdict(ranks: Ranks) -> str:
     """Which functions reach the full rank."""
     full = dict.fromkeys(name for name, _, found in ranks if found == list(SIZES))
     flat = dict.fromkeys(name for name, _, found in ranks if max(found) < max(SIZES) and name not in full)
     parts = []
     if full:
-        parts.append(
-            f"From one line of scores, {_and(full)} {'reach' if len(full) > 1 else 'reaches'} rank M for some b."
-        )
+        verb = "reach" if len(full) > 1 else "reaches"
+        parts.append(f"From one line of scores, {_and(full)} {verb} rank M for some b.")
     if flat:
         most = max(max(found) for name, _, found in ranks if name in flat)
         parts.append(f"{_and(flat).capitalize()} never {'exceed' if len(flat) > 1 else 'exceeds'} {most}.")
@@ -160,8 +144,7 @@ def _simplex(name: str) -> Markup:
     axes.fill([0, 1, 0.5], [0, 0, height], facecolor=MUTED, alpha=0.12)
     axes.plot([0, 1, 0.5, 0], [0, 0, height, 0], color=MUTED, linewidth=0.8)
     for number, shift in enumerate(SHIFTS):
-        scores = line(DIRECTION, shift)
-        points = on_simplex(log_outputs(name, scores)).numpy()
+        points = on_simplex(log_outputs(name, line(DIRECTION, shift))).numpy()
         axes.plot(points[:, 0], points[:, 1], color=SERIES[number], linewidth=2.6 - 0.7 * number)
     for x, y, text in ((0, -0.08, "y₁"), (1, -0.08, "y₂"), (0.5, height + 0.04, "y₃")):
         axes.text(x, y, text, color=INK, fontsize=9.5, ha="center")
@@ -172,12 +155,10 @@ def _simplex(name: str) -> Markup:
 
 def _log_space(name: str) -> Markup:
     figure, axes = canvas("narrow")
-    style(axes)
     axes.axhline(0, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
     reach = 0.0
     for number, shift in enumerate(SHIFTS):
-        scores = line(DIRECTION, shift)
-        points = beside_plane(log_outputs(name, scores), DIRECTION).numpy()
+        points = beside_plane(log_outputs(name, line(DIRECTION, shift)), DIRECTION).numpy()
         points = points[np.isfinite(points).all(-1)]
         axes.plot(points[:, 0], points[:, 1], color=SERIES[number], linewidth=2.6 - 0.7 * number)
         reach = max(reach, float(np.abs(points[:, 1]).max(initial=0.0)))
@@ -189,7 +170,7 @@ def _log_space(name: str) -> Markup:
     return svg(figure, f"log-{name}", name, "distance of the log-probabilities from the plane of w and 1")
 
 
-def _theorem_ranks(ranks: list[tuple[str, float, list[int]]]) -> Section:
+def _theorem_ranks(ranks: Ranks) -> Section:
     rows = [[f"{name}, b = {shift:g}", *map(str, found)] for name, shift, found in ranks]
     text = (
         "The numerical rank of the log-probabilities of one line z = h w + b 1 with distinct w, in float64. Theorem 4.4"
@@ -198,9 +179,8 @@ def _theorem_ranks(ranks: list[tuple[str, float, list[int]]]) -> Section:
     return Section("Rank M from one line", [text], tables=[Table("", ["", *(f"M = {m}" for m in SIZES)], rows)])
 
 
-def _theorem_limits(limits: list[tuple[str, list[float]]]) -> Section:
+def _theorem_limits(limits: Limits) -> Section:
     figure, axes = canvas("wide")
-    style(axes)
     shown = [(name, distances) for name, distances in limits if max(distances) > _SMALLEST]
     for number, (_, distances) in enumerate(shown):
         values = np.array(distances)

@@ -26,23 +26,14 @@ Method: TypeAlias = Literal["gram", "randomised", "exact"]
 FACTORS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 """Multiples of the machine epsilon at which the rank is reported, to show how much it depends on the threshold."""
 
-_EXACT_TO, _GRAM_TO = 3_000, 20_000
-
 _ELEMENTS = 1 << 24
 """How many log-probabilities of single components a window may hold: 64 MB in float32."""
 
 
 class Spectrum(NamedTuple):
-    """Singular values of a matrix of log-probabilities.
+    """Singular values of a matrix [V, T] of log-probabilities in the precision `dtype`, float64, the largest first.
 
-    Attributes:
-        singular_values: the largest first, float64; min(V, T) of them, or the leading ones that `randomised` finds.
-        num_words: V.
-        num_tokens: T.
-        dtype: the precision of the log-probabilities.
-        method: how the values were computed.
-        error: the absolute error of each of them; smaller ones are noise.
-        seconds: the time it took.
+    There are min(V, T), or the leading ones that `randomised` finds; those below the absolute `error` are noise.
     """
 
     singular_values: np.ndarray
@@ -107,8 +98,7 @@ def threshold(spectrum: Spectrum, eps: float | None = None) -> float:
 
     `eps` is by default the machine epsilon of the precision of the log-probabilities.
     """
-    if eps is None:
-        eps = float(np.finfo(spectrum.dtype).eps)
+    eps = float(np.finfo(spectrum.dtype).eps) if eps is None else eps
     root = math.sqrt(spectrum.num_words + spectrum.num_tokens + 1)
     return 0.5 * root * float(spectrum.singular_values[0]) * eps
 
@@ -166,14 +156,11 @@ class Sensitivity(msgspec.Struct, frozen=True):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """The rank of a model over a text, by the rule of `threshold`.
+    """The rank of a model over a text, by the rule of `threshold`, and at multiples of the machine epsilon.
 
-    Attributes:
-        size: d, the width of a context.
-        bound: the largest rank this model can have; None where none is known.
-        softmax_bound: that of one softmax over contexts of the same width.
-        at_least: the rank may be larger: the threshold is below the error, or not all values were computed.
-        sensitivity: the rank at multiples of the machine epsilon.
+    `size` is d, the width of a context; `bound` the largest rank this model can have (None where none is known),
+    `softmax_bound` that of one softmax over contexts of the same width. `at_least`: the rank may be larger, since the
+    threshold is below the error, or not all values were computed.
     """
 
     size: int
@@ -213,7 +200,7 @@ def find_rank(model: LanguageModel, found: Spectrum) -> Finding:
 
 def method_for(side: int) -> Method:
     """The most accurate method that is fast enough for a matrix whose smaller side is `side`."""
-    return "exact" if side <= _EXACT_TO else "gram" if side <= _GRAM_TO else "randomised"
+    return "exact" if side <= 3_000 else "gram" if side <= 20_000 else "randomised"
 
 
 def _rank(found: Spectrum, eps: float) -> tuple[int, bool]:

@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 
 from elman.analysis.rank import FACTORS, Finding
 from elman.drawing.page import Figure, Section, Table, write_page
-from elman.drawing.style import MUTED, canvas, colour, label, legend, style, svg
+from elman.drawing.style import MUTED, canvas, colour, label, legend, svg
 
 RULE = "√(V + T + 1) / 2 · σ₁ · ε"
 
@@ -58,16 +58,13 @@ def _values(findings: Mapping[str, Finding]) -> Section:
         "Dashed: the threshold of the rank. Dotted, upright: the bound of one softmax of that width. Where a line is"
         " pale, the values are smaller than the error of the method."
     )
-    figures = [
-        Figure("All of them", _figure(findings, "linear")),
-        Figure("The largest, drawn wider", _figure(findings, "log")),
-    ]
+    whole, largest = _figure(findings, "linear"), _figure(findings, "log")
+    figures = [Figure("All of them", whole), Figure("The largest, drawn wider", largest)]
     return Section("Singular values", [note], legend(findings), figures)
 
 
 def _figure(findings: Mapping[str, Finding], scale: Literal["linear", "log"]) -> Markup:
     figure, axes = canvas("wide")
-    style(axes)
     axes.set_xscale(scale)
     axes.set_yscale("log")
     for number, finding in enumerate(findings.values()):
@@ -131,10 +128,7 @@ def _tables(findings: Mapping[str, Finding]) -> list[Section]:
     note = f"The rank is the number of singular values above {RULE}, with ε of the precision of the outputs."
     ranks = Section("Ranks", tables=[Table("", header, rows, note)])
     header = ["run", *(f"{factor:g} ε" for factor in FACTORS)]
-    rows = [
-        [name, *(rank_text(one.rank, one.at_least) for one in finding.sensitivity)]
-        for name, finding in findings.items()
-    ]
+    rows = [[name, *(rank_text(s.rank, s.at_least) for s in found.sensitivity)] for name, found in findings.items()]
     text = "A rank that hardly changes with the threshold marks a drop in the singular values, any other a slope."
     return [ranks, Section("How much the threshold matters", text=[text], tables=[Table("", header, rows)])]
 

@@ -37,8 +37,7 @@ def gram(blocks: Blocks, num_rows: int, num_columns: int) -> Values:
     else:
         product = torch.zeros(0, 0)
         for block in regrouped(blocks(), 1024):
-            if not len(product):
-                product = block.new_zeros(num_columns, num_columns)
+            product = product if len(product) else block.new_zeros(num_columns, num_columns)
             _add_lower_gram(product, block)
     values = torch.linalg.eigvalsh(product, UPLO="L").clamp_(min=0.0).sqrt_().flip(0)
     return Values(values, float(values[0]) * math.sqrt(EPSILON * math.sqrt(num_rows + num_columns)))

@@ -27,8 +27,7 @@ def certify(model: LanguageModel, num_words: int, text: Tensor | None = None) ->
 
     Raises UserError where the model has no recurrent layers, or cells without certificates.
     """
-    core = _layers(model)
-    words = encoded_words(model, num_words)
+    core, words = _layers(model), encoded_words(model, num_words)
     return _all_tiers(core, partial(exact_range, words), None if text is None else words[text])
 
 

@@ -10,8 +10,6 @@ from markupsafe import Markup, escape
 HOTTEST = 16.0
 """Bits at which the scale ends on every page: a uniform guess among 65,536 words."""
 
-LINE_END = "<eos>"
-
 _CELL, _LETTER, _GAP, _SLANT = 22, 7.0, 8, 0.71
 """CSS pixels of a cell's side, a letter's width, between words and cells; sine of the angle of the source's words."""
 
@@ -66,7 +64,7 @@ def _scored(words: Sequence[Word]) -> list[tuple[str, float]]:
 
 
 def _span(word: Word) -> Markup:
-    ends = word.word == LINE_END
+    ends = word.word == "<eos>"
     shown = Markup('<span aria-label="end of line">↵</span>') if ends else escape(word.word)
     after = Markup("<br>\n") if ends else Markup(" ")
     bits = word.surprisal

@@ -44,15 +44,9 @@ class Table:
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """A part of the page.
+    """A part of the page: paragraphs, what the colours mean, (label, number of the series), figures and tables.
 
-    Attributes:
-        heading: its title.
-        text: paragraphs before the figures.
-        legend: what the colours mean, (label, number of the series).
-        figures: side by side; `small` puts three in a row.
-        tables: below the figures.
-        body: anything else, ready for the page, after the tables.
+    Figures stand side by side, with `small` three in a row; `body` is anything else, ready for the page, at the end.
     """
 
     heading: str

@@ -9,16 +9,12 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from elman.drawing.style import MUTED, canvas, colour, style, svg
+from elman.drawing.style import INK, MUTED, SERIES, canvas, colour, label, svg
 
-_POINTS = 400
 _LOG_FROM = {"perplexity": 3.0, "nll": math.inf, "rate": 200.0, "norm": 10.0, "speed": math.inf}
 """Ratio of the largest to the smallest value from which a logarithmic scale is used, by what is drawn."""
 
 _LOSSES = ("perplexity", "nll")
-
-_HEADROOM = 2.2
-"""The axis ends at this multiple of the worst check: the first steps of training would fill it otherwise."""
 
 Quantity = Literal["perplexity", "nll", "rate", "norm", "speed"]
 
@@ -65,10 +61,8 @@ def is_empty(plot: Plot) -> bool:
     return not any(len(_finite(curve.x, curve.y)) >= (1 if curve.form == "checks" else 2) for curve in plot.curves)
 
 
-def thin(points: Sequence[tuple[float, float]], geometric: bool, limit: int = _POINTS) -> list[tuple[float, float]]:
-    """At most `limit` points, each the mean of its neighbours (the geometric mean for perplexities).
-
-    The geometric mean of perplexities of equally many tokens is their perplexity together.
+def thin(points: Sequence[tuple[float, float]], geometric: bool, limit: int = 400) -> list[tuple[float, float]]:
+    """At most `limit` points, each the mean of its neighbours (geometric for perplexities: that of all their tokens).
 
     Example:
         >>> thin([(0, 1.0), (1, 3.0), (2, 5.0), (3, 5.0)], geometric=False, limit=2)
@@ -98,7 +92,6 @@ def draw(plot: Plot) -> Markup:
         axes.plot([x_best], [y_best], "o", markersize=9, markerfacecolor="none", markeredgecolor=colour(series))
     _levels(axes, plot.levels)
     _marks(axes, plot.marks)
-    style(axes)
     axes.set_xlabel(plot.x_label, color=MUTED, fontsize=9.5)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=7 if plot.size == "wide" else 5, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(_tick))
@@ -122,7 +115,7 @@ def _scale(axes: Axes, plot: Plot) -> None:
     values = [y for curve in plot.curves for _, y in _finite(curve.x, curve.y)]
     low, high = min(values), max(values)
     if checks := [y for curve in plot.curves if curve.form == "checks" for _, y in _finite(curve.x, curve.y)]:
-        high = min(high, _HEADROOM * max(checks))
+        high = min(high, 2.2 * max(checks))  # the first steps of training would fill the axis otherwise
     if low > 0 and high / low > _LOG_FROM[plot.quantity]:
         axes.set_yscale("log")
         axes.set_ylim(low / 1.12, high * 1.12)
@@ -171,3 +164,35 @@ def _note(
     axes: Axes, text: str, at: tuple[float, float], offset: tuple[int, int], within: tuple[str, str], side: str
 ) -> None:
     axes.annotate(text, at, offset, within, "offset points", ha=side, color=MUTED, fontsize=8.5, parse_math=False)
+
+
+class Forecast(msgspec.Struct, frozen=True):
+    """The last n steps of a column, the last m of which are also forecast freely.
+
+    `first` is the number of the first of them within its split, `one_step` [n] the mean of each given all before it;
+    `low`, `middle` and `high` are the .1, .5 and .9 quantiles of free continuations, [m].
+    """
+
+    column: str
+    first: int
+    truth: list[float]
+    one_step: list[float]
+    low: list[float]
+    middle: list[float]
+    high: list[float]
+
+
+def draw_forecast(forecast: Forecast, name: str) -> Markup:
+    """The forecast as an `<svg>` element; `name` must be unique within the page."""
+    figure, axes = canvas("wide")
+    end = forecast.first + len(forecast.truth)
+    steps, free = range(forecast.first, end), range(end - len(forecast.middle), end)
+    axes.plot(steps, forecast.truth, color=INK, linewidth=1.2, label="series")
+    axes.plot(steps, forecast.one_step, color=SERIES[0], linewidth=1.0, linestyle=(0, (3, 2)), label="one step ahead")
+    axes.fill_between(free, forecast.low, forecast.high, color=SERIES[1], alpha=0.25, linewidth=0)
+    axes.plot(free, forecast.middle, color=SERIES[1], linewidth=1.2, label="free forecast, median and 80 %")
+    label(axes, "step", "")
+    axes.margins(y=0.25)
+    axes.legend(frameon=False, fontsize=8.5, labelcolor=MUTED, loc="upper left", ncols=3)
+    described = f"the last {len(forecast.truth)} test steps, the last {len(forecast.middle)} also forecast freely"
+    return svg(figure, name, f"Forecast of {forecast.column}", described)

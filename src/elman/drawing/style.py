@@ -34,19 +34,16 @@ def legend(names: Iterable[str]) -> list[tuple[str, int]]:
 
 
 def canvas(size: Size) -> tuple[Figure, Axes]:
-    """A transparent figure with one pair of axes."""
+    """A transparent figure with one pair of quiet axes: horizontal grid lines and a line below."""
     figure = Figure(figsize=_SIZES[size], facecolor="none", layout="constrained")
-    return figure, figure.add_subplot(facecolor="none")
-
-
-def style(axes: Axes) -> None:
-    """Quiet axes: horizontal grid lines and a line below."""
+    axes = figure.add_subplot(facecolor="none")
     axes.grid(axis="y", color=GRID, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.tick_params(colors=MUTED, labelsize=9.5, length=0, which="both", pad=5)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.spines["bottom"].set_color(MUTED)
     axes.spines["bottom"].set_linewidth(0.8)
+    return figure, axes
 
 
 def label(axes: Axes, x: str, y: str) -> None:

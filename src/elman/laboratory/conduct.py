@@ -22,11 +22,8 @@ class Chain(msgspec.Struct, frozen=True):
         """The next trial after those so far."""
         if not results:
             return self.first
-        last = results[-1]
-        span = 2 * last.trial.span
-        if not last.solved or span > self.longest:
-            return None
-        return msgspec.structs.replace(last.trial, span=span)
+        last, span = results[-1], 2 * results[-1].trial.span
+        return msgspec.structs.replace(last.trial, span=span) if last.solved and span <= self.longest else None
 
 
 def reach(results: Sequence[TrialResult]) -> int:

@@ -27,9 +27,6 @@ from elman.network.output.layer import OutputLayer
 from elman.network.state import State
 from elman.objective.loss import Loss, Objective
 
-VECTOR = 16
-"""The largest size of a symbol's vector."""
-
 INITIALISATION = config.Initialisation(
     embedding=config.Normal(std=1.0),
     input=config.Glorot(),
@@ -99,7 +96,7 @@ def build_network(task: ClassicTask, name: str, size: int) -> LanguageModel:
     chosen = network(name)
     core, rules = chosen.core(size), chosen.initialisation
     if task.kind == "symbols":
-        recipe = config.Model(encoder=config.Lookup(size=min(task.inputs, VECTOR)), core=core, initialisation=rules)
+        recipe = config.Model(encoder=config.Lookup(size=min(task.inputs, 16)), core=core, initialisation=rules)
         return build_model(recipe, task.inputs)
     if isinstance(core, config.Jordan):
         raise UserError(f"the cell {name} reads its own symbols, but the task {task.name} has real values")
@@ -167,5 +164,4 @@ class RidgeReadout(Learner):
 def learner_of(model: LanguageModel, rule: str) -> Learner:
     """Ridge regression where only a linear readout learns, else the rule called `rule`; raises UserError as above."""
     learner = learning_rule(rule)
-    linear = isinstance(model.output.choice, Gaussian)
-    return RidgeReadout() if linear and not learns(model.core) else learner
+    return RidgeReadout() if isinstance(model.output.choice, Gaussian) and not learns(model.core) else learner

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from elman.data.classic import classic_task
 from elman.drawing.page import Figure, Section, Table, write_page
-from elman.drawing.style import MUTED, SERIES, canvas, colour, legend, style, svg
+from elman.drawing.style import MUTED, SERIES, canvas, colour, legend, svg
 from elman.laboratory.conduct import reach
 from elman.laboratory.summary import Results, Summary, summarise, table
 from elman.laboratory.trial import TrialResult
@@ -34,9 +34,7 @@ def write_laboratory(out: Path, results: Results, *, title: str, text: Sequence[
     )
     back = [figure for task in tasks for figure in _flows(task, results, names)]
     sections = [
-        Section(
-            "The longest span learnt", tables=[Table("", header, body)], figures=[_spans(task, rows) for task in tasks]
-        ),
+        Section("The longest span learnt", tables=[Table("", header, body)], figures=[_spans(t, rows) for t in tasks]),
         Section("Learning", [learning], legend(names), [_learning(task, results, names) for task in tasks]),
         Section("Errors propagated back in time", [flows], legend(names), back),
     ]
@@ -49,9 +47,8 @@ def verdict(rows: Sequence[Summary]) -> str:
     for task in dict.fromkeys(row.task for row in rows):
         best = max(row.median for row in rows if row.task == task)
         winners = [_name(row.cell, row.rule) for row in rows if row.task == task and row.median == best]
-        parts.append(
-            f"{task}: {', '.join(winners)} to span {best:g}" if best else f"{task}: none learns the first span"
-        )
+        found = f"{', '.join(winners)} to span {best:g}" if best else "none learns the first span"
+        parts.append(f"{task}: {found}")
     return "; ".join(parts) + " (median over seeds)."
 
 
@@ -78,7 +75,6 @@ def _spans(task: str, summaries: Sequence[Summary]) -> Figure:
         axes.plot([place] * len(row.spans), [span or none for span in row.spans], "o", color=SERIES[0], alpha=0.6)
         axes.plot([place - 0.3, place + 0.3], [row.median or none] * 2, color=SERIES[1], linewidth=2)
     axes.set_yscale("log", base=2)
-    style(axes)
     spans = [first * 2**doubling for doubling in range(1 + max(0, math.ceil(math.log2(max(longest, 1) / first))))]
     axes.set_yticks([none, *spans], ["none", *map(str, spans)])
     axes.set_ylim(none / 1.2, spans[-1] * 1.2)
@@ -123,6 +119,5 @@ def _drawn(name: str, title: str, across: str, lines: Sequence[Line], wanted: fl
     for x, y, series in lines:
         axes.plot(x, y, color=colour(series), linewidth=1.4, alpha=0.85)
     axes.set_yscale("log")
-    style(axes)
     axes.set_xlabel(across, color=MUTED, fontsize=9.5)
     return svg(figure, name, title, f"{len(lines)} lines")

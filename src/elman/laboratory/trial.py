@@ -23,9 +23,6 @@ from elman.objective.loss import Objective
 CHECKED = 200
 """Sequences on which the error is measured, the same throughout a trial."""
 
-FARTHEST = 128
-"""The largest distance k of `error_flow`."""
-
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """A network of `size` units, a rule and a task at one span, trained by Adam.
@@ -53,14 +50,10 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrialResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a trial.
+    """The result of a trial; `solved`: whether the last `error` is below the task's threshold.
 
-    Attributes:
-        solved: whether the last `error` is below the task's threshold.
-        steps, seconds: of training; processor time.
-        parameters: trained ones.
-        curve: (step, error) at every measurement.
-        flow_before, flow_after: the norm of the error k steps back, untrained and at the end (`error_flow`).
+    `seconds` are processor time, `parameters` trained ones, `curve` holds (step, error) at every measurement;
+    `flow_before` and `flow_after` are the `error_flow` untrained and at the end.
     """
 
     trial: Trial
@@ -116,7 +109,7 @@ def run_trial(trial: Trial) -> TrialResult:
     )
 
 
-def error_flow(model: LanguageModel, batch: Batch, farthest: int = FARTHEST) -> list[float]:
+def error_flow(model: LanguageModel, batch: Batch, farthest: int = 128) -> list[float]:
     """How an error fades or grows on its way back in time (Bengio et al. 1994; Pascanu et al. 2013).
 
     ||dE_T / dh_{T-k}|| for k = 0, 1, ..., averaged over the sequences; E_T is the loss of the last step alone and h the

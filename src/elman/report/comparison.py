@@ -7,8 +7,6 @@ from typing import Any
 
 from elman.report.folder import Expected, RunFolder
 
-_PROSE = ("seed", "title", "notes", "citation", "expected.source")
-
 
 @dataclasses.dataclass(frozen=True)
 class Group:
@@ -34,9 +32,8 @@ def group_runs(runs: Sequence[RunFolder]) -> list[Group]:
 def run_labels(runs: Sequence[RunFolder]) -> list[str]:
     """The names of the folders, with as much of their paths as makes them differ."""
     parts = [run.path.resolve().parts for run in runs]
-    deepest = max(map(len, parts))
     labels: list[str] = []
-    for depth in range(1, deepest + 1):
+    for depth in range(1, max(map(len, parts)) + 1):
         labels = ["/".join(part[-depth:]) for part in parts]
         if len(set(labels)) == len(set(parts)):
             break
@@ -45,8 +42,9 @@ def run_labels(runs: Sequence[RunFolder]) -> list[str]:
 
 def differences(groups: Sequence[Group]) -> list[tuple[str, list[str]]]:
     """The keys, other than the seed and prose, at which recipes differ, with the value of each group ("" for none)."""
+    prose = ("seed", "title", "notes", "citation", "expected.source")
     flat = [dict(_leaves(group.runs[0].recipe_table)) for group in groups]
-    keys = dict.fromkeys(key for leaves in flat for key in leaves if key not in _PROSE)
+    keys = dict.fromkeys(key for leaves in flat for key in leaves if key not in prose)
     rows = [(key, [_shown(leaves.get(key)) for leaves in flat]) for key in keys]
     return [(key, values) for key, values in rows if len(set(values)) > 1]
 
@@ -77,11 +75,9 @@ def verdict(run: RunFolder) -> str | None:
         if result is None or not rivals:
             continue
         best = min(rivals, key=lambda row: row.perplexity)
-        where = against(result.perplexity, best.perplexity)
-        return (
-            f"On {split} text the network is {where} the {best.name} baseline:"
-            f" perplexity {result.perplexity:.1f} to {best.perplexity:.1f}."
-        )
+        where = f"{against(result.perplexity, best.perplexity)} the {best.name} baseline"
+        figures = f"perplexity {result.perplexity:.1f} to {best.perplexity:.1f}"
+        return f"On {split} text the network is {where}: {figures}."
     return None
 
 
@@ -121,9 +117,6 @@ def _shown(value: Any) -> str:
 
 def _distinct(labels: Sequence[str]) -> list[str]:
     """Labels, with a number after those that occur more than once."""
-    total, seen = Counter(labels), Counter[str]()
-    numbered = []
-    for label in labels:
-        seen[label] += 1
-        numbered.append(f"{label} ({seen[label]})" if total[label] > 1 else label)
-    return numbered
+    total = Counter(labels)
+    places = [labels[: place + 1].count(label) for place, label in enumerate(labels)]
+    return [f"{each} ({place})" if total[each] > 1 else each for each, place in zip(labels, places, strict=True)]

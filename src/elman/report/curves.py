@@ -101,9 +101,8 @@ def _loss(axis: Axis, runs: Sequence[RunFolder], series: Sequence[int]) -> Plot:
 
 def _described(run: RunFolder) -> str:
     train, best, loss = run.metrics.train, run.metrics.best, run.scale.of
-    text = "no training lines"
-    if train:
-        text = f"training from {loss(train[0].perplexity):,.0f} to {loss(train[-1].perplexity):,.1f}"
+    ends = [loss(line.perplexity) for line in (train[0], train[-1])] if train else []
+    text = f"training from {ends[0]:,.0f} to {ends[1]:,.1f}" if ends else "no training lines"
     return f"{text}, best validation {loss(best.perplexity):,.1f} at epoch {best.epoch:g}" if best else text
 
 

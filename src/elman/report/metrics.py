@@ -14,15 +14,9 @@ from elman.errors import UserError
 class Train(msgspec.Struct, frozen=True, tag_field="kind", tag="train"):
     """A stretch of training since the previous such line.
 
-    Attributes:
-        step: updates so far.
-        epoch: passes over the text, a fraction.
-        loss: mean negative log-likelihood (nats per token), without penalties.
-        lr: learning rate of the last step.
-        grad_norm: norm of the gradient before clipping.
-        seconds: time trained since the run began, over all resumptions.
-        sigma_1, s, s_other: of each constrained block; see `learning/constraint.py`.
-        spectral_radius: of J, over all layers.
+    `loss` is the mean negative log-likelihood (nats per token) without penalties, `epoch` a fraction, `grad_norm` taken
+    before clipping, `seconds` over all resumptions; sigma_1, s and s_other belong to each constrained block (see
+    `learning/constraint.py`), the spectral radius to J over all layers.
     """
 
     step: int
@@ -65,8 +59,6 @@ class Event(msgspec.Struct, frozen=True, tag_field="kind", tag="event"):
 
 
 Entry = Train | Valid | Event
-
-_KINDS = ("train", "valid", "event")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,9 +115,8 @@ def read_metrics(path: Path) -> Metrics:
         except (ValueError, RecursionError) as error:
             if number == len(lines):
                 break
-            raise UserError(
-                f"{path}, line {number}: not a line of metrics ({error}); remove the line or restore the file"
-            ) from None
+            where = f"{path}, line {number}"
+            raise UserError(f"{where}: not a line of metrics ({error}); remove the line or restore the file") from None
         if entry is not None:
             entries.append(entry)
     return Metrics(
@@ -136,6 +127,6 @@ def read_metrics(path: Path) -> Metrics:
 
 
 def _entry(raw: Any) -> Entry | None:
-    if isinstance(raw, dict) and isinstance(raw.get("kind"), str) and raw["kind"] not in _KINDS:
+    if isinstance(raw, dict) and isinstance(raw.get("kind"), str) and raw["kind"] not in ("train", "valid", "event"):
         return None
     return msgspec.convert(raw, Entry)

@@ -20,8 +20,7 @@ from elman.report.folder import RunFolder, read_folder
 def write_report(runs: Sequence[Path], out: Path | None = None) -> Path:
     """Write the page about run folders, by default to `RUN/report.html` for one and `report.html` here for several.
 
-    Raises:
-        UserError: no folder is given, one is not a run or damaged, or the page cannot be written.
+    Raises UserError where no folder is given, one is not a run or damaged, or the page cannot be written.
     """
     if not runs:
         raise UserError("nothing to report on: give at least one run folder")
@@ -68,15 +67,9 @@ def _environment() -> Environment:
         tables.share, tables.moment,
     )  # fmt: skip
     environment.filters |= {each.__name__: each for each in filters} | {"ppl": partial(tables.number, digits=2)}
-    environment.globals |= {
-        "comparison": comparison,
-        "tables": tables,
-        "heat_map": heat_map,
-        "draw_roll": piano_roll.draw_roll,
-        "draw_forecast": draw_forecast,
-        "parts_of": _parts_of,
-        "common_words": _common_words,
-    }
+    environment.globals |= {"comparison": comparison, "tables": tables, "heat_map": heat_map, "parts_of": _parts_of}
+    environment.globals |= {"draw_roll": piano_roll.draw_roll, "draw_forecast": draw_forecast}
+    environment.globals |= {"common_words": _common_words}
     return environment
 
 

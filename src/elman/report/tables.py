@@ -67,9 +67,10 @@ def result_rows(run: RunFolder) -> list[ResultRow]:
         name = "this network, while training"
         rows.append(ResultRow(name, "network", valid=valid_loss(run), parameters=run.parameters))
     if expected := run.recipe.expected:
-        losses = {split: published(run, split) for split in ("valid", "test")}
-        name = f"published: {expected.source}"
-        rows.append(ResultRow(name, "published", losses["valid"], losses["test"], parameters=expected.parameters))
+        valid, test = published(run, "valid"), published(run, "test")
+        rows.append(
+            ResultRow(f"published: {expected.source}", "published", valid, test, parameters=expected.parameters)
+        )
     return rows
 
 

@@ -63,10 +63,9 @@ class Arm:
 
 
 class CurveAxes(NamedTuple):
-    """How the curve `name` of a measurement is drawn.
+    """How the curve `name` of a measurement is drawn over an axis labelled `across`.
 
-    `across` labels the horizontal axis; `relative` divides each line by its first value; `logarithmic` is the vertical
-    axis.
+    `relative` divides each line by its first value; `logarithmic` is the vertical axis.
     """
 
     name: str
@@ -77,15 +76,12 @@ class CurveAxes(NamedTuple):
 
 @dataclass(frozen=True)
 class ClaimMeasure:
-    """What a claim measures on each of its arms, and the curve that is drawn.
+    """What a claim measures on each of its arms (kept beside a run under `name`), and the curve that is drawn.
 
-    Attributes:
-        name: measurements are kept beside a run under this name.
-        metrics: the names of the figures and their descriptions, in the order of the table.
-        function: computes the measurement from a run folder and `constants`; None where the arms are computations.
-        constants: keyword arguments of `function`; a measurement made with others is not reused.
-        minutes: approximate duration at small scale.
-        diverged: the figures of a training that diverged; None makes that an error.
+    `metrics` are the names of the figures and their descriptions; `function` computes them from a run folder and
+    `constants` (a measurement made with others is not reused), None where the arms are computations; `minutes` is the
+    approximate duration at small scale; `diverged` holds the figures of a training that diverged, None makes that an
+    error.
     """
 
     name: str
@@ -99,13 +95,10 @@ class ClaimMeasure:
 
 @dataclass(frozen=True)
 class Claim:
-    """One published claim.
+    """One published claim; `source` is the table or figure that supports it in the paper, all `comparisons` must hold.
 
     Attributes:
-        source: the table or figure that supports it in the paper.
-        comparisons: all of these must hold.
         metric: the metric of the published figures; the default is that of the first comparison.
-        published: the published figure of an arm, as text.
         seeds: the number of seeds unless --seeds is given.
         notes: how the small scale differs from the paper's, and other remarks.
         data: what --data must be, where the recipes name no corpus; None where they do.

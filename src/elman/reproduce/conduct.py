@@ -108,9 +108,8 @@ def conduct(planned: Plan, store: Store, machine: Machine, tell: Tell) -> Reprod
     """
     claim = planned.claim
     train_all(planned.waiting, machine, tell)
-    measurements = dict[str, list[Measurement]]()
+    measurements: dict[str, list[Measurement]] = {label: [] for label in planned.runs}
     for label, each in planned.runs.items():
-        measurements[label] = []
         for one in each:
             if isinstance(one, PlannedComputation) and found_measurement(one, claim.measure) is None:
                 tell(f"{one.name}: computing")
@@ -172,12 +171,9 @@ RATE = 60e9
 def nominal_minutes(claim: Claim, scale: Scale, seeds: int) -> float:
     """Minutes on one thread to train all runs of a claim and to measure and compute, with nothing kept."""
     sources = [claim.origin(arm, scale) for arm in claim.arms]
-    return seeds * sum(
-        source.minutes
-        if isinstance(source, Computation)
-        else training_minutes(recipe_of(source, 1)) + claim.measure.minutes
-        for source in sources
-    )
+    computing = [source.minutes for source in sources if isinstance(source, Computation)]
+    recipes = [recipe_of(source, 1) for source in sources if not isinstance(source, Computation)]
+    return seeds * sum([*computing, *(training_minutes(recipe) + claim.measure.minutes for recipe in recipes)])
 
 
 def training_minutes(recipe: Recipe) -> float:

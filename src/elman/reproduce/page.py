@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator, NullLocator
 
 from elman.drawing.page import Figure, Section, Table, write_page
-from elman.drawing.style import MUTED, canvas, colour, label, legend, style, svg
+from elman.drawing.style import MUTED, canvas, colour, label, legend, svg
 from elman.reproduce.claim import Claim, Measurement, Scale
 from elman.reproduce.comparison import Verdict
 from elman.reproduce.statistics import spread
@@ -17,12 +17,7 @@ Measurements = Mapping[str, Sequence[Measurement]]
 
 
 def write_claim_page(
-    out: Path,
-    claim: Claim,
-    scale: Scale,
-    measurements: Measurements,
-    verdicts: Sequence[Verdict],
-    verdict: Verdict,
+    out: Path, claim: Claim, scale: Scale, measurements: Measurements, verdicts: Sequence[Verdict], verdict: Verdict
 ) -> Path:
     """Write the page of a claim and return its path."""
     header, rows = table(claim, measurements)
@@ -54,20 +49,15 @@ def write_claim_page(
 def table(claim: Claim, measurements: Measurements) -> tuple[list[str], list[list[str]]]:
     """Header and rows of published | ours, for every metric, mean ± standard deviation over the seeds."""
     header = ["arm", f"published, {claim.headline}", *(f"ours, {words}" for words in claim.measure.metrics.values())]
-    rows = [
-        [
-            arm,
-            claim.published.get(arm, ""),
-            *(spread([one.figures[metric] for one in each]) for metric in claim.measure.metrics),
-        ]
+    ours = {
+        arm: [spread([one.figures[metric] for one in each]) for metric in claim.measure.metrics]
         for arm, each in measurements.items()
-    ]
-    return header, rows
+    }
+    return header, [[arm, claim.published.get(arm, ""), *row] for arm, row in ours.items()]
 
 
 def _seeds(claim: Claim, measurements: Measurements) -> Section:
     figure, axes = canvas("wide")
-    style(axes)
     by_arm = [[one.figures[claim.headline] for one in each] for each in measurements.values()]
     for place, values in enumerate(by_arm):
         axes.plot([place] * len(values), values, "o", color=colour(place), alpha=0.8)
@@ -82,10 +72,9 @@ def _seeds(claim: Claim, measurements: Measurements) -> Section:
 
 
 def _curves(claim: Claim, measurements: Measurements) -> Section:
-    assert claim.measure.curve is not None
     drawn = claim.measure.curve
+    assert drawn is not None
     figure, axes = canvas("wide")
-    style(axes)
     for number, each in enumerate(measurements.values()):
         for one in each:
             values = np.array(one.curves.get(drawn.name, []))

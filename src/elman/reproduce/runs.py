@@ -115,8 +115,8 @@ class Store:
     def place(self, label: str, recipe: Recipe) -> PlannedRun:
         """The run of a recipe, trained or not."""
         recipe = recipe if self.data is None else task_of(recipe).elsewhere(recipe, self.data)
-        facts = {key: value for key, value in canonical(recipe).items() if key not in DESCRIPTIVE}
         data = recipe.data
+        facts = {key: value for key, value in canonical(recipe).items() if key not in DESCRIPTIVE}
         facts["data"] = {recipe.kind: canonical(data.options), "digest": self._data_digest(recipe)}
         if data.evaluation != type(data.evaluation)():
             facts["evaluation"] = canonical(data.evaluation)
@@ -207,5 +207,4 @@ def _save(path: Path, measurement: Measurement, constants: Any) -> None:
 
 
 def _file_name(label: str) -> str:
-    """A label without the characters that a folder name should not contain."""
     return label.replace("/", " over ")

@@ -21,14 +21,11 @@ MOST_SEEDS = 1000
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """Where the mean of differences paired by seed lies.
+    """Whether the mean of differences paired by seed lies in the interval in question.
 
-    Attributes:
-        answer: whether the mean lies in the interval in question.
-        mean, deviation: of the differences; the sample standard deviation (n - 1), NaN for a single seed.
-        low, high: the 95 % interval of the mean (Student's t).
-        p_value: two-sided paired t test of the mean being on the nearest bound of the interval.
-        needs: the number of seeds that would decide, if undecided.
+    `deviation` is their sample standard deviation (n - 1), NaN for a single seed; `low` to `high` the 95 % interval of
+    the mean (Student's t); `p_value` that of the two-sided paired t test of the mean being on the nearest bound of the
+    interval in question; `needs` the number of seeds that would decide, if undecided.
     """
 
     answer: Answer

@@ -39,11 +39,8 @@ def train_all(runs: Sequence[PlannedRun], machine: Machine, tell: Tell, every: f
 
     A training that diverges leaves `diverged.json` and does not stop the others. A run that another command is training
     in the same folder is waited for; interrupted ones are resumed. `tell` is called with a line when a run begins or
-    ends, and `every` so many seconds with the progress of those that are running.
-
-    Raises:
-        Stopped: SIGINT or SIGTERM arrived; the runs have been saved.
-        UserError: a training failed for another reason.
+    ends, and `every` so many seconds with the progress of those that are running. Raises Stopped where SIGINT or
+    SIGTERM arrived (the runs have been saved), UserError where a training failed for another reason.
     """
     waiting = list({run.folder: run for run in runs if run.status in UNTRAINED}.values())
     total, running, elsewhere = len(waiting), dict[Future[None], PlannedRun](), set[Path]()

@@ -6,18 +6,9 @@ from elman.errors import UserError
 from elman.reproduce.claim import Claim
 
 MODULES = (
-    "constraint",
-    "projection_cost",
-    "memory_noise",
-    "music",
-    "output",
-    "adaptation",
-    "learning",
-    "long_lags",
-    "pairs",
-    "grammar",
-    "spelling",
-)
+    "constraint", "projection_cost", "memory_noise", "music", "output", "adaptation", "learning", "long_lags", "pairs",
+    "grammar", "spelling",
+)  # fmt: skip
 """In the order in which `elman reproduce list` shows them."""
 
 CLAIMS: dict[str, Claim] = {

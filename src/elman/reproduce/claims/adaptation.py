@@ -61,8 +61,7 @@ DYNAMIC_EVALUATION = Claim(
     measure=_adaptation("dynamic", "dynamic"),
     comparisons=(
         *(times("static", arm.label, arm.label, 1.03, b_metric="dynamic") for arm in _FUNCTIONS),
-        no_higher("dynamic", "sigsoftmax", "softmax", margin=0.005),
-        no_higher("dynamic", "MoSS", "MoS", margin=0.005),
+        *(no_higher("dynamic", a, b, margin=0.005) for a, b in (("sigsoftmax", "softmax"), ("MoSS", "MoS"))),
     ),
     metric="dynamic",
     published={

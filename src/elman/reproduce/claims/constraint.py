@@ -22,12 +22,8 @@ SMALL = ("training.epochs=1", "training.validate_every=200")
 def training_dynamics(folder: Path, trials: int, steps: int, kick: float) -> Measurement:
     """Whether training succeeded, the largest gradient norm and radius, and how the state decays afterwards."""
     found = examine(folder, torch.device("cpu"), trials=trials, steps=steps, kick=kick)
-    figures = {
-        "success": float(bool(found.success)),
-        "largest gradient norm": found.largest_norm,
-        "largest radius": found.largest_radius,
-        "decay": found.decay_rate,
-    }
+    figures = {"success": float(bool(found.success)), "largest gradient norm": found.largest_norm}
+    figures |= {"largest radius": found.largest_radius, "decay": found.decay_rate}
     curves = {"state norm": found.norms, "spectral radius": [line.spectral_radius for line in found.lines]}
     return Measurement(figures, curves)
 
@@ -40,19 +36,14 @@ DYNAMICS = ClaimMeasure(
         "largest radius": "largest spectral radius of J",
         "decay": "decay of the state per step",
     },
-    training_dynamics,
-    {"trials": 50, "steps": 200, "kick": 0.1},
-    minutes=0.1,
+    training_dynamics, {"trials": 50, "steps": 200, "kick": 0.1}, minutes=0.1,
     diverged={"success": 0.0, "largest gradient norm": math.inf, "largest radius": math.inf, "decay": math.nan},
-)
+)  # fmt: skip
 
 
 def _arm(label: str, recipe: str, setting: str, *small: str) -> Arm:
-    return Arm(
-        label,
-        Source(f"ptb/small-{recipe}.toml", (setting, *SMALL, *small)),
-        Source(f"ptb/{recipe}.toml", (setting,)),
-    )
+    small_source = Source(f"ptb/small-{recipe}.toml", (setting, *SMALL, *small))
+    return Arm(label, small_source, Source(f"ptb/{recipe}.toml", (setting,)))
 
 
 CONSTRAINED = {d: _arm(f"delta {d:g}", "gru-constrained", f"training.constraint.delta={d:g}") for d in DELTAS}

@@ -117,10 +117,9 @@ BLIMP = Claim(
     source="Warstadt et al. 2020, Table 3",
     arms=(Arm(LSTM, Source("ptb/small-awd-lstm.toml"), Source("ptb/awd-lstm.toml")),),
     measure=MINIMAL_PAIRS,
-    comparisons=(
-        Bound("accuracy", LSTM, 0.5, exceeds=True),
-        Bound("accuracy", LSTM, "5-gram", exceeds=True),
-        Bound("agreement", LSTM, "5-gram, agreement", exceeds=True),
+    comparisons=tuple(
+        Bound(metric, LSTM, limit, exceeds=True)
+        for metric, limit in (("accuracy", 0.5), ("accuracy", "5-gram"), ("agreement", "5-gram, agreement"))
     ),
     published={LSTM: "69.8 % (83 M tokens of Wikipedia; their 5-gram of 3.1 G tokens 61.2 %)"},
     seeds=1,

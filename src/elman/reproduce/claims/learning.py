@@ -45,12 +45,8 @@ class RtrlAndBptt:
         torch.manual_seed(seed)
         milliseconds = [1e3 * seconds_per_step(self.cell, n, self.repetitions, self.symbols) for n in self.sizes]
         products = [cost(symbol_model(self.cell, n, self.symbols), 1).multiply_adds for n in self.sizes]
-        figures = {
-            "difference": self._gradient_difference(),
-            "exponent": self._last_exponent(milliseconds),
-            "theory": self._last_exponent(products),
-        }
-        return Measurement(figures, {"milliseconds": milliseconds})
+        figures = {"exponent": self._last_exponent(milliseconds), "theory": self._last_exponent(products)}
+        return Measurement({"difference": self._gradient_difference(), **figures}, {"milliseconds": milliseconds})
 
     def _last_exponent(self, costs: Sequence[float]) -> float:
         """The k of costs that grow as n^k between the last two sizes."""
@@ -90,9 +86,8 @@ def seconds_per_step(cell: config.Cell, units: int, repetitions: int, symbols: i
 
 def symbol_model(cell: config.Cell, units: int, symbols: int = SYMBOLS) -> LanguageModel:
     """One layer over symbols."""
-    return build_model(
-        config.Model(encoder=config.Lookup(size=4), core=config.Stack(sizes=(units,), cell=cell)), symbols
-    )
+    core = config.Stack(sizes=(units,), cell=cell)
+    return build_model(config.Model(encoder=config.Lookup(size=4), core=core), symbols)
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,8 @@ from elman.reproduce.comparison import Bound, lower, times
 class ErrorFlow:
     """The share of the last error that remains `lag` steps back in an untrained network; W_hh is gain * orthogonal.
 
-    With f' <= 1 it is at most sigma_1(W)^lag = gain^lag (Pascanu et al. 2013, section 2.1).
-
-    `columns` sequences are averaged; without a gain the initial weights are kept.
+    With f' <= 1 it is at most sigma_1(W)^lag = gain^lag (Pascanu et al. 2013, section 2.1). `columns` sequences
+    are averaged; without a gain the initial weights are kept.
     """
 
     cell: str
@@ -66,9 +65,8 @@ class LearntError:
 class Preserved:
     """How well an Elman network preserves the norm of errors, after training from small weights on recall.
 
-    `decades` is |log10| of the share of the error that remains `lag` steps back: 0 where its norm is preserved.
-
-    W_hh begins as gain * orthogonal; training is by Adam over `steps` batches, `columns` sequences are measured.
+    `decades` is |log10| of the share of the error that remains `lag` steps back: 0 where its norm is preserved. W_hh
+    begins as gain * orthogonal; training is by Adam over `steps` batches, `columns` sequences are measured.
     """
 
     rule: str
@@ -110,10 +108,9 @@ VANISHING_GRADIENT = Claim(
     name="vanishing-gradient",
     sentence="errors vanish if sigma_1 of W is below 1 and may explode above; the error carousel preserves them",
     source="Bengio, Simard & Frasconi 1994; Pascanu et al. 2013, section 2.1; Hochreiter & Schmidhuber 1997",
-    arms=(
-        Arm(_FADING, Computation(ErrorFlow("elman", 0.9), 0.1)),
-        Arm(_GROWING, Computation(ErrorFlow("irnn", 1.1), 0.1)),
-        Arm(_CAROUSEL, Computation(ErrorFlow("lstm-1997"), 0.1)),
+    arms=tuple(
+        Arm(label, Computation(ErrorFlow(cell, gain), 0.1))
+        for label, cell, gain in ((_FADING, "elman", 0.9), (_GROWING, "irnn", 1.1), (_CAROUSEL, "lstm-1997", None))
     ),
     measure=ClaimMeasure(
         "vanishing",
@@ -152,10 +149,7 @@ GRADIENT_REGULARISER = Claim(
     name="gradient-regulariser",
     sentence="Pascanu's regulariser preserves the norm of errors propagated back in time",
     source="Pascanu, Mikolov & Bengio 2013, eq. 9 and section 4",
-    arms=(
-        Arm(_PLAIN, Computation(Preserved("bptt"), 0.1)),
-        Arm(_REGULARISED, Computation(Preserved("bptt+0.1"), 0.3)),
-    ),
+    arms=(Arm(_PLAIN, Computation(Preserved("bptt"), 0.1)), Arm(_REGULARISED, Computation(Preserved("bptt+0.1"), 0.3))),
     measure=ClaimMeasure(
         "preserved",
         {"decades": "|log10| of the error norm 20 steps back over the last"},

@@ -48,12 +48,8 @@ class MemoryAndNoise:
             if delay == self.delays[0]:
                 clean = net
         reach = max((delay for delay, error in zip(self.delays, errors, strict=True) if error < self.learnt), default=0)
-        figures = {
-            "reach": float(reach),
-            "error after 20 steps": errors[self.delays.index(20)],
-            "disturbance": clean.disturbance(),
-        }
-        return Measurement(figures, {"error rate by delay": errors})
+        figures = {"reach": float(reach), "error after 20 steps": errors[self.delays.index(20)]}
+        return Measurement(figures | {"disturbance": clean.disturbance()}, {"error rate by delay": errors})
 
 
 class Recaller:
@@ -122,8 +118,6 @@ class Recaller:
         return xs
 
 
-_DELAYS = f"delay: {', '.join(map(str, MemoryAndNoise.delays))}"
-
 MEMORY_NOISE = Claim(
     name="delta-memory-noise",
     sentence="a small delta remembers longer, a large one forgets noise sooner",
@@ -136,7 +130,7 @@ MEMORY_NOISE = Claim(
             "error after 20 steps": "errors after 20 steps",
             "disturbance": "effect of noise of 20 steps ago on the state",
         },
-        curve=CurveAxes("error rate by delay", _DELAYS, relative=False, logarithmic=False),
+        curve=CurveAxes("error rate by delay", f"delay: {', '.join(map(str, MemoryAndNoise.delays))}", False, False),
     ),
     comparisons=(times("reach", "delta 0.2", "delta 1.4", 1.0), lower("disturbance", "delta 1.4", "delta 0.2")),
     notes="32 units recall at the end of a sequence the sign of the signal at its beginning.",

@@ -20,8 +20,7 @@ MUSIC_NLL = Claim(
     ),
     measure=NATS,
     comparisons=(
-        Bound("test nats per step", CLIPPED, 3.64),
-        Bound("test nats per step", NADE, 2.5),
+        *(Bound("test nats per step", arm, limit) for arm, limit in ((CLIPPED, 3.64), (NADE, 2.5))),
         lower("test nats per step", NADE, CLIPPED),
     ),
     published={CLIPPED: "3.64 ± 0.04", NADE: "2.31 (RNN-NADE)"},

@@ -153,9 +153,8 @@ SIGMOID_VOCABULARY = Claim(
         no_higher("test perplexity", _SMALL[0].label, _SMALL[1].label, margin=0.01),
         lower("test perplexity", _LARGE[1].label, _LARGE[0].label),
     ),
-    published=dict(
-        zip((arm.label for arm in (*_SMALL, *_LARGE)), ("56.4 (PTB)", "57.0", "68.2 (WT2)", "64.7"), strict=True)
-    ),
+    published={_SMALL[0].label: "56.4 (PTB)", _SMALL[1].label: "57.0"}
+    | {_LARGE[0].label: "68.2 (WT2)", _LARGE[1].label: "64.7"},
     notes="Small scale: vocabularies of 1,000 and 10,000 words of one text; the paper's: 10,000 (PTB), 33,278 (WT2).",
 )
 
@@ -170,6 +169,8 @@ RELU_FAILS = Claim(
     notes="Several times means more than twice.",
 )
 
+_ADAPTIVE = "data.text.max_vocabulary=10000", 'model.output.choice={kind = "adaptive", cutoffs = [1000, 4000]}'
+
 ADAPTIVE_SIGSOFTMAX = Claim(
     name="adaptive-sigsoftmax",
     sentence="adaptive sigsoftmax has a lower perplexity than adaptive softmax",
@@ -177,11 +178,7 @@ ADAPTIVE_SIGSOFTMAX = Claim(
     arms=tuple(
         Arm(
             f"adaptive {name}",
-            words(
-                "data.max_vocabulary=10000",
-                'model.output.choice={kind = "adaptive", cutoffs = [1000, 4000]}',
-                f"model.output.activation={name}",
-            ),
+            words(*_ADAPTIVE, f"model.output.activation={name}"),
             Source(f"one-billion-word/adaptive-{name}.toml"),
         )
         for name in ("softmax", "sigsoftmax")
@@ -215,8 +212,7 @@ DOC_COMPONENTS = Claim(
     arms=(MOS, MOS_MORE, DOC, DOC_SHALLOW),
     measure=PERPLEXITY,
     comparisons=(
-        lower("test perplexity", DOC.label, MOS.label),
-        lower("test perplexity", DOC.label, MOS_MORE.label),
+        *(lower("test perplexity", DOC.label, other.label) for other in (MOS, MOS_MORE)),
         no_higher("test perplexity", MOS.label, MOS_MORE.label, margin=0.005),
         lower("test perplexity", DOC.label, DOC_SHALLOW.label),
     ),

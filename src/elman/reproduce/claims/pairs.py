@@ -23,8 +23,7 @@ HEADLINES = Claim(
     measure=of_output("headlines", "the first words", "ROUGE-1", "ROUGE-2", "ROUGE-L"),
     comparisons=(
         Bound("ROUGE-1", ENCDEC.label, "ROUGE-1, baseline", exceeds=True),
-        higher("ROUGE-1", ENCDEC_DOC.label, ENCDEC.label),
-        higher("ROUGE-1", ENCDEC_DOC.label, ENCDEC_MOS.label),
+        *(higher("ROUGE-1", ENCDEC_DOC.label, other.label) for other in (ENCDEC, ENCDEC_MOS)),
     ),
     published={
         ENCDEC.label: "45.92 ± 0.11 (Zhou), 45.86 ± 0.03 (Kiyono)",
@@ -60,9 +59,8 @@ PARSING = Claim(
     source="Vinyals et al. 2015, Table 1",
     arms=(Arm("attention", Source("parsing/small-trees.toml")),),
     measure=of_output("parsing", "right-branching", "bracket F1", "unlabelled F1", "well-formed"),
-    comparisons=(
-        Bound("bracket F1", "attention", "bracket F1, baseline", exceeds=True),
-        Bound("unlabelled F1", "attention", "unlabelled F1, baseline", exceeds=True),
+    comparisons=tuple(
+        Bound(metric, "attention", f"{metric}, baseline", exceeds=True) for metric in ("bracket F1", "unlabelled F1")
     ),
     published={"attention": "88.3 (WSJ, 40,000 trees)"},
     notes="Small scale: about 4,000 trees. The baseline is purely right-branching.",

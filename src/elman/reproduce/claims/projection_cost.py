@@ -79,11 +79,8 @@ class TimedProjections:
 
     The others are timed at `others` steps; the constraint is sigma_1 <= 2 - delta.
 
-    Attributes:
-        seconds: of every step, of clipping, and of each method.
-        computed: singular values that the default method computed at each step.
-        largest: the largest sigma_1 at the steps where it was computed.
-        deviation: the largest relative distance from the projection by a whole SVD.
+    `computed` are the singular values that the default method computed at each step, `largest` is the largest sigma_1
+    that was computed, `deviation` the largest relative distance from the projection by a whole SVD.
     """
 
     def __init__(self, training: TimedTraining, delta: float, others: int) -> None:
@@ -93,8 +90,7 @@ class TimedProjections:
         self.rest: Mapping[str, Projector] = made
         self.copies = {name: training.block.clone() for name in made}
         self.seconds: dict[str, list[float]] = {name: [] for name in ("step", "clipping", "subspace", *made)}
-        self.computed: list[int] = []
-        self.largest, self.deviation = 0.0, 0.0
+        self.computed, self.largest, self.deviation = list[int](), 0.0, 0.0
         self.default.project_(training.block)
         for name, projector in made.items():
             projector.project_(self.copies[name])
@@ -205,12 +201,8 @@ PROJECTION_COST = Claim(
     sentence="the projection costs less than 3 % of a training step, and less than gradient clipping does",
     source="Kanai's thesis, Table 3.6",
     arms=tuple(
-        Arm(
-            f"delta {delta:g}",
-            Computation(ProjectionCost(delta, steps), minutes),
-            Computation(ProjectionCost(delta, 1327), 12),
-        )
-        for delta, steps, minutes in ((0.2, 1327, 12), (0.5, 200, 2), (0.8, 200, 2), (1.1, 200, 2), (1.4, 200, 2))
+        Arm(f"delta {d:g}", Computation(ProjectionCost(d, n), minutes), Computation(ProjectionCost(d, 1327), 12))
+        for d, n, minutes in ((0.2, 1327, 12), (0.5, 200, 2), (0.8, 200, 2), (1.1, 200, 2), (1.4, 200, 2))
     ),
     measure=ClaimMeasure(
         "cost",
@@ -225,8 +217,7 @@ PROJECTION_COST = Claim(
         curve=CurveAxes("singular values computed", "steps", relative=False, logarithmic=False),
     ),
     comparisons=(
-        Bound("projection", "delta 0.2", 3.0),
-        Bound("projection", "delta 0.2", "clipping"),
+        *(Bound("projection", "delta 0.2", limit) for limit in (3.0, "clipping")),
         *(Bound("excess", f"delta {delta:g}", 1e-4) for delta in DELTAS),
     ),
     published={"delta 0.2": "4.55e4 s of training against 4.96e4 s with clipping (5.02e4 s by a whole SVD)"},

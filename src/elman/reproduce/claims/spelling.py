@@ -75,21 +75,20 @@ UNKNOWN_WORDS = ClaimMeasure(
 
 
 SPELLED = "characters"
-SMALL, SMALL_TWIN = Source("ptb/small-char.toml"), Source("ptb/small-char-word-twin.toml")
+
+
+def _arms(spelled: str, words: str) -> tuple[Arm, Arm]:
+    small, small_twin = Source("ptb/small-char.toml"), Source("ptb/small-char-word-twin.toml")
+    return Arm(SPELLED, small, Source(f"ptb/{spelled}.toml")), Arm("words", small_twin, Source(f"ptb/{words}.toml"))
+
 
 CHARACTER_AWARE = Claim(
     name="character-aware",
     sentence="a character-aware model is as good as a word model with far more parameters",
     source="Kim et al. 2016, Table 3",
-    arms=(
-        Arm(SPELLED, SMALL, Source("ptb/char-large.toml")),
-        Arm("words", SMALL_TWIN, Source("ptb/zaremba-large.toml")),
-    ),
+    arms=_arms("char-large", "zaremba-large"),
     measure=RARE_WORDS,
-    comparisons=(
-        no_higher("test perplexity", SPELLED, "words", margin=0.01),
-        times("parameters", "words", SPELLED, 1.5),
-    ),
+    comparisons=(no_higher("test perplexity", SPELLED, "words", 0.01), times("parameters", "words", SPELLED, 1.5)),
     published={SPELLED: "78.9", "words": "78.4"},
     notes="At small scale the character-aware model has 60 % of the parameters of the word model. The published figures"
     " belong to 19 and 52 million parameters, as the paper counts them.",
@@ -99,15 +98,10 @@ CHARACTER_AWARE_TWINS = Claim(
     name="character-aware-twins",
     sentence="reading words by their characters lowers the perplexity, and most of all on rare words",
     source="Kim et al. 2016, Table 3",
-    arms=(
-        Arm(SPELLED, SMALL, Source("ptb/char-small.toml")),
-        Arm("words", SMALL_TWIN, Source("ptb/char-small-word-twin.toml")),
-    ),
+    arms=_arms("char-small", "char-small-word-twin"),
     measure=RARE_WORDS,
-    comparisons=(
-        lower("test perplexity", SPELLED, "words"),
-        lower("rare words", SPELLED, "words"),
-        lower("after rare words", SPELLED, "words"),
+    comparisons=tuple(
+        lower(metric, SPELLED, "words") for metric in ("test perplexity", "rare words", "after rare words")
     ),
     published={SPELLED: "92.3", "words": "97.6"},
     notes="Small scale: the runs of character-aware; paper scale: the small models of the paper, which reports no"
@@ -120,9 +114,7 @@ OPEN_VOCABULARY = Claim(
     source="Kim et al. 2016, section 5",
     arms=(Arm(SPELLED, Source("shakespeare/small-open-vocabulary.toml")),),
     measure=UNKNOWN_WORDS,
-    comparisons=(
-        times("after unknown words, as <unk>", SPELLED, SPELLED, 1.0, b_metric="after unknown words, spelled"),
-    ),
+    comparisons=(times("after unknown words, as <unk>", SPELLED, SPELLED, 1.0, "after unknown words, spelled"),),
     metric="after unknown words, spelled",
     notes="Shakespeare with a vocabulary of 5,000 words. In training unknown words are <unk> on both sides; the same"
     " model then reads the test split twice. The paper shows neighbours of unknown words, not perplexities.",
