@@ -26,7 +26,7 @@ class Forecast(msgspec.Struct, frozen=True):
 
 def draw_forecast(forecast: Forecast, name: str) -> Markup:
     """The forecast as an `<svg>` element; `name` must be unique within the page."""
-    from elman.drawing.style import INK, MUTED, SERIES, canvas, label, style, svg  # matplotlib, for pages alone
+    from elman.drawing.style import INK, MUTED, SERIES, canvas, label, svg  # matplotlib, for pages alone
 
     figure, axes = canvas("wide")
     end = forecast.first + len(forecast.truth)
@@ -35,7 +35,6 @@ def draw_forecast(forecast: Forecast, name: str) -> Markup:
     axes.plot(steps, forecast.one_step, color=SERIES[0], linewidth=1.0, linestyle=(0, (3, 2)), label="one step ahead")
     axes.fill_between(free, forecast.low, forecast.high, color=SERIES[1], alpha=0.25, linewidth=0)
     axes.plot(free, forecast.middle, color=SERIES[1], linewidth=1.2, label="free forecast, median and 80 %")
-    style(axes)
     label(axes, "step", "")
     axes.margins(y=0.25)
     axes.legend(frameon=False, fontsize=8.5, labelcolor=MUTED, loc="upper left", ncols=3)

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from elman.drawing.style import INK, MUTED, SERIES, canvas, colour, label, svg
+from elman.drawing.style import MUTED, canvas, colour, svg
 
 _LOG_FROM = {"perplexity": 3.0, "nll": math.inf, "rate": 200.0, "norm": 10.0, "speed": math.inf}
 """Ratio of the largest to the smallest value from which a logarithmic scale is used, by what is drawn."""
@@ -164,35 +164,3 @@ def _note(
     axes: Axes, text: str, at: tuple[float, float], offset: tuple[int, int], within: tuple[str, str], side: str
 ) -> None:
     axes.annotate(text, at, offset, within, "offset points", ha=side, color=MUTED, fontsize=8.5, parse_math=False)
-
-
-class Forecast(msgspec.Struct, frozen=True):
-    """The last n steps of a column, the last m of which are also forecast freely.
-
-    `first` is the number of the first of them within its split, `one_step` [n] the mean of each given all before it;
-    `low`, `middle` and `high` are the .1, .5 and .9 quantiles of free continuations, [m].
-    """
-
-    column: str
-    first: int
-    truth: list[float]
-    one_step: list[float]
-    low: list[float]
-    middle: list[float]
-    high: list[float]
-
-
-def draw_forecast(forecast: Forecast, name: str) -> Markup:
-    """The forecast as an `<svg>` element; `name` must be unique within the page."""
-    figure, axes = canvas("wide")
-    end = forecast.first + len(forecast.truth)
-    steps, free = range(forecast.first, end), range(end - len(forecast.middle), end)
-    axes.plot(steps, forecast.truth, color=INK, linewidth=1.2, label="series")
-    axes.plot(steps, forecast.one_step, color=SERIES[0], linewidth=1.0, linestyle=(0, (3, 2)), label="one step ahead")
-    axes.fill_between(free, forecast.low, forecast.high, color=SERIES[1], alpha=0.25, linewidth=0)
-    axes.plot(free, forecast.middle, color=SERIES[1], linewidth=1.2, label="free forecast, median and 80 %")
-    label(axes, "step", "")
-    axes.margins(y=0.25)
-    axes.legend(frameon=False, fontsize=8.5, labelcolor=MUTED, loc="upper left", ncols=3)
-    described = f"the last {len(forecast.truth)} test steps, the last {len(forecast.middle)} also forecast freely"
-    return svg(figure, name, f"Forecast of {forecast.column}", described)

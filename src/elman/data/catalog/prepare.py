@@ -8,7 +8,6 @@ from urllib.parse import quote
 from elman.data.catalog import pianoroll, unpack
 from elman.data.catalog.download import download
 from elman.data.catalog.entries import MUSIC, PIANO_ROLLS, SERIES, TEXTS, Download, Entry
-from elman.data.classic.mackey_glass import write_series
 from elman.data.text.cache import Progress, cache_folder
 from elman.errors import UserError
 from elman.files import sha256_file, write_atomic
@@ -26,13 +25,19 @@ WRITERS: dict[str, Callable[[list[Path], Path], None]] = {
     "one-billion-word": lambda files, folder: unpack.one_billion_word(files[0], folder),
     "blimp": lambda files, folder: unpack.members(files[0], ".jsonl", folder),
     "bach-chorales": lambda _, folder: pianoroll.write_chorales(folder / "rolls.npz"),
-    "mackey-glass": lambda _, folder: write_series(folder / "series.csv"),
+    "mackey-glass": lambda _, folder: _write_mackey_glass(folder / "series.csv"),
     **dict.fromkeys(
         (entry.name for entry in PIANO_ROLLS),
         lambda files, folder: pianoroll.convert_pickle(files[0], folder / "rolls.npz"),
     ),
 }
 """From a corpus to the function that writes its files into a folder, from its downloads."""
+
+
+def _write_mackey_glass(path: Path) -> None:
+    from elman.data.classic.mackey_glass import write_series  # needs torch, which the catalog does without
+
+    write_series(path)
 
 
 def is_known(name: str) -> bool:
