@@ -169,7 +169,7 @@ RELU_FAILS = Claim(
     notes="Several times means more than twice.",
 )
 
-_ADAPTIVE = "data.text.max_vocabulary=10000", 'model.output.choice={kind = "adaptive", cutoffs = [1000, 4000]}'
+_ADAPTIVE = "data.max_vocabulary=10000", 'model.output.choice={kind = "adaptive", cutoffs = [1000, 4000]}'
 
 ADAPTIVE_SIGSOFTMAX = Claim(
     name="adaptive-sigsoftmax",
