@@ -56,7 +56,7 @@ def test_a_network_too_big_for_rtrl_leaves_nothing_behind(corpus, tmp_path):
 
 
 def test_the_recipe_of_rtrl_learns_characters(corpus, tmp_path):
-    settings = ["training.batch_size=4", "training.log_every=20", "evaluation.streams=4"]
+    settings = ["training.batch_size=4", "training.log_every=20", "data.evaluation.streams=4"]
     made = config.load_recipe(find("shakespeare/rtrl.toml"), settings)
     assert made.training.rule == config.RTRL()
     assert Experiment(made, tmp_path / "run", data=corpus).train() is StopReason.FINISHED
