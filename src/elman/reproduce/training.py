@@ -55,7 +55,7 @@ def train_all(runs: Sequence[PlannedRun], machine: Machine, tell: Tell, every: f
                 else:
                     tell(f"{run.name}: done by another process")
             time.sleep(0.1)
-            if stop:
+            if stop.is_set():
                 raise Stopped
             for future in [future for future in running if future.done()]:
                 run = running.pop(future)
