@@ -42,6 +42,8 @@ def complaint(path, *settings):
 
 
 CELLS = '"elman", "lstm", "gru", "highway", "mogrifier", "ladder"'
+ENCODERS = '"lookup" or "characters" or "frames" or "values"'
+KINDS = '"text", "music", "pairs", "series"'
 CORES = '"stack" or "window" or "jordan" or "reservoir" or "attentive"'
 
 SETTINGS = [
@@ -95,7 +97,7 @@ SETTINGS = [
         "the key training.fine_tune.epochs is missing; write a whole number of 1 or more",
     ),
     ("training.penalties.ar=nan", "training.penalties.ar = nan; write a number of 0 or more"),
-    ("model.encoder.kind=cnn", 'model.encoder.kind = "cnn"; write one of "lookup", "characters", "frames"'),
+    ("model.encoder.kind=cnn", 'model.encoder.kind = "cnn"; write one of "lookup", "characters", "frames", "values"'),
     ("model.encoder.dropout=1", "model.encoder.dropout = 1; write a number of 0 or more and below 1"),
     ("model.core.cell.kind=rnn", f'model.core.cell.kind = "rnn"; write one of {CELLS}'),
     ("model.core.cell={}", f"the key model.core.cell.kind is missing; write one of {CELLS}"),
@@ -132,9 +134,9 @@ SETTINGS = [
     ("title=3", 'title = 3; write text in quotes ("...")'),
     ("model=3", "model = 3; write a table ({ key = value, ... })"),
     ("seed=-1", "seed = -1; write a whole number of 0 or more"),
-    ("data.kind=speech", 'data.kind = "speech"; write one of "text", "music", "pairs"'),
-    ("data=ptb", 'data = "ptb"; write a table with kind = "text" or "music" or "pairs"'),
-    ("data={max_vocabulary = 9}", 'the key data.kind is missing; write one of "text", "music", "pairs"'),
+    ("data.kind=speech", f'data.kind = "speech"; write one of {KINDS}'),
+    ("data=ptb", 'data = "ptb"; write a table with kind = "text" or "music" or "pairs" or "series"'),
+    ("data={max_vocabulary = 9}", f'the key data.kind is missing; write one of {KINDS}'),
     (
         "data.evaluation.beam=2",
         "unknown key data.evaluation.beam; here one may write streams, length, warm_up, skip_first",
@@ -165,7 +167,7 @@ def test_complaint(path, setting, message):
         ("epochs = 2\n", "the key training.epochs is missing; write a whole number of 1 or more"),
         (
             'encoder = { kind = "lookup", size = 4 }\n',
-            'the key model.encoder is missing; write a table with kind = "lookup" or "characters" or "frames"',
+            f"the key model.encoder is missing; write a table with kind = {ENCODERS}",
         ),
         (
             'core = { kind = "stack", sizes = [5, 4], cell = { kind = "lstm" } }\n',

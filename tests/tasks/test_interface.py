@@ -20,15 +20,15 @@ def trained(tmp_path_factory):
 def test_training_gives_the_run_and_its_results(trained):
     assert isinstance(trained.run, TextRun)
     assert trained.run.recipe.training.epochs == 1
-    assert [row["split"] for row in trained.results] == ["valid", "test"]
+    assert [row.split for row in trained.results] == ["valid", "test"]
     assert isinstance(elman.load(trained.run.path), elman.Run)
 
 
 def test_evaluation_agrees_with_training(trained):
     for row in trained.results:
-        assert elman.evaluate(trained.run, row["split"])["perplexity"] == row["perplexity"]
+        assert elman.evaluate(trained.run, row.split).perplexity == row.perplexity
     first = elman.evaluate(trained.run.path, "test", options=elman.EvaluationOptions(skip_first=True))
-    assert first["tokens"] == trained.results[1]["tokens"] - 1
+    assert first.tokens == trained.results[1].tokens - 1
     with pytest.raises(elman.UserError, match="--beam does not belong to a run on text"):
         elman.evaluate(trained.run, options=elman.EvaluationOptions(beam=3))
 
