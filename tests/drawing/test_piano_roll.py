@@ -1,6 +1,7 @@
 """A piano roll within the report."""
 
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -44,3 +45,12 @@ def test_the_page_of_a_run_on_music(trained, tmp_path):
     text = re.sub(r"<style.*?</style>|<pre.*?</pre>", "", page, flags=re.DOTALL)
     assert "erplexity" not in text
     assert MusicData.reporting.definition in page
+
+
+def test_the_page_draws_the_rolls_of_earlier_runs(trained, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(trained, run)
+    (run / "samples.json").write_text('[{"text": "sample-0.mid", "seed": 0, "roll": [[60], [60, 64]]}]')
+    page = write_report([run], tmp_path / "page.html").read_text()
+    assert "sample-0.mid, 2 steps to the right" in page
+    assert "E4, steps 1 to 1" in page

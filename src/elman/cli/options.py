@@ -220,10 +220,6 @@ class UnknownOptions:
             raise UserError("--unknown-types belongs to --unknown spread; add it")
 
 
-_WRITERS = {"text": "generate", "music": "compose", "pairs": "translate", "series": "forecast"}
-"""By kind of data: the command that writes with such a run."""
-
-
 def open_as(kind: "type[RunT]", folder: Path, machine: Machine) -> "RunT":
     """Open a run on the kind of data that a command is for.
 
@@ -232,11 +228,11 @@ def open_as(kind: "type[RunT]", folder: Path, machine: Machine) -> "RunT":
     """
     from elman.tasks.run import recipe_of
 
-    found = recipe_of(folder).kind
-    if found != kind.kind:
+    recipe = recipe_of(folder)
+    if recipe.kind != kind.kind:
         raise UserError(
-            f"{folder} is a run on {found}, and this command needs a run on {kind.kind}; use `elman {_WRITERS[found]}"
-            f" {folder}`"
+            f"{folder} is a run on {recipe.kind}, and this command needs a run on {kind.kind}; use"
+            f" `elman {recipe.data.command} {folder}`"
         )
     return kind(folder, machine.use())
 

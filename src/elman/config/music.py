@@ -30,6 +30,7 @@ class MusicData(MusicOptions, frozen=True, kw_only=True, tag_field="kind", tag="
 
     encoders: ClassVar[tuple[str, ...]] = ("frames",)
     has_source: ClassVar[bool] = False
+    command: ClassVar[str] = "compose"
     reporting: ClassVar[Reporting] = Reporting(
         "NLL",
         "nll",

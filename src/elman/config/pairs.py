@@ -97,6 +97,7 @@ class PairData(PairOptions, frozen=True, kw_only=True, tag_field="kind", tag="pa
 
     encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")
     has_source: ClassVar[bool] = True
+    command: ClassVar[str] = "translate"
     reporting: ClassVar[Reporting] = TOKENS
 
     corpus: str | None = None

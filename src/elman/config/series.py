@@ -48,6 +48,7 @@ class SeriesData(SeriesOptions, frozen=True, kw_only=True, tag_field="kind", tag
 
     encoders: ClassVar[tuple[str, ...]] = ("values",)
     has_source: ClassVar[bool] = False
+    command: ClassVar[str] = "forecast"
     reporting: ClassVar[Reporting] = Reporting(
         "NLL",
         "nll",

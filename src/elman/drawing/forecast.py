@@ -1,10 +1,12 @@
 """A forecast beside the series it predicts: the truth, one-step predictions, and the range of free continuations."""
 
+from typing import ClassVar
+
 import msgspec
 from markupsafe import Markup
 
 
-class Forecast(msgspec.Struct, frozen=True):
+class Forecast(msgspec.Struct, frozen=True, tag_field="kind", tag="forecast"):
     """The last n steps of a column, the last m of which are also forecast freely.
 
     Attributes:
@@ -23,8 +25,14 @@ class Forecast(msgspec.Struct, frozen=True):
     middle: list[float]
     high: list[float]
 
+    caption: ClassVar[str] = ""
 
-def draw_forecast(forecast: Forecast, name: str) -> Markup:
+    def draw(self, name: str, title: str) -> Markup:
+        """As `draw_forecast`."""
+        return draw_forecast(self, name, title)
+
+
+def draw_forecast(forecast: Forecast, name: str, described: str) -> Markup:
     """The forecast as an `<svg>` element; `name` must be unique within the page."""
     from elman.drawing.style import INK, MUTED, SERIES, canvas, label, svg  # matplotlib, for pages alone
 
@@ -38,5 +46,4 @@ def draw_forecast(forecast: Forecast, name: str) -> Markup:
     label(axes, "step", "")
     axes.margins(y=0.25)
     axes.legend(frameon=False, fontsize=8.5, labelcolor=MUTED, loc="upper left", ncols=3)
-    described = f"the last {len(forecast.truth)} test steps, the last {len(forecast.middle)} also forecast freely"
     return svg(figure, name, f"Forecast of {forecast.column}", described)

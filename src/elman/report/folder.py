@@ -4,8 +4,10 @@ import dataclasses
 import json
 import math
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from safetensors import SafetensorError, safe_open
@@ -16,6 +18,7 @@ from elman.config.toml import in_present_form
 from elman.data.text.vocabulary import Vocabulary
 from elman.drawing.forecast import Forecast
 from elman.drawing.heat_map import Word
+from elman.drawing.piano_roll import PianoRoll
 from elman.errors import UserError
 from elman.evaluation.result import Result
 from elman.report.metrics import Metrics, read_metrics
@@ -31,19 +34,22 @@ class Attention(msgspec.Struct, frozen=True):
     weights: list[list[float]]
 
 
+Figure: TypeAlias = PianoRoll | Forecast
+"""What a sample may be drawn as."""
+
+
 class Sample(msgspec.Struct, frozen=True):
     """A row of samples.json.
 
-    For music `roll` holds the MIDI pitches of each step, and `text` the name of the file; for series `forecast` holds
-    what is drawn. For pairs the prompt is the source, the text the output, and the reference the target of the data.
+    Where `figure` is drawn, `text` describes it. For pairs the prompt is the source, the text the output, and the
+    reference the target of the data.
     """
 
     text: str
     prompt: str = ""
     temperature: float | None = None
     seed: int | None = None
-    roll: list[list[int]] | None = None
-    forecast: Forecast | None = None
+    figure: Figure | None = None
     reference: str | None = None
     attention: Attention | None = None
 
@@ -174,7 +180,7 @@ def read_folder(path: Path) -> RunFolder:
         environment=_read(path / "environment.json", dict[str, Any], {}),
         results=_read(path / "results.json", list[Result], []),
         baselines=_read(path / "baselines.json", list[Result], []),
-        samples=_read(path / "samples.json", list[Sample], []),
+        samples=_read_samples(path / "samples.json"),
         passage=_read(path / "surprisal.json", Passage, Passage()).sentence,
         vocabulary=Vocabulary.load(vocabulary_file) if vocabulary_file.is_file() else None,
         parameters=_parameters(path / "model.safetensors"),
@@ -184,10 +190,24 @@ def read_folder(path: Path) -> RunFolder:
 def _read(path: Path, kind: Any, missing: T) -> T:
     if not path.is_file():
         return missing
-    try:
+    with _damaged(path):
         return msgspec.convert(json.loads(path.read_text(encoding="utf-8")), kind)
+
+
+@contextmanager
+def _damaged(path: Path) -> Iterator[None]:
+    try:
+        yield
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: damaged ({error}); restore or remove the file") from None
+
+
+def _read_samples(path: Path) -> list[Sample]:
+    """The rows of samples.json; those of earlier runs hold the notes of a piano roll as `roll`."""
+    rows: list[dict[str, Any]] = _read(path, list[dict[str, Any]], [])
+    rows = [{**row, "figure": {"kind": "piano-roll", "roll": row["roll"]}} if "roll" in row else row for row in rows]
+    with _damaged(path):
+        return msgspec.convert(rows, list[Sample])
 
 
 def _parameters(path: Path) -> int | None:

@@ -8,8 +8,7 @@ from jinja2 import Environment
 
 import elman
 from elman.data.text.vocabulary import Vocabulary
-from elman.drawing import heat_map, piano_roll, plots, style
-from elman.drawing.forecast import draw_forecast
+from elman.drawing import heat_map, plots, style
 from elman.drawing.page import templates
 from elman.errors import UserError
 from elman.files import write_atomic
@@ -68,7 +67,6 @@ def _environment() -> Environment:
     )  # fmt: skip
     environment.filters |= {each.__name__: each for each in filters} | {"ppl": partial(tables.number, digits=2)}
     environment.globals |= {"comparison": comparison, "tables": tables, "heat_map": heat_map, "parts_of": _parts_of}
-    environment.globals |= {"draw_roll": piano_roll.draw_roll, "draw_forecast": draw_forecast}
     environment.globals |= {"common_words": _common_words}
     return environment
 

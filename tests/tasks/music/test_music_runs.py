@@ -58,7 +58,7 @@ def test_results_count_every_step_of_whole_pieces_and_it_has_learnt(trained):
         assert 0.5 < row["accuracy"] <= 1
     for sample in json.loads((trained / "samples.json").read_text()):
         roll = read_midi(trained / sample["text"], OPTIONS)
-        assert [(np.flatnonzero(frame) + 1).tolist() for frame in roll] == sample["roll"]
+        assert [(np.flatnonzero(frame) + 1).tolist() for frame in roll] == sample["figure"]["roll"]
 
 
 def test_evaluate_does_not_depend_on_what_is_read_side_by_side(trained, capsys):

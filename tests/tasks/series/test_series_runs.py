@@ -93,7 +93,7 @@ def test_files_of_a_run(trained):
     page = (trained / "report.html").read_text()
     assert "Forecast of cosine" in page
     assert "NRMSE" in page
-    forecast = json.loads((trained / "samples.json").read_text())[0]["forecast"]
+    forecast = json.loads((trained / "samples.json").read_text())[0]["figure"]
     np.testing.assert_array_equal(forecast["truth"], wave()[-len(forecast["truth"]) :, 0])
 
 

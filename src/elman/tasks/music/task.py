@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import torch
 
 from elman.config.music import MusicData
@@ -13,6 +14,7 @@ from elman.data.music.midi import require_mido, write_midi
 from elman.data.music.pitches import Pitches
 from elman.data.music.windows import PieceWindows
 from elman.data.text.cache import Progress
+from elman.drawing.piano_roll import PianoRoll
 from elman.evaluation.perplexity import evaluate
 from elman.evaluation.result import Result
 from elman.network.model import LanguageModel
@@ -76,8 +78,8 @@ class MusicTask(Task):
         for seed in range(len(prompts)):
             roll = run.compose(steps=SAMPLE_STEPS, seed=seed)
             write_midi(out / f"sample-{seed}.mid", roll, self.data.options)
-            notes = notes_of(roll, run.inputs)
-            samples.append({"text": f"sample-{seed}.mid", "seed": seed, "temperature": 1.0, "roll": notes})
+            roll_figure = msgspec.to_builtins(PianoRoll(notes_of(roll, run.inputs)))
+            samples.append({"text": f"sample-{seed}.mid", "seed": seed, "temperature": 1.0, "figure": roll_figure})
         write_json(out / "samples.json", samples)
         return results
 

@@ -151,5 +151,5 @@ class SeriesTask(Task):
             truth, means = (part[-shown:, index].tolist() for part in (values, one_step))
             forecast = Forecast(name, len(values) - shown, truth, means, low, middle, high)
             text = f"{name}: the end of the test split; {steps} steps forecast from {FORECAST_SAMPLES} samples"
-            rows.append({"text": text, "forecast": msgspec.to_builtins(forecast)})
+            rows.append({"text": text, "figure": msgspec.to_builtins(forecast)})
         return rows
