@@ -7,21 +7,20 @@ from cyclopts import Parameter
 from msgspec import Meta
 
 from elman.cli import show
-from elman.cli.options import AsJson, AsUnk, Machine, OutFile, Positive, SplitOptions, number, open_text
+from elman.cli.options import AsUnk, Common, OutFile, PairRunFolder, Positive, SplitOptions, TextRunFolder, number
 from elman.cli.translate import SHOWN, SearchOptions, search
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
 
 
 def frequency(
-    run: Path,
+    run: TextRunFolder,
     /,
     *,
     split: SplitOptions = SplitOptions(),
     edges: Annotated[tuple[int, ...], number(int, Meta(ge=1), many=True)] = (),
     unknown_as_unk: AsUnk = False,
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> None:
     """Perplexity of rare and frequent words, and of what follows them.
 
@@ -29,7 +28,6 @@ def frequency(
     follow them, where the model has read them. <unk> has a row of its own. Prints a table, no page.
 
     Args:
-        run: a run on text
         edges: rising counts at which bins of frequency begin, beside 0 (default: 1 5 25 100 1000)
     """
     from elman.analysis.by_word import EDGES, by_frequency
@@ -38,7 +36,7 @@ def frequency(
     chosen = edges or EDGES
     if list(chosen) != sorted(set(chosen)):
         raise UserError(f"--edges {' '.join(map(str, chosen))}: they must rise")
-    loaded = open_text(run, machine)
+    loaded = common.open_text(run)
     corpus = loaded.corpus(split.data)
     read = corpus.split(split.split) if unknown_as_unk else loaded.split(corpus, split.split)
     log_probs = run_log_probs(loaded, read, split.streams)
@@ -52,7 +50,7 @@ def frequency(
         [one.name, f"{one.tokens:,}", _number(one.perplexity), f"{one.following:,}", _number(one.following_perplexity)]
         for one in bins
     ]
-    show.print_result(as_json, facts, (f"{run}, {split.split}: by training frequency", header, cells))
+    show.print_result(common.as_json, facts, (f"{run}, {split.split}: by training frequency", header, cells))
 
 
 def _number(value: float | None) -> str:
@@ -60,14 +58,13 @@ def _number(value: float | None) -> str:
 
 
 def neighbours(
-    run: Path,
+    run: TextRunFolder,
     words: tuple[str, ...],
     /,
     *,
     k: Annotated[Positive, Parameter(name="-k")] = 5,
     before_highway: bool = False,
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> None:
     """The words nearest to a string, by the cosine of their vectors.
 
@@ -75,7 +72,6 @@ def neighbours(
     string has a vector; otherwise it must be in the vocabulary. Prints a table, no page.
 
     Args:
-        run: a run on text
         words: strings, such as looooook
         k: neighbours per string
         before_highway: compare the output of the filters, below the highway layers
@@ -83,7 +79,7 @@ def neighbours(
     from elman.analysis.embedding import neighbourhoods
     from elman.data.text.tokeniser import fold
 
-    loaded = open_text(run, machine)
+    loaded = common.open_text(run)
     asked = fold(list(words)) if loaded.options.folds_tokens else list(words)
     found = neighbourhoods(loaded.model, loaded.vocabulary, asked, k, highway=not before_highway)
     rows = [
@@ -97,18 +93,17 @@ def neighbours(
         for word, known, nearest in found
     ]
     table = (f"{run}: nearest words, {where}", ["", *map(str, range(1, len(cells[0])))], cells)
-    show.print_result(as_json, facts, table)
+    show.print_result(common.as_json, facts, table)
 
 
 def attention(
-    run: Path,
+    run: PairRunFolder,
     /,
     *,
     shown: Positive = SHOWN,
     out: OutFile = None,
     options: SearchOptions,
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> None:
     """The attention of a model of pairs while it writes a target.
 
@@ -116,14 +111,13 @@ def attention(
     standard output, heat maps on the page.
 
     Args:
-        run: a run on pairs of a source and a target
         shown: sources shown on the page
         out: the page (default: RUN/attention.html)
     """
     from elman.analysis.attention import entropy, write_attention_page
 
     page = require_file_name(out or run / "attention.html")
-    loaded, result = search(run, options, machine)
+    loaded, result = search(run, options, common)
     found = result.best
     write_attention_page(page, f"{loaded.recipe.title} over {Path(result.name).name}", found, shown)
     pairs = [
@@ -132,4 +126,4 @@ def attention(
     rows = [[" ".join(one.source), one.text, f"{entropy(one):.2f}"] for one in found[:shown]]
     table = (f"{run}: attention over {result.name}", ["source", "target", "entropy, bits"], rows)
     facts = {"run": str(run), "report": str(page), "pairs": pairs}
-    show.print_result(as_json, facts, table, notes=[f"report: {page}"])
+    show.print_result(common.as_json, facts, table, notes=[f"report: {page}"])

@@ -7,8 +7,8 @@ import msgspec
 from cyclopts import Parameter
 from msgspec import Meta
 
-from elman.cli import show
-from elman.cli.options import AsJson, Machine, Natural, SplitOptions, TextFile, number, open_text, read_lines
+from elman.cli import show, texts
+from elman.cli.options import AsJson, Common, Natural, SplitOptions, TextFile, number
 from elman.data.pairs.trees import linear_line, read_trees, to_pair
 from elman.errors import UserError
 
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from elman.evaluation.transduction import Rules
 
 
-def compare(
-    a: Path, b: Path, /, *, split: SplitOptions = SplitOptions(), as_json: AsJson = False, machine: Machine = Machine()
-) -> None:
+def compare(a: Path, b: Path, /, *, split: SplitOptions = SplitOptions(), common: Common = Common()) -> None:
     """Test whether run B is better than run A.
 
     A paired comparison on every token of a split: the difference of NLL with its 95 % interval and a two-sided p-value
@@ -31,7 +29,7 @@ def compare(
     from elman.evaluation.statistics import compare
     from elman.tasks.text.ensemble import require_one_vocabulary, run_log_probs
 
-    runs = [open_text(folder, machine) for folder in (a, b)]
+    runs = [common.open_text(folder) for folder in (a, b)]
     require_one_vocabulary(runs)
     corpus = runs[0].corpus(split.data)
     chosen = next((one for one in runs if one.reads_spelling), runs[0]).split(corpus, split.split)
@@ -49,7 +47,7 @@ def compare(
         ["tokens", f"{found.tokens:,}"],
     ]
     facts = {"a": str(a), "b": str(b), "split": split.split, **msgspec.to_builtins(found)}
-    show.print_result(as_json, facts, (f"A = {a}, B = {b}, {split.split}: {which}", ["", "value"], rows))
+    show.print_result(common.as_json, facts, (f"A = {a}, B = {b}, {split.split}: {which}", ["", "value"], rows))
 
 
 def metrics(
@@ -100,7 +98,7 @@ def metrics(
 
 def _references(name: str, rules: "Rules") -> tuple[list[str], list[str]]:
     """The references, one per line, and for trees their sentences."""
-    lines = read_lines(name)
+    lines = texts.read_lines(name)
     if rules.kind != "trees":
         return [line.strip() for line in lines], []
     pairs = [to_pair(tree, True, False) for tree in read_trees("".join(lines), name)]
@@ -108,7 +106,7 @@ def _references(name: str, rules: "Rules") -> tuple[list[str], list[str]]:
 
 
 def _output(name: str, right: list[str], references: str, rules: "Rules") -> list[str]:
-    lines = [line.strip() for line in read_lines(name)]
+    lines = [line.strip() for line in texts.read_lines(name)]
     if len(lines) != len(right):
         raise UserError(
             f"{name} has {len(lines):,} lines and {references} has {len(right):,}"

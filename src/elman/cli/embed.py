@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from elman.cli import show
-from elman.cli.options import AsJson, Machine, TextFile, open_text, read_lines
+from elman.cli import show, texts
+from elman.cli.options import Common, TextFile, TextRunFolder
 from elman.errors import UserError
 from elman.files import replacing, write_atomic
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def embed(
-    run: Path,
+    run: TextRunFolder,
     file: TextFile | None = None,
     /,
     *,
@@ -25,8 +25,7 @@ def embed(
     layers: str | None = None,
     document: bool = False,
     vectors: Literal["input", "output"] | None = None,
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> None:
     """Hidden states of every token of a text, or word vectors.
 
@@ -34,7 +33,6 @@ def embed(
     vectors of the vocabulary in the text format of word2vec.
 
     Args:
-        run: a run on text
         file: a UTF-8 text; - is standard input
         out: the file to write: .npz or .safetensors; with --vectors a text
         layers: top, all, or numbers such as 0,2; 0 is the input vectors (default: top)
@@ -48,7 +46,7 @@ def embed(
     if vectors is not None:
         if file is not None or layers is not None or document:
             raise UserError("--vectors writes the vectors of the vocabulary; leave FILE, --layers and --document out")
-        loaded = open_text(run, machine)
+        loaded = common.open_text(run)
         found = word_vectors(loaded, vectors)
         write_atomic(out, word2vec_text(loaded.vocabulary.words, found))
         facts = {"file": str(out), "vectors": len(found), "size": found.shape[1]}
@@ -58,13 +56,13 @@ def embed(
     elif out.suffix not in (".npz", ".safetensors"):
         raise UserError(f"--out is {out}; its name must end in .npz or .safetensors")
     else:
-        loaded = open_text(run, machine)
+        loaded = common.open_text(run)
         numbers = _layers(layers or "top", loaded)
         arrays, tokens, sentences = _states(loaded, file, numbers, document=document)
         _write(out, arrays, tokens)
         facts = {"file": str(out), "tokens": len(tokens), "sentences": sentences, "layers": numbers}
         line = f"{out}: {len(tokens):,} tokens, layers {', '.join(map(str, numbers))}"
-    if as_json:
+    if common.as_json:
         show.print_json(facts)
     else:
         print(line, file=sys.stderr)
@@ -90,7 +88,7 @@ def _states(
 
     from elman.analysis.embedding import hidden_states
 
-    lines = read_lines(file, loaded.tokeniser.options)
+    lines = texts.read_lines(file, loaded.tokeniser.options)
     read = list(hidden_states(loaded, lines, layers, document=document))
     arrays: dict[str, Any] = {
         "ids": np.concatenate([ids for _, ids, _ in read]).astype(np.int32),

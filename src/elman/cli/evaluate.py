@@ -1,6 +1,5 @@
 """elman evaluate: perplexity of a split, of music nats per step, of pairs the measures of the output as well."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -9,16 +8,16 @@ import msgspec
 from elman.cli import show
 from elman.cli.adaptation import MethodOptions
 from elman.cli.options import (
-    AsJson,
     AsUnk,
+    Common,
     Machine,
     Natural,
     Positive,
     Reals,
+    RunFolders,
     SplitOptions,
     given,
     group,
-    open_text,
     option,
     refuse,
 )
@@ -28,7 +27,6 @@ from elman.evaluation.result import Result
 
 
 @group("Text", 3)
-@dataclass(frozen=True, kw_only=True)
 class TextOptions:
     """How runs on text are evaluated.
 
@@ -43,7 +41,6 @@ class TextOptions:
 
 
 @group("Ensemble", 5)
-@dataclass(frozen=True, kw_only=True)
 class EnsembleOptions:
     """Several runs as one model.
 
@@ -59,7 +56,6 @@ class EnsembleOptions:
 
 
 @group("Pairs", 6)
-@dataclass(frozen=True, kw_only=True)
 class PairsOptions:
     """How the targets of runs on pairs are searched for.
 
@@ -73,7 +69,7 @@ class PairsOptions:
 
 
 def evaluate(
-    runs: tuple[Path, ...],
+    runs: RunFolders,
     /,
     *,
     split: SplitOptions = SplitOptions(),
@@ -81,25 +77,21 @@ def evaluate(
     adaptation: MethodOptions = MethodOptions(),
     ensemble: EnsembleOptions = EnsembleOptions(),
     pairs: PairsOptions = PairsOptions(),
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> None:
     """Perplexity of a split (of music: nats per step), every token counted once.
 
     The stream is preceded by one <eos>, so that its first token counts too; the state is carried over the whole
     split, in music over each piece. With --ensemble the probabilities of several runs are averaged.
-
-    Args:
-        runs: run folders
     """
     from elman.tasks.open import open_run
     from elman.tasks.run import EvaluationOptions
 
-    device = machine.use()
+    device = common.use()
     if not ensemble.ensemble:
-        refuse(list(given(ensemble)), "belongs to --ensemble; add it")
+        refuse(given(ensemble), "belongs to --ensemble; add it")
     else:
-        refuse(list(given(pairs)), "does not belong to --ensemble; leave it out")
+        refuse(given(pairs), "does not belong to --ensemble; leave it out")
     adaptation.check()
     if adaptation.method != "static":
         if ensemble.ensemble or split.streams != 1 or text.warm_up:
@@ -107,9 +99,9 @@ def evaluate(
                 f"--method {adaptation.method} reads one stream with one model; leave out --ensemble, --streams and"
                 " --warm-up"
             )
-        refuse(list(given(pairs)), f"does not belong to --method {adaptation.method}; leave it out")
+        refuse(given(pairs), f"does not belong to --method {adaptation.method}; leave it out")
     if ensemble.ensemble:
-        rows = [_ensemble(runs, split, text, ensemble, machine)]
+        rows = [_ensemble(runs, split, text, ensemble, common)]
     else:
         how = EvaluationOptions(
             split=split.split,
@@ -122,7 +114,7 @@ def evaluate(
             constrained=False if pairs.unconstrained else None,
         )
         rows = [adaptation.evaluate(open_run(folder, device), how) for folder in runs]
-    if as_json:
+    if common.as_json:
         facts = [row.as_dict() for row in rows]
         show.print_json(facts[0] if len(facts) == 1 else facts)
         return
@@ -136,7 +128,7 @@ def _ensemble(
     from elman.evaluation.perplexity import score_of, text_result
     from elman.tasks.text.ensemble import ensemble_log_probs
 
-    runs = [open_text(folder, machine) for folder in folders]
+    runs = [machine.open_text(folder) for folder in folders]
     members = len(runs) + (ensemble.ngram is not None)
     if ensemble.weights and len(ensemble.weights) != members:
         raise UserError(f"--weights has {len(ensemble.weights)} numbers, but the ensemble has {members} members")

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from msgspec import Meta
 
 from elman.cli import show
-from elman.cli.options import AsJson, Machine, Natural, OutFile, Positive, Reals, number, open_as
+from elman.cli.options import Common, Natural, OutFile, Positive, Reals, number
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ def forecast(
     every_sample: bool = False,
     history: Annotated[Path | None, Parameter(name="--from", metavar="FILE")] = None,
     out: OutFile = None,
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> None:
     """Continue a series freely: every step is drawn given the steps drawn before it.
 
@@ -53,7 +52,7 @@ def forecast(
 
     if not all(0 <= one <= 1 for one in quantiles):
         raise UserError(f"--quantiles {' '.join(f'{one:g}' for one in quantiles)}: each must be between 0 and 1")
-    loaded = open_as(SeriesRun, run, machine)
+    loaded = common.open_as(SeriesRun, run)
     read = None if history is None else loaded.table(history)
     drawn = loaded.forecast(steps=steps, samples=samples, seed=seed, history=read, temperature=temperature)
     table = _samples(drawn, loaded.inputs.names) if every_sample else _summary(drawn, loaded.inputs.names, quantiles)
@@ -61,7 +60,7 @@ def forecast(
         write_atomic(out, _csv(table))
     facts = {"run": str(run), "samples": samples, "seed": seed, "forecast": table}
     note = _csv(table).rstrip("\n") if out is None else f"{out}: {steps:,} steps, {samples:,} samples"
-    show.print_result(as_json, facts, notes=[note])
+    show.print_result(common.as_json, facts, notes=[note])
 
 
 def _summary(drawn: "Array", names: Sequence[str], quantiles: Sequence[float]) -> dict[str, list[float]]:

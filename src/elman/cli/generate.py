@@ -2,7 +2,6 @@
 
 import itertools
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,23 +9,19 @@ import msgspec
 from cyclopts import Parameter
 from msgspec import Meta
 
-from elman.cli import show, states
+from elman.cli import show, states, texts
 from elman.cli.adaptation import OnlineOptions
 from elman.cli.options import (
-    AsJson,
+    Common,
     FreeText,
-    Machine,
     Natural,
     Positive,
+    TextRunFolder,
     Whole,
     group,
     number,
-    open_as,
-    open_text,
     option,
-    read_text,
     record_of,
-    write_any_text,
 )
 from elman.config.inference import Sampling
 
@@ -35,7 +30,6 @@ if TYPE_CHECKING:
 
 
 @group("Sampling", 2)
-@dataclass(frozen=True, kw_only=True)
 class SamplingOptions:
     """How tokens are drawn.
 
@@ -52,7 +46,7 @@ class SamplingOptions:
 
 
 def generate(
-    run: Path,
+    run: TextRunFolder,
     /,
     *,
     prompt: FreeText = "",
@@ -62,15 +56,13 @@ def generate(
     state: Annotated[Path | None, Parameter(alias="--load-state", metavar="FILE")] = None,
     save_state: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     adaptation: OnlineOptions = OnlineOptions(),
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> None:
     """Write text, token by token, in constant memory, however long.
 
     --state continues where --save-state left a text. With --adapt the model learns from the prompt.
 
     Args:
-        run: a run on text
         prompt: text to continue; - reads standard input
         tokens: number of tokens
         raw: print tokens as they are, separated by spaces
@@ -81,9 +73,9 @@ def generate(
 
     adaptation.check()
     chosen = record_of(Sampling(), sampling)
-    loaded = open_text(run, machine)
+    loaded = common.open_text(run)
     chosen = msgspec.structs.replace(chosen, forbidden=() if sampling.unk else loaded.unspeakable)
-    prompt = read_text("-", loaded.tokeniser.options) if prompt == "-" else prompt
+    prompt = texts.read_text("-", loaded.tokeniser.options) if prompt == "-" else prompt
     saved = None if state is None else states.load(state, loaded)
     model, ids = loaded.read(prompt)
     stream = adaptation.stream(loaded, saved, model) if adaptation.adapt else None
@@ -93,8 +85,8 @@ def generate(
     else:
         unread, place = states.begin(loaded, ids, saved)
     generator = states.draws(saved, sampling.seed, loaded.device)
-    write_any_text()
-    printer = None if as_json else _Printer(loaded.tokeniser, prompt, raw=raw)
+    texts.write_any_text()
+    printer = None if common.as_json else _Printer(loaded.tokeniser, prompt, raw=raw)
     words: list[str] = []
     for symbol, before in itertools.islice(draw(model, unread, place, chosen, generator), tokens):
         unread, place = [symbol], before
@@ -143,8 +135,7 @@ def compose(
     seed: Natural = 0,
     prompt_midi: Path | None = None,
     tempo: Annotated[float, number(float, Meta(ge=4, le=1000))] = 120.0,
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> None:
     """Write music as a MIDI file.
 
@@ -161,7 +152,7 @@ def compose(
     from elman.data.music.midi import read_midi, write_midi
     from elman.tasks.music.run import MusicRun
 
-    loaded = open_as(MusicRun, run, machine)
+    loaded = common.open_as(MusicRun, run)
     music = loaded.options
     prompt = None if prompt_midi is None else read_midi(prompt_midi, music)
     roll = loaded.compose(steps=steps, seed=seed, prompt=prompt, temperature=temperature)
@@ -170,4 +161,4 @@ def compose(
     write_midi(out, roll, music, tempo)
     facts = {"file": str(out), "steps": len(roll), "notes": int(roll.sum()), "seed": seed}
     average = f"{roll.sum() / len(roll):.1f} notes sounding at once on average"
-    show.print_result(as_json, facts, notes=[f"{out}: {len(roll):,} steps, {average}"])
+    show.print_result(common.as_json, facts, notes=[f"{out}: {len(roll):,} steps, {average}"])

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from elman.cli import progress, show
 from elman.cli.help import family
-from elman.cli.options import AsJson, Machine, Natural, OutFile, Positive, Share, open_text
+from elman.cli.options import AsJson, Common, Natural, OutFile, Positive, Share, TextRunFolder
 from elman.config.text import GrammarOptions
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
@@ -104,7 +104,7 @@ def _row(split: str, found: "Sequence[Sentence]") -> tuple[str | int, ...]:
 
 @app.command(name="test")
 def agreement(
-    run: Path,
+    run: TextRunFolder,
     /,
     *,
     grammar: Annotated[str | None, Parameter(metavar="RULES")] = None,
@@ -114,8 +114,7 @@ def agreement(
     seed: Natural = 0,
     walk: Annotated[tuple[str, ...], Parameter(metavar="SENTENCE")] = (),
     out: OutFile = None,
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> None:
     """Agreement of a model by embedding and attractors, its distance from the grammar, its trajectories.
 
@@ -124,7 +123,6 @@ def agreement(
     sentences. Writes a page with tables and plots.
 
     Args:
-        run: a run on text
         grammar: a file of rules or a name (default: that of the recipe)
         sentences: fresh sentences
         complex: share with an embedded clause (default: that of the grammar)
@@ -136,7 +134,7 @@ def agreement(
     from elman.analysis.grammar import HEADER, cells, examine, options_of, write_findings
 
     page = require_file_name(out or run / "grammar.html")
-    loaded = open_text(run, machine)
+    loaded = common.open_text(run)
     changes = {"complex": complex, "max_depth": max_depth}
     wanted = msgspec.structs.replace(
         options_of(loaded, grammar), **{key: value for key, value in changes.items() if value is not None}
@@ -152,4 +150,4 @@ def agreement(
         f" {found.seen:,} of {found.sentences:,} sentences were in the training text",
         f"page: {page}",
     ]
-    show.print_result(as_json, {"page": str(page), **found.summary()}, *tables, notes=notes)
+    show.print_result(common.as_json, {"page": str(page), **found.summary()}, *tables, notes=notes)

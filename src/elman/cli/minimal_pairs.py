@@ -1,12 +1,11 @@
 """elman minimal-pairs: which sentence of a minimal pair is more probable."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from elman.cli import progress, show
-from elman.cli.options import AsJson, AsUnk, Machine, open_text
+from elman.cli.options import AsUnk, Common, RunFolders
 
 if TYPE_CHECKING:
     from elman.data.minimal_pairs import Pair
@@ -17,20 +16,18 @@ _HEADER = ["phenomenon", "pairs", "only unknown differ", "accuracy, %", "95 % in
 
 
 def minimal_pairs(
-    runs: tuple[Path, ...],
+    runs: RunFolders,
     /,
     *,
     pairs: Annotated[tuple[str, ...], Parameter(consume_multiple=1, metavar="FILE")],
     unknown_as_unk: AsUnk = False,
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> None:
     """Judge which sentence of a minimal pair is more probable.
 
     The share of pairs whose acceptable sentence is more probable, by phenomenon, with 95 % intervals.
 
     Args:
-        runs: run folders
         pairs: BLiMP's .jsonl, Linzen's .text with .gold, .tsv of good TAB bad [TAB phenomenon], folders of them, or
             the known set blimp
     """
@@ -41,14 +38,14 @@ def minimal_pairs(
     found: list[dict[str, Any]] = []
     tables: list[show.Table] = []
     for folder in runs:
-        rows = _judge(open_text(folder, machine), read, unknown_as_unk)
+        rows = _judge(common.open_text(folder), read, unknown_as_unk)
         fields = by_field(rows)
         facts = {"phenomena": [row.facts() for row in rows], "fields": [row.facts() for row in fields]}
         found.append({"run": str(folder), **facts})
         if fields:
             tables.append((f"{folder}: minimal pairs by field", _HEADER, [_cells(row) for row in fields]))
         tables.append((f"{folder}: minimal pairs", _HEADER, [_cells(row) for row in rows]))
-    show.print_result(as_json, found[0] if len(found) == 1 else found, *tables)
+    show.print_result(common.as_json, found[0] if len(found) == 1 else found, *tables)
 
 
 def _judge(run: "TextRun", pairs: "list[Pair]", unknown_as_unk: bool) -> "list[PairAccuracy]":

@@ -1,22 +1,19 @@
 """How an option is declared: numbers with ranges, fields of records, and the options that many commands share."""
 
 import functools
-import io
 import math
-import sys
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, dataclass_transform
 
 import msgspec
 from cyclopts import Group, Parameter
 from msgspec import Meta
 
+from elman.cli.help import OPTIONS
 from elman.config.inference import Settings, contains, in_words, meta_of, option_of
-from elman.config.text import TextOptions
-from elman.data.text.utf8 import MARK, decode, read_bytes
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -83,6 +80,10 @@ def _file_name(_: Any, value: str | None) -> None:
         raise ValueError("no such option")
 
 
+TextRunFolder = Annotated[Path, Parameter(help="a run on text")]
+PairRunFolder = Annotated[Path, Parameter(help="a run on pairs of a source and a target")]
+RunFolders = Annotated[tuple[Path, ...], Parameter(help="run folders")]
+
 TextFile = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_file_name, metavar="FILE")]
 """A file to read; - is standard input."""
 
@@ -148,19 +149,24 @@ def given(options: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None and value is not False and value != ()}
 
 
-def refuse(names: Sequence[str], reason: str) -> None:
+def refuse(names: Iterable[str], reason: str) -> None:
     """Raises UserError for the first of some options: it `belongs to --tune; add it`."""
     for name in names:
         raise UserError(f"{name} {reason}")
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 def group(title: str, place: int) -> Callable[[Any], Any]:
-    """The decorator of an option group's dataclass: its fields are options, listed under a title."""
-    return Parameter(name="*", group=Group(title, sort_key=place))
+    """The decorator of an option group, a frozen dataclass: its fields are options, listed under a title."""
+    listed = Parameter(name="*", group=Group(title, sort_key=place))
+    return lambda options: listed(dataclass(frozen=True, kw_only=True)(options))
+
+
+_WRITERS = {"text": "generate", "music": "compose", "pairs": "translate", "series": "forecast"}
+"""By kind of data: the command that writes with such a run."""
 
 
 @group("Machine", 9)
-@dataclass(frozen=True, kw_only=True)
 class Machine:
     """Where the computation runs.
 
@@ -183,9 +189,37 @@ class Machine:
             torch.set_num_threads(self.threads)
         return choose_device(self.device)
 
+    def open_as(self, kind: "type[RunT]", folder: Path) -> "RunT":
+        """Open a run on the kind of data that a command is for.
+
+        Raises:
+            UserError: the folder is not a run, or one on other data; then the message names a command for it.
+        """
+        from elman.tasks.run import recipe_of
+
+        found = recipe_of(folder).kind
+        if found != kind.kind:
+            raise UserError(
+                f"{folder} is a run on {found}, and this command needs a run on {kind.kind}; use"
+                f" `elman {_WRITERS[found]} {folder}`"
+            )
+        return kind(folder, self.use())
+
+    def open_text(self, folder: Path) -> "TextRun":
+        """As `open_as`, for a run on text."""
+        from elman.tasks.text.run import TextRun
+
+        return self.open_as(TextRun, folder)
+
+
+@group("Machine", 9)
+class Common(Machine):
+    """The options of all commands that compute and print a result."""
+
+    as_json: Annotated[AsJson, Parameter(group=OPTIONS)] = False
+
 
 @group("Data", 2)
-@dataclass(frozen=True, kw_only=True)
 class SplitOptions:
     """Which data are read.
 
@@ -201,7 +235,6 @@ class SplitOptions:
 
 
 @group("Unknown words", 3)
-@dataclass(frozen=True, kw_only=True)
 class UnknownOptions:
     """How words that are not in the vocabulary are scored.
 
@@ -218,64 +251,3 @@ class UnknownOptions:
         """Raises UserError where the options do not fit together."""
         if self.unknown_types is not None and self.unknown != "spread":
             raise UserError("--unknown-types belongs to --unknown spread; add it")
-
-
-_WRITERS = {"text": "generate", "music": "compose", "pairs": "translate", "series": "forecast"}
-"""By kind of data: the command that writes with such a run."""
-
-
-def open_as(kind: "type[RunT]", folder: Path, machine: Machine) -> "RunT":
-    """Open a run on the kind of data that a command is for.
-
-    Raises:
-        UserError: the folder is not a run, or one on other data; then the message names a command for it.
-    """
-    from elman.tasks.run import recipe_of
-
-    found = recipe_of(folder).kind
-    if found != kind.kind:
-        raise UserError(
-            f"{folder} is a run on {found}, and this command needs a run on {kind.kind}; use `elman {_WRITERS[found]}"
-            f" {folder}`"
-        )
-    return kind(folder, machine.use())
-
-
-def open_text(folder: Path, machine: Machine) -> "TextRun":
-    """As `open_as`, for a run on text."""
-    from elman.tasks.text.run import TextRun
-
-    return open_as(TextRun, folder, machine)
-
-
-def write_any_text() -> None:
-    """Let standard output take text of any bytes: lone surrogates become the bytes they stand for (PEP 383)."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="surrogateescape")
-
-
-def read_lines(name: str, text: TextOptions | None = None) -> list[str]:
-    """The lines of a text, `-` being standard input; `text` determines how it is decoded.
-
-    Raises:
-        UserError: it cannot be read, is empty, or is not UTF-8 although its bytes are not the tokens.
-    """
-    found = read_text(name, text)
-    if not found.strip():
-        what = "only blank lines" if found else "the file is empty"
-        raise UserError(f"{shown_name(name)}: {what}; give a text to score")
-    return list(io.StringIO(found, newline="\n"))
-
-
-def read_text(name: str, text: TextOptions | None = None) -> str:
-    """As `read_lines`, in one string, which may be empty."""
-    advice = "give a text file, or - for standard input"
-    data = sys.stdin.buffer.read() if name == "-" else read_bytes(Path(name), advice)
-    any_bytes = text is not None and text.tokenisation == "bytes"
-    found = data.decode(errors="surrogateescape") if any_bytes else decode(data, shown_name(name))
-    return found if text is not None and text.eos == "exact" else found.removeprefix(MARK)
-
-
-def shown_name(name: str) -> str:
-    """The name of a file, or `standard input`."""
-    return "standard input" if name == "-" else name

@@ -4,18 +4,17 @@ from pathlib import Path
 from typing import Any
 
 from elman.cli import show
-from elman.cli.options import AsJson, OutFile
+from elman.cli.options import AsJson, OutFile, RunFolders
 from elman.config.toml import shipped
 
 
-def report(runs: tuple[Path, ...], /, *, out: OutFile = None, as_json: AsJson = False) -> None:
+def report(runs: RunFolders, /, *, out: OutFile = None, as_json: AsJson = False) -> None:
     """Write one self-contained HTML page about one run or several.
 
     Learning curves, results beside published numbers, samples, surprisal, configuration. Several runs are laid over
     each other.
 
     Args:
-        runs: run folders
         out: the page (default: RUN/report.html; report.html here for several runs)
     """
     from elman.report.page import write_report

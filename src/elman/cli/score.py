@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import msgspec
 from cyclopts import Parameter
 
-from elman.cli import show, states
+from elman.cli import show, states, texts
 from elman.cli.adaptation import OnlineOptions
-from elman.cli.options import Machine, TextFile, UnknownOptions, open_as, read_lines, refuse, shown_name, write_any_text
+from elman.cli.options import Machine, TextFile, TextRunFolder, UnknownOptions, refuse
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
 
@@ -35,7 +35,7 @@ FileOption = Annotated[Path | None, Parameter(metavar="FILE")]
 
 
 def score(
-    run: Path,
+    run: TextRunFolder,
     file: TextFile,
     /,
     *,
@@ -56,7 +56,6 @@ def score(
     model learns from the text, read as one document.
 
     Args:
-        run: a run on text
         file: a UTF-8 text, read as the training text was; - is standard input
         by: one row per token, per word (with entropy, rank, frequency) or per sentence
         document: the sentences are one text: carry the state
@@ -77,9 +76,9 @@ def score(
         if by != "word":
             raise UserError("--html shows words; add --by word")
         require_file_name(html)
-    loaded = open_as(TextRun, run, machine)
-    write_any_text()
-    lines = read_lines(file, loaded.tokeniser.options)
+    loaded = machine.open_as(TextRun, run)
+    texts.write_any_text()
+    lines = texts.read_lines(file, loaded.tokeniser.options)
     saved = None if load_state is None else states.load(load_state, loaded)
     text = loaded.reading(lines)
     stream = adaptation.stream(loaded, saved, text.model) if adaptation.adapt else None
@@ -91,7 +90,7 @@ def score(
         if html is not None and kept is not None:
             from elman.analysis.by_word import write_reading_page
 
-            write_reading_page(html, kept, loaded.recipe.title, shown_name(file))
+            write_reading_page(html, kept, loaded.recipe.title, texts.shown_name(file))
             print(html, file=sys.stderr)
     else:
         scored = _scored(loaded, text, stream, treatment, document=document)

@@ -1,26 +1,13 @@
 """elman translate: a target for every line of a source, from a run on pairs."""
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from cyclopts import Parameter
 
-from elman.cli import progress, show
-from elman.cli.options import (
-    AsJson,
-    Machine,
-    OutFile,
-    Positive,
-    TextFile,
-    group,
-    open_as,
-    option,
-    read_lines,
-    record_of,
-    shown_name,
-)
+from elman.cli import progress, show, texts
+from elman.cli.options import Common, Machine, OutFile, PairRunFolder, Positive, TextFile, group, option, record_of
 from elman.config.inference import Beam
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
@@ -34,7 +21,6 @@ SHOWN = 20
 
 
 @group("Search", 2)
-@dataclass(frozen=True, kw_only=True)
 class SearchOptions:
     """How targets are searched for.
 
@@ -81,11 +67,11 @@ def search(folder: Path, options: SearchOptions, machine: Machine) -> "tuple[Pai
     from elman.tasks.pairs.run import PairRun
 
     beam = record_of(Beam(), options)
-    loaded = open_as(PairRun, folder, machine)
+    loaded = machine.open_as(PairRun, folder)
     if options.unconstrained and loaded.options.form != "trees":
         raise UserError(f"--unconstrained is for trees, which {folder} does not write; leave it out")
-    lines = [line.rstrip("\n") for line in read_lines(options.source)]
-    name = shown_name(options.source)
+    lines = [line.rstrip("\n") for line in texts.read_lines(options.source)]
+    name = texts.shown_name(options.source)
     found = loaded.translate(
         lines,
         beam,
@@ -99,35 +85,33 @@ def search(folder: Path, options: SearchOptions, machine: Machine) -> "tuple[Pai
 
 
 def translate(
-    run: Path,
+    run: PairRunFolder,
     /,
     *,
     out: OutFile = None,
     attention: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     options: SearchOptions,
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> None:
     """Write the target of every source: a translation, a headline, a tree.
 
     With --nbest each line has the number of the source, rank, score, log-probability and target, with tabs between.
 
     Args:
-        run: a run on pairs of a source and a target
         out: the file to write (default: standard output)
         attention: also write a page, FILE.html, with heat maps of the attention of the first 20 targets
     """
     from elman.analysis.attention import write_attention_page
 
     page = None if attention is None else require_file_name(attention)
-    loaded, found = search(run, options, machine)
+    loaded, found = search(run, options, common)
     blank = sum(not one for one in found.targets)
     if blank:
         progress.log().print(f"{found.name}: {blank:,} of {len(found.lines):,} lines are blank; their targets are too")
     if page is not None:
         write_attention_page(page, f"{loaded.recipe.title} over {Path(found.name).name}", found.best, SHOWN)
         progress.log().print(f"report: {page}")
-    if as_json:
+    if common.as_json:
         show.print_json([_record(line, one) for line, one in zip(found.lines, found.targets, strict=True)])
         return
     text = "".join(f"{line}\n" for line in _lines(found.targets, numbered=options.nbest is not None))
