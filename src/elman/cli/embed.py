@@ -1,4 +1,4 @@
-"""elman embed: hidden states of a text, or word vectors."""
+"""elman embed and elman analyze neighbours: hidden states of a text, word vectors and those near each other."""
 
 import json
 import sys
@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from elman.cli import show, texts
-from elman.cli.options import Common, TextFile, TextRunFolder
+from elman.cli.options import (
+    Common,
+    Positive,
+    TextFile,
+    TextRunFolder,
+)
 from elman.errors import UserError
 from elman.files import replacing, write_atomic
 
@@ -109,3 +114,42 @@ def _write(out: Path, arrays: dict[str, Any], tokens: list[str]) -> None:
                 np.savez(file, tokens=np.array(tokens), **arrays)
         else:
             save_file(arrays, temporary, metadata={"tokens": json.dumps(tokens, ensure_ascii=False)})
+
+
+def neighbours(
+    run: TextRunFolder,
+    words: tuple[str, ...],
+    /,
+    *,
+    k: Annotated[Positive, Parameter(name="-k")] = 5,
+    before_highway: bool = False,
+    common: Common = Common(),
+) -> None:
+    """The words nearest to a string, by the cosine of their vectors.
+
+    The words of the vocabulary whose input vectors are nearest to that of a string. Where the model reads spelling any
+    string has a vector; otherwise it must be in the vocabulary. Prints a table, no page.
+
+    Args:
+        words: strings, such as looooook
+        k: neighbours per string
+        before_highway: compare the output of the filters, below the highway layers
+    """
+    from elman.analysis.embedding import neighbourhoods
+    from elman.data.text.tokeniser import fold
+
+    loaded = common.open_text(run)
+    asked = fold(list(words)) if loaded.options.folds_tokens else list(words)
+    found = neighbourhoods(loaded.model, loaded.vocabulary, asked, k, highway=not before_highway)
+    rows = [
+        {"word": word, "known": known, "neighbours": [near._asdict() for near in nearest]}
+        for word, known, nearest in found
+    ]
+    facts = {"run": str(run), "before_highway": before_highway, "words": rows}
+    where = "below the highway" if before_highway else "by their vectors"
+    cells = [
+        [f"{word}{'' if known else ' (unknown)'}", *(f"{near.word} {near.cosine:.2f}" for near in nearest)]
+        for word, known, nearest in found
+    ]
+    table = (f"{run}: nearest words, {where}", ["", *map(str, range(1, len(cells[0])))], cells)
+    show.print_result(common.as_json, facts, table)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from elman.cli import show
 from elman.cli.adaptation import MethodOptions
@@ -16,8 +17,10 @@ from elman.cli.options import (
     Reals,
     RunFolders,
     SplitOptions,
+    TextRunFolder,
     given,
     group,
+    number,
     option,
     refuse,
 )
@@ -146,3 +149,47 @@ def _ensemble(
         context="carried",
         streams=split.streams,
     )
+
+
+def frequency(
+    run: TextRunFolder,
+    /,
+    *,
+    split: SplitOptions = SplitOptions(),
+    edges: Annotated[tuple[int, ...], number(int, Meta(ge=1), many=True)] = (),
+    unknown_as_unk: AsUnk = False,
+    common: Common = Common(),
+) -> None:
+    """Perplexity of rare and frequent words, and of what follows them.
+
+    Perplexity of a split by how often its words were seen in training: of the words themselves, and of the tokens that
+    follow them, where the model has read them. <unk> has a row of its own. Prints a table, no page.
+
+    Args:
+        edges: rising counts at which bins of frequency begin, beside 0 (default: 1 5 25 100 1000)
+    """
+    from elman.analysis.by_word import EDGES, by_frequency
+    from elman.tasks.text.ensemble import run_log_probs
+
+    chosen = edges or EDGES
+    if list(chosen) != sorted(set(chosen)):
+        raise UserError(f"--edges {' '.join(map(str, chosen))}: they must rise")
+    loaded = common.open_text(run)
+    corpus = loaded.corpus(split.data)
+    read = corpus.split(split.split) if unknown_as_unk else loaded.split(corpus, split.split)
+    log_probs = run_log_probs(loaded, read, split.streams)
+    train, vocabulary = loaded.corpus().split("train").tokens, loaded.vocabulary
+    bins = by_frequency(log_probs, read.tokens, train, len(vocabulary), vocabulary.unk, chosen)
+    measured = ("tokens", "perplexity", "following", "following_perplexity")
+    rows = [{"seen": one.name} | {name: getattr(one, name) for name in measured} for one in bins]
+    facts = {"run": str(run), "data": corpus.source, "split": split.split, "bins": rows}
+    header = ["seen in training", "tokens", "perplexity", "tokens after them", "perplexity"]
+    cells = [
+        [one.name, f"{one.tokens:,}", _number(one.perplexity), f"{one.following:,}", _number(one.following_perplexity)]
+        for one in bins
+    ]
+    show.print_result(common.as_json, facts, (f"{run}, {split.split}: by training frequency", header, cells))
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.2f}"

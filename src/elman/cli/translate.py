@@ -1,4 +1,4 @@
-"""elman translate: a target for every line of a source, from a run on pairs."""
+"""elman translate and elman analyze attention: targets from a run on pairs, and where it looks meanwhile."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from cyclopts import Parameter
 
 from elman.cli import progress, show, texts
-from elman.cli.options import Common, Machine, OutFile, PairRunFolder, Positive, TextFile, group, option, record_of
+from elman.cli.options import (
+    Common,
+    Machine,
+    OutFile,
+    PairRunFolder,
+    Positive,
+    TextFile,
+    group,
+    option,
+    record_of,
+)
 from elman.config.inference import Beam
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
@@ -140,3 +150,36 @@ def _record(line: str, candidates: "list[Translation]") -> dict[str, Any]:
             for one in candidates
         ],
     }
+
+
+def attention(
+    run: PairRunFolder,
+    /,
+    *,
+    shown: Positive = SHOWN,
+    out: OutFile = None,
+    options: SearchOptions,
+    common: Common = Common(),
+) -> None:
+    """The attention of a model of pairs while it writes a target.
+
+    The best target of every source, and the weight of each word of the source at each word of the target: a table on
+    standard output, heat maps on the page.
+
+    Args:
+        shown: sources shown on the page
+        out: the page (default: RUN/attention.html)
+    """
+    from elman.analysis.attention import entropy, write_attention_page
+
+    page = require_file_name(out or run / "attention.html")
+    loaded, result = search(run, options, common)
+    found = result.best
+    write_attention_page(page, f"{loaded.recipe.title} over {Path(result.name).name}", found, shown)
+    pairs = [
+        {"source": one.source, "target": [*one.words, "<eos>"], "weights": one.attention.tolist()} for one in found
+    ]
+    rows = [[" ".join(one.source), one.text, f"{entropy(one):.2f}"] for one in found[:shown]]
+    table = (f"{run}: attention over {result.name}", ["source", "target", "entropy, bits"], rows)
+    facts = {"run": str(run), "report": str(page), "pairs": pairs}
+    show.print_result(common.as_json, facts, table, notes=[f"report: {page}"])
