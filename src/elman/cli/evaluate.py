@@ -1,5 +1,6 @@
 """elman evaluate: perplexity of a split, of music nats per step, of pairs the measures of the output as well."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -106,16 +107,8 @@ def evaluate(
     if ensemble.ensemble:
         rows = [_ensemble(runs, split, text, ensemble, common)]
     else:
-        how = EvaluationOptions(
-            split=split.split,
-            data=split.data,
-            streams=None if split.streams == 1 else split.streams,
-            warm_up=text.warm_up,
-            skip_first=text.skip_first,
-            unknown_as_unk=text.unknown_as_unk,
-            beam=pairs.beam,
-            constrained=False if pairs.unconstrained else None,
-        )
+        read = {**asdict(split), **asdict(text), "streams": None if split.streams == 1 else split.streams}
+        how = EvaluationOptions(**read, beam=pairs.beam, constrained=False if pairs.unconstrained else None)
         rows = [adaptation.evaluate(open_run(folder, device), how) for folder in runs]
     if common.as_json:
         facts = [row.as_dict() for row in rows]

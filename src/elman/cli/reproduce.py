@@ -108,25 +108,20 @@ def _list(as_json: bool) -> int:
     from elman.reproduce.claims import CLAIMS
     from elman.reproduce.conduct import nominal_minutes
 
-    claims = CLAIMS.values()
-    scales = {
-        claim.name: {scale: nominal_minutes(claim, scale, claim.seeds) for scale in SCALES if claim.has(scale)}
-        for claim in claims
-    }
-    facts = [
-        {
-            "name": claim.name,
-            "claim": claim.sentence,
-            "source": claim.source,
-            "minutes": scales[claim.name],
-            "arms": [arm.label for arm in claim.arms],
-            "seeds": claim.seeds,
-        }
-        for claim in claims
-    ]
-    notes = []
-    for claim in claims:
-        times = ", ".join(f"{scale} {_minutes(minutes)}" for scale, minutes in scales[claim.name].items())
+    facts, notes = [], []
+    for claim in CLAIMS.values():
+        minutes = {scale: nominal_minutes(claim, scale, claim.seeds) for scale in SCALES if claim.has(scale)}
+        facts.append(
+            {
+                "name": claim.name,
+                "claim": claim.sentence,
+                "source": claim.source,
+                "minutes": minutes,
+                "arms": [arm.label for arm in claim.arms],
+                "seeds": claim.seeds,
+            }
+        )
+        times = ", ".join(f"{scale} {_minutes(length)}" for scale, length in minutes.items())
         runs = f"{len(claim.arms)} arms x {claim.seeds} seeds = {len(claim.arms) * claim.seeds} runs"
         notes += [claim.name, f"  {claim.sentence}", f"  {claim.source}"]
         notes.append(f"  {runs}; on one thread, untrained: {times}")
