@@ -88,12 +88,9 @@ def _suggest(chain: Sequence[str], name: str, value: str, options: Sequence[str]
 
 
 def _did_you_mean(name: str, known: Sequence[str], synonyms: dict[str, tuple[str, ...]]) -> str:
-    near = [one for one in known if name in synonyms.get(one, ())]
-    near = (
-        near
-        or [one for one in known if one.startswith(name)]
-        or difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    )
+    same = [one for one in known if name in synonyms.get(one, ())]
+    near = same or [one for one in known if one.startswith(name)]
+    near = near or difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     return f"did you mean {near[0]}?" if near else "see --help"
 
 

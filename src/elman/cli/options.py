@@ -133,8 +133,7 @@ def _help_of(record: type[Settings]) -> dict[str, str]:
 def record_of(base: SettingsT, options: Any) -> SettingsT:
     """A record with the values of an option group that were given, matched by the name of the option.
 
-    Raises:
-        UserError: values do not fit together.
+    Raises UserError where values do not fit together.
     """
     names = {option_of(type(base), name): name for name in base.__struct_fields__}
     changes = {names[option]: value for option, value in given(options).items() if option in names}
@@ -192,8 +191,7 @@ class Machine:
     def open_as(self, kind: "type[RunT]", folder: Path) -> "RunT":
         """Open a run on the kind of data that a command is for.
 
-        Raises:
-            UserError: the folder is not a run, or one on other data; then the message names a command for it.
+        Raises UserError where the folder is not a run, or one on other data; then the message names a command for it.
         """
         from elman.tasks.run import recipe_of
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -65,8 +66,6 @@ def score(
         load_state: with --adapt: continue where --save-state left a text
         save_state: with --adapt: write state and adapted weights at the end
     """
-    from elman.tasks.text.run import TextRun
-
     adaptation.check()
     if not adaptation.adapt:
         files = {"--load-state": load_state, "--save-state": save_state}
@@ -76,7 +75,7 @@ def score(
         if by != "word":
             raise UserError("--html shows words; add --by word")
         require_file_name(html)
-    loaded = machine.open_as(TextRun, run)
+    loaded = machine.open_text(run)
     texts.write_any_text()
     lines = texts.read_lines(file, loaded.tokeniser.options)
     saved = None if load_state is None else states.load(load_state, loaded)
@@ -85,12 +84,13 @@ def score(
     treatment = _treatment(unknown, loaded, text)
     write = _jsonl if as_json or format == "jsonl" else _tsv
     if by == "word":
-        kept: list[WordRow] | None = None if html is None else []
-        write(_by_word(loaded, text, stream, treatment, kept, document=document))
-        if html is not None and kept is not None:
-            from elman.analysis.by_word import write_reading_page
+        from elman.analysis.by_word import write_reading_page
 
-            write_reading_page(html, kept, loaded.recipe.title, texts.shown_name(file))
+        rows = _by_word(loaded, text, stream, treatment, document=document)
+        rows, kept = (rows, iter(())) if html is None else itertools.tee(rows)
+        write(map(msgspec.to_builtins, rows))
+        if html is not None:
+            write_reading_page(html, list(kept), loaded.recipe.title, texts.shown_name(file))
             print(html, file=sys.stderr)
     else:
         scored = _scored(loaded, text, stream, treatment, document=document)
@@ -169,25 +169,16 @@ def by_sentence(
 
 
 def _by_word(
-    loaded: "TextRun",
-    text: "Sentences",
-    stream: "AdaptiveStream | None",
-    treatment: "Unknown",
-    kept: "list[WordRow] | None",
-    *,
-    document: bool,
-) -> Iterator[Row]:
-    """A row for every word, which is also added to `kept`."""
+    loaded: "TextRun", text: "Sentences", stream: "AdaptiveStream | None", treatment: "Unknown", *, document: bool
+) -> "Iterator[WordRow]":
+    """A row for every word."""
     from elman.analysis.by_word import predict_text, word_rows
 
     if stream is None:
         predicted = predict_text(loaded, text, document=document)
     else:
         predicted = zip(text.words, stream.predict_all(text.ids, text.inputs), strict=True)
-    for row in word_rows(loaded, predicted, treatment):
-        yield msgspec.to_builtins(row)
-        if kept is not None:
-            kept.append(row)
+    return word_rows(loaded, predicted, treatment)
 
 
 def _rounded(value: float) -> float | None:

@@ -18,8 +18,7 @@ def write_any_text() -> None:
 def read_lines(name: str, text: TextOptions | None = None) -> list[str]:
     """The lines of a text, `-` being standard input; `text` determines how it is decoded.
 
-    Raises:
-        UserError: it cannot be read, is empty, or is not UTF-8 although its bytes are not the tokens.
+    Raises UserError where it cannot be read, is empty, or is not UTF-8 although its bytes are not the tokens.
     """
     found = read_text(name, text)
     if not found.strip():

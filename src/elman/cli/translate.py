@@ -71,8 +71,7 @@ class Found(NamedTuple):
 def search(folder: Path, options: SearchOptions, machine: Machine) -> "tuple[PairRun, Found]":
     """Open a run on pairs, read the sources and search.
 
-    Raises:
-        UserError: it is another kind of run, sources cannot be read, or options do not fit.
+    Raises UserError where it is another kind of run, sources cannot be read, or options do not fit.
     """
     from elman.tasks.pairs.run import PairRun
 
