@@ -33,7 +33,7 @@ from elman.errors import UserError
 
 if TYPE_CHECKING:
     from elman.data.series.table import Array
-    from elman.data.text.tokeniser import Tokeniser
+    from elman.data.text.tokeniser import Detokeniser, Tokeniser
 
 
 @group("Sampling", 2)
@@ -93,43 +93,36 @@ def generate(
         unread, place = states.begin(loaded, ids, saved)
     generator = states.draws(saved, sampling.seed, loaded.device)
     texts.write_any_text()
-    printer = None if common.as_json else _Printer(loaded.tokeniser, prompt, raw=raw)
+    undo = None if common.as_json else _after(loaded.tokeniser, prompt, raw=raw)
     words: list[str] = []
     for symbol, before in itertools.islice(draw(model, unread, place, chosen, generator), tokens):
         unread, place = [symbol], before
         word = loaded.vocabulary.words[symbol]
-        if printer is None:
+        if undo is None:
             words.append(word)
         else:
-            printer.write(word)
+            sys.stdout.write(undo.add(word))
+            sys.stdout.flush()
     if save_state:
         states.save(save_state, loaded, place, unread, stream, adaptation.statistics_tokens, generator)
-    if printer is None:
+    if undo is None:
         text = loaded.tokeniser.decode(words)
         show.print_json({"prompt": prompt, "words": words, "text": text, "seed": generator.initial_seed()})
     else:
-        printer.end()
+        sys.stdout.write(undo.end() + "\n")
 
 
-class _Printer:
-    """Prints tokens as they are drawn, as readable text or unchanged."""
+def _after(tokeniser: "Tokeniser", prompt: str, *, raw: bool) -> "Detokeniser":
+    """Print the prompt, and return what makes text of the tokens that follow it, as they are drawn."""
+    from elman.data.text.tokeniser import Detokeniser
 
-    def __init__(self, tokeniser: "Tokeniser", prompt: str, *, raw: bool) -> None:
-        from elman.data.text.tokeniser import Detokeniser
-
-        options = tokeniser.options
-        self.undo = Detokeniser(msgspec.structs.replace(options, tokenisation="words", eos="line") if raw else options)
-        if prompt:
-            sys.stdout.write(prompt)
-            for word in tokeniser.encode(prompt):
-                self.undo.add(word)
-
-    def write(self, word: str) -> None:
-        sys.stdout.write(self.undo.add(word))
-        sys.stdout.flush()
-
-    def end(self) -> None:
-        sys.stdout.write(self.undo.end() + "\n")
+    options = tokeniser.options
+    undo = Detokeniser(msgspec.structs.replace(options, tokenisation="words", eos="line") if raw else options)
+    if prompt:
+        sys.stdout.write(prompt)
+        for word in tokeniser.encode(prompt):
+            undo.add(word)
+    return undo
 
 
 def compose(

@@ -60,16 +60,13 @@ def unknown_option(app: App, tokens: Sequence[str]) -> str | None:
     collection = command.assemble_argument_collection()
     arguments = {name: argument for argument in collection for name in argument.names}
     known = {*arguments, *app.help_flags, *app.version_flags}
-    before = ""
-    for token in rest:
+    for before, token, after in zip(["", *rest], rest, [*rest[1:], ""], strict=False):
         if token == "--":
             return None
-        name = token.partition("=")[0]
+        name, equals, value = token.partition("=")
         free = before in arguments and arguments[before].parameter.allow_leading_hyphen
         if token.startswith("--") and " " not in name and name not in known and not free:
-            value = next(iter(rest[rest.index(token) + 1 :]), "") if "=" not in token else token.partition("=")[2]
-            return _suggest(chain, name, value, [one for one in arguments if one.startswith("--")])
-        before = token
+            return _suggest(chain, name, value if equals else after, [one for one in arguments if one.startswith("--")])
     return None
 
 
