@@ -24,7 +24,6 @@ app = family(
 )
 
 _DEFAULT = GrammarOptions()
-_COLUMNS = ("split", "sentences", "complex", "tokens", "verbs", "across_2_levels", "with_attractors")
 
 
 @app.command
@@ -82,24 +81,24 @@ def generate(
         return
     if out.is_file() or (out / "train.txt").exists():
         raise UserError(f"{out} is a file or holds a text already; choose another --out")
-    rows = [_row(split, found) for split, found in sample.write_text(grammar, wanted, out).items()]
-    shown = [[cell if isinstance(cell, str) else f"{cell:,}" for cell in row] for row in rows]
-    facts = {"folder": str(out), "splits": [dict(zip(_COLUMNS, row, strict=True)) for row in rows]}
-    show.print_result(as_json, facts, (f"{rules} in {out}", [column.replace("_", " ") for column in _COLUMNS], shown))
+    counts = {split: _counts(found) for split, found in sample.write_text(grammar, wanted, out).items()}
+    facts = {"folder": str(out), "splits": [{"split": split, **row} for split, row in counts.items()]}
+    header = ["split", *(name.replace("_", " ") for name in counts["train"])]
+    rows = [[split, *(f"{count:,}" for count in row.values())] for split, row in counts.items()]
+    show.print_result(as_json, facts, (f"{rules} in {out}", header, rows))
 
 
-def _row(split: str, found: "Sequence[Sentence]") -> tuple[str | int, ...]:
-    """The counts of a split."""
+def _counts(found: "Sequence[Sentence]") -> dict[str, int]:
+    """What a split has."""
     links = [one for sentence in found for one in sentence.dependencies]
-    return (
-        split,
-        len(found),
-        sum(sentence.depth > 0 for sentence in found),
-        sum(len(sentence.words) + 1 for sentence in found),
-        len(links),
-        sum(one.levels >= 2 for one in links),
-        sum(one.attractors > 0 for one in links),
-    )
+    return {
+        "sentences": len(found),
+        "complex": sum(sentence.depth > 0 for sentence in found),
+        "tokens": sum(len(sentence.words) + 1 for sentence in found),
+        "verbs": len(links),
+        "across_2_levels": sum(one.levels >= 2 for one in links),
+        "with_attractors": sum(one.attractors > 0 for one in links),
+    }
 
 
 @app.command(name="test")

@@ -59,11 +59,10 @@ def _parse(kind: type, text: str) -> float:
 def _metavar(letter: str, meta: Meta) -> str:
     """A number as help shows it, with its range: `N>=1` or `0<X<=1`."""
     high = f"<={meta.le:g}" if meta.le is not None else f"<{meta.lt:g}" if meta.lt is not None else ""
-    if meta.ge is not None:
-        return f"{meta.ge:g}<={letter}{high}" if high else f"{letter}>={meta.ge:g}"
-    if meta.gt is not None:
-        return f"{meta.gt:g}<{letter}{high}" if high else f"{letter}>{meta.gt:g}"
-    return f"{letter}{high}"
+    low, equal = (meta.gt, "") if meta.ge is None else (meta.ge, "=")
+    if low is None:
+        return f"{letter}{high}"
+    return f"{low:g}<{equal}{letter}{high}" if high else f"{letter}>{equal}{low:g}"
 
 
 Whole = Annotated[int, number(int, Meta())]
