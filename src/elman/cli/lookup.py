@@ -85,14 +85,12 @@ def _blocks(parameters: dict[str, Any]) -> dict[str, int]:
 
 def recipes(*, as_json: AsJson = False) -> None:
     """List the recipes that come with elman, with the published perplexities where there are some."""
-    rows = []
+    rows, cells = [], []
     for path, recipe in shipped():
         published = recipe.expected
         best = None if published is None else published.fine_tuned_test or published.test
         rows.append({"path": str(path), "title": recipe.title, "expected": best})
-    cells = [
-        [str(row["path"]), str(row["title"]), "" if row["expected"] is None else f"{row['expected']:g}"] for row in rows
-    ]
+        cells.append([str(path), recipe.title, "" if best is None else f"{best:g}"])
     show.print_result(as_json, rows, ("recipes", ["recipe", "title", "published test"], cells))
 
 
