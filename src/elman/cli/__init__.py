@@ -24,7 +24,7 @@ COMMANDS = {
         "evaluate": ("evaluate:evaluate", "Perplexity of a split (of music and series: nats per step)."),
         "generate": ("generate:generate", "Write text, token by token."),
         "compose": ("generate:compose", "Write music as a MIDI file."),
-        "forecast": ("forecast:forecast", "Continue a series of values with a run on series."),
+        "forecast": ("generate:forecast", "Continue a series of values with a run on series."),
         "translate": ("translate:translate", "Write the target of every source with a run on pairs."),
         "score": ("score:score", "Log-probability and surprisal of every token, word or sentence of a text."),
         "rescore": ("rescore:rescore", "Choose among the n best hypotheses of a recogniser."),
@@ -33,17 +33,17 @@ COMMANDS = {
     "Study": {
         "compare": ("compare:compare", "Is run B better than run A? A paired test on the tokens of a split."),
         "metrics": ("compare:metrics", "ROUGE, BLEU and chrF, or bracket F1 of a system's output."),
-        "minimal-pairs": ("minimal_pairs:minimal_pairs", "Which sentence of a minimal pair is more probable?"),
+        "minimal-pairs": ("compare:minimal_pairs", "Which sentence of a minimal pair is more probable?"),
         "analyze": ("analyze:app", "Look into a model: rank, mixtures, stability, dynamics, rare words and others."),
         "grammar": ("grammar:app", "Sentences of a grammar with number agreement: write them, test a model on them."),
         "lab": ("lab:app", "Networks and learning rules side by side on classic tasks."),
         "reproduce": ("reproduce:reproduce", "Train, measure and judge what the papers claim."),
     },
     "Look up": {
-        "report": ("runs:report", "One self-contained HTML page about one run or several."),
-        "info": ("runs:info", "What is in a run: parameters by block, data, best epoch, digests."),
-        "data": ("data:app", "Known corpora: list, describe, prepare; a treebank as pairs."),
-        "recipes": ("runs:recipes", "The recipes that come with elman."),
+        "report": ("lookup:report", "One self-contained HTML page about one run or several."),
+        "info": ("lookup:info", "What is in a run: parameters by block, data, best epoch, digests."),
+        "data": ("lookup:app", "Known corpora: list, describe, prepare; a treebank as pairs."),
+        "recipes": ("lookup:recipes", "The recipes that come with elman."),
     },
 }
 """By group: each command's function or application in this package, and its line in `elman --help`."""

@@ -1,6 +1,5 @@
 """Options of dynamic evaluation and the cache, and how `evaluate`, `generate` and `score` use them."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 
 @group("Adaptation", 4)
-@dataclass(frozen=True, kw_only=True)
 class RuleOptions:
     """How weights follow the text that was just read."""
 
@@ -67,7 +65,6 @@ class RuleOptions:
 
 
 @group("Adaptation", 4)
-@dataclass(frozen=True, kw_only=True)
 class OnlineOptions(RuleOptions):
     """Adaptation to one text.
 
@@ -80,11 +77,10 @@ class OnlineOptions(RuleOptions):
     def check(self) -> None:
         """Raises UserError where options of the rule stand without --adapt."""
         if not self.adapt:
-            refuse(list(given(self)), "belongs to --adapt; add it")
+            refuse(given(self), "belongs to --adapt; add it")
 
 
 @group("Adaptation", 4)
-@dataclass(frozen=True, kw_only=True)
 class MethodOptions(RuleOptions):
     """How a split is evaluated.
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from cyclopts import Parameter
 
-from elman.cli import progress, show
+from elman.cli import progress, show, texts
 from elman.cli.help import family
-from elman.cli.options import AsJson, Machine, OutFile, Positive, SplitOptions, Strings, TextFile, open_text, read_lines
+from elman.cli.options import AsJson, Common, OutFile, Positive, SplitOptions, Strings, TextFile, TextRunFolder
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
 from elman.files import write_atomic
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from elman.tasks.text.run import TextRun
 
 app = family("analyze", "Each analysis prints a table; most write a self-contained HTML page.")
-app.command("elman.cli.analyze_words:attention", name="attention", help="The attention of a model of pairs.")
+app.command("elman.cli.translate:attention", name="attention", help="The attention of a model of pairs.")
 app.command("elman.cli.analyze_dynamics:dynamics", name="dynamics", help="Decay of the state, gradients in training.")
-app.command("elman.cli.analyze_words:frequency", name="frequency", help="Perplexity of rare and frequent words.")
-app.command("elman.cli.analyze_words:neighbours", name="neighbours", help="The words nearest to a string.")
+app.command("elman.cli.evaluate:frequency", name="frequency", help="Perplexity of rare and frequent words.")
+app.command("elman.cli.embed:neighbours", name="neighbours", help="The words nearest to a string.")
 app.command("elman.cli.analyze_dynamics:stability", name="stability", help="Certificates of stability.")
 
 
@@ -79,8 +79,7 @@ def rank(
     values: Positive = 1000,
     precision: Literal["float32", "float64"] = "float32",
     out: OutFile = None,
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> None:
     """Rank and singular values of the log-probabilities over a split.
 
@@ -106,7 +105,7 @@ def rank(
     findings: dict[str, Finding] = {}
     records = []
     for label, folder in _labels(list(runs)).items():
-        loaded = open_text(folder, machine)
+        loaded = common.open_text(folder)
         corpus = loaded.corpus(split.data)
         tokens = corpus.split(split.split).tokens
         if not len(tokens):
@@ -142,7 +141,9 @@ def rank(
     write_atomic(beside, json.dumps(records, ensure_ascii=False) + "\n")
     brief = [{key: value for key, value in record.items() if key != "singular_values"} for record in records]
     facts = {"runs": brief, "report": str(page), "singular_values": str(beside)}
-    show.print_result(as_json, facts, *_rank_tables(records, findings), notes=[verdict(findings), f"report: {page}"])
+    show.print_result(
+        common.as_json, facts, *_rank_tables(records, findings), notes=[verdict(findings), f"report: {page}"]
+    )
 
 
 def _labels(folders: list[Path]) -> dict[str, Path]:
@@ -177,15 +178,14 @@ def _rank_tables(records: list[dict[str, Any]], findings: dict[str, "Finding"]) 
 
 @app.command
 def mixture(
-    run: Path,
+    run: TextRunFolder,
     file: TextFile,
     /,
     *,
     top: Positive = 5,
     shown: Positive = 200,
     out: OutFile = None,
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> None:
     """Weights and predictions of the components of a mixture over a text.
 
@@ -193,7 +193,6 @@ def mixture(
     are used. The page shows the weights as a heat map.
 
     Args:
-        run: a run on text
         file: a UTF-8 text, read as the training text was; - is standard input
         top: words shown per component
         shown: tokens shown one by one on the page
@@ -204,8 +203,8 @@ def mixture(
     from elman.analysis import mixture
 
     page = require_file_name(out or run / "mixture.html")
-    loaded = open_text(run, machine)
-    text = loaded.reading(read_lines(file, loaded.tokeniser.options))
+    loaded = common.open_text(run)
+    text = loaded.reading(texts.read_lines(file, loaded.tokeniser.options))
     words = [word for sentence in text.words for word in sentence]
     tokens, inputs = np.concatenate(text.ids), np.concatenate(text.inputs)
     reading = mixture.read_mixture(text.model, tokens, loaded.first, top, inputs=inputs)
@@ -214,7 +213,7 @@ def mixture(
     facts = {"run": str(run), "report": str(page), **_mixture_record(words, reading, loaded)}
     rows = mixture.component_rows(words, reading)
     table = (f"{run}: components over {len(words):,} tokens", mixture.COMPONENT_HEADER, rows)
-    show.print_result(as_json, facts, table, notes=[mixture.verdict(reading), f"report: {page}"])
+    show.print_result(common.as_json, facts, table, notes=[mixture.verdict(reading), f"report: {page}"])
 
 
 def _mixture_record(words: list[str], reading: "MixtureReading", loaded: "TextRun") -> dict[str, Any]:

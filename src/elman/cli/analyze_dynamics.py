@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from elman.cli import show
-from elman.cli.options import AsJson, DataSource, Machine, Natural, OutFile, Positive, number
+from elman.cli.options import Common, DataSource, Natural, OutFile, Positive, RunFolders, number
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ def stability(
     split: str = "valid",
     steps: Natural = 300,
     streams: Positive = 8,
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> None:
     """Certificates of stability: what is proved of this model, and what is not.
 
@@ -41,7 +40,7 @@ def stability(
     from elman.analysis.stability import certify, certify_music
     from elman.tasks.open import open_run
 
-    device = machine.use()
+    device = common.use()
     loaded = open_run(run, device)
     if loaded.kind == "pairs":
         raise UserError(f"{run} is a run on pairs; certificates of stability are for runs on text or music")
@@ -64,7 +63,7 @@ def stability(
         for tier, line in sorted(first.items())
     ]
     facts = {"run": str(run), "certificates": lines}
-    show.print_result(as_json, facts, (f"{loaded.recipe.title}: stability", header, rows), notes=notes)
+    show.print_result(common.as_json, facts, (f"{loaded.recipe.title}: stability", header, rows), notes=notes)
 
 
 def _columns(
@@ -86,15 +85,14 @@ def _columns(
 
 
 def dynamics(
-    runs: tuple[Path, ...],
+    runs: RunFolders,
     /,
     *,
     trials: Positive = 50,
     steps: Annotated[int, number(int, Meta(ge=2))] = 100,
     kick: Annotated[float, number(float, Meta(ge=1e-6))] = 0.1,
     out: OutFile = None,
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> None:
     """State decay after a kick, spectral radius and gradients in training, success over runs.
 
@@ -103,7 +101,6 @@ def dynamics(
     Writes a page with plots.
 
     Args:
-        runs: run folders
         trials: kicks
         steps: steps after a kick
         kick: standard deviation of a kick
@@ -111,11 +108,11 @@ def dynamics(
     """
     from elman.analysis.dynamics import summary, write_dynamics
 
-    page, found = write_dynamics(list(runs), out, machine.use(), trials=trials, steps=steps, kick=kick)
+    page, found = write_dynamics(list(runs), out, common.use(), trials=trials, steps=steps, kick=kick)
     rows = [
         [one.name, *(f"{value:.4g}" for value in (one.decay_rate, one.largest_radius, one.largest_norm)), one.verdict]
         for one in found
     ]
     header = ["run", "rate of decay per step", "largest radius of J", "largest gradient norm", "training"]
     facts = {"page": str(page), "runs": [summary(one) for one in found]}
-    show.print_result(as_json, facts, ("Dynamics", header, rows), notes=[f"page: {page}"])
+    show.print_result(common.as_json, facts, ("Dynamics", header, rows), notes=[f"page: {page}"])

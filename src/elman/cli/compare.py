@@ -1,24 +1,28 @@
-"""elman compare and elman metrics: tests whether one run, or one system's output, is better than another."""
+"""elman compare, metrics and minimal-pairs: which run, which system's output, which sentence is better."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from cyclopts import Parameter
 from msgspec import Meta
 
-from elman.cli import show
-from elman.cli.options import AsJson, Machine, Natural, SplitOptions, TextFile, number, open_text, read_lines
+from elman.cli import progress, show, texts
+from elman.cli.options import AsJson, AsUnk, Common, Natural, RunFolders, SplitOptions, TextFile, number
 from elman.data.pairs.trees import linear_line, read_trees, to_pair
 from elman.errors import UserError
 
 if TYPE_CHECKING:
+    from elman.data.minimal_pairs import Pair
+    from elman.evaluation.minimal_pairs import PairAccuracy
     from elman.evaluation.transduction import Rules
+    from elman.tasks.text.run import TextRun
 
 
-def compare(
-    a: Path, b: Path, /, *, split: SplitOptions = SplitOptions(), as_json: AsJson = False, machine: Machine = Machine()
-) -> None:
+_HEADER = ["phenomenon", "pairs", "only unknown differ", "accuracy, %", "95 % interval", "no unknown", "accuracy, %"]
+
+
+def compare(a: Path, b: Path, /, *, split: SplitOptions = SplitOptions(), common: Common = Common()) -> None:
     """Test whether run B is better than run A.
 
     A paired comparison on every token of a split: the difference of NLL with its 95 % interval and a two-sided p-value
@@ -31,7 +35,7 @@ def compare(
     from elman.evaluation.statistics import compare
     from elman.tasks.text.ensemble import require_one_vocabulary, run_log_probs
 
-    runs = [open_text(folder, machine) for folder in (a, b)]
+    runs = [common.open_text(folder) for folder in (a, b)]
     require_one_vocabulary(runs)
     corpus = runs[0].corpus(split.data)
     chosen = next((one for one in runs if one.reads_spelling), runs[0]).split(corpus, split.split)
@@ -49,7 +53,7 @@ def compare(
         ["tokens", f"{found.tokens:,}"],
     ]
     facts = {"a": str(a), "b": str(b), "split": split.split, **msgspec.to_builtins(found)}
-    show.print_result(as_json, facts, (f"A = {a}, B = {b}, {split.split}: {which}", ["", "value"], rows))
+    show.print_result(common.as_json, facts, (f"A = {a}, B = {b}, {split.split}: {which}", ["", "value"], rows))
 
 
 def metrics(
@@ -100,7 +104,7 @@ def metrics(
 
 def _references(name: str, rules: "Rules") -> tuple[list[str], list[str]]:
     """The references, one per line, and for trees their sentences."""
-    lines = read_lines(name)
+    lines = texts.read_lines(name)
     if rules.kind != "trees":
         return [line.strip() for line in lines], []
     pairs = [to_pair(tree, True, False) for tree in read_trees("".join(lines), name)]
@@ -108,7 +112,7 @@ def _references(name: str, rules: "Rules") -> tuple[list[str], list[str]]:
 
 
 def _output(name: str, right: list[str], references: str, rules: "Rules") -> list[str]:
-    lines = [line.strip() for line in read_lines(name)]
+    lines = [line.strip() for line in texts.read_lines(name)]
     if len(lines) != len(right):
         raise UserError(
             f"{name} has {len(lines):,} lines and {references} has {len(right):,}"
@@ -117,3 +121,64 @@ def _output(name: str, right: list[str], references: str, rules: "Rules") -> lis
     if rules.kind != "trees":
         return lines
     return [linear_line(line, f"{name}:{number}") for number, line in enumerate(lines, start=1)]
+
+
+def minimal_pairs(
+    runs: RunFolders,
+    /,
+    *,
+    pairs: Annotated[tuple[str, ...], Parameter(consume_multiple=1, metavar="FILE")],
+    unknown_as_unk: AsUnk = False,
+    common: Common = Common(),
+) -> None:
+    """Judge which sentence of a minimal pair is more probable.
+
+    The share of pairs whose acceptable sentence is more probable, by phenomenon, with 95 % intervals.
+
+    Args:
+        pairs: BLiMP's .jsonl, Linzen's .text with .gold, .tsv of good TAB bad [TAB phenomenon], folders of them, or
+            the known set blimp
+    """
+    from elman.data.minimal_pairs import read_pairs
+    from elman.evaluation.minimal_pairs import by_field
+
+    read = read_pairs(pairs)
+    found: list[dict[str, Any]] = []
+    tables: list[show.Table] = []
+    for folder in runs:
+        rows = _judge(common.open_text(folder), read, unknown_as_unk)
+        fields = by_field(rows)
+        facts = {"phenomena": [row.facts() for row in rows], "fields": [row.facts() for row in fields]}
+        found.append({"run": str(folder), **facts})
+        if fields:
+            tables.append((f"{folder}: minimal pairs by field", _HEADER, [_cells(row) for row in fields]))
+        tables.append((f"{folder}: minimal pairs", _HEADER, [_cells(row) for row in rows]))
+    show.print_result(common.as_json, found[0] if len(found) == 1 else found, *tables)
+
+
+def _judge(run: "TextRun", pairs: "list[Pair]", unknown_as_unk: bool) -> "list[PairAccuracy]":
+    from elman.data.text.sentences import Lexicon
+    from elman.evaluation.minimal_pairs import code, judge_pairs, sentence_log_probs
+
+    lexicon = Lexicon(run.vocabulary) if run.reads_spelling and not unknown_as_unk else None
+    coded = code(pairs, run.vocabulary, run.tokeniser, lexicon)
+    model = run.model if lexicon is None else run.model.knowing(lexicon.words)
+    with progress.counting(f"scoring pairs by {run.path}") as advance:
+        return judge_pairs(coded, lambda ids, read: sentence_log_probs(model, ids, run.first, advance, read))
+
+
+def _cells(row: "PairAccuracy") -> list[str]:
+    low, high = row.accuracy.interval
+    return [
+        f"{row.field}: {row.phenomenon}" if row.field else row.phenomenon,
+        f"{row.pairs:,}",
+        f"{row.same:,}",
+        _percent(row.accuracy.share),
+        f"{_percent(low)} to {_percent(high)}",
+        f"{row.known.count:,}",
+        _percent(row.known.share),
+    ]
+
+
+def _percent(share: float) -> str:
+    return "\N{EN DASH}" if share != share else f"{100 * share:.1f}"

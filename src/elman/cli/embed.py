@@ -1,4 +1,4 @@
-"""elman embed: hidden states of a text, or word vectors."""
+"""elman embed and elman analyze neighbours: hidden states of a text, word vectors and those near each other."""
 
 import json
 import sys
@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from elman.cli import show
-from elman.cli.options import AsJson, Machine, TextFile, open_text, read_lines
+from elman.cli import show, texts
+from elman.cli.options import (
+    Common,
+    Positive,
+    TextFile,
+    TextRunFolder,
+)
 from elman.errors import UserError
 from elman.files import replacing, write_atomic
 
@@ -17,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def embed(
-    run: Path,
+    run: TextRunFolder,
     file: TextFile | None = None,
     /,
     *,
@@ -25,8 +30,7 @@ def embed(
     layers: str | None = None,
     document: bool = False,
     vectors: Literal["input", "output"] | None = None,
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> None:
     """Hidden states of every token of a text, or word vectors.
 
@@ -34,7 +38,6 @@ def embed(
     vectors of the vocabulary in the text format of word2vec.
 
     Args:
-        run: a run on text
         file: a UTF-8 text; - is standard input
         out: the file to write: .npz or .safetensors; with --vectors a text
         layers: top, all, or numbers such as 0,2; 0 is the input vectors (default: top)
@@ -48,7 +51,7 @@ def embed(
     if vectors is not None:
         if file is not None or layers is not None or document:
             raise UserError("--vectors writes the vectors of the vocabulary; leave FILE, --layers and --document out")
-        loaded = open_text(run, machine)
+        loaded = common.open_text(run)
         found = word_vectors(loaded, vectors)
         write_atomic(out, word2vec_text(loaded.vocabulary.words, found))
         facts = {"file": str(out), "vectors": len(found), "size": found.shape[1]}
@@ -58,13 +61,13 @@ def embed(
     elif out.suffix not in (".npz", ".safetensors"):
         raise UserError(f"--out is {out}; its name must end in .npz or .safetensors")
     else:
-        loaded = open_text(run, machine)
+        loaded = common.open_text(run)
         numbers = _layers(layers or "top", loaded)
         arrays, tokens, sentences = _states(loaded, file, numbers, document=document)
         _write(out, arrays, tokens)
         facts = {"file": str(out), "tokens": len(tokens), "sentences": sentences, "layers": numbers}
         line = f"{out}: {len(tokens):,} tokens, layers {', '.join(map(str, numbers))}"
-    if as_json:
+    if common.as_json:
         show.print_json(facts)
     else:
         print(line, file=sys.stderr)
@@ -90,7 +93,7 @@ def _states(
 
     from elman.analysis.embedding import hidden_states
 
-    lines = read_lines(file, loaded.tokeniser.options)
+    lines = texts.read_lines(file, loaded.tokeniser.options)
     read = list(hidden_states(loaded, lines, layers, document=document))
     arrays: dict[str, Any] = {
         "ids": np.concatenate([ids for _, ids, _ in read]).astype(np.int32),
@@ -111,3 +114,42 @@ def _write(out: Path, arrays: dict[str, Any], tokens: list[str]) -> None:
                 np.savez(file, tokens=np.array(tokens), **arrays)
         else:
             save_file(arrays, temporary, metadata={"tokens": json.dumps(tokens, ensure_ascii=False)})
+
+
+def neighbours(
+    run: TextRunFolder,
+    words: tuple[str, ...],
+    /,
+    *,
+    k: Annotated[Positive, Parameter(name="-k")] = 5,
+    before_highway: bool = False,
+    common: Common = Common(),
+) -> None:
+    """The words nearest to a string, by the cosine of their vectors.
+
+    The words of the vocabulary whose input vectors are nearest to that of a string. Where the model reads spelling any
+    string has a vector; otherwise it must be in the vocabulary. Prints a table, no page.
+
+    Args:
+        words: strings, such as looooook
+        k: neighbours per string
+        before_highway: compare the output of the filters, below the highway layers
+    """
+    from elman.analysis.embedding import neighbourhoods
+    from elman.data.text.tokeniser import fold
+
+    loaded = common.open_text(run)
+    asked = fold(list(words)) if loaded.options.folds_tokens else list(words)
+    found = neighbourhoods(loaded.model, loaded.vocabulary, asked, k, highway=not before_highway)
+    rows = [
+        {"word": word, "known": known, "neighbours": [near._asdict() for near in nearest]}
+        for word, known, nearest in found
+    ]
+    facts = {"run": str(run), "before_highway": before_highway, "words": rows}
+    where = "below the highway" if before_highway else "by their vectors"
+    cells = [
+        [f"{word}{'' if known else ' (unknown)'}", *(f"{near.word} {near.cosine:.2f}" for near in nearest)]
+        for word, known, nearest in found
+    ]
+    table = (f"{run}: nearest words, {where}", ["", *map(str, range(1, len(cells[0])))], cells)
+    show.print_result(common.as_json, facts, table)

@@ -1,24 +1,27 @@
 """elman evaluate: perplexity of a split, of music nats per step, of pairs the measures of the output as well."""
 
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from elman.cli import show
 from elman.cli.adaptation import MethodOptions
 from elman.cli.options import (
-    AsJson,
     AsUnk,
+    Common,
     Machine,
     Natural,
     Positive,
     Reals,
+    RunFolders,
     SplitOptions,
+    TextRunFolder,
     given,
     group,
-    open_text,
+    number,
     option,
     refuse,
 )
@@ -28,7 +31,6 @@ from elman.evaluation.result import Result
 
 
 @group("Text", 3)
-@dataclass(frozen=True, kw_only=True)
 class TextOptions:
     """How runs on text are evaluated.
 
@@ -43,7 +45,6 @@ class TextOptions:
 
 
 @group("Ensemble", 5)
-@dataclass(frozen=True, kw_only=True)
 class EnsembleOptions:
     """Several runs as one model.
 
@@ -59,7 +60,6 @@ class EnsembleOptions:
 
 
 @group("Pairs", 6)
-@dataclass(frozen=True, kw_only=True)
 class PairsOptions:
     """How the targets of runs on pairs are searched for.
 
@@ -73,7 +73,7 @@ class PairsOptions:
 
 
 def evaluate(
-    runs: tuple[Path, ...],
+    runs: RunFolders,
     /,
     *,
     split: SplitOptions = SplitOptions(),
@@ -81,25 +81,21 @@ def evaluate(
     adaptation: MethodOptions = MethodOptions(),
     ensemble: EnsembleOptions = EnsembleOptions(),
     pairs: PairsOptions = PairsOptions(),
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> None:
     """Perplexity of a split (of music: nats per step), every token counted once.
 
     The stream is preceded by one <eos>, so that its first token counts too; the state is carried over the whole
     split, in music over each piece. With --ensemble the probabilities of several runs are averaged.
-
-    Args:
-        runs: run folders
     """
     from elman.tasks.open import open_run
     from elman.tasks.run import EvaluationOptions
 
-    device = machine.use()
+    device = common.use()
     if not ensemble.ensemble:
-        refuse(list(given(ensemble)), "belongs to --ensemble; add it")
+        refuse(given(ensemble), "belongs to --ensemble; add it")
     else:
-        refuse(list(given(pairs)), "does not belong to --ensemble; leave it out")
+        refuse(given(pairs), "does not belong to --ensemble; leave it out")
     adaptation.check()
     if adaptation.method != "static":
         if ensemble.ensemble or split.streams != 1 or text.warm_up:
@@ -107,22 +103,14 @@ def evaluate(
                 f"--method {adaptation.method} reads one stream with one model; leave out --ensemble, --streams and"
                 " --warm-up"
             )
-        refuse(list(given(pairs)), f"does not belong to --method {adaptation.method}; leave it out")
+        refuse(given(pairs), f"does not belong to --method {adaptation.method}; leave it out")
     if ensemble.ensemble:
-        rows = [_ensemble(runs, split, text, ensemble, machine)]
+        rows = [_ensemble(runs, split, text, ensemble, common)]
     else:
-        how = EvaluationOptions(
-            split=split.split,
-            data=split.data,
-            streams=None if split.streams == 1 else split.streams,
-            warm_up=text.warm_up,
-            skip_first=text.skip_first,
-            unknown_as_unk=text.unknown_as_unk,
-            beam=pairs.beam,
-            constrained=False if pairs.unconstrained else None,
-        )
+        read = {**asdict(split), **asdict(text), "streams": None if split.streams == 1 else split.streams}
+        how = EvaluationOptions(**read, beam=pairs.beam, constrained=False if pairs.unconstrained else None)
         rows = [adaptation.evaluate(open_run(folder, device), how) for folder in runs]
-    if as_json:
+    if common.as_json:
         facts = [row.as_dict() for row in rows]
         show.print_json(facts[0] if len(facts) == 1 else facts)
         return
@@ -136,7 +124,7 @@ def _ensemble(
     from elman.evaluation.perplexity import score_of, text_result
     from elman.tasks.text.ensemble import ensemble_log_probs
 
-    runs = [open_text(folder, machine) for folder in folders]
+    runs = [machine.open_text(folder) for folder in folders]
     members = len(runs) + (ensemble.ngram is not None)
     if ensemble.weights and len(ensemble.weights) != members:
         raise UserError(f"--weights has {len(ensemble.weights)} numbers, but the ensemble has {members} members")
@@ -154,3 +142,47 @@ def _ensemble(
         context="carried",
         streams=split.streams,
     )
+
+
+def frequency(
+    run: TextRunFolder,
+    /,
+    *,
+    split: SplitOptions = SplitOptions(),
+    edges: Annotated[tuple[int, ...], number(int, Meta(ge=1), many=True)] = (),
+    unknown_as_unk: AsUnk = False,
+    common: Common = Common(),
+) -> None:
+    """Perplexity of rare and frequent words, and of what follows them.
+
+    Perplexity of a split by how often its words were seen in training: of the words themselves, and of the tokens that
+    follow them, where the model has read them. <unk> has a row of its own. Prints a table, no page.
+
+    Args:
+        edges: rising counts at which bins of frequency begin, beside 0 (default: 1 5 25 100 1000)
+    """
+    from elman.analysis.by_word import EDGES, by_frequency
+    from elman.tasks.text.ensemble import run_log_probs
+
+    chosen = edges or EDGES
+    if list(chosen) != sorted(set(chosen)):
+        raise UserError(f"--edges {' '.join(map(str, chosen))}: they must rise")
+    loaded = common.open_text(run)
+    corpus = loaded.corpus(split.data)
+    read = corpus.split(split.split) if unknown_as_unk else loaded.split(corpus, split.split)
+    log_probs = run_log_probs(loaded, read, split.streams)
+    train, vocabulary = loaded.corpus().split("train").tokens, loaded.vocabulary
+    bins = by_frequency(log_probs, read.tokens, train, len(vocabulary), vocabulary.unk, chosen)
+    measured = ("tokens", "perplexity", "following", "following_perplexity")
+    rows = [{"seen": one.name} | {name: getattr(one, name) for name in measured} for one in bins]
+    facts = {"run": str(run), "data": corpus.source, "split": split.split, "bins": rows}
+    header = ["seen in training", "tokens", "perplexity", "tokens after them", "perplexity"]
+    cells = [
+        [one.name, f"{one.tokens:,}", _number(one.perplexity), f"{one.following:,}", _number(one.following_perplexity)]
+        for one in bins
+    ]
+    show.print_result(common.as_json, facts, (f"{run}, {split.split}: by training frequency", header, cells))
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.2f}"

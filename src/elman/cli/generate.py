@@ -1,8 +1,10 @@
-"""elman generate and elman compose: text and music, drawn from a trained model."""
+"""elman generate, compose and forecast: text, music and series, drawn from a trained model."""
 
+import csv
+import io
 import itertools
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,32 +12,31 @@ import msgspec
 from cyclopts import Parameter
 from msgspec import Meta
 
-from elman.cli import show, states
+from elman.cli import show, states, texts
 from elman.cli.adaptation import OnlineOptions
 from elman.cli.options import (
-    AsJson,
+    Common,
     FreeText,
-    Machine,
     Natural,
+    OutFile,
     Positive,
+    Reals,
+    TextRunFolder,
     Whole,
     group,
     number,
-    open_as,
-    open_text,
     option,
-    read_text,
     record_of,
-    write_any_text,
 )
 from elman.config.inference import Sampling
+from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.data.text.tokeniser import Tokeniser
+    from elman.data.series.table import Array
+    from elman.data.text.tokeniser import Detokeniser, Tokeniser
 
 
 @group("Sampling", 2)
-@dataclass(frozen=True, kw_only=True)
 class SamplingOptions:
     """How tokens are drawn.
 
@@ -52,7 +53,7 @@ class SamplingOptions:
 
 
 def generate(
-    run: Path,
+    run: TextRunFolder,
     /,
     *,
     prompt: FreeText = "",
@@ -62,15 +63,13 @@ def generate(
     state: Annotated[Path | None, Parameter(alias="--load-state", metavar="FILE")] = None,
     save_state: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     adaptation: OnlineOptions = OnlineOptions(),
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> None:
     """Write text, token by token, in constant memory, however long.
 
     --state continues where --save-state left a text. With --adapt the model learns from the prompt.
 
     Args:
-        run: a run on text
         prompt: text to continue; - reads standard input
         tokens: number of tokens
         raw: print tokens as they are, separated by spaces
@@ -81,9 +80,9 @@ def generate(
 
     adaptation.check()
     chosen = record_of(Sampling(), sampling)
-    loaded = open_text(run, machine)
+    loaded = common.open_text(run)
     chosen = msgspec.structs.replace(chosen, forbidden=() if sampling.unk else loaded.unspeakable)
-    prompt = read_text("-", loaded.tokeniser.options) if prompt == "-" else prompt
+    prompt = texts.read_text("-", loaded.tokeniser.options) if prompt == "-" else prompt
     saved = None if state is None else states.load(state, loaded)
     model, ids = loaded.read(prompt)
     stream = adaptation.stream(loaded, saved, model) if adaptation.adapt else None
@@ -93,44 +92,37 @@ def generate(
     else:
         unread, place = states.begin(loaded, ids, saved)
     generator = states.draws(saved, sampling.seed, loaded.device)
-    write_any_text()
-    printer = None if as_json else _Printer(loaded.tokeniser, prompt, raw=raw)
+    texts.write_any_text()
+    undo = None if common.as_json else _after(loaded.tokeniser, prompt, raw=raw)
     words: list[str] = []
     for symbol, before in itertools.islice(draw(model, unread, place, chosen, generator), tokens):
         unread, place = [symbol], before
         word = loaded.vocabulary.words[symbol]
-        if printer is None:
+        if undo is None:
             words.append(word)
         else:
-            printer.write(word)
+            sys.stdout.write(undo.add(word))
+            sys.stdout.flush()
     if save_state:
         states.save(save_state, loaded, place, unread, stream, adaptation.statistics_tokens, generator)
-    if printer is None:
+    if undo is None:
         text = loaded.tokeniser.decode(words)
         show.print_json({"prompt": prompt, "words": words, "text": text, "seed": generator.initial_seed()})
     else:
-        printer.end()
+        sys.stdout.write(undo.end() + "\n")
 
 
-class _Printer:
-    """Prints tokens as they are drawn, as readable text or unchanged."""
+def _after(tokeniser: "Tokeniser", prompt: str, *, raw: bool) -> "Detokeniser":
+    """Print the prompt, and return what makes text of the tokens that follow it, as they are drawn."""
+    from elman.data.text.tokeniser import Detokeniser
 
-    def __init__(self, tokeniser: "Tokeniser", prompt: str, *, raw: bool) -> None:
-        from elman.data.text.tokeniser import Detokeniser
-
-        options = tokeniser.options
-        self.undo = Detokeniser(msgspec.structs.replace(options, tokenisation="words", eos="line") if raw else options)
-        if prompt:
-            sys.stdout.write(prompt)
-            for word in tokeniser.encode(prompt):
-                self.undo.add(word)
-
-    def write(self, word: str) -> None:
-        sys.stdout.write(self.undo.add(word))
-        sys.stdout.flush()
-
-    def end(self) -> None:
-        sys.stdout.write(self.undo.end() + "\n")
+    options = tokeniser.options
+    undo = Detokeniser(msgspec.structs.replace(options, tokenisation="words", eos="line") if raw else options)
+    if prompt:
+        sys.stdout.write(prompt)
+        for word in tokeniser.encode(prompt):
+            undo.add(word)
+    return undo
 
 
 def compose(
@@ -143,8 +135,7 @@ def compose(
     seed: Natural = 0,
     prompt_midi: Path | None = None,
     tempo: Annotated[float, number(float, Meta(ge=4, le=1000))] = 120.0,
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> None:
     """Write music as a MIDI file.
 
@@ -161,7 +152,7 @@ def compose(
     from elman.data.music.midi import read_midi, write_midi
     from elman.tasks.music.run import MusicRun
 
-    loaded = open_as(MusicRun, run, machine)
+    loaded = common.open_as(MusicRun, run)
     music = loaded.options
     prompt = None if prompt_midi is None else read_midi(prompt_midi, music)
     roll = loaded.compose(steps=steps, seed=seed, prompt=prompt, temperature=temperature)
@@ -170,4 +161,80 @@ def compose(
     write_midi(out, roll, music, tempo)
     facts = {"file": str(out), "steps": len(roll), "notes": int(roll.sum()), "seed": seed}
     average = f"{roll.sum() / len(roll):.1f} notes sounding at once on average"
-    show.print_result(as_json, facts, notes=[f"{out}: {len(roll):,} steps, {average}"])
+    show.print_result(common.as_json, facts, notes=[f"{out}: {len(roll):,} steps, {average}"])
+
+
+def forecast(
+    run: Path,
+    /,
+    *,
+    steps: Positive = 100,
+    samples: Positive = 100,
+    seed: Natural = 0,
+    temperature: Annotated[float, number(float, Meta(ge=0))] = 1.0,
+    quantiles: Reals = (0.1, 0.5, 0.9),
+    every_sample: bool = False,
+    history: Annotated[Path | None, Parameter(name="--from", metavar="FILE")] = None,
+    out: OutFile = None,
+    common: Common = Common(),
+) -> None:
+    """Continue a series freely: every step is drawn given the steps drawn before it.
+
+    The table has a row per step: for each column the mean and the quantiles over the samples, or with --every-sample
+    the samples themselves.
+
+    Args:
+        run: a run on series
+        steps: steps to draw
+        samples: continuations to draw
+        seed: seed of the draws
+        temperature: multiplies the variances; 0 takes the mean, of a mixture that of its heaviest component
+        quantiles: over the samples, each between 0 and 1
+        every_sample: write the samples instead of means and quantiles
+        history: a series to continue, read as the data of the run was (default: the run's own data, to its end)
+        out: the CSV file to write (default: standard output)
+    """
+    from elman.files import write_atomic
+    from elman.tasks.series.run import SeriesRun
+
+    if not all(0 <= one <= 1 for one in quantiles):
+        raise UserError(f"--quantiles {' '.join(f'{one:g}' for one in quantiles)}: each must be between 0 and 1")
+    loaded = common.open_as(SeriesRun, run)
+    read = None if history is None else loaded.table(history)
+    drawn = loaded.forecast(steps=steps, samples=samples, seed=seed, history=read, temperature=temperature)
+    table = _samples(drawn, loaded.inputs.names) if every_sample else _summary(drawn, loaded.inputs.names, quantiles)
+    if out is not None:
+        write_atomic(out, _csv(table))
+    facts = {"run": str(run), "samples": samples, "seed": seed, "forecast": table}
+    note = _csv(table).rstrip("\n") if out is None else f"{out}: {steps:,} steps, {samples:,} samples"
+    show.print_result(common.as_json, facts, notes=[note])
+
+
+def _summary(drawn: "Array", names: Sequence[str], quantiles: Sequence[float]) -> dict[str, list[float]]:
+    """Columns of means and quantiles over samples [samples, steps, P]."""
+    import numpy as np
+
+    table = {}
+    for index, name in enumerate(names):
+        table[f"{name} mean"] = drawn[:, :, index].mean(axis=0).tolist()
+        for one in quantiles:
+            table[f"{name} q{one:g}"] = np.quantile(drawn[:, :, index], one, axis=0).tolist()
+    return table
+
+
+def _samples(drawn: "Array", names: Sequence[str]) -> dict[str, list[float]]:
+    """Columns of samples [samples, steps, P]."""
+    return {
+        f"{name} sample {number}": sample[:, index].tolist()
+        for index, name in enumerate(names)
+        for number, sample in enumerate(drawn, start=1)
+    }
+
+
+def _csv(table: dict[str, list[float]]) -> str:
+    """A row per step, numbered from 1, under a header."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["step", *table])
+    writer.writerows([step, *row] for step, row in enumerate(zip(*table.values(), strict=True), start=1))
+    return file.getvalue()

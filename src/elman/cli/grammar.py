@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from elman.cli import progress, show
 from elman.cli.help import family
-from elman.cli.options import AsJson, Machine, Natural, OutFile, Positive, Share, open_text
+from elman.cli.options import AsJson, Common, Natural, OutFile, Positive, Share, TextRunFolder
 from elman.config.text import GrammarOptions
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
@@ -24,7 +24,6 @@ app = family(
 )
 
 _DEFAULT = GrammarOptions()
-_COLUMNS = ("split", "sentences", "complex", "tokens", "verbs", "across_2_levels", "with_attractors")
 
 
 @app.command
@@ -82,29 +81,29 @@ def generate(
         return
     if out.is_file() or (out / "train.txt").exists():
         raise UserError(f"{out} is a file or holds a text already; choose another --out")
-    rows = [_row(split, found) for split, found in sample.write_text(grammar, wanted, out).items()]
-    shown = [[cell if isinstance(cell, str) else f"{cell:,}" for cell in row] for row in rows]
-    facts = {"folder": str(out), "splits": [dict(zip(_COLUMNS, row, strict=True)) for row in rows]}
-    show.print_result(as_json, facts, (f"{rules} in {out}", [column.replace("_", " ") for column in _COLUMNS], shown))
+    counts = {split: _counts(found) for split, found in sample.write_text(grammar, wanted, out).items()}
+    facts = {"folder": str(out), "splits": [{"split": split, **row} for split, row in counts.items()]}
+    header = ["split", *(name.replace("_", " ") for name in counts["train"])]
+    rows = [[split, *(f"{count:,}" for count in row.values())] for split, row in counts.items()]
+    show.print_result(as_json, facts, (f"{rules} in {out}", header, rows))
 
 
-def _row(split: str, found: "Sequence[Sentence]") -> tuple[str | int, ...]:
-    """The counts of a split."""
+def _counts(found: "Sequence[Sentence]") -> dict[str, int]:
+    """What a split has."""
     links = [one for sentence in found for one in sentence.dependencies]
-    return (
-        split,
-        len(found),
-        sum(sentence.depth > 0 for sentence in found),
-        sum(len(sentence.words) + 1 for sentence in found),
-        len(links),
-        sum(one.levels >= 2 for one in links),
-        sum(one.attractors > 0 for one in links),
-    )
+    return {
+        "sentences": len(found),
+        "complex": sum(sentence.depth > 0 for sentence in found),
+        "tokens": sum(len(sentence.words) + 1 for sentence in found),
+        "verbs": len(links),
+        "across_2_levels": sum(one.levels >= 2 for one in links),
+        "with_attractors": sum(one.attractors > 0 for one in links),
+    }
 
 
 @app.command(name="test")
 def agreement(
-    run: Path,
+    run: TextRunFolder,
     /,
     *,
     grammar: Annotated[str | None, Parameter(metavar="RULES")] = None,
@@ -114,8 +113,7 @@ def agreement(
     seed: Natural = 0,
     walk: Annotated[tuple[str, ...], Parameter(metavar="SENTENCE")] = (),
     out: OutFile = None,
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> None:
     """Agreement of a model by embedding and attractors, its distance from the grammar, its trajectories.
 
@@ -124,7 +122,6 @@ def agreement(
     sentences. Writes a page with tables and plots.
 
     Args:
-        run: a run on text
         grammar: a file of rules or a name (default: that of the recipe)
         sentences: fresh sentences
         complex: share with an embedded clause (default: that of the grammar)
@@ -136,7 +133,7 @@ def agreement(
     from elman.analysis.grammar import HEADER, cells, examine, options_of, write_findings
 
     page = require_file_name(out or run / "grammar.html")
-    loaded = open_text(run, machine)
+    loaded = common.open_text(run)
     changes = {"complex": complex, "max_depth": max_depth}
     wanted = msgspec.structs.replace(
         options_of(loaded, grammar), **{key: value for key, value in changes.items() if value is not None}
@@ -152,4 +149,4 @@ def agreement(
         f" {found.seen:,} of {found.sentences:,} sentences were in the training text",
         f"page: {page}",
     ]
-    show.print_result(as_json, {"page": str(page), **found.summary()}, *tables, notes=notes)
+    show.print_result(common.as_json, {"page": str(page), **found.summary()}, *tables, notes=notes)

@@ -29,16 +29,10 @@ class PlainHelp:
         if not panel.entries:
             return
         _print(console, f"{panel.title}:")
+        margin = " " * COLUMN
         for entry in panel.entries:
-            label, text = f"  {_label(entry)}", _description(entry)
-            lines = textwrap.wrap(text, min(console.width, WIDTH) - COLUMN, break_on_hyphens=False) or [""]
-            if len(label) > COLUMN - 2:
-                _print(console, label)
-            else:
-                lines[0] = f"{label:<{COLUMN}}{lines[0]}"
-            for number, line in enumerate(lines):
-                inline = number == 0 and len(label) <= COLUMN - 2
-                _print(console, line if inline else " " * COLUMN + line)
+            label, text = f"  {_label(entry)}", _wrapped(console, _description(entry), margin) or margin
+            _print(console, f"{label:<{COLUMN}}{text[COLUMN:]}" if len(label) <= COLUMN - 2 else f"{label}\n{text}")
         _print(console, "")
 
     def render_usage(self, console: "Console", options: "ConsoleOptions", usage: Any) -> None:
@@ -51,8 +45,7 @@ class PlainHelp:
         del options
         text = _plain(description)
         for paragraph in text.split("\n\n") if text else ():
-            wrapped = textwrap.wrap(" ".join(paragraph.split()), min(console.width, WIDTH), break_on_hyphens=False)
-            _print(console, "\n".join(wrapped) + "\n")
+            _print(console, _wrapped(console, " ".join(paragraph.split())) + "\n")
 
 
 def _label(entry: "HelpEntry") -> str:
@@ -73,6 +66,11 @@ def _description(entry: "HelpEntry") -> str:
 def _plain(renderable: Any) -> str:
     """Plain text, which `cyclopts` wraps for other formatters."""
     return str(getattr(renderable, "primary_renderable", renderable) or "").strip()
+
+
+def _wrapped(console: "Console", text: str, margin: str = "") -> str:
+    width = min(console.width, WIDTH)
+    return textwrap.fill(text, width, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False)
 
 
 def _print(console: "Console", text: str) -> None:

@@ -1,6 +1,5 @@
 """elman lab: networks and learning rules side by side on classic tasks."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,7 +28,6 @@ Budget = Annotated[float, number(float, Meta(ge=0.1))]
 
 
 @group("Trials", 2)
-@dataclass(frozen=True, kw_only=True)
 class TrialOptions:
     """How trials are run.
 

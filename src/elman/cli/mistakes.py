@@ -19,35 +19,24 @@ from cyclopts.exceptions import (
 )
 
 SYNONYMS = {
-    "--length": "--tokens",
-    "--max-tokens": "--tokens",
-    "--num-tokens": "--tokens",
-    "--n": "--tokens",
-    "--beam-size": "--beam",
-    "--output": "--out",
-    "--learning-rate": "--lr",
-    "--batch": "--batch-size",
-    "--pairs-file": "--pairs",
+    "--tokens": ("--length", "--max-tokens", "--num-tokens", "--n"),
+    "--beam": ("--beam-size",),
+    "--out": ("--output",),
+    "--lr": ("--learning-rate",),
+    "--batch-size": ("--batch",),
+    "--pairs": ("--pairs-file",),
 }
-"""Names that other programs use for an option."""
+"""Options by name, and what other programs call them."""
 
 MOVED = {
-    "--source": "translate",
-    "--nbest": "translate",
-    "--steps": "compose",
-    "--tempo": "compose",
-    "--prompt-midi": "compose",
-    "--pairs": "minimal-pairs",
+    "translate": ("--source", "--nbest"),
+    "compose": ("--steps", "--tempo", "--prompt-midi"),
+    "minimal-pairs": ("--pairs",),
 }
-"""Options that another command has."""
+"""Commands, and options that others lack."""
 
-OLD_COMMANDS = {
-    "sample": "generate",
-    "eval": "evaluate",
-    "test": "evaluate",
-    "perplexity": "evaluate",
-    "tune": "evaluate",
-}
+OLD_COMMANDS = {"generate": ("sample",), "evaluate": ("eval", "test", "perplexity", "tune")}
+"""Commands, and what one may look for them under."""
 
 
 def command_of(app: App, tokens: Sequence[str]) -> tuple[tuple[str, ...], App, list[str]]:
@@ -71,16 +60,13 @@ def unknown_option(app: App, tokens: Sequence[str]) -> str | None:
     collection = command.assemble_argument_collection()
     arguments = {name: argument for argument in collection for name in argument.names}
     known = {*arguments, *app.help_flags, *app.version_flags}
-    before = ""
-    for token in rest:
+    for before, token, after in zip(["", *rest], rest, [*rest[1:], ""], strict=False):
         if token == "--":
             return None
-        name = token.partition("=")[0]
+        name, equals, value = token.partition("=")
         free = before in arguments and arguments[before].parameter.allow_leading_hyphen
         if token.startswith("--") and " " not in name and name not in known and not free:
-            value = next(iter(rest[rest.index(token) + 1 :]), "") if "=" not in token else token.partition("=")[2]
-            return _suggest(chain, name, value, [one for one in arguments if one.startswith("--")])
-        before = token
+            return _suggest(chain, name, value if equals else after, [one for one in arguments if one.startswith("--")])
     return None
 
 
@@ -92,15 +78,16 @@ def _suggest(chain: Sequence[str], name: str, value: str, options: Sequence[str]
         return f"{start}; did you mean --set {key}={shown}?"
     if name == "--out" and chain == ("generate",):
         return f"{start}; it belongs to `elman compose` (music) and `elman translate` (pairs)"
-    if name in MOVED and MOVED[name] not in chain:
-        return f"{start}; it belongs to `elman {MOVED[name]}`"
+    owner = next((command for command, theirs in MOVED.items() if name in theirs), None)
+    if owner is not None and owner not in chain:
+        return f"{start}; it belongs to `elman {owner}`"
     return f"{start}; {_did_you_mean(name, options, SYNONYMS)}"
 
 
-def _did_you_mean(name: str, known: Sequence[str], synonyms: dict[str, str]) -> str:
-    if synonyms.get(name) in known:
-        return f"did you mean {synonyms[name]}?"
-    near = [one for one in known if one.startswith(name)] or difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+def _did_you_mean(name: str, known: Sequence[str], synonyms: dict[str, tuple[str, ...]]) -> str:
+    same = [one for one in known if name in synonyms.get(one, ())]
+    near = same or [one for one in known if one.startswith(name)]
+    near = near or difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     return f"did you mean {near[0]}?" if near else "see --help"
 
 
@@ -109,17 +96,16 @@ def _recipe_key(option: str) -> str | None:
     from elman.config.recipe import Recipe
 
     wanted = option.removeprefix("--").replace("-", "_")
-    level: list[tuple[str, Any]] = [("", Recipe)]
-    while level:
-        below: list[tuple[str, Any]] = []
-        for prefix, record in level:
-            for name, hint in typing.get_type_hints(record).items():
-                if name in record.__struct_fields__:
-                    if name == wanted or f"{prefix}{name}" == wanted:
-                        return f"{prefix}{name}"
-                    below += [(f"{prefix}{name}.", one) for one in _records(hint)]
-        level = below if len(level[0][0].split(".")) < 5 else []
-    return None
+    found = (key for key in _keys(Recipe) if wanted in (key, key.rpartition(".")[2]))
+    return min(found, key=lambda key: key.count("."), default=None)
+
+
+def _keys(record: type[msgspec.Struct], prefix: str = "") -> Iterator[str]:
+    for name, hint in typing.get_type_hints(record).items():
+        if name in record.__struct_fields__:
+            yield f"{prefix}{name}"
+            for one in _records(hint):
+                yield from _keys(one, f"{prefix}{name}.")
 
 
 def _records(hint: Any) -> Iterator[type[msgspec.Struct]]:

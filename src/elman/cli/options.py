@@ -1,22 +1,19 @@
 """How an option is declared: numbers with ranges, fields of records, and the options that many commands share."""
 
 import functools
-import io
 import math
-import sys
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, dataclass_transform
 
 import msgspec
 from cyclopts import Group, Parameter
 from msgspec import Meta
 
+from elman.cli.help import OPTIONS
 from elman.config.inference import Settings, contains, in_words, meta_of, option_of
-from elman.config.text import TextOptions
-from elman.data.text.utf8 import MARK, decode, read_bytes
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -62,11 +59,10 @@ def _parse(kind: type, text: str) -> float:
 def _metavar(letter: str, meta: Meta) -> str:
     """A number as help shows it, with its range: `N>=1` or `0<X<=1`."""
     high = f"<={meta.le:g}" if meta.le is not None else f"<{meta.lt:g}" if meta.lt is not None else ""
-    if meta.ge is not None:
-        return f"{meta.ge:g}<={letter}{high}" if high else f"{letter}>={meta.ge:g}"
-    if meta.gt is not None:
-        return f"{meta.gt:g}<{letter}{high}" if high else f"{letter}>{meta.gt:g}"
-    return f"{letter}{high}"
+    low, equal = (meta.gt, "") if meta.ge is None else (meta.ge, "=")
+    if low is None:
+        return f"{letter}{high}"
+    return f"{low:g}<{equal}{letter}{high}" if high else f"{letter}>{equal}{low:g}"
 
 
 Whole = Annotated[int, number(int, Meta())]
@@ -82,6 +78,10 @@ def _file_name(_: Any, value: str | None) -> None:
     if value is not None and value.startswith("-") and value != "-":
         raise ValueError("no such option")
 
+
+TextRunFolder = Annotated[Path, Parameter(help="a run on text")]
+PairRunFolder = Annotated[Path, Parameter(help="a run on pairs of a source and a target")]
+RunFolders = Annotated[tuple[Path, ...], Parameter(help="run folders")]
 
 TextFile = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_file_name, metavar="FILE")]
 """A file to read; - is standard input."""
@@ -132,8 +132,7 @@ def _help_of(record: type[Settings]) -> dict[str, str]:
 def record_of(base: SettingsT, options: Any) -> SettingsT:
     """A record with the values of an option group that were given, matched by the name of the option.
 
-    Raises:
-        UserError: values do not fit together.
+    Raises UserError where values do not fit together.
     """
     names = {option_of(type(base), name): name for name in base.__struct_fields__}
     changes = {names[option]: value for option, value in given(options).items() if option in names}
@@ -148,19 +147,20 @@ def given(options: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None and value is not False and value != ()}
 
 
-def refuse(names: Sequence[str], reason: str) -> None:
+def refuse(names: Iterable[str], reason: str) -> None:
     """Raises UserError for the first of some options: it `belongs to --tune; add it`."""
     for name in names:
         raise UserError(f"{name} {reason}")
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 def group(title: str, place: int) -> Callable[[Any], Any]:
-    """The decorator of an option group's dataclass: its fields are options, listed under a title."""
-    return Parameter(name="*", group=Group(title, sort_key=place))
+    """The decorator of an option group, a frozen dataclass: its fields are options, listed under a title."""
+    listed = Parameter(name="*", group=Group(title, sort_key=place))
+    return lambda options: listed(dataclass(frozen=True, kw_only=True)(options))
 
 
 @group("Machine", 9)
-@dataclass(frozen=True, kw_only=True)
 class Machine:
     """Where the computation runs.
 
@@ -183,9 +183,36 @@ class Machine:
             torch.set_num_threads(self.threads)
         return choose_device(self.device)
 
+    def open_as(self, kind: "type[RunT]", folder: Path) -> "RunT":
+        """Open a run on the kind of data that a command is for.
+
+        Raises UserError where the folder is not a run, or one on other data; then the message names a command for it.
+        """
+        from elman.tasks.run import recipe_of
+
+        recipe = recipe_of(folder)
+        if recipe.kind != kind.kind:
+            raise UserError(
+                f"{folder} is a run on {recipe.kind}, and this command needs a run on {kind.kind}; use"
+                f" `elman {recipe.data.command} {folder}`"
+            )
+        return kind(folder, self.use())
+
+    def open_text(self, folder: Path) -> "TextRun":
+        """As `open_as`, for a run on text."""
+        from elman.tasks.text.run import TextRun
+
+        return self.open_as(TextRun, folder)
+
+
+@group("Machine", 9)
+class Common(Machine):
+    """The options of all commands that compute and print a result."""
+
+    as_json: Annotated[AsJson, Parameter(group=OPTIONS)] = False
+
 
 @group("Data", 2)
-@dataclass(frozen=True, kw_only=True)
 class SplitOptions:
     """Which data are read.
 
@@ -201,7 +228,6 @@ class SplitOptions:
 
 
 @group("Unknown words", 3)
-@dataclass(frozen=True, kw_only=True)
 class UnknownOptions:
     """How words that are not in the vocabulary are scored.
 
@@ -218,60 +244,3 @@ class UnknownOptions:
         """Raises UserError where the options do not fit together."""
         if self.unknown_types is not None and self.unknown != "spread":
             raise UserError("--unknown-types belongs to --unknown spread; add it")
-
-
-def open_as(kind: "type[RunT]", folder: Path, machine: Machine) -> "RunT":
-    """Open a run on the kind of data that a command is for.
-
-    Raises:
-        UserError: the folder is not a run, or one on other data; then the message names a command for it.
-    """
-    from elman.tasks.run import recipe_of
-
-    recipe = recipe_of(folder)
-    if recipe.kind != kind.kind:
-        raise UserError(
-            f"{folder} is a run on {recipe.kind}, and this command needs a run on {kind.kind}; use"
-            f" `elman {recipe.data.command} {folder}`"
-        )
-    return kind(folder, machine.use())
-
-
-def open_text(folder: Path, machine: Machine) -> "TextRun":
-    """As `open_as`, for a run on text."""
-    from elman.tasks.text.run import TextRun
-
-    return open_as(TextRun, folder, machine)
-
-
-def write_any_text() -> None:
-    """Let standard output take text of any bytes: lone surrogates become the bytes they stand for (PEP 383)."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="surrogateescape")
-
-
-def read_lines(name: str, text: TextOptions | None = None) -> list[str]:
-    """The lines of a text, `-` being standard input; `text` determines how it is decoded.
-
-    Raises:
-        UserError: it cannot be read, is empty, or is not UTF-8 although its bytes are not the tokens.
-    """
-    found = read_text(name, text)
-    if not found.strip():
-        what = "only blank lines" if found else "the file is empty"
-        raise UserError(f"{shown_name(name)}: {what}; give a text to score")
-    return list(io.StringIO(found, newline="\n"))
-
-
-def read_text(name: str, text: TextOptions | None = None) -> str:
-    """As `read_lines`, in one string, which may be empty."""
-    advice = "give a text file, or - for standard input"
-    data = sys.stdin.buffer.read() if name == "-" else read_bytes(Path(name), advice)
-    any_bytes = text is not None and text.tokenisation == "bytes"
-    found = data.decode(errors="surrogateescape") if any_bytes else decode(data, shown_name(name))
-    return found if text is not None and text.eos == "exact" else found.removeprefix(MARK)
-
-
-def shown_name(name: str) -> str:
-    """The name of a file, or `standard input`."""
-    return "standard input" if name == "-" else name

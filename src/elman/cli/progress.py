@@ -1,6 +1,7 @@
 """Progress on standard error: bars, the course of training, scalars for TensorBoard."""
 
 import contextlib
+import functools
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -32,16 +33,15 @@ def bar(*columns: str) -> Progress:
 @contextlib.contextmanager
 def counting(description: str) -> Iterator[Callable[[int, int], None]]:
     """A bar for a task that reports (done, total)."""
-    with bar() as shown:
-        task = shown.add_task(description, total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total)
+    with preparing(description) as advance:
+        yield functools.partial(advance, description)
 
 
 @contextlib.contextmanager
-def preparing() -> Iterator[Callable[[str, int, int], None]]:
+def preparing(description: str = "reading text") -> Iterator[Callable[[str, int, int], None]]:
     """A bar for the preparation of data, which reports (what, bytes done, bytes in all)."""
     with bar() as shown:
-        task = shown.add_task("reading text", total=None)
+        task = shown.add_task(description, total=None)
         yield lambda what, done, total: shown.update(task, description=what, completed=done, total=total)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from elman.cli import progress, show
-from elman.cli.options import AsJson, DataSource, Machine, Positive
+from elman.cli.options import Common, DataSource, Positive
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ def reproduce(
     seeds: Positive | None = None,
     jobs: Positive = 1,
     resume: bool = False,
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> int:
     """Train, measure and judge what the papers claim.
 
@@ -42,7 +41,7 @@ def reproduce(
         resume: continue in OUT, which must exist
     """
     if name == "list":
-        return _list(as_json)
+        return _list(common.as_json)
     from elman.reproduce.claim import scale_of
     from elman.reproduce.claims import choose
     from elman.reproduce.conduct import conduct, plan, record, total_minutes
@@ -53,8 +52,8 @@ def reproduce(
     claims, chosen = choose(name), scale_of(scale)
     if resume and not out.is_dir():
         raise UserError(f"--resume: there is no folder {out}; leave --resume out to begin")
-    machine.use()
-    console, store, pool = progress.log(), Store(out, data), Pool(jobs, machine.device, machine.threads)
+    common.use()
+    console, store, pool = progress.log(), Store(out, data), Pool(jobs, common.device, common.threads)
     if len(claims) > 1:
         for claim in (claim for claim in claims if claim.data is not None):
             console.print(f"{claim.name}: left out of `all`; it needs --data of its own: {claim.data}")
@@ -72,12 +71,12 @@ def reproduce(
         console.print(f"planned: {_minutes(total_minutes(plans, pool))} in all, {jobs} in parallel")
         for planned in plans:
             outcomes.append(conduct(planned, store, pool, console.print))
-            if not as_json:
+            if not common.as_json:
                 _print(outcomes[-1])
     except Stopped:
         console.print("stopped and saved; the same command continues")
         return 130
-    if as_json:
+    if common.as_json:
         records = [record(outcome) for outcome in outcomes]
         show.print_json(records[0] if len(records) == 1 else records)
     return 0
@@ -109,25 +108,20 @@ def _list(as_json: bool) -> int:
     from elman.reproduce.claims import CLAIMS
     from elman.reproduce.conduct import nominal_minutes
 
-    claims = CLAIMS.values()
-    scales = {
-        claim.name: {scale: nominal_minutes(claim, scale, claim.seeds) for scale in SCALES if claim.has(scale)}
-        for claim in claims
-    }
-    facts = [
-        {
-            "name": claim.name,
-            "claim": claim.sentence,
-            "source": claim.source,
-            "minutes": scales[claim.name],
-            "arms": [arm.label for arm in claim.arms],
-            "seeds": claim.seeds,
-        }
-        for claim in claims
-    ]
-    notes = []
-    for claim in claims:
-        times = ", ".join(f"{scale} {_minutes(minutes)}" for scale, minutes in scales[claim.name].items())
+    facts, notes = [], []
+    for claim in CLAIMS.values():
+        minutes = {scale: nominal_minutes(claim, scale, claim.seeds) for scale in SCALES if claim.has(scale)}
+        facts.append(
+            {
+                "name": claim.name,
+                "claim": claim.sentence,
+                "source": claim.source,
+                "minutes": minutes,
+                "arms": [arm.label for arm in claim.arms],
+                "seeds": claim.seeds,
+            }
+        )
+        times = ", ".join(f"{scale} {_minutes(length)}" for scale, length in minutes.items())
         runs = f"{len(claim.arms)} arms x {claim.seeds} seeds = {len(claim.arms) * claim.seeds} runs"
         notes += [claim.name, f"  {claim.sentence}", f"  {claim.source}"]
         notes.append(f"  {runs}; on one thread, untrained: {times}")

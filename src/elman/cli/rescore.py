@@ -2,25 +2,14 @@
 
 import json
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from cyclopts import Parameter
 
-from elman.cli.options import (
-    Machine,
-    Positive,
-    Real,
-    Reals,
-    Strings,
-    TextFile,
-    UnknownOptions,
-    group,
-    open_text,
-    read_lines,
-)
+from elman.cli import texts
+from elman.cli.options import Machine, Positive, Real, Reals, Strings, TextFile, TextRunFolder, UnknownOptions, group
 from elman.data.hypotheses import Hypothesis, read_kaldi, read_references, read_srilm, read_tsv
 from elman.errors import UserError
 
@@ -29,7 +18,6 @@ if TYPE_CHECKING:
 
 
 @group("Input", 2)
-@dataclass(frozen=True, kw_only=True)
 class InputOptions:
     """The form of the hypotheses.
 
@@ -53,14 +41,13 @@ class InputOptions:
             raise UserError("--costs belongs to --kaldi; tab-separated rows contain their scores")
         if self.srilm:
             return read_srilm(Path(file))
-        lines = read_lines(file)
+        lines = texts.read_lines(file)
         if self.kaldi:
-            return read_kaldi(lines, [(cost, read_lines(cost)) for cost in self.costs], file)
+            return read_kaldi(lines, [(cost, texts.read_lines(cost)) for cost in self.costs], file)
         return read_tsv(lines, file)
 
 
 @group("Scores", 3)
-@dataclass(frozen=True, kw_only=True)
 class MixOptions:
     """How scores are combined.
 
@@ -113,7 +100,7 @@ class MixOptions:
 
 
 def rescore(
-    run: Path,
+    run: TextRunFolder,
     nbest: TextFile,
     /,
     *,
@@ -132,7 +119,6 @@ def rescore(
     sum of the given scores + weight * log p(text) - word penalty * words.
 
     Args:
-        run: a run on text
         nbest: rows of id, scores and text with tabs between; - is standard input
         carry: read each utterance after the texts chosen before it
         all: print all hypotheses with their scores, the best first
@@ -150,8 +136,8 @@ def rescore(
     hypotheses = form.read(nbest)
     mix = scores.record(len(hypotheses[0].scores))
     source = form.references
-    references = None if source is None else read_references(read_lines(source), source)
-    loaded = open_text(run, machine)
+    references = None if source is None else read_references(texts.read_lines(source), source)
+    loaded = machine.open_text(run)
     read = rescoring.read_hypotheses(loaded, hypotheses)
     types = unknown.unknown_types or rescoring.unknown_types(loaded, read)
     treatment = Unknown(treatment=unknown.unknown, types=types)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -11,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import msgspec
 from cyclopts import Parameter
 
-from elman.cli import show, states
+from elman.cli import show, states, texts
 from elman.cli.adaptation import OnlineOptions
-from elman.cli.options import Machine, TextFile, UnknownOptions, open_as, read_lines, refuse, shown_name, write_any_text
+from elman.cli.options import Machine, TextFile, TextRunFolder, UnknownOptions, refuse
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
 
@@ -35,7 +36,7 @@ FileOption = Annotated[Path | None, Parameter(metavar="FILE")]
 
 
 def score(
-    run: Path,
+    run: TextRunFolder,
     file: TextFile,
     /,
     *,
@@ -56,7 +57,6 @@ def score(
     model learns from the text, read as one document.
 
     Args:
-        run: a run on text
         file: a UTF-8 text, read as the training text was; - is standard input
         by: one row per token, per word (with entropy, rank, frequency) or per sentence
         document: the sentences are one text: carry the state
@@ -66,8 +66,6 @@ def score(
         load_state: with --adapt: continue where --save-state left a text
         save_state: with --adapt: write state and adapted weights at the end
     """
-    from elman.tasks.text.run import TextRun
-
     adaptation.check()
     if not adaptation.adapt:
         files = {"--load-state": load_state, "--save-state": save_state}
@@ -77,21 +75,22 @@ def score(
         if by != "word":
             raise UserError("--html shows words; add --by word")
         require_file_name(html)
-    loaded = open_as(TextRun, run, machine)
-    write_any_text()
-    lines = read_lines(file, loaded.tokeniser.options)
+    loaded = machine.open_text(run)
+    texts.write_any_text()
+    lines = texts.read_lines(file, loaded.tokeniser.options)
     saved = None if load_state is None else states.load(load_state, loaded)
     text = loaded.reading(lines)
     stream = adaptation.stream(loaded, saved, text.model) if adaptation.adapt else None
     treatment = _treatment(unknown, loaded, text)
     write = _jsonl if as_json or format == "jsonl" else _tsv
     if by == "word":
-        kept: list[WordRow] | None = None if html is None else []
-        write(_by_word(loaded, text, stream, treatment, kept, document=document))
-        if html is not None and kept is not None:
-            from elman.analysis.by_word import write_reading_page
+        from elman.analysis.by_word import write_reading_page
 
-            write_reading_page(html, kept, loaded.recipe.title, shown_name(file))
+        rows = _by_word(loaded, text, stream, treatment, document=document)
+        rows, kept = (rows, iter(())) if html is None else itertools.tee(rows)
+        write(map(msgspec.to_builtins, rows))
+        if html is not None:
+            write_reading_page(html, list(kept), loaded.recipe.title, texts.shown_name(file))
             print(html, file=sys.stderr)
     else:
         scored = _scored(loaded, text, stream, treatment, document=document)
@@ -170,25 +169,16 @@ def by_sentence(
 
 
 def _by_word(
-    loaded: "TextRun",
-    text: "Sentences",
-    stream: "AdaptiveStream | None",
-    treatment: "Unknown",
-    kept: "list[WordRow] | None",
-    *,
-    document: bool,
-) -> Iterator[Row]:
-    """A row for every word, which is also added to `kept`."""
+    loaded: "TextRun", text: "Sentences", stream: "AdaptiveStream | None", treatment: "Unknown", *, document: bool
+) -> "Iterator[WordRow]":
+    """A row for every word."""
     from elman.analysis.by_word import predict_text, word_rows
 
     if stream is None:
         predicted = predict_text(loaded, text, document=document)
     else:
         predicted = zip(text.words, stream.predict_all(text.ids, text.inputs), strict=True)
-    for row in word_rows(loaded, predicted, treatment):
-        yield msgspec.to_builtins(row)
-        if kept is not None:
-            kept.append(row)
+    return word_rows(loaded, predicted, treatment)
 
 
 def _rounded(value: float) -> float | None:

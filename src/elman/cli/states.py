@@ -67,11 +67,7 @@ def draws(saved: Saved | None, seed: int | None, device: "torch.device") -> "Gen
 
 
 def load(path: Path, loaded: "TextRun") -> Saved:
-    """Read a state file.
-
-    Raises:
-        UserError: it does not exist, is damaged, or belongs to another model.
-    """
+    """Read a state file; raises UserError where it does not exist, is damaged, or belongs to another model."""
     from elman.learning import checkpoint
 
     if not path.is_file():
@@ -86,8 +82,7 @@ def load(path: Path, loaded: "TextRun") -> Saved:
 def begin(loaded: "TextRun", ids: list[int], saved: Saved | None) -> "tuple[list[int], State]":
     """The symbols to read first and the state before them, for a text that is begun or continued.
 
-    Raises:
-        UserError: the state belongs to a stream that adapts.
+    Raises UserError where the state belongs to a stream that adapts.
     """
     if saved is None:
         return [loaded.first, *ids], loaded.begin()

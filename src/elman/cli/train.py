@@ -8,7 +8,7 @@ import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress, show
-from elman.cli.options import AsJson, DataSource, Machine, NonNegative, Settable, Whole
+from elman.cli.options import Common, DataSource, NonNegative, Settable, Whole
 from elman.config.recipe import Recipe
 from elman.config.toml import find, resolve
 from elman.errors import UserError
@@ -36,8 +36,7 @@ def train(
     baselines: bool = False,
     tensorboard: bool = False,
     dry_run: bool = False,
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> int:
     """Train a model from a recipe.
 
@@ -64,13 +63,13 @@ def train(
 
     path = _recipe_path(recipe, out, resume)
     loaded = config.load_recipe(path, [*settings, *([] if seed is None else [f"seed={seed}"])])
-    device = machine.use()
+    device = common.use()
     if dry_run:
-        return _estimate(loaded, data, device, as_json)
+        return _estimate(loaded, data, device, common.as_json)
     out = out or Path("runs") / path.stem
     with progress.preparing() as advance:
         experiment = Experiment(loaded, out, data=data, device=device, resume=resume, init=init, progress=advance)
-    return _conduct(experiment, max_minutes, baselines=baselines, tensorboard=tensorboard, as_json=as_json)
+    return _conduct(experiment, max_minutes, baselines=baselines, tensorboard=tensorboard, as_json=common.as_json)
 
 
 def demo(
@@ -79,8 +78,7 @@ def demo(
     data: Annotated[str, Parameter(metavar="DATA")] = "shakespeare",
     max_minutes: NonNegative | None = None,
     settings: Settable = (),
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> int:
     """Learn Shakespeare in a few minutes on a CPU.
 
@@ -96,13 +94,13 @@ def demo(
     from elman import config
     from elman.tasks.experiment import Experiment
 
-    device = machine.use()
+    device = common.use()
     recipe = config.load_recipe(find("shakespeare/demo.toml"), list(settings))
     resume = (out / "recipe.toml").exists()
     with progress.preparing() as advance:
         experiment = Experiment(recipe, out, data=data, device=device, resume=resume, progress=advance)
-    status = _conduct(experiment, max_minutes, baselines=True, tensorboard=False, as_json=as_json)
-    if status == 0 and not as_json:
+    status = _conduct(experiment, max_minutes, baselines=True, tensorboard=False, as_json=common.as_json)
+    if status == 0 and not common.as_json:
         for sample in json.loads((out / "samples.json").read_text(encoding="utf-8")):
             print("\n" + f"{sample['prompt']} {sample['text']}".strip())
         print(f"\nmore: elman generate {out} --prompt 'my lord ,' --tokens 100 --temperature 0.8")

@@ -1,25 +1,22 @@
-"""elman translate: a target for every line of a source, from a run on pairs."""
+"""elman translate and elman analyze attention: targets from a run on pairs, and where it looks meanwhile."""
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from cyclopts import Parameter
 
-from elman.cli import progress, show
+from elman.cli import progress, show, texts
 from elman.cli.options import (
-    AsJson,
+    Common,
     Machine,
     OutFile,
+    PairRunFolder,
     Positive,
     TextFile,
     group,
-    open_as,
     option,
-    read_lines,
     record_of,
-    shown_name,
 )
 from elman.config.inference import Beam
 from elman.drawing.page import require_file_name
@@ -34,7 +31,6 @@ SHOWN = 20
 
 
 @group("Search", 2)
-@dataclass(frozen=True, kw_only=True)
 class SearchOptions:
     """How targets are searched for.
 
@@ -75,17 +71,16 @@ class Found(NamedTuple):
 def search(folder: Path, options: SearchOptions, machine: Machine) -> "tuple[PairRun, Found]":
     """Open a run on pairs, read the sources and search.
 
-    Raises:
-        UserError: it is another kind of run, sources cannot be read, or options do not fit.
+    Raises UserError where it is another kind of run, sources cannot be read, or options do not fit.
     """
     from elman.tasks.pairs.run import PairRun
 
     beam = record_of(Beam(), options)
-    loaded = open_as(PairRun, folder, machine)
+    loaded = machine.open_as(PairRun, folder)
     if options.unconstrained and loaded.options.form != "trees":
         raise UserError(f"--unconstrained is for trees, which {folder} does not write; leave it out")
-    lines = [line.rstrip("\n") for line in read_lines(options.source)]
-    name = shown_name(options.source)
+    lines = [line.rstrip("\n") for line in texts.read_lines(options.source)]
+    name = texts.shown_name(options.source)
     found = loaded.translate(
         lines,
         beam,
@@ -99,35 +94,33 @@ def search(folder: Path, options: SearchOptions, machine: Machine) -> "tuple[Pai
 
 
 def translate(
-    run: Path,
+    run: PairRunFolder,
     /,
     *,
     out: OutFile = None,
     attention: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     options: SearchOptions,
-    as_json: AsJson = False,
-    machine: Machine = Machine(),
+    common: Common = Common(),
 ) -> None:
     """Write the target of every source: a translation, a headline, a tree.
 
     With --nbest each line has the number of the source, rank, score, log-probability and target, with tabs between.
 
     Args:
-        run: a run on pairs of a source and a target
         out: the file to write (default: standard output)
         attention: also write a page, FILE.html, with heat maps of the attention of the first 20 targets
     """
     from elman.analysis.attention import write_attention_page
 
     page = None if attention is None else require_file_name(attention)
-    loaded, found = search(run, options, machine)
+    loaded, found = search(run, options, common)
     blank = sum(not one for one in found.targets)
     if blank:
         progress.log().print(f"{found.name}: {blank:,} of {len(found.lines):,} lines are blank; their targets are too")
     if page is not None:
         write_attention_page(page, f"{loaded.recipe.title} over {Path(found.name).name}", found.best, SHOWN)
         progress.log().print(f"report: {page}")
-    if as_json:
+    if common.as_json:
         show.print_json([_record(line, one) for line, one in zip(found.lines, found.targets, strict=True)])
         return
     text = "".join(f"{line}\n" for line in _lines(found.targets, numbered=options.nbest is not None))
@@ -156,3 +149,36 @@ def _record(line: str, candidates: "list[Translation]") -> dict[str, Any]:
             for one in candidates
         ],
     }
+
+
+def attention(
+    run: PairRunFolder,
+    /,
+    *,
+    shown: Positive = SHOWN,
+    out: OutFile = None,
+    options: SearchOptions,
+    common: Common = Common(),
+) -> None:
+    """The attention of a model of pairs while it writes a target.
+
+    The best target of every source, and the weight of each word of the source at each word of the target: a table on
+    standard output, heat maps on the page.
+
+    Args:
+        shown: sources shown on the page
+        out: the page (default: RUN/attention.html)
+    """
+    from elman.analysis.attention import entropy, write_attention_page
+
+    page = require_file_name(out or run / "attention.html")
+    loaded, result = search(run, options, common)
+    found = result.best
+    write_attention_page(page, f"{loaded.recipe.title} over {Path(result.name).name}", found, shown)
+    pairs = [
+        {"source": one.source, "target": [*one.words, "<eos>"], "weights": one.attention.tolist()} for one in found
+    ]
+    rows = [[" ".join(one.source), one.text, f"{entropy(one):.2f}"] for one in found[:shown]]
+    table = (f"{run}: attention over {result.name}", ["source", "target", "entropy, bits"], rows)
+    facts = {"run": str(run), "report": str(page), "pairs": pairs}
+    show.print_result(common.as_json, facts, table, notes=[f"report: {page}"])

@@ -1,0 +1,167 @@
+"""elman report, info, recipes and data: what there is to look up about runs, recipes and known corpora."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from cyclopts import Parameter
+
+from elman.cli import progress, show
+from elman.cli.help import family
+from elman.cli.options import AsJson, OutFile, RunFolders
+from elman.config.toml import shipped
+from elman.data.pairs.trees import read_trees, to_pair
+from elman.data.text.utf8 import read_text
+from elman.files import write_atomic
+
+
+def report(runs: RunFolders, /, *, out: OutFile = None, as_json: AsJson = False) -> None:
+    """Write one self-contained HTML page about one run or several.
+
+    Learning curves, results beside published numbers, samples, surprisal, configuration. Several runs are laid over
+    each other.
+
+    Args:
+        out: the page (default: RUN/report.html; report.html here for several runs)
+    """
+    from elman.report.page import write_report
+
+    page = write_report(list(runs), out)
+    show.print_result(as_json, {"report": str(page)}, notes=[f"report: {page}"])
+
+
+def info(run: Path, /, *, as_json: AsJson = False) -> None:
+    """Show what is in a run.
+
+    Parameters by block, where its data came from, its best epoch, and digests of the data and the weights.
+
+    Args:
+        run: a run folder
+    """
+    from elman.learning.checkpoint import digest_of, load, model_tensors
+    from elman.tasks.open import open_run
+
+    loaded = open_run(run)
+    facts, parameters = loaded.saved, dict(loaded.model.named_parameters())
+    found: dict[str, Any] = {
+        "run": str(run),
+        "title": loaded.recipe.title,
+        "parameters": sum(tensor.numel() for tensor in parameters.values()),
+        "blocks": _blocks(parameters),
+        loaded.reads: len(loaded.inputs),
+        "data": loaded.facts["source"],
+        "data_digest": loaded.facts["digest"],
+        "best_step": facts["step"],
+        "best_epoch": round(facts["epoch"], 3),
+        "best_valid_nll": facts["valid_nll"],
+        "averaged": facts.get("averaged", False),
+        "model_digest": digest_of(model_tensors(loaded.model)),
+    }
+    last = loaded.path / "checkpoint.safetensors"
+    if last.exists():
+        tensors, facts = load(last)
+        found["last_step"] = facts["progress"]["step"]
+        found["finished"] = facts["progress"]["finished"]
+        found["last_digest"] = digest_of(tensors)
+    rows = []
+    for key, value in found.items():
+        if key == "blocks":
+            rows += [[f"  {block}", f"{count:,}"] for block, count in value.items()]
+        else:
+            rows.append([key.replace("_", " "), f"{value:,}" if type(value) is int else str(value)])
+    show.print_result(as_json, found, (loaded.recipe.title, ["", "value"], rows))
+
+
+def _blocks(parameters: dict[str, Any]) -> dict[str, int]:
+    """Parameters of each block: encoder, each layer of the core, contexts, choice."""
+    blocks: dict[str, int] = {}
+    for name, tensor in parameters.items():
+        parts = name.split(".")
+        block = ".".join(parts[:3] if parts[:2] == ["core", "layers"] else parts[: min(2, len(parts) - 1)])
+        blocks[block] = blocks.get(block, 0) + tensor.numel()
+    return blocks
+
+
+def recipes(*, as_json: AsJson = False) -> None:
+    """List the recipes that come with elman, with the published perplexities where there are some."""
+    rows, cells = [], []
+    for path, recipe in shipped():
+        published = recipe.expected
+        best = None if published is None else published.fine_tuned_test or published.test
+        rows.append({"path": str(path), "title": recipe.title, "expected": best})
+        cells.append([str(path), recipe.title, "" if best is None else f"{best:g}"])
+    show.print_result(as_json, rows, ("recipes", ["recipe", "title", "published test"], cells))
+
+
+app = family("data", "Known corpora are for --data. Those that need no download are prepared when first used.")
+
+
+@app.command(name="list")
+def list_all(*, as_json: AsJson = False) -> None:
+    """All known corpora."""
+    from elman.data.catalog.prepare import KNOWN
+
+    rows = [[entry.name, entry.title, entry.kind, "no" if entry.downloads == () else "yes"] for entry in KNOWN]
+    table = ("known corpora", ["name", "title", "kind", "download"], rows)
+    show.print_result(as_json, msgspec.to_builtins(KNOWN), table)
+
+
+@app.command(name="info")
+def describe(name: str, /, *, as_json: AsJson = False) -> None:
+    """One corpus: licence, addresses, digests, published counts.
+
+    Args:
+        name: as `elman data list` shows it
+    """
+    from elman.data.catalog.prepare import info
+
+    facts: dict[str, Any] = msgspec.to_builtins(info(name))
+    show.print_result(as_json, facts, notes=[f"{key}: {value}" for key, value in facts.items()])
+
+
+@app.command
+def prepare(
+    name: str,
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(metavar="FOLDER")] = None,
+    base_url: Annotated[str | None, Parameter(metavar="URL")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fetch and unpack a corpus, check its digest.
+
+    Args:
+        name: as `elman data list` shows it
+        out: the folder to write (default: the cache folder)
+        base_url: fetch the files, under their own names, from here
+    """
+    from elman.data.catalog import prepare
+
+    with progress.preparing() as advance:
+        folder = prepare.prepare(name, out, advance, base_url=base_url)
+    record = folder / "corpus.json"
+    downloads = json.loads(record.read_text(encoding="utf-8"))["downloads"] if record.exists() else []
+    checks = {True: "as published", False: "computed; no published digest to check it against"}
+    notes = [f"{item['file']}: SHA-256 {item['sha256']} ({checks[item['verified']]})" for item in downloads]
+    facts = {"name": name, "folder": str(folder), "downloads": downloads}
+    show.print_result(as_json, facts, notes=[*notes, f"{name}: ready in {folder}"])
+
+
+@app.command
+def trees(
+    file: Path, out: Path, /, *, keep_tags: bool = False, functions: bool = False, as_json: AsJson = False
+) -> None:
+    """A treebank as pairs: sentence, tab, linear tree.
+
+    Args:
+        file: bracketed trees, as in the Penn Treebank
+        out: the file of pairs to write (.tsv)
+        keep_tags: keep the parts of speech instead of XX for all
+        functions: labels with their functions, NP-SBJ for NP
+    """
+    found = read_trees(read_text(file), str(file))
+    pairs = [to_pair(tree, not keep_tags, functions) for tree in found]
+    write_atomic(out, "".join(f"{words}\t{linear}\n" for words, linear in pairs))
+    facts = {"file": str(file), "out": str(out), "trees": len(pairs)}
+    show.print_result(as_json, facts, notes=[f"{out}: {len(pairs):,} trees"])
