@@ -142,7 +142,7 @@ def record(found: Reproduction) -> dict[str, Any]:
         "scale": planned.scale,
         "seeds": planned.seeds,
         "arms": arms,
-        "comparisons": _finite(msgspec.to_builtins(found.verdicts)),
+        "comparisons": _finite(found.verdicts),
         "verdict": found.verdict.line,
         "report": str(found.page),
     }
@@ -154,12 +154,8 @@ def _summary(values: Sequence[float]) -> dict[str, Any]:
 
 
 def _finite(value: Any) -> Any:
-    """The value with None for figures that are not finite, which JSON cannot hold."""
-    if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    """The value as plain values, with None for figures that are not finite, which JSON cannot hold."""
+    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 # Nominal costs, for the list of claims: from the sizes alone, without timing a step.

@@ -67,13 +67,6 @@ def projectors(delta: float) -> dict[str, Projector]:
     return made | {"truncated, spectral norm": spectral_projector(tight, 2 - delta)}
 
 
-def at_the_limit(block: torch.Tensor, limit: float, count: int) -> None:
-    """Make W_hh resemble late training: `count` singular values at the limit, the others spread below 0.8 of it."""
-    u, values, vh = torch.linalg.svd(torch.randn_like(block))
-    values = torch.cat([torch.full((count,), limit), torch.linspace(0.8, 0.05, len(values) - count) * limit])
-    block.copy_((u * values) @ vh)
-
-
 class TimedProjections:
     """Training under the default projection, while the other methods project copies of the same matrices in turn.
 
