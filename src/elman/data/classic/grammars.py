@@ -99,7 +99,6 @@ REBER = ClassicTask(
     sentence="what may follow in strings of Reber's grammar; the span is their length together",
     source="Reber 1967; Cleeremans et al. 1989",
     inputs=len(LETTERS),
-    outputs=len(LETTERS),
     draw=reber,
     solved=0.001,
     chance="about 0.3, knowing the last letter alone",
@@ -110,7 +109,6 @@ EMBEDDED_REBER = ClassicTask(
     sentence="the letter that returns after a string of Reber's grammar, or several, of at least the span",
     source="Hochreiter & Schmidhuber 1997, experiment 1",
     inputs=len(LETTERS),
-    outputs=len(LETTERS),
     draw=embedded_reber,
     chance="0.5",
 )
@@ -119,7 +117,6 @@ COUNTING_2 = ClassicTask(
     sentence="a^n b^n with n up to the span: how many b are due, and then the end",
     source="Gers & Schmidhuber 2001",
     inputs=4,
-    outputs=4,
     draw=partial(counting, letters="ab"),
     chance="1 / n at best",
     span=4,
@@ -128,6 +125,5 @@ COUNTING_3 = COUNTING_2._replace(
     name="anbncn",
     sentence="a^n b^n c^n with n up to the span: how many b and c are due, and then the end",
     inputs=5,
-    outputs=5,
     draw=partial(counting, letters="abc"),
 )

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from elman.config.text import TextOptions
 from elman.data.text import subwords as subword_models
@@ -113,11 +112,6 @@ def encode_section(
             unknown = 0 if vocabulary.unk is None else int(np.count_nonzero(ids == vocabulary.unk))
             counts.update(tokens=len(ids), unknown=unknown, lines=1, **{name: getattr(passage, name) for name in kept})
     return Counts(**counts, sha256=sha256)
-
-
-def map_tokens(path: Path, tokens: int) -> npt.NDArray[np.int32]:
-    """The ids of a split, [tokens], read-only and not read before they are used."""
-    return np.memmap(path, dtype="<i4", mode="r", shape=(tokens,))
 
 
 def save_record(folder: Path, record: dict[str, Counts]) -> None:

@@ -157,7 +157,8 @@ def _find_parts(source: Path, options: TextOptions, *, all_three: bool) -> Parts
 
 def _open_split(name: str, counts: Counts, folder: Path) -> Split:
     facts = msgspec.structs.asdict(counts)
-    return Split(name, store.map_tokens(folder / f"{name}.int32", facts.pop("tokens")), **facts)
+    tokens = np.memmap(folder / f"{name}.int32", dtype="<i4", mode="r", shape=(facts.pop("tokens"),))
+    return Split(name, tokens, **facts)
 
 
 def _key(parts: Parts, more: list[str]) -> str:

@@ -81,11 +81,10 @@ def piece_bytes(piece: str) -> bytes:
     return named_byte(piece) or to_bytes(piece.replace(SPACE, " "))
 
 
-def train(lines: Iterable[str], options: SubwordOptions, key: str = "data.subwords") -> Subwords:
+def train(lines: Iterable[str], options: SubwordOptions) -> Subwords:
     """Find subwords in lines of text without their breaks; on one thread, so that the result is reproducible.
 
-    Raises UserError where sentencepiece is not installed, or the size does not fit the text; the message names the
-    options by `key`, their path in a recipe.
+    Raises UserError where sentencepiece is not installed, or the size does not fit the text.
     """
     written = io.BytesIO()
     library = _library()
@@ -114,7 +113,7 @@ def train(lines: Iterable[str], options: SubwordOptions, key: str = "data.subwor
     except RuntimeError as error:
         reason = str(error).splitlines()[-1].strip()
         raise UserError(
-            f"{key}.size = {options.size} with kind = {options.kind!r}: the subwords cannot be found "
+            f"data.subwords.size = {options.size} with kind = {options.kind!r}: the subwords cannot be found "
             f"({reason}); choose another size, or a lower coverage"
         ) from None
     return Subwords(written.getvalue())

@@ -39,7 +39,7 @@ _RUN = 8
 
 @dataclass(frozen=True)
 class Tokeniser:
-    """The tokens of a line, the text of tokens, and where words begin; subwords need their trained model."""
+    """The tokens of a line, and the text of tokens; subwords need their trained model."""
 
     options: TextOptions
     subwords: Subwords | None = None
@@ -55,10 +55,6 @@ class Tokeniser:
     def text(self, tokens: Sequence[str]) -> str:
         """Tokens in a row: exact where they spell the text, otherwise with spaces between them."""
         return self.decode(tokens) if self.options.spelt else " ".join(tokens)
-
-    def word_starts(self, tokens: Sequence[str]) -> list[bool]:
-        """Which tokens begin a word (see `word_starts`); the surprisal of a word is the sum over its tokens."""
-        return word_starts(tokens, self.options)
 
 
 def tokenise(text: str, options: TextOptions, subwords: Subwords | None = None) -> list[str]:
