@@ -68,7 +68,7 @@ def test_models_are_saved_with_the_run(tmp_path, shared):
 def test_letters_may_be_folded(tmp_path):
     corpus = corpus_of(tmp_path, msgspec.structs.replace(SUBWORDS, lowercase=True))
     assert references(corpus.split("test"), corpus.symbols) == [HELD[1].lower()]
-    assert not any("T" in piece for piece in corpus.target_vocabulary.words if not piece.startswith("<0x"))
+    assert not any("T" in piece for piece in corpus.symbols.target.words if not piece.startswith("<0x"))
 
 
 def test_characters_are_exact_where_they_are_known(tmp_path):

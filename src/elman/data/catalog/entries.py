@@ -41,6 +41,7 @@ def _ptb(split: str, sha256: str) -> Download:
 
 
 _AS_PUBLISHED = "the files as they are published"
+_WIKITEXT = ("https://wikitext.smerity.com", "https://s3.amazonaws.com/research.metamind.io/wikitext")
 _BY_WORK = "each {} by whole paragraphs: first 90 % train, next 5 % valid, last 5 % test"
 
 _PTB = Entry(
@@ -96,15 +97,7 @@ TEXTS = (
         split=_AS_PUBLISHED,
         options=TextOptions(tokenisation="words", eos="line"),
         published={"train": 2_088_628, "valid": 217_646, "test": 245_569, "vocabulary": 33_278},
-        downloads=(
-            Download(
-                "wikitext-2-v1.zip",
-                (
-                    "https://wikitext.smerity.com/wikitext-2-v1.zip",
-                    "https://s3.amazonaws.com/research.metamind.io/wikitext/wikitext-2-v1.zip",
-                ),
-            ),
-        ),
+        downloads=(Download("wikitext-2-v1.zip", tuple(f"{home}/wikitext-2-v1.zip" for home in _WIKITEXT)),),
     ),
     Entry(
         name="text8",

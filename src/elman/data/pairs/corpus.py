@@ -5,14 +5,13 @@ import functools
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from elman.config.pairs import PairOptions, identity
 from elman.data.pairs.batches import Lengths, Sequences, shuffled, side_by_side
 from elman.data.pairs.files import RawPair, cut, find_files, read_pairs
 from elman.data.pairs.symbols import PairSymbols, PairTokenisers, learn_tokenisers
-from elman.data.text.sources import require_split
+from elman.data.text.sources import Corpus
 from elman.data.text.vocabulary import UNK
 from elman.data.windows import Batch, Span
 from elman.errors import UserError
@@ -43,19 +42,11 @@ class Pairs:
 
 
 @dataclasses.dataclass(frozen=True)
-class PairCorpus:
+class PairCorpus(Corpus[PairOptions, Pairs]):
     """Pairs as a model reads them."""
 
-    name: str
-    source: str
-    options: PairOptions
     symbols: PairSymbols
-    splits: dict[str, Pairs]
     sha256: dict[str, str]
-
-    def split(self, name: str) -> Pairs:
-        """The split of this name; raises UserError where the corpus does not have it."""
-        return require_split(self.splits, name, self.source)
 
     def gather(self, pairs: Pairs, indices: list[int]) -> Batch:
         """The pairs at these places, side by side; sources reversed where the options ask for it."""
@@ -67,17 +58,13 @@ class PairCorpus:
         """SHA-256 over the vocabularies, the files and the options."""
         return sha256_lines(self.symbols.digest, identity(self.options), *map(" ".join, self.sha256.items()))
 
-    def describe(self) -> dict[str, Any]:
-        """The record that a run keeps of its data, for JSON."""
+    def facts(self) -> dict[str, Any]:
+        """For `describe`: the vocabulary and the counts of each split."""
         sizes = {"source": self.symbols.source, "target": self.symbols.target}
         return {
-            "name": self.name,
-            "source": self.source,
-            **msgspec.to_builtins(self.options),
             "vocabulary": {side: {"size": len(one), "digest": one.digest} for side, one in sizes.items()},
             "splits": {name: pairs.facts for name, pairs in self.splits.items()},
             "files": self.sha256,
-            "digest": self.digest,
         }
 
 
@@ -114,8 +101,8 @@ def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols
     path = Path(source)
     files = find_files(path, options)
     read = {name: read_pairs(paths, options) for name, paths in files.items()}
-    raw = {name: part.pairs for name, part in read.items()}
-    empty = {name: part.empty for name, part in read.items()}
+    raw = {name: pairs for name, (pairs, _) in read.items()}
+    empty = {name: count for name, (_, count) in read.items()}
     if "all" in raw:
         raw, empty = cut(raw["all"], options, str(source)), {"train": empty["all"]}
     tokenisers = learn_tokenisers(raw["train"], options) if symbols is None else symbols.tokenisers
@@ -127,7 +114,7 @@ def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols
         pairs.facts.update(empty=empty.get(name, 0), too_long=too_long if name == "train" else 0)
     digests = {file.name: sha256_file(file) for paths in files.values() for file in paths}
     name = path.resolve().name.removesuffix(".tsv")
-    return PairCorpus(name, str(source), options, symbols, splits, digests)
+    return PairCorpus(name, str(source), options, splits, symbols, digests)
 
 
 def _short_enough(
