@@ -134,7 +134,7 @@ def record(found: Reproduction) -> dict[str, Any]:
         }
         for label, each in found.measurements.items()
     }
-    return {
+    facts = {
         "name": claim.name,
         "claim": claim.sentence,
         "source": claim.source,
@@ -142,20 +142,16 @@ def record(found: Reproduction) -> dict[str, Any]:
         "scale": planned.scale,
         "seeds": planned.seeds,
         "arms": arms,
-        "comparisons": _finite(found.verdicts),
+        "comparisons": found.verdicts,
         "verdict": found.verdict.line,
         "report": str(found.page),
     }
+    return msgspec.json.decode(msgspec.json.encode(facts))  # with None for figures that are not finite
 
 
 def _summary(values: Sequence[float]) -> dict[str, Any]:
     deviation = statistics.stdev(values) if len(values) > 1 and all(map(math.isfinite, values)) else None
-    return _finite({"mean": statistics.fmean(values), "deviation": deviation, "by_seed": list(values)})
-
-
-def _finite(value: Any) -> Any:
-    """The value as plain values, with None for figures that are not finite, which JSON cannot hold."""
-    return msgspec.json.decode(msgspec.json.encode(value))
+    return {"mean": statistics.fmean(values), "deviation": deviation, "by_seed": values}
 
 
 # Nominal costs, for the list of claims: from the sizes alone, without timing a step.

@@ -48,9 +48,8 @@ class _Name(NamedTuple):
     bracket: str | None
 
 
-class _Choice(NamedTuple):
-    names: list[_Name]
-    weight: float
+_Choice = tuple[list[_Name], float]
+"""The names of an alternative, and its weight."""
 
 
 @dataclasses.dataclass
@@ -121,7 +120,7 @@ class _Reader:
             weight = self._weight(line, tokens.pop())
         if not tokens:
             raise self.wrong(line, "an alternative is empty; write at least one symbol on each side of |")
-        return _Choice([self._symbol(line, token) for token in tokens], weight)
+        return [self._symbol(line, token) for token in tokens], weight
 
     def _words(self, line: int, tokens: list[str]) -> dict[str, float]:
         words: dict[str, float] = {}
@@ -147,15 +146,15 @@ def _spell(name: _Name, values: dict[str | None, str]) -> str:
 
 def _expand(choice: _Choice, bracket: str | None, value: str, values: list[str]) -> list[Alternative]:
     """A choice for one value of the left side; a variable of the right side alone takes every value, equally often."""
-    names = dict.fromkeys(name.bracket for name in choice.names)
-    free = [name for name in names if name is not None and name != bracket]
+    names, weight = choice
+    free = [name for name in dict.fromkeys(name.bracket for name in names) if name is not None and name != bracket]
     bonds: dict[str | None, int] = {name: bond for bond, name in enumerate([bracket, *free]) if name is not None}
     drawn = itertools.product(*([name] if name in values else values for name in free))
     bindings = [{bracket: value, **dict(zip(free, each, strict=True))} for each in drawn]
     return [
         Alternative(
-            tuple(Part(_spell(name, binding), bonds.get(name.bracket)) for name in choice.names),
-            choice.weight / len(bindings),
+            tuple(Part(_spell(name, binding), bonds.get(name.bracket)) for name in names),
+            weight / len(bindings),
         )
         for binding in bindings
     ]

@@ -29,10 +29,8 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     Attributes:
         unknown: how many of them are `<unk>`, written in the text or standing for a word that is not known.
-        characters: how many characters of text the tokens stand for, one for each `<eos>` included.
-        num_bytes: the bytes of these characters in UTF-8.
-        num_words: words and line ends, as `elman.data.text.passages.Passage` counts them.
-        unseparated: letters in clauses without spaces; with many of them `num_words` is meaningless.
+        characters, num_bytes, num_words, unseparated: sums over the passages (`elman.data.text.passages.Passage`); with
+            many letters in clauses without spaces, `unseparated`, `num_words` is meaningless.
         lines: how many lines were read (one longer than 64 KiB counts as several).
     """
 

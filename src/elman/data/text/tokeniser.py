@@ -1,5 +1,6 @@
 """Text to tokens and back: the rules that split, the inverse that writes readable text, and where words begin."""
 
+import codecs
 import itertools
 import re
 from collections.abc import Iterable, Sequence
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 
 from elman.config.text import TextOptions
 from elman.data.text.subwords import Subwords, piece_bytes
-from elman.data.text.utf8 import ByteDecoder, from_bytes, readable, spell
+from elman.data.text.utf8 import from_bytes, readable, spell
 from elman.data.text.vocabulary import EOS
 
 APOSTROPHE, LEFT_QUOTE = "\u2019", "\u2018"
@@ -118,7 +119,7 @@ class Detokeniser:
     def __init__(self, options: TextOptions) -> None:
         self._options = options
         self._break = "\n\n" if options.eos == "paragraph" else "\n"
-        self._bytes = ByteDecoder()
+        self._bytes = codecs.getincrementaldecoder("utf-8")("surrogateescape")
         self._run: list[str] = []
         self._open: set[str] = set()
         self._tight = True
@@ -134,7 +135,7 @@ class Detokeniser:
             case "characters":
                 return word
             case "bytes" | "subwords":
-                return self._bytes.add(piece_bytes(word))
+                return self._bytes.decode(piece_bytes(word))
             case "words":
                 space = "" if self._tight else " "
                 self._tight = False
@@ -144,7 +145,7 @@ class Detokeniser:
 
     def end(self) -> str:
         """The text of bytes that never became a character."""
-        return self._bytes.end()
+        return self._bytes.decode(b"", final=True)
 
     def _end_line(self) -> str:
         if self._line_start:

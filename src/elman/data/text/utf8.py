@@ -125,18 +125,3 @@ def named_byte(token: str) -> bytes | None:
     """The byte that a token such as `<0xE3>` stands for; None for another token."""
     match = _NAMED.fullmatch(token)
     return None if match is None else bytes([int(match[1], 16)])
-
-
-class ByteDecoder:
-    """Bytes to text as they arrive; characters appear when they are complete."""
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-
-    def add(self, data: bytes) -> str:
-        """The text that these bytes complete."""
-        return self._decoder.decode(data)
-
-    def end(self) -> str:
-        """The text of incomplete characters that are left."""
-        return self._decoder.decode(b"", final=True)

@@ -104,16 +104,6 @@ RANK = ClaimMeasure(
     curve=CurveAxes("singular values", "index"),
 )
 
-GRADIENTS = ClaimMeasure(
-    "gradients",
-    {"lowest / top": "gradient norm, lowest layer / top", "layer 1": "layer 1", "layer 2": "layer 2"},
-    gradients,
-    {"num_windows": 20},
-    minutes=0.2,
-    curve=CurveAxes("gradient norm", "layer"),
-)
-
-
 SOFTMAX, SIGSOFTMAX = activation("softmax"), activation("sigsoftmax")
 
 RANK_BOUND = Claim(
@@ -255,7 +245,14 @@ GRADIENT_SHORTCUT = Claim(
     sentence="DOC's components on lower layers are a short-cut for the gradient: more of it reaches them than in MoS",
     source="Takase et al. 2018, section 3",
     arms=(MOS_MORE, DOC),
-    measure=GRADIENTS,
+    measure=ClaimMeasure(
+        "gradients",
+        {"lowest / top": "gradient norm, lowest layer / top", "layer 1": "layer 1", "layer 2": "layer 2"},
+        gradients,
+        {"num_windows": 20},
+        minutes=0.2,
+        curve=CurveAxes("gradient norm", "layer"),
+    ),
     comparisons=(times("lowest / top", DOC.label, MOS_MORE.label, 1.0),),
     notes="The paper expects this without a measurement; here: gradient norms of trained models with the same number"
     " of components, on validation text without dropout.",
