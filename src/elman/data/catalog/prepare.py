@@ -7,12 +7,10 @@ from urllib.parse import quote
 
 from elman.data.catalog import pianoroll, unpack
 from elman.data.catalog.download import download
-from elman.data.catalog.entries import MUSIC, PIANO_ROLLS, SERIES, TEXTS, Download, Entry
+from elman.data.catalog.entries import KNOWN, PIANO_ROLLS, Download, Entry
 from elman.data.text.cache import Progress, cache_folder
 from elman.errors import UserError
 from elman.files import sha256_file, write_atomic
-
-KNOWN = (*TEXTS, *MUSIC, *SERIES)
 
 WRITERS: dict[str, Callable[[list[Path], Path], None]] = {
     "shakespeare": lambda _, folder: unpack.write_shakespeare(folder),

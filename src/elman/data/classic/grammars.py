@@ -35,25 +35,26 @@ def reber_string(rng: np.random.Generator) -> list[Step]:
     return steps
 
 
+def reber_strings(rng: np.random.Generator, span: int) -> list[Step]:
+    """Whole strings one after another, of `span` letters or more."""
+    steps = list[Step]()
+    while len(steps) < span:
+        steps += reber_string(rng)
+    return steps
+
+
 def embedded_string(rng: np.random.Generator, span: int) -> list[Step]:
     """B T (strings) T E or B P (strings) P E: the second letter returns as the last but one.
 
     Inside are as many whole strings as give `span` letters or more; the classic form has one.
     """
-    key, inner = "TP"[int(rng.integers(2))], list[Step]()
-    while len(inner) < max(1, span):
-        inner += reber_string(rng)
-    return [("B", "B"), (key, "TP"), *inner, (key, key), ("E", "E")]
+    key = "TP"[int(rng.integers(2))]
+    return [("B", "B"), (key, "TP"), *reber_strings(rng, max(1, span)), (key, key), ("E", "E")]
 
 
 def reber(rng: np.random.Generator, columns: int, span: int) -> Sample:
     """Whole strings one after another, of `span` letters or more; wrong is a letter that the grammar does not allow."""
-    strings = list[list[Step]]()
-    for _ in range(columns):
-        steps = list[Step]()
-        while len(steps) < span:
-            steps += reber_string(rng)
-        strings.append(steps)
+    strings = [reber_strings(rng, span) for _ in range(columns)]
     return predict(strings, LETTERS, [range(1, len(steps)) for steps in strings])
 
 

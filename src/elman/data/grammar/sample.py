@@ -172,13 +172,13 @@ def wish_of(options: GrammarOptions) -> Wish:
 
 def training_stages(grammar: Grammar, options: GrammarOptions) -> list[list[Sentence]]:
     """The training sentences of every stage; without stages there is one."""
+    wish, seed = wish_of(options), f"{options.seed} train"
     if not options.stages:
-        return [_draw(grammar, wish_of(options), f"{options.seed} train", options.sentences)]
-    stages = []
-    for number, stage in enumerate(options.stages):
-        wish = wish_of(options)._replace(complex=stage.complex)
-        stages.append(_draw(grammar, wish, f"{options.seed} train {number}", stage.sentences or options.sentences))
-    return stages
+        return [_draw(grammar, wish, seed, options.sentences)]
+    return [
+        _draw(grammar, wish._replace(complex=stage.complex), f"{seed} {number}", stage.sentences or options.sentences)
+        for number, stage in enumerate(options.stages)
+    ]
 
 
 def write_text(grammar: Grammar, options: GrammarOptions, folder: Path) -> dict[str, list[Sentence]]:

@@ -50,11 +50,6 @@ class PairTokenisers:
         """The same for a source."""
         return _line(self.source.text(words))
 
-    @property
-    def digests(self) -> list[str]:
-        """The SHA-256 of the models of subwords, of the source's and of the target's."""
-        return [one.subwords.digest for one in (self.source, self.target) if one.subwords is not None]
-
     def save(self, folder: Path) -> None:
         """Write the models of subwords, if there are any, into a run folder."""
         ours, theirs = self.source.subwords, self.target.subwords
@@ -161,7 +156,9 @@ class PairSymbols:
     @property
     def digest(self) -> str:
         """The SHA-256 of both vocabularies and of the models of subwords."""
-        return sha256_lines(self.source.digest, self.target.digest, *self.tokenisers.digests)
+        models = (self.tokenisers.source.subwords, self.tokenisers.target.subwords)
+        parts = (self.source, self.target, *models)
+        return sha256_lines(*(part.digest for part in parts if part is not None))
 
     def save(self, folder: Path) -> None:
         """Write both vocabularies, and models of subwords, into a run folder."""

@@ -8,12 +8,13 @@ import functools
 import hashlib
 import io
 import itertools
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from elman.config.text import SubwordOptions
-from elman.data.text.utf8 import from_bytes, named_byte, read_bytes, to_bytes
+from elman.data.text.utf8 import from_bytes, read_bytes, to_bytes
 from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
 
@@ -22,6 +23,7 @@ FILE = "subwords.model"
 
 SPACE = "\u2581"
 _UNKNOWN = "<?>"
+_NAMED = re.compile(r"<0x([0-9A-F]{2})>")
 _LONGEST = 1 << 18
 
 
@@ -77,8 +79,9 @@ def decode(pieces: Sequence[str]) -> str:
 
 
 def piece_bytes(piece: str) -> bytes:
-    """The bytes that a piece stands for."""
-    return named_byte(piece) or to_bytes(piece.replace(SPACE, " "))
+    """The bytes that a piece stands for, a token such as `<0xE3>` among them."""
+    named = _NAMED.fullmatch(piece)
+    return bytes.fromhex(named[1]) if named else to_bytes(piece.replace(SPACE, " "))
 
 
 def train(lines: Iterable[str], options: SubwordOptions) -> Subwords:
