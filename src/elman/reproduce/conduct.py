@@ -146,7 +146,7 @@ def record(found: Reproduction) -> dict[str, Any]:
         "verdict": found.verdict.line,
         "report": str(found.page),
     }
-    return msgspec.json.decode(msgspec.json.encode(facts))  # with None for figures that are not finite
+    return msgspec.json.decode(msgspec.json.encode(facts, enc_hook=float))  # None for figures that are not finite
 
 
 def _summary(values: Sequence[float]) -> dict[str, Any]:

@@ -60,17 +60,6 @@ class PairTokenisers:
             write_atomic(folder / name, model.model)
 
 
-def load_tokenisers(folder: Path, options: PairOptions) -> PairTokenisers:
-    """The tokenisers of a run folder.
-
-    Raises UserError where a model of subwords is missing or damaged, or sentencepiece is not installed.
-    """
-    if options.tokenisation != "subwords":
-        return _of(options)
-    names = [subwords.FILE] if options.shared_vocabulary else [SOURCE_PIECES, TARGET_PIECES]
-    return _of(options, *(subwords.load(folder, name) for name in names))
-
-
 def learn_tokenisers(pairs: Sequence[RawPair], options: PairOptions) -> PairTokenisers:
     """Tokenisers for pairs, with subwords found in these training pairs.
 
@@ -168,9 +157,11 @@ class PairSymbols:
 
     @classmethod
     def load(cls, folder: Path, options: PairOptions) -> "PairSymbols":
-        """Read what `save` wrote; raises UserError where a file is missing or damaged."""
-        tokenisers = load_tokenisers(folder, options)
-        return cls(Vocabulary.load(folder / SOURCE_FILE), Vocabulary.load(folder / TARGET_FILE), options, tokenisers)
+        """Read what `save` wrote; raises UserError where a file is missing or damaged, or sentencepiece is missing."""
+        names = [subwords.FILE] if options.shared_vocabulary else [SOURCE_PIECES, TARGET_PIECES]
+        models = [subwords.load(folder, name) for name in names] if options.tokenisation == "subwords" else []
+        source, target = (Vocabulary.load(folder / name) for name in (SOURCE_FILE, TARGET_FILE))
+        return cls(source, target, options, _of(options, *models))
 
 
 def _pieces(tokeniser: Tokeniser) -> Counter[str]:

@@ -59,13 +59,6 @@ class TimedTraining:
         return time.process_time() - start - (clipped - clipping), clipped - clipping
 
 
-def projectors(delta: float) -> dict[str, Projector]:
-    """Every method for sigma_1 <= 2 - delta; that of the thesis with both its norms."""
-    made = {name: spectral_projector(config.Spectral(delta=delta, method=name), 2 - delta) for name in METHODS}
-    tight = config.Spectral(delta=delta, method="truncated", step_norm="spectral")
-    return made | {"truncated, spectral norm": spectral_projector(tight, 2 - delta)}
-
-
 class TimedProjections:
     """Training under the default projection, while the other methods project copies of the same matrices in turn.
 
@@ -77,7 +70,11 @@ class TimedProjections:
 
     def __init__(self, training: TimedTraining, delta: float, others: int) -> None:
         self.training, self.delta, self.others = training, delta, others
-        made = projectors(delta)
+        made: dict[str, Projector] = {
+            name: spectral_projector(config.Spectral(delta=delta, method=name), 2 - delta) for name in METHODS
+        }
+        tight = config.Spectral(delta=delta, method="truncated", step_norm="spectral")
+        made["truncated, spectral norm"] = spectral_projector(tight, 2 - delta)  # the thesis has both norms
         self.default = made.pop("subspace")
         self.rest: Mapping[str, Projector] = made
         self.copies = {name: training.block.clone() for name in made}
