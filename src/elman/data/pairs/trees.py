@@ -179,31 +179,31 @@ def to_tree(symbols: Iterable[str], words: Sequence[str]) -> Repaired:
        several of the last;
     4. constituents without a word are dropped.
     """
-    top: list[Node | Leaf] = []
-    open_: list[tuple[str, list[Node | Leaf]]] = []
+    open_: list[tuple[str, list[Node | Leaf]]] = [(ROOT, [])]
     used = repairs = 0
 
     def close() -> None:
         label, children = open_.pop()
-        (open_[-1][1] if open_ else top).append(Node(label, tuple(children)))
+        open_[-1][1].append(Node(label, tuple(children)))
 
     for symbol in symbols:
         side, label = bracket(symbol)
         if side == "(":
             open_.append((label, []))
         elif side == ")":
-            depth = next((n for n, (name, _) in enumerate(reversed(open_), 1) if name == label), 0)
+            depth = next((n for n, (name, _) in enumerate(reversed(open_[1:]), 1) if name == label), 0)
             repairs += depth - 1 if depth else 1
             for _ in range(depth):
                 close()
         elif used < len(words):
-            (open_[-1][1] if open_ else top).append(Leaf(symbol, words[used]))
+            open_[-1][1].append(Leaf(symbol, words[used]))
             used += 1
         else:
             repairs += 1
-    repairs += len(open_) + len(words) - used
-    while open_:
+    repairs += len(open_) - 1 + len(words) - used
+    while len(open_) > 1:
         close()
+    top = open_[0][1]
     left = tuple(Leaf("XX", word) for word in words[used:])
     if left and top and isinstance(top[-1], Node):
         top[-1] = Node(top[-1].label, top[-1].children + left)

@@ -93,8 +93,7 @@ def open_corpus(
 
     The source is the name of a known corpus (`elman data list`), a folder with `train.txt`, `valid.txt` and `test.txt`,
     or one text file, which is cut by the rule of `elman.data.text.sources.cut`. A folder with the name of a known
-    corpus is written `./name`. Encoded texts are kept in `cache`, by default `elman.data.text.cache.cache_folder()`;
-    `progress` receives what is being done, the bytes done and all bytes.
+    corpus is written `./name`. Encoded texts are kept in `cache`, by default `elman.data.text.cache.cache_folder()`.
 
     With a vocabulary, as for evaluation with the one of a run, and its model of subwords, splits may be missing, and
     `min_count`, `max_vocabulary` and `vocabulary_from` have no effect. Without it the vocabulary is counted, and all
