@@ -17,9 +17,16 @@ from elman import config
 from elman.learning.constraint import spectral_projector
 from elman.learning.projections.projector import BySVD
 from elman.network.device import use_large_pages
-from elman.reproduce.claims.projection_cost import TimedProjections, TimedTraining, at_the_limit
+from elman.reproduce.claims.projection_cost import TimedProjections, TimedTraining
 
 DELTAS = (0.2, 0.5, 0.8, 1.1, 1.4)
+
+
+def at_the_limit(block: torch.Tensor, limit: float, count: int) -> None:
+    """Make W_hh resemble late training: `count` singular values at the limit, the others spread below 0.8 of it."""
+    u, values, vh = torch.linalg.svd(torch.randn_like(block))
+    values = torch.cat([torch.full((count,), limit), torch.linspace(0.8, 0.05, len(values) - count) * limit])
+    block.copy_((u * values) @ vh)
 
 
 def compare(recipe: config.Recipe, data: str, delta: float, steps: int, others: int, active: int) -> dict[str, object]:

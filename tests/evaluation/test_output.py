@@ -50,9 +50,9 @@ def corpus(pairs_file):
 @pytest.fixture
 def model(corpus):
     torch.manual_seed(3)
-    vocabulary = corpus.target_vocabulary
+    vocabulary = corpus.symbols.target
     recipe = config.parse_recipe(RECIPE, "r").model
-    return build_model(recipe, len(vocabulary), vocabulary.counts, len(corpus.source_vocabulary)).eval()
+    return build_model(recipe, len(vocabulary), vocabulary.counts, len(corpus.symbols.source)).eval()
 
 
 @pytest.mark.parametrize("beam", [1, 3])
@@ -65,7 +65,7 @@ def test_output_does_not_depend_on_the_batch(corpus, model, beam):
 
 def test_an_unknown_word_is_that_of_the_source(corpus, model):
     """With a bias that makes every symbol unknown, only words of the source come out."""
-    vocabulary, pairs = corpus.target_vocabulary, corpus.split("test")
+    vocabulary, pairs = corpus.symbols.target, corpus.split("test")
     with torch.no_grad():
         model.output.choice.bias[vocabulary.unk] = 50.0
     copied = write_targets(model, corpus, pairs, config.PairEvaluation(beam=1, copy_unknown=True))

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from elman.errors import UserError
+from elman.reproduce.claim import results
 from elman.reproduce.claims import CLAIMS
-from elman.reproduce.claims.shared import results
 from elman.reproduce.conduct import nominal_minutes
 from elman.reproduce.runs import Store
 

@@ -20,9 +20,18 @@ from elman.files import FolderLock
 from elman.network.build import build_model
 from elman.reproduce import claim, conduct, training
 from elman.reproduce import claims as registry
-from elman.reproduce.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement, Source, recipe_of
+from elman.reproduce.claim import (
+    PERPLEXITY,
+    Arm,
+    Claim,
+    ClaimMeasure,
+    Computation,
+    CurveAxes,
+    Measurement,
+    Source,
+    recipe_of,
+)
 from elman.reproduce.claims.output import RANK, gradients
-from elman.reproduce.claims.shared import PERPLEXITY
 from elman.reproduce.comparison import Bound, lower, no_difference, no_higher, times, together
 from elman.reproduce.runs import Status, Store, canonical, measured
 from elman.tasks.text.run import TextRun
@@ -374,7 +383,7 @@ def test_computations_are_made_once_and_kept(tmp_path, monkeypatch, capsys):
 
 def test_every_file_of_claims_is_registered():
     folder = Path(registry.__file__).parent
-    assert {path.stem for path in folder.glob("*.py")} == {*registry.MODULES, "shared", "__init__"}
+    assert {path.stem for path in folder.glob("*.py")} == {*registry.MODULES, "__init__"}
     assert len(registry.CLAIMS) == 35
 
 

@@ -7,6 +7,7 @@ however large the vocabulary: the softmax bottleneck (Yang et al. 2018, section 
 import math
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -14,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from elman.analysis.singular_values import exact, gram, randomised
+from elman.analysis.singular_values import Values, exact, gram, randomised
 from elman.data.windows import EvaluationWindows
 from elman.evaluation.perplexity import traces
 from elman.network.model import LanguageModel
@@ -81,13 +82,9 @@ def spectrum(
             if advance is not None:
                 advance(read, passes * len(tokens))
 
-    match method:
-        case "gram":
-            values, error = gram(blocks, len(tokens), width)
-        case "exact":
-            values, error = exact(blocks, len(tokens), width)
-        case "randomised":
-            values, error = randomised(blocks, len(tokens), width, count=num_values)
+    leading = partial(randomised, count=num_values)
+    find: dict[Method, Callable[..., Values]] = {"gram": gram, "exact": exact, "randomised": leading}
+    values, error = find[method](blocks, len(tokens), width)
     dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
     seconds = time.monotonic() - started
     return Spectrum(values.cpu().numpy(), width, len(tokens), dtype, method, error, seconds)

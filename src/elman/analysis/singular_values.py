@@ -7,7 +7,9 @@ the largest first (`randomised` the leading ones only), and a bound of their err
 
 import math
 from collections.abc import Callable, Iterator
+from functools import reduce
 from itertools import pairwise
+from operator import iadd
 from typing import NamedTuple, TypeAlias
 
 import torch
@@ -73,9 +75,9 @@ def randomised(blocks: Blocks, num_rows: int, num_columns: int, *, count: int, s
     def gaussian(rows: int, columns: int, like: Tensor) -> Tensor:
         return torch.randn(rows, columns, generator=draw, dtype=torch.float64).to(like.device)
 
-    sketch = _sum(block.T @ gaussian(len(block), width, block) for block in regrouped(blocks(), 256))
+    sketch = reduce(iadd, (block.T @ gaussian(len(block), width, block) for block in regrouped(blocks(), 256)))
     basis = torch.linalg.qr(sketch).Q
-    sketch = _sum(block.T @ (block @ basis) for block in regrouped(blocks(), 256))
+    sketch = reduce(iadd, (block.T @ (block @ basis) for block in regrouped(blocks(), 256)))
     basis = torch.linalg.qr(sketch).Q
     probes = gaussian(num_columns, 10, basis)
     probes -= basis @ (basis.T @ probes)
@@ -125,10 +127,3 @@ def _held(blocks: Blocks, num_rows: int, num_columns: int) -> Tensor:
         at += len(block)
     assert at == num_rows
     return rows
-
-
-def _sum(parts: Iterator[Tensor]) -> Tensor:
-    total = next(parts)
-    for part in parts:
-        total += part
-    return total

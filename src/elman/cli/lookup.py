@@ -100,7 +100,7 @@ app = family("data", "Known corpora are for --data. Those that need no download 
 @app.command(name="list")
 def list_all(*, as_json: AsJson = False) -> None:
     """All known corpora."""
-    from elman.data.catalog.prepare import KNOWN
+    from elman.data.catalog.entries import KNOWN
 
     rows = [[entry.name, entry.title, entry.kind, "no" if entry.downloads == () else "yes"] for entry in KNOWN]
     table = ("known corpora", ["name", "title", "kind", "download"], rows)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import torch
 
@@ -73,19 +74,11 @@ def training_windows(recipe: config.Recipe, tokens: np.ndarray, source: Path, ma
 
     Raises UserError where the text is too short, or is not of the stages that the recipe names.
     """
-    training, window, seed = recipe.training, recipe.training.window, recipe.seed
+    training, seed = recipe.training, recipe.seed
+    rules = msgspec.structs.asdict(training.window) | {"max_extra": max_extra, "seed": seed}
 
     def columns(part: np.ndarray) -> TrainingWindows:
-        return TrainingWindows(
-            part,
-            training.batch_size,
-            window.length,
-            random=window.random,
-            short_probability=window.short_probability,
-            spread=window.spread,
-            max_extra=max_extra,
-            seed=seed,
-        )
+        return TrainingWindows(part, training.batch_size, **rules)
 
     assert isinstance(recipe.data, config.TextData)
     stages = () if recipe.data.grammar is None else recipe.data.grammar.stages

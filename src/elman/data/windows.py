@@ -173,6 +173,7 @@ class EvaluationWindows:
         self.read = tokens if inputs is None else inputs
         self.counted = [(at, min(at + size, len(tokens))) for at in parts]
         self.begin = [max(0, at - warm_up) for at, _ in self.counted]
+        self.steps = max((end - begin for begin, (_, end) in zip(self.begin, self.counted, strict=True)), default=0)
 
     @property
     def streams(self) -> int:
@@ -182,16 +183,12 @@ class EvaluationWindows:
     @property
     def num_windows(self) -> int:
         """The number of windows."""
-        return math.ceil(self._steps() / self.length)
-
-    def _steps(self) -> int:
-        spans = zip(self.begin, self.counted, strict=True)
-        return max((end - begin for begin, (_, end) in spans), default=0)
+        return math.ceil(self.steps / self.length)
 
     def __iter__(self) -> Iterator[tuple[Batch, Tensor]]:
         """Windows, each with the position in the stream of every target, [T, B] (-1: not counted)."""
-        for at in range(0, self._steps(), self.length):
-            yield self._window(at, min(self.length, self._steps() - at))
+        for at in range(0, self.steps, self.length):
+            yield self._window(at, min(self.length, self.steps - at))
 
     def _window(self, at: int, length: int) -> tuple[Batch, Tensor]:
         inputs = np.full((self.streams, length), self.first, dtype=np.int64)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from elman import config
 from elman.config.inference import Beam
+from elman.data.pairs.batches import by_length
 from elman.data.pairs.corpus import PairCorpus, Pairs
 from elman.decoding.beam import Hypothesis, beam_search
 from elman.decoding.constraint import constraint_of
@@ -33,7 +34,7 @@ def evaluate_pairs(
     """
     training = model.training
     model.eval()
-    batches = corpus.buckets(pairs, batch_size=batch_size)
+    batches = by_length(pairs.lengths, batch_size=batch_size)
 
     def log_probs() -> Iterator[Tensor]:
         for indices in batches:
@@ -83,7 +84,7 @@ def write_targets(
     the source symbol of the largest weight, or not at all, by `rules`; `batch_size` changes nothing but the speed. The
     model is in evaluation mode, and `advance` is called with (sources done, sources in all).
     """
-    vocabulary = corpus.target_vocabulary
+    vocabulary = corpus.symbols.target
     assert vocabulary.eos is not None
     assert vocabulary.unk is not None
     beam = Beam(size=rules.beam, max_length=corpus.options.max_target)
@@ -91,12 +92,12 @@ def write_targets(
     constraint = constraint_of(corpus.symbols, model.device) if rules.constrained else None
     found = [""] * len(pairs)
     done = 0
-    for indices in corpus.buckets(pairs, batch_size=batch_size):
+    for indices in by_length(pairs.lengths, batch_size=batch_size):
         batch = corpus.gather(pairs, indices).to(model.device)
         assert batch.source is not None
         best = beam_search(model, batch.source, beam, vocabulary.eos, forbidden, constraint)
         for index, (hypothesis, *_) in zip(indices, best, strict=True):
-            words = corpus.symbols.source_words(pairs.source_text[index])[: corpus.options.max_source]
+            words = corpus.symbols.tokenisers.source_words(pairs.source_text[index])[: corpus.options.max_source]
             found[index] = corpus.symbols.tokenisers.measured(_words(hypothesis, words, corpus))
         done += len(indices)
         if advance is not None:
@@ -105,10 +106,10 @@ def write_targets(
 
 
 def _words(found: Hypothesis, source: list[str], corpus: PairCorpus) -> list[str]:
-    words = corpus.target_vocabulary.decode(found.symbols)
+    words = corpus.symbols.target.decode(found.symbols)
     attention = found.attention[:, ::-1] if corpus.options.reverse_source else found.attention
     return [
-        source[int(attention[place].argmax())] if symbol == corpus.target_vocabulary.unk else words[place]
+        source[int(attention[place].argmax())] if symbol == corpus.symbols.target.unk else words[place]
         for place, symbol in enumerate(found.symbols)
     ]
 

@@ -123,7 +123,7 @@ def _score_of_sums(metric: Any, sums: Floats) -> float:
 
 def references(pairs: Pairs, symbols: PairSymbols) -> list[str]:
     """The right output in the form that measures take (`PairTokenisers.measured`)."""
-    return [symbols.tokenisers.measured(symbols.target_words(text)) for text in pairs.target_text]
+    return [symbols.tokenisers.measured(symbols.tokenisers.target_words(text)) for text in pairs.target_text]
 
 
 def baseline(corpus: PairCorpus, pairs: Pairs) -> tuple[str, list[str]]:

@@ -1,7 +1,10 @@
 """A published claim as a value: the arms it compares, what is measured on them, and what the figures must show."""
 
+import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
@@ -145,3 +148,32 @@ class Claim:
 def recipe_of(source: Source, seed: int) -> Recipe:
     """The recipe of a source, with a seed."""
     return load_recipe(find(source.recipe), [*source.settings, f"seed={seed}"])
+
+
+FIGURES = {"perplexity": "perplexity", "bits per character": "bits_per_character", "nats per step": "nll"}
+"""Figures of results.json, by their names here."""
+
+
+def results(folder: Path) -> Measurement:
+    """The figures of each split in results.json; measures of the test output, and `MEASURE, baseline` beside them."""
+    rows = {row["split"]: row for row in json.loads((folder / "results.json").read_text(encoding="utf-8"))}
+    figures = {
+        f"{split} {name}": float(row[key])
+        for split, row in rows.items()
+        for name, key in FIGURES.items()
+        if row.get(key) is not None
+    }
+    output = rows["test"].get("output", {})
+    figures |= {one["name"]: float(one["value"]) for one in output.get("measures", [])}
+    figures |= {f"{one['name']}, baseline": float(one["value"]) for one in output.get("baseline", [])}
+    return Measurement(figures, {})
+
+
+def by_split(name: str, figure: str) -> ClaimMeasure:
+    """One of `FIGURES` on the validation and the test split."""
+    metrics = {f"{split} {figure}": f"{figure}, {split}" for split in ("valid", "test")}
+    return ClaimMeasure(name, metrics, results, diverged=dict.fromkeys(metrics, math.inf))
+
+
+PERPLEXITY = by_split("perplexity", "perplexity")
+BITS = by_split("bits", "bits per character")

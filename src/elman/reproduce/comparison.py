@@ -1,10 +1,8 @@
 """Statements about the figures of the arms of a claim, which judge themselves."""
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
 
 import msgspec
 
@@ -33,24 +31,8 @@ class Verdict(msgspec.Struct, frozen=True):
         return f"undecided (needs {self.needs} seeds)" if self.answer == "undecided" else self.answer
 
 
-class Comparison(ABC):
-    """A statement about one metric."""
-
-    metric: str
-
-    @property
-    @abstractmethod
-    def arms(self) -> tuple[str, ...]:
-        """The labels of the arms it compares."""
-
-    @abstractmethod
-    def verdict(self, figures: Figures) -> Verdict:
-        """The verdict on measured figures."""
-
-
-@final
 @dataclass(frozen=True)
-class Ratio(Comparison):
+class Ratio:
     """The geometric mean over seeds of metric(a) / metric(b) lies between `low` and `high`.
 
     Judged by a paired t test on the logarithms, for perplexities nats per token. `b_metric` is the metric of b if it
@@ -67,7 +49,7 @@ class Ratio(Comparison):
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """Both."""
+        """The labels of both."""
         return self.a, self.b
 
     def verdict(self, figures: Figures) -> Verdict:
@@ -83,9 +65,8 @@ class Ratio(Comparison):
         return Verdict(self.statement, found.answer, "; ".join(parts), found.needs, found)
 
 
-@final
 @dataclass(frozen=True)
-class Bound(Comparison):
+class Bound:
     """In every seed the metric of an arm is at most `limit`, or, with `exceeds`, greater.
 
     `limit` is a number, or the name of another metric of the same arm and seed.
@@ -98,7 +79,7 @@ class Bound(Comparison):
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """The one."""
+        """The label of the one."""
         return (self.arm,)
 
     def verdict(self, figures: Figures) -> Verdict:
@@ -110,6 +91,10 @@ class Bound(Comparison):
         shown = ", ".join(f"{value:g} against {limit:g}" for value, limit in rows)
         statement = f"{self.metric} of {self.arm} {sign} {self.limit} in every seed"
         return Verdict(statement, "holds" if all(kept) else "does not hold", f"{self.arm} {shown}")
+
+
+Comparison = Ratio | Bound
+"""A statement about one metric."""
 
 
 def lower(metric: str, a: str, b: str) -> Ratio:

@@ -134,7 +134,7 @@ def record(found: Reproduction) -> dict[str, Any]:
         }
         for label, each in found.measurements.items()
     }
-    return {
+    facts = {
         "name": claim.name,
         "claim": claim.sentence,
         "source": claim.source,
@@ -142,24 +142,16 @@ def record(found: Reproduction) -> dict[str, Any]:
         "scale": planned.scale,
         "seeds": planned.seeds,
         "arms": arms,
-        "comparisons": _finite(msgspec.to_builtins(found.verdicts)),
+        "comparisons": found.verdicts,
         "verdict": found.verdict.line,
         "report": str(found.page),
     }
+    return msgspec.json.decode(msgspec.json.encode(facts, enc_hook=float))  # None for figures that are not finite
 
 
 def _summary(values: Sequence[float]) -> dict[str, Any]:
     deviation = statistics.stdev(values) if len(values) > 1 and all(map(math.isfinite, values)) else None
-    return _finite({"mean": statistics.fmean(values), "deviation": deviation, "by_seed": list(values)})
-
-
-def _finite(value: Any) -> Any:
-    """The value with None for figures that are not finite, which JSON cannot hold."""
-    if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return {"mean": statistics.fmean(values), "deviation": deviation, "by_seed": values}
 
 
 # Nominal costs, for the list of claims: from the sizes alone, without timing a step.

@@ -16,7 +16,7 @@ import pytest
 
 from elman.config.music import MusicOptions
 from elman.config.text import TextOptions
-from elman.data.catalog import prepare, unpack
+from elman.data.catalog import entries, prepare, unpack
 from elman.data.catalog.download import download
 from elman.data.catalog.pianoroll import convert_pickle
 from elman.data.catalog.unpack import cut_works
@@ -366,7 +366,7 @@ def test_pydoc_topics():
 
 
 def test_the_list():
-    names = [entry.name for entry in prepare.KNOWN]
+    names = [entry.name for entry in entries.KNOWN]
     assert len(set(names)) == len(names)
     assert set(prepare.WRITERS) == set(names)
     assert prepare.info("ptb").published["vocabulary"] == 10_000

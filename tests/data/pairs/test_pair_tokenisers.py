@@ -30,14 +30,14 @@ def test_any_pair_comes_back_exactly_from_its_subwords(tmp_path, shared):
     corpus = corpus_of(tmp_path, msgspec.structs.replace(SUBWORDS, shared_vocabulary=shared))
     symbols = corpus.symbols
     for text in (TARGETS[3], HELD[1]):
-        ids = symbols.target.encode(symbols.target_words(text))
+        ids = symbols.target.encode(symbols.tokenisers.target_words(text))
         assert symbols.target.unk not in ids
         assert symbols.tokenisers.shown(symbols.target.decode(ids)) == text
         assert symbols.tokenisers.measured(symbols.target.decode(ids)) == text
-    assert len(symbols.encode_source(HELD[0], "in:1")) == len(symbols.source_words(HELD[0]))
+    assert len(symbols.encode_source(HELD[0], "in:1")) == len(symbols.tokenisers.source_words(HELD[0]))
     assert (symbols.tokenisers.source.subwords is symbols.tokenisers.target.subwords) == shared
     assert all(pairs.facts["unknown"] == pairs.facts["source_unknown"] == 0 for pairs in corpus.splits.values())
-    assert len(symbols.target_words(TARGETS[3])) < len(TARGETS[3]) / 2
+    assert len(symbols.tokenisers.target_words(TARGETS[3])) < len(TARGETS[3]) / 2
 
 
 def test_models_of_each_side_see_its_training_texts_alone(tmp_path):
@@ -57,7 +57,7 @@ def test_models_are_saved_with_the_run(tmp_path, shared):
     assert names == ({"subwords.model"} if shared else {"source-subwords.model", "target-subwords.model"})
     loaded = PairSymbols.load(tmp_path / "run", corpus.options)
     assert loaded.digest == corpus.symbols.digest
-    assert loaded.target_words(HELD[1]) == corpus.symbols.target_words(HELD[1])
+    assert loaded.tokenisers.target_words(HELD[1]) == corpus.symbols.tokenisers.target_words(HELD[1])
     again = open_pairs(tmp_path / "pairs.tsv", corpus.options, symbols=loaded)
     assert again.digest == corpus.digest
     (tmp_path / "run" / sorted(names)[-1]).unlink()
@@ -68,12 +68,12 @@ def test_models_are_saved_with_the_run(tmp_path, shared):
 def test_letters_may_be_folded(tmp_path):
     corpus = corpus_of(tmp_path, msgspec.structs.replace(SUBWORDS, lowercase=True))
     assert references(corpus.split("test"), corpus.symbols) == [HELD[1].lower()]
-    assert not any("T" in piece for piece in corpus.target_vocabulary.words if not piece.startswith("<0x"))
+    assert not any("T" in piece for piece in corpus.symbols.target.words if not piece.startswith("<0x"))
 
 
 def test_characters_are_exact_where_they_are_known(tmp_path):
     corpus = corpus_of(tmp_path, PairOptions(tokenisation="characters", split="last", valid=1, test=1))
-    assert corpus.symbols.target_words("a b") == ["a", " ", "b"]
+    assert corpus.symbols.tokenisers.target_words("a b") == ["a", " ", "b"]
     assert references(corpus.split("test"), corpus.symbols) == [HELD[1]]
     assert corpus.split("test").facts["unknown"] == 3
     assert UNK in corpus.symbols.target.decode(corpus.split("test").target[0])
@@ -100,7 +100,7 @@ def test_what_a_model_spells_stays_on_its_line(tmp_path):
 
 
 def test_an_end_symbol_in_the_text_is_no_end(tmp_path):
-    assert EOS not in corpus_of(tmp_path).symbols.target_words("one <eos> two")
+    assert EOS not in corpus_of(tmp_path).symbols.tokenisers.target_words("one <eos> two")
 
 
 def test_bleu_may_count_characters():

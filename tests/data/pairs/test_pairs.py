@@ -9,6 +9,7 @@ import torch
 
 from elman import config
 from elman.config.pairs import PairOptions
+from elman.data.pairs.batches import by_length, shuffled
 from elman.data.pairs.corpus import open_pairs
 from elman.data.pairs.files import RawPair, cut
 from elman.data.pairs.symbols import PairSymbols
@@ -39,7 +40,7 @@ def corpus(tmp_path):
 def test_a_batch_is_padded_shifted_and_masked(corpus):
     pairs = corpus.split("train")
     batch = corpus.gather(pairs, [0, 3, 7])
-    eos = corpus.target_vocabulary.eos
+    eos = corpus.symbols.target.eos
     for column, index in enumerate([0, 3, 7]):
         source, target = pairs.source[index], pairs.target[index]
         assert batch.source.symbols[batch.source.mask[:, column], column].tolist() == source.tolist()
@@ -66,17 +67,17 @@ def test_reversed_sources_end_with_the_first_symbol(tmp_path):
 @pytest.mark.parametrize("size", [{"batch_size": 8}, {"tokens_per_batch": 60}])
 def test_buckets_hold_every_pair_once_and_depend_on_seed_and_epoch_alone(corpus, size):
     pairs = corpus.split("train")
-    first = corpus.buckets(pairs, **size, seed=1, epoch=2)
-    assert first == corpus.buckets(pairs, **size, seed=1, epoch=2)
-    assert first != corpus.buckets(pairs, **size, seed=1, epoch=3)
-    assert first != corpus.buckets(pairs, **size, seed=2, epoch=2)
-    for batches in (first, corpus.buckets(pairs, **size)):
+    first = shuffled(pairs.lengths, 1, 2, **size)
+    assert first == shuffled(pairs.lengths, 1, 2, **size)
+    assert first != shuffled(pairs.lengths, 1, 3, **size)
+    assert first != shuffled(pairs.lengths, 2, 2, **size)
+    for batches in (first, by_length(pairs.lengths, **size)):
         assert sorted(index for batch in batches for index in batch) == list(range(len(pairs)))
 
 
 def test_a_batch_by_tokens_keeps_within_them(corpus):
     pairs = corpus.split("train")
-    for batch in corpus.buckets(pairs, tokens_per_batch=60, epoch=1):
+    for batch in shuffled(pairs.lengths, 0, 1, tokens_per_batch=60):
         gathered = corpus.gather(pairs, batch)
         assert len(batch) == 1 or gathered.source.symbols.numel() + gathered.targets.numel() <= 60
 
@@ -106,8 +107,8 @@ def test_parallel_files_by_ending_and_prefix(tmp_path):
     by_prefix, by_folder = open_pairs(tmp_path / "little", options), open_pairs(tmp_path, options)
     assert by_prefix.digest == by_folder.digest
     assert by_prefix.split("valid").source_text == ["犬 が 好き", "猫 が 好き"]
-    assert set(by_prefix.target_vocabulary.words) == {"i", "like", "dogs", "cats", "<eos>", "<unk>"}
-    assert by_prefix.source_vocabulary.eos is None
+    assert set(by_prefix.symbols.target.words) == {"i", "like", "dogs", "cats", "<eos>", "<unk>"}
+    assert by_prefix.symbols.source.eos is None
 
 
 def test_one_pair_of_parallel_files_is_cut(tmp_path):
@@ -121,7 +122,7 @@ def test_one_pair_of_parallel_files_is_cut(tmp_path):
 
 def test_a_shared_vocabulary_is_one(tmp_path):
     corpus = open_pairs(tsv(tmp_path, lines()), msgspec.structs.replace(SMALL, shared_vocabulary=True))
-    assert corpus.source_vocabulary is corpus.target_vocabulary
+    assert corpus.symbols.source is corpus.symbols.target
 
 
 def test_long_training_pairs_are_left_out_and_long_held_out_sources_cut(tmp_path):
@@ -157,7 +158,7 @@ def test_symbols_are_saved_with_the_run(corpus, tmp_path):
 
 def test_an_end_symbol_in_the_text_is_no_end(tmp_path):
     corpus = open_pairs(tsv(tmp_path, [*lines(), "one <eos> two\tone <eos> two"]), PairOptions(valid=1, test=1))
-    vocabulary = corpus.target_vocabulary
+    vocabulary = corpus.symbols.target
     assert not any(vocabulary.eos in target for target in corpus.split("train").target)
 
 
@@ -219,7 +220,7 @@ def long_only():
 
 def test_sources_to_transduce_are_checked(corpus):
     symbols = with_options(corpus.symbols, max_source=3)
-    assert symbols.encode_source("one two", "in:1").tolist() == corpus.source_vocabulary.encode(["one", "two"]).tolist()
+    assert symbols.encode_source("one two", "in:1").tolist() == corpus.symbols.source.encode(["one", "two"]).tolist()
     for text, says in {
         " ": "in:1: an empty source",
         "one two three four": "in:1: a source of 4 symbols, the limit is 3",

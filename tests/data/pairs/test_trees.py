@@ -65,5 +65,5 @@ def test_a_treebank_is_a_corpus_of_pairs(tmp_path):
     corpus = open_pairs(path, PairOptions(form="trees", valid=1, test=1, lowercase=True, split="last"))
     assert corpus.split("train").source_text == ["Ann has a dog .", "Bob has a dog ."]
     assert corpus.split("test").target_text == ["(S (NP XX )NP (VP XX (NP XX XX )NP )VP XX )S"]
-    assert "(NP" in corpus.target_vocabulary.words
-    assert "ann" in corpus.source_vocabulary.words
+    assert "(NP" in corpus.symbols.target.words
+    assert "ann" in corpus.symbols.source.words

@@ -6,7 +6,6 @@ import pytest
 from elman.config.series import SeriesOptions
 from elman.data.series.corpus import SeriesTrainingWindows, SeriesWindows, open_series
 from elman.data.series.table import read_table
-from elman.data.windows import TrainingWindows
 from elman.errors import UserError
 
 VALUES = np.arange(40.0).reshape(20, 2) ** 2
@@ -141,7 +140,7 @@ def test_mackey_glass_needs_no_data(tmp_path, monkeypatch):
 
 def test_training_windows_predict_every_step_of_their_columns_from_the_step_before():
     values, first = VALUES, np.array([-1.0, -2.0])
-    windows = SeriesTrainingWindows(values, first, TrainingWindows(np.arange(len(values) + 1), 3, 4))
+    windows = SeriesTrainingWindows(values, first, 3, 4)
     batches = [windows.batch(span) for span in windows.spans(0)]
     inputs, targets = (
         np.concatenate([getattr(batch, part).numpy() for batch in batches]) for part in ("inputs", "targets")

@@ -135,9 +135,9 @@ def test_word_starts(subwords):
         tokeniser = Tokeniser(exact(tokenisation), subwords)
         for line in ("the cat  sat", " the cat"):
             tokens = [*tokeniser.encode(line), EOS, *tokeniser.encode("dog")]
-            words = [tokeniser.decode(tokens[part]) for part in word_slices(tokeniser.word_starts(tokens))]
+            words = [tokeniser.decode(tokens[part]) for part in word_slices(word_starts(tokens, tokeniser.options))]
             assert [word.strip() for word in words] == [*line.split(), "dog"]
-    assert Tokeniser(TextOptions()).word_starts(["a", "b"]) == [True, True]
+    assert word_starts(["a", "b"], TextOptions()) == [True, True]
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_what_is_written_does_not_depend_on_the_batch(trained):
 def test_unconstrained_is_the_plain_search(trained):
     run = PairRun(trained)
     corpus = run.corpus()
-    pairs, words = corpus.split("test"), corpus.target_vocabulary
+    pairs, words = corpus.split("test"), corpus.symbols.target
     lines, worth = evaluate_output(run.model, corpus, pairs, config.PairEvaluation(beam=2, constrained=False))
     batch = corpus.gather(pairs, list(range(len(pairs))))
     plain = beam_search(run.model, batch.source, Beam(size=2, max_length=40), words.eos, (words.unk,))

@@ -34,7 +34,7 @@ def download(
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             _fetch(url, part, progress, timeout)
-        except (OSError, http.client.HTTPException, _IncompleteError) as error:
+        except (OSError, http.client.HTTPException) as error:
             failures.append(f"{url} ({_reason(error)})")
             continue
         found = sha256_file(part)
@@ -48,10 +48,6 @@ def download(
         f"could not download {'; '.join(failures)}; try again when there is a network (what has arrived is "
         f"kept), or fetch the file by hand and put it at {path}"
     )
-
-
-class _IncompleteError(Exception):
-    pass
 
 
 def _fetch(url: str, part: Path, progress: Callable[[str, int, int], None] | None, timeout: float) -> None:
@@ -77,7 +73,7 @@ def _fetch(url: str, part: Path, progress: Callable[[str, int, int], None] | Non
                 if progress is not None:
                     progress(f"downloading {part.stem}", done, total)
     if total and done != total:
-        raise _IncompleteError(f"broken off after {done} of {total} bytes")
+        raise ConnectionError(f"broken off after {done} of {total} bytes")
 
 
 def _reason(error: Exception) -> str:

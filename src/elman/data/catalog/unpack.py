@@ -81,7 +81,7 @@ def copy_files(sources: list[Path], folder: Path) -> None:
 
 def wikitext(archive: Path, folder: Path) -> None:
     """The members wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens of a zip file."""
-    with _opened_zip(archive) as members:
+    with _undamaged(archive), zipfile.ZipFile(archive) as members:
         for split in SPLITS:
             with _member(members, f"wiki.{split}.tokens", archive) as file:
                 _write(folder / f"{split}.txt", file)
@@ -99,7 +99,7 @@ def ptb_characters(sources: list[Path], folder: Path) -> None:
 
 def in_three(archive: Path, name: str, folder: Path, sizes: tuple[int, int, int] = _MILLIONS) -> None:
     """The member `name` of a zip file: the first 90 M, next 5 M and last 5 M bytes."""
-    with _opened_zip(archive) as members, _member(members, name, archive) as file:
+    with _undamaged(archive), zipfile.ZipFile(archive) as members, _member(members, name, archive) as file:
         for split, size in zip(SPLITS, sizes, strict=True):
             if _write(folder / f"{split}.txt", file, size) < size:
                 raise UserError(f"{archive}: {name} has fewer than {sum(sizes):,} bytes; download it again")
@@ -107,7 +107,7 @@ def in_three(archive: Path, name: str, folder: Path, sizes: tuple[int, int, int]
 
 def members(archive: Path, ending: str, folder: Path) -> None:
     """All members of a zip file whose names have an ending, side by side, by their last names."""
-    with _opened_zip(archive) as opened:
+    with _undamaged(archive), zipfile.ZipFile(archive) as opened:
         names = sorted({name.rsplit("/", 1)[-1] for name in opened.namelist() if name.endswith(ending)})
         if not names:
             raise UserError(f"{archive}: no file *{ending} inside; download it again")
@@ -142,24 +142,20 @@ def one_billion_word(archive: Path, folder: Path) -> None:
                 raise UserError(f"{archive}: no file for the {split} split inside; download it again")
 
 
-def _tar_members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    try:
-        with tarfile.open(archive, "r|*") as tar:
-            for member in tar:
-                file = tar.extractfile(member) if member.isfile() else None
-                if file is not None:
-                    yield member.name, file
-    except (tarfile.TarError, EOFError, zlib.error) as error:
-        raise _damaged(archive, error) from None
-
-
 @contextlib.contextmanager
-def _opened_zip(archive: Path) -> Iterator[zipfile.ZipFile]:
+def _undamaged(archive: Path) -> Iterator[None]:
     try:
-        with zipfile.ZipFile(archive) as members:
-            yield members
-    except (zipfile.BadZipFile, EOFError, zlib.error) as error:
-        raise _damaged(archive, error) from None
+        yield
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error) as error:
+        raise UserError(f"{archive}: the archive is damaged ({error}); delete it and download it again") from None
+
+
+def _tar_members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    with _undamaged(archive), tarfile.open(archive, "r|*") as tar:
+        for member in tar:
+            file = tar.extractfile(member) if member.isfile() else None
+            if file is not None:
+                yield member.name, file
 
 
 def _member(members: zipfile.ZipFile, name: str, archive: Path) -> IO[bytes]:
@@ -177,7 +173,3 @@ def _write(path: Path, file: IO[bytes], size: int | None = None) -> int:
             out.write(block)
             done += len(block)
     return done
-
-
-def _damaged(archive: Path, error: Exception) -> UserError:
-    return UserError(f"{archive}: the archive is damaged ({error}); delete it and download it again")

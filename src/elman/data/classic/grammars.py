@@ -35,25 +35,26 @@ def reber_string(rng: np.random.Generator) -> list[Step]:
     return steps
 
 
+def reber_strings(rng: np.random.Generator, span: int) -> list[Step]:
+    """Whole strings one after another, of `span` letters or more."""
+    steps = list[Step]()
+    while len(steps) < span:
+        steps += reber_string(rng)
+    return steps
+
+
 def embedded_string(rng: np.random.Generator, span: int) -> list[Step]:
     """B T (strings) T E or B P (strings) P E: the second letter returns as the last but one.
 
     Inside are as many whole strings as give `span` letters or more; the classic form has one.
     """
-    key, inner = "TP"[int(rng.integers(2))], list[Step]()
-    while len(inner) < max(1, span):
-        inner += reber_string(rng)
-    return [("B", "B"), (key, "TP"), *inner, (key, key), ("E", "E")]
+    key = "TP"[int(rng.integers(2))]
+    return [("B", "B"), (key, "TP"), *reber_strings(rng, max(1, span)), (key, key), ("E", "E")]
 
 
 def reber(rng: np.random.Generator, columns: int, span: int) -> Sample:
     """Whole strings one after another, of `span` letters or more; wrong is a letter that the grammar does not allow."""
-    strings = list[list[Step]]()
-    for _ in range(columns):
-        steps = list[Step]()
-        while len(steps) < span:
-            steps += reber_string(rng)
-        strings.append(steps)
+    strings = [reber_strings(rng, span) for _ in range(columns)]
     return predict(strings, LETTERS, [range(1, len(steps)) for steps in strings])
 
 
@@ -99,7 +100,6 @@ REBER = ClassicTask(
     sentence="what may follow in strings of Reber's grammar; the span is their length together",
     source="Reber 1967; Cleeremans et al. 1989",
     inputs=len(LETTERS),
-    outputs=len(LETTERS),
     draw=reber,
     solved=0.001,
     chance="about 0.3, knowing the last letter alone",
@@ -110,7 +110,6 @@ EMBEDDED_REBER = ClassicTask(
     sentence="the letter that returns after a string of Reber's grammar, or several, of at least the span",
     source="Hochreiter & Schmidhuber 1997, experiment 1",
     inputs=len(LETTERS),
-    outputs=len(LETTERS),
     draw=embedded_reber,
     chance="0.5",
 )
@@ -119,7 +118,6 @@ COUNTING_2 = ClassicTask(
     sentence="a^n b^n with n up to the span: how many b are due, and then the end",
     source="Gers & Schmidhuber 2001",
     inputs=4,
-    outputs=4,
     draw=partial(counting, letters="ab"),
     chance="1 / n at best",
     span=4,
@@ -128,6 +126,5 @@ COUNTING_3 = COUNTING_2._replace(
     name="anbncn",
     sentence="a^n b^n c^n with n up to the span: how many b and c are due, and then the end",
     inputs=5,
-    outputs=5,
     draw=partial(counting, letters="abc"),
 )

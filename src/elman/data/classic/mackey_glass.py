@@ -70,7 +70,6 @@ MACKEY_GLASS = ClassicTask(
     source="Mackey & Glass 1977; Jaeger & Haas 2004",
     kind="values",
     inputs=1,
-    outputs=1,
     draw=foresee,
     solved=0.0005,
     chance="0.05, the variance",

@@ -105,7 +105,6 @@ ADDING = ClassicTask(
     source="Hochreiter & Schmidhuber 1997, experiment 4; Le et al. 2015",
     kind="values",
     inputs=2,
-    outputs=1,
     draw=adding,
     chance="0.167, always answering 1",
     span=16,
@@ -116,7 +115,6 @@ COPYING = ClassicTask(
     sentence=f"{ITEMS} letters of {LETTERS}, repeated after a span of blanks",
     source="Hochreiter & Schmidhuber 1997; Arjovsky et al. 2016",
     inputs=LETTERS + 2,
-    outputs=LETTERS + 2,
     draw=copying,
     chance=f"{1 - 1 / LETTERS:g}",
 )
@@ -124,7 +122,6 @@ LONG_COPYING = COPYING._replace(
     name="copying-10",
     sentence="the same with ten letters of eight, as in the paper",
     inputs=10,
-    outputs=10,
     draw=partial(copying, items=10, letters=8),
     chance="0.875",
 )
@@ -133,7 +130,6 @@ RECALL = ClassicTask(
     sentence=f"one letter of {LETTERS}, recalled at a sign after a span of random distractors",
     source="Bengio, Simard & Frasconi 1994 (latching); Hochreiter & Schmidhuber 1997, experiment 2",
     inputs=2 * LETTERS + 1,
-    outputs=2 * LETTERS + 1,
     draw=recall,
     chance=f"{1 - 1 / LETTERS:g}",
 )
@@ -142,7 +138,6 @@ XOR = ClassicTask(
     sentence="every third bit of a stream, the exclusive or of the two before; the span is the number of triples",
     source="Elman 1990",
     inputs=2,
-    outputs=2,
     draw=temporal_xor,
     chance="0.5",
 )
@@ -151,7 +146,6 @@ GENERATION = ClassicTask(
     sentence=f"the sequence, as long as the span, of a plan that is the only input ({PLANS} plans, {LETTERS} letters)",
     source="Jordan 1986",
     inputs=LETTERS + PLANS,
-    outputs=LETTERS + PLANS,
     draw=plans,
     chance=f"{1 - 1 / LETTERS:g}",
 )

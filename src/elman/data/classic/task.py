@@ -29,7 +29,7 @@ class ClassicTask(NamedTuple):
 
     Attributes:
         sentence: what is to be learnt, and what the span is.
-        inputs, outputs: V for symbols, or values per step.
+        inputs: V for symbols, or values per step, of which `outputs` are to be predicted.
         chance: the error of the best guess without memory, in words.
         kind: symbols, or real values with a squared error.
         solved: the error below which it counts as learnt: mean square, or share of judged positions that are wrong.
@@ -40,10 +40,10 @@ class ClassicTask(NamedTuple):
     sentence: str
     source: str
     inputs: int
-    outputs: int
     draw: Draw
     chance: str
     kind: Literal["symbols", "values"] = "symbols"
+    outputs: int = 1
     solved: float = 0.01
     span: int = 8
     least: int = 1

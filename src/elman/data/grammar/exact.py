@@ -9,7 +9,7 @@ import functools
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +23,8 @@ class _Item(NamedTuple):
     depth: int
 
 
-class Parses(NamedTuple):
-    """Stacks that fit the words so far, top first, with whether a clause has opened, and their probabilities."""
-
-    weights: dict[tuple[tuple[_Item, ...], bool], float]
+Parses: TypeAlias = dict[tuple[tuple[_Item, ...], bool], float]
+"""Stacks that fit the words so far, top first, with whether a clause has opened, and their probabilities."""
 
 
 class Oracle:
@@ -48,7 +46,7 @@ class Oracle:
 
     def begin(self) -> Parses:
         """Before the first word."""
-        return Parses({((_Item(self.grammar.start, 0),), False): 1.0})
+        return {((_Item(self.grammar.start, 0),), False): 1.0}
 
     def next_words(self, parses: Parses) -> npt.NDArray[np.float64]:
         """Probabilities [V] of what follows; they sum to one where `words` has all words of the grammar."""
@@ -61,13 +59,13 @@ class Oracle:
 
     def read(self, parses: Parses, word: str) -> Parses:
         """After one more word; empty where the grammar does not allow it."""
-        after: dict[tuple[tuple[_Item, ...], bool], float] = defaultdict(float)
+        after: Parses = defaultdict(float)
         for (stack, opened), weight in self._tops(parses):
             probability = self.grammar.words[stack[0].symbol].get(word, 0.0) if stack else 0.0
             if probability:
                 after[stack[1:], opened] += weight * probability
         total = sum(after.values())
-        return Parses({key: weight / total for key, weight in after.items()})
+        return {key: weight / total for key, weight in after.items()}
 
     def log_prob(self, words: Sequence[str]) -> float:
         """Log-probability (nats) of a sentence and its end."""
@@ -79,7 +77,7 @@ class Oracle:
 
     def _tops(self, parses: Parses) -> Iterator[tuple[tuple[tuple[_Item, ...], bool], float]]:
         """The stacks with a category of words on top, or empty."""
-        for (stack, opened), weight in parses.weights.items():
+        for (stack, opened), weight in parses.items():
             if not stack:
                 yield (stack, opened), weight
             else:

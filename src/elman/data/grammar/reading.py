@@ -1,6 +1,7 @@
 """The reader of grammar files; every mistake is reported in one line."""
 
 import dataclasses
+import itertools
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -47,9 +48,8 @@ class _Name(NamedTuple):
     bracket: str | None
 
 
-class _Choice(NamedTuple):
-    names: list[_Name]
-    weight: float
+_Choice = tuple[list[_Name], float]
+"""The names of an alternative, and its weight."""
 
 
 @dataclasses.dataclass
@@ -120,7 +120,7 @@ class _Reader:
             weight = self._weight(line, tokens.pop())
         if not tokens:
             raise self.wrong(line, "an alternative is empty; write at least one symbol on each side of |")
-        return _Choice([self._symbol(line, token) for token in tokens], weight)
+        return [self._symbol(line, token) for token in tokens], weight
 
     def _words(self, line: int, tokens: list[str]) -> dict[str, float]:
         words: dict[str, float] = {}
@@ -146,18 +146,15 @@ def _spell(name: _Name, values: dict[str | None, str]) -> str:
 
 def _expand(choice: _Choice, bracket: str | None, value: str, values: list[str]) -> list[Alternative]:
     """A choice for one value of the left side; a variable of the right side alone takes every value, equally often."""
-    bonds: dict[str | None, int] = {} if bracket is None else {bracket: 0}
-    free = [name.bracket for name in choice.names if name.bracket is not None and name.bracket != bracket]
-    for variable in dict.fromkeys(free):
-        bonds[variable] = len(bonds) + (bracket is None)
-    bindings: list[dict[str | None, str]] = [{bracket: value}]
-    for variable in dict.fromkeys(free):
-        options = [variable] if variable in values else values
-        bindings = [{**binding, variable: option} for binding in bindings for option in options]
+    names, weight = choice
+    free = [name for name in dict.fromkeys(name.bracket for name in names) if name is not None and name != bracket]
+    bonds: dict[str | None, int] = {name: bond for bond, name in enumerate([bracket, *free]) if name is not None}
+    drawn = itertools.product(*([name] if name in values else values for name in free))
+    bindings = [{bracket: value, **dict(zip(free, each, strict=True))} for each in drawn]
     return [
         Alternative(
-            tuple(Part(_spell(name, binding), bonds.get(name.bracket)) for name in choice.names),
-            choice.weight / len(bindings),
+            tuple(Part(_spell(name, binding), bonds.get(name.bracket)) for name in names),
+            weight / len(bindings),
         )
         for binding in bindings
     ]

@@ -152,12 +152,9 @@ class Draft:
         rules = self.rules
         firsts = {left: {one.parts[0].symbol for one in found} & rules.keys() for left, found in rules.items()}
         for left in rules:
-            reached, todo = set[str](), list(firsts[left])
-            while todo:
-                symbol = todo.pop()
-                if symbol not in reached:
-                    reached.add(symbol)
-                    todo += firsts[symbol]
+            reached = firsts[left]
+            while grown := {first for symbol in reached for first in firsts[symbol]} - reached:
+                reached = reached | grown
             if left in reached:
                 advice = "put the recursion at the right, as in NP[n] -> N[n] PP"
                 raise self._wrong(left, f"{left} can begin with itself; {advice}")

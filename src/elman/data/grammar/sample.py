@@ -104,12 +104,6 @@ class Wish(NamedTuple):
     max_length: int | None = None
 
 
-class _Open(NamedTuple):
-    symbol: str
-    bond: int | None
-    clauses: tuple[int, ...]
-
-
 def sentences(grammar: Grammar, wish: Wish, seed: str) -> Iterator[Sentence]:
     """An endless sequence of sentences; equal seeds give equal sentences.
 
@@ -141,28 +135,27 @@ def _derive(grammar: Grammar, wish: Wish, draw: random.Random) -> list[Leaf] | N
     leaves: list[Leaf] = []
     bonds, clauses = itertools.count(), itertools.count()
     longest = _SYMBOLS if wish.max_length is None else wish.max_length
-    stack = [_Open(grammar.start, None, ())]
+    stack: list[tuple[str, int | None, tuple[int, ...]]] = [(grammar.start, None, ())]
     for _ in range(_SYMBOLS):
         if not stack:
             return leaves
-        top = stack.pop()
-        within = (*top.clauses, next(clauses)) if top.symbol in grammar.embedding else top.clauses
-        if top.symbol in grammar.words:
-            choices = grammar.words[top.symbol]
+        symbol, bond, within = stack.pop()
+        if symbol in grammar.embedding:
+            within = (*within, next(clauses))
+        if symbol in grammar.words:
+            choices = grammar.words[symbol]
             (word,) = draw.choices(list(choices), list(choices.values()))
-            leaves.append(Leaf(word, top.symbol, top.bond, within))
+            leaves.append(Leaf(word, symbol, bond, within))
             if len(leaves) > longest:
                 return None
             continue
-        alternatives = grammar.alternatives(top.symbol, len(within), wish.max_depth)
+        alternatives = grammar.alternatives(symbol, len(within), wish.max_depth)
         (chosen,) = draw.choices(alternatives, [one.probability for one in alternatives])
-        own = {0: top.bond}
+        own = {0: bond}
         for part in reversed(chosen.parts):
             if part.bond is not None and part.bond not in own:
                 own[part.bond] = next(bonds)
-        stack += [
-            _Open(part.symbol, None if part.bond is None else own[part.bond], within) for part in reversed(chosen.parts)
-        ]
+            stack.append((part.symbol, None if part.bond is None else own[part.bond], within))
     if wish.max_length is not None:
         return None
     raise UserError(
@@ -179,13 +172,13 @@ def wish_of(options: GrammarOptions) -> Wish:
 
 def training_stages(grammar: Grammar, options: GrammarOptions) -> list[list[Sentence]]:
     """The training sentences of every stage; without stages there is one."""
+    wish, seed = wish_of(options), f"{options.seed} train"
     if not options.stages:
-        return [_draw(grammar, wish_of(options), f"{options.seed} train", options.sentences)]
-    stages = []
-    for number, stage in enumerate(options.stages):
-        wish = wish_of(options)._replace(complex=stage.complex)
-        stages.append(_draw(grammar, wish, f"{options.seed} train {number}", stage.sentences or options.sentences))
-    return stages
+        return [_draw(grammar, wish, seed, options.sentences)]
+    return [
+        _draw(grammar, wish._replace(complex=stage.complex), f"{seed} {number}", stage.sentences or options.sentences)
+        for number, stage in enumerate(options.stages)
+    ]
 
 
 def write_text(grammar: Grammar, options: GrammarOptions, folder: Path) -> dict[str, list[Sentence]]:

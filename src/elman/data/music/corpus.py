@@ -7,7 +7,6 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -15,7 +14,7 @@ from elman.config.music import MusicOptions
 from elman.data.catalog import prepare
 from elman.data.music.midi import read_midi
 from elman.data.music.pitches import Pitches, Roll
-from elman.data.text.sources import SPLITS, require_split
+from elman.data.text.sources import SPLITS, Corpus
 from elman.errors import UserError
 from elman.files import canonical_json, sha256_lines
 
@@ -37,17 +36,8 @@ class Pieces:
 
 
 @dataclasses.dataclass(frozen=True)
-class MusicCorpus:
+class MusicCorpus(Corpus[MusicOptions, Pieces]):
     """Music as a model reads it."""
-
-    name: str
-    source: str
-    options: MusicOptions
-    splits: dict[str, Pieces]
-
-    def split(self, name: str) -> Pieces:
-        """The split of this name; raises UserError where the corpus does not have it."""
-        return require_split(self.splits, name, self.source)
 
     @property
     def digest(self) -> str:
@@ -55,17 +45,13 @@ class MusicCorpus:
         pieces = (f"{name} {pieces.sha256}" for name, pieces in self.splits.items())
         return sha256_lines(canonical_json(self.options), *pieces)
 
-    def describe(self) -> dict[str, Any]:
-        """The record that a run keeps of its data, for JSON; the tokens of a split are its steps."""
+    def facts(self) -> dict[str, Any]:
+        """For `describe`; the tokens of a split are its steps."""
         return {
-            "name": self.name,
-            "source": self.source,
-            **msgspec.to_builtins(self.options),
             "splits": {
                 name: {"tokens": len(pieces.frames), "pieces": len(pieces.lengths), "sha256": pieces.sha256}
                 for name, pieces in self.splits.items()
             },
-            "digest": self.digest,
         }
 
 
@@ -77,9 +63,7 @@ def open_music(source: str | Path, options: MusicOptions) -> MusicCorpus:
 
     Raises UserError where the source cannot be used.
     """
-    path = Path(source)
-    if isinstance(source, str) and prepare.is_known(source):
-        path = prepare.locate_data(source, "music", "rolls.npz")
+    path = prepare.locate_data(source, "music", "rolls.npz")
     if path.is_dir():
         splits = {split: _read_folder(path / split, options) for split in SPLITS}
     elif path.is_file():

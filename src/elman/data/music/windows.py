@@ -1,5 +1,6 @@
 """Whole pieces read in windows, several side by side."""
 
+import functools
 import heapq
 import math
 from collections.abc import Iterator
@@ -48,7 +49,7 @@ class PieceWindows:
         self.frames, self.lengths, self.length, self.seed = frames, lengths, length, seed
         self.starts = np.cumsum(lengths) - lengths
         self.streams = min(columns, len(lengths))
-        self._laid: tuple[int, _Layout] | None = None
+        self._layout = functools.lru_cache(maxsize=1)(self._lay)
 
     @property
     def num_windows(self) -> int:
@@ -79,10 +80,8 @@ class PieceWindows:
         batch = Batch(*(torch.from_numpy(part) for part in (inputs, targets, mask, fresh)))  # type: ignore[arg-type]
         return batch, torch.from_numpy(np.where(mask, at, -1))
 
-    def _layout(self, epoch: int) -> _Layout:
+    def _lay(self, epoch: int) -> _Layout:
         """Each piece goes to the column that ends first; depends on the seed and the epoch's number alone."""
-        if self._laid is not None and self._laid[0] == epoch:
-            return self._laid[1]
         order = np.arange(len(self.lengths)) if self.streams == 1 else np.argsort(-self.lengths, kind="stable")
         if self.seed is not None:
             order = np.random.default_rng([self.seed, epoch]).permutation(len(self.lengths))
@@ -100,5 +99,4 @@ class PieceWindows:
             layout.first[rows, column] = self.starts[piece] + steps
             layout.steps[rows, column] = np.minimum(self.lengths[piece] - steps, self.length)
             layout.fresh[window, column] = True
-        self._laid = (epoch, layout)
         return layout

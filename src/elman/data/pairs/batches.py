@@ -51,13 +51,15 @@ class Sequences:
         return (self[index] for index in range(len(self)))
 
 
-def by_length(lengths: Lengths, batch_size: int | None, tokens_per_batch: int | None) -> list[list[int]]:
+def by_length(
+    lengths: Lengths, *, batch_size: int | None = None, tokens_per_batch: int | None = None
+) -> list[list[int]]:
     """All pairs once, the short ones first, in an order that depends on the lengths alone."""
     return _batches(_sorted(np.arange(lengths.shape[1]), lengths), lengths, batch_size, tokens_per_batch)
 
 
 def shuffled(
-    lengths: Lengths, batch_size: int | None, tokens_per_batch: int | None, seed: int, epoch: int
+    lengths: Lengths, seed: int, epoch: int, *, batch_size: int | None = None, tokens_per_batch: int | None = None
 ) -> list[list[int]]:
     """All pairs once, in a random order that depends on the seed and the epoch alone.
 

@@ -1,18 +1,18 @@
 """A corpus of pairs: sources and targets as ids, and the batches that training reads."""
 
 import dataclasses
+import functools
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from elman.config.pairs import PairOptions, identity
-from elman.data.pairs.batches import Sequences, by_length, shuffled, side_by_side
+from elman.data.pairs.batches import Lengths, Sequences, shuffled, side_by_side
 from elman.data.pairs.files import RawPair, cut, find_files, read_pairs
 from elman.data.pairs.symbols import PairSymbols, PairTokenisers, learn_tokenisers
-from elman.data.text.sources import require_split
-from elman.data.text.vocabulary import UNK, Vocabulary
+from elman.data.text.sources import Corpus
+from elman.data.text.vocabulary import UNK
 from elman.data.windows import Batch, Span
 from elman.errors import UserError
 from elman.files import sha256_file, sha256_lines
@@ -35,46 +35,18 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.source)
 
+    @property
+    def lengths(self) -> Lengths:
+        """Of the sources and of the targets with their end symbol, [2, n]."""
+        return np.stack([self.source.lengths, self.target.lengths + 1])
+
 
 @dataclasses.dataclass(frozen=True)
-class PairCorpus:
+class PairCorpus(Corpus[PairOptions, Pairs]):
     """Pairs as a model reads them."""
 
-    name: str
-    source: str
-    options: PairOptions
     symbols: PairSymbols
-    splits: dict[str, Pairs]
     sha256: dict[str, str]
-
-    @property
-    def source_vocabulary(self) -> Vocabulary:
-        """Of the sources."""
-        return self.symbols.source
-
-    @property
-    def target_vocabulary(self) -> Vocabulary:
-        """Of the targets."""
-        return self.symbols.target
-
-    def split(self, name: str) -> Pairs:
-        """The split of this name; raises UserError where the corpus does not have it."""
-        return require_split(self.splits, name, self.source)
-
-    def buckets(
-        self,
-        pairs: Pairs,
-        *,
-        batch_size: int | None = None,
-        tokens_per_batch: int | None = None,
-        seed: int = 0,
-        epoch: int | None = None,
-    ) -> list[list[int]]:
-        """Places of the pairs of each batch: shuffled by seed and epoch, or without an epoch by length alone."""
-        lengths = np.stack([pairs.source.lengths, pairs.target.lengths + 1])
-        if epoch is None:
-            return by_length(lengths, batch_size, tokens_per_batch)
-        return shuffled(lengths, batch_size, tokens_per_batch, seed, epoch)
 
     def gather(self, pairs: Pairs, indices: list[int]) -> Batch:
         """The pairs at these places, side by side; sources reversed where the options ask for it."""
@@ -86,17 +58,13 @@ class PairCorpus:
         """SHA-256 over the vocabularies, the files and the options."""
         return sha256_lines(self.symbols.digest, identity(self.options), *map(" ".join, self.sha256.items()))
 
-    def describe(self) -> dict[str, Any]:
-        """The record that a run keeps of its data, for JSON."""
-        sizes = {"source": self.source_vocabulary, "target": self.target_vocabulary}
+    def facts(self) -> dict[str, Any]:
+        """For `describe`: the vocabulary and the counts of each split."""
+        sizes = {"source": self.symbols.source, "target": self.symbols.target}
         return {
-            "name": self.name,
-            "source": self.source,
-            **msgspec.to_builtins(self.options),
             "vocabulary": {side: {"size": len(one), "digest": one.digest} for side, one in sizes.items()},
             "splits": {name: pairs.facts for name, pairs in self.splits.items()},
             "files": self.sha256,
-            "digest": self.digest,
         }
 
 
@@ -108,9 +76,9 @@ class PairWindows:
     """
 
     def __init__(self, corpus: PairCorpus, pairs: Pairs, batch_size: int, tokens: int | None, seed: int) -> None:
-        self.corpus, self.pairs, self.seed = corpus, pairs, seed
-        self.batch_size, self.tokens = (None if tokens else batch_size), tokens
-        self._laid: tuple[int, list[list[int]]] | None = None
+        self.corpus, self.pairs = corpus, pairs
+        size = {"tokens_per_batch": tokens} if tokens else {"batch_size": batch_size}
+        self._batches = functools.lru_cache(1)(lambda epoch: shuffled(pairs.lengths, seed, epoch, **size))
 
     def spans(self, epoch: int) -> list[Span]:
         """One for every batch, as long as its longest target with its end."""
@@ -120,14 +88,6 @@ class PairWindows:
     def batch(self, span: Span) -> Batch:
         """The batch of a span."""
         return self.corpus.gather(self.pairs, self._batches(span.epoch)[span.start])
-
-    def _batches(self, epoch: int) -> list[list[int]]:
-        if self._laid is None or self._laid[0] != epoch:
-            found = self.corpus.buckets(
-                self.pairs, batch_size=self.batch_size, tokens_per_batch=self.tokens, seed=self.seed, epoch=epoch
-            )
-            self._laid = (epoch, found)
-        return self._laid[1]
 
 
 def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols | None = None) -> PairCorpus:
@@ -141,8 +101,8 @@ def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols
     path = Path(source)
     files = find_files(path, options)
     read = {name: read_pairs(paths, options) for name, paths in files.items()}
-    raw = {name: part.pairs for name, part in read.items()}
-    empty = {name: part.empty for name, part in read.items()}
+    raw = {name: pairs for name, (pairs, _) in read.items()}
+    empty = {name: count for name, (_, count) in read.items()}
     if "all" in raw:
         raw, empty = cut(raw["all"], options, str(source)), {"train": empty["all"]}
     tokenisers = learn_tokenisers(raw["train"], options) if symbols is None else symbols.tokenisers
@@ -154,7 +114,7 @@ def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols
         pairs.facts.update(empty=empty.get(name, 0), too_long=too_long if name == "train" else 0)
     digests = {file.name: sha256_file(file) for paths in files.values() for file in paths}
     name = path.resolve().name.removesuffix(".tsv")
-    return PairCorpus(name, str(source), options, symbols, splits, digests)
+    return PairCorpus(name, str(source), options, splits, symbols, digests)
 
 
 def _short_enough(
@@ -177,8 +137,8 @@ def _short_enough(
 
 def _encode(name: str, pairs: list[RawPair], symbols: PairSymbols) -> Pairs:
     limit = symbols.options.max_source
-    read = [symbols.source_words(pair.source) for pair in pairs]
-    written = [symbols.target_words(pair.target) for pair in pairs]
+    read = [symbols.tokenisers.source_words(pair.source) for pair in pairs]
+    written = [symbols.tokenisers.target_words(pair.target) for pair in pairs]
     source = Sequences(symbols.source.encode(words[:limit]) for words in read)
     target = Sequences(symbols.target.encode(words) for words in written)
     facts = {

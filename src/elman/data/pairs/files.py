@@ -21,13 +21,6 @@ class RawPair(NamedTuple):
     target: str
 
 
-class RawPairs(NamedTuple):
-    """The pairs of a file in their order, and how many were left out because a side was empty."""
-
-    pairs: list[RawPair]
-    empty: int = 0
-
-
 def find_files(source: Path, options: PairOptions) -> dict[str, tuple[Path, ...]]:
     """The files of each split, or of `all` where one file (or one pair of files) has to be cut.
 
@@ -45,8 +38,8 @@ def find_files(source: Path, options: PairOptions) -> dict[str, tuple[Path, ...]
     return {split: tuple(_find(source, split, ending) for ending in endings) for split in SPLITS}
 
 
-def read_pairs(paths: tuple[Path, ...], options: PairOptions) -> RawPairs:
-    """The pairs of one file, or of two parallel ones.
+def read_pairs(paths: tuple[Path, ...], options: PairOptions) -> tuple[list[RawPair], int]:
+    """The pairs of one file, or of two parallel ones, in order, and how many were left out since a side was empty.
 
     Raises UserError where a line has no tab, a damaged tree or an empty side, line counts differ, or there is no pair
     at all.
@@ -72,7 +65,7 @@ def read_pairs(paths: tuple[Path, ...], options: PairOptions) -> RawPairs:
             )
     if not kept:
         raise UserError(f"{paths[0]}: there is no pair; give lines with a source and a target")
-    return RawPairs(kept, len(pairs) - len(kept))
+    return kept, len(pairs) - len(kept)
 
 
 def cut(pairs: list[RawPair], options: PairOptions, name: str) -> dict[str, list[RawPair]]:

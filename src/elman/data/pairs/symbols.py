@@ -31,11 +31,11 @@ class PairTokenisers:
     target: Tokeniser
 
     def source_words(self, text: str) -> list[str]:
-        """The symbols of a source in the order of the text; an `<eos>` in it is an unknown word."""
+        """The symbols of a source as written, in the order of the text; an `<eos>` in it is an unknown word."""
         return _without_end(self.source.encode(text))
 
     def target_words(self, text: str) -> list[str]:
-        """The symbols of a target."""
+        """The symbols of a target as they are written."""
         return _without_end(self.target.encode(text))
 
     def shown(self, words: Iterable[str]) -> str:
@@ -50,11 +50,6 @@ class PairTokenisers:
         """The same for a source."""
         return _line(self.source.text(words))
 
-    @property
-    def digests(self) -> list[str]:
-        """The SHA-256 of the models of subwords, of the source's and of the target's."""
-        return [one.subwords.digest for one in (self.source, self.target) if one.subwords is not None]
-
     def save(self, folder: Path) -> None:
         """Write the models of subwords, if there are any, into a run folder."""
         ours, theirs = self.source.subwords, self.target.subwords
@@ -65,19 +60,6 @@ class PairTokenisers:
             write_atomic(folder / name, model.model)
 
 
-def load_tokenisers(folder: Path, options: PairOptions) -> PairTokenisers:
-    """The tokenisers of a run folder.
-
-    Raises UserError where a model of subwords is missing or damaged, or sentencepiece is not installed.
-    """
-    if options.tokenisation != "subwords":
-        return _of(options)
-    if options.shared_vocabulary:
-        both = subwords.load(folder)
-        return _of(options, both, both)
-    return _of(options, subwords.load(folder, SOURCE_PIECES), subwords.load(folder, TARGET_PIECES))
-
-
 def learn_tokenisers(pairs: Sequence[RawPair], options: PairOptions) -> PairTokenisers:
     """Tokenisers for pairs, with subwords found in these training pairs.
 
@@ -86,18 +68,15 @@ def learn_tokenisers(pairs: Sequence[RawPair], options: PairOptions) -> PairToke
     if options.tokenisation != "subwords":
         return _of(options)
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    if options.shared_vocabulary:
-        both = _train([*sources, *targets], options)
-        return _of(options, both, both)
-    return _of(options, _train(sources, options), _train(targets, options))
+    texts = [[*sources, *targets]] if options.shared_vocabulary else [sources, targets]
+    if options.lowercase:
+        texts = [[line.lower() for line in lines] for lines in texts]
+    return _of(options, *(subwords.train(lines, options.subwords) for lines in texts))
 
 
-def _train(lines: Sequence[str], options: PairOptions) -> Subwords:
-    read: Iterable[str] = (line.lower() for line in lines) if options.lowercase else lines
-    return subwords.train(read, options.subwords, "data.subwords")
-
-
-def _of(options: PairOptions, source: Subwords | None = None, target: Subwords | None = None) -> PairTokenisers:
+def _of(options: PairOptions, *models: Subwords) -> PairTokenisers:
+    """Tokenisers with the models of subwords of both sides, or the one that they share."""
+    source, target = (models[0], models[-1]) if models else (None, None)
     return PairTokenisers(Tokeniser(options.source_text, source), Tokeniser(options.target_text, target))
 
 
@@ -144,20 +123,12 @@ class PairSymbols:
         """The number of symbols that the model chooses from: those of the target."""
         return len(self.target)
 
-    def source_words(self, text: str) -> list[str]:
-        """The symbols of a source as they are written, unknown ones too, in the order of the text."""
-        return self.tokenisers.source_words(text)
-
-    def target_words(self, text: str) -> list[str]:
-        """The symbols of a target as they are written."""
-        return self.tokenisers.target_words(text)
-
     def encode_source(self, text: str, name: str) -> npt.NDArray[np.int32]:
         """The ids of a source [S], for a model to translate; `name` names its place in messages.
 
         Raises UserError where it is empty, longer than the limit, or has unknown symbols only.
         """
-        words = self.source_words(text.strip())
+        words = self.tokenisers.source_words(text.strip())
         limit = self.options.max_source
         if not words:
             raise UserError(f"{name}: an empty source; every line needs at least one symbol: remove it")
@@ -174,7 +145,9 @@ class PairSymbols:
     @property
     def digest(self) -> str:
         """The SHA-256 of both vocabularies and of the models of subwords."""
-        return sha256_lines(self.source.digest, self.target.digest, *self.tokenisers.digests)
+        models = (self.tokenisers.source.subwords, self.tokenisers.target.subwords)
+        parts = (self.source, self.target, *models)
+        return sha256_lines(*(part.digest for part in parts if part is not None))
 
     def save(self, folder: Path) -> None:
         """Write both vocabularies, and models of subwords, into a run folder."""
@@ -184,9 +157,11 @@ class PairSymbols:
 
     @classmethod
     def load(cls, folder: Path, options: PairOptions) -> "PairSymbols":
-        """Read what `save` wrote; raises UserError where a file is missing or damaged."""
-        tokenisers = load_tokenisers(folder, options)
-        return cls(Vocabulary.load(folder / SOURCE_FILE), Vocabulary.load(folder / TARGET_FILE), options, tokenisers)
+        """Read what `save` wrote; raises UserError where a file is missing or damaged, or sentencepiece is missing."""
+        names = [subwords.FILE] if options.shared_vocabulary else [SOURCE_PIECES, TARGET_PIECES]
+        models = [subwords.load(folder, name) for name in names] if options.tokenisation == "subwords" else []
+        source, target = (Vocabulary.load(folder / name) for name in (SOURCE_FILE, TARGET_FILE))
+        return cls(source, target, options, _of(options, *models))
 
 
 def _pieces(tokeniser: Tokeniser) -> Counter[str]:

@@ -66,7 +66,7 @@ def read_trees(text: str, name: str) -> list[Node]:
             closed = _close(open_.pop(), name)
             if open_:
                 open_[-1][1].append(closed)
-            elif whole := _without_empty(closed):
+            elif whole := _pruned(closed, "-NONE-"):
                 trees.append(_rooted(whole))
         else:
             open_[-1][1].append(Leaf("", token))
@@ -137,12 +137,17 @@ def _close(opened: tuple[str, list[Node | Leaf], int], name: str) -> Node | Leaf
     return Leaf(label, words[0].word)
 
 
-def _without_empty(tree: Node | Leaf) -> Node | Leaf | None:
-    """A tree without empty elements and without constituents that then have no word; None if nothing is left."""
+def _pruned(tree: Node | Leaf, empty: str | None = None) -> Node | Leaf | None:
+    """A tree without leaves of the tag `empty` and without constituents that have no word; None if nothing is left."""
     if isinstance(tree, Leaf):
-        return None if tree.tag == "-NONE-" else tree
-    children = tuple(child for child in map(_without_empty, tree.children) if child is not None)
+        return None if tree.tag == empty else tree
+    children = tuple(child for child in (_pruned(child, empty) for child in tree.children) if child is not None)
     return Node(tree.label, children) if children else None
+
+
+def _size(tree: Node | Leaf) -> int:
+    """The number of constituents."""
+    return 1 + sum(map(_size, tree.children)) if isinstance(tree, Node) else 0
 
 
 def _rooted(tree: Node | Leaf) -> Node:
@@ -174,48 +179,37 @@ def to_tree(symbols: Iterable[str], words: Sequence[str]) -> Repaired:
        several of the last;
     4. constituents without a word are dropped.
     """
-    top: list[Node | Leaf] = []
-    open_: list[tuple[str, list[Node | Leaf]]] = []
+    open_: list[tuple[str, list[Node | Leaf]]] = [(ROOT, [])]
     used = repairs = 0
 
     def close() -> None:
         label, children = open_.pop()
-        (open_[-1][1] if open_ else top).append(Node(label, tuple(children)))
+        open_[-1][1].append(Node(label, tuple(children)))
 
     for symbol in symbols:
         side, label = bracket(symbol)
         if side == "(":
             open_.append((label, []))
         elif side == ")":
-            depth = next((n for n, (name, _) in enumerate(reversed(open_), 1) if name == label), 0)
+            depth = next((n for n, (name, _) in enumerate(reversed(open_[1:]), 1) if name == label), 0)
             repairs += depth - 1 if depth else 1
             for _ in range(depth):
                 close()
         elif used < len(words):
-            (open_[-1][1] if open_ else top).append(Leaf(symbol, words[used]))
+            open_[-1][1].append(Leaf(symbol, words[used]))
             used += 1
         else:
             repairs += 1
-    repairs += len(open_) + len(words) - used
-    while open_:
+    repairs += len(open_) - 1 + len(words) - used
+    while len(open_) > 1:
         close()
+    top = open_[0][1]
     left = tuple(Leaf("XX", word) for word in words[used:])
     if left and top and isinstance(top[-1], Node):
         top[-1] = Node(top[-1].label, top[-1].children + left)
     else:
         top += left
-    tree, dropped = _without_hollow(Node(ROOT, tuple(top)))
-    return Repaired(tree, repairs + dropped)
-
-
-def _without_hollow(tree: Node) -> tuple[Node, int]:
-    """A tree without the constituents that have no word, and the number of those."""
-    children: list[Node | Leaf] = []
-    dropped = 0
-    for child in tree.children:
-        if isinstance(child, Node):
-            child, below = _without_hollow(child)
-            dropped += below + (not child.children)
-        if isinstance(child, Leaf) or child.children:
-            children.append(child)
-    return Node(tree.label, tuple(children)), dropped
+    whole = Node(ROOT, tuple(top))
+    tree = _pruned(whole)
+    tree = tree if isinstance(tree, Node) else Node(ROOT, ())
+    return Repaired(tree, repairs + _size(whole) - _size(tree))

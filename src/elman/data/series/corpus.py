@@ -14,7 +14,7 @@ from torch import Tensor
 from elman.config.series import SeriesOptions
 from elman.data.catalog import prepare
 from elman.data.series.table import SUFFIXES, Array, Table, read_table
-from elman.data.text.sources import SPLITS, require_split
+from elman.data.text.sources import SPLITS, Corpus
 from elman.data.windows import Batch, EvaluationWindows, Span, TrainingWindows
 from elman.errors import UserError
 from elman.files import canonical_json, sha256_lines
@@ -53,19 +53,11 @@ class Series:
 
 
 @dataclasses.dataclass(frozen=True)
-class SeriesCorpus:
+class SeriesCorpus(Corpus[SeriesOptions, Series]):
     """A series as a model reads it; `cut`: its splits were cut from one file in order of time."""
 
-    name: str
-    source: str
-    options: SeriesOptions
     names: tuple[str, ...]
-    splits: dict[str, Series]
     cut: bool
-
-    def split(self, name: str) -> Series:
-        """The split of this name; raises UserError where the corpus does not have it."""
-        return require_split(self.splits, name, self.source)
 
     @property
     def columns(self) -> Columns:
@@ -90,17 +82,13 @@ class SeriesCorpus:
         splits = (f"{name} {split.sha256}" for name, split in self.splits.items())
         return sha256_lines(canonical_json(self.options), *self.names, *splits)
 
-    def describe(self) -> dict[str, Any]:
-        """The record that a run keeps of its data, for JSON; the tokens of a split are its steps."""
+    def facts(self) -> dict[str, Any]:
+        """For `describe`; the tokens of a split are its steps."""
         return {
-            "name": self.name,
-            "source": self.source,
-            **msgspec.to_builtins(self.options),
             "inputs": msgspec.to_builtins(self.columns),
             "splits": {
                 name: {"tokens": len(split.values), "sha256": split.sha256} for name, split in self.splits.items()
             },
-            "digest": self.digest,
         }
 
 
@@ -110,9 +98,7 @@ def open_series(source: str | Path, options: SeriesOptions) -> SeriesCorpus:
     It is the name of a known series (`elman data list`); a table (`elman.data.series.table`), which is cut in order of
     time; or a folder with train, valid and test of them, such as train.csv.
     """
-    path = Path(source)
-    if isinstance(source, str) and prepare.is_known(source):
-        path = prepare.locate_data(source, "series", "series.csv")
+    path = prepare.locate_data(source, "series", "series.csv")
     if path.is_dir():
         tables = {split: read_table(_find(path, split), options.columns) for split in SPLITS}
         for split, table in tables.items():
@@ -131,7 +117,7 @@ def open_series(source: str | Path, options: SeriesOptions) -> SeriesCorpus:
         )
     splits = {split: Series(split, values) for split, values in parts.items()}
     name = str(source) if isinstance(source, str) and prepare.is_known(source) else path.resolve().stem
-    return SeriesCorpus(name, str(source), options, names, splits, path.is_file())
+    return SeriesCorpus(name, str(source), options, splits, names, path.is_file())
 
 
 def _find(folder: Path, split: str) -> Path:
@@ -158,48 +144,34 @@ def _cut(table: Table, options: SeriesOptions, path: Path) -> tuple[tuple[str, .
     return table.names, parts
 
 
-class SeriesTrainingWindows:
+class SeriesTrainingWindows(TrainingWindows):
     """A series cut into B columns that are read side by side, as a text is; the remainder is dropped.
 
-    The first step of `values`, float64 [n, P], is predicted from `first` [P], the others from the step before.
-    `positions` are the windows of 0 to n, where 0 stands for `first` and t for the t-th step.
+    The first step of `values`, float64 [n, P], is predicted from `first` [P], the others from the step before. The
+    stream is 0 to n, where 0 stands for `first` and t for the t-th step; `rules` are those of `TrainingWindows`.
     """
 
-    def __init__(self, values: Array, first: Array, positions: TrainingWindows) -> None:
-        self.positions, self.table = positions, torch.from_numpy(np.concatenate([first[None], values]))
-
-    def spans(self, epoch: int) -> list[Span]:
-        """The windows of an epoch, in order."""
-        return self.positions.spans(epoch)
+    def __init__(self, values: Array, first: Array, batch_size: int, length: int, **rules: Any) -> None:
+        super().__init__(np.arange(len(values) + 1), batch_size, length, **rules)
+        self.table = torch.from_numpy(np.concatenate([first[None], values]))
 
     def batch(self, span: Span) -> Batch:
         """The window of a span: values before and at each step, float64 [T, B, P]."""
-        batch = self.positions.batch(span)
+        batch = super().batch(span)
         return batch._replace(inputs=self.table[batch.inputs], targets=self.table[batch.targets])
 
 
-class SeriesWindows:
+class SeriesWindows(EvaluationWindows):
     """A series, float64 [n, P], read so that every step is a target exactly once; `first` [P] is read before.
 
     `streams`, `length` and `warm_up` are as for `EvaluationWindows`.
     """
 
     def __init__(self, values: Array, first: Array, *, streams: int = 1, length: int = 100, warm_up: int = 0) -> None:
-        steps = np.arange(1, len(values) + 1)
-        self.positions = EvaluationWindows(steps, 0, streams=streams, length=length, warm_up=warm_up)
+        super().__init__(np.arange(1, len(values) + 1), 0, streams=streams, length=length, warm_up=warm_up)
         self.table = torch.from_numpy(np.concatenate([first[None], values]))
-
-    @property
-    def streams(self) -> int:
-        """The number of columns."""
-        return self.positions.streams
-
-    @property
-    def num_windows(self) -> int:
-        """The number of windows."""
-        return self.positions.num_windows
 
     def __iter__(self) -> Iterator[tuple[Batch, Tensor]]:
         """Windows, each with the position in the series of every target, [T, B] (-1: not counted)."""
-        for batch, where in self.positions:
+        for batch, where in super().__iter__():
             yield batch._replace(inputs=self.table[batch.inputs], targets=self.table[batch.targets]), where

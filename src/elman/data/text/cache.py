@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from elman.config.text import TextOptions
 from elman.data.text import subwords as subword_models
@@ -30,10 +29,8 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     Attributes:
         unknown: how many of them are `<unk>`, written in the text or standing for a word that is not known.
-        characters: how many characters of text the tokens stand for, one for each `<eos>` included.
-        num_bytes: the bytes of these characters in UTF-8.
-        num_words: words and line ends, as `elman.data.text.passages.Passage` counts them.
-        unseparated: letters in clauses without spaces; with many of them `num_words` is meaningless.
+        characters, num_bytes, num_words, unseparated: sums over the passages (`elman.data.text.passages.Passage`); with
+            many letters in clauses without spaces, `unseparated`, `num_words` is meaningless.
         lines: how many lines were read (one longer than 64 KiB counts as several).
     """
 
@@ -113,11 +110,6 @@ def encode_section(
             unknown = 0 if vocabulary.unk is None else int(np.count_nonzero(ids == vocabulary.unk))
             counts.update(tokens=len(ids), unknown=unknown, lines=1, **{name: getattr(passage, name) for name in kept})
     return Counts(**counts, sha256=sha256)
-
-
-def map_tokens(path: Path, tokens: int) -> npt.NDArray[np.int32]:
-    """The ids of a split, [tokens], read-only and not read before they are used."""
-    return np.memmap(path, dtype="<i4", mode="r", shape=(tokens,))
 
 
 def save_record(folder: Path, record: dict[str, Counts]) -> None:

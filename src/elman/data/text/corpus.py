@@ -12,7 +12,7 @@ from elman.config.text import TextOptions, identity
 from elman.data.catalog import prepare
 from elman.data.text import cache as store
 from elman.data.text.cache import Counts, Progress
-from elman.data.text.sources import Section, find_sections, require_all, require_split
+from elman.data.text.sources import Corpus, Section, find_sections, require_all
 from elman.data.text.subwords import Subwords
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
@@ -49,24 +49,16 @@ _FACTS = ("unknown", "characters", "num_bytes", "num_words", "lines", "sha256")
 
 
 @dataclasses.dataclass(frozen=True)
-class TextCorpus:
+class TextCorpus(Corpus[TextOptions, Split]):
     """A text as a model reads it."""
 
-    name: str
-    source: str
-    options: TextOptions
     vocabulary: Vocabulary
-    splits: dict[str, Split]
     subwords: Subwords | None = None
 
     @property
     def tokeniser(self) -> Tokeniser:
         """From lines to tokens and back."""
         return Tokeniser(self.options, self.subwords)
-
-    def split(self, name: str) -> Split:
-        """The split of this name; raises UserError where the corpus does not have it."""
-        return require_split(self.splits, name, self.source)
 
     @property
     def digest(self) -> str:
@@ -76,18 +68,14 @@ class TextCorpus:
         parts += [f"{name} {split.sha256}" for name, split in self.splits.items()]
         return sha256_lines(*parts)
 
-    def describe(self) -> dict[str, Any]:
-        """The record that a run keeps of its data, for JSON."""
+    def facts(self) -> dict[str, Any]:
+        """For `describe`: the vocabulary and the counts of each split."""
         return {
-            "name": self.name,
-            "source": self.source,
-            **msgspec.to_builtins(self.options),
             "vocabulary": {"size": len(self.vocabulary), "digest": self.vocabulary.digest},
             "splits": {
                 name: {"tokens": len(split.tokens), **{fact: getattr(split, fact) for fact in _FACTS}}
                 for name, split in self.splits.items()
             },
-            "digest": self.digest,
         }
 
 
@@ -105,8 +93,7 @@ def open_corpus(
 
     The source is the name of a known corpus (`elman data list`), a folder with `train.txt`, `valid.txt` and `test.txt`,
     or one text file, which is cut by the rule of `elman.data.text.sources.cut`. A folder with the name of a known
-    corpus is written `./name`. Encoded texts are kept in `cache`, by default `elman.data.text.cache.cache_folder()`;
-    `progress` receives what is being done, the bytes done and all bytes.
+    corpus is written `./name`. Encoded texts are kept in `cache`, by default `elman.data.text.cache.cache_folder()`.
 
     With a vocabulary, as for evaluation with the one of a run, and its model of subwords, splits may be missing, and
     `min_count`, `max_vocabulary` and `vocabulary_from` have no effect. Without it the vocabulary is counted, and all
@@ -157,7 +144,8 @@ def _find_parts(source: Path, options: TextOptions, *, all_three: bool) -> Parts
 
 def _open_split(name: str, counts: Counts, folder: Path) -> Split:
     facts = msgspec.structs.asdict(counts)
-    return Split(name, store.map_tokens(folder / f"{name}.int32", facts.pop("tokens")), **facts)
+    tokens = np.memmap(folder / f"{name}.int32", dtype="<i4", mode="r", shape=(facts.pop("tokens"),))
+    return Split(name, tokens, **facts)
 
 
 def _key(parts: Parts, more: list[str]) -> str:

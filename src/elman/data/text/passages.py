@@ -73,7 +73,8 @@ def passages(lines: Iterable[Line], options: TextOptions, subwords: Subwords | N
         case "paragraph":
             return _by_paragraph(cleaned, options, subwords)
         case "exact":
-            return (_exact(line, options, subwords) for line in cleaned)
+            texts = (line.text for line in cleaned)
+            return (_spelt(text.removesuffix("\n"), options, subwords, closes=text.endswith("\n")) for text in texts)
         case _:
             return _by_line(cleaned, options, subwords)
 
@@ -153,10 +154,6 @@ def _by_paragraph(lines: Iterable[Line], options: TextOptions, subwords: Subword
         held = None if blank else line
     if held is not None:
         yield _passage(held, options, subwords, closes=True)
-
-
-def _exact(line: Line, options: TextOptions, subwords: Subwords | None) -> Passage:
-    return _spelt(line.text.removesuffix("\n"), options, subwords, closes=line.text.endswith("\n"))
 
 
 def _passage(line: Line, options: TextOptions, subwords: Subwords | None, *, closes: bool) -> Passage:

@@ -1,16 +1,49 @@
-"""The splits of a corpus: three files of a folder, or three ranges of one file."""
+"""A corpus and its splits: three files of a folder, or three ranges of one file."""
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from elman.config.text import TextOptions
 from elman.errors import UserError
 
 SPLITS = ("train", "valid", "test")
+Options = TypeVar("Options")
 Found = TypeVar("Found")
+
+
+@dataclasses.dataclass(frozen=True)
+class Corpus(ABC, Generic[Options, Found]):
+    """A corpus as a model reads it: its name, where it is from, the options it was read with, and its splits."""
+
+    name: str
+    source: str
+    options: Options
+    splits: dict[str, Found]
+
+    def split(self, name: str) -> Found:
+        """The split of this name; raises UserError where the corpus does not have it."""
+        if name not in self.splits:
+            raise UserError(f"{self.source}: no {name} split; it has {', '.join(self.splits)}")
+        return self.splits[name]
+
+    @property
+    @abstractmethod
+    def digest(self) -> str:
+        """SHA-256 over the options and the data."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """What `describe` says of the data, for JSON; `splits` among it."""
+
+    def describe(self) -> dict[str, Any]:
+        """The record that a run keeps of its data, for JSON."""
+        options = msgspec.to_builtins(self.options)
+        return {"name": self.name, "source": self.source, **options, **self.facts(), "digest": self.digest}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,13 +73,6 @@ def find_sections(source: Path, options: TextOptions) -> dict[str, Section]:
         f"{source}: no such file or folder, and no known corpus has this name; give a folder with train.txt, "
         "valid.txt and test.txt, one text file, or a name that `elman data list` shows"
     )
-
-
-def require_split(splits: Mapping[str, Found], name: str, source: str) -> Found:
-    """The split of this name; where the corpus of `source` does not have it, raises UserError."""
-    if name not in splits:
-        raise UserError(f"{source}: no {name} split; it has {', '.join(splits)}")
-    return splits[name]
 
 
 def require_all(sections: dict[str, Section], source: Path) -> None:

@@ -8,12 +8,13 @@ import functools
 import hashlib
 import io
 import itertools
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from elman.config.text import SubwordOptions
-from elman.data.text.utf8 import from_bytes, named_byte, read_bytes, to_bytes
+from elman.data.text.utf8 import from_bytes, read_bytes, to_bytes
 from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
 
@@ -22,6 +23,7 @@ FILE = "subwords.model"
 
 SPACE = "\u2581"
 _UNKNOWN = "<?>"
+_NAMED = re.compile(r"<0x([0-9A-F]{2})>")
 _LONGEST = 1 << 18
 
 
@@ -77,15 +79,15 @@ def decode(pieces: Sequence[str]) -> str:
 
 
 def piece_bytes(piece: str) -> bytes:
-    """The bytes that a piece stands for."""
-    return named_byte(piece) or to_bytes(piece.replace(SPACE, " "))
+    """The bytes that a piece stands for, a token such as `<0xE3>` among them."""
+    named = _NAMED.fullmatch(piece)
+    return bytes.fromhex(named[1]) if named else to_bytes(piece.replace(SPACE, " "))
 
 
-def train(lines: Iterable[str], options: SubwordOptions, key: str = "data.subwords") -> Subwords:
+def train(lines: Iterable[str], options: SubwordOptions) -> Subwords:
     """Find subwords in lines of text without their breaks; on one thread, so that the result is reproducible.
 
-    Raises UserError where sentencepiece is not installed, or the size does not fit the text; the message names the
-    options by `key`, their path in a recipe.
+    Raises UserError where sentencepiece is not installed, or the size does not fit the text.
     """
     written = io.BytesIO()
     library = _library()
@@ -114,7 +116,7 @@ def train(lines: Iterable[str], options: SubwordOptions, key: str = "data.subwor
     except RuntimeError as error:
         reason = str(error).splitlines()[-1].strip()
         raise UserError(
-            f"{key}.size = {options.size} with kind = {options.kind!r}: the subwords cannot be found "
+            f"data.subwords.size = {options.size} with kind = {options.kind!r}: the subwords cannot be found "
             f"({reason}); choose another size, or a lower coverage"
         ) from None
     return Subwords(written.getvalue())

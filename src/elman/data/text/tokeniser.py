@@ -1,5 +1,6 @@
 """Text to tokens and back: the rules that split, the inverse that writes readable text, and where words begin."""
 
+import codecs
 import itertools
 import re
 from collections.abc import Iterable, Sequence
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 
 from elman.config.text import TextOptions
 from elman.data.text.subwords import Subwords, piece_bytes
-from elman.data.text.utf8 import ByteDecoder, from_bytes, readable, spell
+from elman.data.text.utf8 import from_bytes, readable, spell
 from elman.data.text.vocabulary import EOS
 
 APOSTROPHE, LEFT_QUOTE = "\u2019", "\u2018"
@@ -39,7 +40,7 @@ _RUN = 8
 
 @dataclass(frozen=True)
 class Tokeniser:
-    """The tokens of a line, the text of tokens, and where words begin; subwords need their trained model."""
+    """The tokens of a line, and the text of tokens; subwords need their trained model."""
 
     options: TextOptions
     subwords: Subwords | None = None
@@ -55,10 +56,6 @@ class Tokeniser:
     def text(self, tokens: Sequence[str]) -> str:
         """Tokens in a row: exact where they spell the text, otherwise with spaces between them."""
         return self.decode(tokens) if self.options.spelt else " ".join(tokens)
-
-    def word_starts(self, tokens: Sequence[str]) -> list[bool]:
-        """Which tokens begin a word (see `word_starts`); the surprisal of a word is the sum over its tokens."""
-        return word_starts(tokens, self.options)
 
 
 def tokenise(text: str, options: TextOptions, subwords: Subwords | None = None) -> list[str]:
@@ -122,7 +119,7 @@ class Detokeniser:
     def __init__(self, options: TextOptions) -> None:
         self._options = options
         self._break = "\n\n" if options.eos == "paragraph" else "\n"
-        self._bytes = ByteDecoder()
+        self._bytes = codecs.getincrementaldecoder("utf-8")("surrogateescape")
         self._run: list[str] = []
         self._open: set[str] = set()
         self._tight = True
@@ -138,7 +135,7 @@ class Detokeniser:
             case "characters":
                 return word
             case "bytes" | "subwords":
-                return self._bytes.add(piece_bytes(word))
+                return self._bytes.decode(piece_bytes(word))
             case "words":
                 space = "" if self._tight else " "
                 self._tight = False
@@ -148,7 +145,7 @@ class Detokeniser:
 
     def end(self) -> str:
         """The text of bytes that never became a character."""
-        return self._bytes.end()
+        return self._bytes.decode(b"", final=True)
 
     def _end_line(self) -> str:
         if self._line_start:

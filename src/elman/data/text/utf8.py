@@ -6,7 +6,6 @@ a byte that is not UTF-8 is a lone surrogate (PEP 383), so that any bytes can be
 
 import codecs
 import math
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +19,6 @@ BYTES = tuple(chr(value) if value < 0x80 else f"<0x{value:02X}>" for value in ra
 MARK = "\ufeff"
 """The byte order mark."""
 
-_NAMED = re.compile(r"<0x([0-9A-F]{2})>")
 _LONGEST = 1 << 16
 _PLAIN = TextOptions()
 
@@ -119,24 +117,3 @@ def spell(text: str) -> list[str]:
     ['a', '<0xC3>', '<0xA9>']
     """
     return [BYTES[value] for value in to_bytes(text)]
-
-
-def named_byte(token: str) -> bytes | None:
-    """The byte that a token such as `<0xE3>` stands for; None for another token."""
-    match = _NAMED.fullmatch(token)
-    return None if match is None else bytes([int(match[1], 16)])
-
-
-class ByteDecoder:
-    """Bytes to text as they arrive; characters appear when they are complete."""
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-
-    def add(self, data: bytes) -> str:
-        """The text that these bytes complete."""
-        return self._decoder.decode(data)
-
-    def end(self) -> str:
-        """The text of incomplete characters that are left."""
-        return self._decoder.decode(b"", final=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from elman.config.inference import RULES, CacheRule
 from elman.reproduce.claim import Claim, ClaimMeasure, Measurement
-from elman.reproduce.claims.shared import MOS, activation, mixture_of
+from elman.reproduce.claims.output import MOS, activation, mixture_of
 from elman.reproduce.comparison import no_higher, times
 from elman.tasks.adaptation import Method, method_figures, statistics
 from elman.tasks.run import EvaluationOptions

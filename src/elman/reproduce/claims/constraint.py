@@ -7,8 +7,7 @@ from pathlib import Path
 import torch
 
 from elman.analysis.dynamics import examine
-from elman.reproduce.claim import Arm, Claim, ClaimMeasure, CurveAxes, Measurement, Source
-from elman.reproduce.claims.shared import PERPLEXITY
+from elman.reproduce.claim import PERPLEXITY, Arm, Claim, ClaimMeasure, CurveAxes, Measurement, Source
 from elman.reproduce.comparison import Bound, lower
 
 DELTAS = (0.2, 0.5, 0.8, 1.1, 1.4)

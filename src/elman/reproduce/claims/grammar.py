@@ -66,20 +66,6 @@ AGREEMENT = ClaimMeasure(
     curve=CurveAxes("accuracy", "levels of embedding", relative=False, logarithmic=False),
 )
 
-MINIMAL_PAIRS = ClaimMeasure(
-    "minimal-pairs",
-    {
-        "accuracy": "accuracy on BLiMP",
-        "agreement": "on its sets of agreement",
-        "5-gram": "Kneser-Ney 5-gram",
-        "5-gram, agreement": "5-gram, agreement",
-    },
-    minimal_pairs,
-    {"pairs": PAIRS, "order": 5},
-    minutes=6.0,
-)
-
-
 SRN, GRU, LSTM = "SRN", "GRU", "LSTM"
 
 
@@ -116,7 +102,18 @@ BLIMP = Claim(
     sentence="an LSTM of words prefers grammatical sentences above chance, and more often than a 5-gram model does",
     source="Warstadt et al. 2020, Table 3",
     arms=(Arm(LSTM, Source("ptb/small-awd-lstm.toml"), Source("ptb/awd-lstm.toml")),),
-    measure=MINIMAL_PAIRS,
+    measure=ClaimMeasure(
+        "minimal-pairs",
+        {
+            "accuracy": "accuracy on BLiMP",
+            "agreement": "on its sets of agreement",
+            "5-gram": "Kneser-Ney 5-gram",
+            "5-gram, agreement": "5-gram, agreement",
+        },
+        minimal_pairs,
+        {"pairs": PAIRS, "order": 5},
+        minutes=6.0,
+    ),
     comparisons=tuple(
         Bound(metric, LSTM, limit, exceeds=True)
         for metric, limit in (("accuracy", 0.5), ("accuracy", "5-gram"), ("agreement", "5-gram, agreement"))

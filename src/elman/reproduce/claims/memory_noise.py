@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from elman import config
-from elman.learning.constraint import build_constraint
+from elman.learning.constraint import ConstrainedCore
 from elman.network.cores.stack import Stack, build_stack, candidate_hidden, layers_of
 from elman.reproduce.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement
 from elman.reproduce.comparison import lower, times
@@ -62,24 +62,19 @@ class Recaller:
         self.chosen, units = chosen, chosen.units
         self.generator = torch.Generator().manual_seed(seed)
         recipe = config.Stack(sizes=(units,), cell=config.GRU(reset="before"), biases=0)
-        core = build_stack(recipe, 1, locked=True)
-        assert isinstance(core, Stack)
-        self.core = core
+        self.core = build_stack(recipe, 1, locked=True)
+        assert isinstance(self.core, Stack)
         with torch.no_grad():
             for layer in layers_of(self.core):
                 layer.weight_ih.normal_(0, 1, generator=self.generator)
                 layer.weight_hh.normal_(0, units**-0.5, generator=self.generator)
                 candidate_hidden(layer).copy_(2 * torch.eye(units))  # as far as any constraint allows
         self.readout = (torch.randn(units, generator=self.generator) / units**0.5).requires_grad_()
-        constraint = config.Spectral(delta=chosen.delta)
-        training = config.Training(epochs=1, optimiser=config.Adam(lr=chosen.lr), constraint=constraint)
-        self.constraint = build_constraint(training, self.core)
-        assert self.constraint is not None
+        self.constraint = ConstrainedCore(self.core, config.Spectral(delta=chosen.delta))
         self.constraint.project()
 
     def train(self, delay: int) -> None:
         """Train on clean sequences."""
-        assert self.constraint is not None
         parameters = [*self.core.parameters(), self.readout]
         optimiser = torch.optim.Adam(parameters, lr=self.chosen.lr)
         for _ in range(self.chosen.steps):

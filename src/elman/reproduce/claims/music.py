@@ -1,7 +1,6 @@
 """Polyphonic music: the GRU of Kanai's thesis and LSTM-NADE on Nottingham."""
 
-from elman.reproduce.claim import Arm, Claim, Source
-from elman.reproduce.claims.shared import by_split
+from elman.reproduce.claim import Arm, Claim, Source, by_split
 from elman.reproduce.comparison import Bound, lower
 
 NATS = by_split("nats", "nats per step")

@@ -9,23 +9,53 @@ from elman.data.windows import Span, TrainingWindows
 from elman.learning.bptt import bptt
 from elman.network.cores.stack import Stack
 from elman.objective.loss import build_objective
-from elman.reproduce.claim import Arm, Claim, ClaimMeasure, CurveAxes, Measurement, Source
-from elman.reproduce.claims.shared import (
-    ACTIVATIONS,
-    BITS,
-    CHARACTERS,
-    DOC,
-    DOC_BALANCED,
-    DOC_SHALLOW,
-    MOS,
-    MOS_MORE,
-    PERPLEXITY,
-    activation,
-    mixture_of,
-    words,
-)
+from elman.reproduce.claim import BITS, PERPLEXITY, Arm, Claim, ClaimMeasure, CurveAxes, Measurement, Source
 from elman.reproduce.comparison import Bound, lower, no_difference, no_higher, times
 from elman.tasks.text.run import TextRun
+
+# One network and one budget at small scale, so only the output layer differs.
+WORDS, CHARACTERS = "reproduce/small-words.toml", "reproduce/small-characters.toml"
+
+ACTIVATIONS = {"softmax": "MoS", "sigsoftmax": "MoSS", "relu": "MoR", "sigmoid": "MoSig", "softplus": "MoSp"}
+"""Activations, and the names of mixtures of each (Kanai's thesis, section 4.4)."""
+
+
+def words(*settings: str) -> Source:
+    """The small network of words, with settings laid over it."""
+    return Source(WORDS, settings)
+
+
+def heads(*counts: tuple[int, int]) -> str:
+    """A setting: (level, components) of the small network, whose layers are 1 and 2; level 0 is the word vector."""
+    inner = ", ".join(f"{level} = {count}" for level, count in counts)
+    return f'model.output.contexts={{kind = "mixture", size = 64, heads = {{{inner}}}}}'
+
+
+def activation(name: str) -> Arm:
+    """One output function without a mixture."""
+    settings = () if name == "softmax" else (f"model.output.activation={name}",)
+    return Arm(name, words(*settings), Source(f"ptb/awd-lstm-{name}.toml"))
+
+
+def mixture_of(name: str) -> Arm:
+    """A mixture of 3 components at small scale, 15 at paper scale; sigsoftmax also weighs its components (4.43)."""
+    settings = [heads((2, 3))] + ([] if name == "softmax" else [f"model.output.activation={name}"])
+    if name == "sigsoftmax":
+        settings.append("model.output.contexts.prior=same")
+    label = ACTIVATIONS[name]
+    paper = "ptb/awd-lstm-mos.toml" if name == "softmax" else f"ptb/awd-lstm-{label.lower()}.toml"
+    return Arm(label, words(*settings), Source(paper))
+
+
+def components(label: str, paper: str, *counts: tuple[int, int], more: tuple[str, ...] = ()) -> Arm:
+    """Direct output connection: components by level, at small scale one for every five of the paper."""
+    return Arm(label, words(heads(*counts), *more), Source(f"ptb/{paper}.toml"))
+
+
+MOS, MOS_MORE = mixture_of("softmax"), components("MoS, a third more", "awd-lstm-mos-20", (2, 4))
+DOC = components("DOC", "awd-lstm-doc-15-5-0-0", (2, 3), (1, 1))
+DOC_SHALLOW = components("DOC, shallow", "awd-lstm-doc-15-0-0-5", (2, 3), (0, 1))
+DOC_BALANCED = components("DOC, balanced", "awd-lstm-doc", (2, 3), (1, 1), more=("training.penalties.balance=0.001",))
 
 
 def rank(folder: Path, tokens: int) -> Measurement:
@@ -73,16 +103,6 @@ RANK = ClaimMeasure(
     minutes=0.5,
     curve=CurveAxes("singular values", "index"),
 )
-
-GRADIENTS = ClaimMeasure(
-    "gradients",
-    {"lowest / top": "gradient norm, lowest layer / top", "layer 1": "layer 1", "layer 2": "layer 2"},
-    gradients,
-    {"num_windows": 20},
-    minutes=0.2,
-    curve=CurveAxes("gradient norm", "layer"),
-)
-
 
 SOFTMAX, SIGSOFTMAX = activation("softmax"), activation("sigsoftmax")
 
@@ -225,7 +245,14 @@ GRADIENT_SHORTCUT = Claim(
     sentence="DOC's components on lower layers are a short-cut for the gradient: more of it reaches them than in MoS",
     source="Takase et al. 2018, section 3",
     arms=(MOS_MORE, DOC),
-    measure=GRADIENTS,
+    measure=ClaimMeasure(
+        "gradients",
+        {"lowest / top": "gradient norm, lowest layer / top", "layer 1": "layer 1", "layer 2": "layer 2"},
+        gradients,
+        {"num_windows": 20},
+        minutes=0.2,
+        curve=CurveAxes("gradient norm", "layer"),
+    ),
     comparisons=(times("lowest / top", DOC.label, MOS_MORE.label, 1.0),),
     notes="The paper expects this without a measurement; here: gradient norms of trained models with the same number"
     " of components, on validation text without dropout.",

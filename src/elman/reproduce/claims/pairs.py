@@ -1,7 +1,6 @@
 """Sequences given a source: headlines, translation, parsing."""
 
-from elman.reproduce.claim import Arm, Claim, ClaimMeasure, Source
-from elman.reproduce.claims.shared import results
+from elman.reproduce.claim import Arm, Claim, ClaimMeasure, Source, results
 from elman.reproduce.comparison import Bound, higher, lower
 
 

@@ -60,20 +60,6 @@ RARE_WORDS = ClaimMeasure(
     minutes=0.5,
 )
 
-UNKNOWN_WORDS = ClaimMeasure(
-    "unknown-words",
-    {
-        "after unknown words, spelled": "perplexity after unknown words, read by their spelling",
-        "after unknown words, as <unk>": "read as <unk>",
-        "test perplexity, spelled": "perplexity, test, read by their spelling",
-        "test perplexity, as <unk>": "read as <unk>",
-    },
-    unknown_words,
-    {"streams": 10},
-    minutes=0.5,
-)
-
-
 SPELLED = "characters"
 
 
@@ -113,7 +99,18 @@ OPEN_VOCABULARY = Claim(
     sentence="the spelling of an unknown word predicts what follows it better than <unk> does",
     source="Kim et al. 2016, section 5",
     arms=(Arm(SPELLED, Source("shakespeare/small-open-vocabulary.toml")),),
-    measure=UNKNOWN_WORDS,
+    measure=ClaimMeasure(
+        "unknown-words",
+        {
+            "after unknown words, spelled": "perplexity after unknown words, read by their spelling",
+            "after unknown words, as <unk>": "read as <unk>",
+            "test perplexity, spelled": "perplexity, test, read by their spelling",
+            "test perplexity, as <unk>": "read as <unk>",
+        },
+        unknown_words,
+        {"streams": 10},
+        minutes=0.5,
+    ),
     comparisons=(times("after unknown words, as <unk>", SPELLED, SPELLED, 1.0, "after unknown words, spelled"),),
     metric="after unknown words, spelled",
     notes="Shakespeare with a vocabulary of 5,000 words. In training unknown words are <unk> on both sides; the same"

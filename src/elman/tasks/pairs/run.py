@@ -141,7 +141,7 @@ class PairRun(Run):
             batch = sources_side_by_side([sources[place] for place in places], self.inputs).to(self.device)
             results = beam_search(self.model, batch, beam, self.inputs.target.eos, forbidden, constraint)
             for place, hypotheses in zip(places, results, strict=True):
-                words = self.inputs.source_words(lines[place].strip())
+                words = self.inputs.tokenisers.source_words(lines[place].strip())
                 found[place] = [self._written(one, words, copy=copy) for one in hypotheses]
         return found
 

@@ -113,7 +113,7 @@ class PairTask(Task):
         shown = [
             place
             for place, ids in enumerate(pairs.source)
-            if len(symbols.source_words(pairs.source_text[place])) <= limit
+            if len(symbols.tokenisers.source_words(pairs.source_text[place])) <= limit
             and set(ids.tolist()) != {symbols.source.unk}
         ][:SAMPLES]
         found = run.translate([pairs.source_text[place] for place in shown])

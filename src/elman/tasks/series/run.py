@@ -10,7 +10,6 @@ from elman.config.recipe import Recipe
 from elman.config.series import SeriesData
 from elman.data.series.corpus import Columns, Series, SeriesCorpus, SeriesTrainingWindows, SeriesWindows, open_series
 from elman.data.series.table import Array, read_table
-from elman.data.windows import TrainingWindows
 from elman.errors import UserError
 from elman.evaluation.dynamic import COLUMNS, SEGMENT
 from elman.evaluation.perplexity import Score
@@ -153,8 +152,7 @@ class SeriesSource(AdaptationSource):
     def statistics_windows(self) -> SeriesTrainingWindows:
         """The windows over which gradient statistics are computed."""
         columns = min(COLUMNS, max(1, self.size // (SEGMENT + 1)))
-        positions = TrainingWindows(np.arange(self.size + 1), columns, SEGMENT)
-        return SeriesTrainingWindows(self.split.values, np.array(self.run.inputs.mean), positions)
+        return SeriesTrainingWindows(self.split.values, np.array(self.run.inputs.mean), columns, SEGMENT)
 
     def result(self, score: Score) -> Result:
         """The result of a score."""

@@ -13,7 +13,6 @@ from elman.config.series import SeriesData
 from elman.data.catalog.prepare import info
 from elman.data.series.corpus import Columns, SeriesTrainingWindows, SeriesWindows, open_series
 from elman.data.text.cache import Progress
-from elman.data.windows import TrainingWindows
 from elman.drawing.forecast import Forecast
 from elman.errors import UserError
 from elman.evaluation.perplexity import evaluate
@@ -76,8 +75,7 @@ class SeriesTask(Task):
                 " training.batch_size or training.window.length"
             )
         rules = msgspec.structs.asdict(window) | {"max_extra": max_extra, "seed": self.recipe.seed}
-        positions = TrainingWindows(np.arange(len(values) + 1), training.batch_size, **rules)
-        return SeriesTrainingWindows(values, self.first, positions)
+        return SeriesTrainingWindows(values, self.first, training.batch_size, **rules)
 
     def validate(self, model: LanguageModel) -> float:
         """Nats per step of the validation split, in the units of the data."""
