@@ -1,5 +1,6 @@
 """A run folder: the recipe, where the data came from, the best model, and what every kind of run can do with them."""
 
+import dataclasses
 import functools
 import json
 from abc import ABC, abstractmethod
@@ -74,38 +75,37 @@ class EvaluationOptions(msgspec.Struct, frozen=True, kw_only=True):
 DEFAULT = EvaluationOptions()
 
 
-class AdaptationSource(ABC):
+@dataclasses.dataclass(frozen=True)
+class AdaptationSource:
     """A split that a model reads in one column, from its beginning to its end, and may adapt to.
 
-    The state of a text is carried throughout; in music it starts afresh with every piece. `discrete`: symbols can
-    recur, so that a cache is defined; `size` is in tokens or steps.
+    The state of a text is carried throughout; in music it starts afresh with every piece.
+
+    Attributes:
+        data, sha256: where it is from, and its digest.
+        size: tokens or steps.
+        beginning: the source that its first tokens or steps are, so many (None: all).
+        column: the run's model, which knows the words of the text, and windows of at most so many steps in one column.
+        statistics_windows: the windows over which gradient statistics are computed.
+        result: the result of a score.
+        discrete: symbols can recur, so that a cache is defined.
+        spelled: unknown words are read by their spelling.
     """
 
-    discrete: ClassVar[bool] = True
     data: str
     sha256: str
     size: int
+    beginning: Callable[[int | None], "AdaptationSource"]
+    column: Callable[[int], tuple[LanguageModel, PositionedWindows]]
+    statistics_windows: Callable[[], Windows]
+    result: Callable[[Score], Result]
+    discrete: bool = True
+    spelled: bool = False
 
     @property
     def facts(self) -> dict[str, Any]:
         """What distinguishes it from other sources, and from other ways to read it."""
-        return {"text": self.sha256, "tokens": self.size}
-
-    @abstractmethod
-    def beginning(self, size: int | None) -> "AdaptationSource":
-        """Its first `size` tokens or steps (None: all)."""
-
-    @abstractmethod
-    def column(self, length: int) -> tuple[LanguageModel, PositionedWindows]:
-        """The run's model, which knows the words of the text, and windows of at most `length` steps in one column."""
-
-    @abstractmethod
-    def statistics_windows(self) -> Windows:
-        """The windows over which gradient statistics are computed."""
-
-    @abstractmethod
-    def result(self, score: Score) -> Result:
-        """The result of a score."""
+        return {"text": self.sha256, "tokens": self.size} | ({"spelled": True} if self.spelled else {})
 
 
 class Run(ABC):

@@ -13,7 +13,6 @@ from elman.data.series.table import Array, read_table
 from elman.data.windows import TrainingWindows
 from elman.errors import UserError
 from elman.evaluation.dynamic import COLUMNS, SEGMENT
-from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
 from elman.network.build import build_model
 from elman.network.encoders.values import StandardisedValues
@@ -96,11 +95,30 @@ class SeriesRun(Run):
         result = prediction_result(predict(self.model, windows, advance), split, self.inputs.names)
         return msgspec.structs.replace(result, streams=windows.streams, warm_up=warm_up, method="static")
 
-    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> "SeriesSource":
+    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:
         """A split, from its beginning to its end."""
         options.require(self.kind)
         corpus = self.corpus(options.data)
-        return SeriesSource(self, corpus.split(options.split), corpus.source)
+        return self._source(corpus.split(options.split), corpus.source)
+
+    def _source(self, split: Series, data: str) -> AdaptationSource:
+        values, size = split.values, len(split.values)
+
+        def statistics_windows() -> SeriesTrainingWindows:
+            columns = min(COLUMNS, max(1, size // (SEGMENT + 1)))
+            positions = TrainingWindows(np.arange(size + 1), columns, SEGMENT)
+            return SeriesTrainingWindows(values, np.array(self.inputs.mean), positions)
+
+        return AdaptationSource(
+            data,
+            split.sha256,
+            size,
+            beginning=lambda first: self._source(Series(split.name, values[:first]), data),
+            column=lambda length: (self.model, self.windows(values, length=length)),
+            statistics_windows=statistics_windows,
+            result=lambda score: series_result(score, split),
+            discrete=False,
+        )
 
     @torch.inference_mode()
     def forecast(
@@ -131,31 +149,3 @@ class SeriesRun(Run):
                 f"{source}: {len(names)} columns ({', '.join(names)}), but the run was trained on"
                 f" {len(self.inputs)} ({', '.join(self.inputs.names)}); give as many, in the same order"
             )
-
-
-class SeriesSource(AdaptationSource):
-    """A series for a model that adapts."""
-
-    discrete = False
-
-    def __init__(self, run: SeriesRun, split: Series, data: str) -> None:
-        self.run, self.split, self.data = run, split, data
-        self.sha256, self.size = split.sha256, len(split.values)
-
-    def beginning(self, size: int | None) -> "SeriesSource":
-        """Its first `size` steps; None: all."""
-        return SeriesSource(self.run, Series(self.split.name, self.split.values[:size]), self.data)
-
-    def column(self, length: int) -> tuple[LanguageModel, SeriesWindows]:
-        """The model, and windows of at most `length` steps in one column."""
-        return self.run.model, self.run.windows(self.split.values, length=length)
-
-    def statistics_windows(self) -> SeriesTrainingWindows:
-        """The windows over which gradient statistics are computed."""
-        columns = min(COLUMNS, max(1, self.size // (SEGMENT + 1)))
-        positions = TrainingWindows(np.arange(self.size + 1), columns, SEGMENT)
-        return SeriesTrainingWindows(self.split.values, np.array(self.run.inputs.mean), positions)
-
-    def result(self, score: Score) -> Result:
-        """The result of a score."""
-        return series_result(score, self.split)

@@ -6,7 +6,6 @@ import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -23,10 +22,10 @@ from elman.data.text.corpus import Split, TextCorpus, open_corpus
 from elman.data.text.sentences import encode_lines, spelled_sentences, spelled_split
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
-from elman.data.windows import EvaluationWindows, TrainingWindows, start_symbol
+from elman.data.windows import start_symbol
 from elman.decoding.sampling import generate, read
 from elman.evaluation.dynamic import statistics_windows
-from elman.evaluation.perplexity import Score, Sentences, evaluate_split, reading, text_result
+from elman.evaluation.perplexity import Sentences, evaluate_split, reading, text_result
 from elman.evaluation.result import Result
 from elman.evaluation.scoring import score_document, score_sentences
 from elman.network.build import build_model
@@ -104,12 +103,31 @@ class TextRun(Run):
         )
         return msgspec.structs.replace(result, data=corpus.source)
 
-    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> "TextSource":
+    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:
         """A split, with its unknown words distinguished where the model reads spelling."""
         options.require(self.kind, "skip_first", "unknown_as_unk")
         corpus = self.corpus(options.data)
         found = corpus.split(options.split) if options.unknown_as_unk else self.split(corpus, options.split)
-        return TextSource(self, found, corpus.source, skip_first=options.skip_first)
+        return self._source(found, corpus.source, skip_first=options.skip_first)
+
+    def _source(self, split: Split, data: str, *, skip_first: bool) -> AdaptationSource:
+        def beginning(size: int | None) -> AdaptationSource:
+            inputs = None if split.inputs is None else split.inputs[:size]
+            part = dataclasses.replace(split, tokens=split.tokens[:size], inputs=inputs)
+            return self._source(part, data, skip_first=skip_first)
+
+        return AdaptationSource(
+            data,
+            split.sha256,
+            len(split.tokens),
+            beginning=beginning,
+            column=lambda length: reading(self.model, split, self.first, length=length, skip_first=skip_first),
+            statistics_windows=lambda: statistics_windows(split.tokens),
+            result=lambda score: msgspec.structs.replace(
+                text_result(score, split), context="carried", streams=1, warm_up=0
+            ),
+            spelled=split.inputs is not None,
+        )
 
     @functools.cached_property
     def tokeniser(self) -> Tokeniser:
@@ -197,36 +215,3 @@ class TextRun(Run):
     def unspeakable(self) -> tuple[int, ...]:
         """Symbols that a sample should not contain: `<unk>`."""
         return () if self.vocabulary.unk is None else (self.vocabulary.unk,)
-
-
-class TextSource(AdaptationSource):
-    """A split of a text for a model that adapts."""
-
-    def __init__(self, run: TextRun, split: Split, data: str, *, skip_first: bool) -> None:
-        self.run, self.split, self.data, self.skip_first = run, split, data, skip_first
-        self.sha256, self.size = split.sha256, len(split.tokens)
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What distinguishes it: also whether unknown words are read by their spelling."""
-        return super().facts | ({"spelled": True} if self.split.inputs is not None else {})
-
-    def beginning(self, size: int | None) -> "TextSource":
-        """Its first `size` tokens (None: all)."""
-        if size is None:
-            return self
-        inputs = None if self.split.inputs is None else self.split.inputs[:size]
-        split = dataclasses.replace(self.split, tokens=self.split.tokens[:size], inputs=inputs)
-        return TextSource(self.run, split, self.data, skip_first=self.skip_first)
-
-    def column(self, length: int) -> tuple[LanguageModel, EvaluationWindows]:
-        """The model that knows its words, and windows of at most `length` tokens in one column."""
-        return reading(self.run.model, self.split, self.run.first, length=length, skip_first=self.skip_first)
-
-    def statistics_windows(self) -> TrainingWindows:
-        """The windows over which gradient statistics are computed."""
-        return statistics_windows(self.split.tokens)
-
-    def result(self, score: Score) -> Result:
-        """The result of a score."""
-        return msgspec.structs.replace(text_result(score, self.split), context="carried", streams=1, warm_up=0)
