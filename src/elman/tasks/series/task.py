@@ -21,11 +21,11 @@ from elman.evaluation.result import Result
 from elman.network.model import LanguageModel
 from elman.tasks.run import Advance
 from elman.tasks.series.evaluation import (
-    Autoregression,
     Baseline,
-    Mean,
-    Persistence,
+    autoregression,
     baseline_prediction,
+    mean_of,
+    persistence,
     predict,
     prediction_result,
 )
@@ -117,13 +117,13 @@ class SeriesTask(Task):
             return prediction_result(prediction, split, self.inputs.names)
 
         def error(order: int) -> float:
-            return figures(Autoregression.fit(train, order), order, "valid").nrmse or 0.0
+            return figures(autoregression(train, order), order, "valid").nrmse or 0.0
 
         best = min((order for order in ORDERS if len(train) > 4 * order * len(self.inputs)), key=error, default=1)
         models: dict[str, tuple[Baseline, int]] = {
-            "mean": (Mean(train), 1),
-            "persistence": (Persistence(), 1),
-            f"linear autoregression, order {best}": (Autoregression.fit(train, best), best),
+            "mean": (mean_of(train), 1),
+            "persistence": (persistence, 1),
+            f"linear autoregression, order {best}": (autoregression(train, best), best),
         }
         return [
             msgspec.structs.replace(figures(model, order, split), name=name)
