@@ -29,7 +29,6 @@ class MusicData(MusicOptions, frozen=True, kw_only=True, tag_field="kind", tag="
     """Pieces of music as frames of notes; `corpus`: a known corpus, a file or a folder, unless --data names another."""
 
     encoders: ClassVar[tuple[str, ...]] = ("frames",)
-    has_source: ClassVar[bool] = False
     reporting: ClassVar[Reporting] = Reporting(
         "NLL",
         "nll",

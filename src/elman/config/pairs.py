@@ -96,7 +96,6 @@ class PairData(PairOptions, frozen=True, kw_only=True, tag_field="kind", tag="pa
     """Pairs of a source and a target; `corpus` is a known corpus, a file or a folder, unless --data names another."""
 
     encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")
-    has_source: ClassVar[bool] = True
     reporting: ClassVar[Reporting] = TOKENS
 
     corpus: str | None = None

@@ -47,7 +47,6 @@ class SeriesData(SeriesOptions, frozen=True, kw_only=True, tag_field="kind", tag
     """A series of one or more real values per step; `corpus`: known, a file or a folder, unless --data is set."""
 
     encoders: ClassVar[tuple[str, ...]] = ("values",)
-    has_source: ClassVar[bool] = False
     reporting: ClassVar[Reporting] = Reporting(
         "NLL",
         "nll",

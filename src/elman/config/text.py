@@ -142,7 +142,6 @@ class TextData(TextOptions, frozen=True, kw_only=True, tag_field="kind", tag="te
     """
 
     encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")
-    has_source: ClassVar[bool] = False
     reporting: ClassVar[Reporting] = TOKENS
 
     corpus: str | None = None

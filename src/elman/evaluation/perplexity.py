@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from elman.config.text import TextEvaluation
 from elman.data.text.corpus import Split
 from elman.data.text.passages import has_words
 from elman.data.windows import Batch, EvaluationWindows, PositionedWindows
@@ -127,21 +128,15 @@ class Sentences(NamedTuple):
     inputs: list[np.ndarray]
 
 
+ONE_STREAM = TextEvaluation(streams=1)
+
+
 def reading(
-    model: LanguageModel,
-    split: Split,
-    first: int,
-    *,
-    streams: int = 1,
-    length: int = 70,
-    warm_up: int = 0,
-    skip_first: bool = False,
+    model: LanguageModel, split: Split, first: int, rules: TextEvaluation = ONE_STREAM
 ) -> tuple[LanguageModel, EvaluationWindows]:
-    """The model that knows the split's words, and the windows of the split; arguments as for `EvaluationWindows`."""
+    """The model that knows the split's words, and the windows of the split, which `first` precedes."""
     inputs = split.inputs if isinstance(model.encoder, Characters) else None
-    windows = EvaluationWindows(
-        split.tokens, first, streams=streams, length=length, warm_up=warm_up, skip_first=skip_first, inputs=inputs
-    )
+    windows = EvaluationWindows(split.tokens, first, **msgspec.structs.asdict(rules), inputs=inputs)
     return (model if inputs is None else model.knowing(split.unknown_words)), windows
 
 
@@ -149,20 +144,14 @@ def evaluate_split(
     model: LanguageModel,
     split: Split,
     first: int,
-    *,
-    streams: int = 1,
-    length: int = 70,
-    warm_up: int = 0,
-    skip_first: bool = False,
+    rules: TextEvaluation = ONE_STREAM,
     advance: Callable[[int, int], None] | None = None,
 ) -> Result:
-    """Evaluate a split; arguments as for `EvaluationWindows`."""
-    model, windows = reading(
-        model, split, first, streams=streams, length=length, warm_up=warm_up, skip_first=skip_first
-    )
+    """Evaluate a split, which `first` precedes; `advance` is called with (windows done, windows in all)."""
+    model, windows = reading(model, split, first, rules)
     score = evaluate(model, windows, advance)
     return msgspec.structs.replace(
-        text_result(score, split), context="carried", streams=windows.streams, warm_up=warm_up, method="static"
+        text_result(score, split), context="carried", streams=windows.streams, warm_up=rules.warm_up, method="static"
     )
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from elman import config
 from elman.config.inference import Beam
 from elman.data.pairs.corpus import PairCorpus, Pairs
+from elman.data.pairs.symbols import PairSymbols
 from elman.decoding.beam import Hypothesis, beam_search
 from elman.decoding.constraint import constraint_of
 from elman.evaluation.perplexity import Score, sum_scores
@@ -97,18 +98,19 @@ def write_targets(
         best = beam_search(model, batch.source, beam, vocabulary.eos, forbidden, constraint)
         for index, (hypothesis, *_) in zip(indices, best, strict=True):
             words = corpus.symbols.source_words(pairs.source_text[index])[: corpus.options.max_source]
-            found[index] = corpus.symbols.tokenisers.measured(_words(hypothesis, words, corpus))
+            found[index] = corpus.symbols.tokenisers.measured(copied_words(hypothesis, words, corpus.symbols))
         done += len(indices)
         if advance is not None:
             advance(done, len(pairs))
     return found
 
 
-def _words(found: Hypothesis, source: list[str], corpus: PairCorpus) -> list[str]:
-    words = corpus.target_vocabulary.decode(found.symbols)
-    attention = found.attention[:, ::-1] if corpus.options.reverse_source else found.attention
+def copied_words(found: Hypothesis, source: list[str], symbols: PairSymbols) -> list[str]:
+    """The words of a target, each `<unk>` replaced by the word of the source with the greatest attention."""
+    words = symbols.target.decode(found.symbols)
+    attention = found.attention[:, ::-1] if symbols.options.reverse_source else found.attention
     return [
-        source[int(attention[place].argmax())] if symbol == corpus.target_vocabulary.unk else words[place]
+        source[int(attention[place].argmax())] if symbol == symbols.target.unk else words[place]
         for place, symbol in enumerate(found.symbols)
     ]
 

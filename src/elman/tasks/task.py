@@ -37,6 +37,7 @@ class Task(ABC):
     kind: ClassVar[str]
     run: ClassVar[type[Run]]
     recipe: Recipe
+    corpus: Any
     inputs: Inputs
     digest: str
     source: str
@@ -76,9 +77,9 @@ class Task(ABC):
     def validate(self, model: LanguageModel) -> float:
         """The validation loss (nats per token or step) by the recipe's rules."""
 
-    @abstractmethod
     def write(self, folder: Path) -> None:
         """Begin a run folder: data.json and the vocabularies."""
+        write_json(folder / "data.json", self.corpus.describe())
 
     @abstractmethod
     def start_from(self, model: LanguageModel, folder: Path) -> None:

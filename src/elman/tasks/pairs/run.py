@@ -21,7 +21,7 @@ from elman.decoding.beam import Hypothesis, beam_search
 from elman.decoding.constraint import constraint_of
 from elman.errors import UserError
 from elman.evaluation.result import Result
-from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_result
+from elman.evaluation.targets import copied_words, evaluate_output, evaluate_pairs, pair_result
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
@@ -147,10 +147,5 @@ class PairRun(Run):
 
     def _written(self, found: Hypothesis, source: list[str], *, copy: bool) -> Translation:
         attention = found.attention[:, ::-1] if self.inputs.options.reverse_source else found.attention
-        words = self.inputs.target.decode(found.symbols)
-        if copy:
-            words = [
-                source[int(attention[place].argmax())] if symbol == self.inputs.target.unk else words[place]
-                for place, symbol in enumerate(found.symbols)
-            ]
+        words = copied_words(found, source, self.inputs) if copy else self.inputs.target.decode(found.symbols)
         return Translation(self.inputs.tokenisers.shown(words), words, found.score, found.log_prob, source, attention)

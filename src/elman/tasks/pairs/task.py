@@ -73,7 +73,7 @@ class PairTask(Task):
     def write(self, folder: Path) -> None:
         """Both vocabularies and data.json."""
         self.corpus.symbols.save(folder)
-        write_json(folder / "data.json", self.corpus.describe())
+        super().write(folder)
 
     def start_from(self, model: LanguageModel, folder: Path) -> None:
         """Weights of a run with the same vocabularies and network."""

@@ -84,10 +84,6 @@ class SeriesTask(Task):
         values, rules = self.corpus.split("valid").values, self.data.evaluation
         return evaluate(model, SeriesWindows(values, self.first, **msgspec.structs.asdict(rules))).nll
 
-    def write(self, folder: Path) -> None:
-        """data.json, with the columns and how they are standardised."""
-        write_json(folder / "data.json", self.corpus.describe())
-
     def start_from(self, model: LanguageModel, folder: Path) -> None:
         """Weights of a run on as many columns with the same network; the columns keep their own standardisation."""
         kept = {name: buffer.clone() for name, buffer in model.named_buffers()}

@@ -15,14 +15,14 @@ from torch import Tensor
 from elman.config import Characters
 from elman.config.inference import Sampling
 from elman.config.recipe import Recipe
-from elman.config.text import TextData
+from elman.config.text import TextData, TextEvaluation
 from elman.data.grammar.sample import grammar_folder
 from elman.data.text import subwords
 from elman.data.text.corpus import Split, TextCorpus, open_corpus
 from elman.data.text.sentences import encode_lines, spelled_sentences, spelled_split
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
-from elman.data.windows import start_symbol
+from elman.data.windows import EvaluationWindows, start_symbol
 from elman.decoding.sampling import generate, read
 from elman.evaluation.dynamic import statistics_windows
 from elman.evaluation.perplexity import Sentences, evaluate_split, reading, text_result
@@ -92,25 +92,24 @@ class TextRun(Run):
         """Perplexity of a split; with one stream the state is carried over all of it."""
         options.require(self.kind, "streams", "warm_up", "skip_first", "unknown_as_unk")
         corpus = self.corpus(options.data)
-        result = evaluate_split(
-            self.model,
-            corpus.split(options.split) if options.unknown_as_unk else self.split(corpus, options.split),
-            self.first,
-            streams=options.streams or 1,
-            warm_up=options.warm_up,
-            skip_first=options.skip_first,
-            advance=advance,
-        )
+        split = self.split(corpus, options.split, known_only=options.unknown_as_unk)
+        streams = options.streams or 1
+        rules = TextEvaluation(streams=streams, warm_up=options.warm_up, skip_first=options.skip_first)
+        result = evaluate_split(self.model, split, self.first, rules, advance)
         return msgspec.structs.replace(result, data=corpus.source)
 
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:
         """A split, with its unknown words distinguished where the model reads spelling."""
         options.require(self.kind, "skip_first", "unknown_as_unk")
         corpus = self.corpus(options.data)
-        found = corpus.split(options.split) if options.unknown_as_unk else self.split(corpus, options.split)
+        found = self.split(corpus, options.split, known_only=options.unknown_as_unk)
         return self._source(found, corpus.source, skip_first=options.skip_first)
 
     def _source(self, split: Split, data: str, *, skip_first: bool) -> AdaptationSource:
+        def column(length: int) -> tuple[LanguageModel, EvaluationWindows]:
+            rules = TextEvaluation(streams=1, length=length, skip_first=skip_first)
+            return reading(self.model, split, self.first, rules)
+
         def beginning(size: int | None) -> AdaptationSource:
             inputs = None if split.inputs is None else split.inputs[:size]
             part = dataclasses.replace(split, tokens=split.tokens[:size], inputs=inputs)
@@ -121,7 +120,7 @@ class TextRun(Run):
             split.sha256,
             len(split.tokens),
             beginning=beginning,
-            column=lambda length: reading(self.model, split, self.first, length=length, skip_first=skip_first),
+            column=column,
             statistics_windows=lambda: statistics_windows(split.tokens),
             result=lambda score: msgspec.structs.replace(
                 text_result(score, split), context="carried", streams=1, warm_up=0
@@ -143,9 +142,9 @@ class TextRun(Run):
         """Whether words beyond the vocabulary have vectors of their own."""
         return isinstance(self.recipe.model.encoder, Characters)
 
-    def split(self, corpus: TextCorpus, name: str) -> Split:
-        """A split to evaluate: where the model reads spelling, with its unknown words distinguished."""
-        return spelled_split(corpus, name) if self.reads_spelling else corpus.split(name)
+    def split(self, corpus: TextCorpus, name: str, *, known_only: bool = False) -> Split:
+        """A split to evaluate, its unknown words distinguished if the model reads spelling, unless `known_only`."""
+        return spelled_split(corpus, name) if self.reads_spelling and not known_only else corpus.split(name)
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, without an `<eos>` at its end; unknown words become `<unk>`.
