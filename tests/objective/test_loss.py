@@ -10,7 +10,7 @@ from elman.data.windows import Batch
 from elman.learning.bptt import bptt
 from elman.network.state import leaves
 from elman.objective.loss import Objective, build_objective
-from elman.objective.penalties import activation, balance_columns, temporal_activation
+from elman.objective.penalties import activation, balance, balance_columns, temporal_activation
 from support import networks
 
 STEPS, ROWS = 5, 6
@@ -59,8 +59,8 @@ def test_the_recipe_names_the_penalties():
         penalties=config.Penalties(ar=2.0, tar=1.0, balance=0.5, balance_form="minibatch"),
     )
     objective = build_objective(recipe)
-    ar, tar, balance = objective.penalties
-    assert (ar.alpha, tar.beta, balance.weight, balance.columns) == (2.0, 1.0, 0.5, False)
+    expected = [(activation, (2.0,)), (temporal_activation, (1.0,)), (balance, (0.5,))]
+    assert [(term.func, term.args) for term in objective.penalties] == expected
     assert objective.reduction == "sum"
     assert build_objective(config.Training(epochs=1, optimiser=config.SGD(lr=1.0))).penalties == ()
 

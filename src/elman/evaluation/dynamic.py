@@ -6,6 +6,7 @@ The rule "rms" divides by the size that the gradient of every weight usually has
 import contextlib
 import copy
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -173,18 +174,15 @@ def _handing_over(model: nn.Module, take: Callable[[int, Tensor], object]) -> It
     The gradient is freed afterwards, so that all of them are never in memory at once.
     """
 
-    def hook_of(index: int) -> Callable[[Tensor], None]:
-        def hook(parameter: Tensor) -> None:
-            gradient, parameter.grad = parameter.grad, None
-            assert gradient is not None
-            with torch.no_grad():
-                take(index, gradient)
-
-        return hook
+    def hand_over(index: int, parameter: Tensor) -> None:
+        gradient, parameter.grad = parameter.grad, None
+        assert gradient is not None
+        with torch.no_grad():
+            take(index, gradient)
 
     with contextlib.ExitStack() as handles:
         for index, parameter in enumerate(model.parameters()):
-            handles.callback(parameter.register_post_accumulate_grad_hook(hook_of(index)).remove)
+            handles.callback(parameter.register_post_accumulate_grad_hook(partial(hand_over, index)).remove)
         yield
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
@@ -160,9 +161,9 @@ class Run(ABC):
     def build(recipe: Recipe, inputs: Any) -> LanguageModel:
         """The network of a recipe for these inputs, with random weights."""
 
-    @abstractmethod
     def uniform_nll(self) -> float:
-        """Nats per token or step of a model that predicts uniformly."""
+        """Nats per token or step of a model that predicts uniformly, by default among as many symbols as it reads."""
+        return math.log(len(self.inputs))
 
     @abstractmethod
     def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:

@@ -1,7 +1,6 @@
 """A run on pairs of a source and a target, and what can be computed with the model in its folder."""
 
 import functools
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -77,10 +76,6 @@ class PairRun(Run):
         """The network of a recipe for these symbols, with random weights."""
         target = inputs.target
         return build_model(recipe.model, len(inputs), target.counts, target.words, len(inputs.source))
-
-    def uniform_nll(self) -> float:
-        """Nats per target token of a model for which all words are equally likely."""
-        return math.log(len(self.inputs))
 
     def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
         """Perplexity of the targets of a split, each given its source, and how good the model's own output is."""

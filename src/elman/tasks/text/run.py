@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import io
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -83,10 +82,6 @@ class TextRun(Run):
     def build(recipe: Recipe, inputs: Vocabulary) -> LanguageModel:
         """The network of a recipe for this vocabulary, with random weights."""
         return build_model(recipe.model, len(inputs), inputs.counts, inputs.words)
-
-    def uniform_nll(self) -> float:
-        """Nats per token of a model for which all words are equally likely."""
-        return math.log(len(self.inputs))
 
     def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
         """Perplexity of a split; with one stream the state is carried over all of it."""
