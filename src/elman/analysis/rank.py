@@ -6,7 +6,7 @@ however large the vocabulary: the softmax bottleneck (Yang et al. 2018, section 
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -17,6 +17,7 @@ from torch import Tensor
 from elman.analysis.singular_values import exact, gram, randomised
 from elman.data.windows import EvaluationWindows
 from elman.evaluation.perplexity import traces
+from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.network.output.contexts import Mixture
 from elman.network.output.flat import Flat
@@ -52,7 +53,7 @@ def spectrum(
     *,
     method: Method | None = None,
     max_tokens: int | None = None,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance = None,
     streams: int = 1,
     num_values: int = 1000,
 ) -> Spectrum:

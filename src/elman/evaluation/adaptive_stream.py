@@ -10,7 +10,7 @@ from torch import Tensor
 
 from elman.config.inference import Rule
 from elman.errors import UserError
-from elman.evaluation.dynamic import DynamicModel, Statistics
+from elman.evaluation.dynamic import DynamicModel, Statistics, read_static
 from elman.evaluation.scoring import Prediction, predict
 from elman.learning import checkpoint
 from elman.network.model import LanguageModel
@@ -95,7 +95,7 @@ class AdaptiveStream:
                 log_prob, _, self.state = self.dynamic.read(before, targets, self.state)
                 self._read, self._waiting = read[-1:], segment[:0]
             else:
-                log_prob, _, _ = self.dynamic.look(before, targets, self.state)
+                log_prob, _, _ = read_static(self.model, before, targets, self.state)
                 self._read, self._waiting = read, segment
             parts.append(log_prob[-len(new) :, 0].float().cpu().numpy())
         return np.concatenate(parts)

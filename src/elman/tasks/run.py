@@ -7,7 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol
 
 import msgspec
 import torch
@@ -18,11 +18,9 @@ from elman.data.windows import PositionedWindows, Windows
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
+from elman.jobs import Advance
 from elman.learning import checkpoint
 from elman.network.model import LanguageModel
-
-Advance: TypeAlias = Callable[[int, int], None] | None
-"""Called with (parts done, parts in all)."""
 
 
 class Inputs(Protocol):
@@ -34,12 +32,6 @@ class Inputs(Protocol):
     @property
     def digest(self) -> str:
         """Differs where the inputs differ."""
-
-
-def score_result(score: Score, split: str) -> Result:
-    """The figures of a score of a split."""
-    perplexity, bits = score.perplexity, score.bits
-    return Result(split=split, nll=score.nll, perplexity=perplexity, bits_per_token=bits, tokens=score.count)
 
 
 class EvaluationOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,8 +16,9 @@ from elman.data.windows import Span, Windows
 from elman.errors import UserError
 from elman.evaluation.result import Result
 from elman.files import write_atomic
+from elman.jobs import Advance
 from elman.network.model import LanguageModel
-from elman.tasks.run import Advance, Inputs, Run
+from elman.tasks.run import Inputs, Run
 
 
 class Size(NamedTuple):

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,9 +17,10 @@ from elman.data.music.windows import PieceWindows
 from elman.evaluation.dynamic import COLUMNS, SEGMENT
 from elman.evaluation.perplexity import Score, traces
 from elman.evaluation.result import Result
+from elman.jobs import Advance
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
-from elman.tasks.run import DEFAULT, AdaptationSource, Advance, EvaluationOptions, Run, score_result
+from elman.tasks.run import DEFAULT, AdaptationSource, EvaluationOptions, Run
 
 
 @torch.inference_mode()
@@ -45,14 +47,12 @@ def evaluate_pieces(
         union += int((drawn | true).sum())
         if advance is not None:
             advance(done, windows.num_windows)
-    result = piece_result(Score(total, count), pieces)
-    return msgspec.structs.replace(result, accuracy=hits / max(1, union), method="static")
+    return piece_result(Score(total, count), pieces, accuracy=hits / max(1, union), method="static")
 
 
-def piece_result(score: Score, pieces: Pieces) -> Result:
-    """The result of a score over whole pieces; tokens are steps."""
-    result = score_result(score, pieces.name)
-    return msgspec.structs.replace(result, pieces=len(pieces.lengths), context="whole pieces")
+def piece_result(score: Score, pieces: Pieces, **others: Any) -> Result:
+    """The result of a score over whole pieces, with other figures; tokens are steps."""
+    return score.result(pieces.name, pieces=len(pieces.lengths), context="whole pieces", **others)
 
 
 def first_pieces(pieces: Pieces, size: int | None) -> Pieces:

@@ -15,9 +15,9 @@ from elman.data.music.windows import PieceWindows
 from elman.data.text.cache import Progress
 from elman.evaluation.perplexity import evaluate
 from elman.evaluation.result import Result
+from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.tasks.music.run import MusicRun, evaluate_pieces, notes_of
-from elman.tasks.run import Advance
 from elman.tasks.task import Size, Task, copy_weights, require_whole, write_json, write_results
 
 SAMPLE_STEPS = 128

@@ -21,10 +21,11 @@ from elman.decoding.constraint import constraint_of
 from elman.errors import UserError
 from elman.evaluation.result import Result
 from elman.evaluation.targets import copied_words, evaluate_output, evaluate_pairs, pair_result
+from elman.jobs import Advance
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
-from elman.tasks.run import DEFAULT, Advance, EvaluationOptions, Run
+from elman.tasks.run import DEFAULT, EvaluationOptions, Run
 
 
 class Translation(NamedTuple):

@@ -17,9 +17,9 @@ from elman.data.series.corpus import Series, SeriesWindows
 from elman.data.series.table import Array
 from elman.evaluation.perplexity import Score, traces
 from elman.evaluation.result import Result
+from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.network.output.gaussian import Density
-from elman.tasks.run import Advance, score_result
 
 
 class Prediction(msgspec.Struct, frozen=True):
@@ -53,18 +53,14 @@ def nrmse(mean: Array, values: Array) -> Array:
     return np.divide(error, deviation, out=np.full(len(error), np.nan), where=deviation > 0)
 
 
-def series_result(score: Score, split: Series) -> Result:
-    """The result of a score; tokens are steps."""
-    return msgspec.structs.replace(score_result(score, split.name), context="carried")
-
-
 def prediction_result(prediction: Prediction, split: Series, names: tuple[str, ...]) -> Result:
     """The result of predictions: nats per step, and NRMSE over all columns and per column."""
     score = Score(-math.fsum(prediction.log_density), len(prediction.log_density))
     each = nrmse(prediction.mean, split.values)
     known = each[~np.isnan(each)]
-    return msgspec.structs.replace(
-        series_result(score, split),
+    return score.result(
+        split.name,
+        context="carried",
         nrmse=float(np.sqrt(np.square(known).mean())) if len(known) else None,
         nrmse_by_column={name: float(one) for name, one in zip(names, each, strict=True) if not np.isnan(one)},
     )

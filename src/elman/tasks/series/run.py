@@ -14,13 +14,14 @@ from elman.data.windows import TrainingWindows
 from elman.errors import UserError
 from elman.evaluation.dynamic import COLUMNS, SEGMENT
 from elman.evaluation.result import Result
+from elman.jobs import Advance
 from elman.network.build import build_model
 from elman.network.encoders.values import StandardisedValues
 from elman.network.model import LanguageModel
 from elman.network.output.gaussian import Density, Rescaled
 from elman.network.state import select
-from elman.tasks.run import DEFAULT, AdaptationSource, Advance, EvaluationOptions, Run
-from elman.tasks.series.evaluation import predict, prediction_result, series_result
+from elman.tasks.run import DEFAULT, AdaptationSource, EvaluationOptions, Run
+from elman.tasks.series.evaluation import predict, prediction_result
 
 LENGTH = 500
 """Steps read at once to evaluate; the figures do not depend on it."""
@@ -116,7 +117,7 @@ class SeriesRun(Run):
             beginning=lambda first: self._source(Series(split.name, values[:first]), data),
             column=lambda length: (self.model, self.windows(values, length=length)),
             statistics_windows=statistics_windows,
-            result=lambda score: series_result(score, split),
+            result=lambda score: score.result(split.name, context="carried"),
             discrete=False,
         )
 

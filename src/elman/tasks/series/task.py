@@ -18,8 +18,8 @@ from elman.drawing.forecast import Forecast
 from elman.errors import UserError
 from elman.evaluation.perplexity import evaluate
 from elman.evaluation.result import Result
+from elman.jobs import Advance
 from elman.network.model import LanguageModel
-from elman.tasks.run import Advance
 from elman.tasks.series.evaluation import (
     Baseline,
     autoregression,

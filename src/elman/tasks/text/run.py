@@ -27,10 +27,11 @@ from elman.evaluation.dynamic import statistics_windows
 from elman.evaluation.perplexity import Sentences, evaluate_split, reading, text_result
 from elman.evaluation.result import Result
 from elman.evaluation.scoring import score_document, score_sentences
+from elman.jobs import Advance
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
 from elman.network.state import State
-from elman.tasks.run import DEFAULT, AdaptationSource, Advance, EvaluationOptions, Run
+from elman.tasks.run import DEFAULT, AdaptationSource, EvaluationOptions, Run
 
 
 class TextRun(Run):
@@ -117,9 +118,7 @@ class TextRun(Run):
             beginning=beginning,
             column=column,
             statistics_windows=lambda: statistics_windows(split.tokens),
-            result=lambda score: msgspec.structs.replace(
-                text_result(score, split), context="carried", streams=1, warm_up=0
-            ),
+            result=lambda score: text_result(score, split, context="carried", streams=1, warm_up=0),
             spelled=split.inputs is not None,
         )
 

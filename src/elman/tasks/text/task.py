@@ -25,8 +25,8 @@ from elman.evaluation.perplexity import evaluate, evaluate_split, score_of, text
 from elman.evaluation.result import Result
 from elman.evaluation.scoring import score_document, surprisal
 from elman.files import write_atomic
+from elman.jobs import Advance
 from elman.network.model import LanguageModel
-from elman.tasks.run import Advance
 from elman.tasks.task import Size, Task, write_json, write_results
 from elman.tasks.text.run import TextRun
 from elman.tasks.text.warm_start import start_from
@@ -128,7 +128,7 @@ class TextTask(Task):
         for name, model in models.items():
             for split in map(self.corpus.split, splits):
                 log_probs = model.log_prob(split.tokens, [self.first])
-                rows.append(msgspec.structs.replace(text_result(score_of(log_probs), split), name=name))
+                rows.append(text_result(score_of(log_probs), split, name=name))
         return rows
 
     def summary(self) -> list[str]:
