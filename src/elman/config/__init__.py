@@ -4,7 +4,6 @@ A recipe is a TOML file read into `Recipe`. An unknown key, a wrong type or a nu
 names the key by its path.
 """
 
-from elman.config.music import MusicData, MusicEvaluation, MusicOptions
 from elman.config.network import (
     GRU,
     LSTM,
@@ -57,7 +56,7 @@ from elman.config.output import (
 from elman.config.pairs import PairData, PairEvaluation, PairOptions
 from elman.config.recipe import Data, Expected, Recipe
 from elman.config.record import Activation
-from elman.config.series import SeriesData, SeriesEvaluation, SeriesOptions
+from elman.config.steps import MusicData, MusicEvaluation, MusicOptions, SeriesData, SeriesEvaluation, SeriesOptions
 from elman.config.text import GrammarOptions, TextData, TextEvaluation, TextOptions
 from elman.config.toml import changed_keys, dump_recipe, load_recipe, parse_recipe
 from elman.config.training import (

@@ -2,11 +2,10 @@
 
 from typing import TypeAlias, get_args
 
-from elman.config.music import MusicData
 from elman.config.network import Model
 from elman.config.pairs import PairData
 from elman.config.record import Count, Record
-from elman.config.series import SeriesData
+from elman.config.steps import MusicData, SeriesData
 from elman.config.text import TextData
 from elman.config.training import Training
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from elman.config.music import MusicOptions
+from elman.config.steps import MusicOptions
 from elman.config.text import TextOptions
 from elman.data.catalog import prepare, unpack
 from elman.data.catalog.download import download

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from elman.config.music import MusicOptions
+from elman.config.steps import MusicOptions
 from elman.data.catalog.pianoroll import read_musicxml
 from elman.data.music.corpus import open_music
 from elman.errors import UserError

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from elman.config.music import MusicOptions
+from elman.config.steps import MusicOptions
 from elman.data.music.midi import read_midi, write_midi
 from elman.data.music.pitches import Note, Pitches, quantise
 from elman.errors import UserError

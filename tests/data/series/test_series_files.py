@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from elman.config.series import SeriesOptions
+from elman.config.steps import SeriesOptions
 from elman.data.series.corpus import SeriesTrainingWindows, SeriesWindows, open_series
 from elman.data.series.table import read_table
 from elman.data.windows import TrainingWindows

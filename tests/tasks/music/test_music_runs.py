@@ -9,7 +9,7 @@ import torch
 
 from elman import config
 from elman.cli import main
-from elman.config.music import MusicOptions
+from elman.config.steps import MusicOptions
 from elman.data.music.midi import read_midi, write_midi
 from elman.data.music.pitches import Pitches
 from elman.learning import checkpoint

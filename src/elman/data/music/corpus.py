@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from elman.config.music import MusicOptions
+from elman.config.steps import MusicOptions
 from elman.data.catalog import prepare
 from elman.data.music.midi import read_midi
 from elman.data.music.pitches import Pitches, Roll

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from elman.config.music import MusicOptions
+from elman.config.steps import MusicOptions
 from elman.data.music.pitches import Note, Pitches, Roll, quantise
 from elman.errors import UserError
 from elman.files import write_atomic

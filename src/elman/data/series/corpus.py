@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from elman.config.series import SeriesOptions
+from elman.config.steps import SeriesOptions
 from elman.data.catalog import prepare
 from elman.data.series.table import SUFFIXES, Array, Table, read_table
 from elman.data.text.sources import SPLITS, require_split

@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 import torch
 
-from elman.config.music import MusicData
 from elman.config.recipe import Recipe
+from elman.config.steps import MusicData
 from elman.data.music.corpus import MusicCorpus, Pieces, open_music
 from elman.data.music.pitches import Pitches, Roll
 from elman.data.music.windows import PieceWindows

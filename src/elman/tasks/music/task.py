@@ -5,8 +5,8 @@ from pathlib import Path
 
 import torch
 
-from elman.config.music import MusicData
 from elman.config.recipe import Recipe
+from elman.config.steps import MusicData
 from elman.data.catalog.prepare import info
 from elman.data.music.corpus import open_music
 from elman.data.music.midi import require_mido, write_midi

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from elman.config.recipe import Recipe
-from elman.config.series import SeriesData
+from elman.config.steps import SeriesData
 from elman.data.series.corpus import Columns, Series, SeriesCorpus, SeriesTrainingWindows, SeriesWindows, open_series
 from elman.data.series.table import Array, read_table
 from elman.data.windows import TrainingWindows

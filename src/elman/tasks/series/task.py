@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from elman.config.recipe import Recipe
-from elman.config.series import SeriesData
+from elman.config.steps import SeriesData
 from elman.data.catalog.prepare import info
 from elman.data.series.corpus import Columns, SeriesTrainingWindows, SeriesWindows, open_series
 from elman.data.text.cache import Progress

@@ -1,10 +1,50 @@
-"""Series of real values as data: the columns that are read, how they are split, standardised and validated."""
+"""Steps in time as data: music, whose steps are frames of notes, and series, whose steps are real values."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
 from elman.config.record import Count, Positive, Rate, Record, Reporting, restricted
+
+
+class MusicOptions(Record, frozen=True, kw_only=True):
+    """How music becomes frames.
+
+    `pitches` is P, the size of a frame: 88, the keys of a piano (A0, MIDI pitch 21, to C8, 108), or 93 (MIDI pitches 1
+    to 93, index = pitch - 1). `steps_per_quarter`: per quarter note, in MIDI files that are read and written.
+    """
+
+    pitches: Literal[88, 93] = 88
+    steps_per_quarter: Annotated[int, Meta(ge=1, le=96)] = 2
+
+
+class MusicEvaluation(Record, frozen=True, kw_only=True):
+    """How many validation pieces are read side by side, in windows of how many steps; no figure depends on it."""
+
+    streams: Positive = 10
+    length: Positive = 70
+
+
+class MusicData(MusicOptions, frozen=True, kw_only=True, tag_field="kind", tag="music"):
+    """Pieces of music as frames of notes; `corpus`: a known corpus, a file or a folder, unless --data names another."""
+
+    encoders: ClassVar[tuple[str, ...]] = ("frames",)
+    reporting: ClassVar[Reporting] = Reporting(
+        "NLL",
+        "nll",
+        "step",
+        "NLL is the mean negative log-likelihood per time step over whole pieces, in nats.",
+        ("accuracy", "frame accuracy"),
+        (("pieces", "pieces"),),
+    )
+
+    corpus: str | None = None
+    evaluation: MusicEvaluation = MusicEvaluation()
+
+    @property
+    def options(self) -> MusicOptions:
+        """How the music is read, without where it is from."""
+        return restricted(self, MusicOptions)
 
 
 class SeriesOptions(Record, frozen=True, kw_only=True):
