@@ -17,6 +17,7 @@ from elman.network.model import LanguageModel
 from elman.network.state import numbered, rebuild
 
 Tokens: TypeAlias = np.ndarray | Sequence[int]
+Sentences: TypeAlias = Sequence[np.ndarray]
 
 
 class AdaptiveStream:
@@ -65,15 +66,11 @@ class AdaptiveStream:
             log_prob.float().cpu().numpy(), rank.cpu().numpy(), torch.cat([before, entropy]).float().cpu().numpy()
         )
 
-    def score_all(
-        self, sentences: Sequence[np.ndarray], inputs: Sequence[np.ndarray] | None = None
-    ) -> Iterator[np.ndarray]:
+    def score_all(self, sentences: Sentences, inputs: Sentences | None = None) -> Iterator[np.ndarray]:
         """As `elman.evaluation.scoring.score_document`; segments run across the ends of sentences."""
         return map(self.score, sentences, inputs or sentences)
 
-    def predict_all(
-        self, sentences: Sequence[np.ndarray], inputs: Sequence[np.ndarray] | None = None
-    ) -> Iterator[Prediction]:
+    def predict_all(self, sentences: Sentences, inputs: Sentences | None = None) -> Iterator[Prediction]:
         """As `elman.evaluation.scoring.predict_document`, adapting."""
         return map(self.predict, sentences, inputs or sentences)
 

@@ -75,8 +75,7 @@ class AdaptationSource:
     The state of a text is carried throughout; in music it starts afresh with every piece.
 
     Attributes:
-        data, sha256: where it is from, and its digest.
-        size: tokens or steps.
+        data, sha256, size: where it is from, its digest, and its tokens or steps.
         beginning: the source that its first tokens or steps are, so many (None: all).
         column: the run's model, which knows the words of the text, and windows of at most so many steps in one column.
         statistics_windows: the windows over which gradient statistics are computed.

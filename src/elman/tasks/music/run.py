@@ -64,11 +64,6 @@ def first_pieces(pieces: Pieces, size: int | None) -> Pieces:
     return dataclasses.replace(pieces, lengths=lengths, frames=pieces.frames[: lengths.sum()])
 
 
-def notes_of(roll: Roll, pitches: Pitches) -> list[list[int]]:
-    """The MIDI pitches that sound at each step."""
-    return [(np.flatnonzero(frame) + pitches.lowest).tolist() for frame in roll]
-
-
 COLUMNS_READ = 20
 """Pieces read side by side to evaluate; it affects only the speed and, through the draws, the accuracy slightly."""
 

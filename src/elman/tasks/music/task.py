@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from elman.config.recipe import Recipe
@@ -17,7 +18,7 @@ from elman.evaluation.perplexity import evaluate
 from elman.evaluation.result import Result
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
-from elman.tasks.music.run import MusicRun, evaluate_pieces, notes_of
+from elman.tasks.music.run import MusicRun, evaluate_pieces
 from elman.tasks.task import Size, Task, copy_weights, require_whole, write_json, write_results
 
 SAMPLE_STEPS = 128
@@ -72,7 +73,7 @@ class MusicTask(Task):
         for seed in range(len(prompts)):
             roll = run.compose(steps=SAMPLE_STEPS, seed=seed)
             write_midi(out / f"sample-{seed}.mid", roll, self.data.options)
-            notes = notes_of(roll, run.inputs)
+            notes = [(np.flatnonzero(frame) + run.inputs.lowest).tolist() for frame in roll]  # MIDI pitches
             samples.append({"text": f"sample-{seed}.mid", "seed": seed, "temperature": 1.0, "roll": notes})
         write_json(out / "samples.json", samples)
         return results
