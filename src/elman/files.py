@@ -44,7 +44,6 @@ class FolderLock:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Release it."""
         self._lock.release()
 
 

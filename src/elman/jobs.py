@@ -8,11 +8,14 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import active_children, get_context
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
 
 from elman.errors import UserError
+
+Advance: TypeAlias = Callable[[int, int], None] | None
+"""Called with (parts done, parts in all)."""
 
 Facts = TypeVar("Facts")
 Result = TypeVar("Result")

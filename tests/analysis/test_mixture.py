@@ -9,7 +9,7 @@ from elman.data.windows import EvaluationWindows
 from elman.errors import UserError
 from elman.evaluation.perplexity import token_log_probs
 from elman.network.output.contexts import Contexts
-from elman.objective.penalties import BalancePenalty
+from elman.objective.penalties import balance
 from support import networks
 
 TOKENS = np.random.default_rng(0).integers(0, 7, 61)
@@ -48,7 +48,7 @@ def test_components_are_named_by_layer():
 def test_variation_is_that_of_the_balance_penalty(model):
     found = read_mixture(model, TOKENS, 0)
     contexts = Contexts(torch.zeros(1), torch.from_numpy(np.log(found.prior)).unsqueeze(1))
-    assert found.variation**2 == pytest.approx(float(BalancePenalty(1.0, columns=False)(None, contexts)))
+    assert found.variation**2 == pytest.approx(float(balance(1.0, None, contexts)))
 
 
 def test_effective_number_lies_between_one_and_all():

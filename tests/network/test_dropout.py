@@ -7,7 +7,7 @@ import torch
 from elman import config
 from elman.network import dropout
 from elman.network.build import build_model
-from elman.network.cells.elman import elman
+from elman.network.cells.cell import build_cell
 from elman.network.cells.lstm import LSTM
 from elman.network.cores.core import build_core
 from elman.network.cores.stack import Layer
@@ -37,7 +37,6 @@ def test_elementwise_masks_differ_everywhere():
     [
         dropout.locked,
         dropout.elementwise,
-        dropout.connections,
         lambda x, p: x * dropout.word_types(len(x), p, x),
     ],
 )
@@ -49,7 +48,7 @@ def test_dropout_keeps_the_mean(drop, rate):
     assert abs(dropped.mean() - 1) < 0.15
 
 
-@pytest.mark.parametrize("drop", [dropout.locked, dropout.elementwise, dropout.connections])
+@pytest.mark.parametrize("drop", [dropout.locked, dropout.elementwise])
 def test_dropout_at_rate_zero_is_the_identity(drop):
     x = torch.randn(3, 4)
     assert drop(x, 0.0) is x
@@ -82,7 +81,7 @@ def test_embedding_dropout_and_scale(locked):
 
 def test_drop_connect_draws_one_mask_a_call():
     """With h_t = relu(U h_{t-1}) and U = I, a unit whose weight is dropped is silent at every step."""
-    layer = Layer(elman("relu"), 1, 64, biases=0, weight_drop=0.5).train()
+    layer = Layer(build_cell(config.Elman(nonlinearity="relu")), 1, 64, biases=0, weight_drop=0.5).train()
     torch.nn.init.zeros_(layer.weight_ih)
     torch.nn.init.eye_(layer.weight_hh)
     xs, start = torch.zeros(5, 2, 1), (torch.ones(2, 64),)

@@ -6,7 +6,7 @@ import torch
 
 from elman.network.cores.core import Trace
 from elman.network.output.contexts import Contexts
-from elman.objective.penalties import ActivationPenalty, BalancePenalty, TemporalActivationPenalty
+from elman.objective.penalties import activation, balance, balance_columns, temporal_activation
 from reference import penalties as reference
 
 
@@ -21,41 +21,39 @@ def given(steps=5, uniform=False):
 def test_activation_penalty_reads_the_dropped_top():
     trace, contexts = given()
     expected = reference.activation(trace.levels[-1].detach().numpy(), 2.0)
-    np.testing.assert_allclose(ActivationPenalty(2.0)(trace, contexts).item(), expected)
+    np.testing.assert_allclose(activation(2.0, trace, contexts).item(), expected)
 
 
 def test_temporal_penalty_reads_the_top_before_dropout():
     trace, contexts = given()
     expected = reference.temporal_activation(trace.raw[-1].detach().numpy(), 1.5)
-    np.testing.assert_allclose(TemporalActivationPenalty(1.5)(trace, contexts).item(), expected)
+    np.testing.assert_allclose(temporal_activation(1.5, trace, contexts).item(), expected)
 
 
 def test_temporal_penalty_of_one_step_is_nothing():
-    assert TemporalActivationPenalty(1.0)(*given(steps=1)).item() == 0.0
+    assert temporal_activation(1.0, *given(steps=1)).item() == 0.0
 
 
-@pytest.mark.parametrize("columns", [True, False])
-def test_balance_penalty_in_both_forms(columns):
+@pytest.mark.parametrize("penalty", [balance_columns, balance])
+def test_balance_penalty_in_both_forms(penalty):
     trace, contexts = given()
     prior = contexts.log_prior.exp().detach().numpy()
-    form = reference.balance_columns if columns else reference.balance_minibatch
-    np.testing.assert_allclose(BalancePenalty(0.3, columns=columns)(trace, contexts).item(), form(prior, 0.3))
+    form = reference.balance_columns if penalty is balance_columns else reference.balance_minibatch
+    np.testing.assert_allclose(penalty(0.3, trace, contexts).item(), form(prior, 0.3))
 
 
-@pytest.mark.parametrize("columns", [True, False])
-def test_equal_use_of_the_components_costs_nothing(columns):
-    penalty = BalancePenalty(1.0, columns=columns)(*given(uniform=True))
-    assert abs(penalty.item()) < 1e-15
+@pytest.mark.parametrize("penalty", [balance_columns, balance])
+def test_equal_use_of_the_components_costs_nothing(penalty):
+    assert abs(penalty(1.0, *given(uniform=True)).item()) < 1e-15
 
 
-@pytest.mark.parametrize("columns", [True, False])
-def test_a_step_along_the_balance_gradient_evens_the_components(columns):
+@pytest.mark.parametrize("penalty", [balance_columns, balance])
+def test_a_step_along_the_balance_gradient_evens_the_components(penalty):
     scores = torch.randn(4, 2, 3, dtype=torch.float64, requires_grad=True)
     trace, _ = given()
-    penalty = BalancePenalty(1.0, columns=columns)
 
     def cost(scores):
-        return penalty(trace, Contexts(scores, scores.log_softmax(-1)))
+        return penalty(1.0, trace, Contexts(scores, scores.log_softmax(-1)))
 
     (gradient,) = torch.autograd.grad(cost(scores), scores)
     assert cost(scores - 0.01 * gradient) < cost(scores)

@@ -30,6 +30,7 @@ from elman.data.grammar.sample import Sentence, sentences, wish_of
 from elman.drawing.page import Figure, Section, Table, write_page
 from elman.drawing.style import MUTED, SERIES, canvas, label, svg
 from elman.errors import UserError
+from elman.jobs import Advance
 from elman.tasks.text.run import TextRun
 
 HEADER = ["verbs", "number", "accuracy, %", "95 % interval", "share of the right number, %"]
@@ -102,7 +103,7 @@ def examine(
     count: int,
     seed: int = 0,
     walks: Sequence[str] = (),
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance = None,
 ) -> GrammarFindings:
     """Agreement by depth and attractors, distance from the grammar, and trajectories.
 

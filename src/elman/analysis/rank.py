@@ -18,6 +18,7 @@ from torch import Tensor
 from elman.analysis.singular_values import Values, exact, gram, randomised
 from elman.data.windows import EvaluationWindows
 from elman.evaluation.perplexity import traces
+from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.network.output.contexts import Mixture
 from elman.network.output.flat import Flat
@@ -53,7 +54,7 @@ def spectrum(
     *,
     method: Method | None = None,
     max_tokens: int | None = None,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance = None,
     streams: int = 1,
     num_values: int = 1000,
 ) -> Spectrum:

@@ -1,4 +1,4 @@
-"""Music as data: where it is from, how it becomes frames, how it is validated."""
+"""Music as data: polyphonic pieces, whose steps are frames of notes."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -29,7 +29,6 @@ class MusicData(MusicOptions, frozen=True, kw_only=True, tag_field="kind", tag="
     """Pieces of music as frames of notes; `corpus`: a known corpus, a file or a folder, unless --data names another."""
 
     encoders: ClassVar[tuple[str, ...]] = ("frames",)
-    has_source: ClassVar[bool] = False
     command: ClassVar[str] = "compose"
     reporting: ClassVar[Reporting] = Reporting(
         "NLL",

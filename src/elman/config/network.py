@@ -94,7 +94,7 @@ class Frames(Part, frozen=True, tag="frames"):
 class Values(Part, frozen=True, tag="values"):
     """Real values as they are, or a linear map of them to `size` numbers."""
 
-    builder: ClassVar = "elman.network.encoders.values:build"
+    builder: ClassVar = "elman.network.encoders.values:Values"
     size: Positive | None = None
     dropout: Rate = 0.0
 

@@ -1,13 +1,11 @@
 """Pairs of a source and a target as data: where they are from, how they become symbols, how output is evaluated."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-import msgspec
 from msgspec import Meta
 
 from elman.config.record import TOKENS, Count, Positive, Record, Reporting, restricted
 from elman.config.text import SubwordOptions, TextOptions
-from elman.files import canonical_json
 
 
 class PairOptions(Record, frozen=True, kw_only=True):
@@ -96,7 +94,6 @@ class PairData(PairOptions, frozen=True, kw_only=True, tag_field="kind", tag="pa
     """Pairs of a source and a target; `corpus` is a known corpus, a file or a folder, unless --data names another."""
 
     encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")
-    has_source: ClassVar[bool] = True
     command: ClassVar[str] = "translate"
     reporting: ClassVar[Reporting] = TOKENS
 
@@ -107,13 +104,3 @@ class PairData(PairOptions, frozen=True, kw_only=True, tag_field="kind", tag="pa
     def options(self) -> PairOptions:
         """How the pairs are read, without where they are from: what digests depend on."""
         return restricted(self, PairOptions)
-
-
-def identity(options: PairOptions) -> str:
-    """The options as JSON, for digests; keys that were added later are left out where they change nothing."""
-    values: dict[str, Any] = msgspec.to_builtins(options)
-    if options.tokenisation != "subwords":
-        del values["subwords"]
-    if options.bleu_tokens == "none":
-        del values["bleu_tokens"]
-    return canonical_json(values)

@@ -43,9 +43,10 @@ class Recipe(Record, frozen=True, kw_only=True):
         if encoder not in self.data.encoders:
             allowed = " or ".join(f'"{one}"' for one in self.data.encoders)
             raise ValueError(f'model.encoder.kind = "{encoder}" with data.kind = "{self.kind}"; write {allowed}')
-        if self.data.has_source and self.model.source is None:
+        has_source = isinstance(self.data, PairData)
+        if has_source and self.model.source is None:
             raise ValueError(f'data.kind = "{self.kind}" needs a model that reads a source; add the table model.source')
-        if self.model.source is not None and not self.data.has_source:
+        if self.model.source is not None and not has_source:
             raise ValueError(f'model.source with data.kind = "{self.kind}"; only "pairs" have sources')
 
     @property

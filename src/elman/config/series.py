@@ -1,4 +1,4 @@
-"""Series of real values as data: the columns that are read, how they are split, standardised and validated."""
+"""Series as data: one or more real values per step."""
 
 from typing import Annotated, ClassVar
 
@@ -47,7 +47,6 @@ class SeriesData(SeriesOptions, frozen=True, kw_only=True, tag_field="kind", tag
     """A series of one or more real values per step; `corpus`: known, a file or a folder, unless --data is set."""
 
     encoders: ClassVar[tuple[str, ...]] = ("values",)
-    has_source: ClassVar[bool] = False
     command: ClassVar[str] = "forecast"
     reporting: ClassVar[Reporting] = Reporting(
         "NLL",

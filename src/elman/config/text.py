@@ -142,7 +142,6 @@ class TextData(TextOptions, frozen=True, kw_only=True, tag_field="kind", tag="te
     """
 
     encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")
-    has_source: ClassVar[bool] = False
     command: ClassVar[str] = "generate"
     reporting: ClassVar[Reporting] = TOKENS
 
@@ -161,12 +160,12 @@ class TextData(TextOptions, frozen=True, kw_only=True, tag_field="kind", tag="te
         return restricted(self, TextOptions)
 
 
-def identity(options: TextOptions) -> str:
-    """The options as JSON, for digests; keys that were added later are left out where they change nothing."""
+def identity(options: Record) -> str:
+    """Options of texts or pairs as JSON, for digests; keys added later are left out where they change nothing."""
     values: dict[str, Any] = msgspec.to_builtins(options)
-    if options.tokenisation != "subwords":
+    if values["tokenisation"] != "subwords":
         del values["subwords"]
-    for key, nothing in (("normalisation", "none"), ("ruby", "keep")):
-        if values[key] == nothing:
+    for key, nothing in (("normalisation", "none"), ("ruby", "keep"), ("bleu_tokens", "none")):
+        if values.get(key) == nothing:
             del values[key]
     return canonical_json(values)

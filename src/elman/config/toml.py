@@ -58,7 +58,7 @@ def dump_recipe(recipe: Recipe) -> str:
 
 def changed_keys(old: Recipe, new: Recipe) -> list[str]:
     """The key paths at which two recipes differ."""
-    a, b = (dict(_flatten(msgspec.to_builtins(recipe, str_keys=True))) for recipe in (old, new))
+    a, b = (dict(flatten(msgspec.to_builtins(recipe, str_keys=True))) for recipe in (old, new))
     return sorted(key for key in a.keys() | b.keys() if a.get(key) != b.get(key))
 
 
@@ -149,10 +149,11 @@ def _apply(raw: dict[str, Any], setting: str) -> None:
     table[keys[-1]] = value
 
 
-def _flatten(value: Any, path: str = "") -> list[tuple[str, Any]]:
+def flatten(value: Any, path: str = "") -> list[tuple[str, Any]]:
+    """The values of nested tables that are no tables, each with the path of its keys."""
     if not isinstance(value, dict):
         return [(path, value)]
-    return [item for key, part in value.items() for item in _flatten(part, f"{path}.{key}" if path else str(key))]
+    return [item for key, part in value.items() for item in flatten(part, f"{path}.{key}" if path else str(key))]
 
 
 def _without_none(value: Any) -> Any:

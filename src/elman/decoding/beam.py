@@ -33,11 +33,6 @@ class Hypothesis(NamedTuple):
     attention: npt.NDArray[np.float32]
 
 
-def limits_of(beam: Beam, lengths: Tensor) -> Tensor:
-    """How long targets may be, without their end, for sources of these lengths [B]."""
-    return 2 * lengths + 10 if beam.max_length is None else torch.full_like(lengths, beam.max_length)
-
-
 @torch.inference_mode()
 def beam_search(
     model: SequenceToSequence,
@@ -72,7 +67,9 @@ class _Search:
         lengths = source.mask.sum(0)
         num_sources, device = len(lengths), source.mask.device
         self.model, self.beam, self.end, self.forbidden, self.constraint = model, beam, end, forbidden, constraint
-        self.limits, self.lengths = limits_of(beam, lengths), lengths.tolist()
+        self.lengths = lengths.tolist()
+        # How long targets may be, without their end.
+        self.limits = 2 * lengths + 10 if beam.max_length is None else torch.full_like(lengths, beam.max_length)
         self.alive, self.ended = list(range(num_sources)), [list[Hypothesis]() for _ in range(num_sources)]
         rows = torch.arange(num_sources, device=device).repeat_interleave(beam.size)
         self.state = select(model.read(source), rows)

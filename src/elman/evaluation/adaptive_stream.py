@@ -10,13 +10,14 @@ from torch import Tensor
 
 from elman.config.inference import Rule
 from elman.errors import UserError
-from elman.evaluation.dynamic import DynamicModel, Statistics
+from elman.evaluation.dynamic import DynamicModel, Statistics, read_static
 from elman.evaluation.scoring import Prediction, predict
 from elman.learning import checkpoint
 from elman.network.model import LanguageModel
 from elman.network.state import numbered, rebuild
 
 Tokens: TypeAlias = np.ndarray | Sequence[int]
+Sentences: TypeAlias = Sequence[np.ndarray]
 
 
 class AdaptiveStream:
@@ -65,15 +66,11 @@ class AdaptiveStream:
             log_prob.float().cpu().numpy(), rank.cpu().numpy(), torch.cat([before, entropy]).float().cpu().numpy()
         )
 
-    def score_all(
-        self, sentences: Sequence[np.ndarray], inputs: Sequence[np.ndarray] | None = None
-    ) -> Iterator[np.ndarray]:
+    def score_all(self, sentences: Sentences, inputs: Sentences | None = None) -> Iterator[np.ndarray]:
         """As `elman.evaluation.scoring.score_document`; segments run across the ends of sentences."""
         return map(self.score, sentences, inputs or sentences)
 
-    def predict_all(
-        self, sentences: Sequence[np.ndarray], inputs: Sequence[np.ndarray] | None = None
-    ) -> Iterator[Prediction]:
+    def predict_all(self, sentences: Sentences, inputs: Sentences | None = None) -> Iterator[Prediction]:
         """As `elman.evaluation.scoring.predict_document`, adapting."""
         return map(self.predict, sentences, inputs or sentences)
 
@@ -95,7 +92,7 @@ class AdaptiveStream:
                 log_prob, _, self.state = self.dynamic.read(before, targets, self.state)
                 self._read, self._waiting = read[-1:], segment[:0]
             else:
-                log_prob, _, _ = self.dynamic.look(before, targets, self.state)
+                log_prob, _, _ = read_static(self.model, before, targets, self.state)
                 self._read, self._waiting = read, segment
             parts.append(log_prob[-len(new) :, 0].float().cpu().numpy())
         return np.concatenate(parts)

@@ -6,6 +6,7 @@ The rule "rms" divides by the size that the gradient of every weight usually has
 import contextlib
 import copy
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from elman.config.inference import Rule
 from elman.data.windows import PositionedWindows, TrainingWindows, Windows
 from elman.evaluation.cache import NeuralCache
-from elman.jobs import Kept
+from elman.jobs import Advance, Kept
 from elman.learning import checkpoint
 from elman.learning.bptt import bptt
 from elman.network.model import LanguageModel
@@ -75,10 +76,6 @@ class DynamicModel:
             loss.backward()
         return ScoredWindow(-nll.detach(), trace.raw[-1].detach(), detach(state))
 
-    def look(self, inputs: Tensor, targets: Tensor, state: State) -> ScoredWindow:
-        """Score without learning."""
-        return read_static(self.model, inputs, targets, state)
-
     def _learn_rms(self, index: int, gradient: Tensor) -> None:
         lr, decay = self._share * self.rule.lr, self._share * self.rule.decay / self._mean
         parts = zip(self._now[index], self._trained[index], self._rms[index], _chunks(gradient), strict=True)
@@ -124,9 +121,7 @@ def adaptive_stream(
         yield log_prob[batch.mask], positions[positions >= 0]
 
 
-def gradient_statistics(
-    model: LanguageModel, windows: Windows, advance: Callable[[int, int], None] | None = None
-) -> Statistics:
+def gradient_statistics(model: LanguageModel, windows: Windows, advance: Advance = None) -> Statistics:
     """Root of the mean squared gradient over a text or music (Krause et al. 2018, eq. 5), in evaluation mode.
 
     g is the gradient of the mean NLL over the positions of one window; the windows of the first epoch are read. The
@@ -173,18 +168,15 @@ def _handing_over(model: nn.Module, take: Callable[[int, Tensor], object]) -> It
     The gradient is freed afterwards, so that all of them are never in memory at once.
     """
 
-    def hook_of(index: int) -> Callable[[Tensor], None]:
-        def hook(parameter: Tensor) -> None:
-            gradient, parameter.grad = parameter.grad, None
-            assert gradient is not None
-            with torch.no_grad():
-                take(index, gradient)
-
-        return hook
+    def hand_over(index: int, parameter: Tensor) -> None:
+        gradient, parameter.grad = parameter.grad, None
+        assert gradient is not None
+        with torch.no_grad():
+            take(index, gradient)
 
     with contextlib.ExitStack() as handles:
         for index, parameter in enumerate(model.parameters()):
-            handles.callback(parameter.register_post_accumulate_grad_hook(hook_of(index)).remove)
+            handles.callback(parameter.register_post_accumulate_grad_hook(partial(hand_over, index)).remove)
         yield
 
 

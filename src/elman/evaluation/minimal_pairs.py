@@ -17,6 +17,7 @@ from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import EOS, Vocabulary
 from elman.errors import UserError
 from elman.evaluation.statistics import Floats, Proportion
+from elman.jobs import Advance
 from elman.network.cores.core import Trace
 from elman.network.model import LanguageModel
 from elman.network.state import select
@@ -188,7 +189,7 @@ def sentence_log_probs(
     model: LanguageModel,
     sentences: Sequence[Ids],
     first: int,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance = None,
     inputs: Sequence[Ids] | None = None,
 ) -> Floats:
     """Log-probability (nats) of each sentence, preceded by `first` and no other context, [n].

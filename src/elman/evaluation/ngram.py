@@ -10,7 +10,7 @@ looking up a word in its context is one binary search, and every level needs onl
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +18,6 @@ import numpy.typing as npt
 Ids = npt.NDArray[Any]
 Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-
-
-class CountModel(Protocol):
-    """A model that gives log-probabilities of a stream."""
-
-    def log_prob(self, tokens: Ids, history: Ids | Sequence[int] = ()) -> Floats:
-        """The natural logarithm of the probability of each token, [n]; `history` precedes the first."""
 
 
 class Level(NamedTuple):
@@ -56,16 +49,6 @@ def level_of(keys: Int64s, counts: Int64s, contexts: int, vocabulary_size: int) 
     backoff = np.divide(left, total, out=np.ones_like(total), where=total > 0)
     discounted: Floats = counts - taken
     return Level(keys, discounted, total, backoff)
-
-
-def interpolate(level: Level, context: Int64s, found: Int64s, below: Floats) -> Floats:
-    """The probabilities of a level, [n], by those of the level below, [n].
-
-    `context` and `found` are the numbers of the contexts and of the n-grams, -1 where unseen, [n].
-    """
-    known = (context >= 0) & (level.total[context] > 0)
-    here = np.where(found >= 0, level.discounted[found], 0.0) / np.where(known, level.total[context], 1.0)
-    return np.where(known, here + level.backoff[context] * below, below)
 
 
 def _discounts(counts: Int64s) -> Floats:
@@ -131,14 +114,19 @@ class KneserNey:
         return len(self.levels)
 
     def log_prob(self, tokens: Ids, history: Ids | Sequence[int] = ()) -> Floats:
-        """See `CountModel`; at most order - 1 words of the history matter."""
+        """The natural logarithm of the probability of each token, [n]; `history` precedes the first.
+
+        At most order - 1 words of the history matter.
+        """
         before = np.asarray(history, dtype=np.int64)[max(0, len(history) - self.order + 1) :]
         stream = _words(np.concatenate([before, np.asarray(tokens, dtype=np.int64)]), self.vocabulary_size)
         probability = np.full(len(stream), 1 / self.vocabulary_size)
         context = np.zeros(len(stream), dtype=np.int64)
         for level in self.levels:
             found = self._find(level, context, stream)
-            probability = interpolate(level, context, found, probability)
+            known = (context >= 0) & (level.total[context] > 0)
+            here = np.where(found >= 0, level.discounted[found], 0.0) / np.where(known, level.total[context], 1.0)
+            probability = np.where(known, here + level.backoff[context] * probability, probability)
             context = np.concatenate([[-1], found])[: len(stream)]
         return np.log(probability[len(before) :])
 
@@ -162,7 +150,7 @@ class Unigram:
         return cls(np.bincount(_words(tokens, vocabulary_size), minlength=vocabulary_size))
 
     def log_prob(self, tokens: Ids, history: Ids | Sequence[int] = ()) -> Floats:  # noqa: ARG002
-        """See `CountModel`; the history does not matter."""
+        """As that of `KneserNey`, but the history does not matter."""
         return self.log_probs[_words(tokens, len(self.counts))]
 
 

@@ -5,18 +5,20 @@ its own, where the text distinguishes them; as targets they are always `<unk>`.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import torch
 from torch import Tensor
 
+from elman.config.text import TextEvaluation
 from elman.data.text.corpus import Split
 from elman.data.text.passages import has_words
 from elman.data.windows import Batch, EvaluationWindows, PositionedWindows
 from elman.evaluation.result import Result
+from elman.jobs import Advance
 from elman.network.cores.core import Trace
 from elman.network.encoders.characters import Characters
 from elman.network.model import LanguageModel
@@ -45,6 +47,13 @@ class Score(msgspec.Struct, frozen=True):
         """Bits per token."""
         return self.nll / math.log(2)
 
+    def result(self, split: str, **figures: Any) -> Result:
+        """The result on a split, with these other figures."""
+        perplexity, bits = self.perplexity, self.bits
+        return Result(
+            split=split, nll=self.nll, perplexity=perplexity, bits_per_token=bits, tokens=self.count, **figures
+        )
+
 
 @torch.inference_mode()
 def traces(model: LanguageModel, windows: PositionedWindows) -> Iterator[tuple[Batch, Tensor, Trace]]:
@@ -70,14 +79,12 @@ def stream(model: LanguageModel, windows: PositionedWindows) -> Iterator[tuple[T
         yield model.output.log_prob(trace, batch.targets)[batch.mask], positions[positions >= 0]
 
 
-def evaluate(
-    model: LanguageModel, windows: PositionedWindows, advance: Callable[[int, int], None] | None = None
-) -> Score:
+def evaluate(model: LanguageModel, windows: PositionedWindows, advance: Advance = None) -> Score:
     """The score of a stream, summed in float64; `advance` is called with (windows done, windows in all)."""
     return sum_scores((log_prob for log_prob, _ in stream(model, windows)), windows.num_windows, advance)
 
 
-def sum_scores(log_probs: Iterable[Tensor], num_parts: int, advance: Callable[[int, int], None] | None = None) -> Score:
+def sum_scores(log_probs: Iterable[Tensor], num_parts: int, advance: Advance = None) -> Score:
     """The score of log-probabilities (nats, [n] each); `advance` is called with (parts done, parts in all)."""
     total, count = 0.0, 0
     for done, log_prob in enumerate(log_probs, start=1):
@@ -127,65 +134,44 @@ class Sentences(NamedTuple):
     inputs: list[np.ndarray]
 
 
+ONE_STREAM = TextEvaluation(streams=1)
+
+
 def reading(
-    model: LanguageModel,
-    split: Split,
-    first: int,
-    *,
-    streams: int = 1,
-    length: int = 70,
-    warm_up: int = 0,
-    skip_first: bool = False,
+    model: LanguageModel, split: Split, first: int, rules: TextEvaluation = ONE_STREAM
 ) -> tuple[LanguageModel, EvaluationWindows]:
-    """The model that knows the split's words, and the windows of the split; arguments as for `EvaluationWindows`."""
+    """The model that knows the split's words, and the windows of the split, which `first` precedes."""
     inputs = split.inputs if isinstance(model.encoder, Characters) else None
-    windows = EvaluationWindows(
-        split.tokens, first, streams=streams, length=length, warm_up=warm_up, skip_first=skip_first, inputs=inputs
-    )
+    windows = EvaluationWindows(split.tokens, first, **msgspec.structs.asdict(rules), inputs=inputs)
     return (model if inputs is None else model.knowing(split.unknown_words)), windows
 
 
 def evaluate_split(
-    model: LanguageModel,
-    split: Split,
-    first: int,
-    *,
-    streams: int = 1,
-    length: int = 70,
-    warm_up: int = 0,
-    skip_first: bool = False,
-    advance: Callable[[int, int], None] | None = None,
+    model: LanguageModel, split: Split, first: int, rules: TextEvaluation = ONE_STREAM, advance: Advance = None
 ) -> Result:
-    """Evaluate a split; arguments as for `EvaluationWindows`."""
-    model, windows = reading(
-        model, split, first, streams=streams, length=length, warm_up=warm_up, skip_first=skip_first
-    )
-    score = evaluate(model, windows, advance)
-    return msgspec.structs.replace(
-        text_result(score, split), context="carried", streams=windows.streams, warm_up=warm_up, method="static"
-    )
+    """Evaluate a split, which `first` precedes; `advance` is called with (windows done, windows in all)."""
+    model, windows = reading(model, split, first, rules)
+    place = {"context": "carried", "streams": windows.streams, "warm_up": rules.warm_up, "method": "static"}
+    return text_result(evaluate(model, windows, advance), split, **place)
 
 
-def text_result(score: Score, split: Split) -> Result:
-    """The result of a score on a split of a text: per token, character, byte and word.
+def text_result(score: Score, split: Split, **others: Any) -> Result:
+    """The result of a score on a split of a text: per token, character, byte and word, with other figures.
 
     Whatever the tokens are, the perplexity of words is exp of all nats over the words of the split and its line ends
     (`elman.data.text.passages`), so that models of words, subwords, characters and bytes of one text compare. A
     text without spaces between words has no figures per word.
     """
     total, spaced = score.nll_sum / math.log(2), has_words(split.unseparated, split.characters)
-    return Result(
-        split=split.name,
-        nll=score.nll,
-        perplexity=score.perplexity,
-        bits_per_token=score.bits,
+    return score.result(
+        split.name,
         bits_per_character=total / max(1, split.characters),
         bits_per_byte=total / max(1, split.num_bytes),
         bits_per_word=total / max(1, split.num_words) if spaced else None,
         word_perplexity=perplexity(score.nll_sum / max(1, split.num_words)) if spaced else None,
-        tokens=score.count,
         unknown=split.unknown,
         characters=split.characters,
         bytes=split.num_bytes,
         words=split.num_words,
+        **others,
     )

@@ -21,6 +21,9 @@ from elman.network.state import State
 LARGEST = 1 << 22
 """Log-probabilities formed at once."""
 
+Symbols: TypeAlias = Iterable[np.ndarray]
+"""The symbols of several sentences, [n] each."""
+
 Treatment: TypeAlias = Literal["score", "exclude", "spread"]
 
 
@@ -52,11 +55,7 @@ def surprisal(log_probs: Sequence[float] | np.ndarray) -> np.ndarray:
 
 @torch.inference_mode()
 def score_sentences(
-    model: LanguageModel,
-    sentences: Iterable[np.ndarray],
-    first: int,
-    batch_size: int = 32,
-    inputs: Iterable[np.ndarray] | None = None,
+    model: LanguageModel, sentences: Symbols, first: int, batch_size: int = 32, inputs: Symbols | None = None
 ) -> Iterator[np.ndarray]:
     """Log-probabilities (nats, float32 [n]) of each sentence, preceded by `first` and no other context.
 
@@ -72,11 +71,7 @@ def score_sentences(
 
 @torch.inference_mode()
 def score_document(
-    model: LanguageModel,
-    sentences: Iterable[np.ndarray],
-    first: int,
-    state: State | None = None,
-    inputs: Iterable[np.ndarray] | None = None,
+    model: LanguageModel, sentences: Symbols, first: int, state: State | None = None, inputs: Symbols | None = None
 ) -> Iterator[np.ndarray]:
     """As `score_sentences`, but each sentence is read in the context of all before it."""
     state = model.begin(1) if state is None else state
@@ -121,11 +116,7 @@ def predict(model: LanguageModel, inputs: Tensor, targets: Tensor, state: State)
 
 
 def predict_sentences(
-    model: LanguageModel,
-    sentences: Iterable[np.ndarray],
-    first: int,
-    batch_size: int = 32,
-    inputs: Iterable[np.ndarray] | None = None,
+    model: LanguageModel, sentences: Symbols, first: int, batch_size: int = 32, inputs: Symbols | None = None
 ) -> Iterator[Prediction]:
     """The prediction of each sentence, preceded by `first` and no other context."""
     remaining = _with_inputs(sentences, inputs)
@@ -140,7 +131,7 @@ def predict_sentences(
 
 
 def predict_document(
-    model: LanguageModel, sentences: Iterable[np.ndarray], first: int, inputs: Iterable[np.ndarray] | None = None
+    model: LanguageModel, sentences: Symbols, first: int, inputs: Symbols | None = None
 ) -> Iterator[Prediction]:
     """As `predict_sentences`, but each sentence is read in the context of all before it."""
     state, before = model.begin(1), first
@@ -154,9 +145,7 @@ def predict_document(
         yield Prediction(log_prob[:-1], rank[:-1], entropy)
 
 
-def _with_inputs(
-    sentences: Iterable[np.ndarray], inputs: Iterable[np.ndarray] | None
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _with_inputs(sentences: Symbols, inputs: Symbols | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     if inputs is None:
         return ((sentence, sentence) for sentence in sentences)
     return zip(sentences, inputs, strict=True)

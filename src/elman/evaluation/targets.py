@@ -1,7 +1,7 @@
 """A model of targets given sources on a split of pairs: NLL per target token, and the targets that it writes."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -10,23 +10,20 @@ from elman import config
 from elman.config.inference import Beam
 from elman.data.pairs.batches import by_length
 from elman.data.pairs.corpus import PairCorpus, Pairs
+from elman.data.pairs.symbols import PairSymbols
 from elman.decoding.beam import Hypothesis, beam_search
 from elman.decoding.constraint import constraint_of
 from elman.evaluation.perplexity import Score, sum_scores
 from elman.evaluation.result import OutputQuality, Result
 from elman.evaluation.statistics import estimates
 from elman.evaluation.transduction import baseline, measures, references, rules_of
+from elman.jobs import Advance
 from elman.network.seq2seq import SequenceToSequence
 
 
 @torch.inference_mode()
 def evaluate_pairs(
-    model: SequenceToSequence,
-    corpus: PairCorpus,
-    pairs: Pairs,
-    *,
-    batch_size: int = 64,
-    advance: Callable[[int, int], None] | None = None,
+    model: SequenceToSequence, corpus: PairCorpus, pairs: Pairs, *, batch_size: int = 64, advance: Advance = None
 ) -> Score:
     """The score of all targets of a split, end symbols included; summed in float64.
 
@@ -52,13 +49,9 @@ def evaluate_pairs(
 def pair_result(score: Score, pairs: Pairs, output: OutputQuality | None = None) -> Result:
     """The result of a score of all targets, each given its source."""
     characters = pairs.facts["characters"]
-    return Result(
-        split=pairs.name,
-        nll=score.nll,
-        perplexity=score.perplexity,
-        bits_per_token=score.bits,
+    return score.result(
+        pairs.name,
         bits_per_character=score.nll_sum / math.log(2) / max(1, characters),
-        tokens=score.count,
         unknown=pairs.facts["unknown"],
         characters=characters,
         pairs=len(pairs),
@@ -76,7 +69,7 @@ def write_targets(
     rules: config.PairEvaluation,
     *,
     batch_size: int = 32,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance = None,
 ) -> list[str]:
     """The best target of every source of a split, in the form that measures take (`PairTokenisers.measured`).
 
@@ -98,18 +91,19 @@ def write_targets(
         best = beam_search(model, batch.source, beam, vocabulary.eos, forbidden, constraint)
         for index, (hypothesis, *_) in zip(indices, best, strict=True):
             words = corpus.symbols.tokenisers.source_words(pairs.source_text[index])[: corpus.options.max_source]
-            found[index] = corpus.symbols.tokenisers.measured(_words(hypothesis, words, corpus))
+            found[index] = corpus.symbols.tokenisers.measured(copied_words(hypothesis, words, corpus.symbols))
         done += len(indices)
         if advance is not None:
             advance(done, len(pairs))
     return found
 
 
-def _words(found: Hypothesis, source: list[str], corpus: PairCorpus) -> list[str]:
-    words = corpus.symbols.target.decode(found.symbols)
-    attention = found.attention[:, ::-1] if corpus.options.reverse_source else found.attention
+def copied_words(found: Hypothesis, source: list[str], symbols: PairSymbols) -> list[str]:
+    """The words of a target, each `<unk>` replaced by the word of the source with the greatest attention."""
+    words = symbols.target.decode(found.symbols)
+    attention = found.attention[:, ::-1] if symbols.options.reverse_source else found.attention
     return [
-        source[int(attention[place].argmax())] if symbol == corpus.symbols.target.unk else words[place]
+        source[int(attention[place].argmax())] if symbol == symbols.target.unk else words[place]
         for place, symbol in enumerate(found.symbols)
     ]
 
@@ -132,11 +126,7 @@ def measure_output(
 
 
 def evaluate_output(
-    model: SequenceToSequence,
-    corpus: PairCorpus,
-    pairs: Pairs,
-    rules: config.PairEvaluation,
-    advance: Callable[[int, int], None] | None = None,
+    model: SequenceToSequence, corpus: PairCorpus, pairs: Pairs, rules: config.PairEvaluation, advance: Advance = None
 ) -> tuple[list[str], OutputQuality]:
     """The targets that a model writes, and their quality."""
     hypotheses = write_targets(model, corpus, pairs, rules, advance=advance)

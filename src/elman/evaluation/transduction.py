@@ -1,7 +1,7 @@
 """Measures of what a system writes, and the baseline it must exceed.
 
-Headlines are measured by ROUGE, translations by BLEU and chrF (as the libraries rouge-score and sacrebleu compute
-them), trees by their brackets.
+Headlines are measured by ROUGE-1, -2 and -L, translations by BLEU and chrF (as the libraries rouge-score and sacrebleu
+compute them), trees by their brackets.
 """
 
 from collections import Counter
@@ -25,10 +25,7 @@ BleuTokens = Literal["none", "13a", "char", "zh", "intl"]
 
 
 class Rules(NamedTuple):
-    """Which measures, and how words are cut for ROUGE and by sacrebleu.
-
-    Headlines are measured by ROUGE-1, -2 and -L, translations by BLEU and chrF, trees by their brackets.
-    """
+    """Which measures, and how words are cut for ROUGE and by sacrebleu."""
 
     kind: Kind
     rouge_words: RougeWords = "english"

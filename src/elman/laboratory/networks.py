@@ -18,7 +18,8 @@ from elman.learning.single_step import learns
 from elman.network.build import build_model
 from elman.network.cores.core import build_core
 from elman.network.cores.jordan import Jordan
-from elman.network.encoders.encoder import Values
+from elman.network.encoders.encoder import Inputs
+from elman.network.encoders.values import Values
 from elman.network.model import LanguageModel
 from elman.network.output.choice import Surroundings
 from elman.network.output.contexts import build_contexts
@@ -104,7 +105,7 @@ def build_network(task: ClassicTask, name: str, size: int) -> LanguageModel:
     assert not isinstance(built, Jordan)
     linear = Gaussian(config.Gaussian(variance="unit"), Surroundings(built.dims[-1], task.outputs))
     output = OutputLayer(build_contexts(config.Output(), built.dims), linear)
-    model = LanguageModel(Values(task.inputs), built, output)
+    model = LanguageModel(Values(config.Values(), Inputs(task.inputs)), built, output)
     model.initialise(rules)
     return model
 

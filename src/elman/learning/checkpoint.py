@@ -103,7 +103,3 @@ class BestModel:
         """Restore the best model saved before an early stop."""
         if self._set_aside.exists():
             self._set_aside.replace(self.path)
-
-    def load_into(self, model: nn.Module) -> None:
-        """Copy the best weights into a model."""
-        load_model(model, load(self.path)[0])

@@ -120,18 +120,10 @@ def build_projector(recipe: AnyConstraint, *, of_input: bool) -> Projector:
 
 def spectral_projector(recipe: config.Spectral, limit: float) -> Projector:
     """The projector of a method, for sigma_1 <= limit."""
-    match recipe.method:
-        case "svd":
-            return BySVD(limit)
-        case "eigh":
-            return ByEigh(limit)
-        case "subspace":
-            return BySubspace(limit)
-        case "truncated":
-            level = limit if recipe.count_at == "limit" else max(2.0, limit)
-            return ByTruncation(limit, level, recipe.step_norm, compare=recipe.compare_norms)
-        case _:
-            assert_never(recipe.method)
+    if recipe.method == "truncated":
+        level = limit if recipe.count_at == "limit" else max(2.0, limit)
+        return ByTruncation(limit, level, recipe.step_norm, compare=recipe.compare_norms)
+    return {"svd": BySVD, "eigh": ByEigh, "subspace": BySubspace}[recipe.method](limit)
 
 
 def recurrent_spectrum(core: RecurrentCore) -> dict[str, Any]:

@@ -184,7 +184,7 @@ class Trainer:
 
     def _begin_fine_tuning(self) -> None:
         """Begin the next phase, from the best model, with a new optimiser and average."""
-        self.best.load_into(self.model)
+        checkpoint.load_model(self.model, checkpoint.load(self.best.path)[0])
         self.progress.begin_next_phase()
         self._begin_phase()
         self._event("fine-tune", f"from the best model, of step {self.progress.best_step}")

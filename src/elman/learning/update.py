@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Literal, assert_never
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -170,13 +170,11 @@ def build_learner(training: config.Training, model: config.Model) -> Learner:
     if weight or training.rule != config.BPTT():
         _require_single_steps(training, model)
     rule: Learner
-    match training.rule:
-        case config.BPTT(steps=steps):
-            rule = WholeWindow(training.slices) if steps is None else Lookback(steps)
-        case config.RTRL(max_gb=max_gb):
-            rule = RTRL(max_gb)
-        case _:
-            assert_never(training.rule)
+    if isinstance(training.rule, config.RTRL):
+        rule = RTRL(training.rule.max_gb)
+    else:
+        steps = training.rule.steps
+        rule = WholeWindow(training.slices) if steps is None else Lookback(steps)
     return GradientNorm(rule, weight) if weight else rule
 
 

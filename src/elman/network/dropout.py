@@ -32,13 +32,8 @@ def locked(x: Tensor, rate: float) -> Tensor:
 
 
 def elementwise(x: Tensor, rate: float) -> Tensor:
-    """Drop each element on its own (Zaremba et al. 2014)."""
+    """Drop each element on its own (Zaremba et al. 2014); of recurrent weights it is DropConnect (Wan et al. 2013)."""
     return _drop(x, rate) if rate else x
-
-
-def connections(weight: Tensor, rate: float) -> Tensor:
-    """DropConnect: drop recurrent weights, one mask per window (Wan et al. 2013; Merity et al. 2018, section 2)."""
-    return _drop(weight, rate) if rate else weight
 
 
 def word_types(num_words: int, rate: float, like: Tensor) -> Tensor:

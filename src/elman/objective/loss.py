@@ -1,6 +1,7 @@
 """The objective of training over one window: the negative log-likelihood plus penalties."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 
 from torch import Tensor
@@ -61,15 +62,12 @@ class Objective:
 def build_objective(recipe: config.Training) -> Objective:
     """The objective of a recipe: the negative log-likelihood and the penalties whose weight is not zero."""
     weights = recipe.penalties
-    penalties: list[Penalty] = []
-    if weights.ar:
-        penalties.append(terms.ActivationPenalty(weights.ar))
-    if weights.tar:
-        penalties.append(terms.TemporalActivationPenalty(weights.tar))
-    if weights.balance:
-        penalties.append(terms.BalancePenalty(weights.balance, columns=weights.balance_form == "columns"))
-    of_weights: list[WeightPenalty] = []
-    if weights.stability:
-        trained_for = terms.IncrementalPenalty if weights.stability_tier == 2 else terms.FixedPointPenalty
-        of_weights.append(trained_for(weights.stability, weights.stability_margin))
-    return Objective(penalties, recipe.loss, of_weights)
+    balance = terms.balance_columns if weights.balance_form == "columns" else terms.balance
+    on_activations = (
+        (terms.activation, weights.ar),
+        (terms.temporal_activation, weights.tar),
+        (balance, weights.balance),
+    )
+    hinge = terms.incremental_hinge if weights.stability_tier == 2 else terms.fixed_point_hinge
+    of_weights = [partial(hinge, weights.stability, weights.stability_margin)] if weights.stability else []
+    return Objective([partial(term, weight) for term, weight in on_activations if weight], recipe.loss, of_weights)

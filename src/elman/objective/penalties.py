@@ -27,48 +27,34 @@ WeightPenalty: TypeAlias = Callable[[LanguageModel], Tensor]
 """A scalar computed from the weights alone, weight included."""
 
 
-class ActivationPenalty:
+def activation(alpha: float, trace: Trace, contexts: Contexts) -> Tensor:  # noqa: ARG001
     """AR: alpha * mean(h^2) of the last level after dropout (Merity et al. 2017)."""
-
-    def __init__(self, alpha: float) -> None:
-        self.alpha = alpha
-
-    def __call__(self, trace: Trace, contexts: Contexts) -> Tensor:  # noqa: ARG002
-        """Compute the penalty."""
-        return self.alpha * trace.top.square().mean()
+    return alpha * trace.top.square().mean()
 
 
-class TemporalActivationPenalty:
-    """TAR: beta * mean((h_{t+1} - h_t)^2) of the last level before dropout (Merity et al. 2017)."""
-
-    def __init__(self, beta: float) -> None:
-        self.beta = beta
-
-    def __call__(self, trace: Trace, contexts: Contexts) -> Tensor:  # noqa: ARG002
-        """Compute the penalty, zero for a window of one step."""
-        last = trace.raw[-1]
-        if len(last) < 2:
-            return last.new_zeros(())
-        return self.beta * (last[1:] - last[:-1]).square().mean()
+def temporal_activation(beta: float, trace: Trace, contexts: Contexts) -> Tensor:  # noqa: ARG001
+    """TAR: beta * mean((h_{t+1} - h_t)^2) of the last level before dropout (Merity et al. 2017); zero for one step."""
+    last = trace.raw[-1]
+    if len(last) < 2:
+        return last.new_zeros(())
+    return beta * (last[1:] - last[:-1]).square().mean()
 
 
-class BalancePenalty:
-    """lambda * the squared coefficient of variation of the component weights (Takase et al. 2018, eqs 12-13).
+def balance_columns(weight: float, trace: Trace, contexts: Contexts) -> Tensor:  # noqa: ARG001
+    """As `balance`, in the form of the published code, with which a weight of 0.001 was tuned.
 
-    With `columns` the form of the published code, with which lambda = 0.001 was tuned: (S - 1) * unbiased variance over
-    the [batch, component] sums over time, divided by their squared mean. Otherwise (std / mean)^2 of the S sums over
-    the whole minibatch, as printed in the paper.
+    It is (S - 1) * unbiased variance over the [batch, component] sums over time, divided by their squared mean.
     """
+    sums = contexts.log_prior.exp().sum(0)
+    return weight * (sums.shape[-1] - 1) * sums.var() / sums.mean().square()
 
-    def __init__(self, weight: float, *, columns: bool = True) -> None:
-        self.weight, self.columns = weight, columns
 
-    def __call__(self, trace: Trace, contexts: Contexts) -> Tensor:  # noqa: ARG002
-        """Compute the penalty, zero when all components are used equally."""
-        sums = contexts.log_prior.exp().sum(0)
-        if self.columns:
-            return self.weight * (sums.shape[-1] - 1) * sums.var() / sums.mean().square()
-        return self.weight * squared_variation(sums.sum(0))
+def balance(weight: float, trace: Trace, contexts: Contexts) -> Tensor:  # noqa: ARG001
+    """The squared coefficient of variation of the S component weights summed over the whole minibatch, times `weight`.
+
+    Takase et al. 2018, eqs 12-13, as printed; zero when all components are used equally.
+    """
+    return weight * squared_variation(contexts.log_prior.exp().sum(0).sum(0))
 
 
 def squared_variation(sums: Tensor) -> Tensor:
@@ -76,52 +62,41 @@ def squared_variation(sums: Tensor) -> Tensor:
     return sums.var(unbiased=False) / sums.mean().square()
 
 
-class FixedPointPenalty:
+def fixed_point_hinge(weight: float, margin: float, model: LanguageModel) -> Tensor:
     """Tier 1: weight * sum over layers of max(0, bound of ||K||_2 - (1 - margin)) at the silent fixed point.
 
-    The norm is bounded from above by ||(K'K)^4||_F^(1/8), products alone; the fixed point itself is held constant.
+    The norm is bounded from above by ||(K'K)^4||_F^(1/8), products alone. The fixed point, the state reached after at
+    most 200 steps, is held constant.
     """
-
-    def __init__(self, weight: float, margin: float) -> None:
-        self.weight, self.margin = weight, margin
-
-    def __call__(self, model: LanguageModel) -> Tensor:
-        """Compute the penalty at the state reached after at most 200 steps; zero when every layer is certified."""
-        core = stack_of(model)
-        x = torch.zeros(1, core.dims[0], dtype=torch.float64, device=model.device)
-        total = torch.zeros((), device=model.device)
-        for layer in layers_of(core):
-            state, _ = fixed_point.settle(layer, x, steps=200, tolerance=1e-6)
-            parts = fixed_point.blocks(layer, gates_of(layer, detached=False), x.to(layer.weight_hh.dtype), state)
-            value = torch.stack([smooth_norm(part) for part in parts]).sum()
-            total = total + (value - (1 - self.margin)).relu()
-            x = state[0]
-        return self.weight * total
+    core = stack_of(model)
+    x = torch.zeros(1, core.dims[0], dtype=torch.float64, device=model.device)
+    total = torch.zeros((), device=model.device)
+    for layer in layers_of(core):
+        state, _ = fixed_point.settle(layer, x, steps=200, tolerance=1e-6)
+        parts = fixed_point.blocks(layer, gates_of(layer, detached=False), x.to(layer.weight_hh.dtype), state)
+        value = torch.stack([smooth_norm(part) for part in parts]).sum()
+        total = total + (value - (1 - margin)).relu()
+        x = state[0]
+    return weight * total
 
 
-class IncrementalPenalty:
+def incremental_hinge(weight: float, margin: float, model: LanguageModel) -> Tensor:
     """Tier 2: weight * sum over layers of max(0, contraction - (1 - margin)).
 
     The inputs of the lowest layer are bounded coordinate by coordinate, which is faster than word by word and never
     smaller: where the penalty is zero, the model has the certificate.
     """
-
-    def __init__(self, weight: float, margin: float) -> None:
-        self.weight, self.margin = weight, margin
-
-    def __call__(self, model: LanguageModel) -> Tensor:
-        """Compute the penalty; zero when every layer is certified with the margin."""
-        core, encoder = stack_of(model), model.encoder
-        if not isinstance(encoder, Lookup):
-            raise UserError("training.penalties.stability_tier = 2 needs model.encoder.kind = lookup")
-        largest = encoder.weight.abs().amax(0) * encoder.scale
-        total = torch.zeros((), device=model.device)
-        for layer in layers_of(core):
-            gates = gates_of(layer, detached=False)
-            reach = incremental.box_range(largest, layer.weight_ih, torch.cat(list(gates.input_bias.values())))
-            rate, largest = incremental.contraction(gates, reach, slope_of(layer) if gates.kind == "elman" else 1.0)
-            total = total + (rate - (1 - self.margin)).relu()
-        return self.weight * total
+    core, encoder = stack_of(model), model.encoder
+    if not isinstance(encoder, Lookup):
+        raise UserError("training.penalties.stability_tier = 2 needs model.encoder.kind = lookup")
+    largest = encoder.weight.abs().amax(0) * encoder.scale
+    total = torch.zeros((), device=model.device)
+    for layer in layers_of(core):
+        gates = gates_of(layer, detached=False)
+        reach = incremental.box_range(largest, layer.weight_ih, torch.cat(list(gates.input_bias.values())))
+        rate, largest = incremental.contraction(gates, reach, slope_of(layer) if gates.kind == "elman" else 1.0)
+        total = total + (rate - (1 - margin)).relu()
+    return weight * total
 
 
 def stack_of(model: LanguageModel) -> Stack:

@@ -2,9 +2,10 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from elman.config.toml import flatten
 from elman.report.folder import Expected, RunFolder
 
 
@@ -43,7 +44,7 @@ def run_labels(runs: Sequence[RunFolder]) -> list[str]:
 def differences(groups: Sequence[Group]) -> list[tuple[str, list[str]]]:
     """The keys, other than the seed and prose, at which recipes differ, with the value of each group ("" for none)."""
     prose = ("seed", "title", "notes", "citation", "expected.source")
-    flat = [dict(_leaves(group.runs[0].recipe_table)) for group in groups]
+    flat = [dict(flatten(group.runs[0].recipe_table)) for group in groups]
     keys = dict.fromkeys(key for leaves in flat for key in leaves if key not in prose)
     rows = [(key, [_shown(leaves.get(key)) for leaves in flat]) for key in keys]
     return [(key, values) for key, values in rows if len(set(values)) > 1]
@@ -97,16 +98,8 @@ def published(run: RunFolder, split: str) -> float | None:
 
 
 def _identity(run: RunFolder) -> str:
-    leaves = sorted((key, _shown(value)) for key, value in _leaves(run.recipe_table) if key != "seed")
+    leaves = sorted((key, _shown(value)) for key, value in flatten(run.recipe_table) if key != "seed")
     return repr((leaves, run.data.digest if run.data else None))
-
-
-def _leaves(table: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from _leaves(value, f"{above}{key}.")
-        else:
-            yield f"{above}{key}", value
 
 
 def _shown(value: Any) -> str:

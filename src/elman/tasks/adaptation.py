@@ -25,10 +25,11 @@ from elman.evaluation.dynamic import (
 from elman.evaluation.perplexity import sum_scores
 from elman.evaluation.result import Result
 from elman.files import write_atomic
+from elman.jobs import Advance
 from elman.learning.checkpoint import digest_of, model_tensors
 from elman.network.model import LanguageModel
 from elman.network.state import State
-from elman.tasks.run import AdaptationSource, Advance, EvaluationOptions, Run
+from elman.tasks.run import AdaptationSource, EvaluationOptions, Run
 from elman.tasks.text.run import TextRun
 
 Saved = tuple[dict[str, torch.Tensor], dict[str, Any]]

@@ -3,7 +3,6 @@
 import resource
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,16 @@ import torch
 
 from elman import config
 from elman.errors import UserError
+from elman.jobs import Advance
 from elman.learning.update import build_update
 from elman.tasks.open import open_task, source_of
 
+STEPS = 4
+"""Training steps that are timed."""
+
 
 def estimate(
-    recipe: config.Recipe,
-    data: str | Path | None,
-    device: torch.device,
-    advance: Callable[[int, int], None] | None = None,
-    steps: int = 4,
+    recipe: config.Recipe, data: str | Path | None, device: torch.device, advance: Advance = None
 ) -> dict[str, Any]:
     """Time a few training steps after a warm-up step.
 
@@ -37,7 +36,7 @@ def estimate(
     windows = task.windows(training.window.max_extra)
     spans, parts = task.steps(windows.spans(0))
     update, seconds, positions = build_update(recipe, model), 0.0, 0
-    for index in range(steps + 1):
+    for index in range(STEPS + 1):
         started = time.perf_counter()
         batch = windows.batch(spans[index % len(spans)]).to(device)
         loss = update(batch, training.optimiser.lr)
@@ -46,8 +45,8 @@ def estimate(
             seconds += time.perf_counter() - started
             positions += int(loss.num_counted)
         if advance is not None:
-            advance(index + 1, steps + 1)
-    per_step = seconds / steps
+            advance(index + 1, STEPS + 1)
+    per_step = seconds / STEPS
     epochs = training.epochs + (training.fine_tune.epochs if training.fine_tune else 0)
     return {
         "title": recipe.title,

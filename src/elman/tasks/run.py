@@ -1,11 +1,13 @@
 """A run folder: the recipe, where the data came from, the best model, and what every kind of run can do with them."""
 
+import dataclasses
 import functools
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol
 
 import msgspec
 import torch
@@ -16,11 +18,9 @@ from elman.data.windows import PositionedWindows, Windows
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
+from elman.jobs import Advance
 from elman.learning import checkpoint
 from elman.network.model import LanguageModel
-
-Advance: TypeAlias = Callable[[int, int], None] | None
-"""Called with (parts done, parts in all)."""
 
 
 class Inputs(Protocol):
@@ -32,12 +32,6 @@ class Inputs(Protocol):
     @property
     def digest(self) -> str:
         """Differs where the inputs differ."""
-
-
-def score_result(score: Score, split: str) -> Result:
-    """The figures of a score of a split."""
-    perplexity, bits = score.perplexity, score.bits
-    return Result(split=split, nll=score.nll, perplexity=perplexity, bits_per_token=bits, tokens=score.count)
 
 
 class EvaluationOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,38 +68,36 @@ class EvaluationOptions(msgspec.Struct, frozen=True, kw_only=True):
 DEFAULT = EvaluationOptions()
 
 
-class AdaptationSource(ABC):
+@dataclasses.dataclass(frozen=True)
+class AdaptationSource:
     """A split that a model reads in one column, from its beginning to its end, and may adapt to.
 
-    The state of a text is carried throughout; in music it starts afresh with every piece. `discrete`: symbols can
-    recur, so that a cache is defined; `size` is in tokens or steps.
+    The state of a text is carried throughout; in music it starts afresh with every piece.
+
+    Attributes:
+        data, sha256, size: where it is from, its digest, and its tokens or steps.
+        beginning: the source that its first tokens or steps are, so many (None: all).
+        column: the run's model, which knows the words of the text, and windows of at most so many steps in one column.
+        statistics_windows: the windows over which gradient statistics are computed.
+        result: the result of a score.
+        discrete: symbols can recur, so that a cache is defined.
+        spelled: unknown words are read by their spelling.
     """
 
-    discrete: ClassVar[bool] = True
     data: str
     sha256: str
     size: int
+    beginning: Callable[[int | None], "AdaptationSource"]
+    column: Callable[[int], tuple[LanguageModel, PositionedWindows]]
+    statistics_windows: Callable[[], Windows]
+    result: Callable[[Score], Result]
+    discrete: bool = True
+    spelled: bool = False
 
     @property
     def facts(self) -> dict[str, Any]:
         """What distinguishes it from other sources, and from other ways to read it."""
-        return {"text": self.sha256, "tokens": self.size}
-
-    @abstractmethod
-    def beginning(self, size: int | None) -> "AdaptationSource":
-        """Its first `size` tokens or steps (None: all)."""
-
-    @abstractmethod
-    def column(self, length: int) -> tuple[LanguageModel, PositionedWindows]:
-        """The run's model, which knows the words of the text, and windows of at most `length` steps in one column."""
-
-    @abstractmethod
-    def statistics_windows(self) -> Windows:
-        """The windows over which gradient statistics are computed."""
-
-    @abstractmethod
-    def result(self, score: Score) -> Result:
-        """The result of a score."""
+        return {"text": self.sha256, "tokens": self.size} | ({"spelled": True} if self.spelled else {})
 
 
 class Run(ABC):
@@ -160,9 +152,9 @@ class Run(ABC):
     def build(recipe: Recipe, inputs: Any) -> LanguageModel:
         """The network of a recipe for these inputs, with random weights."""
 
-    @abstractmethod
     def uniform_nll(self) -> float:
-        """Nats per token or step of a model that predicts uniformly."""
+        """Nats per token or step of a model that predicts uniformly, by default among as many symbols as it reads."""
+        return math.log(len(self.inputs))
 
     @abstractmethod
     def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:

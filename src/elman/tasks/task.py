@@ -16,8 +16,9 @@ from elman.data.windows import Span, Windows
 from elman.errors import UserError
 from elman.evaluation.result import Result
 from elman.files import write_atomic
+from elman.jobs import Advance
 from elman.network.model import LanguageModel
-from elman.tasks.run import Advance, Inputs, Run
+from elman.tasks.run import Inputs, Run
 
 
 class Size(NamedTuple):
@@ -37,6 +38,7 @@ class Task(ABC):
     kind: ClassVar[str]
     run: ClassVar[type[Run]]
     recipe: Recipe
+    corpus: Any
     inputs: Inputs
     digest: str
     source: str
@@ -76,9 +78,9 @@ class Task(ABC):
     def validate(self, model: LanguageModel) -> float:
         """The validation loss (nats per token or step) by the recipe's rules."""
 
-    @abstractmethod
     def write(self, folder: Path) -> None:
         """Begin a run folder: data.json and the vocabularies."""
+        write_json(folder / "data.json", self.corpus.describe())
 
     @abstractmethod
     def start_from(self, model: LanguageModel, folder: Path) -> None:

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from elman.config.pairs import PairOptions, identity
-from elman.config.text import SubwordOptions
+from elman.config.pairs import PairOptions
+from elman.config.text import SubwordOptions, identity
 from elman.data.pairs.corpus import open_pairs
 from elman.data.pairs.symbols import PairSymbols
 from elman.data.text.vocabulary import EOS, UNK

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from elman.network.cells.cell import Weights, unroll
+from elman import config
+from elman.network.cells.cell import Weights, build_cell, unroll
 from elman.network.cells.gru import step_reset_after, step_reset_before
 from elman.network.cells.lstm import step, step_peephole, step_without_forget_gate
-from elman.network.cells.mogrifier import mogrifier as mogrifier_cell
 from reference import cells as reference
 from support import networks
 
@@ -185,7 +185,7 @@ def test_rungs_lead_to_the_lstm():
 def test_a_mogrifier_of_no_rounds_is_the_lstm():
     w, x = networks.weights(networks.CELLS["lstm"]), torch.randn(2, 3, dtype=torch.float64)
     state = networks.state(networks.CELLS["lstm"])
-    torch.testing.assert_close(mogrifier_cell(0, None, step).step(w, x, state), step(w, x, state))
+    torch.testing.assert_close(build_cell(config.Mogrifier(rounds=0)).step(w, x, state), step(w, x, state))
 
 
 def test_lstm_forms_agree_where_they_must():

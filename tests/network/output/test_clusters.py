@@ -20,7 +20,7 @@ def made(kind, num_words, num_clusters):
         case "one word only":
             return tree.by_frequency(np.eye(num_words)[0], num_clusters)
         case "random":
-            return tree.at_random(num_words, num_clusters, draw.permutation)
+            return tree.Clusters.of(np.array_split(draw.permutation(num_words), num_clusters))
         case "similarity":
             return tree.by_similarity(draw.standard_normal((num_words, 3)), num_clusters)
         case "the same vector":

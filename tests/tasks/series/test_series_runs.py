@@ -19,7 +19,7 @@ from elman.tasks.adaptation import Method, method_figures
 from elman.tasks.experiment import Experiment
 from elman.tasks.open import open_task
 from elman.tasks.run import EvaluationOptions
-from elman.tasks.series.evaluation import Autoregression, lagged, nrmse
+from elman.tasks.series.evaluation import autoregression, lagged, nrmse
 from elman.tasks.series.run import SeriesRun
 from support.commands import refusal
 from support.interruption import StopAt
@@ -218,9 +218,10 @@ def test_autoregression_recovers_a_linear_recurrence():
     for _ in range(60):
         series.append(0.3 + 1.2 * series[-1] - 0.5 * series[-2])
     values = np.array(series)[:, None]
-    fitted = Autoregression.fit(values, 2)
-    np.testing.assert_allclose(fitted.weights[:, 0], [0.3, 1.2, -0.5], atol=1e-8)
-    np.testing.assert_allclose(fitted.predict(values[10:], values[:10]), values[10:], atol=1e-8)
+    fitted = autoregression(values, 2)
+    np.testing.assert_allclose(fitted(values[10:], values[:10]), values[10:], atol=1e-8)
+    pulse, silence = np.array([[0.0], [1.0], [0.0], [0.0]]), np.zeros((2, 1))
+    np.testing.assert_allclose(fitted(pulse, silence)[:, 0], [0.3, 0.3, 1.5, -0.2], atol=1e-8)
     np.testing.assert_array_equal(lagged(values, 2)[0], [1, values[1, 0], values[0, 0]])
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from elman.config.pairs import PairOptions, identity
+from elman.config.pairs import PairOptions
+from elman.config.text import identity
 from elman.data.pairs.batches import Lengths, Sequences, shuffled, side_by_side
 from elman.data.pairs.files import RawPair, cut, find_files, read_pairs
 from elman.data.pairs.symbols import PairSymbols, PairTokenisers, learn_tokenisers

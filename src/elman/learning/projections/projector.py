@@ -48,11 +48,8 @@ class BySVD(Projector):
         self.computed = len(spectral.bring_down_(matrix, self.limit, spectral.svd_triplets).values)
 
 
-class ByEigh(Projector):
+class ByEigh(BySVD):
     """The same point from the eigenvectors of W'W, at half the cost of the decomposition."""
-
-    def __init__(self, limit: float) -> None:
-        self.limit = limit
 
     @torch.no_grad()
     def project_(self, matrix: Tensor) -> None:

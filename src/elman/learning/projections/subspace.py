@@ -40,10 +40,24 @@ CLEAR = 2.0
 """The share of the limit up to which the largest values may be deflated in W'W itself without rounding the rest."""
 
 
+TOLERANCE, NEAR, ROOM = 3e-5, 0.77, 0.05
+"""Shares of the limit: how far above it the certificate may lie, and above which share a value is followed when a bound
+is proved; and the least share of limit^2 by which r^2 stays below it."""
+
+CROWD = (0.08, 0.25)
+"""Shares of all columns: with more values near the limit only the nearest are followed, and with more followed all are
+computed at once."""
+
+LAG = (8e-4, 4)
+"""How far the part taken off may be from singular vectors and values, as a share of limit * ||W||_F, before another
+round, and the largest number of rounds."""
+
+
 class Followed(NamedTuple):
     """Which directions of A are followed: at most `most` in all, `probes` new ones sought at each call.
 
-    A direction v is followed further where ||A v|| is above `small`, and becomes part of V above `large`.
+    A direction v is followed further where ||A v|| is above `small`, and becomes part of V above `large`; the defaults
+    are shares of the limit.
     """
 
     most: int = 20
@@ -102,35 +116,13 @@ class Reference(NamedTuple):
 
 
 class BySubspace(Projector):
-    """Schur complements in a space that follows W.
+    """Schur complements in a space that follows W, for sigma_1 <= `limit`."""
 
-    Args:
-        limit: the bound on sigma_1.
-        tolerance: how far above it the certificate may lie, as a share of it.
-        near: the share of the limit above which a value is followed when a bound is proved.
-        crowd: shares of all columns: with more values near the limit only the nearest are followed, and with more
-            followed all are computed at once.
-        room: the least share of limit^2 by which r^2 stays below it.
-        followed: which directions of A are followed; `small` and `large` are shares of the limit.
-        lag: how far the part taken off may be from singular vectors and values, as a share of limit * ||W||_F, before
-            another round, and the largest number of rounds.
-    """
-
-    def __init__(
-        self,
-        limit: float,
-        *,
-        tolerance: float = 3e-5,
-        near: float = 0.77,
-        crowd: tuple[float, float] = (0.08, 0.25),
-        room: float = 0.05,
-        followed: Followed = Followed(),  # noqa: B008
-        lag: tuple[float, int] = (8e-4, 4),
-    ) -> None:
-        self.limit, self.accepted = limit, limit * (1 + tolerance)
-        self.near, self.crowd, self.lag = near * limit, crowd, lag
-        self.followed = followed._replace(small=followed.small * limit, large=followed.large * limit)
-        self.widest_tail = limit * (1 - room) ** 0.5
+    def __init__(self, limit: float) -> None:
+        self.limit, self.accepted = limit, limit * (1 + TOLERANCE)
+        self.near, self.widest_tail = NEAR * limit, limit * (1 - ROOM) ** 0.5
+        shares = Followed()
+        self.followed = shares._replace(small=shares.small * limit, large=shares.large * limit)
         self.reference: Reference | None = None
 
     @torch.no_grad()
@@ -202,7 +194,7 @@ class BySubspace(Projector):
 
     def _make_feasible_(self, matrix: Tensor, space: Space, tail: float) -> Feasible | None:
         assert self.reference is not None
-        lag = self.lag[0] * self.limit * self.reference.figures[2].item(), self.lag[1]
+        lag = LAG[0] * self.limit * self.reference.figures[2].item(), LAG[1]
         done = ritz.make_feasible_(matrix, space, self.accepted, tail, lag)
         self.computed = 0 if done is None else done.computed
         return done
@@ -218,11 +210,11 @@ class BySubspace(Projector):
     def _near(self, values: Tensor, columns: int) -> int:
         """How many values are near the limit; where those are many, as in an orthogonal matrix, only the nearest."""
         few, middle = int((values > self.near).sum()), (self.near + self.limit) / 2
-        return few if few <= max(4, self.crowd[0] * columns) else max(4, int((values > middle).sum()))
+        return few if few <= max(4, CROWD[0] * columns) else max(4, int((values > middle).sum()))
 
     def _crowded(self, known: Reference) -> bool:
         columns, few = known.basis.shape
-        return few > self.crowd[1] * columns
+        return few > CROWD[1] * columns
 
     def _too_wide(self, block: Tensor) -> bool:
         return block.shape[1] > ritz.WIDEST * block.shape[0]

@@ -33,9 +33,6 @@ LayerState: TypeAlias = tuple[Tensor, ...]
 Step: TypeAlias = Callable[[Weights, Tensor, LayerState], LayerState]
 """(weights, x [B, I], state) -> state."""
 
-Driven: TypeAlias = Callable[[Weights, Tensor, LayerState], LayerState]
-"""As a step, with the drive W x + b [B, G*H] in place of x: the rest of a step whose input product is hoisted."""
-
 Sequence: TypeAlias = Callable[[Weights, Tensor, LayerState], tuple[Tensor, LayerState]]
 """(weights, xs [T, B, I], state) -> (outputs [T, B, H], state after the last step)."""
 
@@ -82,11 +79,11 @@ def unroll(step: Step, weights: Weights, xs: Tensor, state: LayerState) -> tuple
     return torch.stack(outputs), state
 
 
-def step_of(driven: Driven) -> Step:
-    """One step: the input product, then `driven`."""
+def step_of(driven: Step) -> Step:
+    """One step: the input product, then `driven`, a step that is given the drive W x + b [B, G*H] in place of x."""
     return lambda weights, x, state: driven(weights, linear(x, weights.input, weights.input_bias), state)
 
 
-def hoist(driven: Driven) -> Sequence:
-    """A sequence function that forms the input products of all steps at once."""
+def hoist(driven: Step) -> Sequence:
+    """A sequence function that forms the input products of all steps at once; `driven` as in `step_of`."""
     return lambda weights, xs, state: unroll(driven, weights, linear(xs, weights.input, weights.input_bias), state)

@@ -12,17 +12,12 @@ from elman.network.cells.cell import Cell, LayerState, Weights
 NONLINEARITIES: dict[str, Callable[[Tensor], Tensor]] = {f: getattr(torch, f) for f in ("tanh", "sigmoid", "relu")}
 
 
-def elman(nonlinearity: str = "tanh") -> Cell:
+def build(record: config.Elman) -> Cell:
     """h_t = f(W_x x_t + W_h h_{t-1} + b), with f tanh, sigmoid or ReLU."""
-    f = NONLINEARITIES[nonlinearity]
+    f = NONLINEARITIES[record.nonlinearity]
 
     def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
         (h,) = state
         return (f(linear(x, weights.input, weights.input_bias) + linear(h, weights.hidden, weights.hidden_bias)),)
 
     return Cell(gates=1, slots=1, step=step, name="elman")
-
-
-def build(record: config.Elman) -> Cell:
-    """The cell of a recipe."""
-    return elman(record.nonlinearity)

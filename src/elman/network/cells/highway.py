@@ -7,12 +7,13 @@ from elman import config
 from elman.network.cells.cell import Cell, LayerState, Weights, hoist, step_of
 
 
-def highway(depth: int, *, coupled: bool = True) -> Cell:
+def build(record: config.Highway) -> Cell:
     """s_l = h_l t_l + s_{l-1} c_l for l = 1..depth, the input entering at l = 1 only (eqs 6-9).
 
     h_l = tanh(R_H s + b), t_l = sigm(R_T s + b), and c_l = 1 - t_l (`coupled`) or sigm(R_C s + b). The recurrent blocks
     are stacked by l, then in the order h, t, c; the input has the blocks of l = 1.
     """
+    depth, coupled = record.depth, record.coupled
     blocks = 2 if coupled else 3
 
     def driven(weights: Weights, drive: Tensor, state: LayerState) -> LayerState:
@@ -36,8 +37,3 @@ def highway(depth: int, *, coupled: bool = True) -> Cell:
         input_gates=blocks,
         masks="products",
     )
-
-
-def build(record: config.Highway) -> Cell:
-    """The cell of a recipe."""
-    return highway(record.depth, coupled=record.coupled)

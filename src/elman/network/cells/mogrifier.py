@@ -4,7 +4,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from elman import config
-from elman.network.cells.cell import Cell, LayerState, Step, Weights
+from elman.network.cells.cell import Cell, LayerState, Weights
 from elman.network.cells.lstm import CAPPED_LSTM, LSTM
 
 
@@ -15,12 +15,14 @@ def _product(factors: tuple[Tensor, ...], x: Tensor) -> Tensor:
     return x
 
 
-def mogrifier(rounds: int, rank: int | None, lstm: Step) -> Cell:
+def build(record: config.Mogrifier) -> Cell:
     """x_i = 2 sigm(Q_i h_{i-1}) x_{i-2} for odd i, h_i = 2 sigm(R_i x_{i-1}) h_{i-2} for even i (eqs 1-2).
 
     After `rounds` gatings the step of an LSTM with the gates i, f, g, o is applied to the last x and h. With a rank the
     gates are products Q_i = Q_left Q_right of it, and R_i likewise; None: full matrices.
     """
+    rounds, rank = record.rounds, record.rank
+    lstm = LSTM if record.input_gate == "free" else CAPPED_LSTM
 
     def shapes(inputs: int, size: int) -> tuple[tuple[int, int], ...]:
         sides = [(inputs, size) if i % 2 else (size, inputs) for i in range(1, rounds + 1)]
@@ -38,11 +40,6 @@ def mogrifier(rounds: int, rank: int | None, lstm: Step) -> Cell:
                 h = 2 * _product(maps, x).sigmoid() * h
             else:
                 x = 2 * _product(maps, h).sigmoid() * x
-        return lstm(weights, x, (h, c))
+        return lstm.step(weights, x, (h, c))
 
     return Cell(gates=4, slots=2, step=step, name="mogrifier", candidate=2, keeps=((1, 1),), extra=shapes)
-
-
-def build(record: config.Mogrifier) -> Cell:
-    """The cell of a recipe."""
-    return mogrifier(record.rounds, record.rank, (LSTM if record.input_gate == "free" else CAPPED_LSTM).step)

@@ -6,7 +6,8 @@ the source, D the width of a query, M that of the memory, A that of the attentio
 
 import math
 from abc import ABC, abstractmethod
-from typing import Literal, assert_never
+from collections.abc import Callable
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -227,27 +228,18 @@ def build(record: config.Attentive, surroundings: Surroundings) -> AttentiveCore
     size = record.size or query
     input_size = surroundings.input_size + fed_size(record.feed, memory, size)
     stack = build_stack(record.stack, input_size, locked=locked)
-    attention = _attention(record, query, memory, record.score_size or size)
-    return AttentiveCore(
-        stack, attention, memory, size, feed=record.feed, output_dropout=record.output_dropout, locked=locked
-    )
+    attentions: dict[str, Callable[[], Attention]] = {
+        "dot": Dot,
+        "general": lambda: General(query, memory),
+        "additive": lambda: Additive(query, memory, record.score_size or size),
+    }
+    attention, dropout = attentions[record.score](), record.output_dropout
+    return AttentiveCore(stack, attention, memory, size, feed=record.feed, output_dropout=dropout, locked=locked)
 
 
 def fed_size(feed: Feed, memory_size: int, size: int) -> int:
     """The width of the input of the layers beside the symbol's vector."""
     return {"nothing": 0, "output": size, "context": memory_size}[feed]
-
-
-def _attention(record: config.Attentive, query: int, memory: int, size: int) -> Attention:
-    match record.score:
-        case "dot":
-            return Dot()
-        case "general":
-            return General(query, memory)
-        case "additive":
-            return Additive(query, memory, size)
-        case _:
-            assert_never(record.score)
 
 
 def _require_plain(stack: config.Stack, where: str) -> None:

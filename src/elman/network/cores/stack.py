@@ -25,8 +25,8 @@ Connections = Literal["chain", "graves", "melis"]
 class Layer(nn.Module):
     """The weights of one cell, with `biases` bias vectors per gate: 0, 1 (Zaremba) or 2 (torch, cuDNN).
 
-    `weight_drop` is the rate of DropConnect on the recurrent weights, one mask per call; `recurrent_dropout` that of a
-    mask on h_{t-1} held over time (Gal & Ghahramani 2016).
+    `weight_drop` is the rate of DropConnect on the recurrent weights, one mask per call (Merity et al. 2018), and
+    `recurrent_dropout` that of a mask on h_{t-1} held over time (Gal & Ghahramani 2016).
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Layer(nn.Module):
 
     def weights(self) -> Weights:
         """The arrays to compute with: in training, DropConnect is applied to a copy of the recurrent weights."""
-        hidden = dropout.connections(self.weight_hh, self.weight_drop if self.training else 0.0)
+        hidden = dropout.elementwise(self.weight_hh, self.weight_drop if self.training else 0.0)
         extra = None if self.extra is None else tuple(self.extra)
         return Weights(self.weight_ih, hidden, self.bias_ih, self.bias_hh, self.peephole, extra)
 
@@ -219,12 +219,6 @@ class ConnectedStack(Layers):
         return Trace((*levels, self.output_dropout(top)), (*raw, top)), tuple(after)
 
 
-def input_sizes(connections: Connections, input_size: int, sizes: Sequence[int]) -> list[int]:
-    """The width of each layer's input, bottom first."""
-    below = [input_size, *sizes[:-1]]
-    return [below[0], *(input_size + size for size in below[1:])] if connections == "graves" else below
-
-
 def build_stack(record: config.Stack, input_size: int, *, locked: bool) -> Stack:
     """A chain of layers, whatever `record.connections` is."""
     layers = _layers(record, "chain", input_size)
@@ -239,8 +233,9 @@ def build(record: config.Stack, surroundings: Surroundings) -> Layers:
 
 
 def _layers(record: config.Stack, connections: Connections, input_size: int) -> list[Layer]:
-    widths = input_sizes(connections, input_size, record.sizes)
-    return [build_layer(record, below, size) for below, size in zip(widths, record.sizes, strict=True)]
+    beside = input_size if connections == "graves" else 0
+    widths = (input_size, *(beside + size for size in record.sizes))
+    return [build_layer(record, below, size) for below, size in zip(widths, record.sizes, strict=False)]
 
 
 def layers_of(core: Layers) -> list[Layer]:

@@ -70,21 +70,3 @@ class Frames(TokenEncoder):
     def initialise(self, rules: config.Initialisation) -> None:
         """Fill the matrix; the bias stays at zero."""
         fill(self.weight, rules.embedding, self.size)
-
-
-@final
-class Values(TokenEncoder):
-    """Real vectors [T, B, P], read as they are: E = P, and there are no parameters."""
-
-    reads = "values"
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.size = size
-
-    def forward(self, x: Shaped[Tensor, "T B *P"]) -> Float[Tensor, "T B E"]:
-        """The values."""
-        return x
-
-    def initialise(self, rules: config.Initialisation) -> None:
-        """There is nothing to fill."""

@@ -8,29 +8,23 @@ from torch import Tensor, nn
 
 from elman import config
 from elman.network.dropout import Dropout
-from elman.network.encoders.encoder import Inputs, TokenEncoder, Values
+from elman.network.encoders.encoder import Inputs, TokenEncoder
 from elman.network.initialisation import fill
 from elman.network.matmul import linear
 
 
-def build(record: config.Values, inputs: Inputs) -> TokenEncoder:
-    """The values themselves, or a linear map of them where the record has a size."""
-    if record.size is None and record.dropout == 0:
-        return Values(inputs.number)
-    return MappedValues(inputs.number, record.size, Dropout(record.dropout, locked=inputs.locked))
-
-
 @final
-class MappedValues(TokenEncoder):
-    """dropout(W x + b) of values x [T, B, P] and W [E, P]; without a size, dropout(x)."""
+class Values(TokenEncoder):
+    """dropout(W x + b) of values x [T, B, P] and W [E, P]; without a size dropout(x), where E = P."""
 
     reads = "values"
 
-    def __init__(self, num_values: int, size: int | None, dropout: Dropout) -> None:
+    def __init__(self, record: config.Values, inputs: Inputs) -> None:
         super().__init__()
-        self.size, self.dropout = size or num_values, dropout
-        self.weight = None if size is None else nn.Parameter(torch.empty(size, num_values))
-        self.bias = None if size is None else nn.Parameter(torch.zeros(size))
+        self.size = record.size or inputs.number
+        self.dropout = Dropout(record.dropout, locked=inputs.locked)
+        self.weight = None if record.size is None else nn.Parameter(torch.empty(record.size, inputs.number))
+        self.bias = None if record.size is None else nn.Parameter(torch.zeros(record.size))
 
     def forward(self, x: Shaped[Tensor, "T B *P"]) -> Float[Tensor, "T B E"]:
         """Vectors [T, B, E] of values [T, B, P]."""

@@ -9,7 +9,8 @@ as word frequencies do, and a batch would be padded to the largest. The products
 compiles one for every shape, and the numbers of rows change from window to window.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 import torch
@@ -23,6 +24,9 @@ from elman.network.output.activation import log_probs, slope
 
 Members: TypeAlias = slice | Tensor
 """The rows of W of a group: a slice is read in place, indices [S] are copied."""
+
+Groups: TypeAlias = Sequence[tuple[Members, slice]]
+"""The members of each group, and the rows of h that belong to it."""
 
 ALL = slice(None)
 
@@ -43,22 +47,17 @@ def log_prob(
     """
     counts = (len(h),) if counts is None else counts
     assert sum(counts) == len(h), "every row has one group"
+    rows = [slice(end - count, end) for count, end in zip(counts, accumulate(counts), strict=True)]
+    groups = list(zip(members, rows, strict=True))
     with torch.autocast(weight.device.type, enabled=False):
         h = h.to(weight.dtype)
         if torch.is_grad_enabled():
-            return _GroupedLogProb.apply(h, weight, bias, y, activation, members, counts)  # type: ignore[no-untyped-call]
-        return _forward(h, weight, bias, y, activation, members, counts, None)
+            return _GroupedLogProb.apply(h, weight, bias, y, activation, groups)  # type: ignore[no-untyped-call]
+        return _forward(h, weight, bias, y, activation, groups, None)
 
 
-def _rows(counts: Sequence[int]) -> Iterator[slice]:
-    start = 0
-    for count in counts:
-        yield slice(start, start + count)
-        start += count
-
-
-def _product(members: Sequence[Members]) -> Callable[..., Tensor]:
-    return matmul.multiply if len(members) == 1 else linear
+def _product(groups: Groups) -> Callable[..., Tensor]:
+    return matmul.multiply if len(groups) == 1 else linear
 
 
 def _forward(
@@ -67,13 +66,12 @@ def _forward(
     bias: Tensor | None,
     y: Tensor,
     activation: config.Activation,
-    members: Sequence[Members],
-    counts: Sequence[int],
+    groups: Groups,
     slopes: list[Tensor] | None,
 ) -> Tensor:
     """The log-probabilities; d log p / d z of every group is appended to `slopes`."""
-    found, multiply = h.new_empty(len(h)), _product(members)
-    for group, rows in zip(members, _rows(counts), strict=True):
+    found, multiply = h.new_empty(len(h)), _product(groups)
+    for group, rows in groups:
         z = multiply(h[rows], weight[group], None if bias is None else bias[group])
         along = None if slopes is None else slope(z, activation)
         each = log_probs(z, activation)
@@ -95,12 +93,11 @@ class _GroupedLogProb(torch.autograd.Function):
         bias: Tensor | None,
         y: Tensor,
         activation: config.Activation,
-        members: Sequence[Members],
-        counts: Sequence[int],
+        groups: Groups,
     ) -> Tensor:
         slopes: list[Tensor] = []
-        found = _forward(h, weight, bias, y, activation, members, counts, slopes)
-        ctx.members, ctx.counts = members, counts
+        found = _forward(h, weight, bias, y, activation, groups, slopes)
+        ctx.groups = groups
         ctx.save_for_backward(h, weight, bias, *slopes)
         return found
 
@@ -109,11 +106,11 @@ class _GroupedLogProb(torch.autograd.Function):
     def backward(ctx: Any, d_log_prob: Tensor) -> tuple[Tensor | None, ...]:
         h, weight, bias, *slopes = ctx.saved_tensors
         d_h, d_weight = torch.empty_like(h), torch.zeros_like(weight)
-        d_bias, multiply = None if bias is None else torch.zeros_like(bias), _product(ctx.members)
-        for group, rows, along in zip(ctx.members, _rows(ctx.counts), slopes, strict=True):
+        d_bias, multiply = None if bias is None else torch.zeros_like(bias), _product(ctx.groups)
+        for (group, rows), along in zip(ctx.groups, slopes, strict=True):
             d_z = along * d_log_prob[rows].unsqueeze(1)
             d_h[rows] = multiply(d_z, weight[group].t())
             d_weight[group] = multiply(d_z.t(), h[rows].t())
             if d_bias is not None:
                 d_bias[group] = d_z.sum(0)
-        return d_h, d_weight, d_bias, None, None, None, None
+        return d_h, d_weight, d_bias, None, None, None

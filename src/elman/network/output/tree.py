@@ -1,7 +1,6 @@
 """Hierarchical softmax: a cluster, then a word; C clusters of V words, none so large that costs outgrow sqrt(V)."""
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple, final
 
 import numpy as np
@@ -125,7 +124,7 @@ def _first_clusters(record: config.Tree, surroundings: Surroundings) -> Clusters
             " many, or leave the key out for ceil(sqrt(V))"
         )
     if record.assignment == "random":
-        return at_random(num_words, number, lambda n: torch.randperm(n, device="cpu").numpy())
+        return Clusters.of(np.array_split(torch.randperm(num_words, device="cpu").numpy(), number))
     frequency = zipf(num_words).numpy() if counts is None else np.asarray(counts, dtype=np.float64)
     return by_frequency(frequency, number)
 
@@ -147,11 +146,6 @@ def by_frequency(frequency: npt.NDArray[np.float64], num_clusters: int) -> Clust
         most = min(start + bound, num_words - (left - 1))
         starts.append(min(max(int(np.searchsorted(mass, share)), least), most))
     return Clusters.of(np.split(order, starts[1:-1]))
-
-
-def at_random(num_words: int, num_clusters: int, permute: Callable[[int], Ids]) -> Clusters:
-    """Clusters of equal size; `permute` draws a permutation."""
-    return Clusters.of(np.array_split(permute(num_words), num_clusters))
 
 
 def by_similarity(vectors: npt.NDArray[np.floating], num_clusters: int) -> Clusters:

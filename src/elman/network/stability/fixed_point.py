@@ -23,9 +23,6 @@ from elman.network.cells.cell import LayerState, Step, Weights
 from elman.network.cores.stack import Layer, Stack, layers_of
 from elman.network.stability.certificate import Certificate, Gates, gates_of, slope_of
 
-PROVES = "without input the model has this fixed point, and states near it return to it exponentially"
-DOES_NOT = "nothing of states far from it, of how far 'near' reaches, or of what inputs do"
-
 
 def fixed_point_certificates(core: Stack, steps: int = 2000) -> list[Certificate]:
     """One certificate per layer, at the state that the network without input reaches from 0; NaN if it reaches none."""
@@ -41,8 +38,10 @@ def fixed_point_certificates(core: Stack, steps: int = 2000) -> list[Certificate
                 name="||K||_2 at the fixed point",
                 value=value,
                 limit=1.0,
-                proves=PROVES,
-                does_not=DOES_NOT if settled else "no fixed point was reached from 0: it may oscillate",
+                proves="without input the model has this fixed point, and states near it return to it exponentially",
+                does_not="nothing of states far from it, of how far 'near' reaches, or of what inputs do"
+                if settled
+                else "no fixed point was reached from 0: it may oscillate",
             )
         )
         below = state[0] if settled else torch.full_like(state[0], float("nan"))
@@ -111,9 +110,6 @@ def _lstm_blocks(u: dict[str, Tensor], inner: dict[str, Tensor], c: Tensor) -> t
     return out.unsqueeze(1) * into, (c.tanh() * o * (1 - o)).unsqueeze(1) * u["o"]
 
 
-EXPONENT_PROVES = "nothing: on this text, neighbouring states came together (value below 0) or moved apart (above 0)"
-EXPONENT_DOES_NOT = "it is an average over one text and one start; other words may behave otherwise"
-
 State = tuple[LayerState, ...]
 
 
@@ -160,6 +156,6 @@ def lyapunov(core: Stack, vectors: Tensor) -> Certificate:
         name="largest Lyapunov exponent, nats per step",
         value=largest_exponent(core, vectors),
         limit=0.0,
-        proves=EXPONENT_PROVES,
-        does_not=EXPONENT_DOES_NOT,
+        proves="nothing: on this text, neighbouring states came together (value below 0) or moved apart (above 0)",
+        does_not="it is an average over one text and one start; other words may behave otherwise",
     )

@@ -15,6 +15,7 @@ Below 1, any two states fed the same words come together at that rate; docs/stab
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -23,11 +24,16 @@ from torch import Tensor
 from elman.network.cores.stack import Stack, layers_of
 from elman.network.stability.certificate import Certificate, Gates, gates_of, slope_of
 
-PROVES = (
-    "any two states fed the same words, whatever words these are, come together exponentially; the state forgets how it"
-    " began, and the gradient with respect to an early state cannot grow"
+INCREMENTAL = partial(
+    Certificate,
+    tier=2,
+    name="contraction in the infinity norm",
+    limit=1.0,
+    proves="any two states fed the same words, whatever words these are, come together exponentially; the state"
+    " forgets how it began, and the gradient with respect to an early state cannot grow",
+    does_not="it is sufficient only: most trained models fail it and are stable all the same; it says nothing of"
+    " quality",
 )
-DOES_NOT = "it is sufficient only: most trained models fail it and are stable all the same; it says nothing of quality"
 
 
 class Range(NamedTuple):
@@ -121,15 +127,5 @@ def incremental(core: Stack, lowest: Callable[[Tensor, Tensor], Range]) -> list[
         bias = torch.cat(list(gates.input_bias.values()))
         reach = lowest(weight, bias) if largest is None else box_range(largest, weight, bias)
         rate, largest = contraction(gates, reach, slope_of(layer) if gates.kind == "elman" else 1.0)
-        found.append(
-            Certificate(
-                tier=2,
-                layer=number,
-                name="contraction in the infinity norm",
-                value=rate.item(),
-                limit=1.0,
-                proves=PROVES,
-                does_not=DOES_NOT,
-            )
-        )
+        found.append(INCREMENTAL(layer=number, value=rate.item()))
     return found

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,9 +17,10 @@ from elman.data.music.windows import PieceWindows
 from elman.evaluation.dynamic import COLUMNS, SEGMENT
 from elman.evaluation.perplexity import Score, traces
 from elman.evaluation.result import Result
+from elman.jobs import Advance
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
-from elman.tasks.run import DEFAULT, AdaptationSource, Advance, EvaluationOptions, Run, score_result
+from elman.tasks.run import DEFAULT, AdaptationSource, EvaluationOptions, Run
 
 
 @torch.inference_mode()
@@ -45,19 +47,21 @@ def evaluate_pieces(
         union += int((drawn | true).sum())
         if advance is not None:
             advance(done, windows.num_windows)
-    result = piece_result(Score(total, count), pieces)
-    return msgspec.structs.replace(result, accuracy=hits / max(1, union), method="static")
+    return piece_result(Score(total, count), pieces, accuracy=hits / max(1, union), method="static")
 
 
-def piece_result(score: Score, pieces: Pieces) -> Result:
-    """The result of a score over whole pieces; tokens are steps."""
-    result = score_result(score, pieces.name)
-    return msgspec.structs.replace(result, pieces=len(pieces.lengths), context="whole pieces")
+def piece_result(score: Score, pieces: Pieces, **others: Any) -> Result:
+    """The result of a score over whole pieces, with other figures; tokens are steps."""
+    return score.result(pieces.name, pieces=len(pieces.lengths), context="whole pieces", **others)
 
 
-def notes_of(roll: Roll, pitches: Pitches) -> list[list[int]]:
-    """The MIDI pitches that sound at each step."""
-    return [(np.flatnonzero(frame) + pitches.lowest).tolist() for frame in roll]
+def first_pieces(pieces: Pieces, size: int | None) -> Pieces:
+    """The pieces that end within the first `size` steps, at least one; None: all."""
+    if size is None:
+        return pieces
+    count = max(1, int(np.searchsorted(np.cumsum(pieces.lengths), size, side="right")))
+    lengths = pieces.lengths[:count]
+    return dataclasses.replace(pieces, lengths=lengths, frames=pieces.frames[: lengths.sum()])
 
 
 COLUMNS_READ = 20
@@ -102,11 +106,24 @@ class MusicRun(Run):
         result = evaluate_pieces(self.model, music.split(options.split), columns=columns, advance=advance)
         return msgspec.structs.replace(result, data=music.source)
 
-    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> "MusicSource":
+    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:
         """The pieces of a split, one after another."""
         options.require(self.kind)
         music = self.corpus(options.data)
-        return MusicSource(self.model, music.split(options.split), music.source)
+        return self._source(music.split(options.split), music.source)
+
+    def _source(self, pieces: Pieces, data: str) -> AdaptationSource:
+        frames, lengths = pieces.frames, pieces.lengths
+        return AdaptationSource(
+            data,
+            pieces.sha256,
+            len(frames),
+            beginning=lambda size: self._source(first_pieces(pieces, size), data),
+            column=lambda length: (self.model, PieceWindows(frames, lengths, 1, length)),
+            statistics_windows=lambda: PieceWindows(frames, lengths, COLUMNS, SEGMENT),
+            result=lambda score: piece_result(score, pieces),
+            discrete=False,
+        )
 
     @torch.inference_mode()
     def compose(self, *, steps: int, seed: int = 0, prompt: Roll | None = None, temperature: float = 1.0) -> Roll:
@@ -125,34 +142,3 @@ class MusicRun(Run):
             frame, state = self.model.sample(frame, state, temperature, generator)
             roll.append(frame.view(-1).to(torch.uint8).cpu())
         return torch.stack(roll).numpy() if roll else silence[:0]
-
-
-class MusicSource(AdaptationSource):
-    """Pieces for a model that adapts."""
-
-    discrete = False
-
-    def __init__(self, model: LanguageModel, pieces: Pieces, data: str) -> None:
-        self.model, self.pieces, self.data = model, pieces, data
-        self.sha256, self.size = pieces.sha256, len(pieces.frames)
-
-    def beginning(self, size: int | None) -> "MusicSource":
-        """The pieces that end within the first `size` steps, at least one; None: all."""
-        if size is None:
-            return self
-        count = max(1, int(np.searchsorted(np.cumsum(self.pieces.lengths), size, side="right")))
-        lengths = self.pieces.lengths[:count]
-        pieces = dataclasses.replace(self.pieces, lengths=lengths, frames=self.pieces.frames[: lengths.sum()])
-        return MusicSource(self.model, pieces, self.data)
-
-    def column(self, length: int) -> tuple[LanguageModel, PieceWindows]:
-        """The model, and windows of at most `length` steps in one column."""
-        return self.model, PieceWindows(self.pieces.frames, self.pieces.lengths, 1, length)
-
-    def statistics_windows(self) -> PieceWindows:
-        """The windows over which gradient statistics are computed."""
-        return PieceWindows(self.pieces.frames, self.pieces.lengths, COLUMNS, SEGMENT)
-
-    def result(self, score: Score) -> Result:
-        """The result of a score."""
-        return piece_result(score, self.pieces)

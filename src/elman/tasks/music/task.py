@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import torch
 
 from elman.config.music import MusicData
@@ -17,9 +18,9 @@ from elman.data.text.cache import Progress
 from elman.drawing.piano_roll import PianoRoll
 from elman.evaluation.perplexity import evaluate
 from elman.evaluation.result import Result
+from elman.jobs import Advance
 from elman.network.model import LanguageModel
-from elman.tasks.music.run import MusicRun, evaluate_pieces, notes_of
-from elman.tasks.run import Advance
+from elman.tasks.music.run import MusicRun, evaluate_pieces
 from elman.tasks.task import Size, Task, copy_weights, require_whole, write_json, write_results
 
 SAMPLE_STEPS = 128
@@ -40,8 +41,8 @@ class MusicTask(Task):
         self.recipe, self.data = recipe, recipe.data
         require_whole(recipe.training, "pieces")
         require_mido()  # the samples are MIDI files: better refused now than after training
-        self.music = open_music(source, recipe.data.options)
-        self.inputs, self.digest, self.source = Pitches(recipe.data.pitches), self.music.digest, source
+        self.corpus = open_music(source, recipe.data.options)
+        self.inputs, self.digest, self.source = Pitches(recipe.data.pitches), self.corpus.digest, source
 
     @classmethod
     def nominal_size(cls, recipe: Recipe) -> Size:
@@ -53,18 +54,14 @@ class MusicTask(Task):
 
     def windows(self, max_extra: int | None) -> PieceWindows:  # noqa: ARG002 - windows of pieces are never random
         """The training pieces, in another order each epoch."""
-        pieces, training = self.music.split("train"), self.recipe.training
+        pieces, training = self.corpus.split("train"), self.recipe.training
         columns, length = training.batch_size, training.window.length
         return PieceWindows(pieces.frames, pieces.lengths, columns, length, seed=self.recipe.seed)
 
     def validate(self, model: LanguageModel) -> float:
         """Nats per step over whole pieces."""
-        pieces, rules = self.music.split("valid"), self.data.evaluation
+        pieces, rules = self.corpus.split("valid"), self.data.evaluation
         return evaluate(model, PieceWindows(pieces.frames, pieces.lengths, rules.streams, rules.length)).nll
-
-    def write(self, folder: Path) -> None:
-        """data.json."""
-        write_json(folder / "data.json", self.music.describe())
 
     def start_from(self, model: LanguageModel, folder: Path) -> None:
         """Weights of a run on the same pitches with the same network."""
@@ -73,18 +70,19 @@ class MusicTask(Task):
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:
         """results.json over whole pieces; samples.json, and each sample as sample-SEED.mid."""
         run = MusicRun(out, device)
-        results = write_results(out, lambda name: evaluate_pieces(run.model, self.music.split(name), advance=advance))
+        results = write_results(out, lambda name: evaluate_pieces(run.model, self.corpus.split(name), advance=advance))
         samples = []
         for seed in range(len(prompts)):
             roll = run.compose(steps=SAMPLE_STEPS, seed=seed)
             write_midi(out / f"sample-{seed}.mid", roll, self.data.options)
-            roll_figure = msgspec.to_builtins(PianoRoll(notes_of(roll, run.inputs)))
-            samples.append({"text": f"sample-{seed}.mid", "seed": seed, "temperature": 1.0, "figure": roll_figure})
+            notes = [(np.flatnonzero(frame) + run.inputs.lowest).tolist() for frame in roll]  # MIDI pitches
+            figure = msgspec.to_builtins(PianoRoll(notes))
+            samples.append({"text": f"sample-{seed}.mid", "seed": seed, "temperature": 1.0, "figure": figure})
         write_json(out / "samples.json", samples)
         return results
 
     def summary(self) -> list[str]:
         """Pieces and steps of each split."""
-        parts = self.music.splits.items()
+        parts = self.corpus.splits.items()
         lines = [f"{name:5} {len(one.frames):>11,} steps, {len(one.lengths):,} pieces" for name, one in parts]
         return [*lines, f"pitches {len(self.inputs)}"]

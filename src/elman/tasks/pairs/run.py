@@ -1,7 +1,6 @@
 """A run on pairs of a source and a target, and what can be computed with the model in its folder."""
 
 import functools
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -21,11 +20,12 @@ from elman.decoding.beam import Hypothesis, beam_search
 from elman.decoding.constraint import constraint_of
 from elman.errors import UserError
 from elman.evaluation.result import Result
-from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_result
+from elman.evaluation.targets import copied_words, evaluate_output, evaluate_pairs, pair_result
+from elman.jobs import Advance
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
-from elman.tasks.run import DEFAULT, Advance, EvaluationOptions, Run
+from elman.tasks.run import DEFAULT, EvaluationOptions, Run
 
 
 class Translation(NamedTuple):
@@ -77,10 +77,6 @@ class PairRun(Run):
         """The network of a recipe for these symbols, with random weights."""
         target = inputs.target
         return build_model(recipe.model, len(inputs), target.counts, target.words, len(inputs.source))
-
-    def uniform_nll(self) -> float:
-        """Nats per target token of a model for which all words are equally likely."""
-        return math.log(len(self.inputs))
 
     def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
         """Perplexity of the targets of a split, each given its source, and how good the model's own output is."""
@@ -147,10 +143,5 @@ class PairRun(Run):
 
     def _written(self, found: Hypothesis, source: list[str], *, copy: bool) -> Translation:
         attention = found.attention[:, ::-1] if self.inputs.options.reverse_source else found.attention
-        words = self.inputs.target.decode(found.symbols)
-        if copy:
-            words = [
-                source[int(attention[place].argmax())] if symbol == self.inputs.target.unk else words[place]
-                for place, symbol in enumerate(found.symbols)
-            ]
+        words = copied_words(found, source, self.inputs) if copy else self.inputs.target.decode(found.symbols)
         return Translation(self.inputs.tokenisers.shown(words), words, found.score, found.log_prob, source, attention)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import torch
 
 from elman.config.pairs import PairData
@@ -18,11 +17,11 @@ from elman.evaluation.result import Result
 from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_result
 from elman.evaluation.transduction import references, require_libraries, rules_of
 from elman.files import write_atomic
+from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
 from elman.tasks.pairs.run import PairRun, Translation
-from elman.tasks.run import Advance
-from elman.tasks.task import Size, Task, copy_weights, require_whole, write_json
+from elman.tasks.task import Size, Task, copy_weights, require_whole, write_json, write_results
 
 SAMPLES = 6
 """Sources of the test split whose targets a run folder shows."""
@@ -73,7 +72,7 @@ class PairTask(Task):
     def write(self, folder: Path) -> None:
         """Both vocabularies and data.json."""
         self.corpus.symbols.save(folder)
-        write_json(folder / "data.json", self.corpus.describe())
+        super().write(folder)
 
     def start_from(self, model: LanguageModel, folder: Path) -> None:
         """Weights of a run with the same vocabularies and network."""
@@ -85,17 +84,18 @@ class PairTask(Task):
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:  # noqa: ARG002
         """results.json over whole pairs; output-test.txt and its quality; samples.json: test sources with theirs."""
         run = PairRun(out, device)
-        results = []
-        for name in ("valid", "test"):
+
+        def evaluated(name: str) -> Result:
             pairs = self.corpus.split(name)
             score = evaluate_pairs(run.model, self.corpus, pairs, advance=advance)
-            results.append(msgspec.structs.replace(pair_result(score, pairs), model="best"))
-        pairs = self.corpus.split("test")
-        lines, quality = evaluate_output(run.model, self.corpus, pairs, self.data.evaluation, advance)
-        results[-1] = msgspec.structs.replace(results[-1], output=quality)
-        write_lines(out / "output-test.txt", lines)
-        write_lines(out / "reference-test.txt", references(pairs, self.corpus.symbols))
-        write_json(out / "results.json", msgspec.to_builtins(results))
+            if name != "test":
+                return pair_result(score, pairs)
+            lines, quality = evaluate_output(run.model, self.corpus, pairs, self.data.evaluation, advance)
+            write_lines(out / "output-test.txt", lines)
+            write_lines(out / "reference-test.txt", references(pairs, self.corpus.symbols))
+            return pair_result(score, pairs, quality)
+
+        results = write_results(out, evaluated)
         write_json(out / "samples.json", self._samples(run))
         return results
 

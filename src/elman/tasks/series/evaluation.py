@@ -6,7 +6,8 @@ of the mean of their squares.
 """
 
 import math
-from typing import Protocol
+from collections.abc import Callable
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
@@ -16,9 +17,9 @@ from elman.data.series.corpus import Series, SeriesWindows
 from elman.data.series.table import Array
 from elman.evaluation.perplexity import Score, traces
 from elman.evaluation.result import Result
+from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.network.output.gaussian import Density
-from elman.tasks.run import Advance, score_result
 
 
 class Prediction(msgspec.Struct, frozen=True):
@@ -52,65 +53,40 @@ def nrmse(mean: Array, values: Array) -> Array:
     return np.divide(error, deviation, out=np.full(len(error), np.nan), where=deviation > 0)
 
 
-def series_result(score: Score, split: Series) -> Result:
-    """The result of a score; tokens are steps."""
-    return msgspec.structs.replace(score_result(score, split.name), context="carried")
-
-
 def prediction_result(prediction: Prediction, split: Series, names: tuple[str, ...]) -> Result:
     """The result of predictions: nats per step, and NRMSE over all columns and per column."""
     score = Score(-math.fsum(prediction.log_density), len(prediction.log_density))
     each = nrmse(prediction.mean, split.values)
     known = each[~np.isnan(each)]
-    return msgspec.structs.replace(
-        series_result(score, split),
+    return score.result(
+        split.name,
+        context="carried",
         nrmse=float(np.sqrt(np.square(known).mean())) if len(known) else None,
         nrmse_by_column={name: float(one) for name, one in zip(names, each, strict=True) if not np.isnan(one)},
     )
 
 
-class Baseline(Protocol):
-    """A simple one-step prediction with a Gaussian error."""
-
-    def predict(self, values: Array, before: Array) -> Array:
-        """The means [n, P] of values [n, P] given the steps before each, `before` [m, P] those before the first."""
+Baseline: TypeAlias = Callable[[Array, Array], Array]
+"""A one-step prediction: the means [n, P] of values [n, P], given them and the steps before the first, [m, P]."""
 
 
-class Mean(msgspec.Struct, frozen=True):
-    """The mean of the training split."""
-
-    train: Array
-
-    def predict(self, values: Array, before: Array) -> Array:  # noqa: ARG002 - it reads nothing
-        """The same values at every step, [n, P]."""
-        return np.tile(self.train.mean(axis=0), (len(values), 1))
+def persistence(values: Array, before: Array) -> Array:
+    """Every step is predicted to be as the one before it, [n, P]."""
+    return np.concatenate([before[-1:], values[:-1]])
 
 
-class Persistence(msgspec.Struct, frozen=True):
-    """Every step is predicted to be as the one before it."""
-
-    def predict(self, values: Array, before: Array) -> Array:
-        """The values one step earlier, [n, P]."""
-        return np.concatenate([before[-1:], values[:-1]])
+def mean_of(train: Array) -> Baseline:
+    """The mean of the training split at every step."""
+    return lambda values, _: np.tile(train.mean(axis=0), (len(values), 1))
 
 
-class Autoregression(msgspec.Struct, frozen=True):
-    """v_t = b + sum_k A_k v_{t-k} over `order` steps, fitted to the training split by least squares.
+def autoregression(train: Array, order: int) -> Baseline:
+    """v_t = b + sum_k A_k v_{t-k} over `order` steps, fitted to the training split [n, P] by least squares.
 
     The weights are [1 + order * P, P], the constant first, then the most recent step.
     """
-
-    weights: Array
-    order: int
-
-    @classmethod
-    def fit(cls, train: Array, order: int) -> "Autoregression":
-        """The least-squares weights on a series [n, P]."""
-        return cls(np.linalg.lstsq(lagged(train, order), train[order:], rcond=None)[0].astype(np.float64), order)
-
-    def predict(self, values: Array, before: Array) -> Array:
-        """Linear predictions [n, P]."""
-        return lagged(np.concatenate([before[-self.order :], values]), self.order) @ self.weights
+    weights = np.linalg.lstsq(lagged(train, order), train[order:], rcond=None)[0].astype(np.float64)
+    return lambda values, before: lagged(np.concatenate([before[-order:], values]), order) @ weights
 
 
 def lagged(values: Array, order: int) -> Array:
@@ -122,8 +98,8 @@ def lagged(values: Array, order: int) -> Array:
 
 def baseline_prediction(baseline: Baseline, train: Array, order: int, values: Array, before: Array) -> Prediction:
     """Predictions of a split whose error is normal, with its variance per column in the training split from `order`."""
-    errors = baseline.predict(train[order:], train[:order]) - train[order:]
+    errors = baseline(train[order:], train[:order]) - train[order:]
     variance = np.maximum(np.square(errors).mean(axis=0), np.finfo(np.float64).tiny)
-    mean = baseline.predict(values, before)
+    mean = baseline(values, before)
     each = -0.5 * (np.square(values - mean) / variance + np.log(2 * np.pi * variance))
     return Prediction(mean, each.sum(axis=1))

@@ -12,15 +12,15 @@ from elman.data.series.corpus import Columns, Series, SeriesCorpus, SeriesTraini
 from elman.data.series.table import Array, read_table
 from elman.errors import UserError
 from elman.evaluation.dynamic import COLUMNS, SEGMENT
-from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
+from elman.jobs import Advance
 from elman.network.build import build_model
 from elman.network.encoders.values import StandardisedValues
 from elman.network.model import LanguageModel
 from elman.network.output.gaussian import Density, Rescaled
 from elman.network.state import select
-from elman.tasks.run import DEFAULT, AdaptationSource, Advance, EvaluationOptions, Run
-from elman.tasks.series.evaluation import predict, prediction_result, series_result
+from elman.tasks.run import DEFAULT, AdaptationSource, EvaluationOptions, Run
+from elman.tasks.series.evaluation import predict, prediction_result
 
 LENGTH = 500
 """Steps read at once to evaluate; the figures do not depend on it."""
@@ -95,11 +95,29 @@ class SeriesRun(Run):
         result = prediction_result(predict(self.model, windows, advance), split, self.inputs.names)
         return msgspec.structs.replace(result, streams=windows.streams, warm_up=warm_up, method="static")
 
-    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> "SeriesSource":
+    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:
         """A split, from its beginning to its end."""
         options.require(self.kind)
         corpus = self.corpus(options.data)
-        return SeriesSource(self, corpus.split(options.split), corpus.source)
+        return self._source(corpus.split(options.split), corpus.source)
+
+    def _source(self, split: Series, data: str) -> AdaptationSource:
+        values, size = split.values, len(split.values)
+
+        def statistics_windows() -> SeriesTrainingWindows:
+            columns = min(COLUMNS, max(1, size // (SEGMENT + 1)))
+            return SeriesTrainingWindows(values, np.array(self.inputs.mean), columns, SEGMENT)
+
+        return AdaptationSource(
+            data,
+            split.sha256,
+            size,
+            beginning=lambda first: self._source(Series(split.name, values[:first]), data),
+            column=lambda length: (self.model, self.windows(values, length=length)),
+            statistics_windows=statistics_windows,
+            result=lambda score: score.result(split.name, context="carried"),
+            discrete=False,
+        )
 
     @torch.inference_mode()
     def forecast(
@@ -130,30 +148,3 @@ class SeriesRun(Run):
                 f"{source}: {len(names)} columns ({', '.join(names)}), but the run was trained on"
                 f" {len(self.inputs)} ({', '.join(self.inputs.names)}); give as many, in the same order"
             )
-
-
-class SeriesSource(AdaptationSource):
-    """A series for a model that adapts."""
-
-    discrete = False
-
-    def __init__(self, run: SeriesRun, split: Series, data: str) -> None:
-        self.run, self.split, self.data = run, split, data
-        self.sha256, self.size = split.sha256, len(split.values)
-
-    def beginning(self, size: int | None) -> "SeriesSource":
-        """Its first `size` steps; None: all."""
-        return SeriesSource(self.run, Series(self.split.name, self.split.values[:size]), self.data)
-
-    def column(self, length: int) -> tuple[LanguageModel, SeriesWindows]:
-        """The model, and windows of at most `length` steps in one column."""
-        return self.run.model, self.run.windows(self.split.values, length=length)
-
-    def statistics_windows(self) -> SeriesTrainingWindows:
-        """The windows over which gradient statistics are computed."""
-        columns = min(COLUMNS, max(1, self.size // (SEGMENT + 1)))
-        return SeriesTrainingWindows(self.split.values, np.array(self.run.inputs.mean), columns, SEGMENT)
-
-    def result(self, score: Score) -> Result:
-        """The result of a score."""
-        return series_result(score, self.split)

@@ -17,14 +17,14 @@ from elman.drawing.forecast import Forecast
 from elman.errors import UserError
 from elman.evaluation.perplexity import evaluate
 from elman.evaluation.result import Result
+from elman.jobs import Advance
 from elman.network.model import LanguageModel
-from elman.tasks.run import Advance
 from elman.tasks.series.evaluation import (
-    Autoregression,
     Baseline,
-    Mean,
-    Persistence,
+    autoregression,
     baseline_prediction,
+    mean_of,
+    persistence,
     predict,
     prediction_result,
 )
@@ -82,10 +82,6 @@ class SeriesTask(Task):
         values, rules = self.corpus.split("valid").values, self.data.evaluation
         return evaluate(model, SeriesWindows(values, self.first, **msgspec.structs.asdict(rules))).nll
 
-    def write(self, folder: Path) -> None:
-        """data.json, with the columns and how they are standardised."""
-        write_json(folder / "data.json", self.corpus.describe())
-
     def start_from(self, model: LanguageModel, folder: Path) -> None:
         """Weights of a run on as many columns with the same network; the columns keep their own standardisation."""
         kept = {name: buffer.clone() for name, buffer in model.named_buffers()}
@@ -115,13 +111,13 @@ class SeriesTask(Task):
             return prediction_result(prediction, split, self.inputs.names)
 
         def error(order: int) -> float:
-            return figures(Autoregression.fit(train, order), order, "valid").nrmse or 0.0
+            return figures(autoregression(train, order), order, "valid").nrmse or 0.0
 
         best = min((order for order in ORDERS if len(train) > 4 * order * len(self.inputs)), key=error, default=1)
         models: dict[str, tuple[Baseline, int]] = {
-            "mean": (Mean(train), 1),
-            "persistence": (Persistence(), 1),
-            f"linear autoregression, order {best}": (Autoregression.fit(train, best), best),
+            "mean": (mean_of(train), 1),
+            "persistence": (persistence, 1),
+            f"linear autoregression, order {best}": (autoregression(train, best), best),
         }
         return [
             msgspec.structs.replace(figures(model, order, split), name=name)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from elman.config.text import TextEvaluation
 from elman.data.text.corpus import Split
 from elman.errors import UserError
 from elman.evaluation.ngram import KneserNey
@@ -38,7 +39,8 @@ def ensemble_log_probs(
 
 def run_log_probs(run: TextRun, split: Split, streams: int = 1, skip_first: bool = False) -> np.ndarray:
     """The log-probability (nats) of every token of a split under a run, [n] float32."""
-    return token_log_probs(*reading(run.model, split, run.first, streams=streams, skip_first=skip_first))
+    rules = TextEvaluation(streams=streams, skip_first=skip_first)
+    return token_log_probs(*reading(run.model, split, run.first, rules))
 
 
 def require_one_vocabulary(runs: Sequence[TextRun]) -> None:

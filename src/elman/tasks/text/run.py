@@ -3,10 +3,8 @@
 import dataclasses
 import functools
 import io
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,23 +14,24 @@ from torch import Tensor
 from elman.config import Characters
 from elman.config.inference import Sampling
 from elman.config.recipe import Recipe
-from elman.config.text import TextData
+from elman.config.text import TextData, TextEvaluation
 from elman.data.grammar.sample import grammar_folder
 from elman.data.text import subwords
 from elman.data.text.corpus import Split, TextCorpus, open_corpus
 from elman.data.text.sentences import encode_lines, spelled_sentences, spelled_split
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
-from elman.data.windows import EvaluationWindows, TrainingWindows, start_symbol
+from elman.data.windows import EvaluationWindows, start_symbol
 from elman.decoding.sampling import generate, read
 from elman.evaluation.dynamic import statistics_windows
-from elman.evaluation.perplexity import Score, Sentences, evaluate_split, reading, text_result
+from elman.evaluation.perplexity import Sentences, evaluate_split, reading, text_result
 from elman.evaluation.result import Result
 from elman.evaluation.scoring import score_document, score_sentences
+from elman.jobs import Advance
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
 from elman.network.state import State
-from elman.tasks.run import DEFAULT, AdaptationSource, Advance, EvaluationOptions, Run
+from elman.tasks.run import DEFAULT, AdaptationSource, EvaluationOptions, Run
 
 
 class TextRun(Run):
@@ -85,31 +84,43 @@ class TextRun(Run):
         """The network of a recipe for this vocabulary, with random weights."""
         return build_model(recipe.model, len(inputs), inputs.counts, inputs.words)
 
-    def uniform_nll(self) -> float:
-        """Nats per token of a model for which all words are equally likely."""
-        return math.log(len(self.inputs))
-
     def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
         """Perplexity of a split; with one stream the state is carried over all of it."""
         options.require(self.kind, "streams", "warm_up", "skip_first", "unknown_as_unk")
         corpus = self.corpus(options.data)
-        result = evaluate_split(
-            self.model,
-            corpus.split(options.split) if options.unknown_as_unk else self.split(corpus, options.split),
-            self.first,
-            streams=options.streams or 1,
-            warm_up=options.warm_up,
-            skip_first=options.skip_first,
-            advance=advance,
-        )
+        split = self.split(corpus, options.split, known_only=options.unknown_as_unk)
+        streams = options.streams or 1
+        rules = TextEvaluation(streams=streams, warm_up=options.warm_up, skip_first=options.skip_first)
+        result = evaluate_split(self.model, split, self.first, rules, advance)
         return msgspec.structs.replace(result, data=corpus.source)
 
-    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> "TextSource":
+    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:
         """A split, with its unknown words distinguished where the model reads spelling."""
         options.require(self.kind, "skip_first", "unknown_as_unk")
         corpus = self.corpus(options.data)
-        found = corpus.split(options.split) if options.unknown_as_unk else self.split(corpus, options.split)
-        return TextSource(self, found, corpus.source, skip_first=options.skip_first)
+        found = self.split(corpus, options.split, known_only=options.unknown_as_unk)
+        return self._source(found, corpus.source, skip_first=options.skip_first)
+
+    def _source(self, split: Split, data: str, *, skip_first: bool) -> AdaptationSource:
+        def column(length: int) -> tuple[LanguageModel, EvaluationWindows]:
+            rules = TextEvaluation(streams=1, length=length, skip_first=skip_first)
+            return reading(self.model, split, self.first, rules)
+
+        def beginning(size: int | None) -> AdaptationSource:
+            inputs = None if split.inputs is None else split.inputs[:size]
+            part = dataclasses.replace(split, tokens=split.tokens[:size], inputs=inputs)
+            return self._source(part, data, skip_first=skip_first)
+
+        return AdaptationSource(
+            data,
+            split.sha256,
+            len(split.tokens),
+            beginning=beginning,
+            column=column,
+            statistics_windows=lambda: statistics_windows(split.tokens),
+            result=lambda score: text_result(score, split, context="carried", streams=1, warm_up=0),
+            spelled=split.inputs is not None,
+        )
 
     @functools.cached_property
     def tokeniser(self) -> Tokeniser:
@@ -125,9 +136,9 @@ class TextRun(Run):
         """Whether words beyond the vocabulary have vectors of their own."""
         return isinstance(self.recipe.model.encoder, Characters)
 
-    def split(self, corpus: TextCorpus, name: str) -> Split:
-        """A split to evaluate: where the model reads spelling, with its unknown words distinguished."""
-        return spelled_split(corpus, name) if self.reads_spelling else corpus.split(name)
+    def split(self, corpus: TextCorpus, name: str, *, known_only: bool = False) -> Split:
+        """A split to evaluate, its unknown words distinguished if the model reads spelling, unless `known_only`."""
+        return spelled_split(corpus, name) if self.reads_spelling and not known_only else corpus.split(name)
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, without an `<eos>` at its end; unknown words become `<unk>`.
@@ -197,36 +208,3 @@ class TextRun(Run):
     def unspeakable(self) -> tuple[int, ...]:
         """Symbols that a sample should not contain: `<unk>`."""
         return () if self.vocabulary.unk is None else (self.vocabulary.unk,)
-
-
-class TextSource(AdaptationSource):
-    """A split of a text for a model that adapts."""
-
-    def __init__(self, run: TextRun, split: Split, data: str, *, skip_first: bool) -> None:
-        self.run, self.split, self.data, self.skip_first = run, split, data, skip_first
-        self.sha256, self.size = split.sha256, len(split.tokens)
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What distinguishes it: also whether unknown words are read by their spelling."""
-        return super().facts | ({"spelled": True} if self.split.inputs is not None else {})
-
-    def beginning(self, size: int | None) -> "TextSource":
-        """Its first `size` tokens (None: all)."""
-        if size is None:
-            return self
-        inputs = None if self.split.inputs is None else self.split.inputs[:size]
-        split = dataclasses.replace(self.split, tokens=self.split.tokens[:size], inputs=inputs)
-        return TextSource(self.run, split, self.data, skip_first=self.skip_first)
-
-    def column(self, length: int) -> tuple[LanguageModel, EvaluationWindows]:
-        """The model that knows its words, and windows of at most `length` tokens in one column."""
-        return reading(self.run.model, self.split, self.run.first, length=length, skip_first=self.skip_first)
-
-    def statistics_windows(self) -> TrainingWindows:
-        """The windows over which gradient statistics are computed."""
-        return statistics_windows(self.split.tokens)
-
-    def result(self, score: Score) -> Result:
-        """The result of a score."""
-        return msgspec.structs.replace(text_result(score, self.split), context="carried", streams=1, warm_up=0)

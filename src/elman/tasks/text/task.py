@@ -10,7 +10,7 @@ import torch
 
 from elman.config.inference import Sampling
 from elman.config.recipe import Recipe
-from elman.config.text import TextData
+from elman.config.text import TextData, TextEvaluation
 from elman.data.catalog.prepare import info
 from elman.data.grammar.sample import grammar_folder
 from elman.data.starting_small import training_windows
@@ -20,13 +20,13 @@ from elman.data.text.corpus import open_corpus
 from elman.data.text.tokeniser import shown
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import EvaluationWindows, Windows, start_symbol
-from elman.evaluation.ngram import CountModel, KneserNey, Unigram
+from elman.evaluation.ngram import KneserNey, Unigram
 from elman.evaluation.perplexity import evaluate, evaluate_split, score_of, text_result
 from elman.evaluation.result import Result
 from elman.evaluation.scoring import score_document, surprisal
 from elman.files import write_atomic
+from elman.jobs import Advance
 from elman.network.model import LanguageModel
-from elman.tasks.run import Advance
 from elman.tasks.task import Size, Task, write_json, write_results
 from elman.tasks.text.run import TextRun
 from elman.tasks.text.warm_start import start_from
@@ -99,7 +99,7 @@ class TextTask(Task):
         if self.corpus.subwords is not None:
             write_atomic(folder / subwords.FILE, self.corpus.subwords.model)
         self.corpus.vocabulary.save(folder / "vocabulary.tsv")
-        write_json(folder / "data.json", self.corpus.describe())
+        super().write(folder)
 
     def start_from(self, model: LanguageModel, folder: Path) -> None:
         """Weights of another run, words mapped by their spelling."""
@@ -107,11 +107,10 @@ class TextTask(Task):
 
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:
         """results.json from one stream, samples.json, surprisal.json."""
-        run, skip = TextRun(out, device), self.data.evaluation.skip_first
+        run, rules = TextRun(out, device), TextEvaluation(streams=1, skip_first=self.data.evaluation.skip_first)
 
         def evaluated(name: str) -> Result:
-            split = run.split(self.corpus, name)
-            return evaluate_split(run.model, split, self.first, skip_first=skip, advance=advance)
+            return evaluate_split(run.model, run.split(self.corpus, name), self.first, rules, advance)
 
         results = write_results(out, evaluated)
         write_json(out / "samples.json", [sample(run, prompt, seed) for seed, prompt in enumerate(prompts)])
@@ -121,7 +120,7 @@ class TextTask(Task):
     def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:
         """Unigram and Kneser-Ney n-gram figures."""
         train = self.corpus.split("train").tokens
-        models: dict[str, CountModel] = {
+        models: dict[str, Unigram | KneserNey] = {
             "unigram": Unigram.train(train, len(self.corpus.vocabulary)),
             f"Kneser-Ney {order}-gram": KneserNey.train(train, len(self.corpus.vocabulary), order),
         }
@@ -129,7 +128,7 @@ class TextTask(Task):
         for name, model in models.items():
             for split in map(self.corpus.split, splits):
                 log_probs = model.log_prob(split.tokens, [self.first])
-                rows.append(msgspec.structs.replace(text_result(score_of(log_probs), split), name=name))
+                rows.append(text_result(score_of(log_probs), split, name=name))
         return rows
 
     def summary(self) -> list[str]:
