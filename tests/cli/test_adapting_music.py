@@ -45,6 +45,7 @@ def answer(capsys, *arguments):
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_it_adapts_is_tuned_and_reported(capsys, run, monkeypatch):
     monkeypatch.setattr("elman.tasks.tuning.RATES", {"rms": ((1e-4, 1e-3), (1e-3, 1e-2))})
     static = answer(capsys, "evaluate", run, "--json")

@@ -26,6 +26,7 @@ def test_help_has_an_example_that_is_understood(action, capsys):
     assert is_understood(shlex.split(example)[1:])
 
 
+@pytest.mark.slow
 def test_a_comparison_of_what_is_there(tmp_path, capsys):
     for cell in ("elman", "gru"):
         trial = Trial(task="recall", cell=cell, span=8, budget=5.0)

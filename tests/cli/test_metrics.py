@@ -32,6 +32,7 @@ def said(capsys, *words):
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_one_system_and_another(files, capsys):
     told = said(capsys, "metrics", "ref", "bad", "--against", "good", "--kind", "headlines", "--samples", "50")
     assert told["lines"] == 2

@@ -38,6 +38,7 @@ def strange(tmp_path):
     return file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [(), ("--document",), ("--adapt", "--rule", "sgd")])
 def test_words_sum_to_their_sentence(capsys, run, text, how):
     words = table(output(capsys, "score", run, text, "--by", "word", *how))
@@ -51,6 +52,7 @@ def test_words_sum_to_their_sentence(capsys, run, text, how):
     assert min(after) >= 0 < min(before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [(), ("--method", "dynamic", "--rule", "sgd")])
 def test_words_of_a_document_sum_to_the_evaluation(capsys, run, how):
     file = run.parent / "corpus" / "test.txt"

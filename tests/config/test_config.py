@@ -136,7 +136,7 @@ SETTINGS = [
     ("seed=-1", "seed = -1; write a whole number of 0 or more"),
     ("data.kind=speech", f'data.kind = "speech"; write one of {KINDS}'),
     ("data=ptb", 'data = "ptb"; write a table with kind = "text" or "music" or "pairs" or "series"'),
-    ("data={max_vocabulary = 9}", f'the key data.kind is missing; write one of {KINDS}'),
+    ("data={max_vocabulary = 9}", f"the key data.kind is missing; write one of {KINDS}"),
     (
         "data.evaluation.beam=2",
         "unknown key data.evaluation.beam; here one may write streams, length, warm_up, skip_first",

@@ -70,6 +70,7 @@ def test_a_beam_of_one_is_greedy(model):
         assert found.symbols == greedy(model, source, 2 * len(source) + 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 3, 5])
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_targets_do_not_depend_on_the_batch(name, size):
@@ -77,6 +78,7 @@ def test_targets_do_not_depend_on_the_batch(name, size):
         require_no_company(trained(seed, steps=5, feed=feed, output=OUTPUTS[name]), size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("feed", ["nothing", "output", "context"])
 @pytest.mark.parametrize("score", ["dot", "additive"])
 @pytest.mark.parametrize("bidirectional", [True, False])
@@ -85,6 +87,7 @@ def test_nor_with_any_attention(feed, score, bidirectional):
     require_no_company(trained(steps=5, feed=feed, score=score, source=source), size=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 3, 5])
 @pytest.mark.parametrize("max_length", [None, 8])
 def test_nor_where_trees_are_enforced(size, max_length):

@@ -97,6 +97,7 @@ def test_a_text_is_what_the_model_says_of_its_beginning(model):
     assert log_probs[1:, 0].argmax(-1).tolist() == drawn
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow(model):
     """The state after a thousand symbols has the size of the state after one, and no gradient history."""
     sizes = {tuple(leaf.shape for leaf in leaves(state)) for _, state in symbols(model, 1000, 0)}

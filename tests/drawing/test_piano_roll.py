@@ -35,6 +35,7 @@ def test_any_roll_is_drawn(roll):
         assert y <= top <= height
 
 
+@pytest.mark.slow
 def test_the_page_of_a_run_on_music(trained, tmp_path):
     page = write_report([trained], tmp_path / "page.html").read_text()
     assert page.count('class="roll"') == 2

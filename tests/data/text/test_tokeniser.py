@@ -65,6 +65,7 @@ def test_a_file_of_any_bytes_comes_back(tmp_path_factory, data):
     assert len(tokens) == len(data)
 
 
+@pytest.mark.slow
 def test_a_line_longer_than_a_block_comes_back(tmp_path, subwords):
     text = ("吾輩は 猫である。" * 2600 + "\r\n") * 2
     for tokenisation in SPELT:

@@ -124,6 +124,7 @@ def test_without_gradients_the_values_are_the_same(name, dtype, num_steps):
         assert tensor.equal(copy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAIRS)
 def test_gradcheck(name):
     fast, _, gates, slots = PAIRS[name]

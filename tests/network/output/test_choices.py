@@ -77,6 +77,7 @@ def test_fast_is_plain(choice, contexts, activation):
         torch.testing.assert_close(fast, other, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.slow
 @everywhere
 def test_gradients_are_those_of_finite_differences(choice, contexts):
     model, trace, target = given(choice, contexts, "sigsoftmax")

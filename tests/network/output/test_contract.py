@@ -90,6 +90,7 @@ def test_tying_shares_the_encoders_matrix(contexts, activation, tied, offset):
     assert names == offsets | (set() if tied else {"weight"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fast", [False, True])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("contexts", networks.CONTEXTS)

@@ -44,6 +44,7 @@ def test_density_is_that_of_the_paper(name):
         np.testing.assert_allclose(ours[n, k], expected, rtol=1e-10)
 
 
+@pytest.mark.slow
 @choices
 def test_density_integrates_to_one(name):
     choice, context = build(name, columns=1), torch.randn(1, 1, WIDTH).double()

@@ -54,6 +54,7 @@ def test_values_and_gradients_are_those_of_the_plain_formula(activation, dtype, 
         torch.testing.assert_close(fast_tails.log_prob(*leaves, y, activation, MEMBERS, COUNTS), found.detach())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_gradcheck(activation):
     leaves, y = problem()

@@ -35,6 +35,7 @@ def recipe_file(tmp_path):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", ["bernoulli", "nade"])
 def test_interrupted_run_is_the_same_run_bit_for_bit(choice, data, tmp_path):
     def run(out, stops):
@@ -80,6 +81,7 @@ def test_other_data_may_be_midi_files(trained, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["tokens"] == 20
 
 
+@pytest.mark.slow
 def test_generate_writes_the_tune_of_its_seed(trained, tmp_path, capsys):
     out = tmp_path / "tune.mid"
     for seed in (0, 1, 0):
@@ -123,6 +125,7 @@ def test_dry_run_and_init(trained, data, recipe_file, tmp_path, capsys):
     assert "its network differs" in line
 
 
+@pytest.mark.slow
 def test_each_kind_of_run_says_what_it_is(trained, capsys, tmp_path, data):
     assert isinstance(open_run(trained), MusicRun)
     for command in (["score", trained, trained / "recipe.toml"], ["evaluate", "--ensemble", trained, trained]):
@@ -168,6 +171,7 @@ def chorales(package, monkeypatch):
     return "bach-chorales"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["midi", "chorales"])
 def test_trains_on_midi_files_and_on_chorales(kind, tmp_path, monkeypatch, capsys):
     source = midi_folder(tmp_path / "tunes") if kind == "midi" else chorales(tmp_path / "site", monkeypatch)
@@ -181,6 +185,7 @@ def test_trains_on_midi_files_and_on_chorales(kind, tmp_path, monkeypatch, capsy
     capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_stability_and_dynamics_of_a_run_on_music(trained, tmp_path, capsys):
     assert main(["analyze", "stability", str(trained), "--streams", "1", "--json"]) == 0
     assert [line["tier"] for line in json.loads(capsys.readouterr().out)["certificates"]] == [0, 1, 2, 3]

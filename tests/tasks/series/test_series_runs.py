@@ -70,6 +70,7 @@ def trained(tmp_path_factory, data):
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", ["gaussian", "gaussian-mixture"])
 def test_interrupted_run_is_the_same_run_bit_for_bit(choice, data, tmp_path):
     def run(out, stops):

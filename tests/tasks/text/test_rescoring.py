@@ -5,6 +5,8 @@ import pytest
 from elman.cli import main
 from support.commands import TEXTS, column, complaint, output, table, trained
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", params=TEXTS)
 def run(request, tmp_path_factory):
