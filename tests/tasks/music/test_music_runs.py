@@ -1,6 +1,7 @@
 """Music end to end: train, resume, evaluate, generate; every mistake in one line."""
 
 import json
+import re
 
 import mido
 import numpy as np
@@ -9,11 +10,13 @@ import torch
 
 from elman import config
 from elman.cli import main
+from elman.config import MusicData
 from elman.config.music import MusicOptions
 from elman.data.music.midi import read_midi, write_midi
 from elman.data.music.pitches import Pitches
 from elman.learning import checkpoint
 from elman.learning.trainer import StopReason
+from elman.report.page import write_report
 from elman.tasks.experiment import Experiment
 from elman.tasks.music.run import MusicRun
 from elman.tasks.open import open_run
@@ -21,7 +24,7 @@ from elman.tasks.text.run import TextRun
 from support import text_runs
 from support.commands import refusal
 from support.interruption import StopAt
-from support.music_runs import arrays, data, recipe, rolls, trained  # noqa: F401 - fixtures
+from support.music_runs import arrays, recipe, rolls
 from support.music_xml import note, save
 from support.text_runs import metrics
 
@@ -249,3 +252,15 @@ def test_bad_sources(capsys, recipe_file, data, tmp_path):
     flat = ("--set", "model.output.choice={kind='flat'}")
     assert "model.encoder and model.output.choice do not fit together" in line(data, *flat)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_the_report_has_the_piano_rolls_of_the_samples(trained, tmp_path):
+    page = write_report([trained], tmp_path / "page.html").read_text()
+    assert page.count('class="roll"') == 2
+    assert "NLL against epochs" in page
+    assert "validation<br>NLL" in page
+    assert "frame accuracy" in page
+    text = re.sub(r"<style.*?</style>|<pre.*?</pre>", "", page, flags=re.DOTALL)
+    assert "erplexity" not in text
+    assert MusicData.reporting.definition in page
