@@ -126,7 +126,7 @@ def test_resuming_a_finished_run_changes_nothing(corpus, tmp_path):
 
 @pytest.mark.slow
 def test_sigkill_at_any_moment_is_survived(corpus, tmp_path):
-    recipe = text_runs.recipe(epochs=6, checkpoint_minutes=0)
+    recipe = text_runs.recipe(epochs=4, checkpoint_minutes=0)
     whole = trained(recipe, tmp_path / "whole", corpus)
     (tmp_path / "recipe.toml").write_text(config.dump_recipe(recipe))
     out = tmp_path / "killed"
