@@ -46,7 +46,7 @@ def answer(capsys, *arguments):
 
 
 @pytest.mark.slow
-def test_it_adapts_is_tuned_and_reported(capsys, run, monkeypatch):
+def test_a_run_on_music_adapts_is_tuned_and_reported(capsys, run, monkeypatch):
     monkeypatch.setattr("elman.tasks.tuning.RATES", {"rms": ((1e-4, 1e-3), (1e-3, 1e-2))})
     static = answer(capsys, "evaluate", run, "--json")
     still = answer(capsys, "evaluate", run, "--method", "dynamic", "--rule", "sgd", "--lr", 0, "--json")

@@ -129,7 +129,7 @@ def test_mixture_over_a_text(runs, analyze, tmp_path):
         (["mixture", "{runs}/doc", "{runs}/none.txt"], "none.txt: cannot be read"),
     ],
 )
-def test_mistakes_are_one_line(arguments, message, runs, capsys):
+def test_analyze_mistakes_are_one_line(arguments, message, runs, capsys):
     assert main(["analyze", *(part.format(runs=runs) for part in arguments)]) == 2
     told = capsys.readouterr().err
     assert message in told

@@ -173,7 +173,7 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize(("setting", "message"), SETTINGS)
-def test_complaint(path, setting, message):
+def test_a_wrong_setting_is_named_with_what_is_allowed(path, setting, message):
     assert complaint(path, setting) == f"{path}: {message}"
 
 
@@ -196,12 +196,12 @@ def test_complaint(path, setting, message):
         ),
     ],
 )
-def test_missing_key(path, removed, message):
+def test_a_missing_key_is_named_with_what_is_allowed(path, removed, message):
     path.write_text(TOML.replace(removed, ""))
     assert complaint(path) == f"{path}: {message}"
 
 
-def test_missing_file(tmp_path):
+def test_a_missing_recipe_is_named(tmp_path):
     path = tmp_path / "none.toml"
     assert complaint(path) == f"{path}: no such recipe; `elman recipes` lists those that come with elman"
 
@@ -213,7 +213,7 @@ def test_malformed_toml_names_the_line(path):
     )
 
 
-def test_not_text(path):
+def test_a_recipe_that_is_not_utf8_is_refused(path):
     path.write_bytes(b"title = '\xff'")
     assert complaint(path).startswith(f"{path}: not a readable TOML recipe ('utf-8' codec can't decode byte 0xff")
 

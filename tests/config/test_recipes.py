@@ -112,7 +112,7 @@ def test_builds_with_the_size_it_promises(name):
 
 
 @pytest.mark.parametrize("name", PUBLISHED_SIZES)
-def test_published_size(name):
+def test_recipes_of_papers_have_the_published_size(name):
     assert num_parameters(name) == PUBLISHED_SIZES[name] == RECIPES[name].expected.parameters
 
 

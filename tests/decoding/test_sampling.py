@@ -68,7 +68,7 @@ def test_draw_is_row_by_row_and_leaves_its_argument():
         (Sampling(top_p=1.5), "--top-p"),
     ],
 )
-def test_values_out_of_range(sampling, option):
+def test_sampling_options_out_of_range_are_refused(sampling, option):
     with pytest.raises(UserError, match=f"{option} is .* must be"):
         sampling.check()
 

@@ -102,7 +102,7 @@ def test_unusual_values_are_drawn(values, quantity):
     assert all(math.isfinite(float(part)) for part in drawn if part not in "MLz")
 
 
-def test_emptiness():
+def test_a_plot_is_empty_without_a_curve_that_can_be_seen():
     assert is_empty(plot())
     assert is_empty(plot(Curve([1], [2.0])))
     assert is_empty(plot(Curve([1, 2], [math.nan, math.inf], 0, "checks")))

@@ -166,6 +166,6 @@ def test_statistics_are_kept_for_the_same_facts(tmp_path):
     "wrong",
     [{"lr": -1.0}, {"lr": float("nan")}, {"decay": -0.1}, {"decay": 1.5, "kind": "sgd"}, {"eps": 0.0}, {"segment": 0}],
 )
-def test_values_out_of_range(wrong):
+def test_rules_out_of_range_are_refused(wrong):
     with pytest.raises(UserError, match=f"--{next(iter(wrong))} is"):
         Rule(**wrong).check()

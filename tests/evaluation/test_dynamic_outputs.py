@@ -56,7 +56,7 @@ def scored(name, model, rule, **other):
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.kind)
 @pytest.mark.parametrize("name", MODELS)
-def test_it_learns_and_the_model_stays_bitwise(name, rule):
+def test_dynamic_evaluation_learns_and_the_model_stays_bitwise(name, rule):
     torch.manual_seed(0)
     model = MODELS[name]()
     before = copy.deepcopy(model.state_dict())

@@ -75,7 +75,7 @@ def test_the_error_of_values_and_of_symbols():
     assert error_of(model, RECALL, sample) == pytest.approx(wrong)
 
 
-def test_a_normal_distribution():
+def test_a_gaussian_of_unit_variance_is_the_normal_distribution():
     choice = Gaussian(config.Gaussian(variance="unit"), Surroundings(4, 3)).double()
     context, target = torch.randn(5, 2, 4, dtype=torch.float64), torch.randn(5, 3, dtype=torch.float64)
     normal = torch.distributions.Normal(choice.mean(context), 1.0)

@@ -46,7 +46,7 @@ def test_padding_never_changes_a_probability(feed, cell, bidirectional):
 @pytest.mark.parametrize("score", ["dot", "additive"])
 @pytest.mark.parametrize("feed", ["nothing", "output", "context"])
 @pytest.mark.parametrize("bidirectional", [True, False])
-def test_nor_by_any_score(feed, score, bidirectional):
+def test_padding_never_changes_a_probability_with_any_score(feed, score, bidirectional):
     require_no_part_of_padding(feed=feed, score=score, bidirectional=bidirectional)
 
 
@@ -188,7 +188,7 @@ def test_a_source_and_a_core_that_looks_at_it_need_each_other():
 
 
 @pytest.mark.slow
-def test_it_learns_to_turn_a_sequence_round():
+def test_seq2seq_learns_to_reverse_a_sequence():
     """Far below the log of the 11 symbols that a model without its source could do no better than."""
     model = pair_networks.model(symbols=12, size=32).train()
     sources = pair_networks.sequences(1500, 12, 5)

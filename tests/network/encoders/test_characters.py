@@ -45,7 +45,7 @@ def expected(encoder, word):
 
 
 @pytest.mark.parametrize("word", [*WORDS, "", "dog", "ほ", "tac", "internationalisations"])
-def test_is_the_equations_of_the_paper(encoder, word):
+def test_the_character_encoder_is_the_equations_of_the_paper(encoder, word):
     (found,) = encoder.encode_words([word]).detach().numpy()
     np.testing.assert_allclose(found, expected(encoder, word), atol=1e-12)
 

@@ -54,7 +54,7 @@ def test_density_integrates_to_one(name):
 
 
 @choices
-def test_gradients(name):
+def test_densities_have_the_gradients_of_finite_differences(name):
     choice = build(name)
     context = torch.randn(3, 2, WIDTH).double().requires_grad_(True)
     values = torch.randn(3, 2).double().requires_grad_(True)

@@ -110,7 +110,7 @@ def test_a_prompt_is_read_as_it_was_drawn(trained):
     assert not any(parameter.is_inference() for parameter in run.model.parameters()), "a tune leaves it trainable"
 
 
-def test_info(trained, capsys):
+def test_info_describes_a_run_on_music(trained, capsys):
     assert main(["info", str(trained), "--json"]) == 0
     info = json.loads(capsys.readouterr().out)
     assert info["pitches"] == 93

@@ -83,7 +83,7 @@ def records(folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [{}, {"tokens_per_batch": 150}], ids=["pairs", "tokens"])
-def test_resuming_is_exact(pairs, tmp_path, size):
+def test_a_resumed_run_on_pairs_is_the_same_run(pairs, tmp_path, size):
     """Stopped in the middle of an epoch and gone on with: the same losses to the last bit."""
     wanted = recipe(tmp_path, epochs=2, **size)
     whole = Experiment(wanted, tmp_path / "whole", data=pairs)
@@ -144,7 +144,7 @@ def test_the_nll_is_that_of_each_pair_alone(trained):
     assert results[0]["nll"] * results[0]["tokens"] == pytest.approx(total, rel=1e-5)
 
 
-def test_targets_of_lines(trained):
+def test_lines_are_translated_in_order_and_as_alone(trained):
     run = PairRun(trained)
     lines = ["a b c", "", "d e", "a a a a a a a"]
     found = run.translate(lines, batch_size=2)
@@ -272,7 +272,7 @@ def test_evaluate_and_info_know_the_run(trained, capsys):
     assert json.loads(capsys.readouterr().out)["vocabulary"] == len(PairRun(trained).inputs.target)
 
 
-def test_dry_run(pairs, tmp_path, capsys):
+def test_dry_run_of_pairs_gives_the_cost(pairs, tmp_path, capsys):
     recipe(tmp_path)
     assert main(["train", str(tmp_path / "toy.toml"), "--data", str(pairs), "--dry-run", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

@@ -96,7 +96,7 @@ def test_unconstrained_is_the_plain_search(trained):
 
 
 @pytest.mark.slow
-def test_every_command_knows(trained, tmp_path, capsys):
+def test_every_command_writes_trees(trained, tmp_path, capsys):
     held = PairRun(trained).corpus().split("test")
     source = tmp_path / "source.txt"
     source.write_text("".join(f"{line}\n" for line in held.source_text), encoding="utf-8")
