@@ -2,6 +2,7 @@
 #
 #   make demo    make the environment .venv, train on Shakespeare, write runs/demo/report.html
 #   make test    make the environment with the developers' tools, run the tests
+#   make quick   run the tests that are not slow, in under a minute
 #   make check   format, lint, types, documentation, tests with doctests
 #   make docs    the documentation as web pages, in site/
 #   make clean   remove .venv, site/ and caches; runs/ stays
@@ -17,7 +18,7 @@ ARGS    ?=
 bin         := $(VENV)/bin
 environment := PYTHON="$(PYTHON)" VENV="$(VENV)" ./scripts/environment
 
-.PHONY: help demo test check format lint types docs clean
+.PHONY: help demo test quick check format lint types docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -27,6 +28,9 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed-dev
 	OMP_NUM_THREADS=1 $(bin)/python -m pytest -n $(WORKERS) $(ARGS)
+
+quick: $(VENV)/.installed-dev
+	OMP_NUM_THREADS=1 $(bin)/python -m pytest -n $(WORKERS) --dist loadscope -m "not slow" $(ARGS)
 
 check: format lint types docs test
 

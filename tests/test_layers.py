@@ -1,6 +1,7 @@
 """Imports point one way, from what runs to what it is made of; docs/design.md prints the table of the layers."""
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -72,8 +73,13 @@ def is_module(name):
     return path.is_dir() or path.with_suffix(".py").exists()
 
 
+@functools.cache
 def imports(path):
     """What a file imports of the package, at its top or within a function."""
+    return list(_imports(path))
+
+
+def _imports(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "elman":
             inner = node.module.removeprefix("elman").removeprefix(".")

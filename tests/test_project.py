@@ -56,6 +56,7 @@ def targets():
     return set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_commands_are_understood(page, capsys):
     known = set(commands_of())
@@ -184,6 +185,7 @@ def _plain(package):
     return package.lower().replace("_", "-")
 
 
+@pytest.mark.slow
 def test_help_does_not_wait_for_torch():
     code = "import sys, elman.cli as c\ntry: c.main(['--help'])\nfinally: print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

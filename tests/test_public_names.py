@@ -18,6 +18,7 @@ def test_an_unknown_name_is_told_what_there_is():
         elman.lstm  # noqa: B018
 
 
+@pytest.mark.slow
 def test_importing_the_package_does_not_wait_for_torch():
     code = "import sys, elman, elman.config, elman.config.toml; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -58,6 +58,7 @@ def test_the_rate_of_a_geometric_decay():
     assert math.isnan(decay_rate(torch.zeros(5)))
 
 
+@pytest.mark.slow
 def test_dynamics_of_two_runs(runs, capsys, tmp_path):
     assert main(["analyze", "dynamics", *map(str, runs), "--out", str(tmp_path / "d.html"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -73,12 +74,14 @@ def test_dynamics_of_two_runs(runs, capsys, tmp_path):
     assert "http" not in page.replace("http://www.w3.org", "").replace("http-equiv", "")
 
 
+@pytest.mark.slow
 def test_the_page_lies_in_the_run(runs, capsys):
     assert main(["analyze", "dynamics", str(runs[0]), "--trials", "3", "--steps", "10"]) == 0
     assert (runs[0] / "dynamics.html").is_file()
     assert "succeeded" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_success_is_measured_against_the_untrained_model(runs):
     for run in runs:
         (event,) = [event for event in folder.read_folder(run).metrics.events if event.event == "untrained"]
@@ -93,6 +96,7 @@ def test_success_is_measured_against_the_untrained_model(runs):
     assert why.startswith("failed")
 
 
+@pytest.mark.slow
 def test_stability_of_a_run(runs, capsys):
     assert main(["analyze", "stability", str(runs[0]), "--json", "--streams", "2"]) == 0
     found = json.loads(capsys.readouterr().out)["certificates"]
@@ -104,6 +108,7 @@ def test_stability_of_a_run(runs, capsys):
     assert "tier 3" not in said
 
 
+@pytest.mark.slow
 def test_too_short_a_text_is_said(runs, capsys):
     assert main(["analyze", "stability", str(runs[0]), "--streams", "50"]) == 2
     assert "tier 3 has" in capsys.readouterr().err

@@ -28,6 +28,6 @@ def test_every_encoder_has_vectors_and_a_matrix_is_needed_for_the_output(choice)
         assert len(word_vectors(run, "output")) == len(networks.COUNTS)
 
 
-def test_the_text_form():
+def test_vectors_are_written_as_word2vec_text():
     text = word2vec_text(["to", " ", "\u00e9"], torch.tensor([[1.0, 0.5], [2, 0], [0, 1e-9]]))
     assert text == "3 2\nto 1 0.5\n\\u0020 2 0\n\u00e9 0 1e-09\n"

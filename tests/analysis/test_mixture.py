@@ -28,7 +28,7 @@ def test_the_mixture_of_what_was_read_is_the_model(model):
     np.testing.assert_allclose(sum(found.by_level.values()), 1.0)
 
 
-def test_the_windows_do_not_matter(model, monkeypatch):
+def test_mixture_figures_do_not_depend_on_the_windows(model, monkeypatch):
     whole = read_mixture(model, TOKENS, 0)
     monkeypatch.setattr("elman.analysis.mixture._ELEMENTS", 1)
     for one, other in zip(whole[1:], read_mixture(model, TOKENS, 0)[1:], strict=True):

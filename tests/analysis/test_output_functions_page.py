@@ -17,7 +17,7 @@ def test_an_activation_that_can_be_zero_is_drawn(monkeypatch, tmp_path):
     assert "From one line of scores, square reaches rank M for some b." in text
 
 
-def test_verdict_names_all():
+def test_the_verdict_names_every_output_function():
     ranks = [
         ("a", 0.0, list(output_functions.SIZES)),
         ("b", 0.0, list(output_functions.SIZES)),

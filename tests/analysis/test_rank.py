@@ -24,6 +24,7 @@ def explicit(model, tokens):
     return np.stack(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("tokens", [TOKENS, TOKENS[:20], TOKENS[:WORDS]], ids=["tall", "wide", "square"])
 @pytest.mark.parametrize("contexts", ["single", "doc"])
@@ -37,6 +38,7 @@ def test_values_are_those_of_the_explicit_matrix(method, tokens, contexts):
     assert (found.num_words, found.num_tokens, found.dtype, found.method) == (WORDS, len(tokens), "float64", method)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("contexts", ["single", "mos"])
 def test_rows_do_not_depend_on_the_windows(contexts, monkeypatch):
     model = networks.model(contexts, words=WORDS)
@@ -138,6 +140,7 @@ def test_fewer_values_than_there_are_is_a_lower_bound():
     assert numerical_rank(found, eps=0.0) <= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [gram, exact])
 def test_no_method_holds_the_matrix(method):
     """What is asked for is given once and let go: at most two blocks are alive."""

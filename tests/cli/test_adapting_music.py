@@ -45,7 +45,8 @@ def answer(capsys, *arguments):
     return json.loads(capsys.readouterr().out)
 
 
-def test_it_adapts_is_tuned_and_reported(capsys, run, monkeypatch):
+@pytest.mark.slow
+def test_a_run_on_music_adapts_is_tuned_and_reported(capsys, run, monkeypatch):
     monkeypatch.setattr("elman.tasks.tuning.RATES", {"rms": ((1e-4, 1e-3), (1e-3, 1e-2))})
     static = answer(capsys, "evaluate", run, "--json")
     still = answer(capsys, "evaluate", run, "--method", "dynamic", "--rule", "sgd", "--lr", 0, "--json")

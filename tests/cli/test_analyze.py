@@ -50,6 +50,7 @@ def assert_self_contained(page):
     return text
 
 
+@pytest.mark.slow
 def test_rank_of_one_run_is_written_beside_it(runs, analyze):
     found = json.loads(analyze("rank", runs / "softmax", "--json", "--precision", "float64"))
     (row,) = found["runs"]
@@ -65,6 +66,7 @@ def test_rank_of_one_run_is_written_beside_it(runs, analyze):
     assert "singular_values" not in row
 
 
+@pytest.mark.slow
 def test_ranks_of_several_runs_share_a_page(runs, analyze, tmp_path):
     out = tmp_path / "both.html"
     told = analyze("rank", runs / "softmax", runs / "doc", "--precision", "float64", "--out", out, "--max-tokens", "90")
@@ -76,6 +78,7 @@ def test_ranks_of_several_runs_share_a_page(runs, analyze, tmp_path):
     assert [len(row["singular_values"]) for row in json.loads(out.with_suffix(".json").read_text())] == [21, 21]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["gram", "exact", "randomised"])
 def test_every_method_can_be_asked_for(method, runs, analyze, tmp_path):
     found = json.loads(
@@ -85,6 +88,7 @@ def test_every_method_can_be_asked_for(method, runs, analyze, tmp_path):
     assert found["runs"][0]["dtype"] == "float32"
 
 
+@pytest.mark.slow
 def test_outputs_need_no_run(analyze, tmp_path):
     out = tmp_path / "outputs.html"
     told = analyze("outputs", "--out", out)
@@ -125,7 +129,7 @@ def test_mixture_over_a_text(runs, analyze, tmp_path):
         (["mixture", "{runs}/doc", "{runs}/none.txt"], "none.txt: cannot be read"),
     ],
 )
-def test_mistakes_are_one_line(arguments, message, runs, capsys):
+def test_analyze_mistakes_are_one_line(arguments, message, runs, capsys):
     assert main(["analyze", *(part.format(runs=runs) for part in arguments)]) == 2
     told = capsys.readouterr().err
     assert message in told

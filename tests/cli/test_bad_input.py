@@ -62,7 +62,7 @@ def corpus_with(tmp_path, **splits):
     return folder
 
 
-def test_empty_file(capsys, recipe, tmp_path):
+def test_an_empty_text_is_refused(capsys, recipe, tmp_path):
     data = corpus_with(tmp_path, train=b"")
     line = train(capsys, recipe, data, tmp_path / "out")
     assert line == f"elman: {data}/train.txt: the file is empty; give a text of at least two different words"
@@ -75,7 +75,7 @@ def test_not_utf8_names_the_byte(capsys, recipe, tmp_path):
     assert line.startswith(f"elman: {data}/valid.txt: not UTF-8 at byte 4 (0xe9); convert it first")
 
 
-def test_only_blank_lines(capsys, recipe, tmp_path):
+def test_a_text_of_blank_lines_is_refused(capsys, recipe, tmp_path):
     data = corpus_with(tmp_path, test=b"\n \n\n")
     line = train(capsys, recipe, data, tmp_path / "out")
     assert line == f"elman: {data}/test.txt: only blank lines; give a text of at least two different words"
@@ -116,7 +116,7 @@ def test_not_a_run_folder(capsys, command, tmp_path):
     assert line.startswith(f"elman: {tmp_path} is not a run folder: it has no recipe.toml")
 
 
-def test_truncated_model(capsys, run):
+def test_a_truncated_model_is_refused(capsys, run):
     file = run / "model.safetensors"
     file.write_bytes(file.read_bytes()[:-100])
     line = refusal(capsys, "evaluate", run)
@@ -124,7 +124,7 @@ def test_truncated_model(capsys, run):
     assert line.endswith("restore it or train again")
 
 
-def test_altered_model(capsys, run):
+def test_an_altered_model_is_refused(capsys, run):
     file = run / "model.safetensors"
     content = bytearray(file.read_bytes())
     content[-3] ^= 1
@@ -144,7 +144,7 @@ def test_foreign_model(capsys, run):
     assert line == f"elman: {file}: not written by elman (its header has no digest); give a run folder"
 
 
-def test_no_model_yet(capsys, run):
+def test_a_run_without_a_model_is_refused(capsys, run):
     (run / "model.safetensors").unlink()
     line = refusal(capsys, "evaluate", run)
     assert line.startswith(f"elman: {run}/model.safetensors: no such model file")

@@ -53,6 +53,7 @@ def test_generate_writes_a_folder_once(tmp_path, capsys):
     assert "--complex is 1.5" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_model_is_tested_on_fresh_sentences(run, tmp_path, capsys):
     page = tmp_path / "page.html"
     arguments = ["grammar", "test", str(run), "--sentences", "120", "--out", str(page)]

@@ -11,7 +11,7 @@ from elman.laboratory.trial import Trial, TrialResult
 from support.commands import is_understood
 
 
-def test_listings(capsys):
+def test_lab_lists_tasks_and_cells(capsys):
     assert main(["lab", "tasks", "--json"]) == 0
     assert "adding" in [task["name"] for task in json.loads(capsys.readouterr().out)]
     assert main(["lab", "cells"]) == 0
@@ -26,6 +26,7 @@ def test_help_has_an_example_that_is_understood(action, capsys):
     assert is_understood(shlex.split(example)[1:])
 
 
+@pytest.mark.slow
 def test_a_comparison_of_what_is_there(tmp_path, capsys):
     for cell in ("elman", "gru"):
         trial = Trial(task="recall", cell=cell, span=8, budget=5.0)
@@ -43,7 +44,7 @@ def test_a_comparison_of_what_is_there(tmp_path, capsys):
     assert (tmp_path / "report.html").exists()
 
 
-def test_mistakes(tmp_path, capsys):
+def test_lab_mistakes_are_one_line(tmp_path, capsys):
     for words, message in (
         (["--tasks", "sorting"], "there is no task sorting"),
         (["--cells", "perceptron"], "there is no cell perceptron"),

@@ -32,6 +32,7 @@ def said(capsys, *words):
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_one_system_and_another(files, capsys):
     told = said(capsys, "metrics", "ref", "bad", "--against", "good", "--kind", "headlines", "--samples", "50")
     assert told["lines"] == 2
@@ -58,7 +59,7 @@ def test_a_treebank_becomes_pairs(files, capsys):
     assert first == "We sleep .\t(S (NP XX )NP (VP XX )VP XX )S"
 
 
-def test_mistakes_are_one_line(files, capsys):
+def test_metrics_mistakes_are_one_line(files, capsys):
     (files / "short").write_text("one\n")
     (files / "broken").write_text("(S (NP (NN x))\n")
     for words, says in {

@@ -80,6 +80,7 @@ def test_a_free_text_may_begin_with_a_hyphen(capsys, tmp_path):
     assert "is not a run folder" in refusal(capsys, "score", tmp_path, "-")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [name for group in COMMANDS.values() for name in group])
 def test_help_fits_80_columns_without_colour(monkeypatch, capsys, command):
     monkeypatch.setenv("COLUMNS", "80")
@@ -97,6 +98,7 @@ def test_help_gives_defaults_and_ranges(capsys):
         assert words in text
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_ends_a_command_quietly():
     read = subprocess.Popen([sys.executable, "-c", "pass"], stdin=subprocess.PIPE)
     command = [sys.executable, "-m", "elman", "grammar", "generate", "elman-1991", "--sentences", "20000"]

@@ -38,6 +38,7 @@ def strange(tmp_path):
     return file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [(), ("--document",), ("--adapt", "--rule", "sgd")])
 def test_words_sum_to_their_sentence(capsys, run, text, how):
     words = table(output(capsys, "score", run, text, "--by", "word", *how))
@@ -51,6 +52,7 @@ def test_words_sum_to_their_sentence(capsys, run, text, how):
     assert min(after) >= 0 < min(before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [(), ("--method", "dynamic", "--rule", "sgd")])
 def test_words_of_a_document_sum_to_the_evaluation(capsys, run, how):
     file = run.parent / "corpus" / "test.txt"
@@ -93,7 +95,7 @@ def test_sentences_without_their_unknown_words(capsys, words_run, strange):
         assert float(sentence["bits_per_token"]) == pytest.approx(np.mean(bits), abs=1e-4)
 
 
-def test_a_page(capsys, run, text, tmp_path):
+def test_score_writes_a_page_with_every_word(capsys, run, text, tmp_path):
     page = tmp_path / "page.html"
     output(capsys, "score", run, text, "--by", "word", "--html", page)
     html = page.read_text()
@@ -148,7 +150,7 @@ def test_srilm(capsys, run, tmp_path):
     assert float(first["score"]) == pytest.approx(float(first["given_1"]) + float(first["log_prob"]), abs=1e-5)
 
 
-def test_mistakes_of_embed(capsys, run, text, tmp_path):
+def test_embed_mistakes_are_one_line(capsys, run, text, tmp_path):
     assert "layers 0 to 2" in complaint(capsys, "embed", run, text, "--layers", 3, "--out", tmp_path / "a.npz")
     assert "must end in .npz" in complaint(capsys, "embed", run, text, "--out", tmp_path / "a.txt")
     assert "FILE is missing" in complaint(capsys, "embed", run, "--out", tmp_path / "a.npz")

@@ -1,5 +1,8 @@
 """The recipe's language: what it reads, what it writes, and every complaint by its exact text."""
 
+from types import NoneType
+from typing import get_args, get_type_hints
+
 import msgspec
 import pytest
 
@@ -41,27 +44,43 @@ def complaint(path, *settings):
     return line
 
 
-CELLS = '"elman", "lstm", "gru", "highway", "mogrifier", "ladder"'
-ENCODERS = '"lookup" or "characters" or "frames" or "values"'
-KINDS = '"text", "music", "pairs", "series"'
-CORES = '"stack" or "window" or "jordan" or "reservoir" or "attentive"'
+def tags(union):
+    """The kinds of a union of records, as its registry has them."""
+    return [f'"{record.__struct_config__.tag}"' for record in get_args(union) if record is not NoneType]
+
+
+def one_of(names):
+    return f"write one of {', '.join(names)}"
+
+
+def table_of(union):
+    return f"write a table with kind = {' or '.join(tags(union))}"
+
+
+def keys_of(record):
+    tag = record.__struct_config__.tag_field
+    return f"here one may write {', '.join([*([tag] if tag else []), *record.__struct_encode_fields__])}"
+
+
+OPTIMISERS, AVERAGES = (get_type_hints(config.Training)[key] for key in ("optimiser", "averaging"))
+ACTIVATIONS = sorted(f'"{name}"' for name in get_args(config.Activation))
 
 SETTINGS = [
     (
         "foo=1",
-        "unknown key foo; here one may write title, data, model, training, citation, notes, expected, seed",
+        f"unknown key foo; {keys_of(config.Recipe)}",
     ),
     (
         "model.core.cell.size=1",
-        "unknown key model.core.cell.size; here one may write kind, forget_gate, peepholes, input_gate",
+        f"unknown key model.core.cell.size; {keys_of(config.LSTM)}",
     ),
     (
         "training.optimiser.momentum=0.9",
-        "unknown key training.optimiser.momentum; here one may write kind, lr, betas, eps, decoupled",
+        f"unknown key training.optimiser.momentum; {keys_of(config.Adam)}",
     ),
     (
         "training.window.size=35",
-        "unknown key training.window.size; here one may write length, random, short_probability, spread, max_extra",
+        f"unknown key training.window.size; {keys_of(config.Window)}",
     ),
     ("training.epochs=two", 'training.epochs = "two"; write a whole number of 1 or more'),
     ("training.epochs=1.5", "training.epochs = 1.5; write a whole number of 1 or more"),
@@ -72,18 +91,18 @@ SETTINGS = [
     ("training.window.random=yes", 'training.window.random = "yes"; write true or false'),
     (
         "training.optimiser=3",
-        'training.optimiser = 3; write a table with kind = "sgd" or "adam" or "rmsprop"',
+        f"training.optimiser = 3; {table_of(OPTIMISERS)}",
     ),
     ("training.fine_tune=true", "training.fine_tune = true; write a table ({ key = value, ... })"),
     (
         "training.averaging=nt",
-        'training.averaging = "nt"; write a table with kind = "non-monotone" or "immediate" or "exponential"',
+        f'training.averaging = "nt"; {table_of(AVERAGES)}',
     ),
     (
         "training.optimiser.kind=adagrad",
-        'training.optimiser.kind = "adagrad"; write one of "sgd", "adam", "rmsprop"',
+        f'training.optimiser.kind = "adagrad"; {one_of(tags(OPTIMISERS))}',
     ),
-    ("training.optimiser.kind=3", 'training.optimiser.kind = 3; write one of "sgd", "adam", "rmsprop"'),
+    ("training.optimiser.kind=3", f"training.optimiser.kind = 3; {one_of(tags(OPTIMISERS))}"),
     (
         "training.optimiser.betas=[0.9]",
         "training.optimiser.betas = [0.9]; write a list [...] of 2, each a number of 0 or more and below 1",
@@ -97,10 +116,10 @@ SETTINGS = [
         "the key training.fine_tune.epochs is missing; write a whole number of 1 or more",
     ),
     ("training.penalties.ar=nan", "training.penalties.ar = nan; write a number of 0 or more"),
-    ("model.encoder.kind=cnn", 'model.encoder.kind = "cnn"; write one of "lookup", "characters", "frames", "values"'),
+    ("model.encoder.kind=cnn", f'model.encoder.kind = "cnn"; {one_of(tags(config.Encoder))}'),
     ("model.encoder.dropout=1", "model.encoder.dropout = 1; write a number of 0 or more and below 1"),
-    ("model.core.cell.kind=rnn", f'model.core.cell.kind = "rnn"; write one of {CELLS}'),
-    ("model.core.cell={}", f"the key model.core.cell.kind is missing; write one of {CELLS}"),
+    ("model.core.cell.kind=rnn", f'model.core.cell.kind = "rnn"; {one_of(tags(config.Cell))}'),
+    ("model.core.cell={}", f"the key model.core.cell.kind is missing; {one_of(tags(config.Cell))}"),
     (
         "model.core.sizes=[]",
         "model.core.sizes = []; write a list [...] with 1 or more, each a whole number of 1 or more",
@@ -113,8 +132,7 @@ SETTINGS = [
     ("model.core.biases=3", "model.core.biases = 3; write one of 0, 1, 2"),
     (
         "model.output.activation=tanh",
-        'model.output.activation = "tanh"; write one of "relu", "sigmoid", "sigsoftmax", "softmax", "softplus",'
-        ' "spherical", "taylor"',
+        f'model.output.activation = "tanh"; {one_of(ACTIVATIONS)}',
     ),
     (
         "model.output.contexts.heads=3",
@@ -128,18 +146,17 @@ SETTINGS = [
     ("model.output.contexts.heads.03=1", "model.output.contexts.heads: the key 03 is not a whole number"),
     (
         "model.initialisation.hidden.kind=random",
-        'model.initialisation.hidden.kind = "random"; write one of "uniform", "normal", "glorot", "he",'
-        ' "orthogonal", "identity", "zeros"',
+        f'model.initialisation.hidden.kind = "random"; {one_of(tags(config.Init))}',
     ),
     ("title=3", 'title = 3; write text in quotes ("...")'),
     ("model=3", "model = 3; write a table ({ key = value, ... })"),
     ("seed=-1", "seed = -1; write a whole number of 0 or more"),
-    ("data.kind=speech", f'data.kind = "speech"; write one of {KINDS}'),
-    ("data=ptb", 'data = "ptb"; write a table with kind = "text" or "music" or "pairs" or "series"'),
-    ("data={max_vocabulary = 9}", f"the key data.kind is missing; write one of {KINDS}"),
+    ("data.kind=speech", f'data.kind = "speech"; {one_of(tags(config.Data))}'),
+    ("data=ptb", f'data = "ptb"; {table_of(config.Data)}'),
+    ("data={max_vocabulary = 9}", f"the key data.kind is missing; {one_of(tags(config.Data))}"),
     (
         "data.evaluation.beam=2",
-        "unknown key data.evaluation.beam; here one may write streams, length, warm_up, skip_first",
+        f"unknown key data.evaluation.beam; {keys_of(config.TextEvaluation)}",
     ),
     ("data={kind = 'music'}", 'model.encoder.kind = "lookup" with data.kind = "music"; write "frames"'),
     ("data={kind = 'pairs'}", 'data.kind = "pairs" needs a model that reads a source; add the table model.source'),
@@ -156,7 +173,7 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize(("setting", "message"), SETTINGS)
-def test_complaint(path, setting, message):
+def test_a_wrong_setting_is_named_with_what_is_allowed(path, setting, message):
     assert complaint(path, setting) == f"{path}: {message}"
 
 
@@ -167,24 +184,24 @@ def test_complaint(path, setting, message):
         ("epochs = 2\n", "the key training.epochs is missing; write a whole number of 1 or more"),
         (
             'encoder = { kind = "lookup", size = 4 }\n',
-            f"the key model.encoder is missing; write a table with kind = {ENCODERS}",
+            f"the key model.encoder is missing; {table_of(config.Encoder)}",
         ),
         (
             'core = { kind = "stack", sizes = [5, 4], cell = { kind = "lstm" } }\n',
-            f"the key model.core is missing; write a table with kind = {CORES}",
+            f"the key model.core is missing; {table_of(config.Core)}",
         ),
         (
             'kind = "adam", ',
-            'the key training.optimiser.kind is missing; write one of "sgd", "adam", "rmsprop"',
+            f"the key training.optimiser.kind is missing; {one_of(tags(OPTIMISERS))}",
         ),
     ],
 )
-def test_missing_key(path, removed, message):
+def test_a_missing_key_is_named_with_what_is_allowed(path, removed, message):
     path.write_text(TOML.replace(removed, ""))
     assert complaint(path) == f"{path}: {message}"
 
 
-def test_missing_file(tmp_path):
+def test_a_missing_recipe_is_named(tmp_path):
     path = tmp_path / "none.toml"
     assert complaint(path) == f"{path}: no such recipe; `elman recipes` lists those that come with elman"
 
@@ -196,7 +213,7 @@ def test_malformed_toml_names_the_line(path):
     )
 
 
-def test_not_text(path):
+def test_a_recipe_that_is_not_utf8_is_refused(path):
     path.write_bytes(b"title = '\xff'")
     assert complaint(path).startswith(f"{path}: not a readable TOML recipe ('utf-8' codec can't decode byte 0xff")
 

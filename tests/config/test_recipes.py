@@ -112,7 +112,7 @@ def test_builds_with_the_size_it_promises(name):
 
 
 @pytest.mark.parametrize("name", PUBLISHED_SIZES)
-def test_published_size(name):
+def test_recipes_of_papers_have_the_published_size(name):
     assert num_parameters(name) == PUBLISHED_SIZES[name] == RECIPES[name].expected.parameters
 
 
@@ -233,6 +233,7 @@ def test_bases_are_shipped_recipes_and_chains_are_short(name):
     assert len(bases(name)) <= 2
 
 
+@pytest.mark.slow
 def test_recipes_that_are_nearly_the_same_have_a_common_base():
     """A file that differs from another in at most three keys should state those keys alone."""
     family = {name: {name, *bases(name)} for name in RECIPES}
@@ -347,6 +348,7 @@ def test_a_highway_network_counts_as_zilly_does():
     assert num_parameters("ptb/variational-rhn-tied") == embedding + 2 * size * size * (1 + depth) + 2 * size * depth
 
 
+@pytest.mark.slow
 def test_the_lab_character_model_has_sixty_per_cent_of_its_twin():
     """The share that the memo on Kim et al. 2016 states; they differ in what words are read by, and in nothing else."""
     share = num_parameters("ptb/small-char") / num_parameters("ptb/small-char-word-twin")

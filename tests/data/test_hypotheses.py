@@ -4,7 +4,7 @@ from elman.data.hypotheses import Hypothesis, by_utterance, read_kaldi, read_ref
 from elman.errors import UserError
 
 
-def test_rows_with_tabs():
+def test_hypotheses_are_read_from_rows_with_tabs():
     found = read_tsv(["u1\t-1\t2e1\tto be\n", "\n", "u1\t0\t1\t\r\n", "u2\t0\t0\tor"], "n")
     assert found[0] == Hypothesis("u1", (-1.0, 20.0), "to be")
     assert found[1].text == ""
@@ -12,12 +12,12 @@ def test_rows_with_tabs():
     assert read_tsv(["u1\tto be"], "n") == [Hypothesis("u1", (), "to be")]
 
 
-def test_kaldi():
+def test_kaldi_lists_are_read_with_their_costs():
     found = read_kaldi(["u-1-1 to be", "u-1-2 "], [("ac", ["u-1-1 3.5", "u-1-2 4"])], "text")
     assert found == [Hypothesis("u-1", (-3.5,), "to be"), Hypothesis("u-1", (-4.0,), "")]
 
 
-def test_references():
+def test_references_are_read_by_utterance():
     assert read_references(["u1\tto be\n", "u2 or not\n", "u3\n"], "r") == {"u1": "to be", "u2": "or not", "u3": ""}
 
 
@@ -33,6 +33,6 @@ def test_references():
         (lambda: read_references(["u1 a", "u1 b"], "r"), "r:2: u1 appears twice"),
     ],
 )
-def test_mistakes(read, message):
+def test_wrong_lists_of_hypotheses_are_named_by_line(read, message):
     with pytest.raises(UserError, match=message):
         read()

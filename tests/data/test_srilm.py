@@ -44,7 +44,7 @@ def test_bytelogs(tmp_path):
         ("", "no hypothesis"),
     ],
 )
-def test_mistakes(tmp_path, text, message):
+def test_wrong_srilm_files_are_named(tmp_path, text, message):
     (tmp_path / "u").write_text(text)
     with pytest.raises(UserError, match=message):
         read_srilm(tmp_path)

@@ -70,24 +70,27 @@ def test_a_beam_of_one_is_greedy(model):
         assert found.symbols == greedy(model, source, 2 * len(source) + 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 3, 5])
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_targets_do_not_depend_on_the_batch(name, size):
+def test_beam_targets_of_any_output_do_not_depend_on_the_batch(name, size):
     for seed, feed in ((0, "nothing"), (1, "output"), (2, "context")):
         require_no_company(trained(seed, steps=5, feed=feed, output=OUTPUTS[name]), size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("feed", ["nothing", "output", "context"])
 @pytest.mark.parametrize("score", ["dot", "additive"])
 @pytest.mark.parametrize("bidirectional", [True, False])
-def test_nor_with_any_attention(feed, score, bidirectional):
+def test_beam_targets_with_any_attention_do_not_depend_on_the_batch(feed, score, bidirectional):
     source = {"bidirectional": bidirectional, "stack": {"sizes": [4 if bidirectional else 8]}}
     require_no_company(trained(steps=5, feed=feed, score=score, source=source), size=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 3, 5])
 @pytest.mark.parametrize("max_length", [None, 8])
-def test_nor_where_trees_are_enforced(size, max_length):
+def test_beam_targets_that_are_trees_do_not_depend_on_the_batch(size, max_length):
     for seed, feed in ((0, "nothing"), (1, "output"), (2, "context")):
         require_no_company(trained(seed, steps=5, feed=feed), size, pair_networks.trees(), max_length)
 
@@ -187,6 +190,6 @@ def test_equal_candidates_are_told_apart_by_their_place():
         ({"max_length": 0}, "--max-length is 0"),
     ],
 )
-def test_values_out_of_range(values, message):
+def test_beam_options_out_of_range_are_refused(values, message):
     with pytest.raises(UserError, match=message):
         Beam(**values).check()

@@ -39,6 +39,7 @@ def search(model, sources, constraint, **beam):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("length", "limit", "opened"), [(1, 5, 10), (2, 5, 10), (2, 4, 10), (3, 5, 10), (1, 5, 1)])
 def test_a_symbol_is_allowed_if_and_only_if_a_tree_can_be_finished(length, limit, opened):
     """Of all sequences of five symbols, those that go on or end as allowed are the trees and what they begin with."""
@@ -77,6 +78,7 @@ def test_every_target_is_a_tree_of_the_words(size, max_length):
             assert all(len(one.symbols) <= (max_length or 2 * len(source) + 10) for one in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6])
 @pytest.mark.parametrize("length", [1, 2])
 @torch.inference_mode()

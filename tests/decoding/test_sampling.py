@@ -68,7 +68,7 @@ def test_draw_is_row_by_row_and_leaves_its_argument():
         (Sampling(top_p=1.5), "--top-p"),
     ],
 )
-def test_values_out_of_range(sampling, option):
+def test_sampling_options_out_of_range_are_refused(sampling, option):
     with pytest.raises(UserError, match=f"{option} is .* must be"):
         sampling.check()
 
@@ -97,6 +97,7 @@ def test_a_text_is_what_the_model_says_of_its_beginning(model):
     assert log_probs[1:, 0].argmax(-1).tolist() == drawn
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow(model):
     """The state after a thousand symbols has the size of the state after one, and no gradient history."""
     sizes = {tuple(leaf.shape for leaf in leaves(state)) for _, state in symbols(model, 1000, 0)}

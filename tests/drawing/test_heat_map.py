@@ -35,6 +35,6 @@ def test_unscored_words_have_no_heat():
     assert most_surprising(words, 1) == [("d", 5.0)]
 
 
-def test_nothing_scored():
+def test_a_heat_map_of_no_scored_word_is_drawn():
     assert math.isnan(mean_bits([]))
     assert most_surprising([]) == []

@@ -1,15 +1,11 @@
 """A piano roll within the report."""
 
 import re
-import shutil
 
 import numpy as np
 import pytest
 
-from elman.config import MusicData
 from elman.drawing.piano_roll import bars, draw_roll
-from elman.report.page import write_report
-from support.music_runs import data, trained  # noqa: F401 - fixtures
 
 
 def test_bars_are_the_roll():
@@ -34,23 +30,3 @@ def test_any_roll_is_drawn(roll):
         left, top, wide = map(float, rect)
         assert x <= left <= left + wide <= width
         assert y <= top <= height
-
-
-def test_the_page_of_a_run_on_music(trained, tmp_path):
-    page = write_report([trained], tmp_path / "page.html").read_text()
-    assert page.count('class="roll"') == 2
-    assert "NLL against epochs" in page
-    assert "validation<br>NLL" in page
-    assert "frame accuracy" in page
-    text = re.sub(r"<style.*?</style>|<pre.*?</pre>", "", page, flags=re.DOTALL)
-    assert "erplexity" not in text
-    assert MusicData.reporting.definition in page
-
-
-def test_the_page_draws_the_rolls_of_earlier_runs(trained, tmp_path):
-    run = tmp_path / "run"
-    shutil.copytree(trained, run)
-    (run / "samples.json").write_text('[{"text": "sample-0.mid", "seed": 0, "roll": [[60], [60, 64]]}]')
-    page = write_report([run], tmp_path / "page.html").read_text()
-    assert "sample-0.mid, 2 steps to the right" in page
-    assert "E4, steps 1 to 1" in page

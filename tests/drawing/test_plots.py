@@ -87,6 +87,7 @@ def test_first_steps_do_not_fill_the_axis():
     assert "300" in ticks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values", [[5.0, 5.0], [0.0, 0.0], [1e-9, 1e9], [math.nan, 3.0, 4.0], [math.inf, 3.0, 4.0], [-1, 2]]
 )
@@ -101,7 +102,7 @@ def test_unusual_values_are_drawn(values, quantity):
     assert all(math.isfinite(float(part)) for part in drawn if part not in "MLz")
 
 
-def test_emptiness():
+def test_a_plot_is_empty_without_a_curve_that_can_be_seen():
     assert is_empty(plot())
     assert is_empty(plot(Curve([1], [2.0])))
     assert is_empty(plot(Curve([1, 2], [math.nan, math.inf], 0, "checks")))

@@ -85,6 +85,7 @@ def test_statistics_are_the_mean_squares_of_the_segments_gradients():
     np.testing.assert_allclose(found, squares / len(windows.spans(0)), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [RMS, SGD])
 @pytest.mark.parametrize("activation", ["softmax", "sigsoftmax"])
 @pytest.mark.parametrize("contexts", list(networks.CONTEXTS))
@@ -108,6 +109,7 @@ def test_learning_helps_on_a_text_that_repeats_itself():
     assert adapted[-50:].mean() > token_log_probs(model, EvaluationWindows(text, 0)).mean() + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cache", [None, CacheRule(window=9)])
 @pytest.mark.parametrize("at", [0, 3, 4, 17, 42])
 def test_no_token_is_scored_by_a_model_that_has_seen_it(at, cache):
@@ -164,6 +166,6 @@ def test_statistics_are_kept_for_the_same_facts(tmp_path):
     "wrong",
     [{"lr": -1.0}, {"lr": float("nan")}, {"decay": -0.1}, {"decay": 1.5, "kind": "sgd"}, {"eps": 0.0}, {"segment": 0}],
 )
-def test_values_out_of_range(wrong):
+def test_rules_out_of_range_are_refused(wrong):
     with pytest.raises(UserError, match=f"--{next(iter(wrong))} is"):
         Rule(**wrong).check()

@@ -53,9 +53,10 @@ def scored(name, model, rule, **other):
     return torch.cat([part for part, _ in parts]).numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.kind)
 @pytest.mark.parametrize("name", MODELS)
-def test_it_learns_and_the_model_stays_bitwise(name, rule):
+def test_dynamic_evaluation_learns_and_the_model_stays_bitwise(name, rule):
     torch.manual_seed(0)
     model = MODELS[name]()
     before = copy.deepcopy(model.state_dict())
@@ -67,6 +68,7 @@ def test_it_learns_and_the_model_stays_bitwise(name, rule):
         assert torch.equal(value, before[key]), key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [0, 5, 6, 12])
 @pytest.mark.parametrize(
     "name", ["adaptive", "tree", "rare-class", "mixtape", "music-bernoulli-mos", "music-nade-single"]

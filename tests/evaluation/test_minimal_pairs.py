@@ -66,7 +66,7 @@ def test_files_of_all_three_kinds(tmp_path):
         ("a.gold", "1\tsees\tsee\t0\n2\tsees\tsee\t0\n", "a.gold: 2 lines, but"),
     ],
 )
-def test_mistakes_in_files(tmp_path, name, text, message):
+def test_wrong_files_of_minimal_pairs_are_named(tmp_path, name, text, message):
     (tmp_path / "a.text").write_text("the cat sees\n")
     (tmp_path / name).write_text(text)
     with pytest.raises(UserError) as error:
@@ -74,7 +74,7 @@ def test_mistakes_in_files(tmp_path, name, text, message):
     assert message in str(error.value)
 
 
-def test_places_without_pairs(tmp_path, monkeypatch):
+def test_places_without_minimal_pairs_are_named(tmp_path, monkeypatch):
     with pytest.raises(UserError, match="no file of minimal pairs"):
         read_pairs([str(tmp_path)])
     with pytest.raises(UserError, match="cannot be read"):

@@ -113,7 +113,7 @@ def test_no_tokens_have_no_probabilities(model):
 
 
 @pytest.mark.parametrize("order", [1, 3, 40])
-def test_one_distinct_word(order):
+def test_an_ngram_model_of_one_distinct_word_sums_to_one(order):
     alone = KneserNey.train(np.zeros(30, dtype=np.int32), V, order)
     assert distribution(alone, [0, 0]).sum() == pytest.approx(1, abs=1e-12)
     assert distribution(alone, [0, 0]).argmax() == 0
@@ -154,6 +154,6 @@ def test_unigram_adds_one():
     np.testing.assert_allclose(distribution(model, [2]), [3 / 6, 2 / 6, 1 / 6])
 
 
-def test_needs_no_torch():
+def test_the_ngram_model_needs_no_torch():
     code = "import sys, elman.evaluation.ngram; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

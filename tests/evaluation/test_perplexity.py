@@ -38,6 +38,7 @@ def test_the_length_of_the_windows_does_not_matter(model, expected, length):
     np.testing.assert_allclose(got, expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 @given(length=st.integers(1, 20), streams=st.integers(2, 9))
 def test_streams_with_a_full_warm_up_are_one_stream(model, expected, length, streams):
     windows = EvaluationWindows(TOKENS, 0, streams=streams, length=length, warm_up=len(TOKENS))

@@ -22,7 +22,7 @@ def built(name):
 
 
 @pytest.mark.parametrize("name", [*networks.CONTEXTS, *networks.CHOICES])
-def test_it_is_what_the_distribution_says(name, monkeypatch):
+def test_ranks_and_entropies_are_those_of_the_distribution(name, monkeypatch):
     monkeypatch.setattr(scoring, "LARGEST", 20)
     model = built(name)
     (got,) = predict_document(model, [SENTENCES[0]], 0)

@@ -101,7 +101,7 @@ def test_skipped_tokens_are_left_out():
 
 
 @pytest.mark.parametrize("n", [2, 5, 30])
-def test_short_texts(n):
+def test_texts_of_few_words_are_compared(n):
     found = compare(log_probs(n), log_probs(n) + noise(n))
     assert 0 <= found.p_value <= 1
     assert found.low <= found.difference <= found.high

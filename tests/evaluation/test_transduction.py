@@ -138,7 +138,7 @@ def corpus_of(folder, content, **options):
     return open_pairs(path, PairOptions(valid=1, test=1, split="last", **options))
 
 
-def test_baselines(tmp_path):
+def test_baselines_of_pairs_are_scored(tmp_path):
     pairs = [f"w{n} one two three four\tw{n} two" for n in range(6)]
     for kind, says in {"headlines": ("first 2 words", "w5 one"), "translation": ("copied source", None)}.items():
         corpus = corpus_of(tmp_path, pairs, measures=kind)

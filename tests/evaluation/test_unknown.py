@@ -5,7 +5,7 @@ from elman.evaluation.scoring import Unknown
 LOG_PROBS, FLAGS = np.array([-1.0, -2.0], dtype=np.float32), [False, True]
 
 
-def test_the_treatments():
+def test_unknown_words_are_scored_excluded_or_spread():
     assert Unknown().apply(LOG_PROBS, FLAGS) is LOG_PROBS
     np.testing.assert_array_equal(Unknown(treatment="exclude").apply(LOG_PROBS, FLAGS), [-1, np.nan])
     spread = Unknown(treatment="spread", types=4).apply(LOG_PROBS, FLAGS)

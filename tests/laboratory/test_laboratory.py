@@ -75,7 +75,7 @@ def test_the_error_of_values_and_of_symbols():
     assert error_of(model, RECALL, sample) == pytest.approx(wrong)
 
 
-def test_a_normal_distribution():
+def test_a_gaussian_of_unit_variance_is_the_normal_distribution():
     choice = Gaussian(config.Gaussian(variance="unit"), Surroundings(4, 3)).double()
     context, target = torch.randn(5, 2, 4, dtype=torch.float64), torch.randn(5, 3, dtype=torch.float64)
     normal = torch.distributions.Normal(choice.mean(context), 1.0)
@@ -116,6 +116,7 @@ def test_spans_double_until_one_is_not_learnt(tmp_path):
     assert chain.after([outcome(msgspec.structs.replace(first, budget=1.0), False)]) is None
 
 
+@pytest.mark.slow
 def test_a_comparison_as_table_and_page(tmp_path):
     results = {}
     for cell, learnt in (("elman", (False, False)), ("lstm", (True, True))):
@@ -174,6 +175,7 @@ def test_an_echo_state_network_reads_values_by_ridge_regression():
     assert isinstance(learner_of(build_network(task, "lstm", 4), "bptt"), WholeWindow)
 
 
+@pytest.mark.slow
 def test_spans_that_are_not_learnt_are_not_drawn_as_spans(tmp_path):
     trial = Trial(task="mackey-glass", cell="elman", span=1)
     learnt = msgspec.structs.replace(trial, cell="lstm")

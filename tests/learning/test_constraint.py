@@ -99,6 +99,7 @@ def test_linearised_is_the_jacobian_of_the_thesis():
         torch.testing.assert_close(found, linearised(layer))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_holds_after_every_step_and_in_the_saved_model(kind, corpus, tmp_path, monkeypatch):
     made = recipe(kind)
@@ -119,6 +120,7 @@ def test_holds_after_every_step_and_in_the_saved_model(kind, corpus, tmp_path, m
         assert all(sigma_1(candidate_input(layer)) <= 2 + 1e-4 for layer in layers)
 
 
+@pytest.mark.slow
 def test_the_journal_says_what_the_figures_need(corpus, tmp_path):
     trained(recipe("truncated", epochs=1), tmp_path / "run", corpus)
     for record in lines(tmp_path / "run", "train"):
@@ -132,12 +134,14 @@ def test_the_spectrum_can_be_journalled_without_a_constraint(corpus, tmp_path):
     assert all("spectral_radius" in record for record in lines(tmp_path / "run", "train"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_killed_run_resumes_bit_for_bit(kind, corpus, tmp_path):
+def test_a_killed_run_resumes_bit_for_bit(kind, tmp_path):
+    corpus = text_runs.write_corpus(tmp_path / "corpus", {"train": 40, "valid": 8, "test": 8})
     made = recipe(kind, averaging={"kind": "immediate"}, checkpoint_minutes=0.0)
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     trained(made, whole, corpus)
-    for resume, stop in enumerate((9, 33, None)):
+    for resume, stop in enumerate((4, 13, None)):
         experiment = Experiment(made, broken, data=corpus, resume=bool(resume))
         try:
             experiment.train([] if stop is None else [StopAt(stop, interrupt)])

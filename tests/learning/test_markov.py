@@ -1,6 +1,7 @@
 """Learning: on a source of known entropy the loss comes down to it, and not below beyond noise."""
 
 import numpy as np
+import pytest
 import torch
 
 from elman import config
@@ -23,6 +24,7 @@ def source(length, chain, draw):
     return np.array(text[2:])
 
 
+@pytest.mark.slow
 def test_the_loss_comes_down_to_the_entropy_of_the_source():
     draw = np.random.default_rng(0)
     chain = draw.dirichlet(np.full(SYMBOLS, 0.4), size=(SYMBOLS, SYMBOLS))

@@ -56,6 +56,7 @@ def distance(found, wanted):
     return math.sqrt(sum((a - b).square().sum().item() for a, b in zip(found, wanted, strict=True))) / whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CORES)
 def test_rtrl_is_bptt(name):
     model, batch = model_of(CORES[name]()), window()
@@ -182,7 +183,7 @@ def learner_of(core=None, **training):
     return build_learner(recipe, config.Model(encoder=config.Lookup(size=4), core=core))
 
 
-def test_rules_of_recipes():
+def test_recipes_build_their_learning_rules():
     assert isinstance(learner_of(), WholeWindow)
     assert learner_of(rule=config.BPTT(steps=3)).steps == 3
     assert isinstance(learner_of(rule=config.RTRL()), RTRL)
@@ -191,7 +192,7 @@ def test_rules_of_recipes():
         learner_of(config.Stack(sizes=(4,), weight_drop=0.5), rule=config.RTRL())
 
 
-def test_schedules_of_forcing():
+def test_forcing_probabilities_follow_their_schedules():
     def at(schedule, epoch, scale, floor=0.0):
         return forcing_probability(config.Forcing(schedule=schedule, scale=scale, floor=floor), epoch)
 

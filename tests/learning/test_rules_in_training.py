@@ -33,6 +33,7 @@ def recipe(**training):
     return msgspec.structs.replace(base, model=plain)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_resumed_is_the_same_run_bit_for_bit(rule, corpus, tmp_path):
     settings = dict(RULES[rule])
@@ -55,6 +56,7 @@ def test_a_network_too_big_for_rtrl_leaves_nothing_behind(corpus, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_the_recipe_of_rtrl_learns_characters(corpus, tmp_path):
     settings = ["training.batch_size=4", "training.log_every=20", "data.evaluation.streams=4"]
     made = config.load_recipe(find("shakespeare/rtrl.toml"), settings)

@@ -12,12 +12,12 @@ def rates(schedule, epochs, history=(), lr=1.0):
     return [rate(schedule, lr, epoch, epochs, history) for epoch in range(epochs)]
 
 
-def test_constant():
+def test_the_constant_schedule_keeps_the_rate():
     assert rates(config.Constant(), 4, lr=30.0) == [30.0] * 4
 
 
 @pytest.mark.parametrize(("after", "factor"), [(6, 1.2), (14, 1.15), (10, 1.1), (1, 2.0)])
-def test_decay(after, factor):
+def test_the_decay_schedule_divides_after_its_epochs(after, factor):
     """The full rate for `after` epochs, then divided once more each epoch, and constant within one."""
     schedule = config.Decay(after=after, factor=factor)
     got = rates(schedule, after + 4)
@@ -27,7 +27,7 @@ def test_decay(after, factor):
     assert within == pytest.approx([1 / factor] * 3)
 
 
-def test_steps():
+def test_the_steps_schedule_divides_at_its_epochs():
     """Character-level AWD-LSTM divides by 10 at epochs 300 and 400."""
     schedule = config.Steps(epochs=(300, 400))
     got = [rate(schedule, 0.002, epoch, 500, []) for epoch in (0, 299.9, 300, 399.9, 400, 499)]

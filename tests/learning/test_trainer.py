@@ -40,6 +40,7 @@ def test_the_rate_is_scaled_by_the_length_of_a_random_window(random, rates, tmp_
     assert seen == rates
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("minutes", [None, 0])
 def test_the_average_is_validated_and_saved(minutes, tmp_path):
     validated = []

@@ -20,6 +20,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not PAGES.exists() or "[madvise]" not in PAGES.read_text(), reason="no large pages on request here")
 def test_large_blocks_come_in_few_pages():
     def page_faults(setting):

@@ -55,7 +55,7 @@ def test_orthogonal_for_each_gate(cell):
 
 
 @pytest.mark.parametrize("cell", [config.Elman(nonlinearity="relu"), config.GRU()])
-def test_identity_for_each_gate(cell):
+def test_identity_initialisation_is_that_of_each_gate(cell):
     """Le, Jaitly & Hinton 2015."""
     for layer in model(cell, hidden=config.Identity(gain=0.5), bias=config.Zeros()).core.layers:
         for gate in layer.weight_hh.split(layer.hidden_size):

@@ -24,7 +24,7 @@ def factor(layout: str, dtype: torch.dtype) -> torch.Tensor:
 @pytest.mark.parametrize("layout", ["rows", "columns", "cut", "steps"])
 @pytest.mark.parametrize("uses", [1, 100])
 @pytest.mark.parametrize("num_rows", [1, 5])
-def test_products(dtype, layout, uses, num_rows):
+def test_packed_products_are_the_plain_ones(dtype, layout, uses, num_rows):
     w = factor(layout, dtype)
     x, other, bias = (
         torch.randn(num_rows, 14, dtype=dtype)[:, ::2],
@@ -57,7 +57,7 @@ def test_sum_biases():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("shape", [(5,), (3, 2, 5), (1, 5)])
 @pytest.mark.parametrize("bias", [True, False])
-def test_linear(dtype, shape, bias):
+def test_linear_and_its_gradients_are_those_of_torch(dtype, shape, bias):
     x, weight = (torch.randn(s, dtype=dtype, requires_grad=True) for s in (shape, (4, 5)))
     leaves = (x, weight, torch.randn(4, dtype=dtype, requires_grad=True)) if bias else (x, weight)
     found, expected = matmul.linear(*leaves), functional.linear(*leaves)

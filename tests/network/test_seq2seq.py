@@ -34,6 +34,7 @@ def log_prob(model, batch):
     return model.log_prob_given(batch.source, batch.inputs, batch.targets)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: "-".join(map(str, cell.values())))
 @pytest.mark.parametrize("feed", ["nothing", "output", "context"])
 @pytest.mark.parametrize("bidirectional", [True, False])
@@ -41,10 +42,11 @@ def test_padding_never_changes_a_probability(feed, cell, bidirectional):
     require_no_part_of_padding(feed=feed, cell=cell, bidirectional=bidirectional)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", ["dot", "additive"])
 @pytest.mark.parametrize("feed", ["nothing", "output", "context"])
 @pytest.mark.parametrize("bidirectional", [True, False])
-def test_nor_by_any_score(feed, score, bidirectional):
+def test_padding_never_changes_a_probability_with_any_score(feed, score, bidirectional):
     require_no_part_of_padding(feed=feed, score=score, bidirectional=bidirectional)
 
 
@@ -72,6 +74,7 @@ def test_padding_gets_no_gradient():
     assert vectors.grad[batch.source.mask].ne(0).any(-1).all()
 
 
+@pytest.mark.slow
 def test_a_held_cell_is_that_of_the_sequence_alone():
     """Both slots after the last symbol, in both directions."""
     for cell in CELLS:
@@ -103,6 +106,7 @@ def test_symbol_by_symbol_as_at_once(feed):
         torch.testing.assert_close(log_probs.gather(1, batch.targets[t, :, None])[:, 0], at_once[t])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OUTPUTS)
 @pytest.mark.parametrize("feed", ["nothing", "output"])
 def test_any_output_goes_on_top(name, feed):
@@ -183,7 +187,8 @@ def test_a_source_and_a_core_that_looks_at_it_need_each_other():
         build_model(config.Model(encoder=recipe.encoder, core=recipe.core), 10)
 
 
-def test_it_learns_to_turn_a_sequence_round():
+@pytest.mark.slow
+def test_seq2seq_learns_to_reverse_a_sequence():
     """Far below the log of the 11 symbols that a model without its source could do no better than."""
     model = pair_networks.model(symbols=12, size=32).train()
     sources = pair_networks.sequences(1500, 12, 5)

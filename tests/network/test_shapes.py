@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import elman
 
 CHECKED = """
@@ -42,6 +44,7 @@ with pytest.raises(Exception, match="(?i)type"):
 """
 
 
+@pytest.mark.slow
 def test_public_functions_return_the_shapes_that_they_declare():
     tests = Path(__file__).parents[1]
     paths = {"PYTHONPATH": os.pathsep.join((str(Path(elman.__file__).parents[1]), str(tests)))}

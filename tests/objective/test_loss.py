@@ -25,7 +25,7 @@ def window(masked=False):
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
-def test_reductions(reduction, masked):
+def test_the_loss_is_reduced_as_asked(reduction, masked):
     """The mean over the counted positions, or the sum over the steps and mean over the columns."""
     model, batch = networks.model("doc", "sigsoftmax"), window(masked)
     loss, _ = Objective(PENALTIES, reduction)(model, batch, model.begin(ROWS))

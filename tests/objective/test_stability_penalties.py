@@ -26,6 +26,7 @@ def network(name, scale, **core):
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tier", TIERS)
 @pytest.mark.parametrize("name", CELLS)
 def test_following_the_penalty_brings_the_certificate(name, tier):

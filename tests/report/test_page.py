@@ -65,6 +65,7 @@ def read(path: Path) -> Page:
     return Page(path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_one_run_has_every_section(make_run):
     run = make_run()
     out = write_report([run])
@@ -82,6 +83,7 @@ def test_one_run_has_every_section(make_run):
     assert "weight_drop = 0.5" in page.text
 
 
+@pytest.mark.slow
 def test_the_page_stands_alone_and_is_well_formed(make_run):
     for runs in ([make_run("a")], [make_run("b"), make_run("c", seed=2), make_run("d", title="other")]):
         page = read(out := write_report(runs, runs[0] / "page.html"))
@@ -95,6 +97,7 @@ def test_the_page_stands_alone_and_is_well_formed(make_run):
         assert not re.search(r"url\((?!#)", out.read_text())
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_the_files(make_run):
     run = make_run()
     rows = {row["split"]: row for row in json.loads((run / "results.json").read_text())}
@@ -115,6 +118,7 @@ def test_the_worst_baseline_is_first(make_run):
     assert [row.test for row in rows[:2]] == [639.3, 141.2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", OPTIONAL)
 def test_any_optional_file_may_be_missing(make_run, missing):
     run = make_run()
@@ -122,6 +126,7 @@ def test_any_optional_file_may_be_missing(make_run, missing):
     read(write_report([run]))
 
 
+@pytest.mark.slow
 def test_recipe_and_metrics_are_enough(make_run):
     run = make_run(expected=False)
     for name in OPTIONAL:
@@ -143,6 +148,7 @@ def test_a_run_that_has_only_begun(make_run):
     assert "Configuration" in text
 
 
+@pytest.mark.slow
 def test_everything_of_the_user_is_escaped(make_run):
     attack = "</pre></title></style><script>alert('x')</script><img src=x onerror=alert(1)>"
     word = "<script>alert(1)</script>"
@@ -200,12 +206,14 @@ def test_damaged_recipe_and_model_are_named(make_run):
         write_report([run])
 
 
+@pytest.mark.slow
 def test_half_a_character_does_not_stop_the_page(make_run):
     run = make_run(epochs=1)
     (run / "samples.json").write_text('[{"text": "half \\ud83d a smile"}]')
     assert "half ? a smile" in read(write_report([run])).text
 
 
+@pytest.mark.slow
 def test_no_run_and_a_folder_as_output_are_refused(make_run, tmp_path):
     with pytest.raises(UserError, match="give at least one run folder"):
         write_report([])
@@ -213,6 +221,7 @@ def test_no_run_and_a_folder_as_output_are_refused(make_run, tmp_path):
         write_report([make_run()], tmp_path)
 
 
+@pytest.mark.slow
 def test_seeds_of_one_recipe_get_mean_and_deviation(make_run, tmp_path, monkeypatch):
     runs = [make_run(f"seed-{seed}", seed=seed) for seed in (1, 2, 3)]
     monkeypatch.chdir(tmp_path)
@@ -228,6 +237,7 @@ def test_seeds_of_one_recipe_get_mean_and_deviation(make_run, tmp_path, monkeypa
     assert all(run.name in text for run in runs)
 
 
+@pytest.mark.slow
 def test_groups_are_compared_and_their_difference_told(make_run, tmp_path):
     runs = [make_run(f"a{seed}", seed=seed, weight_drop=0.5, floor=60.0) for seed in (1, 2)]
     runs.append(make_run("b", seed=1, weight_drop=0.0, floor=90.0))
@@ -240,6 +250,7 @@ def test_groups_are_compared_and_their_difference_told(make_run, tmp_path):
     assert "over 2 runs" in text
 
 
+@pytest.mark.slow
 def test_runs_on_other_text_are_not_compared(make_run, tmp_path):
     runs = [make_run("a"), make_run("b", digest="other")]
     text = read(write_report(runs, tmp_path / "both.html")).text
@@ -267,6 +278,7 @@ def test_fine_tuned_runs_stand_beside_fine_tuned_numbers(make_run):
     assert comparison.published(read_folder(run), "valid") == 60.7
 
 
+@pytest.mark.slow
 def test_only_the_page_needs_matplotlib_and_nothing_needs_torch():
     code = """
 import sys

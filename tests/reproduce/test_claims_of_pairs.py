@@ -19,7 +19,7 @@ def pairs_file(folder, word="word"):
     return str(folder / "pairs.tsv")
 
 
-def test_there_are_three():
+def test_the_claims_of_pairs_are_listed():
     assert {claim.name for claim in OF_PAIRS} == {"headlines", "reversed-source", "parsing"}
 
 

@@ -73,6 +73,7 @@ def experiment(tmp_path, monkeypatch, corpus):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", registry.CLAIMS)
 @pytest.mark.parametrize("scale", claim.SCALES)
 def test_every_arm_of_every_claim_is_a_recipe_that_builds(name, scale):
@@ -86,8 +87,9 @@ def test_every_arm_of_every_claim_is_a_recipe_that_builds(name, scale):
             continue
         recipe = recipe_of(source, seed=7)
         assert recipe.seed == 7
+        large = scale == "paper" and isinstance(recipe.model.output.choice, config.Adaptive)
         with torch.device("meta"):
-            build_model(recipe.model, 10_000 if scale == "small" else 800_000)
+            build_model(recipe.model, 800_000 if large else 10_000)
 
 
 WHOLE_SYSTEMS = {"music-nll", "elman-agreement", "reversed-source"}
@@ -146,6 +148,7 @@ def test_a_claim_holds_when_all_of_it_does():
     assert together("", [no, open_]).answer == "does not hold"
 
 
+@pytest.mark.slow
 def test_from_the_command_line_to_the_verdict(experiment, corpus, tmp_path, capsys):
     """Trained once, told, written; a second call trains nothing and says the same."""
     out = tmp_path / "out"
@@ -169,6 +172,7 @@ def test_from_the_command_line_to_the_verdict(experiment, corpus, tmp_path, caps
     assert before == sorted((path, path.stat().st_mtime_ns) for path in out.glob("runs/*/model.safetensors"))
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on(experiment, corpus, tmp_path):
     store = Store(tmp_path / "out", str(corpus))
     planned = conduct.plan(experiment, store, "small", 1, training.Machine(threads=1))
@@ -183,6 +187,7 @@ def test_an_interrupted_run_goes_on(experiment, corpus, tmp_path):
     assert outcome.verdict.answer == "undecided"
 
 
+@pytest.mark.slow
 def test_a_training_that_diverges_is_a_result(experiment, corpus, tmp_path):
     store = Store(tmp_path / "out", str(corpus))
     recipe = recipe_of(experiment.arms[0].small, 1)
@@ -216,6 +221,7 @@ def test_figures_of_seeds_that_diverged_are_written(experiment, corpus, tmp_path
     assert outcome.page.is_file()
 
 
+@pytest.mark.slow
 def test_a_signal_saves_every_run(experiment, corpus, tmp_path):
     """SIGTERM to the parent: the child saves, and a second call goes on with the same run."""
     store = Store(tmp_path / "out", str(corpus))
@@ -330,6 +336,7 @@ def test_out_may_not_be_a_file(tmp_path, capsys):
     assert "is a file" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_list_names_every_claim(capsys):
     assert main(["reproduce", "list"]) == 0
     told = capsys.readouterr().out
@@ -338,6 +345,7 @@ def test_list_names_every_claim(capsys):
     assert {row["name"] for row in json.loads(capsys.readouterr().out)} == set(registry.CLAIMS)
 
 
+@pytest.mark.slow
 def test_computations_are_made_once_and_kept(tmp_path, monkeypatch, capsys):
     """Arms that train nothing: their results are kept until the file is removed or a constant changes."""
     calls = []
@@ -387,6 +395,7 @@ def test_every_file_of_claims_is_registered():
     assert len(registry.CLAIMS) == 35
 
 
+@pytest.mark.slow
 def test_gradients_are_compared_lowest_layer_over_top(experiment, corpus, tmp_path):
     """Against plain back-propagation of the mean NLL of the first window."""
     settings = ["training.penalties.ar=0", "training.penalties.tar=0"]

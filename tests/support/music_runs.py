@@ -1,10 +1,8 @@
-"""Music in which every chord follows from the one before it, and a run trained on it."""
+"""Music in which every chord follows from the one before it, and a small recipe for it."""
 
 import numpy as np
-import pytest
 
 from elman import config
-from elman.cli import main
 
 
 def rolls(pieces, seed):
@@ -48,19 +46,3 @@ def recipe(choice="nade", **training):
         },
     }
     return config.parse_recipe(raw, "toy")
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    path = tmp_path_factory.mktemp("music") / "text_runs.npz"
-    np.savez(path, **arrays())
-    return path
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory, data):
-    out = tmp_path_factory.mktemp("runs") / "run"
-    file = out.with_suffix(".toml")
-    file.write_text(config.dump_recipe(recipe(epochs=12)))
-    assert main(["train", str(file), "--data", str(data), "--out", str(out), "--json"]) == 0
-    return out

@@ -53,6 +53,7 @@ def digest(file):
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
+@pytest.mark.slow
 def test_every_method_has_its_row_and_the_model_stays(capsys, run):
     before, static = digest(run / "model.safetensors"), json.loads((run / "results.json").read_text())
     for method in ("dynamic", "cache", "dynamic+cache", "dynamic"):
@@ -73,13 +74,14 @@ def test_methods_that_change_nothing_give_the_static_figure(capsys, run):
     assert answer(capsys, "evaluate", run, *dynamic, "--json")["nll"] == pytest.approx(static, rel=1e-6)
 
 
-def test_another_text_leaves_no_row(capsys, run, tmp_path):
+def test_adapting_to_another_text_writes_no_row(capsys, run, tmp_path):
     before = (run / "results.json").read_text()
     data = text_runs.write_corpus(tmp_path / "other")
     answer(capsys, "evaluate", run, "--method", "cache", "--data", data, "--json")
     assert (run / "results.json").read_text() == before
 
 
+@pytest.mark.slow
 def test_tuning_goes_on_where_it_was(capsys, run, monkeypatch):
     command = ("evaluate", run, "--method", "dynamic+cache", "--rule", "sgd", "--tune", "--tune-tokens", 50, "--json")
     row = answer(capsys, *command)
@@ -146,8 +148,10 @@ def test_what_was_tuned_before_a_stop_is_kept(capsys, run, counted, monkeypatch)
     assert len(counted) == 3
 
 
-def test_jobs_find_the_same(capsys, run, tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_tuning_in_several_processes_finds_the_same(capsys, run, tmp_path, monkeypatch):
     monkeypatch.setattr("elman.tasks.tuning.RATES", {"sgd": ((0.1,), (0.0, 1e-3))})
+    monkeypatch.setattr("elman.tasks.tuning.beyond", lambda *_: [])  # every call in other processes costs their start
     other = shutil.copytree(run, tmp_path / "other")
     for folder, jobs in ((run, 1), (other, 2)):
         answer(capsys, "evaluate", folder, "--method", "dynamic", "--rule", "sgd", "--tune", "--tune-tokens", 20,
@@ -260,7 +264,7 @@ def test_evaluate_arguments(capsys, trained, arguments, message):
     assert complaint(capsys, "evaluate", trained, *arguments) == message
 
 
-def test_streams_need_adapt(capsys, trained, tmp_path):
+def test_streams_are_refused_without_adapt(capsys, trained, tmp_path):
     assert complaint(capsys, "generate", trained, "--lr", "1") == "--lr belongs to --adapt; add it"
     line = complaint(capsys, "score", trained, tmp_path / "x", "--save-state", tmp_path / "y")
     assert line == "--save-state belongs to --adapt; add it"

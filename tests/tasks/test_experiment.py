@@ -58,6 +58,7 @@ def trained(recipe, out, corpus, stops=()):
     return out
 
 
+@pytest.mark.slow
 def test_a_second_training_in_one_folder_is_refused(tmp_path, corpus):
     first, second = (Experiment(text_runs.recipe(epochs=1), tmp_path / "run", data=corpus) for _ in range(2))
     with FolderLock(tmp_path / "run"), pytest.raises(UserError, match="is in use"):
@@ -72,6 +73,7 @@ def same_tensors(a, b):
     return checkpoint.digest_of(checkpoint.load(a)[0]) == checkpoint.digest_of(checkpoint.load(b)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_interrupted_run_is_the_same_run_bit_for_bit(learner, corpus, tmp_path):
     recipe = text_runs.recipe(**LEARNERS[learner])
@@ -82,6 +84,7 @@ def test_interrupted_run_is_the_same_run_bit_for_bit(learner, corpus, tmp_path):
     assert text_runs.metrics(whole) == text_runs.metrics(broken)
 
 
+@pytest.mark.slow
 def test_losses_may_be_read_now_and_then(corpus, tmp_path, monkeypatch):
     """As on a GPU, which is not asked at every step: the same run, records and all, interrupted or not."""
     often = trained(text_runs.recipe(), tmp_path / "often", corpus)
@@ -91,6 +94,7 @@ def test_losses_may_be_read_now_and_then(corpus, tmp_path, monkeypatch):
     assert text_runs.metrics(often) == text_runs.metrics(seldom)
 
 
+@pytest.mark.slow
 def test_nt_asgd_averages_and_fine_tunes(corpus, tmp_path):
     out = trained(text_runs.recipe(**NT_ASGD), tmp_path / "run", corpus)
     events = [record["event"] for record in text_runs.metrics(out) if record["kind"] == "event"]
@@ -99,6 +103,7 @@ def test_nt_asgd_averages_and_fine_tunes(corpus, tmp_path):
     assert any(record["averaged"] for record in text_runs.metrics(out) if record["kind"] == "valid")
 
 
+@pytest.mark.slow
 def test_out_of_time_keeps_the_best_so_far_and_resumes_exactly(corpus, tmp_path):
     recipe = text_runs.recipe()
     whole = trained(recipe, tmp_path / "whole", corpus)
@@ -111,6 +116,7 @@ def test_out_of_time_keeps_the_best_so_far_and_resumes_exactly(corpus, tmp_path)
     assert same_tensors(whole / "model.safetensors", out / "model.safetensors")
 
 
+@pytest.mark.slow
 def test_resuming_a_finished_run_changes_nothing(corpus, tmp_path):
     out = trained(text_runs.recipe(), tmp_path / "run", corpus)
     before = checkpoint.load(out / "checkpoint.safetensors")[0]
@@ -118,8 +124,9 @@ def test_resuming_a_finished_run_changes_nothing(corpus, tmp_path):
     assert checkpoint.digest_of(before) == checkpoint.digest_of(checkpoint.load(out / "checkpoint.safetensors")[0])
 
 
+@pytest.mark.slow
 def test_sigkill_at_any_moment_is_survived(corpus, tmp_path):
-    recipe = text_runs.recipe(epochs=6, checkpoint_minutes=0)
+    recipe = text_runs.recipe(epochs=4, checkpoint_minutes=0)
     whole = trained(recipe, tmp_path / "whole", corpus)
     (tmp_path / "recipe.toml").write_text(config.dump_recipe(recipe))
     out = tmp_path / "killed"
@@ -160,6 +167,7 @@ def wait_for_steps(out, steps, seconds=60):
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_two_runs_with_one_seed_are_equal_and_another_seed_differs(corpus, tmp_path):
     a = trained(text_runs.recipe(), tmp_path / "a", corpus)
     b = trained(text_runs.recipe(), tmp_path / "b", corpus)
@@ -183,6 +191,7 @@ def test_diverging_run_stops_with_advice_and_keeps_the_checkpoint(corpus, tmp_pa
         Experiment(recipe, tmp_path / "run", data=corpus).train()
 
 
+@pytest.mark.slow
 def test_full_disk_keeps_the_previous_checkpoint(corpus, tmp_path, monkeypatch):
     out = trained(text_runs.recipe(), tmp_path / "run", corpus)
     before = (out / "checkpoint.safetensors").read_bytes()
@@ -199,6 +208,7 @@ def test_full_disk_keeps_the_previous_checkpoint(corpus, tmp_path, monkeypatch):
     assert not list(out.glob(".*.tmp"))
 
 
+@pytest.mark.slow
 def test_finish_counts_every_token_once_and_writes_what_a_report_needs(corpus, tmp_path):
     out = tmp_path / "run"
     experiment = Experiment(text_runs.recipe(), out, data=corpus)
@@ -210,6 +220,7 @@ def test_finish_counts_every_token_once_and_writes_what_a_report_needs(corpus, t
         assert json.loads((out / f"{name}.json").read_text())
 
 
+@pytest.mark.slow
 def test_learns_the_chain_better_than_a_unigram(corpus, tmp_path):
     out = tmp_path / "run"
     experiment = Experiment(text_runs.recipe(epochs=12), out, data=corpus)
@@ -218,6 +229,7 @@ def test_learns_the_chain_better_than_a_unigram(corpus, tmp_path):
     assert experiment.finish()[1].perplexity < 0.8 * unigram.perplexity
 
 
+@pytest.mark.slow
 def test_init_maps_words_by_spelling(corpus, tmp_path):
     first = trained(text_runs.recipe(), tmp_path / "first", corpus)
     other = text_runs.write_corpus(tmp_path / "other", {"train": 100, "valid": 20, "test": 20})
@@ -229,6 +241,7 @@ def test_init_maps_words_by_spelling(corpus, tmp_path):
     assert ours[here["w3"]].equal(theirs[there["w3"]])
 
 
+@pytest.mark.slow
 def test_command_line_from_training_to_scoring(corpus, tmp_path, capsys):
     (tmp_path / "recipe.toml").write_text(config.dump_recipe(text_runs.recipe()))
     out = tmp_path / "run"
@@ -268,6 +281,7 @@ SMALL = [
 ]
 
 
+@pytest.mark.slow
 def test_demo_prints_baselines_and_samples_and_can_be_run_again(corpus, tmp_path, capsys):
     out = tmp_path / "demo"
     settings = [part for setting in SMALL for part in ("--set", setting)]
@@ -300,6 +314,7 @@ def test_dry_run_tells_the_cost_and_begins_no_run(corpus, tmp_path, capsys):
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_tensorboard_gets_the_metrics(corpus, tmp_path, capsys):
     (tmp_path / "recipe.toml").write_text(config.dump_recipe(text_runs.recipe(epochs=1)))
     out = tmp_path / "run"
@@ -308,6 +323,7 @@ def test_tensorboard_gets_the_metrics(corpus, tmp_path, capsys):
     assert [path for path in (out / "tensorboard").iterdir() if "tfevents" in path.name]
 
 
+@pytest.mark.slow
 def test_stop_by_time_says_how_to_go_on(corpus, tmp_path, capsys):
     (tmp_path / "recipe.toml").write_text(config.dump_recipe(text_runs.recipe()))
     out = tmp_path / "run"

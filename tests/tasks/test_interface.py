@@ -33,13 +33,13 @@ def test_evaluation_agrees_with_training(trained):
         elman.evaluate(trained.run, options=elman.EvaluationOptions(beam=3))
 
 
-def test_generated_text(trained):
+def test_generate_gives_the_text_of_its_seed(trained):
     made = elman.generate(trained.run, "w1 w2", count=5, seed=1)
     assert len(made.tokens) == 5
     assert made == elman.generate(str(trained.run.path), "w1 w2", count=5, seed=1)
 
 
-def test_scores(trained):
+def test_score_gives_log_probabilities_of_every_token(trained):
     (one, two) = elman.score(trained.run, ["w1 w2 w3", "w4"])
     assert one.tokens == ["w1", "w2", "w3", "<eos>"]
     assert len(two.log_probs) == 2

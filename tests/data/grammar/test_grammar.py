@@ -85,7 +85,7 @@ def test_levels_and_depth_of_a_sentence_known_by_hand():
     assert found.depth == 2
 
 
-def test_wishes_are_kept():
+def test_sentences_obey_the_wish_that_they_are_drawn_with():
     grammar = read_grammar("elman-1991")
     assert max(one.depth for one in draw(grammar, 300, Wish(max_depth=1))) == 1
     assert max(len(one.words) for one in draw(grammar, 300, Wish(max_length=5))) <= 5

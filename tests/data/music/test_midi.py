@@ -34,6 +34,7 @@ def save(path, *tracks, ticks=480, kind=1):
     return path
 
 
+@pytest.mark.slow
 @given(
     arrays(np.uint8, st.tuples(st.integers(1, 20), st.just(93)), elements=st.integers(0, 1)),
     st.sampled_from([1, 2, 3, 96]),
@@ -79,7 +80,7 @@ def test_rule_of_the_grid():
     assert roll[:, 43].tolist() == [0, 1, 0]
 
 
-def test_forms():
+def test_frames_of_88_and_93_pitches_turn_into_each_other():
     wide = np.zeros((1, 88), np.uint8)
     wide[0, [0, 72]] = 1
     narrow = Pitches(93).reform(wide, Pitches(88), "x")
@@ -90,7 +91,7 @@ def test_forms():
         Pitches(93).reform(wide, Pitches(88), "x")
 
 
-def test_complaints(tmp_path):
+def test_unreadable_midi_files_are_named(tmp_path):
     bad = tmp_path / "bad.mid"
     bad.write_bytes(b"no music")
     assert "not a readable MIDI file" in complaint(bad)

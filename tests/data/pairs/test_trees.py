@@ -38,7 +38,7 @@ def test_empty_elements_go_with_what_is_empty_then():
 
 
 @pytest.mark.parametrize(("label", "plain"), [("NP-SBJ=2", "NP"), ("-LRB-", "-LRB-"), ("PP-LOC", "PP"), ("S|X", "S")])
-def test_bare_labels(label, plain):
+def test_labels_lose_their_functions_and_numbers(label, plain):
     assert bare(label) == plain
 
 

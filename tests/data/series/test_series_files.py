@@ -38,7 +38,7 @@ def test_columns_by_name_and_number(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["npy", "npz"])
-def test_arrays(tmp_path, suffix):
+def test_arrays_are_read_by_column(tmp_path, suffix):
     path = tmp_path / f"a.{suffix}"
     if suffix == "npy":
         np.save(path, VALUES)

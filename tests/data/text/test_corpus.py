@@ -26,7 +26,7 @@ def message(source, options=WORDS, **more) -> str:
     return str(error.value)
 
 
-def test_a_folder(corpus_folder):
+def test_a_folder_of_splits_is_read_with_its_counts(corpus_folder):
     corpus = open_corpus(corpus_folder, RARE)
     train = corpus.split("train")
     assert corpus.name == "animals"
@@ -116,7 +116,7 @@ def test_no_such_source():
     ],
 )
 @pytest.mark.parametrize("split", ["train", "valid"])
-def test_bad_files(corpus_folder, cache, data, problem, split):
+def test_unreadable_files_of_a_corpus_are_named(corpus_folder, cache, data, problem, split):
     path = corpus_folder / f"{split}.txt"
     path.write_bytes(data)
     assert message(corpus_folder).startswith(f"{path}: {problem}")
@@ -243,7 +243,7 @@ def test_cache_that_cannot_be_written(corpus_folder, tmp_path):
     assert "cannot be written (" in message(corpus_folder, RARE, cache=tmp_path / "file")
 
 
-def test_describe_is_json(corpus_folder):
+def test_the_description_of_a_corpus_is_json(corpus_folder):
     corpus = open_corpus(str(corpus_folder), RARE)
     data = json.loads(json.dumps(corpus.describe()))
     assert (data["name"], data["source"], data["tokenisation"]) == ("animals", str(corpus_folder), "words")
@@ -268,7 +268,7 @@ def test_importing_does_not_load_torch():
 VOCABULARY = Vocabulary(("the", "cat", ".", EOS, UNK), (3, 2, 2, 2, 1))
 
 
-def test_encode_lines():
+def test_lines_are_encoded_with_their_ends():
     options = TextOptions(tokenisation="raw", lowercase=True)
     found = list(encode_lines(["The Zebra.\n", "the cat"], VOCABULARY, options))
     assert [words for words, _ in found] == [["The", "Zebra", ".", EOS], ["the", "cat", EOS]]
@@ -283,7 +283,7 @@ def test_encode_lines_by_paragraph_and_without_eos():
     assert [words for words, _ in found] == [["the"], ["cat"]]
 
 
-def test_encode_lines_streams():
+def test_lines_are_encoded_as_they_are_read():
     lines = iter(["the\n", "cat\n", "the\n"])
     next(encode_lines(lines, VOCABULARY, WORDS))
     assert list(lines) == ["cat\n", "the\n"]

@@ -35,7 +35,7 @@ def tokens(text: str, options: TextOptions) -> list[str]:
         ("__debug__ x=1", ["__debug__", "x", "=", "1"]),
     ],
 )
-def test_raw_rule(text, expected):
+def test_raw_text_is_split_into_words_and_punctuation(text, expected):
     assert split_raw(text) == expected
 
 
@@ -53,13 +53,13 @@ def test_no_eos():
     assert tokens("a b\n\nc\n", TextOptions(eos="none")) == ["a", "b", "c"]
 
 
-def test_characters():
+def test_characters_are_tokens_and_lines_end():
     options = TextOptions(tokenisation="characters")
     assert tokens("a b\nc", options) == ["a", " ", "b", EOS, "c", EOS]
     assert tokens("a b\nc", TextOptions(tokenisation="characters", eos="none")) == list("a b c")
 
 
-def test_lowercase():
+def test_lowercase_folds_every_word():
     assert tokens("The CAT\n", LOWER) == ["the", "cat", EOS]
 
 
@@ -73,7 +73,7 @@ def test_lowercase():
         ("ab c\n", TextOptions(tokenisation="characters"), 5),
     ],
 )
-def test_characters_counted(text, options, count):
+def test_characters_of_a_passage_are_counted_as_in_the_text(text, options, count):
     lines = (Line(line, True) for line in text.splitlines(keepends=True))
     assert sum(passage.characters for passage in passages(lines, options)) == count
 
@@ -100,6 +100,7 @@ def test_very_long_line(tmp_path, length, end):
     assert "".join(found) == text.replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow(tmp_path):
     path = tmp_path / "long.txt"
     path.write_text("some words of a text that goes on and on \n" * 50_000 + "and on " * 300_000)
@@ -118,14 +119,14 @@ def message(path, options=WORDS) -> str:
     return str(error.value)
 
 
-def test_empty_file(tmp_path):
+def test_an_empty_file_is_refused(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("")
     assert message(path) == f"{path}: the file is empty; give a text of at least two different words"
 
 
 @pytest.mark.parametrize("options", [WORDS, RAW, TextOptions(eos="paragraph"), TextOptions(eos="none")])
-def test_only_blank_lines(tmp_path, options):
+def test_a_file_of_blank_lines_is_refused(tmp_path, options):
     path = tmp_path / "a.txt"
     path.write_text("\n \n\t\n")
     assert message(path, options) == f"{path}: only blank lines; give a text of at least two different words"
@@ -137,7 +138,7 @@ def test_not_utf8(tmp_path):
     assert message(path).startswith(f"{path}: not UTF-8 at byte 21 (0xe9); convert it first")
 
 
-def test_cannot_be_read(tmp_path):
+def test_a_folder_in_place_of_a_text_is_refused(tmp_path):
     assert message(tmp_path) == f"{tmp_path}: cannot be read (Is a directory); give a text file"
 
 
@@ -149,11 +150,11 @@ def test_cannot_be_read(tmp_path):
         "'Brave' was the word [Exit.]\n",
     ],
 )
-def test_readable_again(text):
+def test_detokenised_raw_text_is_the_text(text):
     assert detokenise(tokens(text, RAW), RAW) == text
 
 
-def test_capitals_come_back():
+def test_detokenised_lowercase_text_has_its_capitals():
     text = "To be, or not to be?\nSo I think. 'Tis what I'd say.\n"
     assert detokenise(tokens(text, LOWER), LOWER) == text
 
@@ -172,6 +173,7 @@ _TEXT = st.text(
 )
 
 
+@pytest.mark.slow
 @given(_TEXT | st.text(max_size=30))
 @example("\u0130' th 'tis o ' a")
 @example("1 , 5 . 5 - - - . . . <unk> < unk >")

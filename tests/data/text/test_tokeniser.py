@@ -65,6 +65,7 @@ def test_a_file_of_any_bytes_comes_back(tmp_path_factory, data):
     assert len(tokens) == len(data)
 
 
+@pytest.mark.slow
 def test_a_line_longer_than_a_block_comes_back(tmp_path, subwords):
     text = ("吾輩は 猫である。" * 2600 + "\r\n") * 2
     for tokenisation in SPELT:
@@ -130,7 +131,7 @@ def test_subwords_that_cannot_be(subwords):
         Subwords(b"nothing")
 
 
-def test_word_starts(subwords):
+def test_word_starts_are_those_of_the_text(subwords):
     for tokenisation in SPELT:
         tokeniser = Tokeniser(exact(tokenisation), subwords)
         for line in ("the cat  sat", " the cat"):
@@ -149,11 +150,11 @@ def test_word_starts(subwords):
         ("a［＃b［＃c］d］e《f", "ae《f"),
     ],
 )
-def test_ruby(text, rest):
+def test_ruby_is_removed_where_asked(text, rest):
     assert remove_ruby(text) == rest
 
 
-def test_normalisation():
+def test_text_is_normalised_as_the_options_ask():
     text = "e\u0301 ｶﾞ ﬁ\n"
     assert clean(text, TextOptions()) == text
     assert clean(text, TextOptions(normalisation="NFC")) == "é ｶﾞ ﬁ\n"
@@ -213,12 +214,12 @@ def test_without_an_end_the_last_word_has_none():
     assert cut("to be", eos=False) == ["to ", "be"]
 
 
-def test_words_are_words():
+def test_every_token_of_words_starts_a_word():
     tokens = ["to", "be", "<eos>"]
     assert word_starts(tokens, TextOptions()) == [True] * 3
     assert word_slices([]) == []
 
 
-def test_what_is_spelt():
+def test_tokens_are_spelt_as_in_the_text():
     assert spelt([*" to ", "<eos>"], CHARACTERS) == "to"
     assert spelt(["<eos>"], CHARACTERS) == "<eos>"

@@ -43,7 +43,7 @@ def test_eos_can_be_left_out():
 
 
 @given(st.lists(st.sampled_from("abcdefgh"), min_size=2), st.integers(1, 4), st.integers(3, 9))
-def test_counts_add_up(words, minimum, size):
+def test_counts_of_a_vocabulary_add_up_to_the_words_read(words, minimum, size):
     counts = Counter(words)
     try:
         vocabulary = Vocabulary.from_counts(counts, minimum, size)
@@ -91,7 +91,7 @@ _WORDS = st.lists(st.text(min_size=1), min_size=2, unique=True)
 
 
 @given(_WORDS.filter(lambda words: all(c < "\ud800" or c > "\udfff" for word in words for c in word)))
-def test_saved_and_loaded(tmp_path_factory, words):
+def test_a_vocabulary_saved_and_loaded_is_the_same(tmp_path_factory, words):
     path = tmp_path_factory.mktemp("vocabulary") / "vocabulary.tsv"
     vocabulary = Vocabulary(tuple(words), tuple(range(len(words), 0, -1)))
     vocabulary.save(path)
@@ -109,7 +109,7 @@ def test_saved_and_loaded(tmp_path_factory, words):
         ("", ": the vocabulary is empty; restore the file from its run"),
     ],
 )
-def test_malformed(tmp_path, text, message):
+def test_a_malformed_vocabulary_is_named_by_line(tmp_path, text, message):
     path = tmp_path / "vocabulary.tsv"
     path.write_text(text)
     with pytest.raises(UserError) as error:

@@ -87,6 +87,7 @@ def huge(matrix, projector):
 ADVERSARIES = (wander, spikes, creep, climb, turn, huge)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.2, 0.8, 1.4])
 @pytest.mark.parametrize("adversary", ADVERSARIES)
 def test_ten_thousand_steps_never_leave_the_set(adversary, delta):

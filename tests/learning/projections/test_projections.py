@@ -120,6 +120,7 @@ def wander(matrix, steps, spike_every, tracked, size=0.04):
         yield step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spike_every", [0, 5])
 def test_subspace_is_the_nearest_point_without_computing_all(spike_every):
     torch.manual_seed(6)

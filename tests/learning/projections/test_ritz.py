@@ -7,6 +7,7 @@ from elman.learning.projections import ritz
 from support.singular_values import sigma_1, some_basis
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [1, 5, 12])
 def test_the_schur_complement_proves_what_is_so_and_nothing_else(columns):
     """mu is proved when it is over ||W||^2 as far as r, a bound of the rest, lets anyone know."""

@@ -124,8 +124,9 @@ def test_without_gradients_the_values_are_the_same(name, dtype, num_steps):
         assert tensor.equal(copy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAIRS)
-def test_gradcheck(name):
+def test_fast_cells_have_the_gradients_of_finite_differences(name):
     fast, _, gates, slots = PAIRS[name]
     weights, xs, state = problem((3, 2, 2, 3), gates, slots, 2)
 

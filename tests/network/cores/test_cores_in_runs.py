@@ -41,6 +41,7 @@ def recipe(core):
     return config.parse_recipe(raw, "toy")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CORES)
 def test_a_run_of_every_core(name, tmp_path, corpus):
     given = recipe(CORES[name])

@@ -31,6 +31,7 @@ def documented():
 NETWORKS = documented()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_network_learns_when_one_key_is_changed(name):
     settings = NETWORKS[name]

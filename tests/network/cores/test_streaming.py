@@ -24,6 +24,7 @@ def pieces(cuts):
     return [slice(low, high) for low, high in pairwise(edges)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", networks.CORES)
 def test_any_split_into_windows_gives_the_same_output(name):
     core = networks.CORES[name]().eval()

@@ -45,7 +45,7 @@ def expected(encoder, word):
 
 
 @pytest.mark.parametrize("word", [*WORDS, "", "dog", "ほ", "tac", "internationalisations"])
-def test_is_the_equations_of_the_paper(encoder, word):
+def test_the_character_encoder_is_the_equations_of_the_paper(encoder, word):
     (found,) = encoder.encode_words([word]).detach().numpy()
     np.testing.assert_allclose(found, expected(encoder, word), atol=1e-12)
 
@@ -59,6 +59,7 @@ def test_symbols_are_words_with_and_without_gradients(encoder):
     torch.testing.assert_close(kept, one_by_one)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=12), st.lists(st.text(max_size=40), max_size=5))
 def test_what_stands_beside_a_word_changes_nothing(word, others):
@@ -152,6 +153,7 @@ def test_the_vocabulary_is_computed_once(encoder, monkeypatch):
     assert calls[2:] == [2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [WORDS, ("aaaaaa", "<eos>", "ooooook", "tattattat", "<unk>", *WORDS)])
 def test_gradients_are_those_of_finite_differences(words):
     """Also where a word finds the same maximum several times."""

@@ -15,6 +15,7 @@ from support import networks, text_runs
 WORDS = len(networks.COUNTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("choice", "contexts"), [*((choice, "single") for choice in networks.CHOICES), ("adaptive", "mos"), ("tree", "mos")]
 )
@@ -65,6 +66,7 @@ def recipe(**choice):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "choice",
     [

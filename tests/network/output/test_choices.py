@@ -62,7 +62,7 @@ def test_sums_to_one_and_log_prob_is_the_gathered_log_probs(choice, contexts, ac
 
 @everywhere
 @pytest.mark.parametrize("activation", ["softmax", "sigsoftmax", "relu", "taylor"])
-def test_fast_is_plain(choice, contexts, activation):
+def test_fast_choices_are_the_plain_ones(choice, contexts, activation):
     """The gradient of every parameter; the plain form's are torch's own."""
     model, _, target = given(choice, contexts, activation)
     inputs, weight = torch.randint(WORDS, (7, ROWS)), torch.rand(7, ROWS).double()
@@ -77,6 +77,7 @@ def test_fast_is_plain(choice, contexts, activation):
         torch.testing.assert_close(fast, other, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.slow
 @everywhere
 def test_gradients_are_those_of_finite_differences(choice, contexts):
     model, trace, target = given(choice, contexts, "sigsoftmax")
@@ -188,7 +189,7 @@ def printed(choice, model, x, activation):
     "choice", [name for name in networks.CHOICES if name not in ("mixtape-8-tied", "mixtape-2-wide")]
 )
 @activations
-def test_is_the_papers_distribution(choice, activation):
+def test_every_choice_is_the_papers_distribution(choice, activation):
     model = networks.choice_model(choice, activation=activation)
     x = torch.randn(5, 1, 4, dtype=torch.float64)
     ours = model.output.choice.log_probs(x).exp().squeeze(1).detach().numpy()

@@ -41,7 +41,7 @@ def test_sums_to_one_and_log_prob_is_the_gathered_log_probs(contexts, activation
 
 
 @combinations
-def test_fast_is_plain(contexts, activation, tied, offset):
+def test_fast_outputs_are_the_plain_ones(contexts, activation, tied, offset):
     """The value and the gradient of every parameter; positions weigh differently, some of them nothing."""
     model, _, target = given(contexts, activation, tied, offset)
     inputs, weight = torch.randint(WORDS, (STEPS, ROWS)), torch.tensor([[0.5, 0], [2, 1], [0, 0.1]]).double()
@@ -59,7 +59,7 @@ def test_fast_is_plain(contexts, activation, tied, offset):
 
 
 @combinations
-def test_is_the_papers_distribution(contexts, activation, tied, offset):
+def test_every_output_is_the_papers_distribution(contexts, activation, tied, offset):
     """Position by position and component by component, in NumPy."""
     model, trace, _ = given(contexts, activation, tied, offset)
     values = {name: parameter.detach().numpy() for name, parameter in model.output.named_parameters()}
@@ -90,6 +90,7 @@ def test_tying_shares_the_encoders_matrix(contexts, activation, tied, offset):
     assert names == offsets | (set() if tied else {"weight"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fast", [False, True])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("contexts", networks.CONTEXTS)

@@ -80,8 +80,9 @@ def test_log_prob_and_nll_without_gradients_are_the_same_values(activation, chun
     assert not log_prob.requires_grad
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_gradcheck(activation):
+def test_the_fast_mixture_has_the_gradients_of_finite_differences(activation):
     *leaves, target, position_weight = problem(n=3, k=2, d=3, v=4)
 
     def function(*inputs: Tensor) -> Tensor:

@@ -54,8 +54,9 @@ def test_values_and_gradients_are_those_of_the_plain_formula(activation, dtype, 
         torch.testing.assert_close(fast_tails.log_prob(*leaves, y, activation, MEMBERS, COUNTS), found.detach())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_gradcheck(activation):
+def test_fast_tails_have_the_gradients_of_finite_differences(activation):
     leaves, y = problem()
     assert torch.autograd.gradcheck(lambda *x: fast_tails.log_prob(*x, y, activation, MEMBERS, COUNTS), leaves)
 

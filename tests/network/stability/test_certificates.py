@@ -40,6 +40,7 @@ def radius(matrix):
     return torch.linalg.eigvals(matrix).abs().max().item()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gru-before", "gru-after", "lstm"])
 def test_tier_0_keeps_the_origin_stable(name):
     """Thesis, Theorem 3.1, on 500 random bias-free layers."""
@@ -56,6 +57,7 @@ def test_tier_0_keeps_the_origin_stable(name):
     assert certified > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_tier_1_is_sound_at_fixed_points_with_biases(name):
     torch.manual_seed(1)
@@ -132,6 +134,7 @@ def test_the_range_over_frames_is_that_over_every_set_of_notes():
         torch.testing.assert_close(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["elman-tanh", "elman-sigmoid", "gru-before", "gru-after"])
 def test_tier_2_bounds_every_step(name):
     """No pair of states moves apart by more than the rate, whatever the word: on 1000 random layers."""
@@ -151,6 +154,7 @@ def test_tier_2_bounds_every_step(name):
     assert certified > 200
 
 
+@pytest.mark.slow
 def test_tier_2_of_an_lstm_brings_any_two_states_together():
     torch.manual_seed(6)
     certified = 0
@@ -174,6 +178,7 @@ def test_tier_2_of_an_lstm_brings_any_two_states_together():
     assert certified > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gru-before", "gru-after", "lstm"])
 def test_tier_2_of_a_stack_brings_the_states_of_all_its_layers_together(name):
     """A cascade: the upper layer is certified for all that the lower one can show."""
@@ -211,6 +216,7 @@ def test_the_exponent_of_a_linear_system_is_known():
     assert largest_exponent(Stack([layer]), silence) == pytest.approx(math.log(0.9), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_the_exponent_is_not_above_what_tier_2_proves():
     torch.manual_seed(8)
     for name in ("gru-before", "gru-after"):

@@ -1,6 +1,8 @@
 """Music end to end: train, resume, evaluate, generate; every mistake in one line."""
 
 import json
+import re
+import shutil
 
 import mido
 import numpy as np
@@ -9,11 +11,13 @@ import torch
 
 from elman import config
 from elman.cli import main
+from elman.config import MusicData
 from elman.config.music import MusicOptions
 from elman.data.music.midi import read_midi, write_midi
 from elman.data.music.pitches import Pitches
 from elman.learning import checkpoint
 from elman.learning.trainer import StopReason
+from elman.report.page import write_report
 from elman.tasks.experiment import Experiment
 from elman.tasks.music.run import MusicRun
 from elman.tasks.open import open_run
@@ -21,7 +25,7 @@ from elman.tasks.text.run import TextRun
 from support import text_runs
 from support.commands import refusal
 from support.interruption import StopAt
-from support.music_runs import arrays, data, recipe, rolls, trained  # noqa: F401 - fixtures
+from support.music_runs import arrays, recipe, rolls
 from support.music_xml import note, save
 from support.text_runs import metrics
 
@@ -35,6 +39,7 @@ def recipe_file(tmp_path):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", ["bernoulli", "nade"])
 def test_interrupted_run_is_the_same_run_bit_for_bit(choice, data, tmp_path):
     def run(out, stops):
@@ -80,6 +85,7 @@ def test_other_data_may_be_midi_files(trained, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["tokens"] == 20
 
 
+@pytest.mark.slow
 def test_generate_writes_the_tune_of_its_seed(trained, tmp_path, capsys):
     out = tmp_path / "tune.mid"
     for seed in (0, 1, 0):
@@ -105,7 +111,7 @@ def test_a_prompt_is_read_as_it_was_drawn(trained):
     assert not any(parameter.is_inference() for parameter in run.model.parameters()), "a tune leaves it trainable"
 
 
-def test_info(trained, capsys):
+def test_info_describes_a_run_on_music(trained, capsys):
     assert main(["info", str(trained), "--json"]) == 0
     info = json.loads(capsys.readouterr().out)
     assert info["pitches"] == 93
@@ -123,6 +129,7 @@ def test_dry_run_and_init(trained, data, recipe_file, tmp_path, capsys):
     assert "its network differs" in line
 
 
+@pytest.mark.slow
 def test_each_kind_of_run_says_what_it_is(trained, capsys, tmp_path, data):
     assert isinstance(open_run(trained), MusicRun)
     for command in (["score", trained, trained / "recipe.toml"], ["evaluate", "--ensemble", trained, trained]):
@@ -168,6 +175,7 @@ def chorales(package, monkeypatch):
     return "bach-chorales"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["midi", "chorales"])
 def test_trains_on_midi_files_and_on_chorales(kind, tmp_path, monkeypatch, capsys):
     source = midi_folder(tmp_path / "tunes") if kind == "midi" else chorales(tmp_path / "site", monkeypatch)
@@ -181,6 +189,7 @@ def test_trains_on_midi_files_and_on_chorales(kind, tmp_path, monkeypatch, capsy
     capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_stability_and_dynamics_of_a_run_on_music(trained, tmp_path, capsys):
     assert main(["analyze", "stability", str(trained), "--streams", "1", "--json"]) == 0
     assert [line["tier"] for line in json.loads(capsys.readouterr().out)["certificates"]] == [0, 1, 2, 3]
@@ -244,3 +253,24 @@ def test_bad_sources(capsys, recipe_file, data, tmp_path):
     flat = ("--set", "model.output.choice={kind='flat'}")
     assert "model.encoder and model.output.choice do not fit together" in line(data, *flat)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_the_report_has_the_piano_rolls_of_the_samples(trained, tmp_path):
+    page = write_report([trained], tmp_path / "page.html").read_text()
+    assert page.count('class="roll"') == 2
+    assert "NLL against epochs" in page
+    assert "validation<br>NLL" in page
+    assert "frame accuracy" in page
+    text = re.sub(r"<style.*?</style>|<pre.*?</pre>", "", page, flags=re.DOTALL)
+    assert "erplexity" not in text
+    assert MusicData.reporting.definition in page
+
+
+def test_the_page_draws_the_rolls_of_earlier_runs(trained, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(trained, run)
+    (run / "samples.json").write_text('[{"text": "sample-0.mid", "seed": 0, "roll": [[60], [60, 64]]}]')
+    page = write_report([run], tmp_path / "page.html").read_text()
+    assert "sample-0.mid, 2 steps to the right" in page
+    assert "E4, steps 1 to 1" in page

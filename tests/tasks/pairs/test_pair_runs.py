@@ -81,8 +81,9 @@ def records(folder):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [{}, {"tokens_per_batch": 150}], ids=["pairs", "tokens"])
-def test_resuming_is_exact(pairs, tmp_path, size):
+def test_a_resumed_run_on_pairs_is_the_same_run(pairs, tmp_path, size):
     """Stopped in the middle of an epoch and gone on with: the same losses to the last bit."""
     wanted = recipe(tmp_path, epochs=2, **size)
     whole = Experiment(wanted, tmp_path / "whole", data=pairs)
@@ -96,6 +97,7 @@ def test_resuming_is_exact(pairs, tmp_path, size):
         assert one.equal(other)
 
 
+@pytest.mark.slow
 def test_a_seed_decides_everything(pairs, tmp_path):
     for name, seed in (("one", 3), ("same", 3), ("other", 4)):
         wanted = msgspec.structs.replace(recipe(tmp_path, epochs=1), seed=seed)
@@ -103,6 +105,7 @@ def test_a_seed_decides_everything(pairs, tmp_path):
     assert records(tmp_path / "one") == records(tmp_path / "same") != records(tmp_path / "other")
 
 
+@pytest.mark.slow
 def test_the_folder_of_a_run(trained, pairs):
     names = {path.name for path in trained.iterdir()}
     assert {"source-vocabulary.tsv", "target-vocabulary.tsv", "data.json", "results.json", "samples.json"} <= names
@@ -129,6 +132,7 @@ def test_the_folder_of_a_run(trained, pairs):
         assert re.search(rf">{name}</th>\s*<td>{value:.2f}</td>.*\s*<td>{simple:.2f}</td>", page)
 
 
+@pytest.mark.slow
 def test_the_nll_is_that_of_each_pair_alone(trained):
     run = PairRun(trained)
     corpus = run.corpus()
@@ -140,7 +144,7 @@ def test_the_nll_is_that_of_each_pair_alone(trained):
     assert results[0]["nll"] * results[0]["tokens"] == pytest.approx(total, rel=1e-5)
 
 
-def test_targets_of_lines(trained):
+def test_lines_are_translated_in_order_and_as_alone(trained):
     run = PairRun(trained)
     lines = ["a b c", "", "d e", "a a a a a a a"]
     found = run.translate(lines, batch_size=2)
@@ -161,6 +165,7 @@ def test_an_unknown_word_may_be_copied(trained):
     assert "<unk>" not in run.translate(["a zz b"], Beam(max_length=2))[0][0].words
 
 
+@pytest.mark.slow
 def test_attention_is_told_in_the_order_of_the_text(pairs, tmp_path):
     """Read backwards, the weights still stand under the words as written."""
     backwards = recipe(tmp_path, epochs=1)
@@ -175,6 +180,7 @@ def test_attention_is_told_in_the_order_of_the_text(pairs, tmp_path):
     np.testing.assert_allclose(trace.attention[:, 0].flip(-1).detach().numpy(), one.attention, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_generate_prints_a_line_for_a_line(trained, tmp_path, capsys):
     source = tmp_path / "source.txt"
     source.write_text("a b c\n\nd e\n")
@@ -226,6 +232,7 @@ def test_any_output_by_its_recipe(pairs, tmp_path, output):
     assert experiment.task.validate(experiment.model) == pytest.approx(np.log(len(experiment.task.inputs)), rel=0.5)
 
 
+@pytest.mark.slow
 def test_subwords_from_training_to_targets(pairs, tmp_path, capsys):
     """The output is the text that pieces spell, and what is generated again is the same."""
     pytest.importorskip("sentencepiece")
@@ -256,6 +263,7 @@ def test_analyze_attention_writes_a_page(trained, tmp_path, capsys):
     assert "&lt;e" in page
 
 
+@pytest.mark.slow
 def test_evaluate_and_info_know_the_run(trained, capsys):
     assert main(["evaluate", str(trained), "--split", "valid", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -264,7 +272,7 @@ def test_evaluate_and_info_know_the_run(trained, capsys):
     assert json.loads(capsys.readouterr().out)["vocabulary"] == len(PairRun(trained).inputs.target)
 
 
-def test_dry_run(pairs, tmp_path, capsys):
+def test_dry_run_of_pairs_gives_the_cost(pairs, tmp_path, capsys):
     recipe(tmp_path)
     assert main(["train", str(tmp_path / "toy.toml"), "--data", str(pairs), "--dry-run", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

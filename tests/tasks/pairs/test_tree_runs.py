@@ -73,6 +73,7 @@ def test_a_run_writes_trees_alone(trained):
     assert "beam 2, constrained</th>" in write_report([trained]).read_text()
 
 
+@pytest.mark.slow
 def test_what_is_written_does_not_depend_on_the_batch(trained):
     run = PairRun(trained)
     corpus = run.corpus()
@@ -94,7 +95,8 @@ def test_unconstrained_is_the_plain_search(trained):
     assert worth.constrained is False
 
 
-def test_every_command_knows(trained, tmp_path, capsys):
+@pytest.mark.slow
+def test_every_command_writes_trees(trained, tmp_path, capsys):
     held = PairRun(trained).corpus().split("test")
     source = tmp_path / "source.txt"
     source.write_text("".join(f"{line}\n" for line in held.source_text), encoding="utf-8")

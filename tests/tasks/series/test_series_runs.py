@@ -70,6 +70,7 @@ def trained(tmp_path_factory, data):
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", ["gaussian", "gaussian-mixture"])
 def test_interrupted_run_is_the_same_run_bit_for_bit(choice, data, tmp_path):
     def run(out, stops):
@@ -97,7 +98,7 @@ def test_files_of_a_run(trained):
     np.testing.assert_array_equal(forecast["truth"], wave()[-len(forecast["truth"]) :, 0])
 
 
-def test_beats_the_mean(trained):
+def test_a_trained_series_model_beats_the_mean(trained):
     result = elman.evaluate(trained)
     assert result.nrmse < 0.7
     assert result.nll < SeriesRun(trained).uniform_nll() - 0.5
@@ -185,7 +186,7 @@ def test_dynamic_evaluation_runs_through_the_protocol(trained):
     assert dynamic.nll != static.nll
 
 
-def test_cache_is_refused(trained, capsys):
+def test_the_neural_cache_is_refused_for_series(trained, capsys):
     assert "cache" in refusal(capsys, "evaluate", str(trained), "--method", "cache")
 
 

@@ -15,5 +15,5 @@ def recursive(one, other):
 
 
 @given(words, words)
-def test_it_is_the_fewest_edits(one, other):
+def test_edit_distance_is_the_fewest_edits(one, other):
     assert edit_distance(one, other) == recursive(one, other)

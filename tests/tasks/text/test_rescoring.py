@@ -5,6 +5,8 @@ import pytest
 from elman.cli import main
 from support.commands import TEXTS, column, complaint, output, table, trained
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", params=TEXTS)
 def run(request, tmp_path_factory):
@@ -49,7 +51,7 @@ def test_carried_states_follow_what_was_chosen(capsys, run, nbest, tmp_path):
     assert column(best, "log_prob") == pytest.approx(column(sentences, "log_prob"), abs=1e-4)
 
 
-def test_tuning(capsys, run, nbest, tmp_path):
+def test_rescoring_is_tuned_on_references(capsys, run, nbest, tmp_path):
     references = tmp_path / "references.txt"
     references.write_text("a\tw5 w6\nb\tw3 w3\n")
     arguments = ["rescore", str(run), str(nbest), "--references", str(references)]
@@ -63,7 +65,7 @@ def test_tuning(capsys, run, nbest, tmp_path):
     assert "--tune needs --references" in complaint(capsys, "rescore", run, nbest, "--tune")
 
 
-def test_kaldi(capsys, run, tmp_path):
+def test_rescoring_reads_kaldi_lists(capsys, run, tmp_path):
     (tmp_path / "text").write_text("u-1 w1 w2\nu-2 w3\n")
     (tmp_path / "ac").write_text("u-1 100\nu-2 0\n")
     got = output(capsys, "rescore", run, tmp_path / "text", "--kaldi", "--costs", tmp_path / "ac")

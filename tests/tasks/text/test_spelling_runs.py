@@ -14,6 +14,8 @@ from elman.tasks.experiment import Experiment
 from elman.tasks.text.run import TextRun
 from support import text_runs
 
+pytestmark = pytest.mark.slow
+
 TEXT = "w1 w12 unseen w3\nw3 Mew w1\n"
 
 

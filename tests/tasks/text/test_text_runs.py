@@ -61,6 +61,7 @@ def test_score_gives_the_text_back(run, tmp_path, capsysbinary):
     assert "".join(row["text"] for row in rows) == text
 
 
+@pytest.mark.slow
 def test_samples_are_exact(run, capsys):
     call = ["generate", str(run), "--prompt", "吾輩は\n", "--tokens", "60", "--seed", "3"]
     assert main([*call, "--json"]) == 0
@@ -70,6 +71,7 @@ def test_samples_are_exact(run, capsys):
     assert json.loads((run / "samples.json").read_text())
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @example("e\u0301 👩‍👩‍👧 \ufeff\u2028\x0b\x00\t  ▁ <unk> <eos> <0x41> \r\n\n\r")
 @given(st.text(st.characters(codec="utf-8", exclude_characters="《》｜［］"), min_size=1))  # noqa: RUF001
@@ -83,6 +85,7 @@ def test_any_text_is_read_and_scored_exactly(run, text):
     assert loaded.tokeniser.decode(loaded.vocabulary.decode(loaded.encode(text))) == text
 
 
+@pytest.mark.slow
 def test_any_bytes_are_scored_and_prompted_exactly(run, tmp_path, capsysbinary, monkeypatch):
     data = b"\xef\xbb\xbfthe \xff\xfe\r\n\xe7\x8c\r\n\n\xed\xa0\x80 cat"
     (tmp_path / "a.txt").write_bytes(data)

@@ -44,6 +44,7 @@ def test_density_is_that_of_the_paper(name):
         np.testing.assert_allclose(ours[n, k], expected, rtol=1e-10)
 
 
+@pytest.mark.slow
 @choices
 def test_density_integrates_to_one(name):
     choice, context = build(name, columns=1), torch.randn(1, 1, WIDTH).double()
@@ -53,7 +54,7 @@ def test_density_integrates_to_one(name):
 
 
 @choices
-def test_gradients(name):
+def test_densities_have_the_gradients_of_finite_differences(name):
     choice = build(name)
     context = torch.randn(3, 2, WIDTH).double().requires_grad_(True)
     values = torch.randn(3, 2).double().requires_grad_(True)

@@ -83,6 +83,7 @@ def test_the_right_output_has_the_best_figures(corpus):
     assert "constrained" not in msgspec.to_builtins(quality)
 
 
+@pytest.mark.slow
 def test_a_run_keeps_its_output_and_what_it_is_worth(pairs_file, tmp_path, capsys):
     recipe, run = tmp_path / "recipe.toml", tmp_path / "run"
     recipe.write_text(config.dump_recipe(config.parse_recipe(RECIPE, "r")), encoding="utf-8")

@@ -25,7 +25,7 @@ def read(rule, text, sizes):
 
 @pytest.mark.parametrize("window", [1, 7, 16, 100])
 @pytest.mark.parametrize("size", [1, 4, 7, 40])
-def test_as_in_the_paper_however_the_text_is_cut(text, window, size):
+def test_the_cache_is_the_papers_however_the_text_is_cut(text, window, size):
     rule = CacheRule(weight=0.2, theta=0.7, window=window)
     expected = adaptation.neural_cache(*(part.numpy() for part in text), 0.2, 0.7, window)
     np.testing.assert_allclose(read(rule, text, size).numpy(), expected, rtol=1e-12)
@@ -58,6 +58,6 @@ def test_the_mixture_is_a_distribution(text):
 
 
 @pytest.mark.parametrize("wrong", [{"weight": 1.0}, {"weight": -0.1}, {"theta": -1.0}, {"window": 0}])
-def test_values_out_of_range(wrong):
+def test_cache_options_out_of_range_are_refused(wrong):
     with pytest.raises(UserError, match=f"--cache-{next(iter(wrong))} is"):
         CacheRule(**wrong).check()

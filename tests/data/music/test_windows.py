@@ -19,6 +19,7 @@ def music(lengths, seed=0):
     return draw.integers(2, size=(sum(lengths), PITCHES)).astype(np.uint8), np.array(lengths)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(1, 12), min_size=1, max_size=9),
     st.integers(1, 4),

@@ -38,7 +38,7 @@ def transcribed(choice, frame, context):
 
 
 @choices
-def test_is_the_papers_distribution(name):
+def test_choices_of_frames_are_the_papers_distributions(name):
     choice = build(name)
     context = torch.randn(len(ALL_FRAMES), 2, WIDTH).double()
     ours = choice.log_prob(context, ALL_FRAMES).exp().detach().numpy()
@@ -67,7 +67,7 @@ def test_the_value_does_not_depend_on_the_frames_beside_it(name):
 
 
 @choices
-def test_gradients(name):
+def test_choices_of_frames_have_the_gradients_of_finite_differences(name):
     choice = build(name)
     context = torch.randn(5, 2, WIDTH).double().requires_grad_()
     log_prior = torch.randn(5, 2).double().requires_grad_()
@@ -113,7 +113,7 @@ def test_temperature_zero_takes_the_likelier(name):
 
 @pytest.mark.parametrize("name", ["bernoulli", "nade"])
 @pytest.mark.parametrize("contexts", ["single", "mos", "doc"])
-def test_in_a_model(name, contexts):
+def test_a_model_over_frames_is_normalised(name, contexts):
     """The whole model over frames is normalised at every position, and its samples are frames."""
     model = networks.music_model(contexts, name, pitches=PITCHES)
     frames = torch.randint(2, (3, 2, PITCHES), dtype=torch.uint8)

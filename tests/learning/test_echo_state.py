@@ -77,6 +77,7 @@ def test_a_washout_must_leave_something():
         )
 
 
+@pytest.mark.slow
 def test_a_reservoir_predicts_mackey_glass_84_steps_ahead():
     """The measure of Jaeger & Haas 2004: runs of its own from many points, the error after 84 steps."""
     values = mackey_glass(6200)

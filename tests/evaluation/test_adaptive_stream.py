@@ -25,9 +25,10 @@ def facts_of(one):
     return {name: tensor.clone() for name, tensor in (states | adapted).items()}, rule | {"unread": one.unread}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", [TEXT, np.roll(TEXT, 7)], ids=["text", "other inputs"])
 @pytest.mark.parametrize("cuts", [[], [5], [3], [1, 2, 4, 12, 13], [20, 40]])
-def test_the_pieces_do_not_matter(cuts, read):
+def test_predictions_of_a_stream_do_not_depend_on_its_pieces(cuts, read):
     model = networks.model()
     windows = EvaluationWindows(TEXT, 0, length=5, inputs=read)
     learner = DynamicModel(model, RULE)
