@@ -125,6 +125,12 @@ class GRU(Part, frozen=True, tag="gru"):
     reset: Literal["before", "after"] = "after"
 
 
+class MinimalGated(Part, frozen=True, tag="minimal-gated"):
+    """Minimal gated unit: a GRU whose one gate both resets and updates."""
+
+    builder: ClassVar = "elman.network.cells.minimal_gated:build"
+
+
 class Highway(Part, frozen=True, tag="highway"):
     """Recurrent highway network; `coupled`: the carry gate is 1 minus the transform gate."""
 
@@ -149,7 +155,7 @@ class Ladder(Part, frozen=True, tag="ladder"):
     rung: Literal["forget", "input", "output"] = "forget"
 
 
-Cell: TypeAlias = Elman | LSTM | GRU | Highway | Mogrifier | Ladder
+Cell: TypeAlias = Elman | LSTM | GRU | MinimalGated | Highway | Mogrifier | Ladder
 
 
 class Stack(Part, frozen=True, tag="stack"):
