@@ -186,7 +186,7 @@ def test_takes_tensors_not_modules():
 def test_what_does_not_fit_is_said_in_one_line():
     model = build_model(config.Model(encoder=config.Lookup(size=3), core=config.FeedForward(width=2, size=4)), 5)
     training = config.Training(epochs=1, optimiser=config.SGD(lr=1.0), constraint=config.Spectral())
-    with pytest.raises(UserError, match=r"training\.constraint needs recurrent layers"):
+    with pytest.raises(UserError, match=r"training\.constraint needs layers in a chain"):
         build_constraint(training, model.core)
     core = build_core(config.Stack(sizes=(4,), cell=config.Elman()), 3, locked=True)
     with pytest.raises(UserError, match=r"cell elman set training\.constraint\.bound"):

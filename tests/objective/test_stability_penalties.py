@@ -77,9 +77,9 @@ def test_the_objective_adds_it_without_touching_the_nll():
     assert other.nll_sum == one.nll_sum
 
 
-def test_a_window_model_is_told():
+def test_a_model_without_recurrent_layers_is_refused():
     model = build_model(config.Model(encoder=config.Lookup(size=3), core=config.FeedForward(width=2, size=4)), 5)
-    with pytest.raises(UserError, match=r"training\.penalties\.stability needs recurrent layers"):
+    with pytest.raises(UserError, match=r"training\.penalties\.stability needs layers in a chain"):
         incremental_hinge(1.0, 0.1, model)
-    with pytest.raises(UserError, match=r"layers in a chain: it needs a model of model\.core\.kind"):
+    with pytest.raises(UserError, match=r"a certificate of stability needs layers in a chain"):
         certify(model, 5)

@@ -6,8 +6,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from elman.errors import UserError
-from elman.network.cores.stack import Stack
+from elman.network.cores.stack import Stack, stack_of
 from elman.network.model import LanguageModel
 from elman.network.stability.certificate import Certificate, origin
 from elman.network.stability.fixed_point import fixed_point_certificates, lyapunov
@@ -27,7 +26,7 @@ def certify(model: LanguageModel, num_words: int, text: Tensor | None = None) ->
 
     Raises UserError where the model has no recurrent layers, or cells without certificates.
     """
-    core, words = _layers(model), encoded_words(model, num_words)
+    core, words = stack_of(model.core, "a certificate of stability"), encoded_words(model, num_words)
     return _all_tiers(core, partial(exact_range, words), None if text is None else words[text])
 
 
@@ -37,21 +36,12 @@ def certify_music(model: LanguageModel, num_pitches: int, frames: Tensor | None 
 
     `frames` are zeros and ones [T, B, P] for tier 3; the encoder adds up vectors of notes. Raises as `certify` does.
     """
-    core = _layers(model)
+    core = stack_of(model.core, "a certificate of stability")
     model.eval()
     silence = torch.zeros(1, 1, num_pitches, device=model.device)
     none, single = (model.encoder(each)[0].double() for each in (silence, silence + torch.eye(num_pitches).to(silence)))
     vectors = None if frames is None else model.encoder(frames).double()
     return _all_tiers(core, partial(frames_range, none[0], single - none), vectors)
-
-
-def _layers(model: LanguageModel) -> Stack:
-    if not isinstance(model.core, Stack):
-        raise UserError(
-            'stability is defined for layers in a chain: it needs a model of model.core.kind = "stack" with'
-            ' model.core.connections = "chain"'
-        )
-    return model.core
 
 
 def _all_tiers(core: Stack, lowest: Callable[[Tensor, Tensor], Range], vectors: Tensor | None) -> list[Certificate]:

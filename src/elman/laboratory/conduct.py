@@ -66,16 +66,13 @@ def conduct(
 
 def kept_result(folder: Path, trial: Trial) -> Kept[TrialResult, Trial]:
     """Where the result of a trial is kept."""
-    return Kept(folder / "trials" / f"{trial.name}.json", trial, _load, _save)
+    path = folder / "trials" / f"{trial.name}.json"
+    return Kept(path, trial, _load, lambda path, result, _: write_atomic(path, msgspec.json.encode(result)))
 
 
 def _load(path: Path) -> tuple[TrialResult, Trial]:
     result = msgspec.json.decode(path.read_bytes(), type=TrialResult)
     return result, result.trial
-
-
-def _save(path: Path, result: TrialResult, _: Trial) -> None:
-    write_atomic(path, msgspec.json.encode(result))
 
 
 class Rung(NamedTuple):

@@ -13,7 +13,7 @@ from elman.learning.projections.projector import ByEigh, BySVD, Projector, ToOrt
 from elman.learning.projections.subspace import BySubspace
 from elman.learning.projections.truncated import ByTruncation
 from elman.network.cores.core import RecurrentCore
-from elman.network.cores.stack import Stack, candidate_hidden, candidate_input, layers_of, linearised
+from elman.network.cores.stack import Stack, candidate_hidden, candidate_input, layers_of, linearised, stack_of
 
 INPUT_BOUND = 2.0
 """Sigma_1(W_xh) <= 2 (thesis 3.11)."""
@@ -84,11 +84,7 @@ def build_constraint(recipe: config.Training, core: RecurrentCore) -> Constraine
     """
     if recipe.constraint is None:
         return None
-    if not isinstance(core, Stack):
-        raise UserError(
-            "training.constraint needs recurrent layers in a chain: set model.core.kind to stack and "
-            "model.core.connections to chain, or leave it out"
-        )
+    core = stack_of(core, "training.constraint")
     other = {layer.cell.name for layer in layers_of(core)} - CELLS
     if other:
         raise UserError(

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from elman.errors import UserError
 from elman.network.cores.core import Trace
-from elman.network.cores.stack import Stack, layers_of
+from elman.network.cores.stack import layers_of, stack_of
 from elman.network.encoders.lookup import Lookup
 from elman.network.model import LanguageModel
 from elman.network.output.contexts import Contexts
@@ -68,7 +68,7 @@ def fixed_point_hinge(weight: float, margin: float, model: LanguageModel) -> Ten
     The norm is bounded from above by ||(K'K)^4||_F^(1/8), products alone. The fixed point, the state reached after at
     most 200 steps, is held constant.
     """
-    core = stack_of(model)
+    core = stack_of(model.core, "training.penalties.stability")
     x = torch.zeros(1, core.dims[0], dtype=torch.float64, device=model.device)
     total = torch.zeros((), device=model.device)
     for layer in layers_of(core):
@@ -86,7 +86,7 @@ def incremental_hinge(weight: float, margin: float, model: LanguageModel) -> Ten
     The inputs of the lowest layer are bounded coordinate by coordinate, which is faster than word by word and never
     smaller: where the penalty is zero, the model has the certificate.
     """
-    core, encoder = stack_of(model), model.encoder
+    core, encoder = stack_of(model.core, "training.penalties.stability"), model.encoder
     if not isinstance(encoder, Lookup):
         raise UserError("training.penalties.stability_tier = 2 needs model.encoder.kind = lookup")
     largest = encoder.weight.abs().amax(0) * encoder.scale
@@ -97,16 +97,6 @@ def incremental_hinge(weight: float, margin: float, model: LanguageModel) -> Ten
         rate, largest = incremental.contraction(gates, reach, slope_of(layer) if gates.kind == "elman" else 1.0)
         total = total + (rate - (1 - margin)).relu()
     return weight * total
-
-
-def stack_of(model: LanguageModel) -> Stack:
-    """The recurrent layers of a model; raises UserError where there are none."""
-    if not isinstance(model.core, Stack):
-        raise UserError(
-            "training.penalties.stability needs recurrent layers in a chain: set model.core.kind to stack and"
-            " model.core.connections to chain"
-        )
-    return model.core
 
 
 def smooth_norm(matrix: Tensor) -> Tensor:

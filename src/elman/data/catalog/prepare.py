@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from pkgutil import resolve_name
 from urllib.parse import quote
 
 from elman.data.catalog import pianoroll, unpack
@@ -11,6 +12,8 @@ from elman.data.catalog.entries import KNOWN, PIANO_ROLLS, Download, Entry
 from elman.data.text.cache import Progress, cache_folder
 from elman.errors import UserError
 from elman.files import sha256_file, write_atomic
+
+_MACKEY_GLASS = "elman.data.classic.mackey_glass:write_series"  # it needs torch, which the catalog does without
 
 WRITERS: dict[str, Callable[[list[Path], Path], None]] = {
     "shakespeare": lambda _, folder: unpack.write_shakespeare(folder),
@@ -23,19 +26,13 @@ WRITERS: dict[str, Callable[[list[Path], Path], None]] = {
     "one-billion-word": lambda files, folder: unpack.one_billion_word(files[0], folder),
     "blimp": lambda files, folder: unpack.members(files[0], ".jsonl", folder),
     "bach-chorales": lambda _, folder: pianoroll.write_chorales(folder / "rolls.npz"),
-    "mackey-glass": lambda _, folder: _write_mackey_glass(folder / "series.csv"),
+    "mackey-glass": lambda _, folder: resolve_name(_MACKEY_GLASS)(folder / "series.csv"),
     **dict.fromkeys(
         (entry.name for entry in PIANO_ROLLS),
         lambda files, folder: pianoroll.convert_pickle(files[0], folder / "rolls.npz"),
     ),
 }
 """From a corpus to the function that writes its files into a folder, from its downloads."""
-
-
-def _write_mackey_glass(path: Path) -> None:
-    from elman.data.classic.mackey_glass import write_series  # needs torch, which the catalog does without
-
-    write_series(path)
 
 
 def is_known(name: str) -> bool:

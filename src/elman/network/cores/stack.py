@@ -238,6 +238,13 @@ def _layers(record: config.Stack, connections: Connections, input_size: int) -> 
     return [build_layer(record, below, size) for below, size in zip(widths, record.sizes, strict=False)]
 
 
+def stack_of(core: RecurrentCore, what: str) -> Stack:
+    """The core as a stack; raises UserError where it is none, and `what` needs one."""
+    if not isinstance(core, Stack):
+        raise UserError(f'{what} needs layers in a chain: model.core.kind = "stack", model.core.connections = "chain"')
+    return core
+
+
 def layers_of(core: Layers) -> list[Layer]:
     """The layers, bottom first."""
     return [layer for layer in core.layers if isinstance(layer, Layer)]
