@@ -68,6 +68,7 @@ def test_a_run_on_music_adapts_is_tuned_and_reported(capsys, run, monkeypatch):
         (["--method", "dynamic", "--rule", "sgd", "--skip-first"], "--skip-first does not belong to a run on music"),
     ],
 )
+@pytest.mark.slow
 def test_what_music_has_not(capsys, run, arguments, message):
     assert main(["evaluate", str(run), *arguments]) == 2
     assert message in capsys.readouterr().err

@@ -104,6 +104,7 @@ def test_outputs_of_softmax_alone(analyze, tmp_path):
     assert "Softmax never exceeds 2." in analyze("outputs", "--activation", "softmax", "--out", tmp_path / "o.html")
 
 
+@pytest.mark.slow
 def test_mixture_over_a_text(runs, analyze, tmp_path):
     text = tmp_path / "some.txt"
     text.write_text("w3 w1 w2\nw5 w3\n")

@@ -108,6 +108,7 @@ def test_a_closed_pipe_ends_a_command_quietly():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_completion_of_the_shell_knows_commands_and_options():
     from elman.cli import application
 

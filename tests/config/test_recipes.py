@@ -101,6 +101,7 @@ def differences(one, other):
     return {key for key in config.changed_keys(RECIPES[one], RECIPES[other]) if not key.startswith(said)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 def test_builds_with_the_size_it_promises(name):
     recipe = RECIPES[name]

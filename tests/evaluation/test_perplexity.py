@@ -32,6 +32,7 @@ def expected(model):
     return np.array(log_probs)
 
 
+@pytest.mark.slow
 @given(length=st.integers(1, 70))
 def test_the_length_of_the_windows_does_not_matter(model, expected, length):
     got = token_log_probs(model, EvaluationWindows(TOKENS, 0, length=length))

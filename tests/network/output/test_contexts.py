@@ -6,10 +6,10 @@ import torch
 
 from elman import config
 from elman.network.cores.core import Trace
-from elman.network.output.activation import ACTIVATIONS
 from elman.network.output.contexts import build_contexts
 from reference import outputs as reference
 from support import networks
+from support.parameters import OUTPUT_FUNCTIONS
 
 DIMS = (3, 5, 4)
 
@@ -26,7 +26,7 @@ def test_single_is_the_top_with_weight_one():
     assert torch.equal(log_prior, torch.zeros(6, 2, 1))
 
 
-@pytest.mark.parametrize("prior", ACTIVATIONS)
+@pytest.mark.parametrize("prior", OUTPUT_FUNCTIONS)
 @pytest.mark.parametrize("linear", [False, True])
 @pytest.mark.parametrize("heads", [{2: 3}, {0: 1, 1: 2, 2: 2}, {2: 2, 0: 1}, {1: 1, 2: 0}])
 def test_mixture_is_the_papers(heads, linear, prior):

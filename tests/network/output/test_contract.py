@@ -6,16 +6,23 @@ import numpy as np
 import pytest
 import torch
 
-from elman.network.output.activation import ACTIVATIONS
 from reference import outputs as reference
 from support import networks
+from support.parameters import OUTPUT_FUNCTIONS
 
 STEPS, ROWS, WORDS = 3, 2, 7
 
-combinations = pytest.mark.parametrize(
-    ("contexts", "activation", "tied", "offset"),
-    list(product(networks.CONTEXTS, ACTIVATIONS, (False, True), networks.OFFSETS)),
-)
+
+def combinations(test):
+    """The test over contexts x activation x tying x offset."""
+    for name, values in (
+        ("contexts", networks.CONTEXTS),
+        ("activation", OUTPUT_FUNCTIONS),
+        ("tied", (False, True)),
+        ("offset", networks.OFFSETS),
+    ):
+        test = pytest.mark.parametrize(name, values)(test)
+    return test
 
 
 def given(contexts, activation, tied, offset):
@@ -92,7 +99,7 @@ def test_tying_shares_the_encoders_matrix(contexts, activation, tied, offset):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fast", [False, True])
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", OUTPUT_FUNCTIONS)
 @pytest.mark.parametrize("contexts", networks.CONTEXTS)
 def test_gradients_are_those_of_finite_differences(contexts, activation, fast):
     """With respect to every level of the trace and every parameter of the layer."""
@@ -116,7 +123,7 @@ def test_gradients_are_those_of_finite_differences(contexts, activation, fast):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("fast", [False, True])
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", OUTPUT_FUNCTIONS)
 @pytest.mark.parametrize("contexts", ["single", "doc"])
 @pytest.mark.parametrize("size", [1e2, 1e4])
 def test_extreme_logits_stay_finite(contexts, activation, fast, dtype, size):

@@ -7,7 +7,8 @@ from torch.nn.functional import linear
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from elman.network.output import fast_mixture
-from elman.network.output.activation import ACTIVATIONS, log_g
+from elman.network.output.activation import log_g
+from support.parameters import OUTPUT_FUNCTIONS
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-5}
 
@@ -49,7 +50,7 @@ def chunk(request, monkeypatch):
     monkeypatch.setattr(fast_mixture, "BLOCK_BYTES", min(request.param, 3 * 5 * 8))
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", OUTPUT_FUNCTIONS)
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize(
     ("n", "k", "bias", "prior"),
@@ -67,7 +68,7 @@ def test_values_and_gradients_are_those_of_the_plain_formula(activation, dtype, 
         torch.testing.assert_close(one, other, **tolerance)
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", OUTPUT_FUNCTIONS)
 def test_log_prob_and_nll_without_gradients_are_the_same_values(activation, chunk):
     arguments = problem()
     total, each = plain(*arguments, activation)
@@ -81,7 +82,7 @@ def test_log_prob_and_nll_without_gradients_are_the_same_values(activation, chun
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", OUTPUT_FUNCTIONS)
 def test_the_fast_mixture_has_the_gradients_of_finite_differences(activation):
     *leaves, target, position_weight = problem(n=3, k=2, d=3, v=4)
 
@@ -91,7 +92,7 @@ def test_the_fast_mixture_has_the_gradients_of_finite_differences(activation):
     assert torch.autograd.gradcheck(function, leaves)
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", OUTPUT_FUNCTIONS)
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("offset", [-1e4, 0.0, 1e4])
 def test_extreme_logits_are_as_exact_as_the_plain_formula(activation, dtype, offset):

@@ -9,8 +9,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from elman import config
 from elman.network.encoders.encoder import build_encoder
 from elman.network.output import fast_tails
-from elman.network.output.activation import ACTIVATIONS, log_g
+from elman.network.output.activation import log_g
 from elman.network.output.choice import build_choice, zipf
+from support.parameters import OUTPUT_FUNCTIONS
 
 MEMBERS = (slice(2, 5), torch.tensor([7, 0, 1, 9]), slice(5, 6))
 COUNTS = (3, 4, 2)
@@ -35,7 +36,7 @@ def problem(dtype=torch.float64, bias=True, scale=1.0):
     return [leaf if leaf is None else leaf.requires_grad_() for leaf in leaves], y
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", OUTPUT_FUNCTIONS)
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("scale", [1.0, 1e4])
@@ -55,7 +56,7 @@ def test_values_and_gradients_are_those_of_the_plain_formula(activation, dtype, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", OUTPUT_FUNCTIONS)
 def test_fast_tails_have_the_gradients_of_finite_differences(activation):
     leaves, y = problem()
     assert torch.autograd.gradcheck(lambda *x: fast_tails.log_prob(*x, y, activation, MEMBERS, COUNTS), leaves)

@@ -56,6 +56,7 @@ def test_interrupted_run_is_the_same_run_bit_for_bit(choice, data, tmp_path):
     assert metrics(whole) == metrics(broken)
 
 
+@pytest.mark.slow
 def test_results_count_every_step_of_whole_pieces_and_it_has_learnt(trained):
     for row in json.loads((trained / "results.json").read_text()):
         assert row["tokens"] == len(arrays()[f"{row['split']}_roll"])
@@ -66,6 +67,7 @@ def test_results_count_every_step_of_whole_pieces_and_it_has_learnt(trained):
         assert [(np.flatnonzero(frame) + 1).tolist() for frame in roll] == sample["figure"]["roll"]
 
 
+@pytest.mark.slow
 def test_evaluate_does_not_depend_on_what_is_read_side_by_side(trained, capsys):
     found = []
     for streams in ("1", "2", "6"):
@@ -77,6 +79,7 @@ def test_evaluate_does_not_depend_on_what_is_read_side_by_side(trained, capsys):
     assert "nats/step" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_other_data_may_be_midi_files(trained, tmp_path, capsys):
     for split in ("train", "valid", "test"):
         (tmp_path / split).mkdir()
@@ -103,6 +106,7 @@ def test_generate_writes_the_tune_of_its_seed(trained, tmp_path, capsys):
     np.testing.assert_array_equal(read_midi(longer, OPTIONS)[:40], read_midi(out, OPTIONS))
 
 
+@pytest.mark.slow
 def test_a_prompt_is_read_as_it_was_drawn(trained):
     run = MusicRun(trained)
     cold = run.compose(steps=12, temperature=0)
@@ -111,6 +115,7 @@ def test_a_prompt_is_read_as_it_was_drawn(trained):
     assert not any(parameter.is_inference() for parameter in run.model.parameters()), "a tune leaves it trainable"
 
 
+@pytest.mark.slow
 def test_info_describes_a_run_on_music(trained, capsys):
     assert main(["info", str(trained), "--json"]) == 0
     info = json.loads(capsys.readouterr().out)
@@ -118,6 +123,7 @@ def test_info_describes_a_run_on_music(trained, capsys):
     assert sum(info["blocks"].values()) == info["parameters"]
 
 
+@pytest.mark.slow
 def test_dry_run_and_init(trained, data, recipe_file, tmp_path, capsys):
     assert main(["train", str(recipe_file), "--data", str(data), "--dry-run", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["minutes"] > 0

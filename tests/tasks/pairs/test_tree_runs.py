@@ -61,6 +61,7 @@ def are_trees(lines, sentences):
     return [one.repairs == 0 for one in found]
 
 
+@pytest.mark.slow
 def test_a_run_writes_trees_alone(trained):
     held = PairRun(trained).corpus().split("test")
     lines = (trained / "output-test.txt").read_text().splitlines()
@@ -83,6 +84,7 @@ def test_what_is_written_does_not_depend_on_the_batch(trained):
         assert write_targets(run.model, corpus, corpus.split("test"), rules, batch_size=size) == lines
 
 
+@pytest.mark.slow
 def test_unconstrained_is_the_plain_search(trained):
     run = PairRun(trained)
     corpus = run.corpus()
@@ -117,6 +119,7 @@ def test_every_command_writes_trees(trained, tmp_path, capsys):
     assert all(are_trees(lines, held.source_text))
 
 
+@pytest.mark.slow
 def test_the_recipe_decides_where_nothing_else_does(trained):
     run = PairRun(trained)
     line = run.corpus().split("test").source_text[0]
