@@ -130,6 +130,7 @@ def test_mixture_over_a_text(runs, analyze, tmp_path):
         (["mixture", "{runs}/doc", "{runs}/none.txt"], "none.txt: cannot be read"),
     ],
 )
+@pytest.mark.slow
 def test_analyze_mistakes_are_one_line(arguments, message, runs, capsys):
     assert main(["analyze", *(part.format(runs=runs) for part in arguments)]) == 2
     told = capsys.readouterr().err

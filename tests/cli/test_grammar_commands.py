@@ -69,6 +69,7 @@ def test_a_model_is_tested_on_fresh_sentences(run, tmp_path, capsys):
     assert "Agreement by attractors" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_text_of_a_run_is_made_again(run):
     source = TextRun(run).corpus().source
     for path in sorted(TextRun(run).path.parent.rglob("cache/grammars/*/*")):

@@ -9,9 +9,10 @@ from safetensors import safe_open
 
 from elman.data.text.vocabulary import Vocabulary
 from support.commands import TEXTS, column, complaint, output, table, trained
+from support.parameters import slow_except
 
 
-@pytest.fixture(scope="module", params=TEXTS)
+@pytest.fixture(scope="module", params=slow_except(tuple(TEXTS)[:1], TEXTS))
 def run(request, tmp_path_factory):
     with trained(request.param, tmp_path_factory) as folder:
         yield folder

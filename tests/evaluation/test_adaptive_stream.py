@@ -39,6 +39,7 @@ def test_predictions_of_a_stream_do_not_depend_on_its_pieces(cuts, read):
     np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [0, 4, 5, 23])
 def test_a_stream_goes_on_exactly_where_it_was_saved(cut):
     model = networks.model()

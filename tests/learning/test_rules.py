@@ -112,6 +112,7 @@ def test_the_loss_and_its_penalties_are_those_of_the_window(rule):
     assert not any(leaf.requires_grad for leaf in leaves(rule.begin(model, ROWS)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["elman-tanh", "lstm", "gru-before", "window-3"])
 @pytest.mark.parametrize("steps", [1, 2, 4, STEPS, STEPS + 3])
 def test_a_look_back_of_h_steps(name, steps):

@@ -176,6 +176,7 @@ def test_a_best_point_at_the_border_is_followed_outwards():
     assert [rule.lr for rule in beyond(outside, *RATES["sgd"])] == [3.0]
 
 
+@pytest.mark.slow
 def test_a_stream_in_two_parts_is_the_stream(capsys, run, tmp_path):
     lines = [" ".join(f"w{(3 * row + column) % 7}" for column in range(8)) for row in range(6)]
     files = {name: tmp_path / name for name in ("whole", "one", "two", "state")}

@@ -87,6 +87,7 @@ class LargestTensor(TorchDispatchMode):
 @pytest.mark.parametrize(
     "choice", [config.Adaptive(cutoffs=(100, 1000)), config.Tree(), config.Tree(assignment="random")]
 )
+@pytest.mark.slow
 @pytest.mark.parametrize("components", [1, 3])
 def test_no_tensor_is_of_the_order_of_positions_times_symbols(choice, components):
     """Forward and backward, in positions N, components K and symbols V: the largest is a gradient, V D."""

@@ -16,11 +16,12 @@ from elman.data.text.utf8 import to_bytes
 from elman.tasks.experiment import Experiment
 from elman.tasks.text.run import TextRun
 from support import text_runs
+from support.parameters import slow_except
 
 TEXT = "吾輩《わがはい》は猫である。\nthe cat sat , the dog ran\r\n" * 60
 
 
-@pytest.fixture(scope="module", params=["characters", "bytes", "subwords"])
+@pytest.fixture(scope="module", params=slow_except(("characters",), ("characters", "bytes", "subwords")))
 def run(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     (folder / "text.txt").write_bytes(TEXT.encode())
