@@ -175,6 +175,7 @@ def test_out_that_is_a_file(capsys, recipe, corpus, tmp_path):
     assert line == f"elman: {tmp_path}/out is a file; choose a folder for --out"
 
 
+@pytest.mark.usefixtures("run")  # so that the corpus is in the cache already
 def test_out_that_cannot_be_written(capsys, recipe, corpus, tmp_path, monkeypatch):
     def refuse(*args, **kwargs):
         raise PermissionError(13, "Permission denied")
