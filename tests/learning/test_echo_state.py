@@ -1,4 +1,4 @@
-"""Ridge regression, whole and streamed, and a reservoir that goes on with the Mackey-Glass series by itself."""
+"""Ridge regression, whole and streamed, and a reservoir that continues the Mackey-Glass series by itself."""
 
 import numpy as np
 import pytest

@@ -223,7 +223,7 @@ def test_figures_of_seeds_that_diverged_are_written(experiment, corpus, tmp_path
 
 @pytest.mark.slow
 def test_a_signal_saves_every_run(experiment, corpus, tmp_path):
-    """SIGTERM to the parent: the child saves, and a second call goes on with the same run."""
+    """SIGTERM to the parent: the child saves, and a second call continues the same run."""
     store = Store(tmp_path / "out", str(corpus))
     run = store.place("long", config.load_recipe(tmp_path / "text_runs.toml", ["training.epochs=400"]))
 

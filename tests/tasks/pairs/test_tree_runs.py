@@ -1,4 +1,4 @@
-"""Runs on trees: all that decodes writes trees over the words of the source, unless it is told otherwise."""
+"""Runs on trees: all that decodes writes trees over the words of the source, unless --unconstrained is set."""
 
 import json
 
