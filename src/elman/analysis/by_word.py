@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
-from elman.data.text.tokeniser import fold, spelt, word_slices, word_starts
-from elman.data.text.vocabulary import UNK
+from elman.data.text.reading import Sentence
+from elman.data.text.vocabulary import UNK, Vocabulary
 from elman.drawing.heat_map import HOTTEST, Word, heat_map, mean_bits
 from elman.drawing.page import Section, Table, write_page
-from elman.evaluation.perplexity import Sentences, score_of
-from elman.evaluation.scoring import Prediction, Unknown, predict_document, predict_sentences, surprisal
+from elman.evaluation.perplexity import score_of
+from elman.evaluation.scoring import Prediction, Sentences, Unknown, predict_document, predict_sentences, surprisal
 from elman.objective import perplexity
 from elman.tasks.text.run import TextRun
 
@@ -26,12 +26,14 @@ SCALE = Markup('<div class="scale" aria-hidden="true">0 bits <i></i> {} or more<
 EDGES = (1, 5, 25, 100, 1000)
 """Frequencies at which bins begin, besides 0."""
 
-Predicted: TypeAlias = Iterable[tuple[list[str], Prediction]]
-"""The tokens of each sentence and how they were predicted."""
+Predicted: TypeAlias = Iterable[tuple[Sentence, Prediction]]
+"""Each sentence and how its tokens were predicted."""
 
 
 class WordRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A word in its sentence; bits are logarithms to base two, None where a figure does not apply.
+    """A word in its sentence: what white space separates in the text, or `<eos>` where tokens are words.
+
+    Bits are logarithms to base two, None where a figure does not apply.
 
     Attributes:
         sentence, position: numbers from 1, the position within the sentence.
@@ -40,8 +42,9 @@ class WordRow(msgspec.Struct, frozen=True, kw_only=True):
         entropy: of the distribution of the next token before the word (bits).
         entropy_reduction: max(0, entropy before the word - entropy after it), in bits: one step ahead of Hale 2006,
             Uncertainty about the rest of the sentence, Cognitive Science 30, whose entropy is over whole sentences.
-        rank: of the word's first token among all, 1 the most probable.
-        frequency: how often the training text has the word, 0 if it is unknown; None for models of smaller parts.
+        rank: of the word's first token among all, 1 the most probable; None where nothing of the word is read.
+        frequency: how often the training text has the word without its marks, of several tokens the first with a
+            letter or digit, 0 if it is unknown; None for models of smaller parts.
         unknown: 1 if the word, or a part of it, is not in the vocabulary.
     """
 
@@ -51,45 +54,51 @@ class WordRow(msgspec.Struct, frozen=True, kw_only=True):
     surprisal: float | None
     entropy: float
     entropy_reduction: float
-    rank: int
+    rank: int | None
     frequency: int | None
     length: int
     unknown: int
 
 
-def predict_text(run: TextRun, text: Sentences, *, document: bool = False) -> Predicted:
+def predict_text(run: TextRun, text: Sentences, *, document: bool = False, batch_size: int = 32) -> Predicted:
     """How the model predicts each sentence of a text; with `document` each in the context of those before it."""
-    ask = predict_document if document else predict_sentences
-    return zip(text.words, ask(text.model, text.ids, run.first, inputs=text.inputs), strict=True)
+    if document:
+        return text.asked(lambda ids, inputs: predict_document(text.model, ids, run.first, inputs))
+    return text.asked(lambda ids, inputs: predict_sentences(text.model, ids, run.first, batch_size, inputs))
 
 
-def word_rows(run: TextRun, predicted: Predicted, treatment: Unknown | None = None) -> Iterator[WordRow]:
-    """A row for every word, `predicted` by `predict_text` or by a model that adapts.
+def word_rows(
+    run: TextRun, number: int, sentence: Sentence, prediction: Prediction, treatment: Unknown
+) -> Iterator[WordRow]:
+    """A row for every word of a sentence, predicted by `predict_text` or by a model that adapts.
 
-    Unknown words that the treatment excludes have no surprisal.
+    Unknown words that the treatment excludes, and words of which nothing is read, have no surprisal.
     """
-    rules = run.options
-    counts = None if rules.spelt else dict(zip(run.vocabulary.words, run.vocabulary.counts, strict=True))
-    treatment = treatment or Unknown()
-    for number, (tokens, prediction) in enumerate(predicted, start=1):
-        read = fold(tokens) if rules.folds_tokens else tokens
-        unknown = [token not in run.vocabulary.ids for token in read]
-        bits = surprisal(treatment.apply(prediction.log_prob, unknown))
-        entropy = surprisal(-prediction.entropy)
-        for position, part in enumerate(word_slices(word_starts(tokens, rules)), start=1):
-            word = spelt(tokens[part], rules) if counts is None else tokens[part.start]
-            yield WordRow(
-                sentence=number,
-                position=position,
-                word=word,
-                surprisal=None if math.isnan(total := bits[part].sum()) else round(float(total), 6),
-                entropy=round(float(entropy[part.start]), 6),
-                entropy_reduction=round(max(0.0, float(entropy[part.start] - entropy[part.stop])), 6),
-                rank=int(prediction.rank[part.start]),
-                frequency=None if counts is None else counts.get(read[part.start], 0),
-                length=len(word),
-                unknown=int(any(unknown[part])),
-            )
+    vocabulary = run.vocabulary
+    bits = surprisal(treatment.apply(prediction.log_prob, sentence.unknown_tokens))
+    entropy = surprisal(-prediction.entropy)
+    for position, word in enumerate(sentence.words(run.tokeniser), start=1):
+        begin, end = word.read.start, word.read.stop
+        read, total = sentence.read[begin:end], float(bits[begin:end].sum())
+        lacks = not read or math.isnan(total) or (word.unknown and treatment.treatment == "exclude")
+        counted = next((token for token in read if any(map(str.isalnum, token))), read[0] if read else "")
+        yield WordRow(
+            sentence=number,
+            position=position,
+            word=word.text,
+            surprisal=None if lacks else round(total, 6),
+            entropy=round(float(entropy[begin]), 6),
+            entropy_reduction=round(max(0.0, float(entropy[begin] - entropy[end])), 6),
+            rank=int(prediction.rank[begin]) if read else None,
+            frequency=None if run.options.spelt else _count(vocabulary, counted),
+            length=len(word.text),
+            unknown=int(word.unknown),
+        )
+
+
+def _count(vocabulary: Vocabulary, word: str) -> int:
+    number = vocabulary.ids.get(word)
+    return 0 if number is None else vocabulary.counts[number]
 
 
 def write_reading_page(out: Path, rows: Sequence[WordRow], model: str, text: str) -> Path:
@@ -119,7 +128,7 @@ def _hardest(rows: Sequence[WordRow]) -> Table:
             row.word,
             *map(str, (row.sentence, row.position)),
             *(f"{bits:.2f}" for bits in (row.surprisal, row.entropy, row.entropy_reduction)),
-            f"{row.rank:,}",
+            "" if row.rank is None else f"{row.rank:,}",
             "" if row.frequency is None else f"{row.frequency:,}",
             "yes" if row.unknown else "",
         ]

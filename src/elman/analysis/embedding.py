@@ -1,7 +1,7 @@
 """Vectors of a model: hidden states by layer for every token, the vectors of its words, and their neighbours."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from elman.data.text.reading import TextReader
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
 from elman.network.encoders.characters import Characters
@@ -31,18 +32,23 @@ def num_layers(run: TextRun) -> int:
 
 @torch.inference_mode()
 def hidden_states(
-    run: TextRun, lines: Sequence[str], layers: Sequence[int], *, document: bool = False
+    run: TextRun,
+    lines: Iterable[str] | str,
+    layers: Sequence[int],
+    *,
+    document: bool = False,
+    reader: TextReader | None = None,
 ) -> Iterator[tuple[list[str], np.ndarray, list[np.ndarray]]]:
-    """The tokens of each sentence, their ids [n], and the output of each of `layers` after each token, [n, H] float32.
+    """The tokens of each sentence as they stand, their ids [n], and the output of each of `layers` after each token.
 
-    Level 0 is the encoder.
+    Outputs are [n, H] float32; level 0 is the encoder.
     """
-    text = run.reading(lines)
+    text = run.reading(lines, reader)
     _, state = text.model.trace(_column([run.first], run), run.begin())
-    for tokens, ids, inputs in zip(text.words, text.ids, text.inputs, strict=True):
+    for sentence, inputs in text.items:
         trace, after = text.model.trace(_column(inputs, run), state)
         state = after if document else state
-        yield tokens, ids, [trace.raw[layer][:, 0].float().cpu().numpy() for layer in layers]
+        yield sentence.tokens, sentence.ids, [trace.raw[layer][:, 0].float().cpu().numpy() for layer in layers]
 
 
 @torch.inference_mode()

@@ -204,9 +204,13 @@ def mixture(
 
     page = require_file_name(out or run / "mixture.html")
     loaded = common.open_text(run)
-    text = loaded.reading(texts.read_lines(file, loaded.tokeniser.options))
-    words = [word for sentence in text.words for word in sentence]
-    tokens, inputs = np.concatenate(text.ids), np.concatenate(text.inputs)
+    reader = loaded.reader(texts.shown_name(file))
+    text = loaded.reading(texts.read_lines(file, loaded.tokeniser.options), reader)
+    items = list(text.items)
+    texts.report(reader)
+    words = [word for sentence, _ in items for word in sentence.tokens]
+    tokens = np.concatenate([sentence.ids for sentence, _ in items])
+    inputs = np.concatenate([read for _, read in items])
     reading = mixture.read_mixture(text.model, tokens, loaded.first, top, inputs=inputs)
     title = f"{loaded.recipe.title} over {Path(file).name}"
     mixture.write_mixture_page(page, title, words, reading, loaded.vocabulary, min(shown, len(words)))

@@ -18,6 +18,7 @@ from elman.errors import UserError
 from elman.files import replacing, write_atomic
 
 if TYPE_CHECKING:
+    from elman.data.text.reading import TextReader
     from elman.tasks.text.run import TextRun
 
 
@@ -30,6 +31,7 @@ def embed(
     layers: str | None = None,
     document: bool = False,
     vectors: Literal["input", "output"] | None = None,
+    reading: texts.ReadingOptions = texts.ReadingOptions(),
     common: Common = Common(),
 ) -> None:
     """Hidden states of every token of a text, or word vectors.
@@ -49,8 +51,10 @@ def embed(
     if out.is_dir():
         raise UserError(f"--out: {out} is a folder; give the name of a file")
     if vectors is not None:
-        if file is not None or layers is not None or document:
-            raise UserError("--vectors writes the vectors of the vocabulary; leave FILE, --layers and --document out")
+        if file is not None or layers is not None or document or reading.as_is:
+            raise UserError(
+                "--vectors writes the vectors of the vocabulary; leave FILE, --layers, --document and --as-is out"
+            )
         loaded = common.open_text(run)
         found = word_vectors(loaded, vectors)
         write_atomic(out, word2vec_text(loaded.vocabulary.words, found))
@@ -63,7 +67,9 @@ def embed(
     else:
         loaded = common.open_text(run)
         numbers = _layers(layers or "top", loaded)
-        arrays, tokens, sentences = _states(loaded, file, numbers, document=document)
+        reader = reading.reader(loaded, texts.shown_name(file))
+        arrays, tokens, sentences = _states(loaded, file, numbers, reader, document=document)
+        texts.report(reader)
         _write(out, arrays, tokens)
         facts = {"file": str(out), "tokens": len(tokens), "sentences": sentences, "layers": numbers}
         line = f"{out}: {len(tokens):,} tokens, layers {', '.join(map(str, numbers))}"
@@ -86,7 +92,7 @@ def _layers(text: str, loaded: "TextRun") -> list[int]:
 
 
 def _states(
-    loaded: "TextRun", file: str, layers: list[int], *, document: bool
+    loaded: "TextRun", file: str, layers: list[int], reader: "TextReader", *, document: bool
 ) -> tuple[dict[str, Any], list[str], int]:
     """Arrays by name, the tokens, and the number of sentences."""
     import numpy as np
@@ -94,7 +100,7 @@ def _states(
     from elman.analysis.embedding import hidden_states
 
     lines = texts.read_lines(file, loaded.tokeniser.options)
-    read = list(hidden_states(loaded, lines, layers, document=document))
+    read = list(hidden_states(loaded, lines, layers, document=document, reader=reader))
     arrays: dict[str, Any] = {
         "ids": np.concatenate([ids for _, ids, _ in read]).astype(np.int32),
         "sentence": np.repeat(np.arange(1, len(read) + 1, dtype=np.int32), [len(ids) for _, ids, _ in read]),

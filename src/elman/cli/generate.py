@@ -63,6 +63,7 @@ def generate(
     state: Annotated[Path | None, Parameter(alias="--load-state", metavar="FILE")] = None,
     save_state: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     adaptation: OnlineOptions = OnlineOptions(),
+    reading: texts.ReadingOptions = texts.ReadingOptions(),
     common: Common = Common(),
 ) -> None:
     """Write text, token by token, in constant memory, however long.
@@ -84,10 +85,13 @@ def generate(
     chosen = msgspec.structs.replace(chosen, forbidden=() if sampling.unk else loaded.unspeakable)
     prompt = texts.read_text("-", loaded.tokeniser.options) if prompt == "-" else prompt
     saved = None if state is None else states.load(state, loaded)
-    model, ids = loaded.read(prompt)
+    reader = reading.reader(loaded, "--prompt")
+    model, ids = loaded.read(prompt, reader)
+    texts.report(reader)
     stream = adaptation.stream(loaded, saved, model) if adaptation.adapt else None
     if stream is not None:
-        stream.score(loaded.encode(prompt), ids)
+        size, unk = len(loaded.vocabulary), loaded.vocabulary.unk or 0
+        stream.score([symbol if symbol < size else unk for symbol in ids], ids)
         model, unread, place = stream.model, stream.unread, stream.state
     else:
         unread, place = states.begin(loaded, ids, saved)

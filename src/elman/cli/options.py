@@ -232,8 +232,8 @@ class UnknownOptions:
     """How words that are not in the vocabulary are scored.
 
     Attributes:
-        unknown: score: as <unk>; exclude: left out of sums; spread: the probability of <unk> is divided evenly among
-            the unknown types.
+        unknown: score: as <unk>; exclude: left out of sums, and not read where the vocabulary has no <unk>; spread: the
+            probability of <unk> is divided evenly among the unknown types.
         unknown_types: number of unknown types, for --unknown spread (default: those of the text).
     """
 

@@ -10,11 +10,23 @@ from cyclopts import Parameter
 
 from elman.cli import texts
 from elman.cli.options import Machine, Positive, Real, Reals, Strings, TextFile, TextRunFolder, UnknownOptions, group
-from elman.data.hypotheses import Hypothesis, read_kaldi, read_references, read_srilm, read_tsv
+from elman.data.hypotheses import (
+    Hypothesis,
+    by_utterance,
+    read_kaldi,
+    read_references,
+    read_srilm,
+    read_tsv,
+    scattered,
+)
 from elman.errors import UserError
 
 if TYPE_CHECKING:
     from elman.tasks.text.rescoring import Mix
+
+
+FEWEST_UTTERANCES = 30
+"""Utterances on which tuning is not warned of."""
 
 
 @group("Input", 2)
@@ -93,10 +105,22 @@ class MixOptions:
                 "" if mix.given_weights is None else " --given-weights " + " ".join(f"{w:g}" for w in mix.given_weights)
             )
             print(f"tuned: --weight {mix.weight:g} --word-penalty {mix.word_penalty:g}{given}", file=sys.stderr)
+            _warn_of_tuning(len(by_utterance(hypotheses)), mix)
         else:
             rate = trial.error_rate(mix)
         print(f"word error rate {100 * rate:.2f} %; without the model {100 * alone:.2f} %", file=sys.stderr)
         return mix
+
+
+def _warn_of_tuning(utterances: int, mix: "Mix") -> None:
+    if utterances < FEWEST_UTTERANCES:
+        print(
+            f"warning: tuned on {utterances} utterance{'' if utterances == 1 else 's'}; weights tuned on fewer than"
+            f" {FEWEST_UTTERANCES} are mostly chance",
+            file=sys.stderr,
+        )
+    if mix.weight == 0:
+        print("warning: the weight is 0, so the model does not take part in the choice", file=sys.stderr)
 
 
 def rescore(
@@ -106,6 +130,7 @@ def rescore(
     *,
     form: InputOptions = InputOptions(),
     scores: MixOptions = MixOptions(),
+    reading: texts.ReadingOptions = texts.ReadingOptions(),
     unknown: UnknownOptions = UnknownOptions(),
     carry: bool = False,
     all: bool = False,
@@ -138,8 +163,11 @@ def rescore(
     source = form.references
     references = None if source is None else read_references(texts.read_lines(source), source)
     loaded = machine.open_text(run)
-    read = rescoring.read_hypotheses(loaded, hypotheses)
-    types = unknown.unknown_types or rescoring.unknown_types(loaded, read)
+    _notice(hypotheses, kaldi=form.kaldi)
+    reader = reading.reader(loaded, texts.shown_name(nbest), unknown)
+    read = rescoring.read_hypotheses(loaded, hypotheses, reader)
+    texts.report(reader)
+    types = unknown.unknown_types or rescoring.unknown_types(read)
     treatment = Unknown(treatment=unknown.unknown, types=types)
     if carry:
         log_probs = rescoring.log_probs_carried(loaded, hypotheses, read, treatment, mix)
@@ -151,6 +179,16 @@ def rescore(
             raise UserError(f"{form.references}: no reference for {missing[0]}, one of {len(missing)} that are missing")
         mix = scores.tuned(mix, hypotheses, log_probs, references)
     _print(hypotheses, log_probs, mix, every=all, as_json=as_json, between=" " if form.kaldi else "\t")
+
+
+def _notice(hypotheses: list[Hypothesis], *, kaldi: bool) -> None:
+    """Say on standard error what a list may not have been meant to be."""
+    sizes = [len(group) for group in by_utterance(hypotheses).values()]
+    if max(sizes) == 1:
+        print(f"every id has one hypothesis ({len(sizes):,} ids): there is nothing to choose", file=sys.stderr)
+    name = None if kaldi else scattered(hypotheses)
+    if name is not None:
+        print(f"the id {name} appears again after others; all its rows are one utterance", file=sys.stderr)
 
 
 def _print(

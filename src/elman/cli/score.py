@@ -1,38 +1,72 @@
-"""elman score: log-probability and surprisal of tokens, words or sentences."""
+"""elman score: log-probability and surprisal of tokens, words, regions or sentences."""
 
-import csv
-import io
 import itertools
-import math
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from cyclopts import Parameter
 
-from elman.cli import show, states, texts
+from elman.cli import score_rows, states, texts
 from elman.cli.adaptation import OnlineOptions
-from elman.cli.options import Machine, TextFile, TextRunFolder, UnknownOptions, refuse
+from elman.cli.options import Machine, Positive, TextFile, TextRunFolder, UnknownOptions, group, refuse
+from elman.cli.score_rows import Row
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from elman.analysis.by_word import WordRow
+    from elman.data.stimuli import Stimulus
+    from elman.data.text.reading import Sentence
     from elman.evaluation.adaptive_stream import AdaptiveStream
-    from elman.evaluation.perplexity import Sentences
-    from elman.evaluation.scoring import Unknown
+    from elman.evaluation.scoring import Sentences, Unknown
     from elman.tasks.text.run import TextRun
 
-Scored: TypeAlias = Iterable[tuple[list[str], "np.ndarray"]]
-"""The tokens of each sentence and their log-probabilities (nats)."""
-
-Row: TypeAlias = dict[str, object]
-
 FileOption = Annotated[Path | None, Parameter(metavar="FILE")]
+
+By = Literal["token", "word", "region", "sentence"]
+
+
+@group("Stimuli", 2)
+class StimulusOptions:
+    """Tables of sentences, and sentences in regions.
+
+    Attributes:
+        column: FILE is a table with a header; this column is the text, and the others are carried into every row.
+        regions: the mark that divides a sentence into regions, such as "|"; every line is a sentence.
+        spill_over: with --by word or region: add the surprisals of as many words or regions before it.
+    """
+
+    column: str | None = None
+    regions: str | None = None
+    spill_over: Positive | None = None
+
+    def check(self, by: By, *, document: bool, adapt: bool) -> None:
+        """Raises UserError where the options do not fit together."""
+        if by == "region" and self.regions is None:
+            raise UserError('--by region needs --regions with the mark between regions, such as --regions "|"')
+        if self.spill_over is not None and by not in ("word", "region"):
+            raise UserError("--spill-over belongs to --by word and --by region; choose one of them")
+        if self.regions is not None and not self.regions.strip():
+            raise UserError("--regions must be a mark that is no white space, such as |")
+        if self.column is not None and (document or adapt):
+            name = "--document" if document else "--adapt"
+            raise UserError(f"{name}: the sentences of a table are independent of each other; leave {name} out")
+
+    def read(self, file: str, loaded: "TextRun") -> "list[Stimulus] | None":
+        """The sentences of a table, or of a text with regions; None for other texts."""
+        if self.column is None and self.regions is None:
+            return None
+        from elman.data.stimuli import divided, lines_as_stimuli, read_table
+
+        name = texts.shown_name(file)
+        if self.column is not None:
+            found = read_table(texts.read_text(file, loaded.options), name, self.column)
+        else:
+            found = lines_as_stimuli(texts.read_lines(file, loaded.options))
+        return found if self.regions is None else [divided(one, self.regions, name) for one in found]
 
 
 def score(
@@ -40,11 +74,13 @@ def score(
     file: TextFile,
     /,
     *,
-    by: Literal["token", "word", "sentence"] = "token",
+    by: By = "token",
     document: bool = False,
     format: Literal["tsv", "jsonl"] = "tsv",
     as_json: Annotated[bool, Parameter(name="--json")] = False,
     html: FileOption = None,
+    stimuli: StimulusOptions = StimulusOptions(),
+    reading: texts.ReadingOptions = texts.ReadingOptions(),
     unknown: UnknownOptions = UnknownOptions(),
     adaptation: OnlineOptions = OnlineOptions(),
     load_state: FileOption = None,
@@ -54,11 +90,11 @@ def score(
     """Log-probability (natural) and surprisal (bits) of a text, sentence by sentence.
 
     Sentences are independent of each other unless --document carries the state from one to the next. With --adapt the
-    model learns from the text, read as one document.
+    model learns from the text, read as one document. Standard input is scored line by line as it arrives.
 
     Args:
-        file: a UTF-8 text, read as the training text was; - is standard input
-        by: one row per token, per word (with entropy, rank, frequency) or per sentence
+        file: a UTF-8 text; - is standard input
+        by: one row per token, per word (with entropy, rank, frequency), per region or per sentence
         document: the sentences are one text: carry the state
         format: tab-separated or JSON lines
         as_json: the same as --format jsonl
@@ -71,133 +107,113 @@ def score(
         files = {"--load-state": load_state, "--save-state": save_state}
         refuse([name for name, value in files.items() if value is not None], "belongs to --adapt; add it")
     unknown.check()
+    stimuli.check(by, document=document, adapt=adaptation.adapt)
     if html is not None:
         if by != "word":
             raise UserError("--html shows words; add --by word")
         require_file_name(html)
     loaded = machine.open_text(run)
     texts.write_any_text()
-    lines = texts.read_lines(file, loaded.tokeniser.options)
     saved = None if load_state is None else states.load(load_state, loaded)
-    text = loaded.reading(lines)
+    reader = reading.reader(loaded, texts.shown_name(file), unknown)
+    items = stimuli.read(file, loaded)
+    if items is None:
+        text = loaded.reading(texts.stream_lines(file, loaded.options), reader)
+    else:
+        text = loaded.as_read(texts.whole_sentences(items, reader, texts.shown_name(file)))
     stream = adaptation.stream(loaded, saved, text.model) if adaptation.adapt else None
-    treatment = _treatment(unknown, loaded, text)
-    write = _jsonl if as_json or format == "jsonl" else _tsv
-    if by == "word":
+    text, treatment = _treatment(unknown, text, file)
+    scoring = Scoring(loaded, treatment, items, stimuli.spill_over or 0, texts.shown_name(file))
+    rows = scoring.rows(by, text, stream, document=document, batch_size=1 if file == "-" else 32)
+    write = score_rows.write_jsonl if as_json or format == "jsonl" else score_rows.write_tsv
+    scoring.keep = html is not None
+    write(rows, flush=file == "-")
+    texts.report(reader)
+    if html is not None:
         from elman.analysis.by_word import write_reading_page
 
-        rows = _by_word(loaded, text, stream, treatment, document=document)
-        rows, kept = (rows, iter(())) if html is None else itertools.tee(rows)
-        write(map(msgspec.to_builtins, rows))
-        if html is not None:
-            write_reading_page(html, list(kept), loaded.recipe.title, texts.shown_name(file))
-            print(html, file=sys.stderr)
-    else:
-        scored = _scored(loaded, text, stream, treatment, document=document)
-        is_unknown = _unknown_word(loaded)
-        write(by_token(scored, is_unknown) if by == "token" else by_sentence(scored, is_unknown, loaded.tokeniser.text))
+        write_reading_page(html, scoring.kept, loaded.recipe.title, texts.shown_name(file))
+        print(html, file=sys.stderr)
     if stream is not None and save_state is not None:
         states.save(save_state, loaded, stream.state, stream.unread, stream, adaptation.statistics_tokens)
 
 
-def _unknown_word(loaded: "TextRun") -> Callable[[str], bool]:
-    """Whether a token as written is not in the vocabulary."""
-    rules, known = loaded.options, loaded.vocabulary.ids
-    return lambda word: (word.lower() if rules.folds_tokens else word) not in known
-
-
-def _treatment(options: UnknownOptions, loaded: "TextRun", text: "Sentences") -> "Unknown":
-    """How unknown words are scored; by default the unknown types are counted in the text."""
+def _treatment(options: UnknownOptions, text: "Sentences", file: str) -> "tuple[Sentences, Unknown]":
+    """How unknown words are scored; by default the unknown types are counted in the text, which is then read first."""
     from elman.evaluation.scoring import Unknown
 
     types = options.unknown_types
     if types is None and options.unknown == "spread":
-        unknown, fold = _unknown_word(loaded), loaded.options.lowercase
-        tokens = (token for sentence in text.words for token in sentence if unknown(token))
-        types = len({token.lower() if fold else token for token in tokens})
+        if file == "-":
+            print("--unknown spread counts the unknown types in all of standard input first", file=sys.stderr)
+        text = text._replace(items=list(text.items))
+        types = len({token for sentence, _ in text.items for token in sentence.lacking})
         print(f"unknown types in the text: {types}", file=sys.stderr)
-    return Unknown(treatment=options.unknown, types=types or 1)
+    return text, Unknown(treatment=options.unknown, types=types or 1)
 
 
-def _scored(
-    loaded: "TextRun", text: "Sentences", stream: "AdaptiveStream | None", treatment: "Unknown", *, document: bool
-) -> Iterator[tuple[list[str], "np.ndarray"]]:
-    unknown = _unknown_word(loaded)
-    scored = loaded.score_text(text, document=document) if stream is None else stream.score_all(text.ids, text.inputs)
-    for tokens, log_probs in zip(text.words, scored, strict=True):
-        yield tokens, treatment.apply(log_probs, [unknown(token) for token in tokens])
+class Scoring:
+    """The rows of a text; `kept` are those of its words, if they are to be kept."""
 
+    def __init__(
+        self, loaded: "TextRun", treatment: "Unknown", stimuli: "Sequence[Stimulus] | None", lags: int, name: str
+    ) -> None:
+        self.loaded, self.treatment, self.stimuli, self.lags, self.name = loaded, treatment, stimuli, lags, name
+        self.keep, self.kept = False, list["WordRow"]()
 
-def by_token(scored: Scored, unknown: Callable[[str], bool]) -> Iterator[Row]:
-    """A row for every token."""
-    from elman.evaluation.scoring import surprisal
+    def rows(
+        self, by: By, text: "Sentences", stream: "AdaptiveStream | None", *, document: bool, batch_size: int
+    ) -> Iterator[Row]:
+        """All rows, in the order of the text."""
+        if by == "word":
+            scored = self._predicted(text, stream, document=document, batch_size=batch_size)
+        elif stream is not None:
+            scored = text.asked(stream.score_all)
+        else:
+            scored = self.loaded.score_text(text, document=document, batch_size=batch_size)
+        for number, (sentence, found) in enumerate(scored, start=1):
+            rows = self._rows(by, number, sentence, found)
+            if self.lags:
+                rows = score_rows.with_lags(list(rows), self.lags)
+            carried = {} if self.stimuli is None else self.stimuli[number - 1].carried
+            yield from (score_rows.carrying(carried, row) for row in rows)
 
-    for number, (tokens, log_probs) in enumerate(scored, start=1):
-        bits = surprisal(log_probs)
-        for position, token in enumerate(tokens):
-            yield {
-                "sentence": number,
-                "position": position + 1,
-                "token": token,
-                "log_prob": _rounded(log_probs[position]),
-                "surprisal": _rounded(bits[position]),
-                "unknown": int(unknown(token)),
-            }
+    def _predicted(
+        self, text: "Sentences", stream: "AdaptiveStream | None", *, document: bool, batch_size: int
+    ) -> Iterable[Any]:
+        from elman.analysis.by_word import predict_text
 
+        if stream is not None:
+            return text.asked(stream.predict_all)
+        return predict_text(self.loaded, text, document=document, batch_size=batch_size)
 
-def by_sentence(
-    scored: Scored, unknown: Callable[[str], bool], text: Callable[[list[str]], str] = " ".join
-) -> Iterator[Row]:
-    """A row for every sentence; sums are over the tokens that are scored, and `text` joins the tokens."""
-    import numpy as np
+    def _rows(self, by: By, number: int, sentence: "Sentence", found: Any) -> Iterable[Row]:
+        if by == "word":
+            return self._word_rows(number, sentence, found)
+        if by == "token":
+            return score_rows.token_rows(number, sentence, found, self.treatment)
+        if by == "sentence":
+            tokeniser = self.loaded.tokeniser
+            return [score_rows.sentence_row(number, sentence, found, self.treatment, tokeniser)]
+        assert self.stimuli is not None
+        stimulus = self.stimuli[number - 1]
+        places = self._places(number, sentence)
+        return score_rows.region_rows(number, sentence, found, self.treatment, stimulus, places)
 
-    from elman.evaluation.scoring import surprisal
+    def _places(self, number: int, sentence: "Sentence") -> list[int]:
+        from elman.data.stimuli import regions_of
 
-    for number, (tokens, log_probs) in enumerate(scored, start=1):
-        counted = log_probs[~np.isnan(log_probs)]
-        total = float(counted.sum(dtype="float64"))
-        mean = total / len(counted) if len(counted) else math.nan
-        yield {
-            "sentence": number,
-            "tokens": len(tokens),
-            "unknown": sum(map(unknown, tokens)),
-            "log_prob": _rounded(total),
-            "surprisal": _rounded(surprisal([total])[0]),
-            "bits_per_token": _rounded(surprisal([mean])[0]),
-            "text": text(tokens),
-        }
+        assert self.stimuli is not None
+        return regions_of(sentence, self.stimuli[number - 1], self.loaded.tokeniser, self.name)
 
+    def _word_rows(self, number: int, sentence: "Sentence", found: Any) -> Iterator[Row]:
+        from elman.analysis.by_word import word_rows
 
-def _by_word(
-    loaded: "TextRun", text: "Sentences", stream: "AdaptiveStream | None", treatment: "Unknown", *, document: bool
-) -> "Iterator[WordRow]":
-    """A row for every word."""
-    from elman.analysis.by_word import predict_text, word_rows
-
-    if stream is None:
-        predicted = predict_text(loaded, text, document=document)
-    else:
-        predicted = zip(text.words, stream.predict_all(text.ids, text.inputs), strict=True)
-    return word_rows(loaded, predicted, treatment)
-
-
-def _rounded(value: float) -> float | None:
-    """None, an empty cell, for a token that is left out."""
-    return None if math.isnan(value) else round(float(value), 6)
-
-
-def _tsv(rows: Iterable[Row]) -> None:
-    line = io.StringIO(newline="")
-    for number, row in enumerate(rows):
-        # With \r in its end a line has every token quoted that holds one, as it has from Python 3.13 on.
-        writer = csv.writer(line, delimiter="\t", lineterminator="\r\n")
-        for cells in ([list(row)] if number == 0 else []) + [list(row.values())]:
-            writer.writerow(cells)
-            sys.stdout.write(line.getvalue().removesuffix("\r\n") + "\n")
-            line.seek(0)
-            line.truncate()
-
-
-def _jsonl(rows: Iterable[Row]) -> None:
-    for row in rows:
-        show.print_json(row)
+        divided = self.stimuli is not None and bool(self.stimuli[number - 1].regions)
+        places = self._places(number, sentence) if divided else []
+        begins = itertools.compress(itertools.count(), sentence.starts)
+        for at, row in zip(begins, word_rows(self.loaded, number, sentence, found, self.treatment), strict=False):
+            if self.keep:
+                self.kept.append(row)
+            region = {"region": places[at] + 1} if divided else {}
+            yield {"sentence": row.sentence, "position": row.position, **region, **msgspec.to_builtins(row)}

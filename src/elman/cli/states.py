@@ -72,7 +72,10 @@ def load(path: Path, loaded: "TextRun") -> Saved:
 
     if not path.is_file():
         raise UserError(f"{path}: no such state file; give one that --save-state wrote")
-    tensors, facts = checkpoint.load(path)
+    try:
+        tensors, facts = checkpoint.load(path)
+    except UserError as error:
+        raise UserError(f"{str(error).partition(';')[0]}; give a state that --save-state wrote") from None
     known = {"vocabulary": loaded.vocabulary.digest, "recipe": loaded.recipe.title, "model": _digest(loaded)}
     if "unread" not in facts or any(facts.get(name) != value for name, value in known.items()):
         raise UserError(f"{path}: the state of another model; it was saved from {facts.get('run', 'elsewhere')}")

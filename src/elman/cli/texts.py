@@ -1,12 +1,55 @@
-"""The texts that commands read, from files or standard input, and text of any bytes on standard output."""
+"""The texts that commands read, from files or standard input, what is reported of them, and text on standard output."""
 
 import io
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from elman.cli.options import UnknownOptions, group
 from elman.config.text import TextOptions
 from elman.data.text.utf8 import MARK, decode, read_bytes
 from elman.errors import UserError
+
+if TYPE_CHECKING:
+    from elman.data.stimuli import Stimulus
+    from elman.data.text.reading import Sentence, TextReader
+    from elman.tasks.text.run import TextRun
+
+
+@group("Reading", 3)
+class ReadingOptions:
+    """How natural text is read by a model whose training text was tokenised already.
+
+    Attributes:
+        as_is: leave words as they stand; by default an unknown word is folded, and its marks and contractions split
+            off, as in the training text.
+    """
+
+    as_is: bool = False
+
+    def reader(self, loaded: "TextRun", name: str, unknown: UnknownOptions | None = None) -> "TextReader":
+        """What reads a text of this name for a run."""
+        leave_out = unknown is not None and unknown.unknown == "exclude"
+        cure = "take it out" if unknown is None else "take it out, or add --unknown exclude, which leaves it out"
+        return loaded.reader(name, as_is=self.as_is, leave_out=leave_out, cure=cure)
+
+
+def report(reader: "TextReader") -> None:
+    """Say on standard error which words the vocabulary lacks, and which were read otherwise than they stand."""
+    for line in reader.report():
+        print(line, file=sys.stderr)
+
+
+def whole_sentences(stimuli: "Sequence[Stimulus]", reader: "TextReader", name: str) -> "Iterator[Sentence]":
+    """Each text as one sentence; raises UserError where nothing of it can be read."""
+    from elman.data.text.vocabulary import EOS
+
+    for stimulus in stimuli:
+        sentence = reader.one(f"{stimulus.text}\n", stimulus.line)
+        if all(token == EOS for token in sentence.read):
+            raise UserError(f"{name}:{stimulus.line}: no token that the model could read in {stimulus.text!r}")
+        yield sentence
 
 
 def write_any_text() -> None:
@@ -15,25 +58,46 @@ def write_any_text() -> None:
         sys.stdout.reconfigure(errors="surrogateescape")
 
 
+def stream_lines(name: str, text: TextOptions | None = None) -> Iterator[str]:
+    """As `read_lines`, but standard input line by line as it arrives."""
+    if name != "-":
+        yield from read_lines(name, text)
+        return
+    offset, found = 0, False
+    while data := sys.stdin.buffer.readline():
+        line = _decoded(data, name, text, offset)
+        found, offset = found or bool(line.strip()), offset + len(data)
+        yield line
+    _require_text(name, found=found, size=offset)
+
+
 def read_lines(name: str, text: TextOptions | None = None) -> list[str]:
     """The lines of a text, `-` being standard input; `text` determines how it is decoded.
 
     Raises UserError where it cannot be read, is empty, or is not UTF-8 although its bytes are not the tokens.
     """
     found = read_text(name, text)
-    if not found.strip():
-        what = "only blank lines" if found else "the file is empty"
-        raise UserError(f"{shown_name(name)}: {what}; give a text to score")
+    _require_text(name, found=bool(found.strip()), size=len(found))
     return list(io.StringIO(found, newline="\n"))
 
 
 def read_text(name: str, text: TextOptions | None = None) -> str:
     """As `read_lines`, in one string, which may be empty."""
     advice = "give a text file, or - for standard input"
-    data = sys.stdin.buffer.read() if name == "-" else read_bytes(Path(name), advice)
+    return _decoded(sys.stdin.buffer.read() if name == "-" else read_bytes(Path(name), advice), name, text)
+
+
+def _decoded(data: bytes, name: str, text: TextOptions | None, offset: int = 0) -> str:
     any_bytes = text is not None and text.tokenisation == "bytes"
-    found = data.decode(errors="surrogateescape") if any_bytes else decode(data, shown_name(name))
-    return found if text is not None and text.eos == "exact" else found.removeprefix(MARK)
+    found = data.decode(errors="surrogateescape") if any_bytes else decode(data, shown_name(name), offset)
+    exact = text is not None and text.eos == "exact"
+    return found if exact or offset else found.removeprefix(MARK)
+
+
+def _require_text(name: str, *, found: bool, size: int) -> None:
+    if not found:
+        what = "only blank lines" if size else "the file is empty"
+        raise UserError(f"{shown_name(name)}: {what}; give a text to score")
 
 
 def shown_name(name: str) -> str:

@@ -16,6 +16,8 @@ LOG_10 = math.log(10)
 BYTELOG = 1024 * math.log(1.0001)
 """Nats per unit of NBestList1.0."""
 
+_KALDI = re.compile(r"(.+)-\d+")
+
 NO_WORDS = ("<s>", "</s>", "-pau-")
 """Marks of a sentence's ends and of silence."""
 
@@ -31,11 +33,12 @@ class Hypothesis(msgspec.Struct, frozen=True):
 def read_tsv(lines: Sequence[str], name: str) -> list[Hypothesis]:
     """Rows `id TAB score ... TAB text`; every row has as many scores, which may be none.
 
-    Raises UserError where a row has another form.
+    Raises UserError where a row has another form, or no row has a text.
     """
+    _require_tabs(lines, name)
     found: list[Hypothesis] = []
     for number, line in _rows(lines):
-        utterance, *scores, text = line.split("\t") if "\t" in line else [line, ""]
+        utterance, *scores, text = line.split("\t")
         try:
             found.append(Hypothesis(utterance, tuple(map(_finite, scores)), text))
         except ValueError:
@@ -47,7 +50,38 @@ def read_tsv(lines: Sequence[str], name: str) -> list[Hypothesis]:
                 f"{name}:{number}: {len(scores)} scores, but the first row has {len(found[0].scores)};"
                 " every row must have as many"
             )
+    if not any(one.text.strip() for one in found):
+        raise UserError(f"{name}: every text is empty; write rows of id, scores and text with tabs between")
     return found
+
+
+def _require_tabs(lines: Sequence[str], name: str) -> None:
+    """Raise UserError where a row has no tab, with a hint at Kaldi's form where all rows have it."""
+    rows = list(_rows(lines))
+    for number, line in rows:
+        if "\t" not in line:
+            kaldi = all("\t" not in row and _KALDI.fullmatch(row.split()[0]) for _, row in rows)
+            hint = "; these are keys of Kaldi's: add --kaldi" if kaldi else ""
+            raise UserError(
+                f"{name}:{number}: expected an id, scores and a text with tabs between, found no tab in"
+                f" {_beginning(line)!r}{hint}"
+            )
+
+
+def _beginning(line: str) -> str:
+    return line if len(line) <= 60 else f"{line[:60]}..."
+
+
+def scattered(hypotheses: Sequence[Hypothesis]) -> str | None:
+    """The first utterance whose hypotheses do not stand together, if any: an id that may have been given twice."""
+    seen: set[str] = set()
+    before = None
+    for one in hypotheses:
+        if one.utterance != before and one.utterance in seen:
+            return one.utterance
+        seen.add(one.utterance)
+        before = one.utterance
+    return None
 
 
 def read_kaldi(lines: Sequence[str], costs: Sequence[tuple[str, Sequence[str]]], name: str) -> list[Hypothesis]:
@@ -56,15 +90,18 @@ def read_kaldi(lines: Sequence[str], costs: Sequence[tuple[str, Sequence[str]]],
     `costs` holds (file, its lines) for each kind of cost; a cost is a negative score. `name` names the text's file in
     messages.
 
-    Raises UserError where a key has no number, or a cost is missing or not a number.
+    Raises UserError where a key has no number or appears twice, or a cost is missing or not a number.
     """
     tables = [(file, _costs(file, rows)) for file, rows in costs]
-    found = []
+    found, keys = [], set[str]()
     for number, line in _rows(lines):
         key, *text = line.split(maxsplit=1)
-        match = re.fullmatch(r"(.+)-\d+", key)
+        match = _KALDI.fullmatch(key)
         if match is None:
             raise UserError(f"{name}:{number}: expected a key such as utterance-1 and words, found {line!r}")
+        if key in keys:
+            raise UserError(f"{name}:{number}: {key} appears twice; every hypothesis has a key of its own")
+        keys.add(key)
         for file, table in tables:
             if key not in table:
                 raise UserError(f"{file}: no cost of {key}, which {name}:{number} has")

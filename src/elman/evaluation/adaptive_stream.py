@@ -11,13 +11,12 @@ from torch import Tensor
 from elman.config.inference import Rule
 from elman.errors import UserError
 from elman.evaluation.dynamic import DynamicModel, Statistics, read_static
-from elman.evaluation.scoring import Prediction, predict
+from elman.evaluation.scoring import Prediction, Symbols, predict
 from elman.learning import checkpoint
 from elman.network.model import LanguageModel
 from elman.network.state import numbered, rebuild
 
 Tokens: TypeAlias = np.ndarray | Sequence[int]
-Sentences: TypeAlias = Sequence[np.ndarray]
 
 
 class AdaptiveStream:
@@ -56,23 +55,24 @@ class AdaptiveStream:
         parts: list[tuple[Tensor, ...]] = []
 
         def look(inputs: Tensor, targets: Tensor, new: int) -> None:
-            parts.append(tuple(part[-new:, 0] for part in predict(self.model, inputs, targets, self.state)))
+            found, _ = predict(self.model, inputs, targets, self.state)
+            parts.append(tuple(part[-new:, 0] for part in found))
 
         self._advance(tokens, inputs, look)
         unread = self._column(self._read)
-        entropy = predict(self.model, unread, torch.zeros_like(unread), self.state)[2][-1]
+        (_, _, entropies), _ = predict(self.model, unread, torch.zeros_like(unread), self.state)
         log_prob, rank, before = (torch.cat(part) for part in zip(*parts, strict=True))
         return Prediction(
-            log_prob.float().cpu().numpy(), rank.cpu().numpy(), torch.cat([before, entropy]).float().cpu().numpy()
+            log_prob.float().cpu().numpy(), rank.cpu().numpy(), torch.cat([before, entropies[-1]]).float().cpu().numpy()
         )
 
-    def score_all(self, sentences: Sentences, inputs: Sentences | None = None) -> Iterator[np.ndarray]:
+    def score_all(self, sentences: Symbols, inputs: Symbols | None = None) -> Iterator[np.ndarray]:
         """As `elman.evaluation.scoring.score_document`; segments run across the ends of sentences."""
-        return map(self.score, sentences, inputs or sentences)
+        return map(self.score, *_given(sentences, inputs))
 
-    def predict_all(self, sentences: Sentences, inputs: Sentences | None = None) -> Iterator[Prediction]:
+    def predict_all(self, sentences: Symbols, inputs: Symbols | None = None) -> Iterator[Prediction]:
         """As `elman.evaluation.scoring.predict_document`, adapting."""
-        return map(self.predict, sentences, inputs or sentences)
+        return map(self.predict, *_given(sentences, inputs))
 
     def _advance(
         self, tokens: Tokens, inputs: Tokens | None, look: Callable[[Tensor, Tensor, int], None]
@@ -116,6 +116,10 @@ class AdaptiveStream:
         read = np.array(facts["unread"], dtype=np.int64)
         self._read, self._waiting = read[:1], read[:0]
         self.score(read[1:])
+
+
+def _given(sentences: Symbols, inputs: Symbols | None) -> tuple[Symbols, ...]:
+    return (sentences,) if inputs is None else (sentences, inputs)
 
 
 def saved_rule(facts: dict[str, Any], rule: Rule | None, default: Rule) -> Rule:

@@ -6,7 +6,7 @@ its own, where the text distinguishes them; as targets they are always `<unk>`.
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -120,18 +120,6 @@ def average_probabilities(log_probs: list[np.ndarray], weights: list[float] | No
     share = np.full(len(stacked), 1 / len(stacked)) if weights is None else np.array(weights) / np.sum(weights)
     with np.errstate(divide="ignore"):
         return np.logaddexp.reduce(stacked + np.log(share)[:, None], axis=0)
-
-
-class Sentences(NamedTuple):
-    """The sentences of a text as a model reads them: `words` as in the text, `ids` [n] as predicted.
-
-    A model that reads spelling knows the unknown words: in `inputs` [n] they have their own numbers, in `ids` `<unk>`.
-    """
-
-    model: LanguageModel
-    words: list[list[str]]
-    ids: list[np.ndarray]
-    inputs: list[np.ndarray]
 
 
 ONE_STREAM = TextEvaluation(streams=1)

@@ -5,15 +5,16 @@ that reads spelling unknown words have numbers of their own.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, tee
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
 import torch
 from torch import Tensor
 
+from elman.data.text.reading import Sentence
 from elman.data.windows import stack_sequences
 from elman.network.model import LanguageModel
 from elman.network.state import State
@@ -21,8 +22,16 @@ from elman.network.state import State
 LARGEST = 1 << 22
 """Log-probabilities formed at once."""
 
+WINDOW = 1 << 12
+"""Symbols of one sentence read at once; a longer one is read alone and in parts, which carry the state."""
+
+BATCH = 1 << 16
+"""Symbols of sentences side by side read at once, the padding included."""
+
 Symbols: TypeAlias = Iterable[np.ndarray]
 """The symbols of several sentences, [n] each."""
+
+FoundT = TypeVar("FoundT")
 
 Treatment: TypeAlias = Literal["score", "exclude", "spread"]
 
@@ -53,23 +62,60 @@ def surprisal(log_probs: Sequence[float] | np.ndarray) -> np.ndarray:
     return -np.asarray(log_probs, dtype=np.float64) / np.log(2.0)
 
 
-@torch.inference_mode()
+class Sentences(NamedTuple):
+    """The sentences of a text as a model reads them, each with its inputs [n].
+
+    A model that reads spelling knows the unknown words: among the inputs they have their own numbers, among the ids of
+    a sentence they are `<unk>`. The sentences may come from a text that is still being read.
+    """
+
+    model: LanguageModel
+    items: Iterable[tuple[Sentence, np.ndarray]]
+
+    def asked(self, ask: Callable[[Symbols, Symbols], Iterator[FoundT]]) -> Iterator[tuple[Sentence, FoundT]]:
+        """Each sentence with what `ask` found, given the ids and the inputs of all."""
+        shown, predicted, fed = tee(self.items, 3)
+        found = ask((sentence.ids for sentence, _ in predicted), (inputs for _, inputs in fed))
+        return zip((sentence for sentence, _ in shown), found, strict=True)
+
+
 def score_sentences(
     model: LanguageModel, sentences: Symbols, first: int, batch_size: int = 32, inputs: Symbols | None = None
 ) -> Iterator[np.ndarray]:
     """Log-probabilities (nats, float32 [n]) of each sentence, preceded by `first` and no other context.
 
-    Padding never changes a probability: the model reads forward only, and padding is not counted.
+    Padding never changes a probability: the model reads forward only, and padding is not counted. Long sentences are
+    read alone and in parts, in constant memory.
     """
     remaining = _with_inputs(sentences, inputs)
     while group := list(islice(remaining, batch_size)):
-        batch, lengths = stack_sequences([sentence for sentence, _ in group], first, [read for _, read in group])
-        batch = batch.to(model.device)
-        log_prob, _ = model.log_prob(batch.inputs, batch.targets, model.begin(len(group)))
-        yield from (row[:length] for row, length in zip(_rows(log_prob), lengths, strict=True))
+        if _is_small(group):
+            yield from _score_batch(model, group, first)
+        else:
+            for sentence, read in group:
+                yield _score_column(model, sentence, read, first, model.begin(1))[0]
 
 
 @torch.inference_mode()
+def _score_batch(model: LanguageModel, group: Sequence[tuple[np.ndarray, np.ndarray]], first: int) -> list[np.ndarray]:
+    batch, lengths = stack_sequences([sentence for sentence, _ in group], first, [read for _, read in group])
+    batch = batch.to(model.device)
+    log_prob, _ = model.log_prob(batch.inputs, batch.targets, model.begin(len(group)))
+    return [row[:length] for row, length in zip(_rows(log_prob), lengths, strict=True)]
+
+
+@torch.inference_mode()
+def _score_column(
+    model: LanguageModel, sentence: np.ndarray, read: np.ndarray, before: int, state: State
+) -> tuple[np.ndarray, State]:
+    """Log-probabilities of a sentence after `before` and a state, and the state before its last symbol is read."""
+    parts = [np.empty(0, dtype=np.float32)]
+    for ids, targets in _columns(np.concatenate([[before], read[:-1]]), sentence, model):
+        log_prob, state = model.log_prob(ids, targets, state)
+        parts.append(_rows(log_prob)[0])
+    return np.concatenate(parts), state
+
+
 def score_document(
     model: LanguageModel, sentences: Symbols, first: int, state: State | None = None, inputs: Symbols | None = None
 ) -> Iterator[np.ndarray]:
@@ -77,11 +123,10 @@ def score_document(
     state = model.begin(1) if state is None else state
     before = first
     for sentence, read in _with_inputs(sentences, inputs):
-        ids = torch.tensor(np.concatenate([[before], read[:-1]]), dtype=torch.long, device=model.device)
-        targets = torch.tensor(sentence, dtype=torch.long, device=model.device)
-        log_prob, state = model.log_prob(ids.unsqueeze(1), targets.unsqueeze(1), state)
-        before = int(read[-1])
-        yield _rows(log_prob)[0]
+        if len(sentence):
+            log_prob, state = _score_column(model, sentence, read, before, state)
+            before = int(read[-1])
+        yield log_prob if len(sentence) else np.empty(0, dtype=np.float32)
 
 
 class Prediction(NamedTuple):
@@ -99,8 +144,10 @@ class Prediction(NamedTuple):
 
 
 @torch.inference_mode()
-def predict(model: LanguageModel, inputs: Tensor, targets: Tensor, state: State) -> tuple[Tensor, Tensor, Tensor]:
-    """Log-probability, rank and entropy, each [T, B], of targets [T, B] after inputs [T, B].
+def predict(
+    model: LanguageModel, inputs: Tensor, targets: Tensor, state: State
+) -> tuple[tuple[Tensor, Tensor, Tensor], State]:
+    """Log-probability, rank and entropy, each [T, B], of targets [T, B] after inputs [T, B], and the state after them.
 
     They follow from `LanguageModel.log_probs`, which every output layer has, a few steps at a time.
     """
@@ -112,7 +159,7 @@ def predict(model: LanguageModel, inputs: Tensor, targets: Tensor, state: State)
         parts.append((log_prob.squeeze(-1), rank, torch.special.entr(log_probs.exp()).sum(-1)))
         at, steps = at + steps, max(1, LARGEST // log_probs[0].numel())
     log_prob, rank, entropy = (torch.cat(part) for part in zip(*parts, strict=True))
-    return log_prob, rank, entropy
+    return (log_prob, rank, entropy), state
 
 
 def predict_sentences(
@@ -121,11 +168,16 @@ def predict_sentences(
     """The prediction of each sentence, preceded by `first` and no other context."""
     remaining = _with_inputs(sentences, inputs)
     while group := list(islice(remaining, batch_size)):
+        if not _is_small(group):
+            for sentence, read in group:
+                yield _predict_column(model, sentence, read, first, model.begin(1))[0]
+            continue
         # One more target, whatever it is: the model reads the last symbol, too, for the entropy after it.
         longer = [(np.append(sentence, first), np.append(read, first)) for sentence, read in group]
         batch, lengths = stack_sequences([sentence for sentence, _ in longer], first, [read for _, read in longer])
         batch = batch.to(model.device)
-        log_prob, rank, entropy = map(_rows, predict(model, batch.inputs, batch.targets, model.begin(len(group))))
+        found, _ = predict(model, batch.inputs, batch.targets, model.begin(len(group)))
+        log_prob, rank, entropy = map(_rows, found)
         for row, length in enumerate(lengths):
             yield Prediction(log_prob[row, : length - 1], rank[row, : length - 1], entropy[row, :length])
 
@@ -136,13 +188,38 @@ def predict_document(
     """As `predict_sentences`, but each sentence is read in the context of all before it."""
     state, before = model.begin(1), first
     for sentence, read in _with_inputs(sentences, inputs):
-        symbols = torch.tensor([before, *read.tolist()], device=model.device).unsqueeze(1)
-        targets = torch.tensor([*sentence.tolist(), first], device=model.device).unsqueeze(1)
-        log_prob, rank, entropy = (_rows(column)[0] for column in predict(model, symbols, targets, state))
-        with torch.inference_mode():
-            _, state = model.trace(symbols[:-1], state)
-        before = int(read[-1])
-        yield Prediction(log_prob[:-1], rank[:-1], entropy)
+        prediction, state = _predict_column(model, sentence, read, before, state)
+        before = int(read[-1]) if len(read) else before
+        yield prediction
+
+
+def _predict_column(
+    model: LanguageModel, sentence: np.ndarray, read: np.ndarray, before: int, state: State
+) -> tuple[Prediction, State]:
+    """As `_score_column`, with ranks and entropies."""
+    parts: list[tuple[np.ndarray, ...]] = [(np.empty(0, np.float32), np.empty(0, np.int64), np.empty(0, np.float32))]
+    for ids, targets in _columns(np.concatenate([[before], read[:-1]])[: len(read)], sentence, model):
+        found, state = predict(model, ids, targets, state)
+        parts.append(tuple(_rows(part)[0] for part in found))
+    last = torch.tensor([[int(read[-1]) if len(read) else before]], device=model.device)
+    (_, _, after), _ = predict(model, last, torch.zeros_like(last), state)
+    log_prob, rank, entropy = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Prediction(log_prob, rank, np.append(entropy, _rows(after)[0])), state
+
+
+def _is_small(group: Sequence[tuple[np.ndarray, np.ndarray]]) -> bool:
+    """Whether sentences are read side by side: none is empty or long, and they are not too many for their length."""
+    lengths = [len(sentence) for sentence, _ in group]
+    return min(lengths) > 0 and max(lengths) < WINDOW and (max(lengths) + 1) * len(group) <= BATCH
+
+
+def _columns(inputs: np.ndarray, targets: np.ndarray, model: LanguageModel) -> Iterator[tuple[Tensor, Tensor]]:
+    """Inputs and targets, [T, 1] each, window by window."""
+    for at in range(0, len(targets), WINDOW):
+        window = slice(at, at + WINDOW)
+        pair = (torch.tensor(part[window], dtype=torch.long, device=model.device) for part in (inputs, targets))
+        ids, wanted = pair
+        yield ids.unsqueeze(1), wanted.unsqueeze(1)
 
 
 def _with_inputs(sentences: Symbols, inputs: Symbols | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -99,8 +99,10 @@ def generate(
     return Generated(shown(tokens, text.options), tokens)
 
 
-def score(run: AnyRun, lines: Sequence[str], *, document: bool = False) -> list[Scored]:
+def score(run: AnyRun, lines: Sequence[str] | str, *, document: bool = False) -> list[Scored]:
     """The log-probability of every token of every sentence; with `document` each in the context of those before it.
+
+    A string is the lines that it holds.
 
     Raises UserError where it is not a run on text.
     """

@@ -10,7 +10,8 @@ import pytest
 
 from elman.config.text import TextOptions
 from elman.data.text.corpus import open_corpus
-from elman.data.text.sentences import encode_lines
+from elman.data.text.reading import TextReader
+from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import EOS, UNK, Vocabulary
 from elman.errors import UserError
 from elman.files import sha256_file
@@ -270,22 +271,22 @@ VOCABULARY = Vocabulary(("the", "cat", ".", EOS, UNK), (3, 2, 2, 2, 1))
 
 def test_lines_are_encoded_with_their_ends():
     options = TextOptions(tokenisation="raw", lowercase=True)
-    found = list(encode_lines(["The Zebra.\n", "the cat"], VOCABULARY, options))
-    assert [words for words, _ in found] == [["The", "Zebra", ".", EOS], ["the", "cat", EOS]]
-    assert [ids.tolist() for _, ids in found] == [[0, 4, 2, 3], [0, 1, 3]]
+    found = list(TextReader(VOCABULARY, Tokeniser(options)).sentences(["The Zebra.\n", "the cat"]))
+    assert [one.tokens for one in found] == [["The", "Zebra", ".", EOS], ["the", "cat", EOS]]
+    assert [one.ids.tolist() for one in found] == [[0, 4, 2, 3], [0, 1, 3]]
 
 
-def test_encode_lines_by_paragraph_and_without_eos():
-    paragraph = TextOptions(eos="paragraph")
-    found = encode_lines(["the\n", "cat\n", "\n", "the\n"], VOCABULARY, paragraph)
-    assert [words for words, _ in found] == [["the", "cat", EOS], ["the", EOS]]
-    found = encode_lines(["the\n", "\n", "cat\n"], VOCABULARY, TextOptions(eos="none"))
-    assert [words for words, _ in found] == [["the"], ["cat"]]
+def test_lines_are_read_by_paragraph_and_without_eos():
+    paragraph = TextReader(VOCABULARY, Tokeniser(TextOptions(eos="paragraph")))
+    found = paragraph.sentences(["the\n", "cat\n", "\n", "the\n"])
+    assert [one.tokens for one in found] == [["the", "cat", EOS], ["the", EOS]]
+    found = TextReader(VOCABULARY, Tokeniser(TextOptions(eos="none"))).sentences(["the\n", "\n", "cat\n"])
+    assert [one.tokens for one in found] == [["the"], ["cat"]]
 
 
 def test_lines_are_encoded_as_they_are_read():
     lines = iter(["the\n", "cat\n", "the\n"])
-    next(encode_lines(lines, VOCABULARY, WORDS))
+    next(TextReader(VOCABULARY, Tokeniser(WORDS)).sentences(lines))
     assert list(lines) == ["cat\n", "the\n"]
 
 

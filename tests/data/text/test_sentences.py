@@ -48,7 +48,7 @@ def test_inputs_are_read_and_tokens_predicted():
 
 def test_sentences_share_their_numbers(tmp_path):
     vocabulary = corpus(tmp_path).vocabulary
-    numbers, words = spelled_sentences([["a", "Fox"], ["fox", "<unk>"]], vocabulary, OPTIONS)
+    numbers, words = spelled_sentences([["a", "fox"], ["fox", "<unk>"]], vocabulary)
     size = len(vocabulary)
     assert words == ["fox"]
     assert [one.tolist() for one in numbers] == [[vocabulary.ids["a"], size], [size, vocabulary.unk]]

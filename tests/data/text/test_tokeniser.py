@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from elman.config.text import SubwordOptions, TextOptions, identity
 from elman.data.text.corpus import open_corpus
 from elman.data.text.passages import clean, read_passages, remove_ruby
-from elman.data.text.sentences import encode_lines
+from elman.data.text.reading import TextReader
 from elman.data.text.subwords import Subwords, train
 from elman.data.text.tokeniser import Tokeniser, spelt, word_slices, word_starts
 from elman.data.text.utf8 import from_bytes, to_bytes
@@ -95,24 +95,24 @@ def test_counts_and_vocabulary(tmp_path, tokenisation):
     if tokenisation == "bytes":
         assert len(corpus.vocabulary) == 256
     if tokenisation != "characters":
-        ((words, ids),) = encode_lines(["völlig neu\n"], corpus.vocabulary, options, corpus.subwords)
-        assert corpus.tokeniser.decode(words) == "völlig neu\n"
-        assert corpus.vocabulary.decode(ids) == words
+        (found,) = TextReader(corpus.vocabulary, corpus.tokeniser).sentences(["völlig neu\n"])
+        assert corpus.tokeniser.decode(found.tokens) == "völlig neu\n"
+        assert corpus.vocabulary.decode(found.ids) == found.tokens
 
 
 def test_new_characters_without_unk_are_an_error(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("ab\n" * 9)
     corpus = open_corpus(path, TextOptions(tokenisation="characters", valid_fraction=0.3, test_fraction=0.3))
-    with pytest.raises(UserError, match="the word 'z' is not in the vocabulary"):
-        list(encode_lines(["z"], corpus.vocabulary, corpus.options))
+    with pytest.raises(UserError, match=r"new\.txt:2: the character 'z' is not in the vocabulary of 3 characters"):
+        list(TextReader(corpus.vocabulary, corpus.tokeniser, name="new.txt").sentences(["ab\n", "abz"]))
 
 
 def test_lines_of_the_exact_rule_have_eos_where_they_end():
     options = exact("characters")
     vocabulary = Vocabulary(("a", "b", "\r", EOS), (1, 1, 1, 1))
-    found = encode_lines(["a\r\n", "\n", "b"], vocabulary, options)
-    assert [words for words, _ in found] == [["a", "\r", EOS], [EOS], ["b"]]
+    found = TextReader(vocabulary, Tokeniser(options)).sentences(["a\r\n", "\n", "b"])
+    assert [one.tokens for one in found] == [["a", "\r", EOS], [EOS], ["b"]]
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])

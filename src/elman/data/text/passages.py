@@ -49,6 +49,7 @@ class Passage(NamedTuple):
             separates.
         unseparated: letters that stand in clauses without spaces (see `unseparated`).
         closed: whether a sentence ends here, so that what follows is another one.
+        line: the line as it was cleaned.
     """
 
     words: list[str]
@@ -57,6 +58,7 @@ class Passage(NamedTuple):
     num_words: int
     unseparated: int
     closed: bool
+    line: Line
 
 
 def passages(lines: Iterable[Line], options: TextOptions, subwords: Subwords | None = None) -> Iterator[Passage]:
@@ -68,13 +70,15 @@ def passages(lines: Iterable[Line], options: TextOptions, subwords: Subwords | N
     `none`: blank lines are nothing, and where tokens spell the text every other line break is a space.
     `exact`: `<eos>` is a line feed, and a carriage return before it is a character like any other.
     """
-    cleaned = (Line(clean(line.text, options), line.ended) for line in lines)
+    cleaned = (line._replace(text=clean(line.text, options)) for line in lines)
     match options.eos:
         case "paragraph":
             return _by_paragraph(cleaned, options, subwords)
         case "exact":
-            texts = (line.text for line in cleaned)
-            return (_spelt(text.removesuffix("\n"), options, subwords, closes=text.endswith("\n")) for text in texts)
+            return (
+                _spelt(line, line.text.removesuffix("\n"), options, subwords, closes=line.text.endswith("\n"))
+                for line in cleaned
+            )
         case _:
             return _by_line(cleaned, options, subwords)
 
@@ -129,6 +133,11 @@ def unseparated(text: str) -> int:
     return sum(count for count in counts if count > LONGEST_WORD)
 
 
+def is_unspaced(character: str) -> bool:
+    """Whether it is a letter of a script without spaces between words."""
+    return _UNSPACED.match(character) is not None
+
+
 def has_words(unseparated: int, characters: int) -> bool:
     """Whether the spaces of a text separate words, so that figures per word are meaningful."""
     return unseparated <= LARGEST_SHARE * characters
@@ -159,13 +168,13 @@ def _by_paragraph(lines: Iterable[Line], options: TextOptions, subwords: Subword
 def _passage(line: Line, options: TextOptions, subwords: Subwords | None, *, closes: bool) -> Passage:
     if options.spelt:
         text = line.text.removesuffix("\n").removesuffix("\r")
-        return _spelt(text if text == line.text or closes else f"{text} ", options, subwords, closes=closes)
+        return _spelt(line, text if text == line.text or closes else f"{text} ", options, subwords, closes=closes)
     words = tokenise(line.text, options) + [EOS] * closes
     text = " ".join(line.text.split())
-    return Passage(words, len(text) + 1, len(to_bytes(text)) + 1, len(words), unseparated(text), closes)
+    return Passage(words, len(text) + 1, len(to_bytes(text)) + 1, len(words), unseparated(text), closes, line)
 
 
-def _spelt(text: str, options: TextOptions, subwords: Subwords | None, *, closes: bool) -> Passage:
+def _spelt(line: Line, text: str, options: TextOptions, subwords: Subwords | None, *, closes: bool) -> Passage:
     words = tokenise(text, options, subwords) + [EOS] * closes
     num_words, num_bytes = len(text.split()) + closes, len(to_bytes(text)) + closes
-    return Passage(words, len(text) + closes, num_bytes, num_words, unseparated(text), closes)
+    return Passage(words, len(text) + closes, num_bytes, num_words, unseparated(text), closes, line)

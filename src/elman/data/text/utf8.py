@@ -52,10 +52,14 @@ def read_text(path: Path, advice: str = "give a text file") -> str:
 
 
 class Line(NamedTuple):
-    """A line of a file with its line break, if it has one, or a part of one over 64 KiB; `ended`: it ends here."""
+    """A line of a file with its line break, if it has one, or a part of one over 64 KiB; `ended`: it ends here.
+
+    `number` is its number in the file from 1, where whoever reads it has counted.
+    """
 
     text: str
     ended: bool
+    number: int = 0
 
 
 def read_lines(path: Path, start: int = 0, stop: int | None = None, options: TextOptions = _PLAIN) -> Iterator[Line]:

@@ -18,6 +18,9 @@ from elman.files import sha256_lines, write_atomic
 UNK = "<unk>"
 EOS = "<eos>"
 
+LARGEST_SHARE_ATTACHED = 0.005
+"""Share of the words that may end in a mark where marks stand apart, as some abbreviations and titles do."""
+
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _UNESCAPES = {escaped: plain for plain, escaped in _ESCAPES.items()}
 
@@ -57,6 +60,22 @@ class Vocabulary:
     def eos(self) -> int | None:
         """The id of `<eos>`, if it is there."""
         return self.ids.get(EOS)
+
+    @functools.cached_property
+    def in_lower_case(self) -> bool:
+        """Whether no word of two letters or more has a capital, so that the text was in lower case."""
+        return not any(word != word.lower() and len(word) > 1 for word in self.words)
+
+    @functools.cached_property
+    def has_n_for_numbers(self) -> bool:
+        """Whether the text had N for its numbers, as the usual form of the Penn Treebank has."""
+        return "N" in self.ids and not any(word.isdecimal() and len(word) > 1 for word in self.words)
+
+    @functools.cached_property
+    def marks_apart(self) -> bool:
+        """Whether the text had its marks of punctuation apart from its words: hardly a word ends in one."""
+        attached = sum(re.search(r"\w[,;:!?]$", word) is not None for word in self.words)
+        return attached <= LARGEST_SHARE_ATTACHED * len(self)
 
     @functools.cached_property
     def digest(self) -> str:

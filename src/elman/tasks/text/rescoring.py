@@ -10,10 +10,9 @@ import numpy.typing as npt
 import torch
 
 from elman.data.hypotheses import Hypothesis, by_utterance
-from elman.data.text.tokeniser import fold
+from elman.data.text.reading import Sentence, TextReader
 from elman.data.windows import stack_sequences
-from elman.evaluation.perplexity import Sentences
-from elman.evaluation.scoring import Unknown, score_sentences
+from elman.evaluation.scoring import Sentences, Unknown
 from elman.network.state import select
 from elman.tasks.text.run import TextRun
 
@@ -142,34 +141,31 @@ def edit_distance(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
     return before[-1]
 
 
-def read_hypotheses(run: TextRun, hypotheses: Sequence[Hypothesis]) -> Sentences:
+def read_hypotheses(run: TextRun, hypotheses: Sequence[Hypothesis], reader: TextReader | None = None) -> Sentences:
     """Each text read as the training text was, on its own; an empty one is `<eos>` alone."""
-    eos = run.vocabulary.eos
-    encoded: list[tuple[list[str], np.ndarray]] = []
-    for hypothesis in hypotheses:
-        sentences = list(run.sentences([hypothesis.text]))
-        tokens = [token for words, _ in sentences for token in words]
-        if not tokens and eos is not None:
-            tokens = [run.vocabulary.words[eos]]
-            sentences = [(tokens, np.array([eos], dtype=np.int32))]
-        encoded.append((tokens, np.concatenate([np.empty(0, np.int32), *(ids for _, ids in sentences)])))
-    return run.as_read(encoded)
+    read = run.reader("the hypotheses") if reader is None else reader
+    sentences = [read.one(hypothesis.text, number) for number, hypothesis in enumerate(hypotheses, start=1)]
+    if run.vocabulary.eos is not None:
+        end = read.end()
+        sentences = [sentence if len(sentence.ids) else end for sentence in sentences]
+    text = run.as_read(sentences)
+    return Sentences(text.model, list(text.items))
 
 
-def unknown_types(run: TextRun, read: Sentences) -> int:
+def unknown_types(read: Sentences) -> int:
     """How many different words of the hypotheses the vocabulary lacks."""
-    known = run.vocabulary.ids
-    return len({token for tokens in read.words for token in _folded(run, tokens) if token not in known})
+    return len({token for sentence, _ in read.items for token in sentence.lacking})
 
 
 def log_probs_fresh(run: TextRun, read: Sentences, treatment: Unknown, batch_size: int = 32) -> list[float]:
     """The log-probability (nats) of each hypothesis as a text of its own, in batches of similar length."""
-    order = sorted((index for index, ids in enumerate(read.ids) if len(ids)), key=lambda index: len(read.ids[index]))
-    totals = [0.0] * len(read.ids)
-    ids, inputs = ([part[index] for index in order] for part in (read.ids, read.inputs))
-    scored = score_sentences(read.model, ids, run.first, batch_size, inputs)
-    for index, log_probs in zip(order, scored, strict=True):
-        totals[index] = _total(run, read.words[index], log_probs, treatment)
+    items = list(read.items)
+    order = sorted((index for index, (_, ids) in enumerate(items) if len(ids)), key=lambda index: len(items[index][1]))
+    totals = [0.0] * len(items)
+    ordered = Sentences(read.model, [items[index] for index in order])
+    scored = run.score_text(ordered, batch_size=batch_size)
+    for index, (sentence, log_probs) in zip(order, scored, strict=True):
+        totals[index] = _total(sentence, log_probs, treatment)
     return totals
 
 
@@ -179,27 +175,24 @@ def log_probs_carried(
 ) -> list[float]:
     """As `log_probs_fresh`, but each utterance is read after the hypotheses chosen for those before it."""
     state, before = run.begin(), run.first
-    totals = [0.0] * len(read.ids)
+    items = list(read.items)
+    totals = [0.0] * len(items)
     for group in by_utterance(hypotheses).values():
-        ids, inputs = ([np.append(part[index], run.first) for index in group] for part in (read.ids, read.inputs))
+        ids = [np.append(items[index][0].ids, run.first) for index in group]
+        inputs = [np.append(items[index][1], run.first) for index in group]
         batch, lengths = stack_sequences(ids, before, inputs)
         batch = batch.to(run.device)
         many = select(state, torch.zeros(len(group), dtype=torch.long, device=run.device))
         log_probs = read.model.log_prob(batch.inputs, batch.targets, many)[0].t().float().cpu().numpy()
         for row, (index, length) in enumerate(zip(group, lengths, strict=True)):
-            totals[index] = _total(run, read.words[index], log_probs[row, : length - 1], treatment)
+            totals[index] = _total(items[index][0], log_probs[row, : length - 1], treatment)
         best = max(group, key=lambda index: mix.score(hypotheses[index], totals[index]))
-        if len(chosen := read.inputs[best]):
+        if len(chosen := items[best][1]):
             symbols = torch.tensor([before, *chosen[:-1].tolist()], device=run.device).unsqueeze(1)
             _, state = read.model.trace(symbols, state)
             before = int(chosen[-1])
     return totals
 
 
-def _total(run: TextRun, tokens: Sequence[str], log_probs: np.ndarray, treatment: Unknown) -> float:
-    unknown = [token not in run.vocabulary.ids for token in _folded(run, tokens)]
-    return float(np.nansum(treatment.apply(log_probs, unknown), dtype=np.float64))
-
-
-def _folded(run: TextRun, tokens: Sequence[str]) -> Sequence[str]:
-    return fold(tokens) if run.options.folds_tokens else tokens
+def _total(sentence: Sentence, log_probs: np.ndarray, treatment: Unknown) -> float:
+    return float(np.nansum(treatment.apply(log_probs, sentence.unknown_tokens), dtype=np.float64))

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -18,15 +18,17 @@ from elman.config.text import TextData, TextEvaluation
 from elman.data.grammar.sample import grammar_folder
 from elman.data.text import subwords
 from elman.data.text.corpus import Split, TextCorpus, open_corpus
-from elman.data.text.sentences import encode_lines, spelled_sentences, spelled_split
+from elman.data.text.reading import Sentence, TextReader
+from elman.data.text.sentences import spelled_sentences, spelled_split
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import EvaluationWindows, start_symbol
 from elman.decoding.sampling import generate, read
+from elman.errors import UserError
 from elman.evaluation.dynamic import statistics_windows
-from elman.evaluation.perplexity import Sentences, evaluate_split, reading, text_result
+from elman.evaluation.perplexity import evaluate_split, reading, text_result
 from elman.evaluation.result import Result
-from elman.evaluation.scoring import score_document, score_sentences
+from elman.evaluation.scoring import Sentences, score_document, score_sentences
 from elman.jobs import Advance
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
@@ -40,7 +42,7 @@ class TextRun(Run):
     Example (see docs/python.md)::
 
         run = elman.load("runs/shakespeare")
-        for words, log_probs in run.score(["To be, or not to be"]):
+        for tokens, log_probs in run.score(["To be, or not to be"]):
             ...
         run.next_words("to be or not to", k=5)
         " ".join(run.words("my lord,", count=20, seed=1))
@@ -127,9 +129,11 @@ class TextRun(Run):
         """From lines to tokens and back."""
         return Tokeniser(self.options, subwords.load(self.path) if self.options.tokenisation == "subwords" else None)
 
-    def sentences(self, lines: Iterable[str]) -> Iterator[tuple[list[str], np.ndarray]]:
-        """The tokens of every sentence, as they stand in the text, and their ids."""
-        return encode_lines(lines, self.vocabulary, self.options, self.tokeniser.subwords)
+    def reader(
+        self, name: str = "the text", *, as_is: bool = False, leave_out: bool = False, cure: str = "take it out"
+    ) -> TextReader:
+        """What reads a text as the training text was read, and tallies what the vocabulary lacks (`TextReader`)."""
+        return TextReader(self.vocabulary, self.tokeniser, as_is=as_is, leave_out=leave_out, name=name, cure=cure)
 
     @property
     def reads_spelling(self) -> bool:
@@ -147,44 +151,65 @@ class TextRun(Run):
         """
         return self.read(text, known_only=True)[1]
 
-    def read(self, text: str, *, known_only: bool = False) -> tuple[LanguageModel, list[int]]:
+    def read(
+        self, text: str, reader: TextReader | None = None, *, known_only: bool = False
+    ) -> tuple[LanguageModel, list[int]]:
         """As `encode`, but where the model reads spelling unknown words have ids of their own, which it knows."""
-        found = self.reading(io.StringIO(text, newline="\n"), known_only=known_only)
-        ids = [int(symbol) for part in found.inputs for symbol in part]
+        found = self.reading(text, reader, known_only=known_only)
+        ids = [int(symbol) for _, part in found.items for symbol in part]
         ends = bool(ids) and ids[-1] == self.vocabulary.eos and self.options.eos != "exact"
         return found.model, ids[:-1] if ends else ids
 
-    def reading(self, lines: Iterable[str], *, known_only: bool = False) -> Sentences:
-        """The sentences of a text, as the model reads them, or with `known_only` one that reads no spelling does."""
-        return self.as_read(list(self.sentences(lines)), known_only=known_only)
+    def reading(
+        self, lines: Iterable[str] | str, reader: TextReader | None = None, *, known_only: bool = False
+    ) -> Sentences:
+        """The sentences of a text, as the model reads them, or with `known_only` one that reads no spelling does.
 
-    def as_read(self, sentences: Sequence[tuple[list[str], np.ndarray]], *, known_only: bool = False) -> Sentences:
-        """As `reading`, of sentences that are tokenised and numbered."""
-        words, ids = [words for words, _ in sentences], [ids for _, ids in sentences]
+        A string is the lines that it holds. They are read by and by, unless unknown words have vectors of their own:
+        then the whole text is read first.
+        """
+        read = self.reader() if reader is None else reader
+        text = io.StringIO(lines, newline="\n") if isinstance(lines, str) else lines
+        return self.as_read(read.sentences(text), known_only=known_only)
+
+    def as_read(self, sentences: Iterable[Sentence], *, known_only: bool = False) -> Sentences:
+        """As `reading`, of sentences that are read."""
         if known_only or not self.reads_spelling:
-            return Sentences(self.model, words, ids, ids)
-        inputs, unknown = spelled_sentences(words, self.vocabulary, self.options)
-        return Sentences(self.model.knowing(unknown) if unknown else self.model, words, ids, inputs)
+            return Sentences(self.model, ((sentence, sentence.ids) for sentence in sentences))
+        whole = list(sentences)
+        inputs, unknown = spelled_sentences([sentence.read for sentence in whole], self.vocabulary)
+        model = self.model.knowing(unknown) if unknown else self.model
+        return Sentences(model, list(zip(whole, inputs, strict=True)))
 
-    def score(self, lines: Sequence[str], *, document: bool = False) -> Iterator[tuple[list[str], np.ndarray]]:
-        """The tokens of every sentence, and their log-probabilities (nats)."""
-        text = self.reading(lines)
-        yield from zip(text.words, self.score_text(text, document=document), strict=True)
+    def score(self, lines: Iterable[str] | str, *, document: bool = False) -> Iterator[tuple[list[str], np.ndarray]]:
+        """The tokens of every sentence, as they stand in the text, and their log-probabilities (nats).
 
-    def score_text(self, text: Sentences, *, document: bool = False) -> Iterator[np.ndarray]:
-        """The log-probabilities (nats) of the tokens of every sentence that `reading` returned."""
-        score = score_document if document else score_sentences
-        return score(text.model, text.ids, self.first, inputs=text.inputs)
+        A string is the lines that it holds.
+        """
+        for sentence, log_probs in self.score_text(self.reading(lines), document=document):
+            yield sentence.tokens, log_probs
+
+    def score_text(
+        self, text: Sentences, *, document: bool = False, batch_size: int = 32
+    ) -> Iterator[tuple[Sentence, np.ndarray]]:
+        """The sentences that `reading` returned, and the log-probabilities (nats) of the tokens of each."""
+        if document:
+            return text.asked(lambda ids, inputs: score_document(text.model, ids, self.first, inputs=inputs))
+        return text.asked(lambda ids, inputs: score_sentences(text.model, ids, self.first, batch_size, inputs))
 
     def begin(self) -> State:
         """The state of one text that has not begun."""
         return self.model.begin(1)
 
     def step(self, word: str, state: State) -> tuple[Tensor, State]:
-        """Read one word; the log-probabilities [V] of the next and the state after it."""
-        model, ids = self.model, [int(self.vocabulary.encode([word])[0])]
-        if self.reads_spelling and word not in self.vocabulary.ids:
-            model, ids = self.model.knowing([word]), [len(self.vocabulary)]
+        """Read one word, or all its tokens; the log-probabilities [V] of the next token and the state after it.
+
+        Raises UserError where nothing of it can be read.
+        """
+        known = self.vocabulary.ids.get(word)
+        model, ids = self.read(word) if known is None else (self.model, [known])
+        if not ids:
+            raise UserError(f"{word!r} has no token that the model could read; give a word")
         log_probs, state = read(model, ids, state)
         return log_probs.squeeze(0), state
 

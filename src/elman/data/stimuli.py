@@ -1,0 +1,149 @@
+"""Tables of sentences for experiments: one column is the text, the others are carried along."""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from elman.data.text.passages import clean, is_unspaced
+from elman.data.text.reading import Sentence
+from elman.data.text.subwords import piece_bytes
+from elman.data.text.tokeniser import Tokeniser
+from elman.data.text.utf8 import to_bytes
+from elman.data.text.vocabulary import EOS
+from elman.errors import UserError
+
+_WHITE = bytes(range(9, 14)) + b" "
+
+
+class Stimulus(NamedTuple):
+    """A sentence of an experiment.
+
+    Attributes:
+        line: its line in the file.
+        text: the text to be read.
+        carried: the other cells of its row, by column.
+        regions: the texts of its regions; empty where it has none.
+    """
+
+    line: int
+    text: str
+    carried: dict[str, str]
+    regions: tuple[str, ...] = ()
+
+
+def read_table(text: str, name: str, column: str) -> list[Stimulus]:
+    """The rows of a table with a header; tabs separate its cells, or where the header has none commas or semicolons.
+
+    Cells may be quoted as in CSV. Raises UserError where it has no such column, or a row is not as long as the header
+    or has no text.
+    """
+    rows = _rows(text, name)
+    try:
+        _, header = next(rows)
+    except StopIteration:
+        raise UserError(f"{name}: the file is empty; give a table with a header") from None
+    doubled = next((one for index, one in enumerate(header) if one in header[:index]), None)
+    if doubled is not None:
+        raise UserError(f"{name}:1: two columns are called {doubled!r}; rename one")
+    if column not in header:
+        raise UserError(f"{name}:1: no column {column!r}; the columns are {', '.join(header)}")
+    place = header.index(column)
+    found = []
+    for number, cells in rows:
+        if len(cells) != len(header):
+            raise UserError(f"{name}:{number}: {len(cells)} cells, but the header has {len(header)}; write as many")
+        if not cells[place].strip():
+            raise UserError(f"{name}:{number}: the cell {column!r} is empty; give every row a text")
+        carried = dict(zip(header, cells, strict=True))
+        sentence = " ".join(carried.pop(column).splitlines())
+        found.append(Stimulus(number, sentence, carried))
+    if not found:
+        raise UserError(f"{name}: the table has a header and no row; give at least one sentence")
+    return found
+
+
+def _rows(text: str, name: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not blank, each with the number of its first line."""
+    header = text.partition("\n")[0]
+    delimiter = next((mark for mark in "\t,;" if mark in header), "\t")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    begin = 1
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                yield begin, cells
+            begin = reader.line_num + 1
+    except csv.Error as error:
+        raise UserError(
+            f"{name}:{begin}: a quotation mark in a cell is not doubled, or never closed ({error}); quote cells as CSV"
+        ) from None
+
+
+def lines_as_stimuli(lines: Iterable[str]) -> list[Stimulus]:
+    """Every line that is not blank as a sentence."""
+    numbered = enumerate(lines, start=1)
+    return [Stimulus(number, line.rstrip("\r\n"), {}) for number, line in numbered if line.strip()]
+
+
+def divided(stimulus: Stimulus, separator: str, name: str) -> Stimulus:
+    """A sentence with regions, which a separator divides in its text, and the text without the separators.
+
+    Where the separator stands, the text has a space, but none between letters of a script without spaces. Raises
+    UserError where a region is empty.
+
+    >>> divided(Stimulus(2, "The dog | that barked| ran .", {}), "|", "items.tsv")
+    Stimulus(line=2, text='The dog that barked ran .', carried={}, regions=('The dog', 'that barked', 'ran .'))
+    """
+    regions = tuple(part.strip() for part in stimulus.text.split(separator))
+    if not all(regions):
+        at = 1 + next(index for index, region in enumerate(regions) if not region)
+        raise UserError(f"{name}:{stimulus.line}: region {at} of {len(regions)} is empty; take a {separator!r} out")
+    text = regions[0]
+    for region in regions[1:]:
+        text += ("" if is_unspaced(text[-1]) or is_unspaced(region[0]) else " ") + region
+    return stimulus._replace(text=text, regions=regions)
+
+
+def regions_of(sentence: Sentence, stimulus: Stimulus, tokeniser: Tokeniser, name: str) -> list[int]:
+    """The region of each piece of a sentence, from 0.
+
+    A piece belongs to the region of its first letter, white space to the region before it; `<eos>` too where tokens are
+    smaller than words, otherwise it is a region of its own after the last. Raises UserError where the options of the
+    run change the text so much that regions are lost.
+    """
+    options = tokeniser.options
+    ends, total = [], 0
+    for text in stimulus.regions:
+        cleaned = clean(text, options)
+        total += _size(cleaned.lower() if options.lowercase else cleaned, tokeniser)
+        ends.append(total)
+    found, at, region = [], 0, 0
+    for piece in sentence.pieces:
+        if piece == EOS:
+            found.append(region if options.spelt else len(ends))
+            continue
+        size = _piece_size(piece, tokeniser)
+        while size and region < len(ends) - 1 and at >= ends[region]:
+            region += 1
+        at += size
+        found.append(region)
+    if at != total:
+        raise UserError(
+            f"{name}:{stimulus.line}: the run's normalisation changes the text of the regions; divide the text as the"
+            " run reads it"
+        )
+    return found
+
+
+def _size(text: str, tokeniser: Tokeniser) -> int:
+    """How much of a text is not white space: bytes where the tokens spell bytes, otherwise characters."""
+    if tokeniser.options.open_vocabulary:
+        return len(to_bytes(text).translate(None, _WHITE))
+    return len("".join(text.split()).lower() if tokeniser.options.lowercase else "".join(text.split()))
+
+
+def _piece_size(piece: str, tokeniser: Tokeniser) -> int:
+    if tokeniser.options.open_vocabulary:
+        return len(piece_bytes(piece).translate(None, _WHITE))
+    return _size(piece, tokeniser)

@@ -1,0 +1,155 @@
+"""Words of ordinary text as a text that was tokenised before training would have had them; the vocabulary decides."""
+
+import functools
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from elman.data.text.tokeniser import split_raw
+from elman.data.text.vocabulary import EOS, UNK, Vocabulary
+
+_CLITICS = ("n't", "'t", "'s", "'re", "'ve", "'ll", "'d", "'m")
+_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
+_JOINED = re.compile(r"(?<=\w)([-.,])(?=\w)")
+_PLAIN = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
+_KEPT_WORDS = 1 << 16
+
+
+class Piece(NamedTuple):
+    """A part of a text as it stands there, and the token that it is read as.
+
+    Attributes:
+        text: together the pieces of a word are the word.
+        token: None where it is left out.
+        unknown: whether the vocabulary lacks it, marks that are left out apart.
+    """
+
+    text: str
+    token: str | None
+    unknown: bool = False
+
+
+class Fitting:
+    """How the words of ordinary text are read by a model whose training text was tokenised already.
+
+    A word that the vocabulary has as it stands stays. Any other is looked up in lower case if the vocabulary has no
+    capitals, with plain quotation marks for curved ones, and as N if numbers are N in it (Penn Treebank). If it is
+    still unknown, the marks at its ends stand apart, as few of them as make the rest known; then n't, 's and the like,
+    if the vocabulary has them; then marks within it, hyphens and points as @-@ and @.@ if the vocabulary has these
+    (WikiText). Marks that the vocabulary lacks are left out.
+
+    The point of a last word that is known with it and without (no., wash.) ends the line, unless all words of the line
+    are known as they stand.
+
+    Nothing is split if the words of the vocabulary have marks at their ends themselves, nor in a line whose marks stand
+    apart already (`word` with `tokenised`): there an unknown word is one unknown token.
+
+    Example:
+        >>> from collections import Counter
+        >>> words = Fitting(Vocabulary.from_counts(Counter(["do", "n't", "the", "mr.", "cat"]), add_unk=True))
+        >>> [piece.token for word in "Don't Mr. Cat, (the dog)".split() for piece in words.word(word) if piece.token]
+        ['do', "n't", 'mr.', 'cat', 'the', 'dog']
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._known = vocabulary.ids
+        self._lower = vocabulary.in_lower_case
+        self._splits = vocabulary.marks_apart
+        self._numbers = vocabulary.has_n_for_numbers
+        self.word = functools.lru_cache(_KEPT_WORDS)(self._word)
+
+    def line(self, words: Sequence[str]) -> Iterator[tuple[Piece, ...]]:
+        """The pieces of each word of a line."""
+        tokenised = self._is_tokenised(words)
+        for number, word in enumerate(words, start=1):
+            if number == len(words) and self._ends(word) and not all(one in self._known for one in words):
+                yield (*self.word(word[:-1], tokenised), self._part("."))
+            else:
+                yield self.word(word, tokenised)
+
+    def _ends(self, word: str) -> bool:
+        """Whether a word of the vocabulary is also another one with a point, as `no.` and `wash.` are."""
+        return word.endswith(".") and self._find(word) is not None and self._find(word[:-1]) is not None
+
+    def _is_tokenised(self, words: Sequence[str]) -> bool:
+        """Whether as many marks stand apart in a line as at the ends of unknown words, and at least one."""
+        apart = sum(word in self._known and not _has_letters(word) for word in words)
+        if not apart:
+            return False
+        attached = sum(
+            word not in self._known and _has_letters(word) and not (word[0].isalnum() and word[-1].isalnum())
+            for word in words
+        )
+        return apart >= attached
+
+    def _word(self, word: str, tokenised: bool = False) -> tuple[Piece, ...]:
+        if (token := self._find(word)) is not None:
+            return (Piece(word, token),)
+        if tokenised or not self._splits:
+            return (self._unknown(word),)
+        return tuple(self._split(word))
+
+    def _find(self, text: str) -> str | None:
+        """The word of the vocabulary that a text is, if any."""
+        for form in (text, text.translate(_PLAIN)):
+            for cased in (form, form.lower()) if self._lower else (form,):
+                if cased in self._known:
+                    return cased
+        return "N" if self._numbers and _NUMBER.fullmatch(text) else None
+
+    def _unknown(self, text: str) -> Piece:
+        return Piece(text, text.lower() if self._lower and text not in (UNK, EOS) else text, unknown=True)
+
+    def _part(self, text: str) -> Piece:
+        """A word or a mark; a mark that the vocabulary lacks is left out."""
+        token = self._find(text)
+        return self._unknown(text) if token is None and _has_letters(text) else Piece(text, token)
+
+    def _split(self, word: str) -> Iterator[Piece]:
+        parts = split_raw(word)
+        before = next((index for index, part in enumerate(parts) if _has_letters(part)), len(parts))
+        after = next((index for index, part in enumerate(reversed(parts)) if _has_letters(part)), 0)
+        if before == len(parts):
+            yield from map(self._part, parts)
+            return
+        begin, end = before, len(parts) - after
+        fewest_first = sorted(itertools.product(range(before + 1), range(after + 1)), key=sum)
+        for first, last in fewest_first:
+            if self._find("".join(parts[first : len(parts) - last])) is not None:
+                begin, end = first, len(parts) - last
+                break
+        yield from map(self._part, parts[:begin])
+        yield from self._core("".join(parts[begin:end]))
+        yield from map(self._part, parts[end:])
+
+    def _core(self, text: str) -> Iterator[Piece]:
+        """A word without marks at its ends."""
+        if (token := self._find(text)) is not None:
+            yield Piece(text, token)
+        elif (clitic := self._clitic(text)) is not None:
+            yield from self._core(text[: -len(clitic)])
+            yield self._part(clitic)
+        elif (joined := self._joined(text)) is not None:
+            yield from joined
+        elif len(parts := split_raw(text)) > 1 and any(len(part) > 1 and self._find(part) for part in parts):
+            yield from map(self._part, parts)
+        else:
+            yield self._unknown(text)
+
+    def _clitic(self, text: str) -> str | None:
+        plain = text.translate(_PLAIN).lower()
+        ending = (one for one in _CLITICS if plain.endswith(one) and len(plain) > len(one))
+        found = next((one for one in ending if self._find(one) is not None), None)
+        return None if found is None else text[-len(found) :]
+
+    def _joined(self, text: str) -> list[Piece] | None:
+        """The pieces of a word with inner marks that the vocabulary writes between @ and @."""
+        parts = _JOINED.split(text)
+        if len(parts) == 1 or not all(f"@{mark}@" in self._known for mark in parts[1::2]):
+            return None
+        return [Piece(part, f"@{part}@") if index % 2 else self._part(part) for index, part in enumerate(parts)]
+
+
+def _has_letters(text: str) -> bool:
+    return any(character.isalnum() for character in text)

@@ -1,0 +1,302 @@
+"""Text for a trained model: read sentence by sentence as the training text was, with its own spelling kept beside."""
+
+import functools
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from elman.config.text import TextOptions
+from elman.data.text.fitting import Fitting, Piece
+from elman.data.text.passages import Passage, passages
+from elman.data.text.tokeniser import Tokeniser, fold, spelt, split_raw, word_slices, word_starts
+from elman.data.text.utf8 import Line
+from elman.data.text.vocabulary import EOS, UNK, Vocabulary
+from elman.errors import UserError
+
+EXAMPLES = 3
+"""Words of each sort that a report names."""
+
+KEPT_WORDS = 1 << 16
+"""Words whose pieces are kept for the next time."""
+
+LONGEST_PART = 1 << 16
+_PART = re.compile(r"[^ ]{65536}|.{1,65535}(?: |\Z)", re.DOTALL)
+"""A part of a long line, cut after a space where there is one."""
+
+
+class Word(NamedTuple):
+    """A word of a text: what white space separates, `<eos>`, or in characters and bytes what reaches to the next one.
+
+    Attributes:
+        text: as it stands in the text.
+        pieces: its pieces, numbers in `Sentence.pieces`.
+        read: its tokens, numbers in `Sentence.read`; empty where nothing of it is read.
+        unknown: whether the vocabulary lacks it or a part of it.
+    """
+
+    text: str
+    pieces: slice
+    read: slice
+    unknown: bool
+
+
+class Sentence(NamedTuple):
+    """A sentence as it stands in a text, and as a model reads it.
+
+    Attributes:
+        pieces: what the text was cut into: the tokens, and between them what is left out.
+        starts: whether each piece begins a word.
+        unknown: whether the vocabulary lacks each piece, marks that are left out apart.
+        left_out: the numbers of the pieces that are not read; mostly none.
+        read: the tokens as the vocabulary has them, unknown ones too.
+        ids: of the tokens, [n].
+        line: the number of its last line in the text.
+    """
+
+    pieces: list[str]
+    starts: list[bool]
+    unknown: list[bool]
+    left_out: frozenset[int]
+    read: list[str]
+    ids: npt.NDArray[np.int32]
+    line: int
+
+    @property
+    def tokens(self) -> list[str]:
+        """The tokens as they stand in the text, [n]."""
+        if not self.left_out:
+            return self.pieces
+        return [piece for index, piece in enumerate(self.pieces) if index not in self.left_out]
+
+    @property
+    def unknown_tokens(self) -> list[bool]:
+        """Whether the vocabulary lacks each token, [n]."""
+        if not self.left_out:
+            return self.unknown
+        return [flag for index, flag in enumerate(self.unknown) if index not in self.left_out]
+
+    @property
+    def lacking(self) -> list[str]:
+        """The tokens that the vocabulary lacks."""
+        return [token for token, flag in zip(self.read, self.unknown_tokens, strict=True) if flag]
+
+    def spread(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """The values of tokens [n] as those of pieces, NaN where one is left out."""
+        if not self.left_out:
+            return values
+        found = np.full(len(self.pieces), np.nan, dtype=values.dtype)
+        found[[index for index in range(len(self.pieces)) if index not in self.left_out]] = values
+        return found
+
+    def words(self, tokeniser: Tokeniser) -> Iterator[Word]:
+        """The words in order; together their pieces are all pieces."""
+        at, whole = 0, not tokeniser.options.spelt
+        for part in word_slices(self.starts):
+            pieces = self.pieces[part]
+            count = len(pieces) - sum(index in self.left_out for index in range(part.start, part.stop))
+            text = "".join(pieces) if whole else spelt(pieces, tokeniser.options)
+            yield Word(text, part, slice(at, at + count), any(self.unknown[part]))
+            at += count
+
+
+class Tally:
+    """What was met in a text: words that the vocabulary lacks, and words that are read otherwise than they stand."""
+
+    def __init__(self) -> None:
+        self.count = self.unknown = self.refitted = self.marks = 0
+        self._examples: dict[str, dict[str, None]] = {"unknown": {}, "refitted": {}, "marks": {}}
+
+    def add(self, text: str, pieces: Sequence[Piece], *, fitted: bool) -> None:
+        """Count a word, or a character; `fitted` words may be read otherwise than they stand."""
+        self.count += 1
+        unknown = [piece.text for piece in pieces if piece.unknown]
+        if unknown:
+            self.unknown += 1
+            self._note("unknown", unknown[0])
+        read = [piece.token for piece in pieces if piece.token is not None]
+        if fitted and read and read != [text] and len(unknown) < len(read):
+            self.refitted += 1
+            self._note("refitted", f"{text} as {' '.join(read)}")
+        for piece in pieces:
+            if piece.token is None and not piece.unknown:
+                self.marks += 1
+                self._note("marks", piece.text)
+
+    def _note(self, sort: str, text: str) -> None:
+        if len(self._examples[sort]) <= EXAMPLES:
+            self._examples[sort].setdefault(text)
+
+    def lines(self, unit: str, treated: str) -> list[str]:
+        """The report, empty where the vocabulary has all as it stands.
+
+        `unit` is what was counted, `word` or `character`; `treated` how unknown ones were read.
+        """
+        found = []
+        if self.unknown:
+            share = f"{self.unknown:,} of {_counted(self.count, unit)} ({100 * self.unknown / self.count:.1f} %)"
+            verb = "is" if self.unknown == 1 else "are"
+            found.append(f"{share} {verb} not in the vocabulary, {treated}: {self._named('unknown')}")
+        if self.refitted:
+            found.append(f"{_counted(self.refitted, unit)} read as in the training text: {self._named('refitted')}")
+        if self.marks:
+            found.append(f"{_counted(self.marks, 'mark')} left out that the vocabulary lacks: {self._named('marks')}")
+        return found
+
+    def _named(self, sort: str) -> str:
+        shown = [text if text.isprintable() and text.strip() else repr(text) for text in self._examples[sort]]
+        return ", ".join(shown[:EXAMPLES] + ["..."] * (len(shown) > EXAMPLES))
+
+
+def _counted(number: int, unit: str) -> str:
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"
+
+
+class TextReader:
+    """Reads lines as the training text of a vocabulary was read, and tallies what the vocabulary lacks.
+
+    Ordinary text, characters, bytes and subwords are cut by the rule of the training text. Where that was tokenised
+    already, each word is fitted to the vocabulary (`Fitting`), unless it is to be read `as_is`.
+
+    Where the vocabulary has no `<unk>`, what it lacks is refused in a message that names the text as `name` and ends
+    with `cure`; or with `leave_out` it is not read.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        tokeniser: Tokeniser,
+        *,
+        as_is: bool = False,
+        leave_out: bool = False,
+        name: str = "",
+        cure: str = "take it out",
+    ) -> None:
+        self.vocabulary, self.tokeniser, self.tally = vocabulary, tokeniser, Tally()
+        self._name, self._cure, self._leave_out = name, cure, leave_out
+        options = tokeniser.options
+        self._options = options
+        self._fitting = Fitting(vocabulary) if options.tokenisation == "words" and not as_is else None
+        self._written = msgspec.structs.replace(options, lowercase=False) if options.folds_tokens else options
+        self._cut = functools.lru_cache(KEPT_WORDS)(self._cut_word)
+
+    def sentences(self, lines: Iterable[str], number: int = 1) -> Iterator[Sentence]:
+        """The sentences of lines, numbered from `number`: what `<eos>` ends, or without `<eos>` a line.
+
+        With `eos = "exact"` a line has its `<eos>` only where it has its line feed. Raises UserError where a word or a
+        character is not known, the vocabulary has no `<unk>`, and it is not left out.
+        """
+        every_line = self._options.eos in ("none", "exact")
+        draft = _Draft()
+        for passage in self._passages(lines, number):
+            self._read(passage, draft)
+            if passage.closed or (every_line and passage.line.ended):
+                if draft.read:
+                    yield draft.sentence(self.vocabulary, self._options, passage.line.number)
+                draft = _Draft()
+
+    def one(self, text: str, number: int = 1) -> Sentence:
+        """A text as one sentence, whatever ends within it."""
+        draft = _Draft()
+        for passage in self._passages(io.StringIO(text, newline="\n"), number):
+            self._read(passage, draft)
+        return draft.sentence(self.vocabulary, self._options, number)
+
+    def end(self) -> Sentence:
+        """A sentence of `<eos>` alone, which the vocabulary has."""
+        draft = _Draft()
+        draft.add(_END, begins=True)
+        return draft.sentence(self.vocabulary, self._options, 0)
+
+    def tokens(self, text: str) -> list[str]:
+        """The tokens of a text without `<eos>`, as the vocabulary has them or would have them."""
+        if self._fitting is None:
+            return self.tokeniser.encode(text)
+        pieces = (piece for word in self._fitting.line(text.split()) for piece in word)
+        return [piece.token for piece in pieces if piece.token is not None]
+
+    def report(self) -> list[str]:
+        """What the vocabulary lacks of the text that was read, and what was read otherwise than it stands."""
+        unit = "character" if self._options.tokenisation == "characters" else "word"
+        return self.tally.lines(unit, "left out" if self.vocabulary.unk is None else f"read as {UNK}")
+
+    def _passages(self, lines: Iterable[str], number: int) -> Iterator[Passage]:
+        return passages(_numbered(lines, number), self._written, self.tokeniser.subwords)
+
+    def _read(self, passage: Passage, draft: "_Draft") -> None:
+        """Add the words of a passage to a sentence."""
+        number = passage.line.number
+        if self._options.spelt:
+            for token in passage.words:
+                (piece,) = self._settled(self._cut(token), number)
+                if token != EOS:
+                    self.tally.add(token, (piece,), fitted=False)
+                draft.add(piece)
+            return
+        words = passage.line.text.split()
+        cut = map(self._cut, words) if self._fitting is None else self._fitting.line(words)
+        for word, pieces in zip(words, cut, strict=True):
+            settled = self._settled(pieces, number)
+            self.tally.add(word.lower() if self._options.lowercase else word, settled, fitted=self._fitting is not None)
+            for place, piece in enumerate(settled):
+                draft.add(piece, begins=not place)
+        if passage.closed:
+            draft.add(_END, begins=True)
+
+    def _cut_word(self, word: str) -> tuple[Piece, ...]:
+        """The pieces of a word by the rule of the training text; characters, bytes and subwords are one each."""
+        texts = split_raw(word) if self._options.tokenisation == "raw" else [word]
+        tokens = fold(texts) if self._options.folds_tokens else texts
+        known = self.vocabulary.ids
+        return tuple(Piece(text, token, unknown=token not in known) for text, token in zip(texts, tokens, strict=True))
+
+    def _settled(self, pieces: tuple[Piece, ...], number: int) -> tuple[Piece, ...]:
+        """Pieces of which none is unknown, or a vocabulary with `<unk>` reads them, or they are left out."""
+        if self.vocabulary.unk is not None or not any(piece.unknown for piece in pieces):
+            return pieces
+        if self._leave_out:
+            return tuple(piece._replace(token=None) if piece.unknown else piece for piece in pieces)
+        lacking = next(piece.text for piece in pieces if piece.unknown)
+        unit = "character" if self._options.tokenisation == "characters" else "word"
+        raise UserError(
+            f"{self._name}{':' if self._name else 'line '}{number}: the {unit} {lacking!r} is not in the vocabulary of"
+            f" {len(self.vocabulary):,} {unit}s, which has no {UNK}; {self._cure}"
+        )
+
+
+_END = Piece(EOS, EOS)
+
+
+class _Draft:
+    """A sentence that grows piece by piece."""
+
+    def __init__(self) -> None:
+        self.pieces, self.read = list[str](), list[str]()
+        self._starts, self._unknown, self._left_out = list[bool](), list[bool](), set[int]()
+
+    def add(self, piece: Piece, *, begins: bool = False) -> None:
+        if piece.token is None:
+            self._left_out.add(len(self.pieces))
+        else:
+            self.read.append(piece.token)
+        self.pieces.append(piece.text)
+        self._starts.append(begins)
+        self._unknown.append(piece.unknown)
+
+    def sentence(self, vocabulary: Vocabulary, options: TextOptions, line: int) -> Sentence:
+        starts = word_starts(self.pieces, options) if options.spelt else self._starts
+        ids, left_out = vocabulary.encode(self.read), frozenset(self._left_out)
+        return Sentence(self.pieces, starts, self._unknown, left_out, self.read, ids, line)
+
+
+def _numbered(lines: Iterable[str], number: int) -> Iterator[Line]:
+    """Lines with their numbers, long ones in parts."""
+    for at, text in enumerate(lines, start=number):
+        parts = _PART.findall(text) if len(text) > LONGEST_PART else [text]
+        for part in parts[:-1]:
+            yield Line(part, False, at)
+        yield Line(parts[-1], True, at)
