@@ -60,8 +60,15 @@ def sentence_row(
         "log_prob": rounded(total),
         "surprisal": rounded(surprisal([total])[0]),
         "bits_per_token": rounded(surprisal([mean])[0]),
-        "text": tokeniser.text(sentence.pieces),
+        "text": _text(sentence, tokeniser),
     }
+
+
+def _text(sentence: "Sentence", tokeniser: "Tokeniser") -> str:
+    """The sentence as it stands in the text; between words there is one space."""
+    if tokeniser.options.spelt:
+        return tokeniser.decode(sentence.pieces)
+    return " ".join(word.text for word in sentence.words(tokeniser))
 
 
 def region_rows(

@@ -13,6 +13,7 @@ _CLITICS = ("n't", "'t", "'s", "'re", "'ve", "'ll", "'d", "'m")
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _JOINED = re.compile(r"(?<=\w)([-.,])(?=\w)")
 _PLAIN = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
+_ATTACHED = re.compile(r"^[\"(\[\u201c\u2018$]|[,;:!?\")\]\u201d\u2026%]$|\.\.$")
 _KEPT_WORDS = 1 << 16
 
 
@@ -39,11 +40,9 @@ class Fitting:
     if the vocabulary has them; then marks within it, hyphens and points as @-@ and @.@ if the vocabulary has these
     (WikiText). Marks that the vocabulary lacks are left out.
 
-    The point of a last word that is known with it and without (no., wash.) ends the line, unless all words of the line
-    are known as they stand.
-
-    Nothing is split if the words of the vocabulary have marks at their ends themselves, nor in a line whose marks stand
-    apart already (`word` with `tokenised`): there an unknown word is one unknown token.
+    Marks stand apart in ordinary text only (`line`): a line that has capitals where the vocabulary has none, or more
+    marks at its words than apart. There the point of a last word that is known with it and without (no., wash.) ends
+    the line. Nothing is split if the words of the vocabulary have marks at their ends themselves.
 
     Example:
         >>> from collections import Counter
@@ -61,33 +60,40 @@ class Fitting:
 
     def line(self, words: Sequence[str]) -> Iterator[tuple[Piece, ...]]:
         """The pieces of each word of a line."""
-        tokenised = self._is_tokenised(words)
+        ordinary = self._splits and self._is_ordinary(words)
         for number, word in enumerate(words, start=1):
-            if number == len(words) and self._ends(word) and not all(one in self._known for one in words):
-                yield (*self.word(word[:-1], tokenised), self._part("."))
+            if ordinary and number == len(words) and self._ends(word):
+                yield (*self.word(word[:-1], ordinary), self._part("."))
             else:
-                yield self.word(word, tokenised)
+                yield self.word(word, ordinary)
 
     def _ends(self, word: str) -> bool:
         """Whether a word of the vocabulary is also another one with a point, as `no.` and `wash.` are."""
         return word.endswith(".") and self._find(word) is not None and self._find(word[:-1]) is not None
 
-    def _is_tokenised(self, words: Sequence[str]) -> bool:
-        """Whether as many marks stand apart in a line as at the ends of unknown words, and at least one."""
-        apart = sum(word in self._known and not _has_letters(word) for word in words)
-        if not apart:
-            return False
-        attached = sum(
-            word not in self._known and _has_letters(word) and not (word[0].isalnum() and word[-1].isalnum())
-            for word in words
-        )
-        return apart >= attached
+    def _is_ordinary(self, words: Sequence[str]) -> bool:
+        """Whether a line is ordinary text: it has capitals that the vocabulary lacks, or more marks at words than apart.
 
-    def _word(self, word: str, tokenised: bool = False) -> tuple[Piece, ...]:
+        A point ends abbreviations too: it counts at the end of the line alone.
+        """
+        unknown = [word for word in words if word not in self._known]
+        if self._lower and any(word != word.lower() for word in unknown):
+            return True
+        apart = sum(word in self._known and not _has_letters(word) for word in words)
+        attached = sum(_has_letters(word) and _ATTACHED.search(word) is not None for word in unknown)
+        return attached + (self._has_last_point(words[-1]) if words else 0) > apart
+
+    def _has_last_point(self, word: str) -> bool:
+        return word.endswith(".") and word not in self._known and any(self._find(one) for one in (word[:-1], "."))
+
+    def _word(self, word: str, ordinary: bool = True) -> tuple[Piece, ...]:
         if (token := self._find(word)) is not None:
             return (Piece(word, token),)
-        if tokenised or not self._splits:
+        if not self._splits:
             return (self._unknown(word),)
+        if not ordinary:
+            clitic = self._clitic(word)
+            return (self._unknown(word),) if clitic is None else tuple(self._core(word))
         return tuple(self._split(word))
 
     def _find(self, text: str) -> str | None:
