@@ -1,6 +1,6 @@
 import pytest
 
-from elman.data.hypotheses import Hypothesis, by_utterance, read_kaldi, read_references, read_tsv
+from elman.data.hypotheses import Hypothesis, by_utterance, read_kaldi, read_references, read_tsv, scattered
 from elman.errors import UserError
 
 
@@ -17,6 +17,12 @@ def test_kaldi_lists_are_read_with_their_costs():
     assert found == [Hypothesis("u-1", (-3.5,), "to be"), Hypothesis("u-1", (-4.0,), "")]
 
 
+def test_utterances_whose_hypotheses_are_apart():
+    a, b = Hypothesis("a", (), "x"), Hypothesis("b", (), "y")
+    assert scattered([a, a, b]) is None
+    assert scattered([a, b, b, a]) == "a"
+
+
 def test_references_are_read_by_utterance():
     assert read_references(["u1\tto be\n", "u2 or not\n", "u3\n"], "r") == {"u1": "to be", "u2": "or not", "u3": ""}
 
@@ -26,6 +32,14 @@ def test_references_are_read_by_utterance():
     [
         (lambda: read_tsv(["u1\tone\tto be"], "n"), "n:1: expected an id, numbers and a text"),
         (lambda: read_tsv(["u1\tnan\tto be"], "n"), "n:1: expected an id, numbers and a text"),
+        (
+            lambda: read_tsv(["u1 1 a", "u1 2 b"], "n"),
+            "n:1: expected an id, scores and a text with tabs between",
+        ),
+        (lambda: read_tsv(["u-1 to be", "u-2 or not"], "n"), "n:1: .* no tab in 'u-1 to be'; .* add --kaldi"),
+        (lambda: read_tsv(["u1\t1\ta", "b"], "n"), "n:2: .* found no tab in 'b'$"),
+        (lambda: read_tsv(["u1\t1\t", "u2\t1\t "], "n"), "n: every text is empty"),
+        (lambda: read_kaldi(["u-1 to", "u-1 be"], [], "n"), "n:2: u-1 appears twice"),
         (lambda: read_tsv(["u1\t1\ta", "u1\ta"], "n"), "n:2: 0 scores, but the first row has 1"),
         (lambda: read_kaldi(["u1 to be"], [], "n"), "n:1: expected a key such as utterance-1"),
         (lambda: read_kaldi(["u1-1 to"], [("ac", ["u1-2 1"])], "n"), "ac: no cost of u1-1, which n:1 has"),

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from elman.data.windows import EvaluationWindows, stack_sequences
+from elman.evaluation import scoring
 from elman.evaluation.perplexity import token_log_probs
-from elman.evaluation.scoring import score_document, score_sentences, surprisal
+from elman.evaluation.scoring import predict_document, predict_sentences, score_document, score_sentences, surprisal
 from support import networks
 
 DRAW = np.random.default_rng(0)
@@ -65,3 +66,38 @@ def test_scoring_is_lazy_and_takes_any_iterable(model):
 
 def test_surprisal_is_in_bits():
     np.testing.assert_allclose(surprisal(np.log([0.5, 0.125, 1.0])), [1, 3, 0])
+
+
+@pytest.mark.parametrize("batch_size", [1, 3])
+def test_long_sentences_in_windows_score_as_at_once(model, batch_size, monkeypatch):
+    sentences = [*SENTENCES, np.empty(0, dtype=np.int64)]
+    expected = [list(score(model, SENTENCES, 0)) for score in (score_sentences, score_document)]
+    predicted = [list(predict(model, SENTENCES, 0)) for predict in (predict_sentences, predict_document)]
+    monkeypatch.setattr(scoring, "WINDOW", 4)
+    monkeypatch.setattr(scoring, "BATCH", 8)
+    found = [list(score_sentences(model, sentences, 0, batch_size)), list(score_document(model, sentences, 0))]
+    for scores, wanted in zip(found, expected, strict=True):
+        assert len(scores[-1]) == 0
+        for one, other in zip(scores, wanted, strict=False):
+            np.testing.assert_allclose(one, other, rtol=1e-5)
+    found = [list(predict_sentences(model, sentences, 0, batch_size)), list(predict_document(model, sentences, 0))]
+    for predictions, wanted in zip(found, predicted, strict=True):
+        for one, other in zip(predictions, wanted, strict=False):
+            np.testing.assert_allclose(one.log_prob, other.log_prob, rtol=1e-5)
+            np.testing.assert_allclose(one.entropy, other.entropy, rtol=1e-5)
+            assert one.rank.tolist() == other.rank.tolist()
+
+
+def test_no_window_is_longer_than_allowed(model, monkeypatch):
+    lengths = []
+    plain = type(model).log_prob
+
+    def log_prob(self, inputs, targets, state):
+        lengths.append(inputs.numel())
+        return plain(self, inputs, targets, state)
+
+    monkeypatch.setattr(type(model), "log_prob", log_prob)
+    monkeypatch.setattr(scoring, "WINDOW", 10)
+    (scores,) = score_sentences(model, [np.resize(SENTENCES[0], 95)], 0)
+    assert len(scores) == 95
+    assert max(lengths) == 10

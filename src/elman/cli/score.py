@@ -57,11 +57,13 @@ class StimulusOptions:
 
     def read(self, file: str, loaded: "TextRun") -> "list[Stimulus] | None":
         """The sentences of a table, or of a text with regions; None for other texts."""
+        name = texts.shown_name(file)
+        if self.column is None and Path(file).suffix in (".tsv", ".csv"):
+            print(f"{name} is read as a text; --column NAME reads one column of a table", file=sys.stderr)
         if self.column is None and self.regions is None:
             return None
         from elman.data.stimuli import divided, lines_as_stimuli, read_table
 
-        name = texts.shown_name(file)
         if self.column is not None:
             found = read_table(texts.read_text(file, loaded.options), name, self.column)
         else:

@@ -72,7 +72,7 @@ class Fitting:
         return word.endswith(".") and self._find(word) is not None and self._find(word[:-1]) is not None
 
     def _is_ordinary(self, words: Sequence[str]) -> bool:
-        """Whether a line is ordinary text: it has capitals that the vocabulary lacks, or more marks at words than apart.
+        """Whether a line is ordinary text: capitals that the vocabulary lacks, or more marks at words than apart.
 
         A point ends abbreviations too: it counts at the end of the line alone.
         """

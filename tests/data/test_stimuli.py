@@ -1,0 +1,82 @@
+"""Tables of sentences, and sentences in regions."""
+
+from collections import Counter
+
+import pytest
+
+from elman.config.text import TextOptions
+from elman.data.stimuli import Stimulus, divided, lines_as_stimuli, read_table, regions_of
+from elman.data.text.reading import TextReader
+from elman.data.text.tokeniser import Tokeniser
+from elman.data.text.vocabulary import Vocabulary
+from elman.errors import UserError
+
+
+@pytest.mark.parametrize("mark", ["\t", ",", ";"])
+def test_other_columns_are_carried(mark):
+    table = mark.join(["item", "text", "cond"]) + "\n1" + mark + '"the ""cat"""' + mark + "a\n\n2" + mark + "b c" + mark
+    assert read_table(table, "t", "text") == [
+        Stimulus(2, 'the "cat"', {"item": "1", "cond": "a"}),
+        Stimulus(4, "b c", {"item": "2", "cond": ""}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("", "t: the file is empty"),
+        ("item\ttext\n", "t: the table has a header and no row"),
+        ("item\tsentence\n1\ta\n", "t:1: no column 'text'; the columns are item, sentence"),
+        ("text\ttext\n1\ta\n", "t:1: two columns are called 'text'"),
+        ("item\ttext\n1\ta\n2\n", "t:3: 1 cells, but the header has 2"),
+        ("item\ttext\n1\t \n", "t:2: the cell 'text' is empty"),
+        ('item\ttext\n1\ta\n2\t"No," he said\n', "t:3: a quotation mark in a cell is not doubled"),
+        ('item\ttext\n1\ta\n2\t"No\n3\tb\n', "t:3: a quotation mark in a cell is not doubled, or never closed"),
+    ],
+)
+def test_wrong_tables_are_named_by_line(table, message):
+    with pytest.raises(UserError) as error:
+        read_table(table, "t", "text")
+    assert message in str(error.value)
+
+
+def test_regions_are_divided_by_a_mark():
+    (one,) = lines_as_stimuli(["\n", "The dog|that barked | ran.\n"])
+    found = divided(one, "|", "t")
+    assert (found.line, found.text, found.regions) == (
+        2,
+        "The dog that barked ran.",
+        ("The dog", "that barked", "ran."),
+    )
+    assert divided(Stimulus(1, "\u732b|\u304c|\u3044\u308b", {}), "|", "t").text == "\u732b\u304c\u3044\u308b"
+    with pytest.raises(UserError, match="t:2: region 2 of 3 is empty"):
+        divided(Stimulus(2, "a | | b", {}), "|", "t")
+
+
+@pytest.mark.parametrize(
+    ("tokenisation", "places"),
+    [
+        ("words", [0, 0, 1, 1, 2, 2, 3]),
+        ("raw", [0, 0, 1, 1, 2, 2, 3]),
+        ("characters", [0] * 4 + [0] * 4 + [1] * 5 + [1] * 7 + [2] * 4 + [2]),
+    ],
+)
+def test_the_region_of_every_piece(tokenisation, places):
+    text = "The dog | that barked | ran."
+    vocabulary = Vocabulary.from_counts(Counter(text if tokenisation == "characters" else text.split()), add_unk=True)
+    tokeniser = Tokeniser(TextOptions(tokenisation=tokenisation))
+    stimulus = divided(Stimulus(1, text, {}), "|", "t")
+    sentence = TextReader(vocabulary, tokeniser).one(f"{stimulus.text}\n")
+    if tokenisation == "words":
+        assert sentence.pieces[-2:] == ["ran.", "<eos>"]
+        places = [0, 0, 1, 1, 2, 3]
+    assert regions_of(sentence, stimulus, tokeniser, "t") == places
+
+
+def test_regions_that_normalisation_takes_away_are_refused():
+    tokeniser = Tokeniser(TextOptions(tokenisation="raw", ruby="remove"))
+    vocabulary = Vocabulary.from_counts(Counter(["a", "b"]), add_unk=True)
+    stimulus = divided(Stimulus(4, "a\u300ab | c\u300b d", {}), "|", "t")
+    sentence = TextReader(vocabulary, tokeniser).one(f"{stimulus.text}\n")
+    with pytest.raises(UserError, match="t:4: the run's normalisation"):
+        regions_of(sentence, stimulus, tokeniser, "t")
