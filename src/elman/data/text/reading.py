@@ -3,7 +3,7 @@
 import functools
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -13,13 +13,11 @@ import numpy.typing as npt
 from elman.config.text import TextOptions
 from elman.data.text.fitting import Fitting, Piece
 from elman.data.text.passages import Passage, passages
+from elman.data.text.tally import Tally
 from elman.data.text.tokeniser import Tokeniser, fold, spelt, split_raw, word_slices, word_starts
 from elman.data.text.utf8 import Line
 from elman.data.text.vocabulary import EOS, UNK, Vocabulary
 from elman.errors import UserError
-
-EXAMPLES = 3
-"""Words of each sort that a report names."""
 
 KEPT_WORDS = 1 << 16
 """Words whose pieces are kept for the next time."""
@@ -102,58 +100,6 @@ class Sentence(NamedTuple):
             text = "".join(pieces) if whole else spelt(pieces, tokeniser.options)
             yield Word(text, part, slice(at, at + count), any(self.unknown[part]))
             at += count
-
-
-class Tally:
-    """What was met in a text: words that the vocabulary lacks, and words that are read otherwise than they stand."""
-
-    def __init__(self) -> None:
-        self.count = self.unknown = self.refitted = self.marks = 0
-        self._examples: dict[str, dict[str, None]] = {"unknown": {}, "refitted": {}, "marks": {}}
-
-    def add(self, text: str, pieces: Sequence[Piece], *, fitted: bool) -> None:
-        """Count a word, or a character; `fitted` words may be read otherwise than they stand."""
-        self.count += 1
-        unknown = [piece.text for piece in pieces if piece.unknown]
-        if unknown:
-            self.unknown += 1
-            self._note("unknown", unknown[0])
-        read = [piece.token for piece in pieces if piece.token is not None]
-        if fitted and read and read != [text] and len(unknown) < len(read):
-            self.refitted += 1
-            self._note("refitted", f"{text} as {' '.join(read)}")
-        for piece in pieces:
-            if piece.token is None and not piece.unknown:
-                self.marks += 1
-                self._note("marks", piece.text)
-
-    def _note(self, sort: str, text: str) -> None:
-        if len(self._examples[sort]) <= EXAMPLES:
-            self._examples[sort].setdefault(text)
-
-    def lines(self, unit: str, treated: str) -> list[str]:
-        """The report, empty where the vocabulary has all as it stands.
-
-        `unit` is what was counted, `word` or `character`; `treated` how unknown ones were read.
-        """
-        found = []
-        if self.unknown:
-            share = f"{self.unknown:,} of {_counted(self.count, unit)} ({100 * self.unknown / self.count:.1f} %)"
-            verb = "is" if self.unknown == 1 else "are"
-            found.append(f"{share} {verb} not in the vocabulary, {treated}: {self._named('unknown')}")
-        if self.refitted:
-            found.append(f"{_counted(self.refitted, unit)} read as in the training text: {self._named('refitted')}")
-        if self.marks:
-            found.append(f"{_counted(self.marks, 'mark')} left out that the vocabulary lacks: {self._named('marks')}")
-        return found
-
-    def _named(self, sort: str) -> str:
-        shown = [text if text.isprintable() and text.strip() else repr(text) for text in self._examples[sort]]
-        return ", ".join(shown[:EXAMPLES] + ["..."] * (len(shown) > EXAMPLES))
-
-
-def _counted(number: int, unit: str) -> str:
-    return f"{number:,} {unit}{'' if number == 1 else 's'}"
 
 
 class TextReader:
