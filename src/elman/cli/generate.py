@@ -125,45 +125,6 @@ def _after(tokeniser: "Tokeniser", prompt: str, *, raw: bool) -> "Detokeniser":
     return undo
 
 
-def compose(
-    run: Path,
-    /,
-    *,
-    out: Annotated[Path, Parameter(metavar="FILE")],
-    steps: Positive = 128,
-    temperature: Annotated[float, option("temperature", Sampling())] = Sampling().temperature,
-    seed: Natural = 0,
-    prompt_midi: Path | None = None,
-    tempo: Annotated[float, number(float, Meta(ge=4, le=1000))] = 120.0,
-    common: Common = Common(),
-) -> None:
-    """Write music as a MIDI file.
-
-    Args:
-        run: a run on music
-        out: the file to write, such as tune.mid
-        steps: steps to draw
-        seed: seed of the draws
-        prompt_midi: a MIDI file to continue; it is repeated in the output
-        tempo: quarter notes per minute in the file
-    """
-    import numpy as np
-
-    from elman.data.music.midi import read_midi, write_midi
-    from elman.tasks.music.run import MusicRun
-
-    loaded = common.open_as(MusicRun, run)
-    music = loaded.options
-    prompt = None if prompt_midi is None else read_midi(prompt_midi, music)
-    roll = loaded.compose(steps=steps, seed=seed, prompt=prompt, temperature=temperature)
-    if prompt is not None:
-        roll = np.concatenate([prompt, roll])
-    write_midi(out, roll, music, tempo)
-    facts = {"file": str(out), "steps": len(roll), "notes": int(roll.sum()), "seed": seed}
-    average = f"{roll.sum() / len(roll):.1f} notes sounding at once on average"
-    show.print_result(common.as_json, facts, notes=[f"{out}: {len(roll):,} steps, {average}"])
-
-
 def forecast(
     run: Path,
     /,

@@ -1,0 +1,14 @@
+"""The seed of random draws: the one that was given, or a fresh one, which is printed so that it can be given again."""
+
+import secrets
+import sys
+
+
+def chosen(seed: int | None, temperature: float = 1.0) -> int:
+    """The given seed, or a random one, shown on standard error unless the temperature 0 leaves nothing to chance."""
+    if seed is not None:
+        return seed
+    fresh = secrets.randbelow(1_000_000_000)
+    if temperature:
+        print(f"seed {fresh}", file=sys.stderr)
+    return fresh
