@@ -100,7 +100,9 @@ console.log(JSON.stringify(seen));
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node, which runs the script of the page")
 def test_the_button_plays_the_notes():
-    done = subprocess.run(["node", "-e", STUB + str(player.SCRIPT) + PRINTED], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["node", "-e", STUB + str(player.SCRIPT) + PRINTED], capture_output=True, text=True, check=True
+    )
     hidden, before, playing, notes, after = json.loads(done.stdout)
     assert (hidden, before, playing, after) == (False, "Play x", "Stop x", "Play x")
     assert notes == [pytest.approx([0.1, 440]), pytest.approx([0.6, 880])]
