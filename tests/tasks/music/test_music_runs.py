@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import wave
 
 import mido
 import numpy as np
@@ -13,13 +14,16 @@ from elman import config
 from elman.cli import main
 from elman.config import MusicData
 from elman.config.music import MusicOptions
-from elman.data.music.midi import read_midi, write_midi
-from elman.data.music.pitches import Pitches
+from elman.data.music.midi import read_midi, read_tune, write_midi, write_tune
+from elman.data.music.pitches import Note, Pitches
+from elman.data.music.tune import Tune
+from elman.drawing import player
 from elman.learning import checkpoint
 from elman.learning.trainer import StopReason
 from elman.report.page import write_report
 from elman.tasks.experiment import Experiment
 from elman.tasks.music.run import MusicRun
+from elman.tasks.music.task import MusicTask
 from elman.tasks.open import open_run
 from elman.tasks.text.run import TextRun
 from support import text_runs
@@ -195,6 +199,17 @@ def test_trains_on_midi_files_and_on_chorales(kind, tmp_path, monkeypatch, capsy
     capsys.readouterr()
 
 
+def test_the_division_of_a_flat_folder_is_recorded(tmp_path):
+    for seed in range(12):
+        roll = Pitches(93).reform(rolls(1, seed)[0], Pitches(88), "toy")
+        write_midi(tmp_path / "tunes" / f"{seed}.mid", roll, OPTIONS)
+    task = MusicTask(recipe(), str(tmp_path / "tunes"))
+    task.write(tmp_path)
+    rule = "12 pieces ranked by the SHA-256 of their content, 80/10/10: train 10, valid 1, test 1"
+    assert f"divided: {rule}" in task.summary()
+    assert json.loads((tmp_path / "data.json").read_text())["division"] == rule
+
+
 @pytest.mark.slow
 def test_stability_and_dynamics_of_a_run_on_music(trained, tmp_path, capsys):
     assert main(["analyze", "stability", str(trained), "--streams", "1", "--json"]) == 0
@@ -203,6 +218,45 @@ def test_stability_and_dynamics_of_a_run_on_music(trained, tmp_path, capsys):
     page = tmp_path / "dynamics.html"
     assert main(["analyze", "dynamics", str(trained), "--trials", "3", "--steps", "20", "--out", str(page)]) == 0
     assert "Norm of the state after one random input" in page.read_text()
+    capsys.readouterr()
+
+
+def test_compose_writes_what_the_name_says(trained, tmp_path, capsys):
+    call = ["compose", str(trained), "--steps", "12", "--seed", "4", "--out"]
+    assert main([*call, str(tmp_path / "tune.WAV"), "--tempo", "90"]) == 0
+    with wave.open(str(tmp_path / "tune.WAV")) as file:
+        assert file.getnframes() / file.getframerate() == pytest.approx(6 * 60 / 90 + 0.15, abs=0.01)
+    assert main([*call, str(tmp_path / "tune.midi")]) == 0
+    assert len(read_midi(tmp_path / "tune.midi", OPTIONS)) == 12
+    capsys.readouterr()
+    for name in ("tune.png", "tune", "tune.mp3"):
+        assert "MIDI (.mid, .midi) or sound (.wav)" in refusal(capsys, *call, tmp_path / name)
+        assert not (tmp_path / name).exists()
+    line = refusal(capsys, "compose", trained, "--out", tmp_path / "a.wav", "--steps", "9000")
+    assert "a WAV file may have 20 minutes" in line
+
+
+def test_tunes_are_numbered_and_a_fresh_seed_is_printed(trained, tmp_path, capsys):
+    call = ["compose", str(trained), "--steps", "10", "--out", str(tmp_path / "tune.mid")]
+    assert main([*call, "--samples", "2", "--json"]) == 0
+    captured = capsys.readouterr()
+    rows, seed = json.loads(captured.out)["samples"], int(re.fullmatch(r"seed (\d+)\n", captured.err)[1])
+    assert [row["seed"] for row in rows] == [seed, seed + 1]
+    for number, row in enumerate(rows, start=1):
+        assert row["file"] == str(tmp_path / f"tune-{number}.mid")
+        expected = MusicRun(trained).compose(steps=10, seed=row["seed"])
+        np.testing.assert_array_equal(read_midi(tmp_path / f"tune-{number}.mid", OPTIONS), expected)
+
+
+def test_a_prompt_keeps_its_strikes_and_its_tempo(trained, tmp_path, capsys):
+    strikes = tuple(Note(step / 2, step / 2 + 0.4, 60, 99) for step in range(4))
+    write_tune(tmp_path / "prompt.mid", Tune(strikes, 2.0, 480), 72)
+    call = ["compose", str(trained), "--prompt-midi", str(tmp_path / "prompt.mid"), "--steps", "6", "--seed", "1"]
+    assert main([*call, "--out", str(tmp_path / "whole.mid")]) == 0
+    whole = read_tune(tmp_path / "whole.mid")
+    assert whole.tempo == pytest.approx(72)
+    np.testing.assert_allclose([note for note in whole.notes if note.start < 1.5], strikes[:-1], atol=1e-3)
+    assert whole.end == 5
     capsys.readouterr()
 
 
@@ -264,7 +318,10 @@ def test_bad_sources(capsys, recipe_file, data, tmp_path):
 @pytest.mark.slow
 def test_the_report_has_the_piano_rolls_of_the_samples(trained, tmp_path):
     page = write_report([trained], tmp_path / "page.html").read_text()
-    assert page.count('class="roll"') == 2
+    assert page.count('class="roll"') == page.count('class="play"') == 2
+    assert f"script-src '{player.POLICY}'" in page
+    assert page.count("<script>") == 1
+    assert player.SCRIPT in page
     assert "NLL against epochs" in page
     assert "validation<br>NLL" in page
     assert "frame accuracy" in page
