@@ -45,6 +45,7 @@ class Conversation:
                 self._take(line)
             except UserError as error:
                 print(f"elman: {error}", file=sys.stderr)
+        print(file=sys.stderr)
 
     def _take(self, line: bytes) -> None:
         """Obey a command, or read a line and continue it."""
