@@ -19,11 +19,6 @@ from elman.data.text.sources import SPLITS, Corpus
 from elman.errors import UserError
 from elman.files import canonical_json, sha256_lines
 
-_UNREADABLE = (
-    OSError, ValueError, EOFError, AttributeError, TypeError, MemoryError, zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
-"""What NumPy raises where an `.npz` file is damaged."""
-
 
 @dataclasses.dataclass(frozen=True)
 class Pieces:
@@ -125,9 +120,8 @@ def _read_npz(path: Path, pitches: Pitches) -> dict[str, list[Roll]]:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-    except _UNREADABLE as error:
-        reason = "it holds objects, or is damaged" if "pickle" in str(error) else error
-        raise UserError(f"{path}: not an .npz file of plain arrays ({reason}); give another") from None
+    except (OSError, ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+        raise UserError(f"{path}: not an .npz file of plain arrays ({error}); give another") from None
     return {split: _cut(arrays, split, pitches, path) for split in SPLITS}
 
 
