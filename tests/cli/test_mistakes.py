@@ -32,6 +32,8 @@ MISTAKES = {
     "generate RUN ANOTHER": ("ANOTHER", "too many"),
     "generate": ("RUN", "missing"),
     "compose RUN": ("--out", "missing"),
+    "compose RUN --out a.png": ("--out", ".mid", ".wav"),
+    "compose RUN --out a.mid --samples 0": ("--samples", "1 or more"),
     "compose RUN --out a.mid --tempo 2": ("--tempo", "4 or more"),
     "translate RUN": ("--source", "missing"),
     "minimal-pairs RUN": ("--pairs", "missing"),

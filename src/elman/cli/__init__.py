@@ -23,8 +23,8 @@ COMMANDS = {
     "Use": {
         "evaluate": ("evaluate:evaluate", "Perplexity of a split (of music and series: nats per step)."),
         "generate": ("generate:generate", "Write text, token by token."),
-        "compose": ("generate:compose", "Write music as a MIDI file."),
-        "forecast": ("generate:forecast", "Continue a series of values with a run on series."),
+        "compose": ("compose:compose", "Write music as a MIDI file or as sound."),
+        "forecast": ("forecast:forecast", "Continue a series of values with a run on series."),
         "translate": ("translate:translate", "Write the target of every source with a run on pairs."),
         "score": ("score:score", "Log-probability and surprisal of every token, word or sentence of a text."),
         "rescore": ("rescore:rescore", "Choose among the n best hypotheses of a recogniser."),

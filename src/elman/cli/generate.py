@@ -1,16 +1,13 @@
-"""elman generate, compose and forecast: text, music and series, drawn from a trained model."""
+"""elman generate: text, drawn from a trained model token by token."""
 
-import csv
+import dataclasses
 import io
-import itertools
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import msgspec
 from cyclopts import Parameter
-from msgspec import Meta
 
 from elman.cli import show, states, texts
 from elman.cli.adaptation import OnlineOptions
@@ -18,22 +15,19 @@ from elman.cli.options import (
     Common,
     FreeText,
     Natural,
-    OutFile,
     Positive,
-    Reals,
+    TextFile,
     TextRunFolder,
-    Whole,
     group,
-    number,
     option,
     record_of,
+    refuse,
 )
 from elman.config.inference import Sampling
-from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.data.series.table import Array
     from elman.data.text.tokeniser import Detokeniser, Tokeniser
+    from elman.decoding.continuation import Continuation
 
 
 @group("Sampling", 2)
@@ -41,15 +35,47 @@ class SamplingOptions:
     """How tokens are drawn.
 
     Attributes:
-        seed: seed of the draws (default: 0; with --state the draws continue where they were left).
+        seed: seed of the draws (default: a fresh one, printed on standard error; with --state the draws continue where
+            they were left).
         unk: allow <unk> to be drawn.
     """
 
     temperature: Annotated[float | None, option("temperature", Sampling())] = None
     top_k: Annotated[int | None, option("top_k", Sampling())] = None
     top_p: Annotated[float | None, option("top_p", Sampling())] = None
-    seed: Whole | None = None
+    seed: Natural | None = None
     unk: bool = False
+
+
+@group("Output", 1)
+class OutputOptions:
+    """What is written, and where.
+
+    Attributes:
+        samples: continuations, each independent of the others; number k has the seed plus k - 1.
+        out: the file to write, when all is drawn (default: standard output, as it is drawn).
+        raw: print tokens as they are, separated by spaces.
+        interactive: continue the lines of standard input by turns; :help lists the commands, Ctrl-D ends.
+    """
+
+    samples: Positive = 1
+    out: TextFile | None = None
+    raw: bool = False
+    interactive: bool = False
+
+    @property
+    def file(self) -> Path | None:
+        """The file to write; None is standard output, as - is."""
+        return None if self.out in (None, "-") else Path(self.out)
+
+    def check(self, *, save_state: bool, adapt: bool, as_json: bool) -> None:
+        """Raises UserError where the options do not fit together."""
+        several = self.samples > 1
+        others = {"--samples": several, "--out": self.file, "--raw": self.raw, "--adapt": adapt, "--json": as_json}
+        if self.interactive:
+            refuse((name for name, value in others.items() if value), "does not belong to --interactive; leave it out")
+        if several and save_state:
+            refuse(["--save-state"], "keeps a single continuation; leave out --samples")
 
 
 def generate(
@@ -58,7 +84,8 @@ def generate(
     *,
     prompt: FreeText = "",
     tokens: Natural = 200,
-    raw: bool = False,
+    sentences: Positive | None = None,
+    output: OutputOptions = OutputOptions(),
     sampling: SamplingOptions = SamplingOptions(),
     state: Annotated[Path | None, Parameter(alias="--load-state", metavar="FILE")] = None,
     save_state: Annotated[Path | None, Parameter(metavar="FILE")] = None,
@@ -72,14 +99,16 @@ def generate(
 
     Args:
         prompt: text to continue; - reads standard input
-        tokens: number of tokens
-        raw: print tokens as they are, separated by spaces
+        tokens: number of tokens, at most
+        sentences: stop after so many sentences; one ends at <eos> where the run has it, else with a final mark
         state: begin from a state that --save-state wrote
         save_state: write the state after the last token
     """
-    from elman.decoding.sampling import generate as draw
+    from elman.cli.conversation import Conversation
+    from elman.decoding.continuation import Continuation
 
     adaptation.check()
+    output.check(save_state=save_state is not None, adapt=adaptation.adapt, as_json=common.as_json)
     chosen = record_of(Sampling(), sampling)
     loaded = common.open_text(run)
     chosen = msgspec.structs.replace(chosen, forbidden=() if sampling.unk else loaded.unspeakable)
@@ -95,150 +124,68 @@ def generate(
         model, unread, place = stream.model, stream.unread, stream.state
     else:
         unread, place = states.begin(loaded, ids, saved)
-    generator = states.draws(saved, sampling.seed, loaded.device)
+    generator = states.draws(None if output.samples > 1 else saved, sampling.seed, loaded.device, chosen.temperature)
+    text = Continuation(model, unread, place, generator, chosen, loaded.vocabulary.words, loaded.tokeniser.options)
     texts.write_any_text()
-    undo = None if common.as_json else _after(loaded.tokeniser, prompt, raw=raw)
-    words: list[str] = []
-    for symbol, before in itertools.islice(draw(model, unread, place, chosen, generator), tokens):
-        unread, place = [symbol], before
-        word = loaded.vocabulary.words[symbol]
-        if undo is None:
-            words.append(word)
-        else:
-            sys.stdout.write(undo.add(word))
-            sys.stdout.flush()
-    if save_state:
-        states.save(save_state, loaded, place, unread, stream, adaptation.statistics_tokens, generator)
-    if undo is None:
-        text = loaded.tokeniser.decode(words)
-        show.print_json({"prompt": prompt, "words": words, "text": text, "seed": generator.initial_seed()})
+    if output.interactive:
+        undo = _after(loaded.tokeniser, prompt, sys.stdout)
+        Conversation(loaded, text, undo, tokens, sentences).hold(begun=bool(prompt))
     else:
-        sys.stdout.write(undo.end() + "\n")
+        _write_samples(loaded.tokeniser, prompt, text, output, tokens, sentences, as_json=common.as_json)
+    if save_state:
+        states.save(save_state, loaded, text.state, text.unread, stream, adaptation.statistics_tokens, generator)
 
 
-def _after(tokeniser: "Tokeniser", prompt: str, *, raw: bool) -> "Detokeniser":
-    """Print the prompt, and return what makes text of the tokens that follow it, as they are drawn."""
+def _write_samples(
+    tokeniser: "Tokeniser",
+    prompt: str,
+    text: "Continuation",
+    output: OutputOptions,
+    tokens: int,
+    sentences: int | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Write the continuations of a text, from the seed of its generator on; `text` is then the last one."""
+    from elman.data.text.utf8 import to_bytes
+    from elman.files import write_atomic
+
+    first, begun = text.generator.initial_seed(), dataclasses.replace(text)
+    target: TextIO = io.StringIO() if output.file is not None or as_json else sys.stdout
+    rows = list[dict[str, Any]]()
+    for seed in range(first, first + output.samples):
+        if seed > first:
+            text.generator.manual_seed(seed)
+            text.unread, text.state = begun.unread, begun.state
+        if output.samples > 1:
+            target.write(f"=== sample {seed - first + 1}, seed {seed} ===\n")
+        undo, words = _after(tokeniser, prompt, target, raw=output.raw), list[str]()
+        for word in text.draw(tokens, sentences):
+            target.write(undo.add(word))
+            target.flush()
+            if as_json:
+                words.append(word)
+        target.write(undo.end() + "\n")
+        if not text.is_complete:
+            print(f"no end of a sentence within {tokens:,} tokens; raise --tokens", file=sys.stderr)
+        rows.append({"number": seed - first + 1, "seed": seed, "words": words, "text": tokeniser.decode(words)})
+    if isinstance(target, io.StringIO) and output.file is not None:
+        write_atomic(output.file, to_bytes(target.getvalue()))
+    if as_json:
+        one = {name: rows[0][name] for name in ("words", "text", "seed")}
+        show.print_json({"prompt": prompt, **one, "samples": rows, "out": output.file and str(output.file)})
+    elif output.file is not None:
+        print(f"{output.file}: {output.samples:,} {'sample' if output.samples == 1 else 'samples'}")
+
+
+def _after(tokeniser: "Tokeniser", prompt: str, target: TextIO, *, raw: bool = False) -> "Detokeniser":
+    """Write the prompt, and return what makes text of the tokens that follow it, as they are drawn."""
     from elman.data.text.tokeniser import Detokeniser
 
     options = tokeniser.options
     undo = Detokeniser(msgspec.structs.replace(options, tokenisation="words", eos="line") if raw else options)
     if prompt:
-        sys.stdout.write(prompt)
+        target.write(prompt)
         for word in tokeniser.encode(prompt):
             undo.add(word)
     return undo
-
-
-def compose(
-    run: Path,
-    /,
-    *,
-    out: Annotated[Path, Parameter(metavar="FILE")],
-    steps: Positive = 128,
-    temperature: Annotated[float, option("temperature", Sampling())] = Sampling().temperature,
-    seed: Natural = 0,
-    prompt_midi: Path | None = None,
-    tempo: Annotated[float, number(float, Meta(ge=4, le=1000))] = 120.0,
-    common: Common = Common(),
-) -> None:
-    """Write music as a MIDI file.
-
-    Args:
-        run: a run on music
-        out: the file to write, such as tune.mid
-        steps: steps to draw
-        seed: seed of the draws
-        prompt_midi: a MIDI file to continue; it is repeated in the output
-        tempo: quarter notes per minute in the file
-    """
-    import numpy as np
-
-    from elman.data.music.midi import read_midi, write_midi
-    from elman.tasks.music.run import MusicRun
-
-    loaded = common.open_as(MusicRun, run)
-    music = loaded.options
-    prompt = None if prompt_midi is None else read_midi(prompt_midi, music)
-    roll = loaded.compose(steps=steps, seed=seed, prompt=prompt, temperature=temperature)
-    if prompt is not None:
-        roll = np.concatenate([prompt, roll])
-    write_midi(out, roll, music, tempo)
-    facts = {"file": str(out), "steps": len(roll), "notes": int(roll.sum()), "seed": seed}
-    average = f"{roll.sum() / len(roll):.1f} notes sounding at once on average"
-    show.print_result(common.as_json, facts, notes=[f"{out}: {len(roll):,} steps, {average}"])
-
-
-def forecast(
-    run: Path,
-    /,
-    *,
-    steps: Positive = 100,
-    samples: Positive = 100,
-    seed: Natural = 0,
-    temperature: Annotated[float, number(float, Meta(ge=0))] = 1.0,
-    quantiles: Reals = (0.1, 0.5, 0.9),
-    every_sample: bool = False,
-    history: Annotated[Path | None, Parameter(name="--from", metavar="FILE")] = None,
-    out: OutFile = None,
-    common: Common = Common(),
-) -> None:
-    """Continue a series freely: every step is drawn given the steps drawn before it.
-
-    The table has a row per step: for each column the mean and the quantiles over the samples, or with --every-sample
-    the samples themselves.
-
-    Args:
-        run: a run on series
-        steps: steps to draw
-        samples: continuations to draw
-        seed: seed of the draws
-        temperature: multiplies the variances; 0 takes the mean, of a mixture that of its heaviest component
-        quantiles: over the samples, each between 0 and 1
-        every_sample: write the samples instead of means and quantiles
-        history: a series to continue, read as the data of the run was (default: the run's own data, to its end)
-        out: the CSV file to write (default: standard output)
-    """
-    from elman.files import write_atomic
-    from elman.tasks.series.run import SeriesRun
-
-    if not all(0 <= one <= 1 for one in quantiles):
-        raise UserError(f"--quantiles {' '.join(f'{one:g}' for one in quantiles)}: each must be between 0 and 1")
-    loaded = common.open_as(SeriesRun, run)
-    read = None if history is None else loaded.table(history)
-    drawn = loaded.forecast(steps=steps, samples=samples, seed=seed, history=read, temperature=temperature)
-    table = _samples(drawn, loaded.inputs.names) if every_sample else _summary(drawn, loaded.inputs.names, quantiles)
-    if out is not None:
-        write_atomic(out, _csv(table))
-    facts = {"run": str(run), "samples": samples, "seed": seed, "forecast": table}
-    note = _csv(table).rstrip("\n") if out is None else f"{out}: {steps:,} steps, {samples:,} samples"
-    show.print_result(common.as_json, facts, notes=[note])
-
-
-def _summary(drawn: "Array", names: Sequence[str], quantiles: Sequence[float]) -> dict[str, list[float]]:
-    """Columns of means and quantiles over samples [samples, steps, P]."""
-    import numpy as np
-
-    table = {}
-    for index, name in enumerate(names):
-        table[f"{name} mean"] = drawn[:, :, index].mean(axis=0).tolist()
-        for one in quantiles:
-            table[f"{name} q{one:g}"] = np.quantile(drawn[:, :, index], one, axis=0).tolist()
-    return table
-
-
-def _samples(drawn: "Array", names: Sequence[str]) -> dict[str, list[float]]:
-    """Columns of samples [samples, steps, P]."""
-    return {
-        f"{name} sample {number}": sample[:, index].tolist()
-        for index, name in enumerate(names)
-        for number, sample in enumerate(drawn, start=1)
-    }
-
-
-def _csv(table: dict[str, list[float]]) -> str:
-    """A row per step, numbered from 1, under a header."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["step", *table])
-    writer.writerows([step, *row] for step, row in enumerate(zip(*table.values(), strict=True), start=1))
-    return file.getvalue()

@@ -76,8 +76,6 @@ def _suggest(chain: Sequence[str], name: str, value: str, options: Sequence[str]
     if key is not None:
         shown = value if value and not value.startswith("-") else "VALUE"
         return f"{start}; did you mean --set {key}={shown}?"
-    if name == "--out" and chain == ("generate",):
-        return f"{start}; it belongs to `elman compose` (music) and `elman translate` (pairs)"
     owner = next((command for command, theirs in MOVED.items() if name in theirs), None)
     if owner is not None and owner not in chain:
         return f"{start}; it belongs to `elman {owner}`"

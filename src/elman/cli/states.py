@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from elman.cli import seeds
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -55,15 +56,15 @@ def save(
     checkpoint.save(path, tensors, facts)
 
 
-def draws(saved: Saved | None, seed: int | None, device: "torch.device") -> "Generator":
-    """Random numbers: by the seed if given, else as a state from the same kind of device left them, else by 0."""
+def draws(saved: Saved | None, seed: int | None, device: "torch.device", temperature: float) -> "Generator":
+    """Random numbers: by the seed if given, else as a state from the same kind of device left them, else afresh."""
     import torch
 
     generator = torch.Generator(device)
     if seed is None and saved is not None and saved.facts.get("drawn_on") == device.type:
         generator.set_state(saved.tensors["draws"])
         return generator
-    return generator.manual_seed(seed or 0)
+    return generator.manual_seed(seeds.chosen(seed, temperature))
 
 
 def load(path: Path, loaded: "TextRun") -> Saved:

@@ -8,8 +8,9 @@ from jinja2 import Environment
 
 import elman
 from elman.data.text.vocabulary import Vocabulary
-from elman.drawing import heat_map, plots, style
+from elman.drawing import heat_map, player, plots, style
 from elman.drawing.page import templates
+from elman.drawing.piano_roll import PianoRoll
 from elman.errors import UserError
 from elman.files import write_atomic
 from elman.report import comparison, curves, tables
@@ -52,6 +53,7 @@ def render(runs: Sequence[RunFolder]) -> str:
             ranking=tables.ranking(tallies) if comparison.same_text(runs) else None,
             differences=comparison.differences(groups),
             scale=runs[0].scale,
+            playable=any(isinstance(sample.figure, PianoRoll) for run in runs for sample in run.samples),
             losses=[(plot, plots.draw(plot)) for plot in curves.loss_plots(runs, colours)],
             others=[(plot, plots.draw(plot)) for plot in curves.other_plots(runs, colours)],
             version=elman.__version__,
@@ -67,7 +69,7 @@ def _environment() -> Environment:
     )  # fmt: skip
     environment.filters |= {each.__name__: each for each in filters} | {"ppl": partial(tables.number, digits=2)}
     environment.globals |= {"comparison": comparison, "tables": tables, "heat_map": heat_map, "parts_of": _parts_of}
-    environment.globals |= {"common_words": _common_words}
+    environment.globals |= {"common_words": _common_words, "player": player}
     return environment
 
 

@@ -1,15 +1,17 @@
 """MIDI files and piano rolls."""
 
-import builtins
+import io
 
 import mido
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from elman.config.music import MusicOptions
+from elman.data.music import events
+from elman.data.music.events import Strike, Track
 from elman.data.music.midi import read_midi, write_midi
 from elman.data.music.pitches import Note, Pitches, quantise
 from elman.errors import UserError
@@ -134,13 +136,70 @@ def test_every_truncation_and_flip_is_read_or_complained_about(tmp_path):
     assert all(message.startswith(f"{bad}: ") and "\n" not in message for message in messages)
 
 
-def test_without_mido(tmp_path, monkeypatch):
-    real = builtins.__import__
+MESSAGES = st.one_of(
+    st.builds(
+        lambda kind, channel, note, velocity, time: mido.Message(
+            kind, channel=channel, note=note, velocity=velocity, time=time
+        ),
+        st.sampled_from(["note_on", "note_off"]),
+        st.sampled_from([0, 1, 9]),
+        st.integers(60, 63),
+        st.sampled_from([0, 64, 127]),
+        st.sampled_from([0, 1, 100, 20_000]),
+    ),
+    st.just(mido.Message("program_change", program=3, time=7)),
+    st.just(mido.Message("pitchwheel", pitch=-300, time=0)),
+    st.just(mido.Message("sysex", data=[1, 2, 3], time=5)),
+    st.just(mido.MetaMessage("lyrics", text="la", time=2)),
+    st.just(mido.MetaMessage("set_tempo", tempo=400_000, time=0)),
+)
 
-    def without(name, *args, **kwargs):
-        if name == "mido":
-            raise ImportError
-        return real(name, *args, **kwargs)
 
-    monkeypatch.setattr(builtins, "__import__", without)
-    assert complaint(tmp_path / "a.mid") == "MIDI files need the package mido: pip install 'elman[music]'"
+@given(st.lists(st.lists(MESSAGES, max_size=30), min_size=1, max_size=3))
+@settings(max_examples=60, deadline=None)
+def test_the_bytes_are_read_as_mido_reads_them(tracks):
+    file, buffer = mido.MidiFile(ticks_per_beat=96), io.BytesIO()
+    file.tracks.extend(mido.MidiTrack(messages) for messages in tracks)
+    file.save(file=buffer)
+    found = events.decode(buffer.getvalue())
+    again = mido.MidiFile(file=io.BytesIO(buffer.getvalue()))
+    assert (found.kind, found.division) == (again.type, 96)
+    for track, theirs in zip(found.tracks, again.tracks, strict=True):
+        now, expected = 0, []
+        for message in theirs:
+            now += message.time
+            if message.type in ("note_on", "note_off"):
+                velocity = message.velocity if message.type == "note_on" else 0
+                expected.append((now, message.channel, message.note, velocity))
+        assert track.strikes == expected
+        assert track.end == now
+    tempos = [message.tempo for messages in tracks for message in messages if message.type == "set_tempo"]
+    assert found.tempo == next(iter(tempos), None)
+
+
+def test_a_number_of_many_bytes_and_a_long_pause():
+    """A time of a thousand bytes is refused at once; a pause of more than four bytes is written in parts."""
+    whole = events.encode([Strike(3, 0, 60, 80), Strike(2**30, 0, 60, 0)], 2**31, 480, 500_000)
+    assert events.decode(whole).tracks == [Track([Strike(3, 0, 60, 80), Strike(2**30, 0, 60, 0)], 2**31)]
+    assert sum(message.time for message in mido.MidiFile(file=io.BytesIO(whole)).tracks[0]) == 2**31
+    for length in (5, 1000, 1_000_000):
+        track = b"\xff" * (length - 1) + b"\x00\x90\x3c\x50"
+        data = whole[:14] + b"MTrk" + len(track).to_bytes(4, "big") + track
+        with pytest.raises(events.DamagedFileError, match="at byte 26: a number of more than 4 bytes"):
+            events.decode(data)
+
+
+@pytest.mark.parametrize(
+    ("track", "problem"),
+    [
+        (b"\x00\x3c\x50", "at byte 23: data without a message"),
+        (b"\x00\xf4\x50", "at byte 24: an unknown message"),
+        (b"\x00\x90\x3c\x90", "at byte 26: a message is cut short by another"),
+        (b"\x00\x90\x3c", "at byte 24: it ends too early"),
+        (b"\x00\xff\x01\x7fla", "at byte 26: it ends too early"),
+    ],
+)
+def test_damage_is_named_with_its_byte(track, problem):
+    data = b"MThd\0\0\0\6\0\0\0\1\0\x60MTrk" + len(track).to_bytes(4, "big") + track
+    with pytest.raises(events.DamagedFileError, match=problem):
+        events.decode(data)

@@ -85,6 +85,6 @@ def test_padding_and_neighbours_never_change_a_pieces_nll(choice, columns, lengt
 
 def test_fewer_pieces_than_columns():
     frames, lengths = music([3, 4])
-    with pytest.raises(UserError, match="2 pieces to train on, fewer than training"):
+    with pytest.raises(UserError, match="pieces to train on: 2, fewer than training"):
         PieceWindows(frames, lengths, 3, 4, seed=0)
     assert PieceWindows(frames, lengths, 3, 4).streams == 2

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 
-import mido
 import numpy as np
 import pytest
 import torch
@@ -15,11 +14,13 @@ from elman.config import MusicData
 from elman.config.music import MusicOptions
 from elman.data.music.midi import read_midi, write_midi
 from elman.data.music.pitches import Pitches
+from elman.drawing import player
 from elman.learning import checkpoint
 from elman.learning.trainer import StopReason
 from elman.report.page import write_report
 from elman.tasks.experiment import Experiment
 from elman.tasks.music.run import MusicRun
+from elman.tasks.music.task import MusicTask
 from elman.tasks.open import open_run
 from elman.tasks.text.run import TextRun
 from support import text_runs
@@ -86,33 +87,6 @@ def test_other_data_may_be_midi_files(trained, tmp_path, capsys):
         write_midi(tmp_path / split / "a.mid", np.eye(93, dtype=np.uint8)[40:60], OPTIONS)
     assert main(["evaluate", str(trained), "--data", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["tokens"] == 20
-
-
-@pytest.mark.slow
-def test_generate_writes_the_tune_of_its_seed(trained, tmp_path, capsys):
-    out = tmp_path / "tune.mid"
-    for seed in (0, 1, 0):
-        assert (
-            main(["compose", str(trained), "--out", str(out), "--steps", "40", "--seed", str(seed), "--tempo", "90"])
-            == 0
-        )
-    np.testing.assert_array_equal(read_midi(out, OPTIONS), MusicRun(trained).compose(steps=40, seed=0))
-    assert next(m.tempo for m in mido.MidiFile(out) if m.type == "set_tempo") == mido.bpm2tempo(90)
-    longer = tmp_path / "longer.mid"
-    assert (
-        main(["compose", str(trained), "--out", str(longer), "--steps", "8", "--prompt-midi", str(out), "--json"]) == 0
-    )
-    assert json.loads(capsys.readouterr().out.splitlines()[-1])["steps"] == 48
-    np.testing.assert_array_equal(read_midi(longer, OPTIONS)[:40], read_midi(out, OPTIONS))
-
-
-@pytest.mark.slow
-def test_a_prompt_is_read_as_it_was_drawn(trained):
-    run = MusicRun(trained)
-    cold = run.compose(steps=12, temperature=0)
-    np.testing.assert_array_equal(run.compose(steps=5, temperature=0, prompt=cold[:7]), cold[7:])
-    assert run.compose(steps=0).shape == (0, 93)
-    assert not any(parameter.is_inference() for parameter in run.model.parameters()), "a tune leaves it trainable"
 
 
 @pytest.mark.slow
@@ -195,6 +169,17 @@ def test_trains_on_midi_files_and_on_chorales(kind, tmp_path, monkeypatch, capsy
     capsys.readouterr()
 
 
+def test_the_division_of_a_flat_folder_is_recorded(tmp_path):
+    for seed in range(12):
+        roll = Pitches(93).reform(rolls(1, seed)[0], Pitches(88), "toy")
+        write_midi(tmp_path / "tunes" / f"{seed}.mid", roll, OPTIONS)
+    task = MusicTask(recipe(), str(tmp_path / "tunes"))
+    task.write(tmp_path)
+    rule = "8 pieces ranked by the SHA-256 of their content, 80/10/10: train 6, valid 1, test 1; 4 copies left out"
+    assert f"divided: {rule}" in task.summary()
+    assert json.loads((tmp_path / "data.json").read_text())["division"] == rule
+
+
 @pytest.mark.slow
 def test_stability_and_dynamics_of_a_run_on_music(trained, tmp_path, capsys):
     assert main(["analyze", "stability", str(trained), "--streams", "1", "--json"]) == 0
@@ -264,7 +249,10 @@ def test_bad_sources(capsys, recipe_file, data, tmp_path):
 @pytest.mark.slow
 def test_the_report_has_the_piano_rolls_of_the_samples(trained, tmp_path):
     page = write_report([trained], tmp_path / "page.html").read_text()
-    assert page.count('class="roll"') == 2
+    assert page.count('class="roll"') == page.count('class="play"') == 2
+    assert f"script-src '{player.POLICY}'" in page
+    assert page.count("<script>") == 1
+    assert player.SCRIPT in page
     assert "NLL against epochs" in page
     assert "validation<br>NLL" in page
     assert "frame accuracy" in page

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from elman.config.music import MusicOptions
 from elman.data.catalog import prepare
-from elman.data.music.midi import read_midi
+from elman.data.music.division import divide
+from elman.data.music.midi import SUFFIXES, read_midi
 from elman.data.music.pitches import Pitches, Roll
 from elman.data.text.sources import SPLITS, Corpus
 from elman.errors import UserError
@@ -37,7 +38,9 @@ class Pieces:
 
 @dataclasses.dataclass(frozen=True)
 class MusicCorpus(Corpus[MusicOptions, Pieces]):
-    """Music as a model reads it."""
+    """Music as a model reads it; `division` is the rule that divided music which came without splits."""
+
+    division: str | None = None
 
     @property
     def digest(self) -> str:
@@ -52,39 +55,65 @@ class MusicCorpus(Corpus[MusicOptions, Pieces]):
                 name: {"tokens": len(pieces.frames), "pieces": len(pieces.lengths), "sha256": pieces.sha256}
                 for name, pieces in self.splits.items()
             },
-        }
+        } | ({"division": self.division} if self.division else {})
 
 
 def open_music(source: str | Path, options: MusicOptions) -> MusicCorpus:
-    """Read music: a known corpus (`elman data list`), an `.npz` file, or a folder.
+    """Read music: a known corpus (`elman data list`), an `.npz` file, MIDI files in a folder, or one MIDI file.
 
-    The file has `{split}_roll` uint8 [steps, 88 or 93] and `{split}_len` [pieces] for train, valid and test; the folder
-    has subfolders train, valid and test of MIDI files (.mid, .midi).
+    The `.npz` file has `{split}_roll` uint8 [steps, 88 or 93] and `{split}_len` [pieces] for train, valid and test. A
+    folder has subfolders train, valid and test of MIDI files (.mid, .midi), or only MIDI files, which `divide` divides.
 
     Raises UserError where the source cannot be used.
     """
-    path = prepare.locate_data(source, "music", "rolls.npz")
+    path, division = prepare.locate_data(source, "music", "rolls.npz"), None
     if path.is_dir():
-        splits = {split: _read_folder(path / split, options) for split in SPLITS}
+        if any((path / split).is_dir() for split in SPLITS):
+            splits = {split: [read_midi(file, options) for file in _midi_files(path / split)] for split in SPLITS}
+        else:
+            splits, division = divide(_midi_files(path), options)
     elif path.is_file():
-        splits = _read_npz(path, Pitches(options.pitches))
+        if _is_midi(path):
+            splits, division = divide([path], options)
+        else:
+            splits = _read_npz(path, Pitches(options.pitches))
     else:
         raise UserError(
             f"{source}: no such file or folder, and no known corpus has this name; give an .npz file of piano rolls, a"
-            " folder with train, valid and test of MIDI files, or a name that `elman data list` shows"
+            " MIDI file, a folder of MIDI files, or a name that `elman data list` shows"
         )
     pieces = {
         split: Pieces(split, np.concatenate(rolls), np.array([len(roll) for roll in rolls], np.int64))
         for split, rolls in splits.items()
     }
-    return MusicCorpus(path.stem if path.is_file() else path.resolve().name, str(source), options, pieces)
+    name = path.stem if path.is_file() else path.resolve().name
+    return MusicCorpus(name, str(source), options, pieces, division)
 
 
-def _read_folder(folder: Path, options: MusicOptions) -> list[Roll]:
-    files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in (".mid", ".midi"))
+def _midi_files(folder: Path) -> list[Path]:
+    files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES)
     if not files:
-        raise UserError(f"{folder}: no MIDI files (.mid, .midi); a folder of music has train, valid and test of them")
-    return [read_midi(file, options) for file in files]
+        raise UserError(
+            f"{folder}: no MIDI files (.mid, .midi); a folder of music has some, or train, valid and test of them"
+        )
+    return files
+
+
+def _is_midi(path: Path) -> bool:
+    """Whether a file of music is MIDI, else an `.npz` file: by its first bytes, or its name where they are damaged."""
+    try:
+        with path.open("rb") as file:
+            first = file.read(4)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); give another file of music") from None
+    if first == b"MThd" or path.suffix.lower() in SUFFIXES:
+        return True
+    if first.startswith(b"PK") or path.suffix.lower() == ".npz":
+        return False
+    raise UserError(
+        f"{path}: not an .npz file of piano rolls, nor a MIDI file (.mid); give music, or train on a text with a recipe"
+        " for text, such as recipes/shakespeare/demo.toml"
+    )
 
 
 def _read_npz(path: Path, pitches: Pitches) -> dict[str, list[Roll]]:

@@ -1,110 +1,99 @@
-"""MIDI files as piano rolls and back, through mido (pip install elman[music])."""
+"""MIDI files as tunes and piano rolls, and back."""
 
-import io
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from elman.config.music import MusicOptions
-from elman.data.music.pitches import Note, Pitches, Roll, quantise
+from elman.data.music import events
+from elman.data.music.events import Strike, Track
+from elman.data.music.pitches import Note, Roll
+from elman.data.music.tune import TEMPO, Tune, separated
 from elman.errors import UserError
 from elman.files import write_atomic
 
-if TYPE_CHECKING:
-    import mido
-
+SUFFIXES = (".mid", ".midi")
 TICKS = 120
-"""MIDI ticks per step in files that are written."""
+"""MIDI ticks per step in files that are written, unless a prompt needs finer ones."""
+
+_MOST_TICKS = 0x7FFF
+"""The most ticks per quarter note."""
 
 _DRUMS = 9
+_MINUTE = 60_000_000
+"""Microseconds."""
 
 
 def read_midi(path: Path, options: MusicOptions) -> Roll:
-    """The piano roll of a MIDI file, uint8 [steps, P].
+    """The piano roll of a MIDI file, uint8 [steps, P], on the grid of `elman.data.music.pitches.quantise`.
 
-    All tracks and channels except drums (channel 10), on the grid of `elman.data.music.pitches.quantise`; times are in
-    quarter notes, independent of the tempo. The piece ends with its longest track; so does a note without an end.
-
-    Raises UserError where mido is not installed, the file is not MIDI or holds no notes, or a note is out of range.
+    Raises UserError where the file is not MIDI or holds no notes, or a note is out of range.
     """
-    mido = require_mido()
-    from mido.midifiles.meta import KeySignatureError
+    return read_tune(path).frames(options, str(path))
 
+
+def read_tune(path: Path) -> Tune:
+    """The notes of a MIDI file: all tracks and channels except drums (channel 10), and its first tempo.
+
+    Times are in quarter notes, independent of the tempo. The tune ends with its longest track; so does a note without
+    an end. Raises UserError where the file is not MIDI.
+    """
     try:
-        file = mido.MidiFile(path)
-        ticks, kind = file.ticks_per_beat, file.type
-        notes = [note for track in file.tracks for note in _notes(track)]
-        end = max((sum(message.time for message in track) for track in file.tracks), default=0)
+        file = events.decode(path.read_bytes())
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; give a MIDI file") from None
-    except (OSError, EOFError, ValueError, LookupError, TypeError, KeySignatureError) as error:
-        raise UserError(
-            f"{path}: not a readable MIDI file ({str(error) or type(error).__name__}); give another"
-        ) from None
-    if kind == 2:
+    except (OSError, events.DamagedFileError) as error:
+        raise UserError(f"{path}: not a readable MIDI file ({error}); give another") from None
+    if file.kind == 2:
         raise UserError(f"{path}: a MIDI file of type 2 (tracks one after another); save it as type 0 or 1")
-    if ticks <= 0 or ticks >= 0x8000:
+    if not 0 < file.division <= _MOST_TICKS:
         raise UserError(f"{path}: its time is in film frames; save it with a number of ticks per quarter note")
-    beats = (Note(start / ticks, (end if stop is None else stop) / ticks, pitch) for start, stop, pitch in notes)
-    return quantise(beats, end / ticks, Pitches(options.pitches), options.steps_per_quarter, str(path))
+    end = max((track.end for track in file.tracks), default=0)
+    notes = tuple(
+        Note(start / file.division, (end if stop is None else stop) / file.division, pitch, velocity)
+        for track in file.tracks
+        for start, stop, pitch, velocity in _notes(track)
+    )
+    return Tune(notes, end / file.division, file.division, _MINUTE / file.tempo if file.tempo else TEMPO)
 
 
-def write_midi(path: Path, roll: Roll, options: MusicOptions, tempo: float = 120.0) -> None:
+def write_midi(path: Path, roll: Roll, options: MusicOptions, tempo: float = TEMPO) -> None:
     """Write a piano roll [steps, P] as a MIDI file of one track; `read_midi` restores the same roll.
 
     Adjoining steps of one pitch are one held note; `tempo` is in quarter notes per minute.
 
-    Raises UserError where mido is not installed, or the file cannot be written.
+    Raises UserError where the file cannot be written.
     """
-    mido = require_mido()
     assert roll.shape[1] == options.pitches
-    track = mido.MidiTrack()
-    track.append(mido.MetaMessage("set_tempo", tempo=mido.bpm2tempo(tempo)))
-    now = 0
-    for step, kind, pitch in _changes(roll, Pitches(options.pitches).lowest):
-        velocity = 80 if kind == "note_on" else 0
-        track.append(mido.Message(kind, note=pitch, velocity=velocity, time=(step - now) * TICKS))
-        now = step
-    track.append(mido.MetaMessage("end_of_track", time=(len(roll) - now) * TICKS))
-    file = mido.MidiFile(type=0, ticks_per_beat=TICKS * options.steps_per_quarter)
-    file.tracks.append(track)
-    buffer = io.BytesIO()
-    file.save(file=buffer)
-    write_atomic(path, buffer.getvalue())
+    write_tune(path, Tune.of_frames(roll, options), tempo)
 
 
-def _notes(track: "mido.MidiTrack") -> Iterator[tuple[int, int | None, int]]:
-    """Notes as (start, end or None, pitch), in ticks; a note that begins again ends the one before."""
-    now, sounding = 0, dict[tuple[int, int], int]()
-    for message in track:
-        now += message.time
-        if message.type not in ("note_on", "note_off") or message.channel == _DRUMS:
+def write_tune(path: Path, tune: Tune, tempo: float) -> None:
+    """Write a tune as a MIDI file of one track; raises UserError where the file cannot be written."""
+    division = next(one for one in (tune.ticks * TICKS, tune.ticks, _MOST_TICKS) if one <= _MOST_TICKS)
+    ticks = []
+    for note in tune.notes:
+        start = round(note.start * division)
+        ticks.append(note._replace(start=start, end=max(start + 1, round(note.end * division))))
+    strikes = list[tuple[int, bool, Strike]]()
+    for note in separated(ticks):
+        first, last = int(note.start), int(note.end)
+        strikes.append((first, True, Strike(first, 0, note.pitch, note.velocity)))
+        strikes.append((last, False, Strike(last, 0, note.pitch, 0)))
+    ordered = [strike for _, _, strike in sorted(strikes)]
+    end = max([round(tune.end * division), *(strike.time for strike in ordered)])
+    write_atomic(path, events.encode(ordered, end, division, round(_MINUTE / tempo)))
+
+
+def _notes(track: Track) -> Iterator[tuple[int, int | None, int, int]]:
+    """Notes as (start, end or None, pitch, velocity), in ticks; a note that begins again ends the one before."""
+    sounding = dict[tuple[int, int], Strike]()
+    for strike in track.strikes:
+        if strike.channel == _DRUMS:
             continue
-        key = (message.channel, message.note)
+        key = (strike.channel, strike.pitch)
         if key in sounding:
-            yield sounding.pop(key), now, message.note
-        if message.type == "note_on" and message.velocity:
-            sounding[key] = now
-    yield from ((start, None, pitch) for (_, pitch), start in sounding.items())
-
-
-def _changes(roll: Roll, lowest: int) -> Iterator[tuple[int, str, int]]:
-    """Where notes end and begin, in the order of time, ends before beginnings."""
-    silence = np.zeros((1, roll.shape[1]), np.int8)
-    steps = np.diff(np.concatenate([silence, roll.astype(np.int8), silence]), axis=0)
-    for step in np.flatnonzero(steps.any(axis=1)):
-        for change, kind in ((-1, "note_off"), (1, "note_on")):
-            for index in np.flatnonzero(steps[step] == change):
-                yield int(step), kind, int(index) + lowest
-
-
-def require_mido() -> ModuleType:
-    """The package mido; raises UserError where it is not installed."""
-    try:
-        import mido
-    except ImportError:
-        raise UserError("MIDI files need the package mido: pip install 'elman[music]'") from None
-    return mido
+            before = sounding.pop(key)
+            yield before.time, strike.time, before.pitch, before.velocity
+        if strike.velocity:
+            sounding[key] = strike
+    yield from ((strike.time, None, strike.pitch, strike.velocity) for strike in sounding.values())

@@ -32,6 +32,10 @@ class Pitches:
         """Identifies the range of pitches, as a vocabulary's digest does a vocabulary."""
         return f"midi-pitches-{self.lowest}-{self.highest}"
 
+    def sounding(self, roll: Roll) -> list[list[int]]:
+        """The MIDI pitches that sound at each step."""
+        return [(np.flatnonzero(frame) + self.lowest).tolist() for frame in roll]
+
     def reform(self, roll: Roll, source: "Pitches", name: str) -> Roll:
         """A roll [steps, len(source)] in these pitches.
 
@@ -56,11 +60,12 @@ class Pitches:
 
 
 class Note(NamedTuple):
-    """A note: from `start` to `end` in quarter notes, at a MIDI pitch."""
+    """A note: from `start` to `end` in quarter notes, at a MIDI pitch, struck with a MIDI velocity."""
 
     start: float
     end: float
     pitch: int
+    velocity: int = 80
 
 
 def quantise(notes: Iterable[Note], end: float, pitches: Pitches, steps_per_quarter: int, name: str) -> Roll:
@@ -73,7 +78,7 @@ def quantise(notes: Iterable[Note], end: float, pitches: Pitches, steps_per_quar
     piece is too long.
     """
     spans = []
-    for start, stop, pitch in notes:
+    for start, stop, pitch, _ in notes:
         first = _nearest(start * steps_per_quarter)
         spans.append((first, max(first + 1, _nearest(stop * steps_per_quarter)), pitch))
     if not spans:

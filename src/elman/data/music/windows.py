@@ -43,8 +43,8 @@ class PieceWindows:
     def __init__(self, frames: Roll, lengths: Integers, columns: int, length: int, *, seed: int | None = None) -> None:
         if seed is not None and columns > len(lengths):
             raise UserError(
-                f"there are {len(lengths)} pieces to train on, fewer than training.batch_size = {columns}; lower it, or"
-                " use more pieces"
+                f"pieces to train on: {len(lengths)}, fewer than training.batch_size = {columns}; set it lower (--set"
+                f" training.batch_size={len(lengths)}), or use more pieces"
             )
         self.frames, self.lengths, self.length, self.seed = frames, lengths, length, seed
         self.starts = np.cumsum(lengths) - lengths

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
-import numpy as np
 import torch
 
 from elman.config.music import MusicData
 from elman.config.recipe import Recipe
 from elman.data.catalog.prepare import info
 from elman.data.music.corpus import open_music
-from elman.data.music.midi import require_mido, write_midi
+from elman.data.music.midi import write_midi
 from elman.data.music.pitches import Pitches
+from elman.data.music.tune import TEMPO
 from elman.data.music.windows import PieceWindows
 from elman.data.text.cache import Progress
 from elman.drawing.piano_roll import PianoRoll
@@ -40,7 +40,6 @@ class MusicTask(Task):
         assert isinstance(recipe.data, MusicData)
         self.recipe, self.data = recipe, recipe.data
         require_whole(recipe.training, "pieces")
-        require_mido()  # the samples are MIDI files: better refused now than after training
         self.corpus = open_music(source, recipe.data.options)
         self.inputs, self.digest, self.source = Pitches(recipe.data.pitches), self.corpus.digest, source
 
@@ -75,8 +74,8 @@ class MusicTask(Task):
         for seed in range(len(prompts)):
             roll = run.compose(steps=SAMPLE_STEPS, seed=seed)
             write_midi(out / f"sample-{seed}.mid", roll, self.data.options)
-            notes = [(np.flatnonzero(frame) + run.inputs.lowest).tolist() for frame in roll]  # MIDI pitches
-            figure = msgspec.to_builtins(PianoRoll(notes))
+            step = 60 / TEMPO / self.data.steps_per_quarter
+            figure = msgspec.to_builtins(PianoRoll(run.inputs.sounding(roll), step))
             samples.append({"text": f"sample-{seed}.mid", "seed": seed, "temperature": 1.0, "figure": figure})
         write_json(out / "samples.json", samples)
         return results
@@ -85,4 +84,5 @@ class MusicTask(Task):
         """Pieces and steps of each split."""
         parts = self.corpus.splits.items()
         lines = [f"{name:5} {len(one.frames):>11,} steps, {len(one.lengths):,} pieces" for name, one in parts]
-        return [*lines, f"pitches {len(self.inputs)}"]
+        division = [f"divided: {self.corpus.division}"] if self.corpus.division else []
+        return [*lines, *division, f"pitches {len(self.inputs)}"]

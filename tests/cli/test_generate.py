@@ -1,0 +1,158 @@
+"""elman generate: several samples, sentences, files, fresh seeds, and a conversation by turns."""
+
+import io
+import json
+import re
+
+import pytest
+
+from elman.cli import main
+from elman.decoding import continuation
+from support.commands import output, refusal, trained
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    with trained("words", tmp_path_factory) as out:
+        yield out
+
+
+def answer(capsys, *arguments):
+    return json.loads(output(capsys, "generate", *arguments, "--json"))
+
+
+def test_samples_are_numbered_and_each_can_be_drawn_alone(run, capsys):
+    found = answer(capsys, run, "--samples", 3, "--seed", 7, "--tokens", 9, "--prompt", "w1")
+    assert [(one["number"], one["seed"]) for one in found["samples"]] == [(1, 7), (2, 8), (3, 9)]
+    for one in found["samples"]:
+        alone = answer(capsys, run, "--seed", one["seed"], "--tokens", 9, "--prompt", "w1")
+        assert alone["words"] == alone["samples"][0]["words"] == one["words"]
+        assert alone["text"] == one["text"]
+    assert (found["words"], found["seed"]) == (found["samples"][0]["words"], 7)
+    assert len({one["text"] for one in found["samples"]}) > 1
+
+
+def test_a_fresh_seed_is_printed_and_repeats_the_text(run, capsys):
+    texts = set()
+    for _ in range(3):
+        assert main(["generate", str(run), "--tokens", "15"]) == 0
+        captured = capsys.readouterr()
+        seed = re.fullmatch(r"seed (\d+)\n", captured.err)[1]
+        assert output(capsys, "generate", run, "--tokens", 15, "--seed", seed) == captured.out
+        texts.add(captured.out)
+    assert len(texts) > 1
+    assert main(["generate", str(run), "--tokens", "5", "--temperature", "0"]) == 0
+    assert capsys.readouterr().err == "", "nothing is left to chance"
+
+
+def test_a_file_holds_the_text(run, capsys, tmp_path):
+    file, options = tmp_path / "a.txt", (run, "--tokens", 9, "--seed", 3, "--prompt", "w1 w2", "--samples", 2)
+    printed = output(capsys, "generate", *options)
+    assert printed.startswith("=== sample 1, seed 3 ===\nw1 w2 ")
+    assert output(capsys, "generate", *options, "--out", "-") == printed
+    assert output(capsys, "generate", *options, "--out", file) == f"{file}: 2 samples\n"
+    assert file.read_text() == printed
+    assert answer(capsys, *options, "--out", file)["out"] == str(file)
+    assert file.read_text() == printed
+
+
+def test_sentences_end_the_text(run, capsys):
+    found = answer(capsys, run, "--sentences", 2, "--tokens", 400, "--seed", 1)
+    assert found["words"].count("<eos>") == 2
+    assert found["words"][-1] == "<eos>"
+    assert main(["generate", str(run), "--sentences", "300", "--tokens", "4", "--seed", "1"]) == 0
+    assert "no end of a sentence within 4 tokens; raise --tokens" in capsys.readouterr().err
+
+
+def converse(run, monkeypatch, capsys, lines, *options):
+    """The replies of a session, and what stands on standard error."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines.encode("utf-8", "surrogateescape"))))
+    assert main(["generate", str(run), "--interactive", "--tokens", "6", *options]) == 0
+    captured = capsys.readouterr()
+    return captured.out.splitlines(), captured.err
+
+
+def test_a_conversation_is_one_text(run, monkeypatch, capsys):
+    """A line, the reply, another line: the state is kept, as if all were the prompt of one text."""
+    first, second = converse(run, monkeypatch, capsys, "w1 w2\nw3\n", "--temperature", "0")[0]
+    line = ("--temperature", 0, "--tokens", 6, "--prompt")
+    expected = answer(capsys, run, *line, "w1 w2")["words"]
+    assert first.split() == [word for word in expected if word != "<eos>"]
+    if "<eos>" not in expected:
+        whole = answer(capsys, run, *line, " ".join(["w1 w2", *expected, "w3"]))["words"]
+        assert second.split() == [word for word in whole if word != "<eos>"]
+
+
+def test_commands_of_a_conversation(run, monkeypatch, capsys):
+    lines = ":seed 5\nw1\n:new\n:seed 5\nw1\n:new\n:temperature 0\nw1\n:new\n::w1\nw1\n"
+    replies, _ = converse(run, monkeypatch, capsys, lines, "--seed", "1", "--sentences", "1", "--tokens", "200")
+    once, again, cold, *_ = replies
+    assert once == again
+    expected = answer(capsys, run, "--prompt", "w1", "--seed", 5, "--tokens", 200, "--sentences", 1)["words"]
+    assert once.split() == expected[:-1]
+    coldest = answer(capsys, run, "--prompt", "w1", "--temperature", 0, "--sentences", 1)["words"]
+    assert cold.split() == [word for word in coldest if word != "<eos>"]
+
+
+MISTAKES = {
+    ":bogus": ":bogus is not a command",
+    ":seed": ":seed is not a command, or its value is missing or wrong",
+    ":seed -1": ":seed -1 is not",
+    ":seed 18446744073709551616": "is not a command, or its value",
+    ":temperature 0,8": "it must be a number",
+    ":temperature nan": "0 or more",
+    ":temperature -1": "0 or more",
+    ":": ":temperature X",
+    ":help": "Ctrl-D",
+    "\udcff": "standard input: not UTF-8 at byte 0",
+}
+
+
+@pytest.mark.parametrize("line", MISTAKES)
+def test_a_mistake_does_not_end_a_conversation(run, monkeypatch, capsys, line):
+    replies, shown = converse(run, monkeypatch, capsys, f"{line}\n:new\nw1\n", "--temperature", "0")
+    assert MISTAKES[line] in shown
+    assert replies == converse(run, monkeypatch, capsys, "w1", "--temperature", "0")[0]
+
+
+def test_an_interrupt_ends_the_reply_alone(run, monkeypatch, capsys):
+    real, drawn = continuation.generate, 0
+
+    def interrupted(*arguments):
+        nonlocal drawn
+        for pair in real(*arguments):
+            drawn += 1
+            if drawn == 4:
+                raise KeyboardInterrupt
+            yield pair
+
+    whole = answer(capsys, run, "--prompt", "w1", "--tokens", 9, "--temperature", 0)["words"]
+    monkeypatch.setattr(continuation, "generate", interrupted)
+    replies, shown = converse(run, monkeypatch, capsys, "w1\n\n", "--temperature", "0")
+    assert "stopped; Ctrl-D ends" in shown
+    assert " ".join(replies).split() == [word for word in whole if word != "<eos>"]
+
+
+def test_a_conversation_is_saved_where_it_ended(run, monkeypatch, capsys, tmp_path):
+    state = tmp_path / "state"
+    converse(run, monkeypatch, capsys, "w1\n", "--temperature", "0", "--save-state", str(state))
+    whole = answer(capsys, run, "--prompt", "w1", "--temperature", 0, "--tokens", 12)["words"]
+    assert answer(capsys, run, "--state", state, "--temperature", 0, "--tokens", 6)["words"] == whole[6:]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--interactive", "--json"), ("--json", "--interactive")),
+        (("--interactive", "--out", "a"), ("--out", "--interactive")),
+        (("--interactive", "--samples", "2"), ("--samples", "--interactive")),
+        (("--interactive", "--adapt"), ("--adapt", "--interactive")),
+        (("--samples", "2", "--save-state", "s"), ("--save-state", "--samples")),
+        (("--samples", "0"), ("--samples", "1 or more")),
+        (("--sentences", "0"), ("--sentences", "1 or more")),
+        (("--seed", "-1"), ("--seed", "0 or more")),
+    ],
+)
+def test_options_that_do_not_fit_together(run, capsys, options, words):
+    line = refusal(capsys, "generate", run, *options)
+    assert all(word in line for word in words)
