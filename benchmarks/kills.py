@@ -87,10 +87,10 @@ EPOCHS = {"text": 4, "music": 4, "pairs": 4, "series": 6}
 def write_inputs(folder: Path) -> None:
     """Recipes and data of all kinds, small and always the same."""
     draw = np.random.default_rng(0)
-    chain = draw.dirichlet(np.full(20, 0.1), size=20)
+    chain = draw.dirichlet(np.full(20, 0.1), size=20).cumsum(1)
     word, words = 0, []
-    for _ in range(60_000):
-        word = int(draw.choice(20, p=chain[word]))
+    for place in draw.random(60_000):
+        word = min(int(chain[word].searchsorted(place)), 19)
         words.append(f"w{word}")
     lines = [" ".join(words[at : at + 9]) for at in range(0, len(words), 9)]
     (folder / "text.txt").write_text("\n".join(lines[:120]) + "\n")
@@ -139,19 +139,19 @@ def reproduce(inputs: Path, place: Path) -> int:
     from elman.reproduce.comparison import lower
 
     claim.find = lambda name: inputs / name
-    sources = {name: claim.Source("text.toml", (f"model.output.activation={name}",)) for name in ("softmax", "sigsoftmax")}
+    settings = {name: f"model.output.activation={name}" for name in ("softmax", "sigsoftmax")}
     made = claim.Claim(
         name="killed",
         sentence="sigsoftmax is lower",
         source="nowhere",
-        arms=tuple(claim.Arm(name, source) for name, source in sources.items()),
+        arms=tuple(claim.Arm(name, claim.Source("text.toml", (setting,))) for name, setting in settings.items()),
         measure=claim.PERPLEXITY,
         comparisons=(lower("test perplexity", "sigsoftmax", "softmax"),),
         seeds=1,
     )
     claims.CLAIMS[made.name] = made
-    place = ["--out", str(place / "out"), "--data", str(inputs / "text.txt")]
-    return elman_main(["reproduce", made.name, *place, "--threads", "1", "--json"])
+    where = ["--out", str(place / "out"), "--data", str(inputs / "text.txt")]
+    return elman_main(["reproduce", made.name, *where, "--threads", "1", "--json"])
 
 
 KINDS: dict[str, Callable[[Path, Path], int]] = {
@@ -317,7 +317,8 @@ def main() -> int:
     import_everything()
     with tempfile.TemporaryDirectory(prefix="kills-") as temporary:
         found = run(arguments.only, arguments.count, arguments.seed, arguments.folder or Path(temporary))
-    kills, differences = (sum(one.kills for one in found.values()), sum(len(one.differences) for one in found.values()))
+    kills = sum(one.kills for one in found.values())
+    differences = sum(len(one.differences) for one in found.values())
     if arguments.json:
         kinds = {kind: vars(one) for kind, one in found.items()}
         print(json.dumps({"seed": arguments.seed, "kills": kills, "differences": differences, "kinds": kinds}))

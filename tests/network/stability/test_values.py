@@ -167,7 +167,8 @@ def test_tier_2_of_an_elman_network_is_attained(name, slope):
         layer.bias_hh.zero_()
     row = layer.weight_hh.detach().abs().sum(1)
     x, signs = torch.zeros(1, INPUTS, dtype=torch.float64), layer.weight_hh.detach()[row.argmax()].sign()
-    ends = [layer.cell.step(fixed_point.double_weights(layer), x, (side * signs.unsqueeze(0),)) for side in (1e-4, -1e-4)]
+    weights = fixed_point.double_weights(layer)
+    ends = [layer.cell.step(weights, x, (side * signs.unsqueeze(0),)) for side in (1e-4, -1e-4)]
     apart = (ends[0][0] - ends[1][0]).abs().max().item() / 2e-4
     reach = incremental.Range(torch.zeros(SIZE).double(), torch.zeros(SIZE).double())
     assert incremental.contraction(gates_of(layer), reach, slope).rate.item() == pytest.approx(apart, rel=1e-6)

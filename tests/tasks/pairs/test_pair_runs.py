@@ -229,7 +229,8 @@ def test_any_output_by_its_recipe(pairs, tmp_path, output):
     begun, after = RECIPE.split("[model.output]")
     (tmp_path / "toy.toml").write_text(f"{begun}[model.output]\n{output}\n[training]{after.split('[training]')[1]}")
     experiment = Experiment(config.load_recipe(tmp_path / "toy.toml"), tmp_path / "run", data=pairs)
-    model, split, end = experiment.model.eval(), experiment.task.corpus.split("valid"), experiment.task.inputs.target.eos
+    model, task = experiment.model.eval(), experiment.task
+    split, end = task.corpus.split("valid"), task.inputs.target.eos
     total, count = 0.0, 0
     for source, target in zip(split.source, split.target, strict=True):
         with torch.inference_mode():
@@ -238,9 +239,9 @@ def test_any_output_by_its_recipe(pairs, tmp_path, output):
         wanted = [*target.tolist(), end]
         total -= log_probs[range(len(wanted)), 0, wanted].sum().item()
         count += len(wanted)
-    found = experiment.task.validate(model)
+    found = task.validate(model)
     assert found == pytest.approx(total / count, rel=1e-5)
-    assert found == pytest.approx(np.log(len(experiment.task.inputs)), rel=0.07)
+    assert found == pytest.approx(np.log(len(task.inputs)), rel=0.07)
 
 
 @pytest.mark.slow
