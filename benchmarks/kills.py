@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -220,7 +221,8 @@ def content(path: Path) -> str:
 
     if path.suffix == ".safetensors":
         tensors, facts = checkpoint.load(path)
-        facts.get("progress", {}).pop("seconds", None)
+        for counted in ("seconds", "lines"):  # of the time, and of metrics with the lines that tell of a resumption
+            facts.get("progress", {}).pop(counted, None)
         return f"{checkpoint.digest_of(tensors)} {json.dumps(facts, sort_keys=True)}"
     if path.name == "metrics.jsonl":
         records = map(json.loads, path.read_text().splitlines())
@@ -230,6 +232,21 @@ def content(path: Path) -> str:
     if path.suffix in (".json", ".toml", ".tsv"):
         return path.read_text()
     return sha256_file(path)
+
+
+def differences(expected: dict[str, str], found: dict[str, str]) -> list[str]:
+    """The files that differ, with the first line that does."""
+    told = []
+    for name in sorted(expected | found):
+        if name not in expected or name not in found:
+            told.append(f"{name}: {'missing' if name in expected else 'new'}")
+            continue
+        pairs = zip_longest(expected[name].splitlines(), found[name].splitlines(), fillvalue="nothing")
+        for number, (wanted, line) in enumerate(pairs, start=1):
+            if wanted != line:
+                told.append(f"{name}:{number}: {line[:200]} in place of {wanted[:200]}")
+                break
+    return told
 
 
 @dataclass
@@ -261,7 +278,7 @@ class Undisturbed:
         try:
             self.tally.kills += self._do(place, lambda: left.pop() if left else None)
             found = contents(place)
-            wrong = sorted(name for name in self.expected | found if self.expected.get(name) != found.get(name))
+            wrong = differences(self.expected, found)
         except (OSError, ValueError, RuntimeError) as error:
             wrong = [str(error)]
         self.tally.runs += 1
@@ -318,19 +335,19 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="kills-") as temporary:
         found = run(arguments.only, arguments.count, arguments.seed, arguments.folder or Path(temporary))
     kills = sum(one.kills for one in found.values())
-    differences = sum(len(one.differences) for one in found.values())
+    number = sum(len(one.differences) for one in found.values())
     if arguments.json:
         kinds = {kind: vars(one) for kind, one in found.items()}
-        print(json.dumps({"seed": arguments.seed, "kills": kills, "differences": differences, "kinds": kinds}))
-        return int(differences > 0)
+        print(json.dumps({"seed": arguments.seed, "kills": kills, "differences": number, "kinds": kinds}))
+        return int(number > 0)
     print(f"{'kind':12}{'seconds':>9}{'runs':>6}{'kills':>7}{'files left':>12}{'differences':>13}")
     for kind, one in found.items():
         row = f"{one.seconds:9.1f}{one.runs:6}{one.kills:7}{one.temporary:12}{len(one.differences):13}"
         print(f"{kind:12}{row}")
         for line in one.differences:
             print(f"    {line}")
-    print(f"seed {arguments.seed}: {kills} kills, {differences} differences")
-    return int(differences > 0)
+    print(f"seed {arguments.seed}: {kills} kills, {number} differences")
+    return int(number > 0)
 
 
 if __name__ == "__main__":
