@@ -22,7 +22,8 @@ def test_a_killed_training_is_completed_as_if_nothing_had_happened():
     assert done.returncode == 0
 
 
-def test_a_line_twice_in_the_metrics_is_a_difference_and_another_time_is_not(tmp_path):
+def test_a_line_twice_in_the_metrics_is_a_difference_and_another_time_is_not(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
     script = runpy.run_path(str(SCRIPT))
     lines = [{"kind": "train", "step": 5, "loss": 2.5, "seconds": 0.5}, {"kind": "event", "event": "resume", "step": 5}]
     path, found = tmp_path / "metrics.jsonl", []
