@@ -9,8 +9,16 @@ import elman
 
 
 @pytest.mark.parametrize("name", elman.__all__)
-def test_a_public_name_is_there(name):
-    assert getattr(elman, name) is not None
+def test_a_public_name_is_the_thing_of_that_name(name):
+    """Defined in this package under the same name, and documented; the version is a number."""
+    found = getattr(elman, name)
+    if name == "__version__":
+        assert all(part.isdigit() for part in found.split("."))
+        return
+    assert found.__name__ == name
+    assert found.__module__.startswith("elman.")
+    assert found.__doc__
+    assert getattr(sys.modules[found.__module__], name) is found
 
 
 def test_an_unknown_name_is_told_what_there_is():

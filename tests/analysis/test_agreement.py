@@ -70,3 +70,23 @@ def test_components_are_those_of_the_singular_value_decomposition():
     np.testing.assert_allclose(np.abs(found.axes @ axes[:3].T), np.eye(3), atol=1e-8)
     np.testing.assert_allclose(found.shares, values[:3] ** 2 / (values**2).sum())
     np.testing.assert_allclose(found.project(together).mean(axis=0), 0, atol=1e-10)
+
+
+def test_the_divergence_is_that_of_the_grammar_from_the_model():
+    """Against even odds over V words it is log V less the entropy of the grammar's next word, summed as it reads."""
+    wish = Wish(complex=0.8)
+    oracle = Oracle(GRAMMAR, wish, WORDS.words)
+    distance, expected, words = Distance(oracle, WORDS), 0.0, 0
+    for sentence in islice(sentences(GRAMMAR, wish, "0"), 5):
+        parses = oracle.begin()
+        for word in [*sentence.words, "<eos>"]:
+            true = oracle.next_words(parses)
+            true = true[true > 0]
+            expected += math.log(len(WORDS)) + float((true * np.log(true)).sum())
+            words += 1
+            parses = oracle.read(parses, word) if word != "<eos>" else parses
+        distance.add(sentence, np.full((len(sentence.words) + 1, len(WORDS)), -math.log(len(WORDS))))
+    found = distance.closeness
+    assert found.words == words
+    assert found.divergence == pytest.approx(expected / words)
+    assert found.model == pytest.approx(math.log(len(WORDS)))

@@ -52,6 +52,18 @@ def test_the_state_decays_at_least_at_the_rate_of_the_thesis(delta):
     assert norms[-1] < 1e-3 * norms[0]
 
 
+@pytest.mark.parametrize("kick", [1e-3, 1e-2])
+def test_the_kick_is_the_deviation_of_each_input(kick):
+    """Through the identity the first norm is kick sqrt(2) G(7 / 2) / G(3), the mean of a chi of six degrees."""
+    core = build_core(config.Stack(sizes=(6,), cell=config.Elman(), biases=0), 6, locked=True).double()
+    with torch.no_grad():
+        core.layers[0].weight_ih.copy_(torch.eye(6))
+        core.layers[0].weight_hh.copy_(0.5 * torch.eye(6))
+    norms = state_decay(core, trials=20_000, steps=3, kick=kick)
+    expected = kick * math.sqrt(2) * math.gamma(3.5) / math.gamma(3)
+    assert norms.tolist() == pytest.approx([expected, expected / 2, expected / 4], rel=0.01)
+
+
 def test_the_rate_of_a_geometric_decay():
     assert decay_rate(0.9 ** torch.arange(50, dtype=torch.float64)) == pytest.approx(0.9)
     assert decay_rate(torch.ones(10)) == pytest.approx(1.0)

@@ -1,11 +1,14 @@
 """Windows: what is covered, by whom, and how often."""
 
+import inspect
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from elman import config
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import Batch, EvaluationWindows, Span, TrainingWindows, stack_sequences, start_symbol
 from elman.errors import UserError
@@ -165,3 +168,11 @@ def test_columns_of_a_batch():
 @pytest.mark.parametrize(("words", "first"), [(("the", "<eos>", "cat"), 1), (("e", "t", "a"), 0)])
 def test_a_text_is_preceded_by_eos_or_the_most_frequent_word(words, first):
     assert start_symbol(Vocabulary(words, (3, 2, 1))) == first
+
+
+def test_random_windows_have_the_published_values():
+    """Merity et al. 2018, section 4.1: 70, half of it with probability 0.05, a deviation of 5; the same where read."""
+    window = config.Window()
+    assert (window.length, window.short_probability, window.spread) == (70, 0.05, 5.0)
+    defaults = inspect.signature(TrainingWindows).parameters
+    assert all(defaults[name].default == getattr(window, name) for name in ("random", "short_probability", "spread"))

@@ -160,6 +160,38 @@ def brute_force(model, source, longest, length_penalty, coverage):
     return scores
 
 
+@torch.inference_mode()
+def plain_beam(model, source, size, limit):
+    """One source, prefix by prefix: an end counts among the best `size`, and the best that do not end go on."""
+    alive, ended = [((), 0.0)], []
+    while alive and len(ended) < size:
+        ranked = []
+        for prefix, total in alive:
+            state = model.read(Source(*pair_networks.padded([source])))
+            for symbol in (pair_networks.EOS, *prefix):
+                log_probs, state = model.step(torch.tensor([symbol]), state)
+            ends = [pair_networks.EOS] if len(prefix) == limit else range(log_probs.shape[-1])
+            ranked += [(total + log_probs[0, symbol].item(), prefix, symbol) for symbol in ends]
+        ranked = sorted(ranked, reverse=True)[: 2 * size]
+        ended += [(prefix, total) for total, prefix, symbol in ranked[:size] if symbol == pair_networks.EOS]
+        alive = [((*prefix, symbol), total) for total, prefix, symbol in ranked if symbol != pair_networks.EOS][:size]
+    return sorted(ended, key=lambda pair: -pair[1])
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_beam_is_the_plain_one(size):
+    for seed in range(4):
+        torch.manual_seed(seed)
+        model = pair_networks.model(symbols=5).eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.mul_(3)
+        (found,) = search(model, [[1, 2, 3]], size=size, nbest=size, max_length=5, length_penalty=0.0)
+        wanted = plain_beam(model, [1, 2, 3], size, 5)[:size]
+        assert [tuple(one.symbols) for one in found] == [prefix for prefix, _ in wanted]
+        np.testing.assert_allclose([one.log_prob for one in found], [total for _, total in wanted], atol=1e-4)
+
+
 def test_a_target_ends_at_its_limit_and_has_no_forbidden_symbol(model):
     for found in search(model, SOURCES, size=3, nbest=3, max_length=2):
         assert all(len(one.symbols) <= 2 for one in found)

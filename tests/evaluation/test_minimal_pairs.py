@@ -139,3 +139,12 @@ def test_a_tie_is_not_right():
     coded = code([Pair("The dog sees.", "Sees the dog.", "order", "syntax")] * 3, WORDS, Tokeniser(TextOptions()))
     rows = judge_pairs(coded, lambda *_: np.array([-1.0, -1.0, -1.0, -2.0, -2.0, -1.0]))
     assert rows[-1].accuracy == Proportion(1, 3)
+
+
+def test_known_pairs_are_those_without_unknown_words():
+    """Of three pairs the two with a zebra are wrong, the one of known words right."""
+    pairs = [Pair(f"The {noun} sees.", f"The {noun} see.", "verb") for noun in ("cat", "zebra", "zebra")]
+    coded = code(pairs, WORDS, Tokeniser(TextOptions()))
+    rows = judge_pairs(coded, lambda *_: np.array([-1.0, -2.0, -2.0, -1.0, -2.0, -1.0]))
+    assert rows[0].accuracy == Proportion(1, 3)
+    assert rows[0].known == Proportion(1, 1)

@@ -33,19 +33,21 @@ def mackey_glass(steps, tau=17, parts=10, seed=0):
 def test_ridge_is_the_closed_form():
     x, y = torch.randn(40, 7, dtype=torch.float64), torch.randn(40, 3, dtype=torch.float64)
     expected = np.linalg.solve((x.t() @ x).numpy() + 0.3 * np.eye(7), (x.t() @ y).numpy())
-    np.testing.assert_allclose(fit_ridge(x, y, 0.3), expected, rtol=1e-10)
+    np.testing.assert_allclose(fit_ridge(x, y, 0.3), expected, rtol=1e-13)
     equations = NormalEquations(7, 3)
     for piece in (slice(0, 1), slice(1, 33), slice(33, 40)):
         equations.add(x[piece], y[piece])
     assert equations.count == 40
-    np.testing.assert_allclose(equations.solve(0.3), expected, rtol=1e-10)
+    np.testing.assert_allclose(equations.solve(0.3), expected, rtol=1e-13)
 
 
 def test_few_positions_and_float32():
     x, y = torch.randn(3, 7), torch.randn(3, 2)
     fitted = fit_ridge(x, y, 1e-4)
     assert fitted.dtype == torch.float32
-    torch.testing.assert_close(x @ fitted, y, atol=1e-2, rtol=1e-2)
+    wide, wanted = x.double(), y.double()
+    exact = torch.linalg.solve(wide.t() @ wide + 1e-4 * torch.eye(7), wide.t() @ wanted)
+    torch.testing.assert_close(fitted.double(), exact, atol=2e-6, rtol=0)
 
 
 def test_the_streamed_readout_is_the_whole_one():
@@ -54,7 +56,7 @@ def test_the_streamed_readout_is_the_whole_one():
     whole = fit_readout(core, series[:-1], series[1:], washout=50, penalty=1e-3)
     for chunk in (1, 40, 50, 1000):
         streamed = fit_next(core, series, washout=50, penalty=1e-3, chunk=chunk)
-        torch.testing.assert_close(streamed.readout, whole.readout, rtol=1e-6, atol=1e-8)
+        torch.testing.assert_close(streamed.readout, whole.readout, rtol=1e-9, atol=1e-9)
 
 
 def test_generation_goes_on_from_any_point():
@@ -79,7 +81,10 @@ def test_a_washout_must_leave_something():
 
 @pytest.mark.slow
 def test_a_reservoir_predicts_mackey_glass_84_steps_ahead():
-    """The measure of Jaeger & Haas 2004: runs of its own from many points, the error after 84 steps."""
+    """The measure of Jaeger & Haas 2004: runs of its own from many points, the error after 84 steps.
+
+    Measured: 0.00012; with a leak of 1 it would be 0.00038.
+    """
     values = mackey_glass(6200)
     series = (values - 1).tanh()[:, None, None]
     core = Reservoir(
@@ -92,4 +97,4 @@ def test_a_reservoir_predicts_mackey_glass_84_steps_ahead():
     ahead, _ = network.generate(said[starts, 0], (heard[starts, 0],), 83)
     found = ahead[-1, :, 0].atanh() + 1
     nrmse = ((found - values[starts + 84]).square().mean() / values.var()).sqrt().item()
-    assert nrmse < 0.005
+    assert nrmse < 0.0002

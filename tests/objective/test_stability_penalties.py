@@ -10,6 +10,8 @@ from elman.analysis.stability import certify
 from elman.data.windows import Batch
 from elman.errors import UserError
 from elman.network.build import build_model
+from elman.network.stability import incremental
+from elman.network.stability.certificate import gates_of
 from elman.objective.loss import build_objective
 from elman.objective.penalties import fixed_point_hinge, incremental_hinge, smooth_norm
 from support import networks
@@ -83,3 +85,17 @@ def test_a_model_without_recurrent_layers_is_refused():
         incremental_hinge(1.0, 0.1, model)
     with pytest.raises(UserError, match=r"a certificate of stability needs layers in a chain"):
         certify(model, 5)
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_the_hinge_of_tier_2_is_the_sum_of_the_rates_over_the_box_of_all_words(name):
+    """With a margin of 1 nothing is cut off; the largest word vector is scaled as the encoder scales it."""
+    recipe = config.Model(encoder=config.Lookup(size=3, scale=2.5), core=config.Stack(sizes=(4, 2), cell=CELLS[name]))
+    model = networks.randomise(build_model(recipe, 9), 0.3)
+    largest, rates = 2.5 * model.encoder.weight.detach().abs().max(0).values, []
+    for layer in model.core.layers:
+        reach = layer.weight_ih.detach().abs() @ largest
+        bounds = incremental.Range(layer.bias_ih.detach() - reach, layer.bias_ih.detach() + reach)
+        rate, largest = incremental.contraction(gates_of(layer), bounds)
+        rates.append(rate.item())
+    assert incremental_hinge(2.0, 1.0, model).item() == pytest.approx(2.0 * sum(rates))

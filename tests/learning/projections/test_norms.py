@@ -75,3 +75,22 @@ def test_a_deflated_square_is_that_of_the_rest():
 def test_the_norm_of_nothing():
     assert spectral.proved_norm(torch.zeros(4, 4), 1.0) == pytest.approx(1.0, rel=1e-4)
     assert spectral.proved_norm(torch.zeros(4, 4), 0.0) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("likely", "at_most", "found"),
+    [(2.0, 4.0, 2.0), (1.5, 4.0, 6.0**0.5), (1.0, 2.0, 2.0), (1.5, 1.7, math.inf), (5.0, 4.0, 4.0)],
+)
+def test_the_first_of_three_guesses_above_the_norm_is_proved_with_room_for_rounding(likely, at_most, found):
+    """Sigma_1 is 1.9; tried are the guess, its geometric mean with the largest useful bound, and that bound."""
+    squared = torch.diag(torch.tensor([1.9, 1.0, 0.1], dtype=torch.float64).square())
+    assert spectral.proved(squared, likely, at_most) == pytest.approx(found * spectral.ROUNDING, rel=1e-12)
+
+
+def test_the_norm_outside_by_hand():
+    """||A||_F = 5: the sum of squares may lack a part of 1e-5, which is also the least that is left outside."""
+    outside, sizes = spectral.norm_outside(5.0, torch.tensor([[3.0, 0.0], [0.0, 2.0]], dtype=torch.float64))
+    assert outside == pytest.approx((25 * (1 + 1e-5) - 13) ** 0.5, rel=1e-12)
+    assert sizes.tolist() == [3.0, 2.0]
+    nothing, _ = spectral.norm_outside(5.0, torch.tensor([[3.0, 0.0], [0.0, 4.1]], dtype=torch.float64))
+    assert nothing == pytest.approx((25 * 1e-5) ** 0.5, rel=1e-4)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from elman.learning.projections import spectral
+from elman.learning.projections import ritz, spectral
 from elman.learning.projections.projector import ByEigh, BySVD, ToOrthogonal, ToSpectralNorm
 from elman.learning.projections.subspace import BySubspace
 from elman.learning.projections.truncated import ByTruncation, top_triplets
@@ -270,3 +270,25 @@ def test_the_bounds_of_the_reference_hold(anew):
     if not anew:
         assert basis.shape[1] == 4
         assert outside == pytest.approx(0.7, rel=1e-3)
+
+
+def test_a_new_r_0_allows_for_what_was_subtracted(monkeypatch):
+    """Whatever is subtracted once r_0 is proved, even if it makes the rest larger, the bound holds afterwards."""
+    torch.manual_seed(4)
+    values = torch.cat([torch.tensor([1.6, 1.4, 1.2, 1.0]), torch.linspace(0.7, 0.1, 36)])
+    matrix, projector = with_values(values), BySubspace(1.2)
+    projector.project_(matrix)
+    matrix.add_(0.05 * torch.randn(40, 40))
+
+    def enlarge(tall, space, tail):
+        left, size, right = torch.linalg.svd(tall)
+        at = int((size > projector.near).sum())  # the largest value outside the directions near the limit
+        done = ritz.Feasible(-0.2 * left[:, at : at + 1], right[at : at + 1].t(), 1)
+        tall.addmm_(done.left, done.right.t(), alpha=-1)
+        return done
+
+    monkeypatch.setattr(projector, "_make_feasible_", enlarge)
+    assert projector._project_anew(spectral.tall(matrix), projector.reference)
+    kept, basis = projector.reference.matrix.double(), projector.reference.basis.double()
+    exact = sigma_1(kept - kept @ basis @ basis.t())
+    assert exact <= projector.reference.figures[1].item() <= 1.2 * exact

@@ -126,3 +126,33 @@ def test_the_symbols_alone_go_through_the_fused_path_and_the_loop_alike():
     torch.testing.assert_close(looped.stack.layers[0].weight_ih.grad[:, :2], core.stack.layers[0].weight_ih.grad)
     torch.testing.assert_close(looped.combine.weight.grad, core.combine.weight.grad)
     torch.testing.assert_close(looped.attention.memory.weight.grad, core.attention.memory.weight.grad)
+
+
+@pytest.mark.parametrize("feed", ["output", "context"])
+def test_dropout_of_a_decoder_is_between_the_layers_before_the_output_and_on_what_is_fed(feed, monkeypatch):
+    """Step by step with given masks: the second layer, the attention layer and the next step read masked values."""
+    cells = [Layer(GRU_RESET_BEFORE, inputs, D, biases=1) for inputs in (2 + fed_size(feed, M, A), D)]
+    core = drawn(AttentiveCore(Stack(cells), Dot(), M, A, feed=feed))
+    masks = [2.0 * torch.randint(2, (4, 1, size)).double() for size in (D, D, A)]
+    monkeypatch.setattr(core.stack, "masks", lambda x: masks[:2])
+    monkeypatch.setattr(core.output_dropout, "mask", lambda x, size: masks[2])
+    memory, xs = torch.randn(5, 1, M, dtype=torch.float64), torch.randn(4, 1, 2, dtype=torch.float64)
+    trace, _ = core(xs, core.prepare(memory, torch.ones(5, 1, dtype=torch.bool), core.stack.begin(1)))
+    states, fed = [torch.zeros(1, D, dtype=torch.float64)] * 2, torch.zeros(1, A, dtype=torch.float64)
+
+    def look(query):
+        return attend((query @ memory[:, 0].t()).unsqueeze(1), memory.transpose(0, 1), torch.ones(1, 5).bool())[0][:, 0]
+
+    for t in range(4):
+        context = look(states[1])
+        below = torch.cat([xs[t], context if feed == "context" else fed], 1)
+        for index, layer in enumerate(core.stack.layers):
+            (states[index],) = layer.cell.step(layer.weights(), below, (states[index],))
+            below = states[index] * masks[index][t]
+        context = context if feed == "context" else look(below)
+        output = (torch.cat([context, below], 1) @ core.combine.weight.t()).tanh()
+        fed = output * masks[2][t]
+        for level, value in zip(trace.raw[1:], (*states, output), strict=True):
+            torch.testing.assert_close(level[t], value)
+        for level, value in zip(trace.levels[2:], (below, fed), strict=True):
+            torch.testing.assert_close(level[t], value)

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from elman import config
-from elman.network.output.activation import ACTIVATIONS, log_g, log_probs, shares, slope
+from elman.network.output.activation import ACTIVATIONS, Activation, log_g, log_probs, shares, slope
 from elman.network.output.flat import Flat
 from reference import outputs as reference
 
@@ -53,6 +53,11 @@ def test_log_g_and_its_gradient_are_finite_anywhere(activation, dtype):
 
 def test_every_activation_of_a_recipe_has_a_record():
     assert set(ACTIVATIONS) == set(get_args(config.Activation))
+
+
+def test_an_activation_cannot_be_made_without_its_slope():
+    with pytest.raises(TypeError, match="slope"):
+        Activation(torch.exp, torch.exp, monotone=True)
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)

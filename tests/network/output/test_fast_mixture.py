@@ -7,7 +7,7 @@ from torch.nn.functional import linear
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from elman.network.output import fast_mixture
-from elman.network.output.activation import log_g
+from elman.network.output.activation import ACTIVATIONS, log_g
 from support.parameters import OUTPUT_FUNCTIONS
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-5}
@@ -187,3 +187,12 @@ def test_sigsoftmax_of_rows_far_below_zero(dtype):
     torch.testing.assert_close(fused, each.detach(), rtol=1e-3, atol=1e-3)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_every_activation_has_the_gradients_of_the_plain_formula(activation):
+    """A slope that is not the derivative of log g would leave the values right and the gradients wrong."""
+    arguments = problem()
+    *_, expected = gradients(plain, arguments, activation)
+    *_, found = gradients(fast_mixture.mixture_nll, arguments, activation)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)

@@ -79,6 +79,25 @@ def test_temperature_zero_returns_a_mean(name):
         torch.testing.assert_close(drawn, choice.mean(context))
 
 
+def test_the_temperature_multiplies_the_variance_of_each_component():
+    """With one component that has all the weight a mixture draws as one normal distribution does."""
+    choice, context = build("mixture"), torch.randn(1, WIDTH).double()
+    with torch.no_grad():
+        choice.weight.bias.copy_(torch.tensor([-200.0, 200.0, -200.0]))
+        _, means, variances = choice.components(context)
+        drawn = choice.sample(context.expand(40_000, -1), 0.25, torch.Generator().manual_seed(1))
+    torch.testing.assert_close(drawn.var(0), 0.25 * variances[0, 1], rtol=0.03, atol=0)
+    assert (drawn.mean(0) - means[0, 1]).abs().max() < 5 * drawn.std(0).max() / math.sqrt(len(drawn))
+
+
+def test_a_mixture_at_temperature_zero_returns_the_mean_of_its_heaviest_component():
+    choice, context = build("mixture"), torch.randn(6, WIDTH).double()
+    log_weight, means, _ = choice.components(context)
+    expected = torch.stack([rows[index] for rows, index in zip(means, log_weight.argmax(1), strict=True)])
+    assert len(log_weight.argmax(1).unique()) > 1
+    torch.testing.assert_close(choice.sample(context, 0.0, None), expected)
+
+
 def test_variance_has_a_floor():
     choice = build("learned")
     with torch.no_grad():
@@ -97,12 +116,12 @@ def test_mixture_far_from_every_mean_has_a_finite_log_density():
 @choices
 def test_rescaled_density_is_in_the_units_of_the_data(name):
     choice = build(name)
-    mean, deviation = torch.tensor([5.0, -1.0]), torch.tensor([10.0, 0.1])
+    mean, deviation = torch.tensor([5.0, -1.0]), torch.tensor([10.0, 0.25])
     rescaled, context = Rescaled(choice, mean, deviation), torch.randn(4, 1, WIDTH).double()
     values = torch.randn(4, 2).double()
     inner = choice.log_prob(context, values)
     outer = rescaled.log_prob(context, mean + deviation * values)
-    torch.testing.assert_close(outer, inner - math.log(10.0 * 0.1))
+    torch.testing.assert_close(outer, inner - math.log(10.0 * 0.25))
     torch.testing.assert_close(rescaled.mean(context), mean + deviation * choice.mean(context))
 
 

@@ -19,7 +19,7 @@ from elman.tasks.adaptation import Method, method_figures
 from elman.tasks.experiment import Experiment
 from elman.tasks.open import open_task
 from elman.tasks.run import EvaluationOptions
-from elman.tasks.series.evaluation import autoregression, lagged, nrmse
+from elman.tasks.series.evaluation import autoregression, baseline_prediction, lagged, nrmse, persistence
 from elman.tasks.series.run import SeriesRun
 from support.commands import refusal
 from support.interruption import StopAt
@@ -244,3 +244,12 @@ def test_shipped_recipe_builds():
     loaded = config.load_recipe(find("series/mackey-glass.toml"))
     assert loaded.kind == "series"
     assert loaded.data.corpus == "mackey-glass"
+
+
+def test_a_baseline_has_the_normal_density_of_its_errors_in_training():
+    """Persistence on 0, 2, 4 errs by 2 twice: after 4 the values 5 and 9 have densities under N(4, 4) and N(5, 4)."""
+    train, values = np.array([[0.0], [2.0], [4.0]]), np.array([[5.0], [9.0]])
+    found = baseline_prediction(persistence, train, 1, values, train)
+    assert found.mean.tolist() == [[4.0], [5.0]]
+    expected = [-0.5 * (error**2 / 4 + math.log(2 * math.pi * 4)) for error in (1, 4)]
+    assert found.log_density.tolist() == pytest.approx(expected)

@@ -1,0 +1,139 @@
+"""The work that `kills.py` kills: small inputs of every kind of data, and commands as a user would begin them again."""
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+from elman.cli import main as elman_main
+
+TRAINING = """
+[training]
+epochs = {epochs}
+batch_size = 4
+checkpoint_minutes = 0.001
+optimiser = {{ kind = "adam", lr = 0.01 }}
+averaging = {{ kind = "non-monotone", interval = 1 }}
+window = {{ length = 8 }}
+log_every = 5
+"""
+
+RECIPES = {
+    "text": """
+title = "words"
+data = { kind = "text" }
+[model]
+encoder = { kind = "lookup", size = 8, dropout = 0.1, word_dropout = 0.1 }
+core = { kind = "stack", sizes = [8, 8], weight_drop = 0.2, output_dropout = 0.1 }
+output = { choice = { kind = "flat", tied = true } }
+""",
+    "music": """
+title = "chords"
+data = { kind = "music", pitches = 88, evaluation = { streams = 4 } }
+[model]
+encoder = { kind = "frames", size = 8, dropout = 0.1 }
+core = { kind = "stack", sizes = [12], output_dropout = 0.1 }
+output = { choice = { kind = "nade" } }
+""",
+    "pairs": """
+title = "reversal"
+data = { kind = "pairs", valid = 20, test = 20, max_source = 8, min_count = 2 }
+[model]
+encoder = { kind = "lookup", size = 16, dropout = 0.1 }
+source = { encoder = { kind = "lookup", size = 16 }, stack = { sizes = [8] } }
+core = { kind = "attentive", stack = { sizes = [16] }, output_dropout = 0.1 }
+""",
+    "series": """
+title = "waves"
+data = { kind = "series" }
+[model]
+encoder = { kind = "values", size = 6 }
+core = { kind = "stack", sizes = [12], output_dropout = 0.05 }
+output = { choice = { kind = "gaussian" } }
+""",
+}
+EPOCHS = {"text": 4, "music": 4, "pairs": 4, "series": 6}
+
+
+def write_inputs(folder: Path) -> None:
+    """Recipes and data of all kinds, small and always the same."""
+    draw = np.random.default_rng(0)
+    chain = draw.dirichlet(np.full(20, 0.1), size=20).cumsum(1)
+    word, words = 0, []
+    for place in draw.random(60_000):
+        word = min(int(chain[word].searchsorted(place)), 19)
+        words.append(f"w{word}")
+    lines = [" ".join(words[at : at + 9]) for at in range(0, len(words), 9)]
+    (folder / "text.txt").write_text("\n".join(lines[:120]) + "\n")
+    (folder / "encoding.txt").write_text("\n".join(lines * 4) + "\n")
+    steps = {"train": 200, "valid": 40, "test": 40}
+    rolls = {f"{name}_roll": np.eye(88, dtype=np.uint8)[30 + np.arange(size) % 4 * 2] for name, size in steps.items()}
+    lengths = {f"{name}_len": np.full(size // 10, 10, np.int32) for name, size in steps.items()}
+    np.savez(folder / "music.npz", **rolls, **lengths)
+    pairs = [draw.choice(list("abcdefgh"), draw.integers(1, 7)) for _ in range(240)]
+    (folder / "pairs.tsv").write_text("".join(f"{' '.join(one)}\t{' '.join(one[::-1]).upper()}\n" for one in pairs))
+    (folder / "series.csv").write_text("wave\n" + "".join(f"{np.sin(at / 3):.6f}\n" for at in range(400)))
+    for name, recipe in RECIPES.items():
+        text = recipe + TRAINING.format(epochs=EPOCHS[name])
+        (folder / f"{name}.toml").write_text(text.replace("length = 8", "") if name == "pairs" else text)
+
+
+def train(inputs: Path, place: Path, kind: str, suffix: str) -> int:
+    """Begin a run, or resume one that has a recipe."""
+    out = place / "run"
+    begun = (out / "recipe.toml").exists()
+    what = ["--resume"] if begun else [str(inputs / f"{kind}.toml"), "--data", str(inputs / f"{kind}.{suffix}")]
+    return elman_main(["train", *what, "--out", str(out), "--threads", "1", "--json"])
+
+
+def encode(inputs: Path, place: Path) -> int:  # noqa: ARG001
+    """Count the words of a text and encode it into the cache."""
+    from elman.config.text import TextOptions
+    from elman.data.text.corpus import open_corpus
+
+    open_corpus(inputs / "encoding.txt", TextOptions())
+    return 0
+
+
+def tune(inputs: Path, place: Path) -> int:
+    """Tune dynamic evaluation and the cache of a trained run, and evaluate with them."""
+    if not (place / "run").exists():
+        shutil.copytree(inputs / "trained" / "run", place / "copy", dirs_exist_ok=True)
+        (place / "copy").rename(place / "run")
+    tuning = ["--method", "dynamic+cache", "--tune", "--tune-tokens", "60", "--rule", "rms", "--threads", "1"]
+    return elman_main(["evaluate", str(place / "run"), *tuning, "--json"])
+
+
+def reproduce(inputs: Path, place: Path) -> int:
+    """A claim on two recipes, trained by the processes of `elman reproduce`."""
+    from elman.reproduce import claim, claims
+    from elman.reproduce.comparison import lower
+
+    claim.find = lambda name: inputs / name
+    settings = {name: f"model.output.activation={name}" for name in ("softmax", "sigsoftmax")}
+    made = claim.Claim(
+        name="killed",
+        sentence="sigsoftmax is lower",
+        source="nowhere",
+        arms=tuple(claim.Arm(name, claim.Source("text.toml", (setting,))) for name, setting in settings.items()),
+        measure=claim.PERPLEXITY,
+        comparisons=(lower("test perplexity", "sigsoftmax", "softmax"),),
+        seeds=1,
+    )
+    claims.CLAIMS[made.name] = made
+    where = ["--out", str(place / "out"), "--data", str(inputs / "text.txt")]
+    return elman_main(["reproduce", made.name, *where, "--threads", "1", "--json"])
+
+
+KINDS: dict[str, Callable[[Path, Path], int]] = {
+    "text": lambda inputs, place: train(inputs, place, "text", "txt"),
+    "music": lambda inputs, place: train(inputs, place, "music", "npz"),
+    "pairs": lambda inputs, place: train(inputs, place, "pairs", "tsv"),
+    "series": lambda inputs, place: train(inputs, place, "series", "csv"),
+    "encoding": encode,
+    "tuning": tune,
+    "reproduce": reproduce,
+}

@@ -1,0 +1,38 @@
+"""The harness of benchmarks/planted.py: its lists can be read, and a bug is planted only where its text stands once."""
+
+import runpy
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return runpy.run_path(str(ROOT / "benchmarks" / "planted.py"))
+
+
+def test_every_bug_has_a_name_a_file_a_change_and_tests(planted):
+    bugs = planted["read_bugs"]()
+    assert len(bugs) > 140
+    assert not [name for name, count in Counter(bug.name for bug in bugs).items() if count > 1]
+    for bug in bugs:
+        assert (ROOT / "src" / "elman" / bug.file).is_file(), bug.name
+        assert bug.before != bug.after, bug.name
+        assert bug.tests, bug.name
+        assert all((ROOT / test.split("::")[0]).exists() for test in bug.tests), bug.name
+
+
+def test_a_text_that_does_not_stand_exactly_once_is_not_changed(planted, tmp_path):
+    path = tmp_path / "elman" / "part.py"
+    path.parent.mkdir()
+    path.write_text("one + two\n")
+    bug = planted["Bug"]("sign", "part.py", "+", "-", ["tests"])
+    bug.plant(tmp_path)
+    assert path.read_text() == "one - two\n"
+    path.write_text("one + two + three\n")
+    with pytest.raises(ValueError, match=r"the text stands 2 times in part\.py"):
+        bug.plant(tmp_path)
+    assert path.read_text() == "one + two + three\n"
