@@ -1,12 +1,19 @@
-"""One process at a time in a folder."""
+"""Files that are written completely, with the right permissions; one process at a time in a folder."""
 
+import errno
+import json
+import math
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import torch
 
 from elman.errors import UserError
-from elman.files import FolderLock, is_taken
+from elman.files import FolderLock, is_taken, json_text, require_utf8, write_atomic
+from elman.learning import checkpoint
 
 HOLD = "import sys; from pathlib import Path; from elman.files import FolderLock\n"
 HOLD += "with FolderLock(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
@@ -49,3 +56,48 @@ def test_a_folder_that_cannot_be(tmp_path):
     assert not is_taken(tmp_path / "file")
     with pytest.raises(UserError, match="cannot be written"):
         FolderLock(tmp_path / "file").__enter__()
+
+
+def test_files_have_the_permissions_that_the_umask_leaves(tmp_path):
+    for mask, mode in ((0o077, 0o600), (0o022, 0o644), (0o002, 0o664)):
+        before = os.umask(mask)
+        try:
+            write_atomic(tmp_path / "text", "text")
+            checkpoint.save(tmp_path / "tensors", {"a": torch.zeros(1)}, {})
+        finally:
+            os.umask(before)
+        for name in ("text", "tensors"):
+            assert (tmp_path / name).stat().st_mode & 0o777 == mode
+
+
+def test_what_a_killed_process_had_begun_is_removed_under_the_lock(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    ours = [f".model.{process}-0123abcd.tmp" for process in (gone.pid, os.getpid())]
+    for name in [*ours, ".notes.tmp"]:
+        (tmp_path / name).mkdir()
+    with FolderLock(tmp_path):
+        assert sorted(path.name for path in tmp_path.glob("*.tmp")) == sorted([ours[1], ".notes.tmp"])
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_reported_once(tmp_path, monkeypatch, capsys, number):
+    def flock(*args):
+        raise OSError(number, "not here")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    folder = tmp_path / str(number)
+    for _ in range(2):
+        with FolderLock(folder) as lock, lock, pytest.raises(UserError, match="is in use"):
+            FolderLock(folder).__enter__()
+    assert capsys.readouterr().err.count("has no locks") == 1
+
+
+def test_json_has_null_for_numbers_that_are_not_finite():
+    found = json_text({"a": [math.nan, 1.5], "b": (math.inf,), "c": "ü"})
+    assert json.loads(found) == {"a": [None, 1.5], "b": [None], "c": "ü"}
+
+
+def test_a_name_that_is_not_utf_8_is_refused():
+    with pytest.raises(UserError, match=r"--out: the name runs/\\xff is not UTF-8"):
+        require_utf8(Path(os.fsdecode(b"runs/\xff")), "--out")

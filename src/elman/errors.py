@@ -1,4 +1,7 @@
-"""The exceptions whose messages are written for users."""
+"""The exceptions and notices whose messages are written for users."""
+
+import functools
+import sys
 
 
 class UserError(Exception):
@@ -11,3 +14,9 @@ class UserError(Exception):
 
 class Diverged(UserError):  # noqa: N818 - an outcome of training, not a fault
     """The loss of a training is not finite."""
+
+
+@functools.cache
+def notice(line: str) -> None:
+    """Print a line for the user on standard error, once per process however often it is given."""
+    print(f"elman: {line}", file=sys.stderr, flush=True)

@@ -3,8 +3,14 @@
 import contextlib
 import errno
 import hashlib
+import json
+import math
 import os
-import tempfile
+import re
+import secrets
+import shutil
+import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
@@ -12,14 +18,22 @@ from typing import Any, Self
 import filelock
 import msgspec
 
-from elman.errors import UserError
+from elman.errors import UserError, notice
+
+NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK)
+"""Errors of file systems without locks."""
+
+HELD = ".held"
+"""The file whose existence is the lock of a folder on such a file system."""
 
 
 class FolderLock:
     """A folder locked for one process while a block runs; a block that holds the lock may enter it again.
 
     The folder is created if it is missing, and keeps a file `.lock` with the process id of the last holder where other
-    processes can read it. The lock ends with its process.
+    processes can read it. The lock ends with its process; where the file system has no such locks, that is reported
+    once on standard error, and the lock is the existence of the file. What killed processes had begun to write is
+    removed when the lock is taken.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -30,7 +44,7 @@ class FolderLock:
         """Take the lock; raises UserError where another process holds it or the folder cannot be written."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock.acquire(timeout=0.2)  # `is_taken` of another process holds it for a moment
+            self._acquire()
         except filelock.Timeout:
             raise UserError(
                 f"{self.folder} is in use: {_holder(self.folder)} is training there; wait until it ends, or choose"
@@ -41,10 +55,30 @@ class FolderLock:
         if isinstance(self._lock, filelock.UnixFileLock):  # elsewhere the file is locked itself, or is the lock
             with contextlib.suppress(OSError):  # the process id only informs; a full disk is reported by later writes
                 Path(self._lock.lock_file).write_text(f"{os.getpid()}\n")
+        if self._lock.lock_counter == 1:
+            remove_abandoned(self.folder)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
+
+    def _acquire(self) -> None:
+        """Acquire the lock, by the existence of its file where the file system has no locks."""
+        wait = 0.2  # `is_taken` of another process holds it for a moment
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the library, about the same
+            try:
+                self._lock.acquire(timeout=wait)
+            except OSError as error:
+                if isinstance(error, filelock.Timeout) or error.errno not in NO_LOCKS:
+                    raise
+                self._lock = filelock.SoftFileLock(self.folder / HELD, thread_local=False)
+                self._lock.acquire(timeout=wait)
+        if isinstance(self._lock, filelock.SoftFileLock):
+            notice(
+                f"{self.folder}: the file system has no locks; after a kill remove {self._lock.lock_file} by hand, and"
+                " let one machine at a time train there"
+            )
 
 
 def is_taken(folder: Path) -> bool:
@@ -53,7 +87,7 @@ def is_taken(folder: Path) -> bool:
         if (folder / ".lock").is_file():
             filelock.FileLock(folder / ".lock").acquire(blocking=False).lock.release()
     except OSError as error:
-        return isinstance(error, filelock.Timeout)
+        return isinstance(error, filelock.Timeout) or (folder / HELD).exists()
     return False
 
 
@@ -68,24 +102,48 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`, which takes the place of `path` in one step when the block succeeds.
 
     On any failure `path` keeps its old content and the temporary file is removed; raises UserError where the folder
-    cannot be written or the disk is full.
+    cannot be written or the disk is full. The new file has the permissions that the umask leaves.
     """
-    temporary: Path | None = None
+    # In a folder of its own, since libraries make temporary files of other names beside the one that they write.
+    own = path.parent / f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
+    temporary = own / path.name
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-        os.close(handle)
-        temporary = Path(name)
+        own.mkdir()
+        temporary.touch()
         yield temporary
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
-        temporary.chmod(0o644)
+        temporary.chmod(own.stat().st_mode & 0o666)
         temporary.replace(path)
     except OSError as error:
         raise UserError(explain(path, error)) from error
     finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+        shutil.rmtree(own, ignore_errors=True)
+
+
+_ABANDONED = re.compile(r"\..+\.(\d+)-[0-9a-f]{8}\.tmp")
+
+
+def remove_abandoned(folder: Path) -> None:
+    """Remove what `replacing` had begun to write into a folder in processes that no longer run."""
+    for path in folder.glob(".*.tmp"):
+        made_by = _ABANDONED.fullmatch(path.name)
+        if made_by and not _may_run(int(made_by[1]), path):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _may_run(process: int, path: Path) -> bool:
+    """Whether a process may still run that made a path: where processes cannot be looked up, within a day."""
+    try:
+        if os.name != "posix":
+            return time.time() - path.stat().st_mtime < 24 * 60 * 60
+        os.kill(process, 0)
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 def write_atomic(path: Path, data: bytes | str) -> None:
@@ -110,8 +168,33 @@ def canonical_json(value: Any) -> str:
     return msgspec.json.encode(value, order="sorted").decode()
 
 
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """A value as JSON; numbers that are not finite, which JSON cannot write, become null."""
+    return json.dumps(_finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def require_utf8(path: Path | str, what: str) -> None:
+    """Raise UserError where the name of a path is not UTF-8, which model files and JSON cannot hold."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        shown = os.fsencode(path).decode(errors="backslashreplace")
+        raise UserError(f"{what}: the name {shown} is not UTF-8; choose another name") from None
+
+
 def explain(path: Path, error: OSError) -> str:
     """The message for a user whose file could not be written."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"{path}: the disk is full; the previous file, if any, is untouched; free some space and resume"
-    return f"{path}: cannot be written ({error.strerror}); choose another folder with --out"
+    return (
+        f"{path}: cannot be written ({error.strerror}); choose another folder, with --out or, of the cache, with the"
+        " variable ELMAN_CACHE"
+    )
