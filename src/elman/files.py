@@ -192,6 +192,8 @@ def require_utf8(path: Path | str, what: str) -> None:
 
 def explain(path: Path, error: OSError) -> str:
     """The message for a user whose file could not be written."""
+    if error.errno == errno.ENOENT:
+        return f"{path}: its folder has been removed; nothing more is written there"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"{path}: the disk is full; the previous file, if any, is untouched; free some space and resume"
     return (

@@ -1,14 +1,18 @@
-"""Long work: calls in several processes at once, and results that are kept so that nothing is computed twice."""
+"""Long work: signals that end it, calls in several processes, and results that are kept so that none is made twice."""
 
 import contextlib
+import os
 import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
-from typing import Generic, TypeAlias, TypeVar
+from types import FrameType
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -21,18 +25,59 @@ Facts = TypeVar("Facts")
 Result = TypeVar("Result")
 
 
+ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Signals by which a machine or a closed terminal ends a process."""
+
+
+@contextlib.contextmanager
+def handling(receive: Callable[[int, FrameType | None], Any], *numbers: int) -> Iterator[None]:
+    """Within the block signals are received, in the main thread; a SIGHUP that is ignored, as by nohup, stays so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number, handler in before.items():
+        if not (handler is signal.SIG_IGN and number in ENDING):
+            signal.signal(number, receive)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[threading.Event]:
+    """Within the block Ctrl-C, SIGTERM and SIGHUP set an event, in the main thread; a second Ctrl-C interrupts."""
+    stop = threading.Event()
+
+    def receive(number: int, _: FrameType | None) -> None:
+        if stop.is_set() and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        stop.set()
+
+    with handling(receive, signal.SIGINT, *ENDING):
+        yield stop
+
+
+def interrupt(*_: object) -> None:
+    """What a handler of signals does that ends a block as Ctrl-C would."""
+    raise KeyboardInterrupt
+
+
 @contextlib.contextmanager
 def processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """An executor of `jobs` spawned processes, which have no locks or threads of their parent's torch.
 
     If the block ends by an exception, SIGTERM goes to its processes, and they are waited for: a training saves itself,
-    other calls end at once. Between trainings they ignore Ctrl-C, which also reaches this process.
+    other calls end at once. The same happens to them when this process is killed. Between trainings they ignore Ctrl-C,
+    which also reaches this process.
 
     Raises:
         UserError: a process was killed from outside, for example because memory ran out.
     """
     others = set(active_children())
-    executor = ProcessPoolExecutor(jobs, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
+    executor = ProcessPoolExecutor(jobs, get_context("spawn"), _begin_worker)
     try:
         yield executor
     except BrokenProcessPool:
@@ -43,6 +88,21 @@ def processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
         raise
     finally:
         executor.shutdown(cancel_futures=True)
+
+
+def _begin_worker() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """When the parent of this process is gone, end this process as SIGTERM does: a training saves itself."""
+    if (parent := parent_process()) is None:
+        return
+    parent.join()
+    while True:  # a process that has saved its training waits for more work: the next signal ends it
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(1.0)
 
 
 @dataclass(frozen=True)

@@ -193,7 +193,8 @@ def test_diverging_run_stops_with_advice_and_keeps_the_checkpoint(corpus, tmp_pa
 
 @pytest.mark.slow
 def test_full_disk_keeps_the_previous_checkpoint(corpus, tmp_path, monkeypatch):
-    out = trained(text_runs.recipe(), tmp_path / "run", corpus)
+    out = tmp_path / "run"
+    assert Experiment(text_runs.recipe(), out, data=corpus).train([StopAt(5)]) is StopReason.INTERRUPTED
     before = (out / "checkpoint.safetensors").read_bytes()
 
     def full(*args):

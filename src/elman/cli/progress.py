@@ -135,7 +135,7 @@ class TensorBoard:
     def record(self, record: dict[str, Any]) -> None:
         """Write the numbers of a record."""
         for key, value in record.items():
-            if key not in ("kind", "step", "phase", "event", "message"):
+            if key not in ("step", "phase") and isinstance(value, int | float):
                 self.writer.add_scalar(f"{record['kind']}/{key}", float(value), record["step"])
 
     def end(self) -> None:

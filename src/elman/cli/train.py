@@ -8,16 +8,20 @@ import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress, show
-from elman.cli.options import Common, DataSource, NonNegative, Settable, Whole
+from elman.cli.options import Common, DataSource, NonNegative, Positive, Settable, Whole
 from elman.config.recipe import Recipe
 from elman.config.toml import find, resolve
 from elman.errors import UserError
 from elman.evaluation.result import Result
+from elman.jobs import ENDING, handling, interrupt
 
 if TYPE_CHECKING:
     import torch
 
     from elman.tasks.experiment import Experiment
+
+BASELINES, TENSORBOARD = "baselines", "tensorboard"
+"""What a run computes besides its results, as its folder records it."""
 
 RunOut = Annotated[Path | None, Parameter(metavar="RUN")]
 
@@ -30,6 +34,7 @@ def train(
     out: RunOut = None,
     settings: Settable = (),
     seed: Whole | None = None,
+    epochs: Positive | None = None,
     resume: bool = False,
     init: RunOut = None,
     max_minutes: NonNegative | None = None,
@@ -40,8 +45,9 @@ def train(
 ) -> int:
     """Train a model from a recipe.
 
-    The run folder holds everything: recipe, vocabulary, checkpoints, metrics, results, report. Ctrl-C and SIGTERM
-    finish the step and save; --resume --out RUN continues bit for bit.
+    The run folder holds everything: recipe, vocabulary, checkpoints, metrics, results, report. Ctrl-C, SIGTERM and
+    SIGHUP finish the step and save; --resume --out RUN continues bit for bit, and with --epochs N a finished run goes
+    on.
 
     Args:
         recipe: a TOML recipe (`elman recipes`); with --resume the recipe of the run is the default
@@ -50,7 +56,9 @@ def train(
             CSV, TSV, .npy or .npz file, or a folder with train, valid and test of them (default: the recipe's corpus)
         out: the run folder (default: runs/NAME-OF-RECIPE)
         seed: the same as --set seed=N
-        resume: continue the run in --out
+        epochs: the same as --set training.epochs=N: the number of all epochs, also of a run that is continued
+        resume: continue the run in --out; --epochs, and --set of rates, schedules and the like, may change it from there
+            on, and its --baselines and --tensorboard are remembered
         init: start from the weights of another run, words matched by spelling
         max_minutes: stop training after so many minutes, then evaluate and report
         baselines: also compute baselines: of text unigrams and Kneser-Ney n-grams; of series the mean, persistence
@@ -62,14 +70,19 @@ def train(
     from elman.tasks.experiment import Experiment
 
     path = _recipe_path(recipe, out, resume)
-    loaded = config.load_recipe(path, [*settings, *([] if seed is None else [f"seed={seed}"])])
+    given = {"seed": seed, "training.epochs": epochs}
+    set_by_name = [f"{key}={value}" for key, value in given.items() if value is not None]
+    loaded = config.load_recipe(path, [*settings, *set_by_name])
     device = common.use()
     if dry_run:
         return _estimate(loaded, data, device, common.as_json)
     out = out or Path("runs") / path.stem
+    extras = [name for name, wanted in ((BASELINES, baselines), (TENSORBOARD, tensorboard)) if wanted]
     with progress.preparing() as advance:
-        experiment = Experiment(loaded, out, data=data, device=device, resume=resume, init=init, progress=advance)
-    return _conduct(experiment, max_minutes, baselines=baselines, tensorboard=tensorboard, as_json=common.as_json)
+        experiment = Experiment(
+            loaded, out, data=data, device=device, resume=resume, init=init, extras=extras, progress=advance
+        )
+    return _conduct(experiment, max_minutes, as_json=common.as_json)
 
 
 def demo(
@@ -98,8 +111,10 @@ def demo(
     recipe = config.load_recipe(find("shakespeare/demo.toml"), list(settings))
     resume = (out / "recipe.toml").exists()
     with progress.preparing() as advance:
-        experiment = Experiment(recipe, out, data=data, device=device, resume=resume, progress=advance)
-    status = _conduct(experiment, max_minutes, baselines=True, tensorboard=False, as_json=common.as_json)
+        experiment = Experiment(
+            recipe, out, data=data, device=device, resume=resume, extras=[BASELINES], progress=advance
+        )
+    status = _conduct(experiment, max_minutes, as_json=common.as_json)
     if status == 0 and not common.as_json:
         for sample in json.loads((out / "samples.json").read_text(encoding="utf-8")):
             print("\n" + f"{sample['prompt']} {sample['text']}".strip())
@@ -107,10 +122,19 @@ def demo(
     return status
 
 
-def _conduct(
-    experiment: "Experiment", max_minutes: float | None, *, baselines: bool, tensorboard: bool, as_json: bool
-) -> int:
-    """Train an experiment, evaluate it, print its results and write the report, with the run folder locked."""
+def _conduct(experiment: "Experiment", max_minutes: float | None, *, as_json: bool) -> int:
+    """Train an experiment, evaluate it, print its results and write the report; a signal stops it in one line."""
+    try:
+        with handling(interrupt, *ENDING):
+            return _train_and_report(experiment, max_minutes, as_json=as_json)
+    except KeyboardInterrupt:
+        began = (experiment.out / "recipe.toml").exists()
+        advice = f"; continue with: elman train --resume --out {experiment.out}" if began else ""
+        progress.log().print(f"stopped before all results were written{advice}")
+        return 130
+
+
+def _train_and_report(experiment: "Experiment", max_minutes: float | None, *, as_json: bool) -> int:
     from elman.learning.log import Watcher
     from elman.learning.trainer import StopReason
     from elman.report.page import write_report
@@ -122,7 +146,7 @@ def _conduct(
         for line in experiment.task.summary():
             console.print(f"  {line}")
         watching: list[Watcher] = [progress.TrainingBar(in_perplexity=recipe.data.reporting.in_perplexity)]
-        if tensorboard:
+        if TENSORBOARD in experiment.extras:
             watching.append(progress.TensorBoard(out))
         reason = experiment.train(watching, max_minutes)
         if reason is StopReason.INTERRUPTED:
@@ -133,7 +157,7 @@ def _conduct(
         with progress.counting("evaluating") as advance:
             results = experiment.finish(progress=advance)
         compared: list[Result] = []
-        if baselines:
+        if BASELINES in experiment.extras:
             console.print("computing baselines")
             compared = experiment.baselines()
         page = write_report([out])
@@ -173,6 +197,7 @@ def _recipe_path(recipe: Path | None, out: Path | None, resume: bool) -> Path:
         )
     if out is None:
         raise UserError("--resume needs --out RUN (or the RECIPE of the run)")
+    out = out.expanduser()
     if not (out / "recipe.toml").is_file():
         raise UserError(f"{out} is not a run folder: it has no recipe.toml; nothing to resume, leave out --resume")
     return out / "recipe.toml"

@@ -59,7 +59,7 @@ from elman.config.recipe import Data, Expected, Recipe
 from elman.config.record import Activation
 from elman.config.series import SeriesData, SeriesEvaluation, SeriesOptions
 from elman.config.text import GrammarOptions, TextData, TextEvaluation, TextOptions
-from elman.config.toml import changed_keys, dump_recipe, load_recipe, parse_recipe
+from elman.config.toml import DESCRIPTIVE, changed_keys, decisive, dump_recipe, flatten, load_recipe, parse_recipe
 from elman.config.training import (
     BPTT,
     RTRL,

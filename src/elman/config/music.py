@@ -26,7 +26,10 @@ class MusicEvaluation(Record, frozen=True, kw_only=True):
 
 
 class MusicData(MusicOptions, frozen=True, kw_only=True, tag_field="kind", tag="music"):
-    """Pieces of music as frames of notes; `corpus`: a known corpus, a file or a folder, unless --data names another."""
+    """Pieces of music as frames of notes; `corpus`: a known corpus, a file or a folder, unless --data names another.
+
+    `digest` is that of the data which a run was trained on.
+    """
 
     encoders: ClassVar[tuple[str, ...]] = ("frames",)
     command: ClassVar[str] = "compose"
@@ -40,6 +43,7 @@ class MusicData(MusicOptions, frozen=True, kw_only=True, tag_field="kind", tag="
     )
 
     corpus: str | None = None
+    digest: str | None = None
     evaluation: MusicEvaluation = MusicEvaluation()
 
     @property

@@ -91,13 +91,17 @@ class PairEvaluation(Record, frozen=True, kw_only=True):
 
 
 class PairData(PairOptions, frozen=True, kw_only=True, tag_field="kind", tag="pairs"):
-    """Pairs of a source and a target; `corpus` is a known corpus, a file or a folder, unless --data names another."""
+    """Pairs of a source and a target; `corpus` is a known corpus, a file or a folder, unless --data names another.
+
+    `digest` is that of the data which a run was trained on.
+    """
 
     encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")
     command: ClassVar[str] = "translate"
     reporting: ClassVar[Reporting] = TOKENS
 
     corpus: str | None = None
+    digest: str | None = None
     evaluation: PairEvaluation = PairEvaluation()
 
     @property

@@ -44,7 +44,10 @@ class SeriesEvaluation(Record, frozen=True, kw_only=True):
 
 
 class SeriesData(SeriesOptions, frozen=True, kw_only=True, tag_field="kind", tag="series"):
-    """A series of one or more real values per step; `corpus`: known, a file or a folder, unless --data is set."""
+    """A series of one or more real values per step; `corpus`: known, a file or a folder, unless --data is set.
+
+    `digest` is that of the data which a run was trained on.
+    """
 
     encoders: ClassVar[tuple[str, ...]] = ("values",)
     command: ClassVar[str] = "forecast"
@@ -59,6 +62,7 @@ class SeriesData(SeriesOptions, frozen=True, kw_only=True, tag_field="kind", tag
     )
 
     corpus: str | None = None
+    digest: str | None = None
     evaluation: SeriesEvaluation = SeriesEvaluation()
 
     @property

@@ -138,7 +138,8 @@ class TextEvaluation(Record, frozen=True, kw_only=True):
 class TextData(TextOptions, frozen=True, kw_only=True, tag_field="kind", tag="text"):
     """A text in words, characters, bytes or subwords: a known corpus, a file or a folder, unless --data names another.
 
-    With `grammar` the text is generated (`data/grammar/`).
+    With `grammar` the text is generated (`data/grammar/`). `digest` is that of the data which a run was trained on, as
+    the recipe in its folder names them; there `corpus` may be another text than that of the grammar.
     """
 
     encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")
@@ -146,12 +147,13 @@ class TextData(TextOptions, frozen=True, kw_only=True, tag_field="kind", tag="te
     reporting: ClassVar[Reporting] = TOKENS
 
     corpus: str | None = None
+    digest: str | None = None
     grammar: GrammarOptions | None = None
     evaluation: TextEvaluation = TextEvaluation()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.corpus is not None and self.grammar is not None:
+        if self.corpus is not None and self.grammar is not None and self.digest is None:
             raise ValueError("both corpus and grammar name the text; keep one of them")
 
     @property

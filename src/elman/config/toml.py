@@ -1,7 +1,7 @@
 """From TOML to a recipe and back, and the recipes that come with elman."""
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,9 @@ FOLDER = Path(__file__).parents[1] / "recipes"
 
 OWN = ("title", "notes", "expected")
 """Keys that describe one recipe, so that they are not taken from its base."""
+
+DESCRIPTIVE = ("title", "notes", "citation", "expected")
+"""Keys of a recipe that change no result."""
 
 _EVALUATION = {
     "text": ("streams", "length", "warm_up", "skip_first"),
@@ -54,6 +57,12 @@ def parse_recipe(raw: dict[str, Any], source: str) -> Recipe:
 def dump_recipe(recipe: Recipe) -> str:
     """The recipe as TOML with every default written out."""
     return tomli_w.dumps(_without_none(msgspec.to_builtins(recipe, str_keys=True)))
+
+
+def decisive(recipe: Recipe) -> dict[str, Any]:
+    """The recipe as plain values, without its description and without where its data is: what decides its results."""
+    values = {key: part for key, part in msgspec.to_builtins(recipe, str_keys=True).items() if key not in DESCRIPTIVE}
+    return values | {"data": {key: part for key, part in values["data"].items() if key not in ("corpus", "digest")}}
 
 
 def changed_keys(old: Recipe, new: Recipe) -> list[str]:
@@ -105,6 +114,8 @@ def _read(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     base = in_present_form(_read(found, above))
     for key in without:
         _leave_out(base, key, f"{path}: without = {without!r}: {found} has no key {key!r}")
+    if isinstance(changed := raw.get("data"), dict):
+        _forget_digest(base, changed)
     return _merged({key: value for key, value in base.items() if key not in OWN}, raw)
 
 
@@ -117,6 +128,12 @@ def _leave_out(base: dict[str, Any], key: str, refusal: str) -> None:
     if not isinstance(table, dict) or last not in table:
         raise UserError(refusal)
     del table[last]
+
+
+def _forget_digest(raw: dict[str, Any], changed: Iterable[str]) -> None:
+    """Leave the digest of the data out of a recipe's tables where some of their keys decide other data."""
+    if isinstance(data := raw.get("data"), dict) and set(changed) - {"evaluation", "digest"}:
+        data.pop("digest", None)
 
 
 def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
@@ -147,6 +164,8 @@ def _apply(raw: dict[str, Any], setting: str) -> None:
         if not isinstance(table, dict):
             raise UserError(f"--set {setting}: {key} is not a table of the recipe")
     table[keys[-1]] = value
+    if keys[0] == "data":
+        _forget_digest(raw, keys[1:])
 
 
 def flatten(value: Any, path: str = "") -> list[tuple[str, Any]]:

@@ -6,6 +6,7 @@ everything in it is checked when it is read.
 
 import hashlib
 import json
+import shutil
 from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
@@ -18,6 +19,9 @@ from torch import Tensor, nn
 
 from elman.errors import UserError
 from elman.files import replacing
+
+CHECKPOINT, MODEL = "checkpoint.safetensors", "model.safetensors"
+"""In a run folder: everything that resuming needs, and the best model."""
 
 
 def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> str:
@@ -86,20 +90,41 @@ def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
+def require_same_inputs(path: Path, facts: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+    """Raise UserError where a file is of a run on other data, or with another vocabulary, than `own` names."""
+    for name in ("data", "vocabulary"):
+        if name in facts and name in own and facts[name] != own[name]:
+            raise UserError(
+                f"{path}: of a run with another {name} (its digest is {facts[name]:.12}, here it is {own[name]:.12});"
+                " restore the file of the run"
+            )
+
+
 class BestModel:
     """The best model of a run so far, in `model.safetensors` of its folder."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "model.safetensors"
+        self.path = folder / MODEL
         self._set_aside = folder / "model.before-stop.safetensors"
 
     def save(self, model: nn.Module, facts: Mapping[str, Any], *, provisional: bool = False) -> None:
         """Write the present weights with facts about them; a provisional model is undone by `restore`."""
         if provisional and self.path.exists():
-            self.path.replace(self._set_aside)
+            with replacing(self._set_aside) as temporary:  # copied, so that there is a best model at every moment
+                shutil.copyfile(self.path, temporary)
         save(self.path, model_tensors(model), facts)
 
     def restore(self) -> None:
         """Restore the best model saved before an early stop."""
         if self._set_aside.exists():
             self._set_aside.replace(self.path)
+
+    def require(self, own: Mapping[str, Any]) -> None:
+        """Raise UserError where the model is missing, damaged, or of another run than that with the facts `own`."""
+        _, facts = load(self.path)
+        require_same_inputs(self.path, facts, own)
+
+    @property
+    def exists(self) -> bool:
+        """Whether one was saved."""
+        return self.path.exists() or self._set_aside.exists()

@@ -1,16 +1,18 @@
 """The log of a training run: metrics.jsonl, one JSON object per line, and the observers that receive them."""
 
+import contextlib
 import json
+import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from elman.files import write_atomic
+from elman.errors import UserError
+from elman.files import explain, json_text, write_atomic
 from elman.learning.progress import Progress
 from elman.objective import perplexity
 from elman.objective.loss import Loss
@@ -47,18 +49,29 @@ class Log:
         self._steps_between = STEPS_BETWEEN_READINGS[device.type]
         self._sums = torch.zeros(4, dtype=torch.float64, device=device)  # NLL, positions, penalty, steps not finite
         self._last = torch.zeros(2, dtype=torch.float64, device=device)  # objective, gradient norm
-        self._unread = 0
+        self._unread = self._tokens = 0  # steps since the sums were read; tokens since `_line_at`
+        self._lines = 0
         self._line_at = self._saved_at = self._counted_to = time.monotonic()
 
-    def resume(self, step: int) -> None:
-        """Drop the lines after a checkpoint's step, which will be written again, and lines cut short."""
-        if self.path.exists():
-            lines = self.path.read_text().splitlines()
-            write_atomic(self.path, "".join(f"{line}\n" for line in lines if _is_until(line, step)))
+    def clear(self) -> None:
+        """Begin with no lines: those of a run that was killed before its first checkpoint are removed."""
+        self.path.unlink(missing_ok=True)
+
+    def resume(self, progress: Progress) -> None:
+        """Drop the lines after a checkpoint, which will be written again, and lines cut short."""
+        lines = self.path.read_bytes().splitlines(keepends=True) if self.path.exists() else []
+        if progress.lines is None:
+            kept = [line for line in lines if _is_until(line, progress.step)]
+        else:
+            kept = [line for line in lines[: progress.lines] if line.endswith(b"\n")]
+        if kept != lines:
+            write_atomic(self.path, b"".join(kept))
+        self._lines = len(kept)
 
     def begin(self, epochs: int, windows: int, progress: Progress) -> None:
         """Training begins or resumes."""
         self._line_at = self._saved_at = self._counted_to = time.monotonic()
+        self._tokens = 0
         for watcher in self.watchers:
             watcher.begin(epochs, windows, progress)
 
@@ -90,6 +103,7 @@ class Log:
             return f"loss {loss:.3g}, gradient norm {norm:.3g}"
         progress.nll_sum += nll
         progress.count += int(positions)
+        self._tokens += int(positions)
         progress.penalty_sum += penalty
         for watcher in self.watchers:
             watcher.step(progress, int(positions), nll / max(1, int(positions)))
@@ -103,24 +117,36 @@ class Log:
             "penalty": progress.penalty_sum / progress.windows_logged,
             "perplexity": perplexity(nll),
             **facts,
-            "tokens_per_s": progress.count / max(1e-9, now - self._line_at),
+            "tokens_per_s": self._tokens / max(1e-9, now - self._line_at),
         }
         self.write("train", progress, epoch, line)
-        self._line_at = now
+        self._line_at, self._tokens = now, 0
         progress.nll_sum = progress.penalty_sum = 0.0
         progress.count = progress.windows_logged = 0
 
+    def write_valid(self, progress: Progress, epoch: float, nll: float, *, best: bool, averaged: bool) -> None:
+        """Write a validation: its NLL (nats per token), whether it is the best so far, and of averaged weights."""
+        facts = {"nll": nll, "perplexity": perplexity(nll), "best": best, "averaged": averaged}
+        self.write("valid", progress, epoch, facts)
+
     def write(self, kind: str, progress: Progress, epoch: float, facts: dict[str, Any]) -> None:
-        """Write a line with its place in training and its time, and notify the watchers."""
+        """Write a line with its place in training and its time, and notify the watchers.
+
+        Numbers that are not finite are written as null. Raises UserError where the file cannot be written.
+        """
         place = {"step": progress.step, "epoch": round(epoch, 4), "phase": progress.phase}
         seconds = progress.seconds + time.monotonic() - self._counted_to
         record = {"kind": kind, **place, **facts, "seconds": round(seconds, 2)}
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json_text(record) + "\n")
+        except OSError as error:
+            raise UserError(explain(self.path, error)) from error
+        self._lines += 1
         for watcher in self.watchers:
             watcher.record(record)
 
-    @contextmanager
+    @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
         """Exclude the time of the block, such as a validation, from the reported training speed."""
         started = time.monotonic()
@@ -132,15 +158,18 @@ class Log:
         return time.monotonic() - self._saved_at > 60 * minutes
 
     def saving(self, progress: Progress) -> None:
-        """A checkpoint is being written: add the time since the last one to the progress."""
+        """A checkpoint is being written: add the time since the last one, and the lines on disk, to the progress."""
         now = time.monotonic()
         progress.seconds += now - self._counted_to
         self._counted_to = self._saved_at = now
+        progress.lines = self._lines
+        with contextlib.suppress(OSError), self.path.open("rb") as file:
+            os.fsync(file.fileno())
 
 
-def _is_until(line: str, step: int) -> bool:
+def _is_until(line: bytes, step: int) -> bool:
     """Whether a line is whole and belongs to `step` or an earlier one."""
     try:
-        return bool(json.loads(line)["step"] <= step)
-    except json.JSONDecodeError:
+        return line.endswith(b"\n") and bool(json.loads(line)["step"] <= step)
+    except (ValueError, TypeError, KeyError, IndexError, RecursionError):
         return False

@@ -1,5 +1,7 @@
 """The position of a training run: its phases, counters and histories, and the effect of a validation."""
 
+import math
+
 import msgspec
 
 from elman import config
@@ -42,6 +44,7 @@ class Progress(msgspec.Struct):
         waited, average_count: validations since the best, and steps in the average.
         seconds: time spent training, resumptions included.
         nll_sum, count, penalty_sum, windows_logged: since the last line of metrics.
+        lines: lines of metrics written; None in checkpoints of earlier versions.
     """
 
     phase: int = 0
@@ -62,6 +65,7 @@ class Progress(msgspec.Struct):
     count: int = 0
     penalty_sum: float = 0.0
     windows_logged: int = 0
+    lines: int | None = None
 
     def begin_next_phase(self) -> None:
         """Move to the first window of the next phase."""
@@ -74,10 +78,12 @@ class Progress(msgspec.Struct):
 def record_validation(progress: Progress, phase: config.Training, nll: float, epoch: float) -> bool:
     """Record the NLL of a validation at `epoch` in the progress, and return whether it is the best so far.
 
+    An NLL that is not finite is never the best.
+
     `averaging` is set when NT-ASGD begins to average, and `finished` when the phase is over: the main phase ends early
     by patience, fine-tuning by the non-monotone rule.
     """
-    best = progress.best is None or nll < progress.best
+    best = math.isfinite(nll) and (progress.best is None or nll < progress.best)
     if best:
         progress.best, progress.best_step, progress.best_epoch = nll, progress.step, epoch
         progress.waited = 0

@@ -1,14 +1,12 @@
 """The training loop: windows in, gradient steps, validation, checkpoints, metrics out."""
 
-import contextlib
 import enum
 import math
-import signal
+import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import msgspec
@@ -16,12 +14,14 @@ from torch import Tensor
 
 from elman import config
 from elman.data.windows import Span, Windows
-from elman.errors import Diverged
+from elman.errors import Diverged, UserError
+from elman.jobs import listening
 from elman.learning import checkpoint
-from elman.learning.checkpoint import BestModel
+from elman.learning.checkpoint import CHECKPOINT, BestModel
 from elman.learning.constraint import recurrent_spectrum
 from elman.learning.log import Log
 from elman.learning.progress import Progress, averages_at_once, phases_of, record_validation
+from elman.learning.resumption import Changes, recorded_recipe, reopen, require_own
 from elman.learning.schedules import rate
 from elman.learning.update import build_update
 from elman.network.model import LanguageModel
@@ -43,10 +43,9 @@ class Trainer:
         windows: from the cap on random windows (`window.max_extra`) to the windows of the training data.
         validate: computes the validation NLL (nats per token) of the model with its present weights.
         folder: the run folder; `checkpoint.safetensors`, `model.safetensors` and `metrics.jsonl` are written there.
-        facts: stored in checkpoints beside the progress (digests of data and vocabulary).
+        facts: digests of data and vocabulary, stored in models and checkpoints beside the recipe.
 
-    Raises:
-        UserError: the text is too short, or the constraint or the learning rule does not fit the model.
+    Raises UserError where the text is too short, or the constraint or the learning rule does not fit the model.
     """
 
     def __init__(
@@ -59,26 +58,60 @@ class Trainer:
         facts: dict[str, Any],
     ) -> None:
         self.training, self.model, self.validate = recipe.training, model, validate
-        self.windows_for, self.folder, self.facts = windows, folder, facts
+        self.windows_for, self.folder, self.recipe = windows, folder, recipe
+        self.facts = facts | {"recipe": config.decisive(recipe)}
         self.phases = phases_of(recipe.training)
         self.update = build_update(recipe, model)
         self.progress = Progress(averaging=averages_at_once(recipe.training))
         self.log = Log(folder / "metrics.jsonl", model.device)
         self.best = BestModel(folder)
+        self._begun = False
+        self._place: os.stat_result | None = None
         wanted = recipe.training.log_spectrum
         self.logs_spectrum = self.update.constraint is not None if wanted is None else wanted
         self._open_windows()
 
-    def resume(self) -> None:
-        """Continue from `checkpoint.safetensors`, bit for bit."""
-        tensors, facts = checkpoint.load(self.folder / "checkpoint.safetensors")
-        self.progress = msgspec.convert(facts["progress"], Progress)
-        self.log.resume(self.progress.step)
-        self._begin_phase()
-        self.update.restore(tensors, self.progress.average_count)
+    def begin(self) -> None:
+        """Save a first checkpoint, so that a run has one from its beginning, and clear the metrics."""
+        self.log.clear()
+        self.save()
+        self._begun = True
+
+    def resume(self, old: config.Recipe | None = None) -> Changes:
+        """Continue from `checkpoint.safetensors`: bit for bit, or under a recipe changed in what may change.
+
+        What the recipe changes is returned: the checkpoint records the one before, those of earlier versions had `old`.
+        Raises UserError where the checkpoint or the best model is missing, damaged or of another run.
+        """
+        path = self.folder / CHECKPOINT
+        if not path.exists():
+            raise UserError(
+                f"{path}: missing, but {self.best.path.name} is there, so that training cannot begin again without"
+                f" losing it; restore the checkpoint, or start a new run with --init {self.folder}"
+            )
+        tensors, facts = checkpoint.load(path)
+        old = recorded_recipe(path, facts) or old or self.recipe
+        changes = require_own(path, facts, self.facts, old, self.recipe)
+        progress = msgspec.convert(facts["progress"], Progress)
+        if changes:
+            reopen(progress, old.training, self.training, changes)
         self.best.restore()
-        if not self.progress.finished:
-            self._event("resume", f"resumed at step {self.progress.step}")
+        if progress.best is not None:
+            self.best.require(self.facts)
+        self.progress, self._begun = progress, True
+        self.log.resume(progress)
+        self._begin_phase()
+        self.update.restore(tensors, progress.average_count)
+        if not progress.finished:
+            self._event("resume", f"resumed at step {progress.step}")
+        return changes
+
+    def record_changes(self, changes: Changes) -> None:
+        """Write changes of the recipe into the metrics and the checkpoint."""
+        told = ", ".join(f"{key} from {old} to {new}" for key, (old, new) in changes.items())
+        values = {"old": {key: old for key, (old, _) in changes.items()}}
+        self._event("recipe", told, **values, new={key: new for key, (_, new) in changes.items()})
+        self.save()
 
     def run(self, max_minutes: float | None = None) -> StopReason:
         """Train until the recipe is finished, the time is over or a signal asks to stop.
@@ -95,6 +128,8 @@ class Trainer:
 
     def _train(self, deadline: float, stop: threading.Event) -> StopReason:
         progress, validate_every = self.progress, self.training.validate_every
+        if not self._begun:
+            self.begin()
         if progress.step == 0 and self.logs_spectrum:
             nll = self._nll()
             self._event("untrained", f"{nll:.3f} nats per token", nll=nll)
@@ -146,6 +181,25 @@ class Trainer:
                 " training.optimiser.lr or a smaller training.clip"
             )
 
+    def _require_finite(self) -> None:
+        """Raise Diverged where the last steps made a weight infinite or NaN, before that is saved over what is good."""
+        if not self.update.is_finite():
+            raise Diverged(
+                f"the weights are not finite after step {self.progress.step}; the last good checkpoint is kept in"
+                f" {self.folder}; try a lower training.optimiser.lr or a smaller training.clip"
+            )
+
+    def _require_folder(self) -> None:
+        """Raise UserError where the run folder has been removed, so that it is not made again without its recipe."""
+        try:
+            found = self.folder.stat()
+            self._place = self._place or found
+            same = os.path.samestat(found, self._place)
+        except OSError:
+            same = False
+        if not same:
+            raise UserError(f"{self.folder}: removed while the run was trained in it; training has stopped")
+
     def _write_train(self, lr: float, norm: Tensor) -> None:
         self._read_losses()
         constraint = self.update.constraint
@@ -160,10 +214,10 @@ class Trainer:
     def _validate(self) -> float:
         """Validate, save the model if it is the best, begin averaging if it is time; the NLL (nats per token)."""
         self._read_losses()
+        self._require_finite()
         nll, averaged = self._nll(), self.update.average is not None
         best = record_validation(self.progress, self.phase, nll, self._epoch())
-        facts = {"nll": nll, "perplexity": perplexity(nll), "best": best, "averaged": averaged}
-        self.log.write("valid", self.progress, self._epoch(), facts)
+        self.log.write_valid(self.progress, self._epoch(), nll, best=best, averaged=averaged)
         if best:
             self._save_best(nll)
         if self.progress.averaging and not averaged:
@@ -179,6 +233,7 @@ class Trainer:
         facts = {**self.facts, "step": self.progress.step, "epoch": self._epoch(), "valid_nll": nll}
         if self.update.average is not None:
             facts["averaged"] = True
+        self._require_folder()
         with self.update.averaged():
             self.best.save(self.model, facts, provisional=provisional)
 
@@ -219,40 +274,27 @@ class Trainer:
         if stop.is_set():
             return StopReason.INTERRUPTED
         nll = self._nll()
-        if self.progress.best is None or nll < self.progress.best:
+        best = math.isfinite(nll) and (self.progress.best is None or nll < self.progress.best)
+        averaged = self.update.average is not None
+        self.log.write_valid(self.progress, self._epoch(), nll, best=best, averaged=averaged)
+        if best:
             self._save_best(nll, provisional=True)
         self._event("stop", f"the time is over at validation NLL {nll:.3f}, perplexity {perplexity(nll):.2f}")
         return StopReason.OUT_OF_TIME
 
     def save(self) -> str:
-        """Write the checkpoint and return its digest."""
+        """Write the checkpoint and return its digest.
+
+        Raises UserError where the loss or a weight is not finite, or the folder has been removed.
+        """
         self._read_losses()
+        self._require_finite()
+        self._require_folder()
         self.log.saving(self.progress)
         if self.update.average is not None:
             self.progress.average_count = self.update.average.count
         facts = {**self.facts, "progress": msgspec.to_builtins(self.progress)}
-        return checkpoint.save(self.folder / "checkpoint.safetensors", self.update.tensors(), facts)
+        return checkpoint.save(self.folder / CHECKPOINT, self.update.tensors(), facts)
 
-    def _event(self, name: str, message: str, **facts: float) -> None:
+    def _event(self, name: str, message: str, **facts: Any) -> None:
         self.log.write("event", self.progress, self._epoch(), {"event": name, "message": message, **facts})
-
-
-@contextlib.contextmanager
-def listening() -> Iterator[threading.Event]:
-    """Within the block Ctrl-C and SIGTERM set an event, in the main thread; a second Ctrl-C interrupts."""
-    stop = threading.Event()
-
-    def receive(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        if stop.is_set() and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        stop.set()
-
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    before = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

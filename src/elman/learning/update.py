@@ -105,6 +105,12 @@ class Update:
         """The norm of all trained weights together."""
         return torch.stack([parameter.detach().norm() for parameter in self.optimiser.parameters]).norm().item()
 
+    def is_finite(self) -> bool:
+        """Whether all trained weights are finite, and their average too; waits for the device."""
+        averages = [] if self.average is None else self.average.values
+        trained = [tensor.detach() for tensor in (*self.optimiser.parameters, *averages)]
+        return bool(torch.stack([tensor.isfinite().all() for tensor in trained]).all()) if trained else True
+
     def tensors(self) -> dict[str, Tensor]:
         """Everything from which `restore` continues bit for bit, the random states included."""
         parts = {

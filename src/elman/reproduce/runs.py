@@ -12,16 +12,13 @@ import msgspec
 import torch
 
 from elman.config.recipe import Recipe
-from elman.config.toml import dump_recipe
+from elman.config.toml import DESCRIPTIVE, dump_recipe
 from elman.errors import UserError
 from elman.files import canonical_json, sha256_lines, write_atomic
 from elman.jobs import Kept
 from elman.reproduce.claim import Claim, ClaimMeasure, Computation, Measurement, Scale, recipe_of
 from elman.tasks.estimate import estimate
 from elman.tasks.open import open_task, source_of, task_of
-
-DESCRIPTIVE = ("title", "notes", "citation", "expected")
-"""Keys of a recipe that change no result."""
 
 
 class Status(Enum):
@@ -135,7 +132,6 @@ class Store:
 
     def _data_digest(self, recipe: Recipe) -> str:
         source = source_of(recipe)
-        assert source is not None
         key = source, msgspec.json.encode(recipe.data)
         if key not in self._data_digests:
             self._data_digests[key] = open_task(recipe, source).digest

@@ -11,8 +11,8 @@ import torch
 
 from elman.errors import Diverged, UserError
 from elman.files import is_taken, write_atomic
-from elman.jobs import processes
-from elman.learning.trainer import StopReason, listening
+from elman.jobs import listening, processes
+from elman.learning.trainer import StopReason
 from elman.network.device import choose_device, use_large_pages
 from elman.report.page import write_report
 from elman.reproduce.runs import UNTRAINED, PlannedRun, Status

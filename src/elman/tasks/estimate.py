@@ -9,7 +9,6 @@ from typing import Any
 import torch
 
 from elman import config
-from elman.errors import UserError
 from elman.jobs import Advance
 from elman.learning.update import build_update
 from elman.tasks.open import open_task, source_of
@@ -27,8 +26,6 @@ def estimate(
     minutes. Raises UserError where there is no data, or the recipe does not fit it.
     """
     source = data if data is not None else source_of(recipe)
-    if source is None:
-        raise UserError("no data to measure on: give --data, or a recipe with data.corpus or data.grammar")
     training = recipe.training
     task = open_task(recipe, str(source))
     torch.manual_seed(recipe.seed)

@@ -1,7 +1,8 @@
 """One experiment from recipe to report: prepare the run folder, train, evaluate, sample."""
 
+import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,23 +16,30 @@ from elman import config
 from elman.data.catalog.prepare import is_known
 from elman.errors import UserError
 from elman.evaluation.result import Result
-from elman.files import FolderLock, write_atomic
+from elman.files import FolderLock, require_utf8, write_atomic
+from elman.learning.checkpoint import CHECKPOINT
 from elman.learning.log import Watcher
+from elman.learning.resumption import split_changes
 from elman.learning.trainer import StopReason, Trainer
 from elman.network.device import processor_name
 from elman.network.model import LanguageModel
-from elman.tasks.open import open_task, source_of, task_of
+from elman.tasks.open import open_task, recorded_source, source_of
 from elman.tasks.run import data_facts
 from elman.tasks.task import Task, write_json
 from elman.tasks.text.warm_start import arrange_clusters
+
+EXTRAS = "extras.json"
+"""What else a command computes for a run, such as baselines; a resumed run computes it too."""
 
 
 class Experiment:
     """A recipe, its data and its run folder; raises UserError where something does not fit, before anything is written.
 
-    `data` is by default that of the run to resume, else the recipe's own. `init` is a run folder from whose weights to
-    start, words mapped by their spelling. `lock` is held while it trains and while it writes results, so that one
-    process at a time works in the folder.
+    `data` is by default that of the run to resume, else the recipe's own, whose digest must be that which the recipe
+    gives, if it does. A resumed run may change the keys of `elman.learning.resumption.CHANGEABLE`. `init` is a run
+    folder from whose weights to start, words mapped by their spelling. `extras` is kept in the folder and joined with
+    that of the run to resume: what else a command computes for the run. `lock` is held while it trains and while it
+    writes results, so that one process at a time works in the folder.
     """
 
     def __init__(
@@ -43,21 +51,25 @@ class Experiment:
         device: torch.device | str = "cpu",
         resume: bool = False,
         init: Path | None = None,
+        extras: Collection[str] = (),
         progress: Any = None,
     ) -> None:
-        self.recipe, self.out, self.device, self.resume = recipe, out, torch.device(device), resume
+        out = out.expanduser()
+        require_utf8(out, "--out")
+        self.out, self.device, self.resume = out, torch.device(device), resume
         self.lock = FolderLock(out)
-        _require_place(out, recipe, resume)
-        source = data
-        if source is None:
-            source = task_of(recipe).run.recorded_source(out, recipe) if resume else source_of(recipe)
-        if source is None:
-            raise UserError("no data to train on: give --data, or a recipe with data.corpus or data.grammar")
+        self._before = _require_place(out, recipe, resume)
+        source = str(data) if data is not None else recorded_source(out, recipe) if resume else source_of(recipe)
         # Names stay and paths become absolute, so that the source means the same from every working folder.
-        source = str(source) if is_known(str(source)) else str(Path(source).absolute())
+        source = source if is_known(source) else str(Path(source).expanduser().absolute())
+        require_utf8(source, "--data")
         self.task: Task = open_task(recipe, source, progress)
         if resume:
             _require_same_data(out, self.task)
+        elif data is None:
+            _require_recorded_data(recipe, self.task)
+        self.recipe = _of_run(recipe, self._before) if self._before is not None else self.task.recorded_recipe()
+        self.extras = sorted({*extras, *(_extras_of(out) if resume else ())})
         torch.manual_seed(recipe.seed)
         self.model: LanguageModel = self.task.build()
         if init is not None and not resume:
@@ -66,7 +78,7 @@ class Experiment:
             arrange_clusters(recipe.model.output, self.model, init)
         self.model.to(self.device)
         digests = {"vocabulary": self.task.inputs.digest, "data": self.task.digest}
-        self.trainer = Trainer(recipe, self.model, self.task.windows, self.task.validate, out, digests)
+        self.trainer = Trainer(self.recipe, self.model, self.task.windows, self.task.validate, out, digests)
 
     def train(self, watchers: Sequence[Watcher] = (), max_minutes: float | None = None) -> StopReason:
         """Train; see `Trainer.run`.
@@ -75,12 +87,18 @@ class Experiment:
         """
         self.trainer.log.watchers = tuple(watchers)
         with self.lock:
-            if self.resume and (self.out / "checkpoint.safetensors").exists():
-                self.trainer.resume()
+            if self.resume and (self.trainer.best.exists or (self.out / CHECKPOINT).exists()):
+                changes = self.trainer.resume(self._before)
+                self._write_extras()
+                if changes:
+                    write_atomic(self.out / "recipe.toml", config.dump_recipe(self.recipe))
+                    self.trainer.record_changes(changes)
             elif self.trainer.progress.step == 0:
                 _require_place(self.out, self.recipe, self.resume)
                 self.task.write(self.out)
                 write_json(self.out / "environment.json", environment(self.device))
+                self._write_extras()
+                self.trainer.begin()
                 # Last, since a folder with a recipe is a run: killed before this, the folder is still free.
                 write_atomic(self.out / "recipe.toml", config.dump_recipe(self.recipe))
             return self.trainer.run(max_minutes)
@@ -99,6 +117,10 @@ class Experiment:
         write_json(self.out / "baselines.json", msgspec.to_builtins(rows))
         return rows
 
+    def _write_extras(self) -> None:
+        if self.extras != _extras_of(self.out):
+            write_json(self.out / EXTRAS, self.extras)
+
 
 def environment(device: torch.device) -> dict[str, Any]:
     """The software and the machine, as environment.json holds them."""
@@ -115,21 +137,48 @@ def environment(device: torch.device) -> dict[str, Any]:
     }
 
 
-def _require_place(out: Path, recipe: config.Recipe, resume: bool) -> None:
+def _require_place(out: Path, recipe: config.Recipe, resume: bool) -> config.Recipe | None:
+    """The recipe of the run to resume; raises UserError where the folder or the recipe does not suit."""
     existing = out / "recipe.toml"
     if not resume:
         if existing.exists():
             raise UserError(f"{out} already holds a run; add --resume to continue it, or choose another --out")
         if out.exists() and not out.is_dir():
             raise UserError(f"{out} is a file; choose a folder for --out")
-        return
+        return None
     if not existing.exists():
         raise UserError(f"{out} is not a run folder: it has no recipe.toml; nothing to resume, leave out --resume")
-    changed = config.changed_keys(config.load_recipe(existing), recipe)
+    before = config.load_recipe(existing)
+    _, changed = split_changes(before, recipe)
     if changed:
         raise UserError(
-            f"--resume with a changed recipe: {', '.join(changed)} differ from {existing}; resume with the recipe of"
-            " the run (leave RECIPE and --set out), or start a new run with --init"
+            f"--resume with a changed recipe: {', '.join(changed)} differ from {existing}, and only epochs, rates,"
+            " schedules and the like may change; resume with the recipe of the run (leave RECIPE and --set out), or"
+            " start a new run with --init"
+        )
+    return before
+
+
+def _of_run(recipe: config.Recipe, before: config.Recipe) -> config.Recipe:
+    """A recipe with the description, and where the data is, of the run that it resumes."""
+    described = {name: getattr(before, name) for name in config.DESCRIPTIVE}
+    return msgspec.structs.replace(recipe, data=before.data, **described)
+
+
+def _extras_of(out: Path) -> list[str]:
+    try:
+        found = json.loads((out / EXTRAS).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+
+
+def _require_recorded_data(recipe: config.Recipe, task: Task) -> None:
+    if recipe.data.digest not in (None, task.digest):
+        raise UserError(
+            f"the {task.kind} of {task.source} has changed since the run of this recipe was trained on it (its digest"
+            f" is {task.digest:.12}, data.digest is {recipe.data.digest:.12}); restore it, or accept it as it is"
+            f" now with --data {task.source}"
         )
 
 

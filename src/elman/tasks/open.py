@@ -6,9 +6,10 @@ import torch
 
 from elman.config.recipe import Recipe
 from elman.data.text.cache import Progress
+from elman.errors import UserError
 from elman.tasks.music.task import MusicTask
 from elman.tasks.pairs.task import PairTask
-from elman.tasks.run import Run, recipe_of
+from elman.tasks.run import Run, present, recipe_of
 from elman.tasks.series.task import SeriesTask
 from elman.tasks.task import Task
 from elman.tasks.text.task import TextTask
@@ -27,9 +28,17 @@ def open_task(recipe: Recipe, source: str, progress: Progress | None = None) -> 
     return task_of(recipe)(recipe, source, progress)
 
 
-def source_of(recipe: Recipe) -> str | None:
-    """Where the recipe's own data is, None where it names none; raises UserError where it cannot be made."""
-    return task_of(recipe).own_source(recipe)
+def source_of(recipe: Recipe) -> str:
+    """Where the recipe's own data is; raises UserError where it names none, or it is not there or cannot be made."""
+    source = task_of(recipe).own_source(recipe)
+    if source is None:
+        raise UserError("no data: give --data, or a recipe with data.corpus or data.grammar")
+    return present(source, f'the recipe has data.corpus = "{source}"')
+
+
+def recorded_source(folder: Path, recipe: Recipe) -> str:
+    """Where the data of a run is; raises UserError where that is not recorded, or it is not there any more."""
+    return task_of(recipe).run.present_source(folder, recipe)
 
 
 def open_run(path: Path | str, device: torch.device | str = "cpu") -> Run:

@@ -7,19 +7,22 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import msgspec
 import torch
 
 from elman.config.recipe import Recipe
-from elman.config.toml import load_recipe
+from elman.config.toml import changed_keys, decisive, flatten, load_recipe
+from elman.data.catalog.prepare import is_known
 from elman.data.windows import PositionedWindows, Windows
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
 from elman.jobs import Advance
 from elman.learning import checkpoint
+from elman.learning.checkpoint import CHECKPOINT, MODEL
+from elman.learning.resumption import recorded_recipe
 from elman.network.model import LanguageModel
 
 
@@ -66,6 +69,21 @@ class EvaluationOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DEFAULT = EvaluationOptions()
+
+
+class AnyCorpus(Protocol):
+    """Data as it was read: where it is from, and the digest of what was read."""
+
+    @property
+    def source(self) -> str:
+        """Where it is from."""
+
+    @property
+    def digest(self) -> str:
+        """Differs where the data or its options differ."""
+
+
+CorpusT = TypeVar("CorpusT", bound=AnyCorpus)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,7 +148,7 @@ class Run(ABC):
     @functools.cached_property
     def saved(self) -> dict[str, Any]:
         """The facts saved with the best model: its step, epoch and validation loss."""
-        return checkpoint.load(self.path / "model.safetensors")[1]
+        return self._load_file()[1]
 
     @functools.cached_property
     def model(self) -> LanguageModel:
@@ -143,9 +161,32 @@ class Run(ABC):
         """Where the data of a run folder is; raises UserError where data.json is missing or damaged."""
         return str(data_facts(path)["source"])
 
+    @classmethod
+    def present_source(cls, path: Path, recipe: Recipe) -> str:
+        """As `recorded_source`; raises UserError where the data is not there any more, too."""
+        source = cls.recorded_source(path, recipe)
+        return present(source, f"{path / 'data.json'} names the data {source}")
+
     @abstractmethod
     def corpus(self, data: str | Path | None = None) -> Any:
-        """The run's own data, or other data encoded as that was; raises UserError where it cannot be used."""
+        """The run's own data, or other data encoded as that was; raises UserError where it cannot be used.
+
+        The run's own data must be as it was in training.
+        """
+
+    def opened(self, data: str | Path | None, opening: Callable[[str | Path], CorpusT]) -> CorpusT:
+        """Other data, or the run's own, which is compared with that of the training."""
+        if data is not None:
+            return opening(data)
+        corpus = opening(self.present_source(self.path, self.recipe))
+        if corpus.digest != (trained_on := self.facts["digest"]):
+            if (self.path / MODEL).exists():
+                self._require_same_recipe(self.saved)
+            raise UserError(
+                f"{corpus.source}: changed since {self.path} was trained on it (its digest is {corpus.digest:.12}, it"
+                f" was {trained_on:.12}); restore it, or give --data {corpus.source} to use it as other data"
+            )
+        return corpus
 
     @staticmethod
     @abstractmethod
@@ -165,13 +206,14 @@ class Run(ABC):
         """A split for models that adapt; raises UserError where this kind of data has no streams, or an option."""
 
     def _load_model(self) -> LanguageModel:
-        file = self.path / "model.safetensors"
-        tensors, facts = checkpoint.load(file)
+        file = self.path / MODEL
+        tensors, facts = self._load_file()
         if facts["vocabulary"] != self.inputs.digest:
             raise UserError(
                 f"{file}: trained with another {self.reads} than that of {self.path} (its digest is"
                 f" {facts['vocabulary'][:12]}, there it is {self.inputs.digest[:12]}); restore the files of the run"
             )
+        self._require_same_recipe(facts)
         with torch.random.fork_rng(devices=[]):
             model = self.build(self.recipe, self.inputs).to(self.device)
         expected = {name: tuple(tensor.shape) for name, tensor in checkpoint.model_tensors(model).items()}
@@ -184,6 +226,36 @@ class Run(ABC):
                 )
         checkpoint.load_model(model, tensors)
         return model.eval()
+
+    def _load_file(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+        """The tensors and facts of the best model."""
+        if not (self.path / MODEL).exists() and (self.path / CHECKPOINT).exists():
+            raise UserError(
+                f"{self.path / MODEL}: there is no model yet, since training stopped before its first validation;"
+                f" continue it with: elman train --resume --out {self.path}"
+            )
+        return checkpoint.load(self.path / MODEL)
+
+    def _require_same_recipe(self, facts: dict[str, Any]) -> None:
+        """Raise UserError where the recipe of the folder is not that of the model in what decides its figures."""
+        file, recipe = self.path / MODEL, self.path / "recipe.toml"
+        if (trained := recorded_recipe(file, facts)) is None:  # saved by an earlier version
+            return
+        reading = {"kind", *self.recipe.data.options.__struct_fields__}
+        for key in changed_keys(trained, self.recipe):
+            table, *rest = key.split(".")
+            if table == "model" or (table == "data" and rest[0] in reading):
+                was, now = (dict(flatten(decisive(one))).get(key) for one in (trained, self.recipe))
+                raise UserError(
+                    f"{recipe}: {key} is {now}, but the model was trained with {was}; restore the recipe of the run"
+                )
+
+
+def present(source: str, statement: str) -> str:
+    """A source of data that is there; raises UserError with the statement that names it where it is not."""
+    if not is_known(source) and not Path(source).expanduser().exists():
+        raise UserError(f"{statement}, which is not there; give the place where it is now with --data")
+    return source
 
 
 def recipe_of(folder: Path) -> Recipe:

@@ -1,6 +1,5 @@
 """The interface between experiments and data: everything that differs between kinds of data."""
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from elman.data.text.cache import Progress
 from elman.data.windows import Span, Windows
 from elman.errors import UserError
 from elman.evaluation.result import Result
-from elman.files import write_atomic
+from elman.files import json_text, write_atomic
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.tasks.run import Inputs, Run
@@ -60,6 +59,14 @@ class Task(ABC):
     def elsewhere(cls, recipe: Recipe, source: str) -> Recipe:
         """The recipe on other data."""
         return msgspec.structs.replace(recipe, data=msgspec.structs.replace(recipe.data, corpus=source))
+
+    def recorded_recipe(self) -> Recipe:
+        """The recipe as its run folder holds it: it names the data, so that it can be trained again by itself."""
+        return self._naming(self.source)
+
+    def _naming(self, corpus: str | None) -> Recipe:
+        data = msgspec.structs.replace(self.recipe.data, corpus=corpus, digest=self.digest)
+        return msgspec.structs.replace(self.recipe, data=data)
 
     def build(self) -> LanguageModel:
         """The network of the recipe with random weights."""
@@ -124,5 +131,5 @@ def write_results(out: Path, evaluated: Callable[[str], Result]) -> list[Result]
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write JSON, completely or not at all."""
-    write_atomic(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+    """Write JSON, completely or not at all; numbers that are not finite become null."""
+    write_atomic(path, json_text(value, indent=1) + "\n")

@@ -88,7 +88,7 @@ class MusicRun(Run):
 
     def corpus(self, data: str | Path | None = None) -> MusicCorpus:
         """The run's music, or other music in the form that the run reads."""
-        return open_music(self.source if data is None else data, self.options)
+        return self.opened(data, lambda source: open_music(source, self.options))
 
     @staticmethod
     def build(recipe: Recipe, inputs: Pitches) -> LanguageModel:

@@ -70,7 +70,7 @@ class PairRun(Run):
 
     def corpus(self, data: str | Path | None = None) -> PairCorpus:
         """The run's pairs, or others encoded with the run's vocabularies."""
-        return open_pairs(self.source if data is None else data, self.options, symbols=self.inputs)
+        return self.opened(data, lambda source: open_pairs(source, self.options, symbols=self.inputs))
 
     @staticmethod
     def build(recipe: Recipe, inputs: PairSymbols) -> LanguageModel:

@@ -51,7 +51,7 @@ class SeriesRun(Run):
 
     def corpus(self, data: str | Path | None = None) -> SeriesCorpus:
         """The run's series, or another; raises UserError where it is unreadable or has another number of columns."""
-        corpus = open_series(self.source if data is None else data, self.options)
+        corpus = self.opened(data, lambda source: open_series(source, self.options))
         self._require_columns(corpus.names, corpus.source)
         return corpus
 

@@ -62,7 +62,7 @@ class TextRun(Run):
         """Where the text of a run folder is; one that a grammar generated is generated again if it is gone."""
         assert isinstance(recipe.data, TextData)
         source = super().recorded_source(path, recipe)
-        if recipe.data.grammar is not None and not Path(source).exists():
+        if recipe.data.grammar is not None and recipe.data.corpus is None and not Path(source).exists():
             return str(grammar_folder(recipe.data.grammar))
         return source
 
@@ -78,8 +78,10 @@ class TextRun(Run):
 
     def corpus(self, data: str | Path | None = None) -> TextCorpus:
         """The run's corpus, or another one encoded with the run's vocabulary."""
-        source, pieces = self.source if data is None else data, self.tokeniser.subwords
-        return open_corpus(source, self.options, vocabulary=self.vocabulary, subwords=pieces)
+        pieces = self.tokeniser.subwords
+        return self.opened(
+            data, lambda source: open_corpus(source, self.options, vocabulary=self.vocabulary, subwords=pieces)
+        )
 
     @staticmethod
     def build(recipe: Recipe, inputs: Vocabulary) -> LanguageModel:

@@ -53,7 +53,9 @@ class TextTask(Task):
     def own_source(cls, recipe: Recipe) -> str | None:
         """The recipe's corpus, or the folder of the text that its grammar generates."""
         assert isinstance(recipe.data, TextData)
-        return recipe.data.corpus if recipe.data.grammar is None else str(grammar_folder(recipe.data.grammar))
+        if recipe.data.grammar is None or recipe.data.corpus is not None:
+            return recipe.data.corpus
+        return str(grammar_folder(recipe.data.grammar))
 
     @classmethod
     def nominal_size(cls, recipe: Recipe) -> Size:
@@ -79,6 +81,12 @@ class TextTask(Task):
         tokenisation = "words" if data.tokenisation == "raw" else data.tokenisation
         other = msgspec.structs.replace(data, corpus=source, tokenisation=tokenisation)
         return msgspec.structs.replace(recipe, data=other)
+
+    def recorded_recipe(self) -> Recipe:
+        """As for all tasks, except that a text which the recipe's grammar generates is named by the grammar alone."""
+        grammar = self.data.grammar
+        generated = grammar is not None and Path(self.source) == grammar_folder(grammar).absolute()
+        return self._naming(None) if generated else super().recorded_recipe()
 
     @property
     def first(self) -> int:

@@ -1,0 +1,87 @@
+"""Resuming a run: what its checkpoint must share with its recipe, and what may change from then on."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from elman import config
+from elman.errors import UserError
+from elman.learning.checkpoint import require_same_inputs
+from elman.learning.progress import Progress, phases_of
+
+CHANGEABLE = (
+    "training.epochs",
+    "training.optimiser.lr",
+    "training.schedule",
+    "training.clip",
+    "training.clip_by",
+    "training.weight_decay",
+    "training.l1",
+    "training.patience",
+    "training.fine_tune",
+    "training.validate_every",
+    "training.log_every",
+    "training.log_spectrum",
+    "training.checkpoint_minutes",
+)
+"""Keys that a resumed run may change: the tensors of a checkpoint mean the same whatever their values."""
+
+Changes = dict[str, tuple[Any, Any]]
+"""The value before and after, by key path."""
+
+
+def recorded_recipe(path: Path, facts: Mapping[str, Any]) -> config.Recipe | None:
+    """The recipe that a model or a checkpoint was trained with; None in a file that does not record it."""
+    recorded = facts.get("recipe")
+    return config.parse_recipe({"title": "", **recorded}, str(path)) if isinstance(recorded, dict) else None
+
+
+def split_changes(old: config.Recipe, new: config.Recipe) -> tuple[Changes, list[str]]:
+    """The changes that a resumed run may make to its recipe, and the keys that it may not change."""
+    values = [dict(config.flatten(config.decisive(recipe))) for recipe in (old, new)]
+    keys = config.changed_keys(old, new)
+    allowed = [key for key in keys if any(f"{key}.".startswith(f"{one}.") for one in CHANGEABLE)]
+    changes: Changes = {key: (values[0].get(key), values[1].get(key)) for key in allowed}
+    return changes, [key for key in keys if key not in allowed and key in values[0].keys() | values[1].keys()]
+
+
+def require_own(
+    path: Path, facts: Mapping[str, Any], own: Mapping[str, Any], old: config.Recipe, new: config.Recipe
+) -> Changes:
+    """What a recipe changes since a checkpoint with these facts was written, under the old recipe.
+
+    Raises UserError where the file is not a checkpoint, or one of another run than that with the facts `own`.
+    """
+    if "progress" not in facts:
+        raise UserError(f"{path}: a model, not a checkpoint of training; restore the file of the run")
+    require_same_inputs(path, facts, own)
+    changes, others = split_changes(old, new)
+    if others:
+        raise UserError(
+            f"{path}: the checkpoint of another run, whose recipe differs in {', '.join(others)}; restore the file of"
+            " the run, or start a new run with --init"
+        )
+    return changes
+
+
+def reopen(progress: Progress, old: config.Training, new: config.Training, changes: Changes) -> None:
+    """Let a run go on under a changed recipe, also one that had finished.
+
+    Raises UserError where the changes have no effect, since nothing is left to train or the phase does not use them.
+    """
+    number, before, after = progress.phase, phases_of(old), phases_of(new)
+    keys = ", ".join(changes)
+    if number and (number >= len(after) or before[number] == after[number]):
+        raise UserError(f"{keys}: no effect on a run that is fine-tuning; change training.fine_tune.epochs or its lr")
+    phase, name = after[number], "training.fine_tune.epochs" if number else "training.epochs"
+    if progress.epoch >= phase.epochs:
+        raise UserError(
+            f"{name} = {phase.epochs}: the run has done {progress.epoch} epochs, so that there is nothing left to"
+            f" train; give more, with {'--set ' + name + '=N' if number else '--epochs N'}"
+        )
+    if phase.patience and progress.waited >= phase.patience:
+        raise UserError(
+            f"training.patience = {phase.patience}: the run has ended after {progress.waited} validations without a new"
+            " best; raise it too, with --set training.patience=N"
+        )
+    progress.finished = False
