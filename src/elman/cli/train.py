@@ -57,8 +57,8 @@ def train(
         out: the run folder (default: runs/NAME-OF-RECIPE)
         seed: the same as --set seed=N
         epochs: the same as --set training.epochs=N: the number of all epochs, also of a run that is continued
-        resume: continue the run in --out; --epochs, and --set of rates, schedules and the like, may change it from there
-            on, and its --baselines and --tensorboard are remembered
+        resume: continue the run in --out, whose --baselines and --tensorboard are remembered; --epochs, and --set of
+            rates, schedules and the like, may change it from there on
         init: start from the weights of another run, words matched by spelling
         max_minutes: stop training after so many minutes, then evaluate and report
         baselines: also compute baselines: of text unigrams and Kneser-Ney n-grams; of series the mean, persistence

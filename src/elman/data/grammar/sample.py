@@ -15,7 +15,7 @@ import msgspec
 from elman.config.text import GrammarOptions
 from elman.data.grammar.reading import read_grammar
 from elman.data.grammar.rules import Grammar
-from elman.data.text.cache import cache_folder
+from elman.data.text.cache import cache_folder, place
 from elman.errors import UserError
 from elman.files import canonical_json, sha256_lines, write_atomic
 
@@ -210,6 +210,7 @@ def grammar_folder(options: GrammarOptions, cache: Path | None = None) -> Path:
     digest = sha256_lines(str(_FORMAT), grammar.text, facts)[:16]
     folder = (cache_folder() if cache is None else cache) / "grammars" / f"{Path(options.rules).stem}-{digest}"
     if not (folder / "grammar.json").is_file():
+        folder = place(folder)
         write_text(grammar, options, folder)
     return folder
 

@@ -1,8 +1,15 @@
 """The cache folder: vocabularies, models of subwords and encoded texts are computed once and kept."""
 
+import atexit
+import contextlib
+import functools
+import json
 import os
+import shutil
+import tempfile
+import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -15,8 +22,8 @@ from elman.data.text.sources import Section
 from elman.data.text.subwords import Subwords
 from elman.data.text.utf8 import BYTES, read_lines
 from elman.data.text.vocabulary import Vocabulary
-from elman.errors import UserError
-from elman.files import replacing, write_atomic
+from elman.errors import UserError, notice
+from elman.files import canonical_json, replacing, sha256_lines, write_atomic
 
 Progress = Callable[[str, int, int], None]
 """Receives what is being done, the bytes done and all bytes."""
@@ -25,7 +32,7 @@ _EVERY = 1000
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The counts of an encoded split, as `splits.json` keeps them, and the digest of the source file.
+    """The counts of an encoded split, as the cache keeps them, and the digest of the source file.
 
     Attributes:
         unknown: how many of them are `<unk>`, written in the text or standing for a word that is not known.
@@ -44,6 +51,17 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     sha256: str
 
 
+class Contents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a complete folder of the cache holds: the size and CRC-32 of each file, and the counts of each split."""
+
+    files: dict[str, tuple[int, int]]
+    splits: dict[str, Counts]
+
+
+CONTENTS = "contents.json"
+"""In a folder of the cache: its `Contents`, with their digest; written last."""
+
+
 def cache_folder() -> Path:
     """`$ELMAN_CACHE`, or `$XDG_CACHE_HOME/elman`, or `~/.cache/elman`."""
     if own := os.environ.get("ELMAN_CACHE"):
@@ -60,8 +78,9 @@ def counted(
     The vocabulary of bytes has all 256 of them and that of subwords has every piece, whether they occur or not. Raises
     UserError where the text or the sizes cannot be used.
     """
-    table, of_subwords = folder / "vocabulary.tsv", options.tokenisation == "subwords"
-    if table.is_file():
+    folder, of_subwords = place(folder), options.tokenisation == "subwords"
+    table = folder / "vocabulary.tsv"
+    if contents(folder) is not None:
         return Vocabulary.load(table), subword_models.load(folder) if of_subwords else None
     subwords = subword_models.train(_cleaned(sections["train"], options), options.subwords) if of_subwords else None
     counts: Counter[str] = Counter()
@@ -84,7 +103,8 @@ def counted(
         raise UserError(f"{source}: {error}") from None
     if subwords is not None:
         write_atomic(folder / subword_models.FILE, subwords.model)
-    vocabulary.save(table)  # last: where it exists the folder is complete
+    vocabulary.save(table)
+    seal(folder, [table.name, *([] if subwords is None else [subword_models.FILE])])
     return vocabulary, subwords
 
 
@@ -114,17 +134,70 @@ def encode_section(
 
 def save_record(folder: Path, record: dict[str, Counts]) -> None:
     """Mark `folder` as complete; called after everything else is written."""
-    write_atomic(folder / "splits.json", msgspec.json.format(msgspec.json.encode(record)))
+    seal(folder, [f"{name}.int32" for name in record], record)
 
 
 def load_record(folder: Path) -> dict[str, Counts] | None:
-    """The record of `save_record`; None if the folder is not complete."""
-    try:
-        record = msgspec.json.decode((folder / "splits.json").read_bytes(), type=dict[str, Counts])
-        whole = all((folder / f"{name}.int32").stat().st_size == 4 * split.tokens for name, split in record.items())
-    except (OSError, msgspec.MsgspecError):
+    """The record of `save_record`; None if the folder is not complete, or damaged, which is reported."""
+    found = contents(folder)
+    return None if found is None else found.splits
+
+
+def seal(folder: Path, names: Iterable[str], splits: dict[str, Counts] | None = None) -> None:
+    """Mark `folder` as complete with these files; called after they are written."""
+    sums = {name: _sum_of(folder / name) for name in names}
+    found = Contents(files=sums, splits=splits or {})
+    sealed = {"digest": sha256_lines(canonical_json(found)), "contents": msgspec.to_builtins(found)}
+    write_atomic(folder / CONTENTS, msgspec.json.format(msgspec.json.encode(sealed)))
+
+
+def contents(folder: Path) -> Contents | None:
+    """What `seal` recorded; None if the folder is not complete, or its files are not those, which is reported."""
+    path = folder / CONTENTS
+    if not path.is_file():
         return None
-    return record if whole else None
+    try:
+        sealed = json.loads(path.read_bytes())
+        found = msgspec.convert(sealed["contents"], Contents)
+        sums = ((name, wanted, folder / name) for name, wanted in found.files.items())
+        damaged = [name for name, wanted, file in sums if not file.is_file() or _sum_of(file) != wanted]
+        if sealed["digest"] != sha256_lines(canonical_json(found)):
+            damaged = [CONTENTS]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        damaged = [CONTENTS]
+    if damaged:
+        notice(f"{folder / damaged[0]}: this file of the cache is damaged; it is made again from the text")
+        return None
+    return found
+
+
+def _sum_of(path: Path) -> tuple[int, int]:
+    """The size of a file and its CRC-32, which takes a quarter of the time of SHA-256; it finds damage, not forgery."""
+    size, crc = 0, 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            size, crc = size + len(block), zlib.crc32(block, crc)
+    return size, crc
+
+
+def place(folder: Path) -> Path:
+    """A folder of the cache; where it is not complete and cannot be written, one that ends with the process."""
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    if os.access(folder, os.W_OK) or contents(folder) is not None:
+        return folder
+    notice(
+        f"{folder}: the cache cannot be written; the text is encoded into a temporary folder each time, unless the"
+        " variable ELMAN_CACHE names a folder that can"
+    )
+    return _temporary() / folder.parent.name / folder.name
+
+
+@functools.cache
+def _temporary() -> Path:
+    folder = tempfile.mkdtemp(prefix="elman-cache-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def _read(

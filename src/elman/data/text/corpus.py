@@ -114,7 +114,7 @@ def open_corpus(
         vocabulary, subwords = store.counted(path, sections, options, kept, progress)
     reading = [options.tokenisation, str(options.lowercase), options.eos, options.normalisation, options.ruby]
     reading += [vocabulary.digest, "" if subwords is None else subwords.digest]
-    folder = cache / "encoded" / _key(parts, reading)
+    folder = store.place(cache / "encoded" / _key(parts, reading))
     records = store.load_record(folder)
     if records is None:
         records = {}
