@@ -106,7 +106,7 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     # In a folder of its own, since libraries make temporary files of other names beside the one that they write.
     own = path.parent / f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
-    temporary = own / path.name
+    temporary = own / f"{path.name}.part"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         own.mkdir()

@@ -68,7 +68,7 @@ class Experiment:
             _require_same_data(out, self.task)
         elif data is None:
             _require_recorded_data(recipe, self.task)
-        self.recipe = _of_run(recipe, self._before) if self._before is not None else self.task.recorded_recipe()
+        self.recipe = self.task.recorded_recipe() if self._before is None else _of_run(recipe, self._before, source)
         self.extras = sorted({*extras, *(_extras_of(out) if resume else ())})
         torch.manual_seed(recipe.seed)
         self.model: LanguageModel = self.task.build()
@@ -90,8 +90,10 @@ class Experiment:
             if self.resume and (self.trainer.best.exists or (self.out / CHECKPOINT).exists()):
                 changes = self.trainer.resume(self._before)
                 self._write_extras()
-                if changes:
+                self._write_place()
+                if self.recipe != self._before:
                     write_atomic(self.out / "recipe.toml", config.dump_recipe(self.recipe))
+                if changes:
                     self.trainer.record_changes(changes)
             elif self.trainer.progress.step == 0:
                 _require_place(self.out, self.recipe, self.resume)
@@ -120,6 +122,12 @@ class Experiment:
     def _write_extras(self) -> None:
         if self.extras != _extras_of(self.out):
             write_json(self.out / EXTRAS, self.extras)
+
+    def _write_place(self) -> None:
+        """Record where the data of a resumed run is now, if it has moved."""
+        facts = data_facts(self.out)
+        if facts["source"] != self.task.source:
+            write_json(self.out / "data.json", facts | {"source": self.task.source})
 
 
 def environment(device: torch.device) -> dict[str, Any]:
@@ -159,10 +167,12 @@ def _require_place(out: Path, recipe: config.Recipe, resume: bool) -> config.Rec
     return before
 
 
-def _of_run(recipe: config.Recipe, before: config.Recipe) -> config.Recipe:
-    """A recipe with the description, and where the data is, of the run that it resumes."""
+def _of_run(recipe: config.Recipe, before: config.Recipe, source: str) -> config.Recipe:
+    """A recipe with the description of the run that it resumes, and with its data, which may have moved to `source`."""
     described = {name: getattr(before, name) for name in config.DESCRIPTIVE}
-    return msgspec.structs.replace(recipe, data=before.data, **described)
+    named = before.data.digest is not None and before.data.corpus is not None
+    data = msgspec.structs.replace(before.data, corpus=source) if named else before.data
+    return msgspec.structs.replace(recipe, data=data, **described)
 
 
 def _extras_of(out: Path) -> list[str]:

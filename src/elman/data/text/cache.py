@@ -23,7 +23,7 @@ from elman.data.text.subwords import Subwords
 from elman.data.text.utf8 import BYTES, read_lines
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError, notice
-from elman.files import canonical_json, replacing, sha256_lines, write_atomic
+from elman.files import canonical_json, remove_abandoned, replacing, sha256_lines, write_atomic
 
 Progress = Callable[[str, int, int], None]
 """Receives what is being done, the bytes done and all bytes."""
@@ -184,11 +184,14 @@ def place(folder: Path) -> Path:
     """A folder of the cache; where it is not complete and cannot be written, one that ends with the process."""
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-    if os.access(folder, os.W_OK) or contents(folder) is not None:
+    if os.access(folder, os.W_OK):
+        remove_abandoned(folder)
+        return folder
+    if contents(folder) is not None:
         return folder
     notice(
-        f"{folder}: the cache cannot be written; the text is encoded into a temporary folder each time, unless the"
-        " variable ELMAN_CACHE names a folder that can"
+        f"{folder.parents[1]}: the cache cannot be written; texts are encoded into a temporary folder each time, unless"
+        " the variable ELMAN_CACHE names a folder that can"
     )
     return _temporary() / folder.parent.name / folder.name
 
