@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from elman import config
+from elman.learning import checkpoint
 
 WORDS = 20
 
@@ -68,3 +69,16 @@ def metrics(out):
         for record in records
         if record.get("event") != "resume"
     ]
+
+
+def events(out):
+    """The names of the events of a run."""
+    records = map(json.loads, (out / "metrics.jsonl").read_text().splitlines())
+    return [record["event"] for record in records if record["kind"] == "event"]
+
+
+def same_files(a, b):
+    """Whether two runs have the same checkpoint and the same best model."""
+    names = ("checkpoint.safetensors", "model.safetensors")
+    digests = [[checkpoint.digest_of(checkpoint.load(out / name)[0]) for name in names] for out in (a, b)]
+    return digests[0] == digests[1]

@@ -1,184 +1,23 @@
-"""Runs that were killed, stopped, damaged or extended: what resuming does, and what it refuses."""
+"""Resuming runs that are damaged, of another run, or to be extended."""
 
 import json
-import os
 import shutil
-import signal
 
 import pytest
 import torch
 
 from elman import config
-from elman.cli import main
-from elman.errors import Diverged, UserError
+from elman.errors import UserError
 from elman.learning import checkpoint
-from elman.learning.checkpoint import BestModel
-from elman.learning.trainer import StopReason, Trainer
+from elman.learning.log import Log
+from elman.learning.progress import Progress
+from elman.learning.trainer import Trainer
+from elman.objective.loss import Loss
 from elman.tasks.experiment import Experiment
-from elman.tasks.text.run import TextRun
 from support import text_runs
 from support.commands import refusal
 from support.interruption import StopAt, kill, killed
-
-OFTEN = {"epochs": 3, "checkpoint_minutes": 0}
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"), {"train": 40, "valid": 20, "test": 20})
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
-@pytest.fixture
-def train(corpus, tmp_path):
-    """Trains a small recipe into a folder of the test, or resumes the run there."""
-
-    def trained(name="run", *, resume=False, stop=None, minutes=None, **training):
-        experiment = Experiment(text_runs.recipe(**training), tmp_path / name, data=corpus, resume=resume)
-        experiment.train([] if stop is None else [stop], minutes)
-        return tmp_path / name
-
-    return trained
-
-
-def same_files(a, b):
-    names = ("checkpoint.safetensors", "model.safetensors")
-    digests = [[checkpoint.digest_of(checkpoint.load(out / name)[0]) for name in names] for out in (a, b)]
-    return digests[0] == digests[1]
-
-
-def events(out):
-    return [
-        record["event"]
-        for record in map(json.loads, (out / "metrics.jsonl").read_text().splitlines())
-        if record["kind"] == "event"
-    ]
-
-
-# Kills
-
-
-def after(method, owner, monkeypatch):
-    """Let a process kill itself when a method has returned for the second time."""
-    original, calls = getattr(owner, method), []
-
-    def then_kill(*args, **kwargs):
-        original(*args, **kwargs)
-        calls.append(None)
-        if len(calls) == 2:
-            kill()
-
-    monkeypatch.setattr(owner, method, then_kill)
-
-
-@pytest.mark.parametrize("moment", ["validated", "saved"])
-def test_after_a_kill_every_line_of_metrics_is_there_once(train, monkeypatch, moment):
-    whole = train("whole", **OFTEN)
-    with monkeypatch.context() as patch:
-        after(*{"validated": ("_validate", Trainer), "saved": ("save", BestModel)}[moment], patch)
-        killed(lambda: train(**OFTEN))
-    out = train(resume=True, **OFTEN)
-    assert text_runs.metrics(out) == text_runs.metrics(whole)
-    assert same_files(out, whole)
-
-
-def test_a_run_killed_before_its_first_validation_begins_again_without_its_old_lines(train):
-    whole = train("whole", epochs=1)
-    killed(lambda: train(epochs=1, stop=StopAt(7, kill)))
-    out = train(resume=True, epochs=1)
-    assert text_runs.metrics(out) == text_runs.metrics(whole)
-    assert same_files(out, whole)
-
-
-def test_a_kill_while_a_stop_by_time_saves_leaves_the_best_model(train, monkeypatch):
-    out = train(epochs=1)
-    best = checkpoint.load(out / "model.safetensors")[1]["step"]
-    monkeypatch.setattr(BestModel, "save", lambda *args, **kwargs: (save(*args, **kwargs), kill()))
-    monkeypatch.setattr("elman.learning.checkpoint.save", lambda *args: kill())
-    save = BestModel.__dict__["save"]
-    model = TextRun(out).model
-    killed(lambda: BestModel(out).save(model, {"step": 99}, provisional=True))
-    assert (out / "model.before-stop.safetensors").exists()
-    assert checkpoint.load(out / "model.safetensors")[1]["step"] == best
-    BestModel(out).restore()
-    assert checkpoint.load(out / "model.safetensors")[1]["step"] == best
-
-
-# Signals and stops
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_signal_saves_the_run(train, number):
-    out = train(stop=StopAt(7, lambda: os.kill(os.getpid(), number)))
-    assert checkpoint.load(out / "checkpoint.safetensors")[1]["progress"]["step"] == 7
-
-
-def test_a_hangup_that_is_ignored_stays_ignored(train):
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        out = train(epochs=1, stop=StopAt(7, lambda: os.kill(os.getpid(), signal.SIGHUP)))
-    finally:
-        signal.signal(signal.SIGHUP, before)
-    assert checkpoint.load(out / "checkpoint.safetensors")[1]["progress"]["finished"]
-
-
-def test_a_signal_while_results_are_written_is_reported_in_one_line(corpus, tmp_path, monkeypatch, capsys):
-    (tmp_path / "recipe.toml").write_text(config.dump_recipe(text_runs.recipe(epochs=1)))
-    out, command = tmp_path / "run", ["train", f"{tmp_path}/recipe.toml", "--data", str(corpus), "--threads", "1"]
-    with monkeypatch.context() as patch:
-        patch.setattr(Experiment, "finish", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
-        assert main([*command, "--out", str(out)]) == 130
-    last = capsys.readouterr().err.splitlines()[-1]
-    assert last == f"stopped before all results were written; continue with: elman train --resume --out {out}"
-
-
-def test_the_validation_of_a_stop_by_time_is_written_until_the_run_goes_on(train):
-    out = train(minutes=0)
-    valid = [record for record in text_runs.metrics(out) if record["kind"] == "valid"]
-    assert [(record["step"], record["best"]) for record in valid] == [(1, True)]
-    assert checkpoint.load(out / "model.safetensors")[1]["valid_nll"] == valid[0]["nll"]
-    assert events(out) == ["stop"]
-    assert text_runs.metrics(train(resume=True)) == text_runs.metrics(train("whole"))
-
-
-def test_a_folder_that_is_removed_is_not_made_again(train, tmp_path):
-    with pytest.raises(UserError, match="removed"):
-        train(stop=StopAt(3, lambda: shutil.rmtree(tmp_path / "run")), **OFTEN)
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_run_without_a_model_names_the_command_that_goes_on(train, capsys):
-    out = train(stop=StopAt(3))
-    line = refusal(capsys, "generate", out)
-    assert line.endswith(
-        f"training stopped before its first validation; continue it with: elman train --resume --out {out}"
-    )
-
-
-# Weights that are not finite
-
-
-def test_an_infinite_step_is_not_saved_over_the_last_good_checkpoint(train, tmp_path):
-    with pytest.raises(Diverged, match="weights are not finite after step 1;"):
-        train(optimiser={"kind": "adam", "lr": 3e38}, clip=None, checkpoint_minutes=0)
-    tensors, facts = checkpoint.load(tmp_path / "run" / "checkpoint.safetensors")
-    assert facts["progress"]["step"] == 0
-    assert all(tensor.isfinite().all() for tensor in tensors.values() if tensor.is_floating_point())
-
-
-def test_a_model_that_is_not_finite_never_becomes_the_best(train, tmp_path, monkeypatch):
-    with pytest.raises(Diverged):
-        train(optimiser={"kind": "sgd", "lr": 1e300}, clip=None, minutes=0)
-    assert not (tmp_path / "run" / "model.safetensors").exists()
-    monkeypatch.setattr("elman.tasks.text.task.TextTask.validate", lambda *_: float("nan"))
-    out = train("nan", minutes=0)
-    assert not (out / "model.safetensors").exists()
-    assert json.loads((out / "metrics.jsonl").read_text().splitlines()[0])["nll"] is None
-
+from support.text_runs import events, same_files
 
 # Files that are missing, damaged or of another run
 
@@ -255,7 +94,7 @@ def test_the_rate_may_change_and_the_network_may_not(train, capsys):
     command = ["train", "--resume", "--out", str(out), "--threads", "1"]
     line = refusal(capsys, *command, "--set", "model.core.sizes=[4,8]", "--set", "training.optimiser.lr=0.5")
     assert "model.core.sizes differ" in line
-    assert main([*command, "--set", "training.optimiser.lr=0.5", "--epochs", "1"]) == 0
+    train(resume=True, epochs=1, optimiser={"kind": "adam", "lr": 0.5})
     found = config.load_recipe(out / "recipe.toml").training
     assert (found.optimiser.lr, found.epochs) == (0.5, 1)
     assert "training.optimiser.lr from 0.01 to 0.5" in (out / "metrics.jsonl").read_text()
@@ -264,18 +103,17 @@ def test_the_rate_may_change_and_the_network_may_not(train, capsys):
 def test_a_run_that_ended_by_patience_wants_more_of_it(train):
     train(epochs=3, patience=1, optimiser={"kind": "sgd", "lr": 1e-9})
     changed = {"epochs": 9, "optimiser": {"kind": "sgd", "lr": 1e-9}}
-    with pytest.raises(UserError, match="training.patience = 1: the run has ended"):
+    with pytest.raises(UserError, match=r"training\.patience = 1: the run has ended"):
         train(resume=True, patience=1, **changed)
 
 
-def test_what_else_is_computed_is_remembered(corpus, tmp_path, capsys):
-    (tmp_path / "recipe.toml").write_text(config.dump_recipe(text_runs.recipe(epochs=1)))
-    out, machine = str(tmp_path / "run"), ["--threads", "1"]
-    assert main(["train", f"{tmp_path}/recipe.toml", "--data", str(corpus), "--out", out, "--baselines", *machine]) == 0
-    (tmp_path / "run" / "baselines.json").unlink()
-    assert main(["train", "--resume", "--out", out, "--epochs", "2", *machine]) == 0
-    assert (tmp_path / "run" / "baselines.json").exists()
-    assert "unigram" in capsys.readouterr().out
+def test_what_else_is_computed_is_remembered(corpus, tmp_path):
+    recipe, out = text_runs.recipe(epochs=1), tmp_path / "run"
+    Experiment(recipe, out, data=corpus, extras=["baselines"]).train()
+    resumed = Experiment(recipe, out, data=corpus, resume=True, extras=["tensorboard"])
+    resumed.train()
+    assert resumed.extras == ["baselines", "tensorboard"]
+    assert Experiment(recipe, out, data=corpus, resume=True).extras == resumed.extras
 
 
 def test_a_checkpoint_of_an_earlier_version_is_resumed(train):
@@ -289,10 +127,16 @@ def test_a_checkpoint_of_an_earlier_version_is_resumed(train):
     assert same_files(out, train("longer", epochs=2))
 
 
-def test_a_resumed_run_reports_no_false_speed(train):
-    assert torch.get_num_threads() == 1
-    out = train(epochs=1, log_every=8, stop=StopAt(7))
-    train(resume=True, epochs=1, log_every=8)
-    line = next(json.loads(one) for one in (out / "metrics.jsonl").read_text().splitlines() if '"train"' in one)
-    assert line["step"] == 8
-    assert StopReason.FINISHED
+def test_the_speed_after_resuming_counts_no_earlier_tokens(tmp_path, monkeypatch):
+    clock = iter(range(100))
+    monkeypatch.setattr("elman.learning.log.time.monotonic", lambda: next(clock))
+    log, progress = Log(tmp_path / "metrics.jsonl", torch.device("cpu")), Progress(count=1000, nll_sum=2000.0)
+    progress.windows_logged = 7
+    log.begin(1, 10, progress)
+    nll_sum, counted, zero = torch.tensor(3.0), torch.tensor(2), torch.tensor(0.0)
+    log.add(Loss(zero, nll_sum, counted, zero), zero)
+    log.read(progress)
+    log.write_train(progress, 0.5, {})
+    line = json.loads((tmp_path / "metrics.jsonl").read_text())
+    assert line["loss"] == pytest.approx(2003 / 1002)
+    assert line["tokens_per_s"] <= 2
