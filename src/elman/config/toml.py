@@ -165,7 +165,7 @@ def _apply(raw: dict[str, Any], setting: str) -> None:
             raise UserError(f"--set {setting}: {key} is not a table of the recipe")
     table[keys[-1]] = value
     if keys[0] == "data":
-        _forget_digest(raw, keys[1:])
+        _forget_digest(raw, keys[1:2])
 
 
 def flatten(value: Any, path: str = "") -> list[tuple[str, Any]]:
