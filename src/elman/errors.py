@@ -19,4 +19,4 @@ class Diverged(UserError):  # noqa: N818 - an outcome of training, not a fault
 @functools.cache
 def notice(line: str) -> None:
     """Print a line for the user on standard error, once per process however often it is given."""
-    sys.stderr.write(f"elman: {line}\n")
+    print(f"elman: {line}", file=sys.stderr, flush=True)  # noqa: T201 - for the user, whichever function it is

@@ -169,15 +169,16 @@ def canonical_json(value: Any) -> str:
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """A value as JSON; numbers that are not finite, which JSON cannot write, become null."""
-    return json.dumps(_finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
+    """Plain values as JSON; numbers that are not finite become null."""
+    return json.dumps(finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """Plain values in which numbers that are not finite, which JSON cannot write, are None."""
     if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
+        return {key: finite(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
+        return [finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

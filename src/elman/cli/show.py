@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from elman.evaluation.result import Estimate, OutputQuality, Result
+from elman.files import finite
 
 if TYPE_CHECKING:
     from elman.evaluation.statistics import Difference
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON value; text that is not UTF-8 is written in escapes."""
+    """Print one JSON value, numbers that are not finite as null; text that is not UTF-8 is written in escapes."""
+    value = finite(value)
     text = json.dumps(value, ensure_ascii=False)
     try:
         text.encode()

@@ -46,7 +46,7 @@ def train(
     """Train a model from a recipe.
 
     The run folder holds everything: recipe, vocabulary, checkpoints, metrics, results, report. Ctrl-C, SIGTERM and
-    SIGHUP finish the step and save; --resume --out RUN continues bit for bit, and with --epochs N a finished run goes
+    SIGHUP finish the step and save; --resume --out RUN continues bit for bit, and with --epochs N a finished run
     on.
 
     Args:

@@ -65,7 +65,7 @@ def require_own(
 
 
 def reopen(progress: Progress, old: config.Training, new: config.Training, changes: Changes) -> None:
-    """Let a run go on under a changed recipe, also one that had finished.
+    """Continue a run under a changed recipe, also one that had finished.
 
     Raises UserError where the changes have no effect, since nothing is left to train or the phase does not use them.
     """
