@@ -37,7 +37,7 @@ MISTAKES = {
     "compose RUN --out a.mid --tempo 2": ("--tempo", "4 or more"),
     "translate RUN": ("--source", "missing"),
     "minimal-pairs RUN": ("--pairs", "missing"),
-    "train recipes/ptb/small-awd-lstm.toml --epochs 5": ("--epochs", "--set training.epochs=5"),
+    "train recipes/ptb/small-awd-lstm.toml --patience 5": ("--patience", "--set training.patience=5"),
     "train --resume": ("--resume", "--out"),
     "train": ("RECIPE", "missing"),
     "evaluate RUN --pairs blimp": ("--pairs", "minimal-pairs"),

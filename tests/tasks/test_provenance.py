@@ -109,8 +109,8 @@ def test_a_recipe_that_was_edited_is_refused_and_a_title_is_not(run, capsys):
     recipe.write_text(written.replace('activation = "softmax"', 'activation = "relu"'))
     line = refusal(capsys, "evaluate", out)
     assert line == (
-        f"elman: {recipe}: model.output.activation is relu, but the model was trained with softmax; restore the recipe"
-        " of the run"
+        f'elman: {recipe}: model.output.activation is "relu", but the model was trained with "softmax"; restore the'
+        " recipe of the run"
     )
     recipe.write_text(written.replace('title = "toy', 'title = "another'))
     open_run(out).evaluate()

@@ -46,8 +46,7 @@ def train(
     """Train a model from a recipe.
 
     The run folder holds everything: recipe, vocabulary, checkpoints, metrics, results, report. Ctrl-C, SIGTERM and
-    SIGHUP finish the step and save; --resume --out RUN continues bit for bit, and with --epochs N a finished run
-    on.
+    SIGHUP finish the step and save; --resume --out RUN continues bit for bit, and --epochs N extends a finished run.
 
     Args:
         recipe: a TOML recipe (`elman recipes`); with --resume the recipe of the run is the default

@@ -91,11 +91,11 @@ def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def require_same_inputs(path: Path, facts: Mapping[str, Any], own: Mapping[str, Any]) -> None:
-    """Raise UserError where a file is of a run on other data, or with another vocabulary, than `own` names."""
+    """Raise UserError where a file belongs to a run with other data, or another vocabulary, than `own` names."""
     for name in ("data", "vocabulary"):
         if name in facts and name in own and facts[name] != own[name]:
             raise UserError(
-                f"{path}: of a run with another {name} (its digest is {facts[name]:.12}, here it is {own[name]:.12});"
+                f"{path}: belongs to a run with another {name} (its digest is {facts[name]:.12}, here it is {own[name]:.12});"
                 " restore the file of the run"
             )
 

@@ -19,6 +19,7 @@ from elman.data.windows import PositionedWindows, Windows
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
+from elman.files import json_text
 from elman.jobs import Advance
 from elman.learning import checkpoint
 from elman.learning.checkpoint import CHECKPOINT, MODEL
@@ -181,7 +182,7 @@ class Run(ABC):
         corpus = opening(self.present_source(self.path, self.recipe))
         if corpus.digest != (trained_on := self.facts["digest"]):
             if (self.path / MODEL).exists():
-                self._require_same_recipe(self.saved)
+                self._require_own(self.saved)
             raise UserError(
                 f"{corpus.source}: changed since {self.path} was trained on it (its digest is {corpus.digest:.12}, it"
                 f" was {trained_on:.12}); restore it, or give --data {corpus.source} to use it as other data"
@@ -208,12 +209,7 @@ class Run(ABC):
     def _load_model(self) -> LanguageModel:
         file = self.path / MODEL
         tensors, facts = self._load_file()
-        if facts["vocabulary"] != self.inputs.digest:
-            raise UserError(
-                f"{file}: trained with another {self.reads} than that of {self.path} (its digest is"
-                f" {facts['vocabulary'][:12]}, there it is {self.inputs.digest[:12]}); restore the files of the run"
-            )
-        self._require_same_recipe(facts)
+        self._require_own(facts)
         with torch.random.fork_rng(devices=[]):
             model = self.build(self.recipe, self.inputs).to(self.device)
         expected = {name: tuple(tensor.shape) for name, tensor in checkpoint.model_tensors(model).items()}
@@ -229,23 +225,30 @@ class Run(ABC):
 
     def _load_file(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
         """The tensors and facts of the best model."""
-        if not (self.path / MODEL).exists() and (self.path / CHECKPOINT).exists():
+        last = self.path / CHECKPOINT
+        stopped = not (self.path / MODEL).exists() and last.exists()
+        if stopped and checkpoint.load(last)[1].get("progress", {}).get("best") is None:
             raise UserError(
                 f"{self.path / MODEL}: there is no model yet, since training stopped before its first validation;"
                 f" continue it with: elman train --resume --out {self.path}"
             )
         return checkpoint.load(self.path / MODEL)
 
-    def _require_same_recipe(self, facts: dict[str, Any]) -> None:
-        """Raise UserError where the recipe of the folder is not that of the model in what decides its figures."""
+    def _require_own(self, facts: dict[str, Any]) -> None:
+        """Raise UserError where vocabulary or recipe of the folder are not those of the model with these facts."""
         file, recipe = self.path / MODEL, self.path / "recipe.toml"
+        if facts["vocabulary"] != self.inputs.digest:
+            raise UserError(
+                f"{file}: trained with another {self.reads} than that of {self.path} (its digest is"
+                f" {facts['vocabulary'][:12]}, there it is {self.inputs.digest[:12]}); restore the files of the run"
+            )
         if (trained := recorded_recipe(file, facts)) is None:  # saved by an earlier version
             return
         reading = {"kind", *self.recipe.data.options.__struct_fields__}
         for key in changed_keys(trained, self.recipe):
             table, *rest = key.split(".")
             if table == "model" or (table == "data" and rest[0] in reading):
-                was, now = (dict(flatten(decisive(one))).get(key) for one in (trained, self.recipe))
+                was, now = (json_text(dict(flatten(decisive(one))).get(key)) for one in (trained, self.recipe))
                 raise UserError(
                     f"{recipe}: {key} is {now}, but the model was trained with {was}; restore the recipe of the run"
                 )
