@@ -95,8 +95,8 @@ def require_same_inputs(path: Path, facts: Mapping[str, Any], own: Mapping[str, 
     for name in ("data", "vocabulary"):
         if name in facts and name in own and facts[name] != own[name]:
             raise UserError(
-                f"{path}: belongs to a run with another {name} (its digest is {facts[name]:.12}, here it is {own[name]:.12});"
-                " restore the file of the run"
+                f"{path}: belongs to a run with another {name} (its digest is {facts[name]:.12}, that of this run is"
+                f" {own[name]:.12}); restore the file of the run"
             )
 
 

@@ -237,13 +237,7 @@ class Run(ABC):
     def _require_own(self, facts: dict[str, Any]) -> None:
         """Raise UserError where vocabulary or recipe of the folder are not those of the model with these facts."""
         file, recipe = self.path / MODEL, self.path / "recipe.toml"
-        if facts["vocabulary"] != self.inputs.digest:
-            raise UserError(
-                f"{file}: trained with another {self.reads} than that of {self.path} (its digest is"
-                f" {facts['vocabulary'][:12]}, there it is {self.inputs.digest[:12]}); restore the files of the run"
-            )
-        if (trained := recorded_recipe(file, facts)) is None:  # saved by an earlier version
-            return
+        trained = recorded_recipe(file, facts) or self.recipe  # earlier versions recorded none
         reading = {"kind", *self.recipe.data.options.__struct_fields__}
         for key in changed_keys(trained, self.recipe):
             table, *rest = key.split(".")
@@ -252,6 +246,11 @@ class Run(ABC):
                 raise UserError(
                     f"{recipe}: {key} is {now}, but the model was trained with {was}; restore the recipe of the run"
                 )
+        if facts["vocabulary"] != self.inputs.digest:
+            raise UserError(
+                f"{file}: trained with another {self.reads} than that of {self.path} (its digest is"
+                f" {facts['vocabulary'][:12]}, there it is {self.inputs.digest[:12]}); restore the files of the run"
+            )
 
 
 def present(source: str, statement: str) -> str:
