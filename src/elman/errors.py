@@ -1,4 +1,6 @@
-"""The exceptions whose messages are written for users."""
+"""What is written for users: the exceptions whose messages they read, and notices."""
+
+import sys
 
 
 class UserError(Exception):
@@ -11,3 +13,13 @@ class UserError(Exception):
 
 class Diverged(UserError):  # noqa: N818 - an outcome of training, not a fault
     """The loss of a training is not finite."""
+
+
+_NOTICES: set[str] = set()
+
+
+def notice(line: str) -> None:
+    """Print a line for the user on standard error, once per process."""
+    if line not in _NOTICES:
+        _NOTICES.add(line)
+        print(f"elman: {line}", file=sys.stderr)  # noqa: T201 - what a user has to know, whoever calls

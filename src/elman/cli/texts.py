@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from elman.cli.options import UnknownOptions, group
 from elman.config.text import TextOptions
+from elman.data.text.encodings import STANDARD_INPUT
 from elman.data.text.utf8 import MARK, decode, read_bytes
 from elman.errors import UserError
 
@@ -101,5 +102,5 @@ def _require_text(name: str, *, found: bool, size: int) -> None:
 
 
 def shown_name(name: str) -> str:
-    """The name of a file, or `standard input`."""
-    return "standard input" if name == "-" else name
+    """The name of a file, or that of standard input."""
+    return STANDARD_INPUT if name == "-" else name
