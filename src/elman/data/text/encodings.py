@@ -1,7 +1,7 @@
 """The encoding of texts that are not UTF-8: known by a mark, or proposed with the command that converts the file.
 
-A byte order mark states UTF-16 or UTF-32, and such a text is decoded. Everything else that is not UTF-8 is refused: what
-`charset-normalizer` finds in the lines that are not ASCII is proposed, if it decodes the whole text.
+A byte order mark states UTF-16 or UTF-32, and such a text is decoded. Everything else that is not UTF-8 is refused:
+what `charset-normalizer` finds in the lines that are not ASCII is proposed, if it decodes the whole text.
 """
 
 import codecs
@@ -9,7 +9,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from elman.errors import UserError, notice
 
@@ -147,7 +147,7 @@ def propose(blocks: Blocks) -> Proposal | None:
     from charset_normalizer import from_bytes
 
     matches = from_bytes(_sample(blocks), cp_isolation=list(_CANDIDATES))
-    found = [
+    found: list[tuple[float, str, float, Any]] = [
         (match.chaos - 0.1 * match.coherence, codec, 1 - match.chaos, match.fingerprint)
         for match in matches
         for codec in match.could_be_from_charset
@@ -195,7 +195,7 @@ def _decodes(blocks: Blocks, codec: str) -> bool:
 
 
 def report_misread(blocks: Blocks, name: str) -> None:
-    """A notice about NUL and the control characters U+0080 to U+009F in a text that is UTF-8: it was decoded wrongly."""
+    """A notice about NUL and the control characters U+0080 to U+009F of a text in UTF-8, which was decoded wrongly."""
     counts, lines, first = {"NUL": 0, "C1": 0}, 1, 0
     example, last = b"", b""
     for block in blocks():
