@@ -1,5 +1,6 @@
-"""What is written for users: the exceptions whose messages they read, and notices."""
+"""The exceptions and notices whose messages are written for users."""
 
+import functools
 import sys
 
 
@@ -15,11 +16,7 @@ class Diverged(UserError):  # noqa: N818 - an outcome of training, not a fault
     """The loss of a training is not finite."""
 
 
-_NOTICES: set[str] = set()
-
-
+@functools.cache
 def notice(line: str) -> None:
-    """Print a line for the user on standard error, once per process."""
-    if line not in _NOTICES:
-        _NOTICES.add(line)
-        print(f"elman: {line}", file=sys.stderr)  # noqa: T201 - what a user has to know, whoever calls
+    """Print a line for the user on standard error, once per process however often it is given."""
+    print(f"elman: {line}", file=sys.stderr, flush=True)  # noqa: T201 - for the user, whichever function it is
