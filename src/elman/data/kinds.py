@@ -159,7 +159,7 @@ def _is_number(cell: str) -> bool:
 
 def _look_at_folder(folder: Path) -> Look | None:
     there = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
-    below = [path for one in there if one.is_dir() for path in one.iterdir()]
+    below = [path for one in there if one.name in _SPLITS and one.is_dir() for path in one.iterdir()]
     if any(path.suffix.lower() in MUSIC_SUFFIXES for path in (*there, *below)):
         return _look("music", "a folder of MIDI files")
     train = next((path for path in there if path.is_file() and "train" in _parts(path.name)), None)

@@ -85,7 +85,7 @@ def facts_of(text: str, size: int, scale: float = 1.0) -> TextFacts:
         lines=round(len(kept) * scale),
         blocks=round(blocks * scale),
         longest=max(map(len, kept)) / (len(text) * scale),
-        wrapped=_is_wrapped(lines),
+        wrapped=words and _is_wrapped(lines),
         words=words,
         tokenised=words and (unknown or alone >= max(5, 5 * attached)),
         unknown=unknown,
