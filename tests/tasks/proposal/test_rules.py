@@ -80,8 +80,8 @@ def test_no_more_is_held_out_than_an_evaluation_needs():
 @pytest.mark.parametrize(
     ("tokens", "epochs"), [(1_000, 25), (100_000, 19), (250_000, 12), (1_000_000, 6), (10_000_000, 2), (10**8, 1)]
 )
-def test_wanted_epochs(tokens, epochs):
-    assert text.wanted_epochs(tokens) == epochs
+def test_needed_epochs(tokens, epochs):
+    assert text.needed_epochs(tokens) == epochs
 
 
 def sized(tokens, minutes, per_second, words=True):
@@ -114,7 +114,7 @@ def sized(tokens, minutes, per_second, words=True):
         (60_000_000, 10, 4e9, (128, 1)),
     ],
 )
-def test_the_largest_size_that_sees_half_of_the_wanted_epochs(tokens, minutes, per_second, expected):
+def test_the_largest_size_that_sees_half_of_the_needed_epochs(tokens, minutes, per_second, expected):
     assert sized(tokens, minutes, per_second) == expected
 
 
@@ -193,5 +193,5 @@ def test_series(rows, columns, length):
 
 def test_music_and_epochs_by_size():
     assert others.of_music().load().data.pitches == 88
-    assert [others.wanted_epochs(size, *others.USUAL["music"]) for size in (1000, 176_000, 10**8)] == [100, 30, 2]
+    assert [others.needed_epochs(size, *others.USUAL["music"]) for size in (1000, 176_000, 10**8)] == [100, 30, 2]
     assert others.timed(others.of_music(), 30, 10, lambda _: 1.0).load().training.epochs == 8

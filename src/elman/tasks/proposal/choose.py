@@ -104,4 +104,4 @@ def _others_sized(proposal: Proposal, found: Look, size: int, minutes: float, sp
     if found.kind == "series":
         proposal = others.windowed(proposal, size)
     usual, epochs = others.USUAL[str(found.kind)]
-    return others.timed(proposal, others.wanted_epochs(size, usual, epochs), minutes, speed)
+    return others.timed(proposal, others.needed_epochs(size, usual, epochs), minutes, speed)

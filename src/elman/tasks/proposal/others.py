@@ -82,13 +82,13 @@ def windowed(proposal: Proposal, rows: int) -> Proposal:
     )
 
 
-def timed(proposal: Proposal, wanted: int, minutes: float, speed: Speed) -> Proposal:
-    """The proposal with as many epochs as fit into the minutes, at most those that are wanted."""
+def timed(proposal: Proposal, needed: int, minutes: float, speed: Speed) -> Proposal:
+    """The proposal with as many epochs as fit into the minutes, at most those that are needed."""
     per_epoch = speed(proposal)
-    epochs = epochs_that_fit(minutes, per_epoch, wanted)
+    epochs = epochs_that_fit(minutes, per_epoch, needed)
     return proposal.adding(
         changed(proposal.recipe, {"training.epochs": epochs}),
-        epochs_reason(epochs, per_epoch, minutes, wanted),
+        epochs_reason(epochs, per_epoch, minutes, needed),
     )
 
 
@@ -98,6 +98,6 @@ USUAL = {"music": (176_000, 30), "pairs": (440_000, 8), "series": (10_000, 20)}
 MOST_EPOCHS = 100
 
 
-def wanted_epochs(size: int, usual: int, epochs: int) -> int:
+def needed_epochs(size: int, usual: int, epochs: int) -> int:
     """Epochs that are enough: `epochs` at the `usual` size, more for less data by the square root."""
     return max(2, min(MOST_EPOCHS, round(epochs * math.sqrt(usual / max(1, size)))))

@@ -92,37 +92,37 @@ def _held_out(tokens: int) -> float:
     return float(f"{share:.1g}")
 
 
-def wanted_epochs(tokens: float) -> int:
+def needed_epochs(tokens: float) -> int:
     """Epochs after which a text of so many tokens gains little more: 6 at a million, fewer where it is longer."""
     return max(1, min(25, round(6 * math.sqrt(1e6 / tokens))))
 
 
 def sized(proposal: Proposal, tokens: int, words: bool, minutes: float, speed: Speed) -> Proposal:
-    """The proposal with the largest model of which at least half of the wanted epochs fit into the minutes.
+    """The proposal with the largest model of which at least half of the needed epochs fit into the minutes.
 
-    `tokens`: of the training split. The epochs are as many as fit, at most those that are wanted. A speed is measured
+    `tokens`: of the training split. The epochs are as many as fit, at most those that are needed. A speed is measured
     at the size that the text allows, and extrapolated from there by the cost of the layers until the next measurement.
     """
     count = tokens if words else tokens / CHARACTERS_PER_WORD
-    wanted = wanted_epochs(count)
+    needed = needed_epochs(count)
     allowed = [size for size in SIZES if count >= size.tokens]
     index, measured = min(2, len(allowed) - 1), dict[int, float]()
     while True:
         found = _of_size(proposal, allowed[index], count)
         measured[index] = speed(found)
-        fits = [size for size in range(len(allowed)) if _fits(measured, allowed, size, minutes, wanted)]
+        fits = [size for size in range(len(allowed)) if _fits(measured, allowed, size, minutes, needed)]
         best = max(fits, default=0)
         if best in measured:
             break
         index = best
-    return _with_epochs(_of_size(proposal, allowed[best], count), allowed[best], minutes, measured[best], wanted, count)
+    return _with_epochs(_of_size(proposal, allowed[best], count), allowed[best], minutes, measured[best], needed, count)
 
 
-def _fits(measured: dict[int, float], allowed: list[Size], size: int, minutes: float, wanted: int) -> bool:
-    """Whether half of the wanted epochs fit, by the measured time or one extrapolated from the nearest size."""
+def _fits(measured: dict[int, float], allowed: list[Size], size: int, minutes: float, needed: int) -> bool:
+    """Whether half of the needed epochs fit, by the measured time or one extrapolated from the nearest size."""
     nearest = min(measured, key=lambda other: abs(other - size))
     per_epoch = measured[nearest] * allowed[size].cost / allowed[nearest].cost
-    return minutes * SHARE / per_epoch >= wanted / 2
+    return minutes * SHARE / per_epoch >= needed / 2
 
 
 def _of_size(proposal: Proposal, size: Size, tokens: float) -> Proposal:
@@ -141,11 +141,11 @@ def _of_size(proposal: Proposal, size: Size, tokens: float) -> Proposal:
 
 
 def _with_epochs(
-    proposal: Proposal, size: Size, minutes: float, per_epoch: float, wanted: int, tokens: float
+    proposal: Proposal, size: Size, minutes: float, per_epoch: float, needed: int, tokens: float
 ) -> Proposal:
-    epochs = epochs_that_fit(minutes, per_epoch, wanted)
+    epochs = epochs_that_fit(minutes, per_epoch, needed)
     return proposal.adding(
         changed(proposal.recipe, {"training.epochs": epochs}),
         f"about {tokens:,.0f} words: layers of {size.hidden} and {size.embedding} units",
-        epochs_reason(epochs, per_epoch, minutes, wanted),
+        epochs_reason(epochs, per_epoch, minutes, needed),
     )
