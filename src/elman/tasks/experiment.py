@@ -126,6 +126,7 @@ def _require_place(out: Path, recipe: config.Recipe, resume: bool) -> None:
     if not existing.exists():
         raise UserError(f"{out} is not a run folder: it has no recipe.toml; nothing to resume, leave out --resume")
     changed = config.changed_keys(config.load_recipe(existing), recipe)
+    changed = [key for key in changed if key.partition(".")[0] not in config.toml.OWN]
     if changed:
         raise UserError(
             f"--resume with a changed recipe: {', '.join(changed)} differ from {existing}; resume with the recipe of"
