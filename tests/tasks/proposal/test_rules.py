@@ -9,6 +9,7 @@ from elman.data.text.facts import TextFacts
 from elman.tasks.proposal import others, text
 from elman.tasks.proposal.others import PairFacts
 from elman.tasks.proposal.proposal import Proposal, changed, epochs_reason, epochs_that_fit, setting
+from elman.tasks.proposal.text import Extent
 
 NOVEL = TextFacts(
     size=1_200_000,
@@ -85,18 +86,18 @@ def test_needed_epochs(tokens, epochs):
 
 
 def sized(tokens, minutes, per_second, words=True):
-    """The size and the epochs for a machine whose epochs take time by the cost of the layers."""
+    """The size and the epochs for a machine whose epochs take time by their multiply-adds."""
     timed = []
 
     def speed(proposal):
         sizes = proposal.load().model.core.sizes
         timed.append(sizes)
         (size,) = (one for one in text.SIZES if (one.hidden, one.embedding) == sizes)
-        return tokens * size.cost / per_second / 60
+        return tokens * size.cost(10_000) / per_second / 60
 
-    recipe = text.sized(Proposal("text/prose.toml", (), ()), tokens, words, minutes, speed).load()
+    recipe = text.sized(Proposal("text/prose.toml", (), ()), Extent(tokens, 10_000, words), minutes, speed).load()
     assert recipe.model.core.sizes in timed
-    assert len(timed) <= 3
+    assert len(timed) <= 2
     return recipe.model.core.sizes[0], recipe.training.epochs
 
 
@@ -104,11 +105,12 @@ def sized(tokens, minutes, per_second, words=True):
     ("tokens", "minutes", "per_second", "expected"),
     [
         (250_000, 10, 1e11, (640, 12)),
-        (250_000, 10, 5e9, (384, 7)),
-        (250_000, 10, 4e9, (256, 12)),
-        (250_000, 2, 4e9, (128, 10)),
+        (250_000, 10, 2e10, (384, 11)),
+        (250_000, 10, 1e10, (256, 10)),
+        (250_000, 2, 2e10, (128, 9)),
+        (250_000, 2, 1e10, (128, 4)),
         (250_000, 2, 1e8, (128, 1)),
-        (20_000, 2, 4e9, (256, 25)),
+        (20_000, 2, 1e10, (256, 25)),
         (5_000, 10, 4e9, (128, 25)),
         (6_000_000, 10, 1e13, (1280, 2)),
         (60_000_000, 10, 4e9, (128, 1)),
@@ -119,12 +121,16 @@ def test_the_largest_size_that_sees_half_of_the_needed_epochs(tokens, minutes, p
 
 
 def test_three_characters_count_as_a_word():
-    assert sized(750_000, 10, 1e11, words=False) == sized(250_000, 10, 1e11)
+    assert sized(750_000, 10, 3e11, words=False) == sized(250_000, 10, 1e11)
 
 
 def test_dropout_falls_with_the_length_of_the_text():
     def dropouts(tokens):
-        core = text.sized(Proposal("text/prose.toml", (), ()), tokens, True, 10, lambda _: 0.01).load().model.core
+        core = (
+            text.sized(Proposal("text/prose.toml", (), ()), Extent(tokens, 10_000, True), 10, lambda _: 0.01)
+            .load()
+            .model.core
+        )
         return core.output_dropout, core.weight_drop, core.between_dropout
 
     assert [dropouts(tokens) for tokens in (50_000, 250_000, 1_000_000, 5_000_000, 10**8)] == [

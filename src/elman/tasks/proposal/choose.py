@@ -40,6 +40,7 @@ def propose(
     Raises UserError where the data are missing, or cannot be read as any kind.
     """
     found, path = _look(source)
+    proposal, words = _reading(found, path)
 
     def speed(proposal: Proposal) -> float:
         if progress is not None:
@@ -47,10 +48,10 @@ def propose(
         measured = estimate(proposal.load(settings), source, device, least_seconds=TIMED_SECONDS)
         return float(measured["minutes_per_epoch"])
 
-    proposal, words = _reading(found, path)
-    size = _training_size(proposal, source, settings, progress)
+    task = open_task(proposal.load(settings), source, progress)
+    size = int(task.corpus.describe()["splits"]["train"]["tokens"])
     if found.kind == "text":
-        return text.sized(proposal, size, words, minutes, speed)
+        return text.sized(proposal, text.Extent(size, len(task.inputs), words), minutes, speed)
     return _others_sized(proposal, found, size, minutes, speed)
 
 
@@ -92,12 +93,6 @@ def _facts_of_text(path: Path) -> TextFacts:
     sections = find_sections(path, TextOptions())
     require_all(sections, path)
     return text_facts(sections["train"].path)
-
-
-def _training_size(proposal: Proposal, source: str, settings: Sequence[str], progress: Progress | None) -> int:
-    """Tokens, steps or target symbols of the training split; what is encoded for it is kept for training."""
-    corpus = open_task(proposal.load(settings), source, progress).corpus
-    return int(corpus.describe()["splits"]["train"]["tokens"])
 
 
 def _others_sized(proposal: Proposal, found: Look, size: int, minutes: float, speed: Speed) -> Proposal:

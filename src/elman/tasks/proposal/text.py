@@ -27,10 +27,9 @@ class Size(NamedTuple):
     rate: float
     tokens: int
 
-    @property
-    def cost(self) -> int:
-        """Multiply-adds per token in the layers."""
-        return 4 * (self.hidden * (self.embedding + self.hidden) + self.embedding * (self.hidden + self.embedding))
+    def cost(self, symbols: int) -> int:
+        """Multiply-adds per token in the two layers and the output over so many symbols."""
+        return (4 * (self.hidden + self.embedding) ** 2) + self.embedding * symbols
 
 
 SIZES = (
@@ -41,6 +40,9 @@ SIZES = (
     Size(480, 960, 3e-3, 1_000_000),
     Size(640, 1280, 2e-3, 5_000_000),
 )
+
+MIDDLE = 3
+"""The size that is measured first, where the text allows it."""
 
 DROPOUT = ((100_000, 0.5, 0.4), (500_000, 0.4, 0.3), (2_000_000, 0.25, 0.2), (10_000_000, 0.1, 0.1))
 """Below so many tokens: dropout of the output, and that of the recurrent weights; half of the latter elsewhere."""
@@ -97,35 +99,49 @@ def needed_epochs(tokens: float) -> int:
     return max(1, min(25, round(6 * math.sqrt(1e6 / tokens))))
 
 
-def sized(proposal: Proposal, tokens: int, words: bool, minutes: float, speed: Speed) -> Proposal:
+class Extent(NamedTuple):
+    """The tokens of the training split, the symbols of the vocabulary, and whether these are words."""
+
+    tokens: int
+    symbols: int
+    words: bool
+
+    @property
+    def in_words(self) -> float:
+        """The tokens, characters counted as parts of words."""
+        return self.tokens if self.words else self.tokens / CHARACTERS_PER_WORD
+
+
+def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> Proposal:
     """The proposal with the largest model of which at least half of the needed epochs fit into the minutes.
 
-    `tokens`: of the training split. The epochs are as many as fit, at most those that are needed. A speed is measured
-    at the size that the text allows, and extrapolated from there by the cost of the layers until the next measurement.
+    The epochs are as many as fit, at most those that are needed. The time is measured at a middle size first; from the
+    nearest measured size it is extrapolated by the cost, until the size that is chosen has been measured.
     """
-    count = tokens if words else tokens / CHARACTERS_PER_WORD
-    needed = needed_epochs(count)
-    allowed = [size for size in SIZES if count >= size.tokens]
-    index, measured = min(2, len(allowed) - 1), dict[int, float]()
-    while True:
-        found = _of_size(proposal, allowed[index], count)
-        measured[index] = speed(found)
-        fits = [size for size in range(len(allowed)) if _fits(measured, allowed, size, minutes, needed)]
-        best = max(fits, default=0)
-        if best in measured:
-            break
-        index = best
-    return _with_epochs(_of_size(proposal, allowed[best], count), allowed[best], minutes, measured[best], needed, count)
+    needed = needed_epochs(extent.in_words)
+    allowed = [size for size in SIZES if extent.in_words >= size.tokens]
+    chosen, measured = allowed[:MIDDLE][-1], dict[Size, float]()
+    while chosen not in measured:
+        measured[chosen] = speed(_of_size(proposal, chosen, extent))
+        per_epoch = {size: _extrapolated(measured, size, extent.symbols) for size in allowed}
+        fitting = [size for size in allowed if SHARE * minutes / per_epoch[size] >= needed / 2]
+        chosen = (fitting or allowed[:1])[-1]
+    epochs = epochs_that_fit(minutes, measured[chosen], needed)
+    return _of_size(proposal, chosen, extent).adding(
+        changed(proposal.recipe, {"training.epochs": epochs}),
+        f"about {extent.in_words:,.0f} words: layers of {chosen.hidden} and {chosen.embedding} units",
+        epochs_reason(epochs, measured[chosen], minutes, needed),
+    )
 
 
-def _fits(measured: dict[int, float], allowed: list[Size], size: int, minutes: float, needed: int) -> bool:
-    """Whether half of the needed epochs fit, by the measured time or one extrapolated from the nearest size."""
-    nearest = min(measured, key=lambda other: abs(other - size))
-    per_epoch = measured[nearest] * allowed[size].cost / allowed[nearest].cost
-    return minutes * SHARE / per_epoch >= needed / 2
+def _extrapolated(measured: dict[Size, float], size: Size, symbols: int) -> float:
+    """The minutes of an epoch, measured or extrapolated by the cost from the measured size that is nearest to it."""
+    nearest = min(measured, key=lambda other: abs(math.log(other.hidden / size.hidden)))
+    return measured[nearest] * size.cost(symbols) / nearest.cost(symbols)
 
 
-def _of_size(proposal: Proposal, size: Size, tokens: float) -> Proposal:
+def _of_size(proposal: Proposal, size: Size, extent: Extent) -> Proposal:
+    tokens = extent.in_words
     output, weights = next(((output, weights) for limit, output, weights in DROPOUT if tokens < limit), (0.0, 0.0))
     values: dict[str, Any] = {
         "model.encoder.size": size.embedding,
@@ -138,14 +154,3 @@ def _of_size(proposal: Proposal, size: Size, tokens: float) -> Proposal:
         "training.optimiser.lr": size.rate,
     }
     return proposal.adding(changed(proposal.recipe, values))
-
-
-def _with_epochs(
-    proposal: Proposal, size: Size, minutes: float, per_epoch: float, needed: int, tokens: float
-) -> Proposal:
-    epochs = epochs_that_fit(minutes, per_epoch, needed)
-    return proposal.adding(
-        changed(proposal.recipe, {"training.epochs": epochs}),
-        f"about {tokens:,.0f} words: layers of {size.hidden} and {size.embedding} units",
-        epochs_reason(epochs, per_epoch, minutes, needed),
-    )
