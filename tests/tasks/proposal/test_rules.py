@@ -124,15 +124,13 @@ def test_three_characters_count_as_a_word():
     assert sized(750_000, 10, 3e11, words=False) == sized(250_000, 10, 1e11)
 
 
-def test_dropout_falls_with_the_length_of_the_text():
-    def dropouts(tokens):
-        core = (
-            text.sized(Proposal("text/prose.toml", (), ()), Extent(tokens, 10_000, True), 10, lambda _: 0.01)
-            .load()
-            .model.core
-        )
-        return core.output_dropout, core.weight_drop, core.between_dropout
+def dropouts(tokens, per_epoch=0.001):
+    prose, extent = Proposal("text/prose.toml", (), ()), Extent(tokens, 10_000, words=True)
+    core = text.sized(prose, extent, 10, lambda _: per_epoch).load().model.core
+    return core.output_dropout, core.weight_drop, core.between_dropout
 
+
+def test_dropout_falls_with_the_length_of_the_text():
     assert [dropouts(tokens) for tokens in (50_000, 250_000, 1_000_000, 5_000_000, 10**8)] == [
         (0.5, 0.4, 0.2),
         (0.4, 0.3, 0.15),
@@ -140,6 +138,10 @@ def test_dropout_falls_with_the_length_of_the_text():
         (0.1, 0.1, 0.05),
         (0.0, 0.0, 0.0),
     ]
+
+
+def test_dropout_falls_with_the_epochs_that_do_not_fit():
+    assert dropouts(250_000, per_epoch=2.0) == (0.13, 0.1, 0.05)
 
 
 def test_an_epoch_that_does_not_fit_is_said():

@@ -45,7 +45,10 @@ MIDDLE = 3
 """The size that is measured first, where the text allows it."""
 
 DROPOUT = ((100_000, 0.5, 0.4), (500_000, 0.4, 0.3), (2_000_000, 0.25, 0.2), (10_000_000, 0.1, 0.1))
-"""Below so many tokens: dropout of the output, and that of the recurrent weights; half of the latter elsewhere."""
+"""Below so many tokens: dropout of the output, and that of the recurrent weights; half of the latter elsewhere.
+
+With fewer epochs than are needed each is lower in proportion: such a model learns too little rather than too much.
+"""
 
 MIN_COUNT = ((500_000, 2), (5_000_000, 3), (math.inf, 5))
 """Below so many tokens: how often a word has to occur in order not to be unknown."""
@@ -127,7 +130,7 @@ def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> P
         fitting = [size for size in allowed if SHARE * minutes / per_epoch[size] >= needed / 2]
         chosen = (fitting or allowed[:1])[-1]
     epochs = epochs_that_fit(minutes, measured[chosen], needed)
-    return _of_size(proposal, chosen, extent).adding(
+    return _of_size(proposal, chosen, extent, epochs / needed).adding(
         changed(proposal.recipe, {"training.epochs": epochs}),
         f"about {extent.in_words:,.0f} words: layers of {chosen.hidden} and {chosen.embedding} units",
         epochs_reason(epochs, measured[chosen], minutes, needed),
@@ -140,16 +143,17 @@ def _extrapolated(measured: dict[Size, float], size: Size, symbols: int) -> floa
     return measured[nearest] * size.cost(symbols) / nearest.cost(symbols)
 
 
-def _of_size(proposal: Proposal, size: Size, extent: Extent) -> Proposal:
+def _of_size(proposal: Proposal, size: Size, extent: Extent, share: float = 1.0) -> Proposal:
+    """The proposal with a size, where so large a share of the needed epochs is trained."""
     tokens = extent.in_words
     output, weights = next(((output, weights) for limit, output, weights in DROPOUT if tokens < limit), (0.0, 0.0))
     values: dict[str, Any] = {
         "model.encoder.size": size.embedding,
         "model.core.sizes": [size.hidden, size.embedding],
-        "model.encoder.dropout": weights / 2,
-        "model.core.weight_drop": weights,
-        "model.core.between_dropout": weights / 2,
-        "model.core.output_dropout": output,
+        "model.encoder.dropout": round(share * weights / 2, 2),
+        "model.core.weight_drop": round(share * weights, 2),
+        "model.core.between_dropout": round(share * weights / 2, 2),
+        "model.core.output_dropout": round(share * output, 2),
         "training.batch_size": 10 if tokens < 100_000 else 20 if tokens < 1_000_000 else 32,
         "training.optimiser.lr": size.rate,
     }
