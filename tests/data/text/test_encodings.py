@@ -90,7 +90,7 @@ def test_the_proposal_and_its_command(tmp_path, text, codec, shown, iconv):
     path.write_bytes(b"plain ASCII first\n" + text.encode(codec) if "16" not in codec else text.encode(codec))
     line = refused(path, tmp_path)
     assert re.match(rf"{re.escape(str(path))}: not UTF-8 at byte \d+ \(0x..\); it looks like ", line)
-    assert f"it looks like {shown} (confidence " in line
+    assert f"it looks like {shown} with confidence " in line
     command = line.partition("; convert it with: ")[2]
     assert command == f"iconv -f {iconv} -t UTF-8 '{path}' > '{path}.utf8'"
     if shutil.which("iconv"):
@@ -103,7 +103,7 @@ def test_utf_16_without_a_mark(tmp_path, codec, name):
     path = tmp_path / "notes.txt"
     path.write_bytes(CAT.encode(codec))
     line = refused(path, tmp_path)
-    assert line.startswith(f"{path}: not UTF-8 (every second byte is NUL); it looks like {name} (")
+    assert line.startswith(f"{path}: not UTF-8 (every second byte is NUL); it looks like {name} with ")
     with pytest.raises(UserError, match=f"iconv -f {name} -t UTF-8"):
         read_text(path)
 
@@ -150,6 +150,7 @@ def test_texts_that_were_misread(tmp_path, capsys):
 def test_control_characters_across_blocks(capsys):
     report_misread(lambda: [b"a\nb\nc\xc2", b"\x92 d\n\xc2", b"\xa0\n\0"], "blocks.txt")
     assert "2 control characters, the first in line 3 (U+0092)" in capsys.readouterr().err
+    report_misread(lambda: [b"\xc2\x92 \x82\xa0\n"], "shift_jis.txt")
     report_misread(lambda: ["naïve « café »\n".encode()], "french.txt")
     assert capsys.readouterr().err == ""
 

@@ -125,7 +125,7 @@ def refusal(blocks: Blocks, name: str, reason: str) -> UserError:
     if found is None:
         return UserError(f"{name}: {reason}, nor in any encoding that is known here; give a text file in UTF-8")
     other = f", or {found.other}" if found.other else ""
-    looks = f"it looks like {found.shown} (confidence {found.confidence:.2f}{other})"
+    looks = f"it looks like {found.shown} with confidence {found.confidence:.2f}{other}"
     return UserError(f"{name}: {reason}; {looks}; convert it with: {_conversion(found.iconv, name)}")
 
 
@@ -185,11 +185,13 @@ def _sample(blocks: Blocks) -> bytes:
     return bytes(sample + b"\n" + rest[:_SAMPLE]) if not rest.isascii() or not sample else bytes(sample)
 
 
-def _decodes(blocks: Blocks, codec: str) -> bool:
+def _decodes(blocks: Blocks, codec: str, *, controls: bool = False) -> bool:
+    """Whether a text can be decoded, and, unless `controls`, has no control characters then."""
     decoder = codecs.getincrementaldecoder(codec)()
     try:
         texts = (decoder.decode(block) for block in blocks())
-        return not any(_CONTROL.search(text) for text in texts) and not decoder.decode(b"", final=True)
+        unusual = any(_CONTROL.search(text) and not controls for text in texts)
+        return not unusual and not decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return False
 
@@ -208,8 +210,8 @@ def report_misread(blocks: Blocks, name: str) -> None:
                 counts["NUL" if match[0] == b"\0" else "C1"] += 1
         lines += data.count(b"\n")
     total = sum(counts.values())
-    if not total:
-        return
+    if not total or not _decodes(blocks, "utf-8", controls=True):
+        return  # in other encodings these bytes are parts of characters
     shown = f"U+{ord(example.decode()):04X}"
     cause = "it is not text, or was UTF-16 once; look at the original file"
     if counts["C1"]:
