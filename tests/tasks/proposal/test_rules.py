@@ -145,7 +145,7 @@ def test_dropout_falls_with_the_epochs_that_do_not_fit():
 
 
 def test_an_epoch_that_does_not_fit_is_said():
-    assert epochs_reason(1, 30, 10, 2).startswith("an epoch takes 30 minutes: training stops within the first")
+    assert epochs_reason(1, 30, 10, 2).startswith("an epoch takes 30 minutes: training may stop within the first")
     assert epochs_reason(4, 0.25, 2, 12) == "4 epochs of 15 seconds; 12 would be enough for data of this size"
 
 

@@ -78,6 +78,6 @@ def in_time(minutes: float) -> str:
 def epochs_reason(epochs: int, per_epoch: float, minutes: float, needed: int) -> str:
     """The reason for a number of epochs."""
     if per_epoch > minutes:
-        return f"an epoch takes {in_time(per_epoch)}: training stops within the first; give more --minutes"
+        return f"an epoch takes {in_time(per_epoch)}: training may stop within the first; give more --minutes"
     enough = "enough for data of this size" if epochs == needed else f"{needed} would be enough for data of this size"
     return f"{epochs} epoch{'s' if epochs > 1 else ''} of {in_time(per_epoch)}; {enough}"

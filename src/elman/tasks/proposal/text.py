@@ -132,7 +132,7 @@ def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> P
     epochs = epochs_that_fit(minutes, measured[chosen], needed)
     return _of_size(proposal, chosen, extent, epochs / needed).adding(
         changed(proposal.recipe, {"training.epochs": epochs}),
-        f"about {extent.in_words:,.0f} words: layers of {chosen.hidden} and {chosen.embedding} units",
+        f"{extent.tokens:,} training tokens: layers of {chosen.hidden} and {chosen.embedding} units",
         epochs_reason(epochs, measured[chosen], minutes, needed),
     )
 
