@@ -49,12 +49,12 @@ def decode(data: bytes, name: str) -> str:
     return text
 
 
-def strict(data: bytes, name: str) -> str:
-    """UTF-8 bytes as text; raises UserError where they are not UTF-8."""
+def strict(data: bytes, name: str, offset: int = 0) -> str:
+    """UTF-8 bytes, from `offset` of a text on, as text; raises UserError where they are not UTF-8."""
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise refusal(lambda: [data], name, _place(data, error.start, 0)) from None
+        raise refusal(lambda: [data], name, _place(data, error.start, offset)) from None
 
 
 def as_utf8(path: Path, folder: Path) -> Path:
