@@ -83,6 +83,7 @@ def test_series_and_pairs(capsys, novel):
     table.write_text("\n".join(f"{value:.4f},{other:.4f}" for value, other in itertools.pairwise(values)) + "\n")
     _, command = chosen(capsys, "train", table, "--dry-run", *SMALL)
     assert command[2] == "recipes/series/table.toml"
+    assert "title=waves (series)" in command
     pairs = novel.parent / "pairs.tsv"
     pairs.write_text("".join(f"{line}\t{line[:9]}\n" for line in novel.read_text().splitlines()))
     _, command = chosen(capsys, "train", pairs, "--dry-run", "--minutes", "0.1", *SMALL)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from elman.cli import progress
 from elman.cli.options import Common
+from elman.data.kinds import name_of
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -60,9 +61,7 @@ def options_of(common: Common, init: Path | None, *, baselines: bool) -> list[st
 
 def folder_for(data: str) -> Path:
     """The run folder for some data where none is given: runs/NAME."""
-    path = Path(data)
-    name = path.stem if path.is_file() else path.name or path.resolve().name
-    return Path("runs") / name
+    return Path("runs") / name_of(data)
 
 
 def choose(

@@ -63,6 +63,12 @@ def _look(kind: str, what: str, *others: str, form: str | None = None) -> Look:
     return Look(kind, what, frozenset((kind, *others)), form=form)
 
 
+def name_of(source: str | Path) -> str:
+    """What data are called: the name of a file without its ending, of a folder, or of a known corpus."""
+    path = Path(source)
+    return path.stem if path.is_file() else path.name or path.resolve().name
+
+
 def look(source: Path) -> Look | None:
     """What a file, a folder, or the beginning of the names of parallel files looks like.
 

@@ -9,7 +9,7 @@ import torch
 from elman.config.recipe import Recipe
 from elman.config.text import TextData
 from elman.data.catalog.prepare import is_known
-from elman.data.kinds import look
+from elman.data.kinds import look, name_of
 from elman.data.text.cache import Progress
 from elman.errors import UserError
 from elman.tasks.music.task import MusicTask
@@ -43,9 +43,8 @@ def entitled(recipe: Recipe, source: str | Path | None, settings: Sequence[str] 
     data = recipe.data
     if source is None or (data.corpus is None and not isinstance(data, TextData)):
         return recipe
-    path = Path(source)
-    name = path.stem if path.is_file() else path.name or path.resolve().name
-    if data.corpus is not None and data.corpus.lower() in (name.lower(), str(source).lower(), str(path.absolute())):
+    name = name_of(source)
+    if data.corpus is not None and data.corpus.lower() in (name.lower(), str(Path(source).absolute()).lower()):
         return recipe
     tokens = data.tokenisation if isinstance(data, TextData) else recipe.kind
     unit = "words" if tokens == "raw" else tokens

@@ -8,7 +8,7 @@ import torch
 from elman.config.pairs import PairOptions
 from elman.config.text import TextOptions
 from elman.data.catalog.prepare import info, is_known, locate, locate_data
-from elman.data.kinds import Look, look
+from elman.data.kinds import Look, look, name_of
 from elman.data.pairs.files import find_files, read_pairs
 from elman.data.text.cache import Progress, cache_folder
 from elman.data.text.facts import TextFacts, text_facts
@@ -17,7 +17,7 @@ from elman.errors import UserError
 from elman.tasks.estimate import estimate
 from elman.tasks.open import open_task
 from elman.tasks.proposal import others, text
-from elman.tasks.proposal.proposal import Proposal, Speed
+from elman.tasks.proposal.proposal import Proposal, Speed, setting
 
 TIMED_SECONDS = 1.0
 """Of steps for each size that is measured."""
@@ -52,7 +52,9 @@ def propose(
     size = int(task.corpus.describe()["splits"]["train"]["tokens"])
     if found.kind == "text":
         return text.sized(proposal, text.Extent(size, len(task.inputs), words), minutes, speed)
-    return _others_sized(proposal, found, size, minutes, speed)
+    what = " to ".join(found.languages) if found.languages else found.kind
+    titled = proposal.adding([setting("title", f"{name_of(source)} ({what})")])
+    return _others_sized(titled, found, size, minutes, speed)
 
 
 def _look(source: str) -> tuple[Look, Path]:
