@@ -201,5 +201,7 @@ def test_series(rows, columns, length):
 
 def test_music_and_epochs_by_size():
     assert others.of_music().load().data.pitches == 88
+    batches = [others.side_by_side(others.of_music(), pieces).load().training.batch_size for pieces in (1, 9, 500)]
+    assert batches == [1, 9, 16]
     assert [others.needed_epochs(size, *others.USUAL["music"]) for size in (1000, 176_000, 10**8)] == [100, 30, 2]
     assert others.timed(others.of_music(), 30, 10, lambda _: 1.0).load().training.epochs == 8

@@ -17,7 +17,7 @@ from elman.errors import UserError
 from elman.tasks.estimate import estimate
 from elman.tasks.open import open_task
 from elman.tasks.proposal import others, text
-from elman.tasks.proposal.proposal import Proposal, Speed, setting
+from elman.tasks.proposal.proposal import Proposal, setting
 
 TIMED_SECONDS = 1.0
 """Of steps for each size that is measured."""
@@ -49,12 +49,18 @@ def propose(
         return float(measured["minutes_per_epoch"])
 
     task = open_task(proposal.load(settings), source, progress)
-    size = int(task.corpus.describe()["splits"]["train"]["tokens"])
+    facts = task.corpus.describe()["splits"]["train"]
+    size = int(facts["tokens"])
     if found.kind == "text":
         return text.sized(proposal, text.Extent(size, len(task.inputs), words), minutes, speed)
     what = " to ".join(found.languages) if found.languages else found.kind
     titled = proposal.adding([setting("title", f"{name_of(source)} ({what})")])
-    return _others_sized(titled, found, size, minutes, speed)
+    if found.kind == "series":
+        titled = others.windowed(titled, size)
+    elif found.kind == "music":
+        titled = others.side_by_side(titled, int(facts["pieces"]))
+    usual, epochs = others.USUAL[str(found.kind)]
+    return others.timed(titled, others.needed_epochs(size, usual, epochs), minutes, speed)
 
 
 def _look(source: str) -> tuple[Look, Path]:
@@ -95,10 +101,3 @@ def _facts_of_text(path: Path) -> TextFacts:
     sections = find_sections(path, TextOptions())
     require_all(sections, path)
     return text_facts(sections["train"].path)
-
-
-def _others_sized(proposal: Proposal, found: Look, size: int, minutes: float, speed: Speed) -> Proposal:
-    if found.kind == "series":
-        proposal = others.windowed(proposal, size)
-    usual, epochs = others.USUAL[str(found.kind)]
-    return others.timed(proposal, others.needed_epochs(size, usual, epochs), minutes, speed)

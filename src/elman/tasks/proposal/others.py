@@ -41,6 +41,13 @@ def of_music() -> Proposal:
     return Proposal(recipe, changed(recipe, {"data.pitches": 88}), ("music: frames of notes, the keys of a piano",))
 
 
+def side_by_side(proposal: Proposal, pieces: int) -> Proposal:
+    """The proposal for music with at most as many pieces in a batch as there are to train on."""
+    batch = min(proposal.load().training.batch_size, pieces)
+    reason = f"{pieces:,} pieces to train on, {batch} of them side by side"
+    return proposal.adding(changed(proposal.recipe, {"training.batch_size": batch}), reason)
+
+
 def of_pairs(facts: PairFacts, found: Look, *, cut: bool) -> Proposal:
     """A recipe for pairs; `cut`: one file, or one pair of files, of which some pairs are held out."""
     values: dict[str, Any] = {}
