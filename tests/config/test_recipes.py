@@ -18,7 +18,7 @@ RECIPES = {path.relative_to("recipes").with_suffix("").as_posix(): recipe for pa
 LAB = {
     name
     for name in RECIPES
-    if name.split("/")[1].startswith("small-") or name.split("/")[0] in ("shakespeare", "japanese")
+    if name.split("/")[1].startswith("small-") or name.split("/")[0] in ("shakespeare", "japanese", "text")
 }
 MUSIC = {name for name, recipe in RECIPES.items() if recipe.kind == "music"}
 SERIES = {name for name, recipe in RECIPES.items() if recipe.kind == "series"}
@@ -38,6 +38,8 @@ WORDS = {
     "enwik8": 256,
     "text8": 27,
     "japanese": 6_000,
+    "text": 15_000,
+    "text/characters": 3_000,
     "shakespeare/characters": 65,
     "shakespeare/rtrl": 65,
     "headlines": 6_000,

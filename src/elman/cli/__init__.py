@@ -18,7 +18,7 @@ from elman.errors import UserError
 COMMANDS = {
     "Begin": {
         "demo": ("train:demo", "Learn Shakespeare in a few minutes on a CPU, beside baselines, with a report."),
-        "train": ("train:train", "Train a model from a recipe."),
+        "train": ("train:train", "Train a model from a recipe, or on data alone."),
     },
     "Use": {
         "evaluate": ("evaluate:evaluate", "Perplexity of a split (of music and series: nats per step)."),
@@ -54,9 +54,8 @@ def application() -> App:
     app = App(
         name="elman",
         help="Recurrent models of words, characters, pairs of texts, music and series: train, evaluate, sample,"
-        " score.\n\nBegin with `elman demo`, or with a text of your own: elman train recipes/shakespeare/demo.toml"
-        " --data TEXT --out runs/first. `elman COMMAND --help` describes a command; `elman --install-completion` lets"
-        " the shell complete commands and options.",
+        " score.\n\nBegin with `elman demo`, or with a text of your own: elman train novel.txt. `elman COMMAND --help`"
+        " describes a command; `elman --install-completion` lets the shell complete commands and options.",
         version=f"elman {__version__}",
         default_parameter=Parameter(negative=(), allow_repeating=True, show_default=shown_default),
         group_arguments=ARGUMENTS,

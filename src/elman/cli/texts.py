@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from elman.cli.options import UnknownOptions, group
 from elman.config.text import TextOptions
-from elman.data.text.utf8 import MARK, decode, read_bytes
+from elman.data.text.encodings import STANDARD_INPUT, marked, unmarked
+from elman.data.text.utf8 import MARK, decode, read_bytes, strict
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -65,6 +66,11 @@ def stream_lines(name: str, text: TextOptions | None = None) -> Iterator[str]:
         return
     offset, found = 0, False
     while data := sys.stdin.buffer.readline():
+        if (
+            not offset and not _any_bytes(text) and (marked(data) or unmarked(data))
+        ):  # its lines cannot be found before it is decoded
+            yield from io.StringIO(_decoded(data + sys.stdin.buffer.read(), name, text), newline="\n")
+            return
         line = _decoded(data, name, text, offset)
         found, offset = found or bool(line.strip()), offset + len(data)
         yield line
@@ -88,10 +94,16 @@ def read_text(name: str, text: TextOptions | None = None) -> str:
 
 
 def _decoded(data: bytes, name: str, text: TextOptions | None, offset: int = 0) -> str:
-    any_bytes = text is not None and text.tokenisation == "bytes"
-    found = data.decode(errors="surrogateescape") if any_bytes else decode(data, shown_name(name), offset)
+    if _any_bytes(text):
+        found = data.decode(errors="surrogateescape")
+    else:
+        found = strict(data, shown_name(name), offset) if offset else decode(data, shown_name(name))
     exact = text is not None and text.eos == "exact"
     return found if exact or offset else found.removeprefix(MARK)
+
+
+def _any_bytes(text: TextOptions | None) -> bool:
+    return text is not None and text.tokenisation == "bytes"
 
 
 def _require_text(name: str, *, found: bool, size: int) -> None:
@@ -101,5 +113,5 @@ def _require_text(name: str, *, found: bool, size: int) -> None:
 
 
 def shown_name(name: str) -> str:
-    """The name of a file, or `standard input`."""
-    return "standard input" if name == "-" else name
+    """The name of a file, or that of standard input."""
+    return STANDARD_INPUT if name == "-" else name

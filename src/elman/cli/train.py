@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from cyclopts import Parameter
 
-from elman.cli import progress, show
+from elman.cli import automatic, progress, show
 from elman.cli.options import Common, DataSource, NonNegative, Positive, Settable, Whole
 from elman.config.recipe import Recipe
 from elman.config.toml import find, resolve
@@ -37,28 +37,32 @@ def train(
     epochs: Positive | None = None,
     resume: bool = False,
     init: RunOut = None,
+    minutes: NonNegative | None = None,
     max_minutes: NonNegative | None = None,
     baselines: bool = False,
     tensorboard: bool = False,
     dry_run: bool = False,
     common: Common = Common(),
 ) -> int:
-    """Train a model from a recipe.
+    """Train a model from a recipe, or from data alone: elman train novel.txt.
 
-    The run folder holds everything: recipe, vocabulary, checkpoints, metrics, results, report. Ctrl-C, SIGTERM and
-    SIGHUP finish the step and save; --resume --out RUN continues bit for bit, and --epochs N extends a finished run.
+    Without a recipe one is chosen, with a size that suits the data and --minutes, and printed as a command. The run
+    folder holds everything: recipe, vocabulary, checkpoints, metrics, results, report. Ctrl-C, SIGTERM and SIGHUP
+    finish the step and save; --resume --out RUN continues bit for bit, and --epochs N extends a finished run.
 
     Args:
-        recipe: a TOML recipe (`elman recipes`); with --resume the recipe of the run is the default
+        recipe: a TOML recipe (`elman recipes`), or data, for which a recipe is chosen; with --resume the recipe of the
+            run is the default
         data: a folder with train.txt, valid.txt and test.txt, one text file, or a known corpus (`elman data list`);
             for music an .npz file of piano rolls or a folder with train, valid and test of MIDI files; for series a
             CSV, TSV, .npy or .npz file, or a folder with train, valid and test of them (default: the recipe's corpus)
-        out: the run folder (default: runs/NAME-OF-RECIPE)
+        out: the run folder (default: runs/NAME-OF-RECIPE, without a recipe runs/NAME-OF-DATA)
         seed: the same as --set seed=N
         epochs: the same as --set training.epochs=N: the number of all epochs, also of a run that is continued
         resume: continue the run in --out, whose --baselines and --tensorboard are remembered; --epochs, and --set of
             rates, schedules and the like, may change it from there on
         init: start from the weights of another run, words matched by spelling
+        minutes: without a recipe, the time for which a size and epochs are chosen (default: 10)
         max_minutes: stop training after so many minutes, then evaluate and report
         baselines: also compute baselines: of text unigrams and Kneser-Ney n-grams; of series the mean, persistence
             and linear autoregression
@@ -67,15 +71,23 @@ def train(
     """
     from elman import config
     from elman.tasks.experiment import Experiment
+    from elman.tasks.open import entitled
 
-    path = _recipe_path(recipe, out, resume)
     given = {"seed": seed, "training.epochs": epochs}
-    set_by_name = [f"{key}={value}" for key, value in given.items() if value is not None]
-    loaded = config.load_recipe(path, [*settings, *set_by_name])
+    settings = (*settings, *(f"{key}={value}" for key, value in given.items() if value is not None))
+    recipe, data = automatic.sources(recipe, data)
     device = common.use()
+    if recipe is None and data is not None and not resume:
+        options = automatic.options_of(common, init, baselines=baselines)
+        loaded, out, max_minutes = automatic.choose(data, out, minutes, max_minutes, device, settings, options)
+    else:
+        automatic.refuse(minutes)
+        out = automatic.folder_for(data) if recipe is None and data is not None and out is None else out
+        path = _recipe_path(recipe, out, resume)
+        loaded, out = config.load_recipe(path, settings), out or Path("runs") / path.stem
+    loaded = entitled(loaded, data, settings)
     if dry_run:
         return _estimate(loaded, data, device, common.as_json)
-    out = out or Path("runs") / path.stem
     extras = [name for name, wanted in ((BASELINES, baselines), (TENSORBOARD, tensorboard)) if wanted]
     with progress.preparing() as advance:
         experiment = Experiment(
@@ -105,9 +117,10 @@ def demo(
     """
     from elman import config
     from elman.tasks.experiment import Experiment
+    from elman.tasks.open import entitled
 
     device = common.use()
-    recipe = config.load_recipe(find("shakespeare/demo.toml"), list(settings))
+    recipe = entitled(config.load_recipe(find("shakespeare/demo.toml"), list(settings)), data, settings)
     resume = (out / "recipe.toml").exists()
     with progress.preparing() as advance:
         experiment = Experiment(
@@ -192,7 +205,8 @@ def _recipe_path(recipe: Path | None, out: Path | None, resume: bool) -> Path:
         return resolve(recipe)
     if not resume:
         raise UserError(
-            "RECIPE is missing; give one, such as recipes/ptb/small-awd-lstm.toml (`elman recipes` lists them)"
+            "RECIPE is missing; give one, such as recipes/ptb/small-awd-lstm.toml (`elman recipes` lists them), or data"
+            " of your own: elman train novel.txt"
         )
     if out is None:
         raise UserError("--resume needs --out RUN (or the RECIPE of the run)")

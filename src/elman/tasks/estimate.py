@@ -1,6 +1,8 @@
 """Estimate the cost of a recipe (parameters, memory, minutes) from a few timed steps, without writing anything."""
 
+import itertools
 import resource
+import statistics
 import sys
 import time
 from pathlib import Path
@@ -14,13 +16,18 @@ from elman.learning.update import build_update
 from elman.tasks.open import open_task, source_of
 
 STEPS = 4
-"""Training steps that are timed."""
+"""Training steps that are timed at least."""
 
 
 def estimate(
-    recipe: config.Recipe, data: str | Path | None, device: torch.device, advance: Advance = None
+    recipe: config.Recipe,
+    data: str | Path | None,
+    device: torch.device,
+    advance: Advance = None,
+    *,
+    least_seconds: float = 0.0,
 ) -> dict[str, Any]:
-    """Time a few training steps after a warm-up step.
+    """Time a few training steps after a warm-up step, for `least_seconds` at least; of equal windows the median counts.
 
     Returns parameters, peak_mb (of the process, or of the GPU's allocator), tokens_per_s, minutes_per_epoch, epochs,
     minutes. Raises UserError where there is no data, or the recipe does not fit it.
@@ -32,24 +39,26 @@ def estimate(
     model = task.build().to(device)
     windows = task.windows(training.window.max_extra)
     spans, parts = task.steps(windows.spans(0))
-    update, seconds, positions = build_update(recipe, model), 0.0, 0
-    for index in range(STEPS + 1):
+    update, seconds, positions = build_update(recipe, model), list[float](), 0
+    for index in itertools.count():
         started = time.perf_counter()
         batch = windows.batch(spans[index % len(spans)]).to(device)
         loss = update(batch, training.optimiser.lr)
         loss.nll_sum.item()  # waits for the device
         if index:
-            seconds += time.perf_counter() - started
+            seconds.append(time.perf_counter() - started)
             positions += int(loss.num_counted)
         if advance is not None:
-            advance(index + 1, STEPS + 1)
-    per_step = seconds / STEPS
+            advance(min(index, STEPS) + 1, STEPS + 1)
+        if index >= STEPS and sum(seconds) >= least_seconds:
+            break
+    per_step = statistics.median(seconds) if len(spans) == 1 else statistics.fmean(seconds)
     epochs = training.epochs + (training.fine_tune.epochs if training.fine_tune else 0)
     return {
         "title": recipe.title,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "peak_mb": peak_mb(device),
-        "tokens_per_s": positions / seconds,
+        "tokens_per_s": positions / len(seconds) / per_step,
         "minutes_per_epoch": per_step * parts / 60,
         "epochs": epochs,
         "minutes": per_step * parts * epochs / 60,

@@ -15,7 +15,7 @@ from elman.data.text.tokeniser import shown
 from elman.evaluation.result import Result
 from elman.learning.trainer import StopReason
 from elman.tasks.experiment import Experiment
-from elman.tasks.open import open_run
+from elman.tasks.open import entitled, open_run
 from elman.tasks.run import DEFAULT, EvaluationOptions, Run
 from elman.tasks.text.run import TextRun
 
@@ -72,6 +72,7 @@ def train(
     Raises UserError where the recipe, the data and the folder do not fit each other, or the loss is not finite.
     """
     read = recipe if isinstance(recipe, Recipe) else load_recipe(resolve(Path(recipe)), settings)
+    read = entitled(read, data, settings)
     start = None if init is None else Path(init)
     experiment = Experiment(read, Path(out), data=data, device=device, resume=resume, init=start)
     outcome = experiment.train(max_minutes=max_minutes)

@@ -1,10 +1,15 @@
 """The tasks by their kind of data: the one place that lists them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import torch
 
 from elman.config.recipe import Recipe
+from elman.config.text import TextData
+from elman.data.catalog.prepare import is_known
+from elman.data.kinds import look, name_of
 from elman.data.text.cache import Progress
 from elman.errors import UserError
 from elman.tasks.music.task import MusicTask
@@ -25,7 +30,26 @@ def task_of(recipe: Recipe) -> type[Task]:
 
 def open_task(recipe: Recipe, source: str, progress: Progress | None = None) -> Task:
     """Read the data of a recipe; raises UserError where it cannot be used."""
+    _require_kind(recipe, source)
     return task_of(recipe)(recipe, source, progress)
+
+
+def entitled(recipe: Recipe, source: str | Path | None, settings: Sequence[str] = ()) -> Recipe:
+    """The recipe with a title that names its data, where they are not the corpus for which it was written.
+
+    A title among the settings is kept, and that of a recipe without a corpus, except on a text. Published figures are
+    left out.
+    """
+    data = recipe.data
+    if source is None or (data.corpus is None and not isinstance(data, TextData)):
+        return recipe
+    name = name_of(source)
+    if data.corpus is not None and data.corpus.lower() in (name.lower(), str(Path(source).absolute()).lower()):
+        return recipe
+    tokens = data.tokenisation if isinstance(data, TextData) else recipe.kind
+    unit = "words" if tokens == "raw" else tokens
+    own = any(one.partition("=")[0].strip() == "title" for one in settings)
+    return msgspec.structs.replace(recipe, title=recipe.title if own else f"{name} ({unit})", expected=None)
 
 
 def source_of(recipe: Recipe) -> str:
@@ -44,3 +68,23 @@ def recorded_source(folder: Path, recipe: Recipe) -> str:
 def open_run(path: Path | str, device: torch.device | str = "cpu") -> Run:
     """Open a run folder as the run of its kind of data; raises UserError where the folder is not a run."""
     return task_of(recipe_of(Path(path))).run(path, device)
+
+
+_NEEDS = {
+    "text": "a text file, or a folder with train.txt, valid.txt and test.txt",
+    "music": "MIDI files, or an .npz file of piano rolls",
+    "pairs": "lines of a source, a tab and a target, parallel files or trees",
+    "series": "a table of numbers (.csv, .tsv, .npy, .npz)",
+}
+
+
+def _require_kind(recipe: Recipe, source: str) -> None:
+    """Raise UserError where the data certainly belong to another kind than the recipe; bytes can be of any file."""
+    data = recipe.data
+    found = None if is_known(source) else look(Path(source))
+    if found is None or recipe.kind in found.possible or (isinstance(data, TextData) and data.tokenisation == "bytes"):
+        return
+    start = f"{source}: the recipe is for {recipe.kind} ({_NEEDS[recipe.kind]}), but this looks like {found.what}"
+    if found.kind is None:
+        raise UserError(f"{start}; convert it first")
+    raise UserError(f"{start}; use a recipe for {found.kind}, or let one be chosen: elman train {source}")

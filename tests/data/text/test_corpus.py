@@ -113,7 +113,7 @@ def test_no_such_source():
     [
         (b"", "the file is empty; give a text of at least two different words"),
         (b"\n\n", "only blank lines; give a text of at least two different words"),
-        (b"the \xff\n", "not UTF-8 at byte 4 (0xff); convert it first"),
+        (b"the \xff\n", "not UTF-8 at byte 4 (0xff); it looks like "),
     ],
 )
 @pytest.mark.parametrize("split", ["train", "valid"])

@@ -230,7 +230,7 @@ def test_bad_sources(capsys, recipe_file, data, tmp_path):
     (tmp_path / "bad.npz").write_bytes(whole)
     assert "not an .npz file" in line(tmp_path / "bad.npz")
     np.save(tmp_path / "one.npy", np.zeros((3, 88), np.uint8))
-    assert "not an .npz file" in line(tmp_path / "one.npy")
+    assert "looks like an array of numbers (.npy)" in line(tmp_path / "one.npy")
     np.savez(tmp_path / "objects.npz", train_roll=np.array([{}], dtype=object))
     assert "not an .npz file" in line(tmp_path / "objects.npz")
     assert "no such file or folder" in line(tmp_path / "none")

@@ -15,6 +15,7 @@ from elman.data.text.cache import Counts, Progress
 from elman.data.text.sources import Corpus, Section, find_sections, require_all
 from elman.data.text.subwords import Subwords
 from elman.data.text.tokeniser import Tokeniser
+from elman.data.text.utf8 import as_utf8
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
 from elman.files import sha256_file, sha256_lines
@@ -105,7 +106,7 @@ def open_corpus(
     known = isinstance(source, str) and prepare.is_known(source)
     path = prepare.locate(str(source), cache) if known else Path(source)
     try:
-        parts = _find_parts(path, options, all_three=vocabulary is None and not partial)
+        parts = _find_parts(path, options, cache / "utf-8", all_three=vocabulary is None and not partial)
     except OSError as error:
         raise UserError(f"{error.filename}: cannot be read ({error.strerror}); give a text file") from None
     if vocabulary is None:
@@ -132,8 +133,9 @@ def open_corpus(
     )
 
 
-def _find_parts(source: Path, options: TextOptions, *, all_three: bool) -> Parts:
-    sections = find_sections(source, options)
+def _find_parts(source: Path, options: TextOptions, copies: Path, *, all_three: bool) -> Parts:
+    bytewise = options.tokenisation == "bytes"
+    sections = find_sections(source, options, lambda path: path if bytewise else as_utf8(path, copies))
     if all_three:
         require_all(sections, source)
     elif not sections:

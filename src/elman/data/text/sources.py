@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -55,8 +56,10 @@ class Section:
     stop: int | None = None
 
 
-def find_sections(source: Path, options: TextOptions) -> dict[str, Section]:
-    """The splits that `source` has, by name, in the order train, valid, test.
+def find_sections(
+    source: Path, options: TextOptions, as_utf8: Callable[[Path], Path] = lambda path: path
+) -> dict[str, Section]:
+    """The splits that `source` has, by name, in the order train, valid, test; `as_utf8` maps files to what is read.
 
     In a folder a split is the file `train.txt` (`valid.txt`, `test.txt`), or else the one file that has the
     split's name as a part of its own between points, hyphens and underscores: `ptb.train.txt`,
@@ -66,9 +69,9 @@ def find_sections(source: Path, options: TextOptions) -> dict[str, Section]:
     """
     if source.is_dir():
         found = {split: _find(source, split) for split in SPLITS}
-        return {split: Section(path) for split, path in found.items() if path is not None}
+        return {split: Section(as_utf8(path)) for split, path in found.items() if path is not None}
     if source.is_file():
-        return cut(source, options)
+        return cut(as_utf8(source), options, str(source))
     raise UserError(
         f"{source}: no such file or folder, and no known corpus has this name; give a folder with train.txt, "
         "valid.txt and test.txt, one text file, or a name that `elman data list` shows"
@@ -89,8 +92,10 @@ def require_all(sections: dict[str, Section], source: Path) -> None:
         raise UserError(f"{source}: no {split} split; set valid_fraction and test_fraction so that all three have text")
 
 
-def cut(path: Path, options: TextOptions) -> dict[str, Section]:
+def cut(path: Path, options: TextOptions, name: str | None = None) -> dict[str, Section]:
     """Cut one file in order into train, valid and test, at whole units; raises UserError where a split would be empty.
+
+    The error calls the file by its `name`, if it has another one than its path.
 
     In a file of S bytes the train split is what precedes the valid split; the valid split begins with the first line
     that starts at byte S (1 - valid_fraction - test_fraction) or later, and the test split with the first line that
@@ -107,14 +112,23 @@ def cut(path: Path, options: TextOptions) -> dict[str, Section]:
         split: Section(path, start, stop)
         for split, start, stop in zip(wanted, starts, [*starts[1:], size], strict=True)
     }
-    unit = {"line": "line", "exact": "line", "paragraph": "paragraph", "none": "word"}[options.eos]
     for split, section in sections.items():
         if size and section.start == section.stop:
-            raise UserError(
-                f"{path}: too short to be cut by whole {unit}s: the {split} split would be empty; give more "
-                "text, or a folder with train.txt, valid.txt and test.txt"
-            )
+            raise UserError(f"{name or path}: {_too_short(path, size, options.eos, split)}")
     return sections
+
+
+_UNITS = {"line": "line", "exact": "line", "paragraph": "paragraph", "none": "word"}
+_ENOUGH = 2000
+"""Bytes of which a text is long enough to be cut, were it not for its long lines or paragraphs."""
+
+
+def _too_short(path: Path, size: int, eos: str, split: str) -> str:
+    cut, empty = f"cut by whole {_UNITS[eos]}s", f"the {split} split would be empty"
+    if eos == "none" or size < _ENOUGH:
+        return f"too short to be {cut}: {empty}; give more text, or a folder with train.txt, valid.txt and test.txt"
+    few = "it is one line, so" if _next_unit(path, 1, "line") == size else f"it has so few {_UNITS[eos]}s"
+    return f"cannot be {cut}: {few} that {empty}; cut it by words instead: --set data.eos=none"
 
 
 def _find(folder: Path, split: str) -> Path | None:

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from elman.config.text import TextOptions
+from elman.data.text.encodings import Blocks, blocks_of, decoded, marked, refusal, report_misread, unmarked
 from elman.errors import UserError
+from elman.files import replacing, sha256_file
 
 BYTES = tuple(chr(value) if value < 0x80 else f"<0x{value:02X}>" for value in range(256))
 """The token of every byte."""
@@ -31,23 +33,59 @@ def read_bytes(path: Path, advice: str = "give a text file") -> bytes:
         raise UserError(f"{path}: cannot be read ({error.strerror}); {advice}") from None
 
 
-def decode(data: bytes, name: str, offset: int = 0) -> str:
-    """UTF-8 bytes as text, a byte order mark included; raises UserError where a byte is not UTF-8.
+def decode(data: bytes, name: str) -> str:
+    """The text of a user's file, UTF-8 or marked as UTF-16 or UTF-32; a byte order mark of UTF-8 is included.
 
-    The message gives its place in the file `name`, in which the first of these bytes is at `offset`.
+    A notice reports another encoding than UTF-8, and control characters of a text that was decoded wrongly earlier.
+
+    Raises UserError where it has another encoding, with the one that it looks like.
     """
+    if codec := marked(data):
+        return "".join(decoded(lambda: [data], codec, name))
+    text = strict(data, name)
+    _demand_no_utf16(data, lambda: [data], name)
+    if not text.isascii() or "\0" in text:
+        report_misread(lambda: [data], name)
+    return text
+
+
+def strict(data: bytes, name: str, offset: int = 0) -> str:
+    """UTF-8 bytes, from `offset` of a text on, as text; raises UserError where they are not UTF-8."""
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise UserError(
-            f"{name}: not UTF-8 at byte {offset + error.start} (0x{data[error.start]:02x}); convert it first, for"
-            " example with: iconv -f ENCODING -t UTF-8, where ENCODING is that of the file, WINDOWS-1252, UTF-16 or"
-            " SHIFT_JIS for instance"
-        ) from None
+        raise refusal(lambda: [data], name, _place(data, error.start, offset)) from None
+
+
+def as_utf8(path: Path, folder: Path) -> Path:
+    """The file itself, or where it is marked as UTF-16 or UTF-32 a copy in UTF-8, which `folder` keeps.
+
+    Notices are as for `decode`. Raises UserError where it is UTF-16 without a mark, or cannot be read.
+    """
+    blocks = blocks_of(path)
+    head = next(iter(blocks()), b"")
+    if (codec := marked(head)) is None:
+        _demand_no_utf16(head, blocks, str(path))
+        report_misread(blocks, str(path))
+        return path
+    copy = folder / f"{sha256_file(path)}.txt"
+    with replacing(copy) as temporary, temporary.open("wb") as file:
+        for text in decoded(blocks, codec, str(path)):
+            file.write(text.encode())
+    return copy
+
+
+def _demand_no_utf16(head: bytes, blocks: Blocks, name: str) -> None:
+    if unmarked(head[:_LONGEST]):
+        raise refusal(blocks, name, "not UTF-8 (every second byte is NUL)")
+
+
+def _place(data: bytes, place: int, offset: int) -> str:
+    return f"not UTF-8 at byte {offset + place} (0x{data[place]:02x})"
 
 
 def read_text(path: Path, advice: str = "give a text file") -> str:
-    """The text of a UTF-8 file without its byte order mark; raises UserError as `read_bytes` and `decode` do."""
+    """The text of a user's file without its byte order mark; raises UserError as `read_bytes` and `decode` do."""
     return decode(read_bytes(path, advice), str(path)).removeprefix(MARK)
 
 
@@ -93,7 +131,12 @@ def read_lines(path: Path, start: int = 0, stop: int | None = None, options: Tex
 
 
 def _as_read(data: bytes, path: Path, offset: int, options: TextOptions) -> str:
-    return from_bytes(data) if options.tokenisation == "bytes" else decode(data, str(path), offset)
+    if options.tokenisation == "bytes":
+        return from_bytes(data)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise refusal(blocks_of(path), str(path), _place(data, error.start, offset)) from None
 
 
 def to_bytes(text: str) -> bytes:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from elman.data.text.utf8 import decode, read_bytes
+from elman.data.text.utf8 import read_bytes, strict
 from elman.errors import UserError
 from elman.files import sha256_lines, write_atomic
 
@@ -140,7 +140,7 @@ class Vocabulary:
     @classmethod
     def load(cls, path: Path) -> "Vocabulary":
         """Read what `save` wrote; raises UserError where there is no such file, or a line is not `word TAB count`."""
-        lines = decode(read_bytes(path, "a run folder keeps its vocabulary here"), str(path)).split("\n")
+        lines = strict(read_bytes(path, "a run folder keeps its vocabulary here"), str(path)).split("\n")
         table: dict[str, int] = {}
         for number, line in enumerate(lines[:-1] if lines[-1] == "" else lines, start=1):
             word, _, count = line.partition("\t")

@@ -1,0 +1,95 @@
+"""elman train without a recipe: choose one for the data and the minutes, and print the choice as a command."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from elman.cli import progress
+from elman.cli.options import Common
+from elman.data.kinds import name_of
+from elman.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
+
+    from elman.config.recipe import Recipe
+
+MINUTES = 10.0
+
+
+class Chosen(NamedTuple):
+    """A recipe with its settings, where the run goes, and after how many minutes it ends at the latest."""
+
+    recipe: "Recipe"
+    out: Path
+    max_minutes: float
+
+
+def sources(positional: Path | None, data: str | None) -> tuple[Path | None, str | None]:
+    """The recipe and the data of a command line, whose positional argument is data unless it is a .toml file.
+
+    Raises UserError where data are given twice, or a run folder stands in the place of data.
+    """
+    if positional is None or positional.suffix == ".toml":
+        return positional, data
+    if (positional / "recipe.toml").is_file():
+        raise UserError(
+            f"{positional} is a run folder; to repeat it: elman train {positional}/recipe.toml --out NEW, to continue"
+            f" it: elman train --resume --out {positional}"
+        )
+    if data is not None:
+        raise UserError(
+            f"{positional} is no recipe (a .toml file), and --data names data too; leave out one of them, or give a"
+            " recipe that `elman recipes` lists"
+        )
+    return None, str(positional)
+
+
+def refuse(minutes: float | None) -> None:
+    """Raise UserError where --minutes stands beside a recipe."""
+    if minutes is not None:
+        raise UserError("--minutes belongs to data without a RECIPE; leave RECIPE out, or use --max-minutes")
+
+
+def options_of(common: Common, init: Path | None, *, baselines: bool) -> list[str]:
+    """The options of the command line that an equivalent command needs too."""
+    words = [] if common.device == "auto" else ["--device", common.device]
+    words += [] if common.threads is None else ["--threads", str(common.threads)]
+    words += [] if init is None else ["--init", str(init)]
+    return [*words, *(["--baselines"] if baselines else [])]
+
+
+def folder_for(data: str) -> Path:
+    """The run folder for some data where none is given: runs/NAME."""
+    return Path("runs") / name_of(data)
+
+
+def choose(
+    data: str,
+    out: Path | None,
+    minutes: float | None,
+    max_minutes: float | None,
+    device: "torch.device",
+    settings: Sequence[str],
+    options: Sequence[str],
+) -> Chosen:
+    """Choose a recipe, and print the reasons and the equivalent command on standard error.
+
+    `options` are those of the command line that the equivalent command needs too.
+    """
+    from elman.tasks.proposal.choose import propose
+
+    out = out or folder_for(data)
+    if (out / "recipe.toml").exists():
+        raise UserError(f"{out} already holds a run; add --resume to continue it, or choose another --out")
+    minutes = minutes or max_minutes or MINUTES
+    with progress.preparing("looking at the data") as advance:
+        proposal = propose(data, minutes, device, settings, advance)
+    proposal = proposal.adding(settings)
+    limit = minutes if max_minutes is None else max_minutes
+    console = progress.log()
+    console.print(f"chosen for {data} and {minutes:g} minutes: {proposal.shown_recipe}", markup=False)
+    for reason in proposal.reasons:
+        console.print(f"  {reason}", markup=False)
+    console.print(f"the same as: {proposal.command(data, out, limit, options)}", markup=False)
+    return Chosen(proposal.load(), out, limit)

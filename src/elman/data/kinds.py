@@ -1,0 +1,197 @@
+"""What kind of data a file or a folder looks like, by its first bytes and lines; nothing is read as a whole."""
+
+import csv
+import re
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from elman.data.text.encodings import marked
+
+HEAD = 1 << 16
+"""Bytes that are looked at."""
+
+MUSIC_SUFFIXES = (".mid", ".midi")
+
+_SPLITS = {"train", "valid", "validation", "dev", "test"}
+_NO_LANGUAGES = {".txt", ".tokens", ".raw", ".csv", ".tsv", ".npy", ".npz", ".json", ".jsonl", ".toml", ".md"}
+_BY_SUFFIX = {
+    ".csv": frozenset(("series",)),
+    ".tsv": frozenset(("series", "pairs")),
+    ".npy": frozenset(("series",)),
+    ".npz": frozenset(("music", "series")),
+    ".mid": frozenset(("music",)),
+    ".midi": frozenset(("music",)),
+}
+_FORMATS = {
+    b"%PDF": "a PDF file",
+    b"PK\x03\x04": "an archive (zip, or a document of an office program or an e-book)",
+    b"\x1f\x8b": "a compressed file (gzip)",
+    b"BZh": "a compressed file (bzip2)",
+    b"\xfd7zXZ": "a compressed file (xz)",
+    b"{\\rtf": "a document in RTF",
+    b"\xd0\xcf\x11\xe0": "a document of an older office program",
+    b"RIFF": "a sound or film file",
+    b"ID3": "a sound file",
+    b"OggS": "a sound file",
+    b"fLaC": "a sound file",
+    b"\x89PNG": "an image",
+    b"\xff\xd8\xff": "an image",
+}
+
+
+class Look(NamedTuple):
+    """What data look like.
+
+    Attributes:
+        kind: `text`, `music`, `pairs` or `series`; None: nothing that can be read.
+        what: in words.
+        possible: the kinds that can read them.
+        languages: of parallel files, their endings.
+        form: of pairs, `tsv`, `parallel` or `trees`.
+    """
+
+    kind: str | None
+    what: str
+    possible: frozenset[str]
+    languages: tuple[str, str] | None = None
+    form: str | None = None
+
+
+def _look(kind: str, what: str, *others: str, form: str | None = None) -> Look:
+    return Look(kind, what, frozenset((kind, *others)), form=form)
+
+
+def name_of(source: str | Path) -> str:
+    """What data are called: the name of a file without its ending, of a folder, or of a known corpus."""
+    path = Path(source)
+    return path.stem if path.is_file() else path.name or path.resolve().name
+
+
+def look(source: Path) -> Look | None:
+    """What a file, a folder, or the beginning of the names of parallel files looks like.
+
+    None where there is nothing of the name, or it cannot be recognised.
+    """
+    if source.is_file():
+        return look_at_file(source)
+    if languages := parallel_languages(source):
+        what = f"two parallel files for each split, in the languages {' and '.join(languages)}"
+        return Look("pairs", what, frozenset(("pairs", "text")), languages, "parallel")
+    return _look_at_folder(source) if source.is_dir() else None
+
+
+def look_at_file(path: Path) -> Look:
+    """What a file looks like; where its name promises another kind, that kind too is possible."""
+    found = _look_inside(path)
+    return found._replace(possible=found.possible | _BY_SUFFIX.get(path.suffix.lower(), frozenset()))
+
+
+def _look_inside(path: Path) -> Look:
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+    except OSError:
+        return _look("text", "a file that cannot be read", "music", "pairs", "series")
+    if not head.strip():
+        return _look("text", "an empty file", "music", "pairs", "series")
+    if head.startswith(b"MThd"):
+        return _look("music", "a MIDI file")
+    if head.startswith(b"\x93NUMPY"):
+        return _look("series", "an array of numbers (.npy)")
+    if head.startswith(b"PK\x03\x04") and (arrays := _arrays(path)):
+        if any(name.endswith("_roll") for name in arrays):
+            return _look("music", "piano rolls (.npz)")
+        return _look("series", "arrays of numbers (.npz)")
+    for start, what in _FORMATS.items():
+        if head.startswith(start):
+            return Look(None, what, frozenset())
+    return _look_at_lines(path, list(_lines(head)))
+
+
+def _arrays(path: Path) -> list[str]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
+        return []
+    arrays = [name.removesuffix(".npy") for name in names if name.endswith(".npy")]
+    return arrays if len(arrays) == len(names) else []
+
+
+def _lines(head: bytes) -> Iterator[str]:
+    """The lines of the beginning of a text that are not blank, without the last one, which may be cut."""
+    lines = head.decode(marked(head) or "utf-8-sig", errors="replace").split("\n")
+    for line in lines if len(head) < HEAD or len(lines) == 1 else lines[:-1]:
+        if line.strip():
+            yield line.rstrip("\r")
+
+
+def _look_at_lines(path: Path, lines: Sequence[str]) -> Look:
+    tabs = [line.count("\t") for line in lines]
+    two_columns = bool(lines) and tabs.count(1) == len(lines)
+    if _is_table(path.suffix.lower(), lines):
+        return _look("series", "a table of numbers", "text", *(["pairs"] if two_columns else []))
+    if two_columns or (len(lines) >= 20 and tabs.count(1) > 0.95 * len(lines)):
+        return _look("pairs", "lines of two columns with a tab between", "text", form="tsv")
+    text = "\n".join(lines)
+    if text.startswith("(") and len(re.findall(r"\([A-Z.,:$`'-]*\s", text)) > len(text) / 40:
+        return _look("pairs", "bracketed trees", "text", form="trees")
+    return _look("text", "text", *(["pairs"] if any(tabs) else []))
+
+
+def _is_table(suffix: str, lines: Sequence[str]) -> bool:
+    """Whether lines but the first are rows of equally many cells: all of them numbers, in .csv and .tsv one of them."""
+    rows = lines[1:] if len(lines) > 1 else lines
+    if not rows:
+        return False
+    mark = max("\t;,", key=rows[0].count)
+    parted = rows[0].count(mark) > 0
+    cells = [next(csv.reader([row], delimiter=mark)) if parted else row.split() for row in rows]
+    if len({len(row) for row in cells}) != 1:
+        return False
+    numeric = [all(_is_number(cell) for cell in column) for column in zip(*cells, strict=True)]
+    return any(numeric) if suffix in (".csv", ".tsv") else all(numeric)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return cell.strip().lower() in ("", "na", "null", "none")
+    return True
+
+
+def _look_at_folder(folder: Path) -> Look | None:
+    there = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
+    below = [path for one in there if one.name in _SPLITS and one.is_dir() for path in one.iterdir()]
+    if any(path.suffix.lower() in MUSIC_SUFFIXES for path in (*there, *below)):
+        return _look("music", "a folder of MIDI files")
+    train = next((path for path in there if path.is_file() and "train" in _parts(path.name)), None)
+    if train is None:
+        return None
+    found = look_at_file(train)
+    return found._replace(what=f"a folder whose training file looks like {found.what}")
+
+
+def _parts(name: str) -> set[str]:
+    return set(re.split("[._-]", name))
+
+
+def parallel_languages(source: Path) -> tuple[str, str] | None:
+    """The endings of two parallel files, or of two for each split, in a folder or beside a beginning of their names.
+
+    They are sorted by name: which of them is the source cannot be known.
+    """
+    folder, prefix = (source, "") if source.is_dir() else (source.parent, f"{source.name}.")
+    splits: dict[str, set[str]] = {}
+    for path in folder.iterdir() if folder.is_dir() else ():
+        found = _parts(path.name.removeprefix(prefix)) & _SPLITS
+        named = path.is_file() and path.name.startswith(prefix) and bool(found or prefix)
+        if named and path.suffix not in ("", *_NO_LANGUAGES) and path.suffix[1:] not in _SPLITS:
+            splits.setdefault(path.suffix[1:], set()).update(found or {"all"})
+    if len(splits) != 2:
+        return None
+    one, other = sorted(splits)
+    return (one, other) if splits[one] == splits[other] else None

@@ -1,0 +1,223 @@
+"""The encoding of texts that are not UTF-8: known by a mark, or proposed with the command that converts the file.
+
+A byte order mark states UTF-16 or UTF-32, and such a text is decoded. Everything else that is not UTF-8 is refused:
+what `charset-normalizer` finds in the lines that are not ASCII is proposed, if it decodes the whole text.
+"""
+
+import codecs
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from elman.errors import UserError, notice
+
+Blocks = Callable[[], Iterable[bytes]]
+"""A text in blocks of bytes, as often as it is asked for."""
+
+STANDARD_INPUT = "standard input"
+BLOCK = 1 << 20
+
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",  # before that of UTF-16, which it begins with
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+
+
+class _Encoding(NamedTuple):
+    iconv: str
+    known_as: str = ""
+    handicap: float = 0.1  # rarer encodings have to fit better
+
+
+_CANDIDATES = {
+    "utf_16_le": _Encoding("UTF-16LE", handicap=0),
+    "utf_16_be": _Encoding("UTF-16BE", handicap=0),
+    "cp932": _Encoding("CP932", "Shift_JIS", 0),
+    "euc_jp": _Encoding("EUC-JP", handicap=0),
+    "gb18030": _Encoding("GB18030", handicap=0),
+    "big5": _Encoding("BIG5", handicap=0),
+    "cp949": _Encoding("CP949", "EUC-KR", 0),
+    "cp1252": _Encoding("CP1252", "Windows-1252", 0),
+    "cp1250": _Encoding("CP1250", "Windows-1250", 0.05),
+    "cp1251": _Encoding("CP1251", "Windows-1251", 0.05),
+    "koi8_r": _Encoding("KOI8-R", handicap=0.05),
+    "mac_roman": _Encoding("MACINTOSH", "Mac OS Roman", 0.05),
+    "cp850": _Encoding("CP850", handicap=0.05),
+    "iso8859_2": _Encoding("ISO-8859-2", handicap=0.08),
+    "koi8_u": _Encoding("KOI8-U"),
+    "cp866": _Encoding("CP866"),
+    "cp1253": _Encoding("CP1253", "Windows-1253"),
+    "cp1254": _Encoding("CP1254", "Windows-1254"),
+    "cp1255": _Encoding("CP1255", "Windows-1255"),
+    "cp1256": _Encoding("CP1256", "Windows-1256"),
+    "cp1257": _Encoding("CP1257", "Windows-1257"),
+    "cp1258": _Encoding("CP1258", "Windows-1258"),
+    "cp874": _Encoding("CP874", "Thai"),
+    "cp437": _Encoding("CP437"),
+}
+"""The encodings that are looked for, by the names of Python."""
+
+_SAMPLE = 1 << 15
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+_MISREAD = re.compile(rb"\x00|\xc2[\x80-\x9f]")
+
+
+class Proposal(NamedTuple):
+    """An encoding that decodes a whole text: the name for iconv, as a reader knows it, and how it fits (1 is best)."""
+
+    iconv: str
+    shown: str
+    confidence: float
+    other: str | None
+
+
+def blocks_of(path: Path) -> Blocks:
+    """The blocks of a file."""
+
+    def read() -> Iterator[bytes]:
+        with path.open("rb") as file:
+            while block := file.read(BLOCK):
+                yield block
+
+    return read
+
+
+def marked(head: bytes) -> str | None:
+    """The encoding whose byte order mark a text begins with, UTF-16 or UTF-32; None where there is none."""
+    return next((codec for mark, codec in _MARKS.items() if head.startswith(mark)), None)
+
+
+def unmarked(head: bytes) -> str | None:
+    """UTF-16 without a mark, known by NULs at every second byte of the beginning; None where it is something else."""
+    half = len(head) // 2
+    even, odd = (head[place : 2 * half : 2].count(0) for place in (0, 1))
+    if half >= 2 and max(even, odd) > 0.4 * half and min(even, odd) < 0.05 * half:
+        return "utf_16_le" if odd > even else "utf_16_be"
+    return None
+
+
+def decoded(blocks: Blocks, codec: str, name: str) -> Iterator[str]:
+    """A text whose mark states its encoding, without the mark; a notice names the encoding.
+
+    Raises UserError where the text breaks the rules of that encoding.
+    """
+    decoder, done = codecs.getincrementaldecoder(codec)(), 0
+    try:
+        for block in blocks():
+            yield decoder.decode(block)
+            done += len(block)
+        yield decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{name}: begins with the mark of {codec.upper()}, but is damaged near byte {done + error.start}"
+            f" ({error.reason}); save the file again, as UTF-8"
+        ) from None
+    notice(f"{name}: read as {codec.upper()}, which its byte order mark states")
+
+
+def refusal(blocks: Blocks, name: str, reason: str) -> UserError:
+    """The error for a text that is not UTF-8: the reason, the proposed encoding, and the command that converts it."""
+    found = propose(blocks)
+    if found is None:
+        return UserError(f"{name}: {reason}, nor in any encoding that is known here; give a text file in UTF-8")
+    other = f", or {found.other}" if found.other else ""
+    looks = f"it looks like {found.shown} with confidence {found.confidence:.2f}{other}"
+    return UserError(f"{name}: {reason}; {looks}; convert it with: {_conversion(found.iconv, name)}")
+
+
+def _conversion(iconv: str, name: str) -> str:
+    if name == STANDARD_INPUT:
+        return f"iconv -f {iconv} -t UTF-8"
+    file, target = shlex.quote(name), shlex.quote(f"{name.removesuffix('.gz')}.utf8")
+    if name.endswith(".gz"):
+        return f"gzip -dc {file} | iconv -f {iconv} -t UTF-8 > {target}"
+    return f"iconv -f {iconv} -t UTF-8 {file} > {target}"
+
+
+def propose(blocks: Blocks) -> Proposal | None:
+    """The most plausible encoding of those that decode the whole text without control characters; None: there is none.
+
+    The detector's measures, disorder and the resemblance to a language, are compared after a handicap on encodings that
+    are rare; one that the detector itself prefers is named as the other possibility.
+    """
+    from charset_normalizer import from_bytes
+
+    matches = from_bytes(_sample(blocks), cp_isolation=list(_CANDIDATES))
+    found: list[tuple[float, str, float, Any]] = [
+        (match.chaos - 0.1 * match.coherence, codec, 1 - match.chaos, match.fingerprint)
+        for match in matches
+        for codec in match.could_be_from_charset
+        if codec in _CANDIDATES
+    ]
+    if (plain := unmarked(next(iter(blocks()), b""))) is not None:
+        found.append((-1.0, plain, 1.0, None))
+    found.sort(key=lambda item: item[0] + _CANDIDATES[item[1]].handicap)
+    for fit, codec, confidence, text in found:
+        if _decodes(blocks, codec):
+            others = [row[1] for row in sorted(found) if row[0] <= fit and row[3] not in (text, None)]
+            other = next((_shown(one) for one in others if _decodes(blocks, one)), None)
+            return Proposal(_CANDIDATES[codec].iconv, _shown(codec), confidence, other if text is not None else None)
+    return None
+
+
+def _shown(codec: str) -> str:
+    iconv, known_as, _ = _CANDIDATES[codec]
+    return f"{iconv} ({known_as})" if known_as else iconv
+
+
+def _sample(blocks: Blocks) -> bytes:
+    """The first lines with bytes beyond ASCII; line feeds are no part of a character in most encodings."""
+    sample, rest = bytearray(), b""
+    for block in blocks():
+        *lines, rest = (rest + block).split(b"\n")
+        for line in lines:
+            if not line.isascii():
+                sample += line[:_SAMPLE] + b"\n"
+                if len(sample) > _SAMPLE:
+                    return bytes(sample)
+        rest = b"" if len(rest) > BLOCK else rest
+        if not sample and rest and not rest.isascii():
+            sample += rest[:_SAMPLE]
+    return bytes(sample + b"\n" + rest[:_SAMPLE]) if not rest.isascii() or not sample else bytes(sample)
+
+
+def _decodes(blocks: Blocks, codec: str, *, controls: bool = False) -> bool:
+    """Whether a text can be decoded, and, unless `controls`, has no control characters then."""
+    decoder = codecs.getincrementaldecoder(codec)()
+    try:
+        texts = (decoder.decode(block) for block in blocks())
+        unusual = any(_CONTROL.search(text) and not controls for text in texts)
+        return not unusual and not decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+
+
+def report_misread(blocks: Blocks, name: str) -> None:
+    """A notice about NUL and the control characters U+0080 to U+009F of a text in UTF-8, which was decoded wrongly."""
+    counts, lines, first = {"NUL": 0, "C1": 0}, 1, 0
+    example, last = b"", b""
+    for block in blocks():
+        data = last + block
+        last = data[-1:] if data.endswith(b"\xc2") else b""
+        data = data.removesuffix(b"\xc2") if last else data
+        if b"\xc2" in data or b"\0" in data:
+            for match in _MISREAD.finditer(data):
+                first, example = (first, example) if first else (lines + data.count(b"\n", 0, match.start()), match[0])
+                counts["NUL" if match[0] == b"\0" else "C1"] += 1
+        lines += data.count(b"\n")
+    total = sum(counts.values())
+    if not total or not _decodes(blocks, "utf-8", controls=True):
+        return  # in other encodings these bytes are parts of characters
+    shown = f"U+{ord(example.decode()):04X}"
+    cause = "it is not text, or was UTF-16 once; look at the original file"
+    if counts["C1"]:
+        cause = (
+            "Windows-1252 was probably read as Latin-1 when the text was converted; convert the original with"
+            " iconv -f CP1252 -t UTF-8"
+        )
+    characters = "character" if total == 1 else "characters"
+    notice(f"{name}: {total:,} control {characters}, the first in line {first:,} ({shown}): {cause}")

@@ -1,0 +1,103 @@
+"""A recipe and its settings for data of the user's own: look at the data, time a few steps, apply the rules."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from elman.config.pairs import PairOptions
+from elman.config.text import TextOptions
+from elman.data.catalog.prepare import info, is_known, locate, locate_data
+from elman.data.kinds import Look, look, name_of
+from elman.data.pairs.files import find_files, read_pairs
+from elman.data.text.cache import Progress, cache_folder
+from elman.data.text.facts import TextFacts, text_facts
+from elman.data.text.sources import find_sections, require_all
+from elman.errors import UserError
+from elman.tasks.estimate import estimate
+from elman.tasks.open import open_task
+from elman.tasks.proposal import others, text
+from elman.tasks.proposal.proposal import Proposal, setting
+
+TIMED_SECONDS = 1.0
+"""Of steps for each size that is measured."""
+
+FILES = {"music": "rolls.npz", "series": "series.csv"}
+"""What a known corpus of a kind is kept in."""
+
+
+def propose(
+    source: str,
+    minutes: float,
+    device: torch.device,
+    settings: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> Proposal:
+    """A recipe and its settings for some data and so many minutes on this machine.
+
+    `settings` are the user's own: they apply to what is timed, and come after those of the proposal.
+
+    Raises UserError where the data are missing, or cannot be read as any kind.
+    """
+    found, path = _look(source)
+    proposal, words = _reading(found, path)
+
+    def speed(proposal: Proposal) -> float:
+        if progress is not None:
+            progress("timing a few steps", 0, 1)
+        measured = estimate(proposal.load(settings), source, device, least_seconds=TIMED_SECONDS)
+        return float(measured["minutes_per_epoch"])
+
+    task = open_task(proposal.load(settings), source, progress)
+    facts = task.corpus.describe()["splits"]["train"]
+    size = int(facts["tokens"])
+    if found.kind == "text":
+        return text.sized(proposal, text.Extent(size, len(task.inputs), words), minutes, speed)
+    what = " to ".join(found.languages) if found.languages else found.kind
+    titled = proposal.adding([setting("title", f"{name_of(source)} ({what})")])
+    if found.kind == "series":
+        titled = others.windowed(titled, size)
+    elif found.kind == "music":
+        titled = others.side_by_side(titled, int(facts["pieces"]))
+    usual, epochs = others.USUAL[str(found.kind)]
+    return others.timed(titled, others.needed_epochs(size, usual, epochs), minutes, speed)
+
+
+def _look(source: str) -> tuple[Look, Path]:
+    """What the data look like, and where they are."""
+    path = Path(source)
+    if is_known(source):
+        kind = info(source).kind
+        path = locate_data(source, kind, FILES[kind]) if kind in FILES else locate(source, cache_folder())
+    found = look(path)
+    if found is None:
+        raise UserError(
+            f"{source}: no data are there that can be recognised; give a text file, a folder with train.txt, valid.txt"
+            " and test.txt, MIDI files, a table of numbers, or a RECIPE (a .toml file) with --data"
+        )
+    if found.kind is None:
+        raise UserError(f"{source}: this is {found.what}; convert it to plain text, MIDI or a table of numbers first")
+    return found, path
+
+
+def _reading(found: Look, path: Path) -> tuple[Proposal, bool]:
+    """The proposal before its size is known; of a text, whether it is read in words."""
+    if found.kind == "text":
+        facts = _facts_of_text(path)
+        return text.reading(facts, cut=path.is_file()), facts.words
+    if found.kind == "music":
+        return others.of_music(), True
+    if found.kind == "series":
+        return others.of_series(), True
+    options = PairOptions(form=found.form or "tsv", languages=found.languages, skip_empty=True)  # type: ignore[arg-type]
+    files = find_files(path, options)
+    pairs, _ = read_pairs(files.get("all") or files["train"], options)
+    return others.of_pairs(others.pair_facts(pairs), found, cut="all" in files), True
+
+
+def _facts_of_text(path: Path) -> TextFacts:
+    if path.is_file():
+        return text_facts(path)
+    sections = find_sections(path, TextOptions())
+    require_all(sections, path)
+    return text_facts(sections["train"].path)

@@ -1,0 +1,83 @@
+"""A proposal: a recipe, the settings that fit it to some data, and the reasons; as a command it can be repeated."""
+
+import json
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from elman.config.recipe import Recipe
+from elman.config.toml import find, load_recipe
+
+SHARE = 0.8
+"""Of the minutes that there are, what is left for training steps; the rest is for reading, validation, evaluation."""
+
+
+class Proposal(NamedTuple):
+    """A shipped recipe, by its path within the recipes, settings in the form of --set, and the reasons for them."""
+
+    recipe: str
+    settings: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+    @property
+    def shown_recipe(self) -> str:
+        """The recipe as `elman recipes` shows it."""
+        return f"recipes/{self.recipe}"
+
+    def load(self, settings: Sequence[str] = ()) -> Recipe:
+        """The recipe with these settings and others, which come last."""
+        return load_recipe(find(self.recipe), [*self.settings, *settings])
+
+    def adding(self, settings: Iterable[str], *reasons: str) -> "Proposal":
+        """The proposal with more settings and reasons."""
+        return self._replace(settings=(*self.settings, *settings), reasons=(*self.reasons, *reasons))
+
+    def command(self, data: str, out: Path, max_minutes: float, options: Sequence[str] = ()) -> str:
+        """The command that trains the same run without a proposal."""
+        words = ["elman", "train", self.shown_recipe, "--data", data]
+        words += [word for setting in self.settings for word in ("--set", setting)]
+        return shlex.join([*words, *options, "--out", str(out), "--max-minutes", f"{max_minutes:g}"])
+
+
+Speed = Callable[[Proposal], float]
+"""The minutes that an epoch of a proposal takes, measured by a few steps on the machine."""
+
+
+def setting(key: str, value: Any) -> str:
+    """A setting as --set takes it; numbers, truth values and lists are written alike in JSON and TOML."""
+    return f"{key}={value if isinstance(value, str) else json.dumps(value, separators=(',', ':'))}"
+
+
+def changed(recipe: str, values: dict[str, Any]) -> tuple[str, ...]:
+    """The settings for those of some values, by key path, that a recipe does not have already."""
+    loaded = load_recipe(find(recipe))
+    return tuple(setting(key, value) for key, value in values.items() if _value(loaded, key) != value)
+
+
+def _value(record: Any, path: str) -> Any:
+    for key in path.split("."):
+        record = getattr(record, key, None)
+    return list(record) if isinstance(record, tuple) else record
+
+
+def epochs_that_fit(minutes: float, per_epoch: float, most: int) -> int:
+    """How many epochs fit into the share of the minutes that is for training, at least 1 and at most so many."""
+    return max(1, min(most, int(SHARE * minutes / per_epoch)))
+
+
+def in_time(minutes: float) -> str:
+    """A time in seconds below two minutes, else in minutes.
+
+    >>> in_time(0.25), in_time(12.4)
+    ('15 seconds', '12 minutes')
+    """
+    return f"{60 * minutes:.0f} seconds" if minutes < 2 else f"{minutes:.0f} minutes"
+
+
+def epochs_reason(epochs: int, per_epoch: float, minutes: float, needed: int) -> str:
+    """The reason for a number of epochs."""
+    if per_epoch > minutes:
+        return f"an epoch takes {in_time(per_epoch)}: training may stop within the first; give more --minutes"
+    enough = "enough for data of this size" if epochs == needed else f"{needed} would be enough for data of this size"
+    return f"{epochs} epoch{'s' if epochs > 1 else ''} of {in_time(per_epoch)}; {enough}"

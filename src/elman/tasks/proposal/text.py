@@ -1,0 +1,160 @@
+"""How a text of the user's own is read, and how large a model of it is: rules from facts to settings."""
+
+import math
+from typing import Any, NamedTuple
+
+from elman.data.text.facts import TextFacts
+from elman.tasks.proposal.proposal import SHARE, Proposal, Speed, changed, epochs_reason, epochs_that_fit
+
+FEW_LINES = 40
+"""Lines, or paragraphs, that a text has at least where it is cut by them; otherwise it is read without ends."""
+
+LONG_LINE = 0.04
+"""Share of a text that its longest line has at most; a longer one could swallow a split."""
+
+HELD_OUT = 50_000
+"""Tokens of the validation split, and of the test split, at most; they are 5 % of smaller texts."""
+
+CHARACTERS_PER_WORD = 3
+"""Characters that count as one word where the size of a text is compared with the tables."""
+
+
+class Size(NamedTuple):
+    """A size of the model: of the word vectors and the two layers, with its rate; for texts from so many tokens on."""
+
+    embedding: int
+    hidden: int
+    rate: float
+    tokens: int
+
+    def cost(self, symbols: int) -> int:
+        """Multiply-adds per token in the two layers and the output over so many symbols."""
+        return (4 * (self.hidden + self.embedding) ** 2) + self.embedding * symbols
+
+
+SIZES = (
+    Size(64, 128, 5e-3, 0),
+    Size(128, 256, 5e-3, 20_000),
+    Size(192, 384, 5e-3, 50_000),
+    Size(320, 640, 4e-3, 150_000),
+    Size(480, 960, 3e-3, 1_000_000),
+    Size(640, 1280, 2e-3, 5_000_000),
+)
+
+MIDDLE = 3
+"""The size that is measured first, where the text allows it."""
+
+DROPOUT = ((100_000, 0.5, 0.4), (500_000, 0.4, 0.3), (2_000_000, 0.25, 0.2), (10_000_000, 0.1, 0.1))
+"""Below so many tokens: dropout of the output, and that of the recurrent weights; half of the latter elsewhere.
+
+With fewer epochs than are needed each is lower in proportion: such a model learns too little rather than too much.
+"""
+
+MIN_COUNT = ((500_000, 2), (5_000_000, 3), (math.inf, 5))
+"""Below so many tokens: how often a word has to occur in order not to be unknown."""
+
+VOCABULARY = 30_000
+"""Words at most."""
+
+
+def reading(facts: TextFacts, *, cut: bool = True) -> Proposal:
+    """How a text is read: its tokens, where a sequence ends, its vocabulary; `cut`: one file that has to be cut."""
+    recipe = "text/prose.toml" if facts.words else "text/characters.toml"
+    eos, reason = _ends(facts)
+    values: dict[str, Any] = {"data.eos": eos}
+    if not facts.words:
+        reasons = [f"no spaces between words: characters{', marks of ruby removed' if facts.ruby else ''}"]
+        values["data.ruby"] = "remove" if facts.ruby else "keep"
+    else:
+        how = "marks stand apart: tokenised already" if facts.tokenised else "ordinary text: marks are split off words"
+        reasons = [f"{how}, capitals are kept"]
+        count = next(count for limit, count in MIN_COUNT if facts.tokens < limit)
+        values["data.tokenisation"] = "words" if facts.tokenised else "raw"
+        values["data.min_count"] = 1 if facts.unknown else count
+        if facts.tokens >= MIN_COUNT[0][0]:
+            values["data.max_vocabulary"] = VOCABULARY
+    if cut and (share := _held_out(facts.tokens)) < 0.05:
+        values |= {"data.valid_fraction": share, "data.test_fraction": share}
+        reasons.append(f"{share:.2g} of the text is held out for validation, as much for the test")
+    return Proposal(recipe, changed(recipe, values), (*reasons, reason))
+
+
+def _ends(facts: TextFacts) -> tuple[str, str]:
+    """The value of `data.eos`, and the reason."""
+    if facts.lines < FEW_LINES or facts.longest > LONG_LINE:
+        return "none", "few and long lines: read as one sequence without ends"
+    if not facts.words:
+        return "exact", "every line break is a symbol"
+    if not facts.wrapped or facts.tokenised:
+        return "line", "lines are units (verse, sentences or paragraphs): each has an end"
+    if facts.blocks < FEW_LINES:
+        return "none", "wrapped prose with few blank lines: read as one sequence without ends"
+    return "paragraph", "wrapped prose: paragraphs end at blank lines"
+
+
+def _held_out(tokens: int) -> float:
+    share = min(0.05, HELD_OUT / tokens)
+    return float(f"{share:.1g}")
+
+
+def needed_epochs(tokens: float) -> int:
+    """Epochs after which a text of so many tokens gains little more: 6 at a million, fewer where it is longer."""
+    return max(1, min(25, round(6 * math.sqrt(1e6 / tokens))))
+
+
+class Extent(NamedTuple):
+    """The tokens of the training split, the symbols of the vocabulary, and whether these are words."""
+
+    tokens: int
+    symbols: int
+    words: bool
+
+    @property
+    def in_words(self) -> float:
+        """The tokens, characters counted as parts of words."""
+        return self.tokens if self.words else self.tokens / CHARACTERS_PER_WORD
+
+
+def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> Proposal:
+    """The proposal with the largest model of which at least half of the needed epochs fit into the minutes.
+
+    The epochs are as many as fit, at most those that are needed. The time is measured at a middle size first; from the
+    nearest measured size it is extrapolated by the cost, until the size that is chosen has been measured.
+    """
+    needed = needed_epochs(extent.in_words)
+    allowed = [size for size in SIZES if extent.in_words >= size.tokens]
+    chosen, measured = allowed[:MIDDLE][-1], dict[Size, float]()
+    while chosen not in measured:
+        measured[chosen] = speed(_of_size(proposal, chosen, extent))
+        per_epoch = {size: _extrapolated(measured, size, extent.symbols) for size in allowed}
+        fitting = [size for size in allowed if SHARE * minutes / per_epoch[size] >= needed / 2]
+        chosen = (fitting or allowed[:1])[-1]
+    epochs = epochs_that_fit(minutes, measured[chosen], needed)
+    return _of_size(proposal, chosen, extent, epochs / needed).adding(
+        changed(proposal.recipe, {"training.epochs": epochs}),
+        f"{extent.tokens:,} training tokens: layers of {chosen.hidden} and {chosen.embedding} units",
+        epochs_reason(epochs, measured[chosen], minutes, needed),
+    )
+
+
+def _extrapolated(measured: dict[Size, float], size: Size, symbols: int) -> float:
+    """The minutes of an epoch, measured or extrapolated by the cost from the measured size that is nearest to it."""
+    nearest = min(measured, key=lambda other: abs(math.log(other.hidden / size.hidden)))
+    return measured[nearest] * size.cost(symbols) / nearest.cost(symbols)
+
+
+def _of_size(proposal: Proposal, size: Size, extent: Extent, share: float = 1.0) -> Proposal:
+    """The proposal with a size, where so large a share of the needed epochs is trained."""
+    tokens = extent.in_words
+    output, weights = next(((output, weights) for limit, output, weights in DROPOUT if tokens < limit), (0.0, 0.0))
+    values: dict[str, Any] = {
+        "model.encoder.size": size.embedding,
+        "model.core.sizes": [size.hidden, size.embedding],
+        "model.encoder.dropout": round(share * weights / 2, 2),
+        "model.core.weight_drop": round(share * weights, 2),
+        "model.core.between_dropout": round(share * weights / 2, 2),
+        "model.core.output_dropout": round(share * output, 2),
+        "training.batch_size": 10 if tokens < 100_000 else 20 if tokens < 1_000_000 else 32,
+        "training.optimiser.lr": size.rate,
+    }
+    return proposal.adding(changed(proposal.recipe, values))

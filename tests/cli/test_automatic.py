@@ -1,0 +1,146 @@
+"""elman train without a recipe: what is chosen, printed and repeated; and data given to a recipe of another kind."""
+
+import itertools
+import random
+import re
+import shlex
+
+import numpy as np
+import pytest
+
+from elman import config
+from elman.cli import main
+from elman.tasks.proposal import choose
+from support.commands import refusal
+
+WORDS = ("the", "old", "man", "went", "down", "to", "a", "harbour", "where", "boats", "lay", "still", "and", "looked")
+SMALL = ("--set", "training.epochs=1", "--threads", "1")
+
+
+@pytest.fixture
+def novel(tmp_path, monkeypatch):
+    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(choose, "TIMED_SECONDS", 0.0)
+    monkeypatch.chdir(tmp_path)
+    draw = random.Random(0)
+    lines = (" ".join(draw.choices(WORDS, k=9)).capitalize() + "." for _ in range(240))
+    path = tmp_path / "novel.txt"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def chosen(capsys, *arguments):
+    """The lines of the choice, and the command in them."""
+    assert main([str(argument) for argument in arguments]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    line = next(line for line in lines if line.startswith("the same as: "))
+    return lines, shlex.split(line.removeprefix("the same as: "))
+
+
+def test_the_printed_command_gives_the_same_run(capsys, novel):
+    lines, command = chosen(capsys, "train", "novel.txt", "--minutes", "0.05", *SMALL)
+    assert next(filter(None, lines)) == "chosen for novel.txt and 0.05 minutes: recipes/text/prose.toml"
+    assert command[:5] == ["elman", "train", "recipes/text/prose.toml", "--data", "novel.txt"]
+    assert command[-6:] == ["--threads", "1", "--out", "runs/novel", "--max-minutes", "0.05"]
+    run = novel.parent / "runs" / "novel"
+    command[command.index("--out") + 1] = "again"
+    assert main(command[1:]) == 0
+    again = novel.parent / "again"
+    assert (again / "recipe.toml").read_text() == (run / "recipe.toml").read_text()
+    assert (again / "vocabulary.tsv").read_text() == (run / "vocabulary.tsv").read_text()
+    recipe = config.load_recipe(run / "recipe.toml")
+    assert (recipe.title, recipe.training.epochs, recipe.data.eos) == ("novel (words)", 1, "line")
+    assert "novel (words)" in (run / "report.html").read_text()
+
+
+def test_data_by_position_or_by_option(capsys, novel):
+    commands = [
+        chosen(capsys, "train", *data, "--dry-run", "--seed", 5, "--device", "cpu", *SMALL)[1]
+        for data in (["novel.txt"], ["--data", "novel.txt"])
+    ]
+    assert [command[:5] for command in commands] == [commands[0][:5]] * 2
+    assert "seed=5" in commands[0]
+    assert commands[0][-4:] == ["--out", "runs/novel", "--max-minutes", "10"]
+    assert not (novel.parent / "runs").exists()
+
+
+def test_one_line_is_read_without_ends(capsys, novel):
+    novel.write_text(novel.read_text().replace("\n", " "))
+    _, command = chosen(capsys, "train", novel, "--dry-run", "--max-minutes", "2", *SMALL)
+    assert "data.eos=none" in command
+    assert command[-2:] == ["--max-minutes", "2"]
+
+
+def test_a_script_without_spaces_is_read_in_characters(capsys, novel):
+    novel.write_text("吾輩は猫である。名前はまだ無い。\nどこで生れたかとんと見当がつかぬ。\n" * 60, encoding="utf-8")
+    _, command = chosen(capsys, "train", novel, "--dry-run", *SMALL)
+    assert command[2] == "recipes/text/characters.toml"
+
+
+def test_series_and_pairs(capsys, novel):
+    values = np.sin(np.arange(600) / 5)
+    table = novel.parent / "waves.csv"
+    table.write_text("\n".join(f"{value:.4f},{other:.4f}" for value, other in itertools.pairwise(values)) + "\n")
+    _, command = chosen(capsys, "train", table, "--dry-run", *SMALL)
+    assert command[2] == "recipes/series/table.toml"
+    assert "title=waves (series)" in command
+    pairs = novel.parent / "pairs.tsv"
+    pairs.write_text("".join(f"{line}\t{line[:9]}\n" for line in novel.read_text().splitlines()))
+    _, command = chosen(capsys, "train", pairs, "--dry-run", "--minutes", "0.1", *SMALL)
+    assert command[2] == "recipes/headlines/small-encdec.toml"
+    assert "data.valid=12" in command
+
+
+def test_what_cannot_be_chosen(capsys, novel):
+    (novel.parent / "scan.txt").write_bytes(b"%PDF-1.7" + bytes(40))
+    line = refusal(capsys, "train", "scan.txt")
+    assert line == "elman: scan.txt: this is a PDF file; convert it to plain text, MIDI or a table of numbers first"
+    assert "no data are there" in refusal(capsys, "train", "nothing.txt")
+    assert "names data too" in refusal(capsys, "train", "novel.txt", "--data", "novel.txt")
+    line = refusal(capsys, "train", "recipes/text/prose.toml", "--data", "novel.txt", "--minutes", "3")
+    assert line.startswith("elman: --minutes belongs to data without a RECIPE")
+    line = refusal(capsys, "train")
+    assert line.endswith("or data of your own: elman train novel.txt")
+    assert refusal(capsys, "train", "novel.txt", "--resume").startswith("elman: runs/novel is not a run folder")
+    (novel.parent / "runs" / "novel").mkdir(parents=True)
+    (novel.parent / "runs" / "novel" / "recipe.toml").touch()
+    assert refusal(capsys, "train", "novel.txt").startswith("elman: runs/novel already holds a run; add --resume")
+    assert "is a run folder; to repeat it" in refusal(capsys, "train", "runs/novel")
+
+
+@pytest.mark.parametrize(
+    ("recipe", "name", "data", "looks"),
+    [
+        ("music/nottingham-gru.toml", "novel.txt", b"It was a bright\ncold day\n" * 30, "text"),
+        ("shakespeare/demo.toml", "mine.mid", b"MThd\0\0\0\6", "a MIDI file"),
+        ("series/table.toml", "novel.txt", b"It was a bright\ncold day\n" * 30, "text"),
+        ("headlines/small-encdec.toml", "novel.txt", b"It was a bright\ncold day\n" * 30, "text"),
+        ("text/prose.toml", "scan.txt", b"%PDF-1.7\n", "a PDF file"),
+    ],
+)
+def test_data_of_another_kind(capsys, tmp_path, recipe, name, data, looks):
+    path = tmp_path / name
+    path.write_bytes(data)
+    line = refusal(capsys, "train", f"recipes/{recipe}", "--data", path, "--out", tmp_path / "run")
+    kind = {"music": "music", "series": "series", "headlines": "pairs"}.get(recipe.split("/")[0], "text")
+    assert re.match(rf"elman: {path}: the recipe is for {kind} \(.*\), but this looks like {looks}; ", line)
+    assert not (tmp_path / "run").exists()
+
+
+def test_titles_name_other_data(tmp_path):
+    from elman.config.toml import find
+    from elman.tasks.open import entitled
+
+    demo, mine = config.load_recipe(find("shakespeare/demo.toml")), tmp_path / "my novel.txt"
+    mine.touch()
+    assert entitled(demo, mine).title == "my novel (words)"
+    assert entitled(demo, "shakespeare") == entitled(demo, tmp_path / "Shakespeare") == entitled(demo, None) == demo
+    assert entitled(demo, mine, ["title = mine"]).title == demo.title
+    published = config.load_recipe(find("ptb/awd-lstm.toml"))
+    assert published.expected is not None
+    assert entitled(published, mine).expected is None
+    characters = config.load_recipe(find("japanese/characters.toml"))
+    assert entitled(characters, tmp_path).title == f"{tmp_path.name} (characters)"
+    music, series = (config.load_recipe(find(f"{name}.toml")) for name in ("music/nottingham-gru", "series/table"))
+    assert entitled(music, tmp_path / "tunes").title == "tunes (music)"
+    assert entitled(series, tmp_path / "table.csv") == series

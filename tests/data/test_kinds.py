@@ -1,0 +1,90 @@
+"""What kind of data files and folders look like."""
+
+import zipfile
+
+import numpy as np
+import pytest
+
+from elman.data.kinds import look
+
+PROSE = "It was a bright cold day in April,\nand the clocks were striking thirteen.\n" * 30
+
+
+def written(path, data):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "kind", "possible"),
+    [
+        ("novel.txt", PROSE, "text", {"text"}),
+        ("novel", PROSE.encode("utf-16"), "text", {"text"}),
+        ("one.txt", PROSE.replace("\n", " ") * 50, "text", {"text"}),
+        ("tune.mid", b"MThd\0\0\0\6", "music", {"music"}),
+        ("values.csv", "day,price\nmonday,1\ntuesday,2.5\n", "series", {"series", "text"}),
+        ("damaged.csv", "a,b\n1,2\n3\n", "text", {"series", "text"}),
+        ("values.txt", "1 2\n3 4\n", "series", {"series", "text"}),
+        ("wave.dat", "0.5\n-1e-3\n", "series", {"series", "text"}),
+        ("pairs.tsv", "a dog\tein Hund\n" * 30, "pairs", {"pairs", "text", "series"}),
+        ("numbers.tsv", "a\tb\n" + "1\t2\n" * 30, "series", {"pairs", "text", "series"}),
+        ("trees.txt", "(S (NP (DT the) (NN cat)) (VP (VBZ sits)))\n" * 30, "pairs", {"pairs", "text"}),
+        ("empty.txt", "", "text", {"text", "music", "pairs", "series"}),
+    ],
+)
+def test_files(tmp_path, name, data, kind, possible):
+    found = look(written(tmp_path / name, data))
+    assert (found.kind, found.possible) == (kind, possible)
+
+
+@pytest.mark.parametrize(
+    ("start", "what"),
+    [(b"%PDF-1.7\n", "PDF"), (b"PK\x03\x04docx", "archive"), (b"\x1f\x8b\x08", "gzip"), (b"{\\rtf1", "RTF")],
+)
+def test_files_that_have_to_be_converted(tmp_path, start, what):
+    found = look(written(tmp_path / "novel.txt", start + b"\x00" * 40))
+    assert found.kind is None
+    assert what in found.what
+
+
+def test_arrays(tmp_path):
+    np.save(tmp_path / "one.npy", np.zeros(5))
+    np.savez(tmp_path / "many.npz", x=np.zeros(5))
+    np.savez(tmp_path / "rolls.npz", train_roll=np.zeros((5, 88)), train_len=np.array([5]))
+    assert [look(tmp_path / f"{name}").kind for name in ("one.npy", "many.npz", "rolls.npz")] == [
+        "series",
+        "series",
+        "music",
+    ]
+    with zipfile.ZipFile(tmp_path / "other.npz", "w") as archive:
+        archive.writestr("word/document.xml", "x")
+    assert look(tmp_path / "other.npz").kind is None
+
+
+def test_folders(tmp_path):
+    text = written(tmp_path / "text" / "corpus.train.txt", PROSE).parent
+    music = written(tmp_path / "music" / "train" / "a.mid", b"MThd").parents[1]
+    flat = written(tmp_path / "flat" / "a.MID", b"MThd").parent
+    series = written(tmp_path / "series" / "train.csv", "a,b\n1,2\n2,3\n").parent
+    assert [look(folder).kind for folder in (text, music, flat, series)] == ["text", "music", "music", "series"]
+    assert look(tmp_path) is None
+    assert look(tmp_path / "nothing") is None
+
+
+@pytest.mark.parametrize("source", ["corpus", "corpus/tanaka"])
+def test_parallel_files(tmp_path, source):
+    for split in ("train", "dev", "test"):
+        for language in ("ja", "en"):
+            written(tmp_path / "corpus" / f"tanaka.{split}.{language}", "a\n")
+    written(tmp_path / "corpus" / "README.md", "notes")
+    found = look(tmp_path / source)
+    assert (found.kind, found.form, found.languages) == ("pairs", "parallel", ("en", "ja"))
+
+
+def test_two_parallel_files(tmp_path):
+    written(tmp_path / "book.de", "ein\n")
+    written(tmp_path / "book.fr", "un\n")
+    assert look(tmp_path / "book").languages == ("de", "fr")
+    written(tmp_path / "book.it", "uno\n")
+    assert look(tmp_path / "book") is None

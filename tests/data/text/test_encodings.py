@@ -1,0 +1,189 @@
+"""Texts in other encodings: decoded by their mark, refused with a proposal that works, or reported as misread."""
+
+import codecs
+import re
+import shlex
+import shutil
+import subprocess
+
+import pytest
+
+from elman.config.text import TextOptions
+from elman.data.text import encodings
+from elman.data.text.corpus import open_corpus
+from elman.data.text.encodings import propose, report_misread, unmarked
+from elman.data.text.utf8 import read_text
+from elman.errors import UserError
+
+ENGLISH = "He said, \u201cDon\u2019t go\u201d \u2014 that is all. The dog\u2019s tail wagged again.\n" * 20
+JAPANESE = "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。\n" * 20
+RUSSIAN = "Привет, как дела? Это текст на русском языке, довольно длинный.\n" * 20
+CHINESE = "这是一个中文的测试文本,包含许多常用汉字。我们今天去北京看朋友。\n" * 20
+CAT = "a cat sat\non the mat\nand was fat\n" * 40
+
+
+def opened(path, tmp_path, **options):
+    return open_corpus(path, TextOptions(**options), cache=tmp_path / "cache")
+
+
+def refused(path, tmp_path, **options):
+    with pytest.raises(UserError) as error:
+        opened(path, tmp_path, **options)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("mark", [codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE])
+def test_a_mark_states_the_encoding(tmp_path, capsys, mark):
+    name = {
+        codecs.BOM_UTF16_LE: "utf-16-le",
+        codecs.BOM_UTF16_BE: "utf-16-be",
+        codecs.BOM_UTF32_LE: "utf-32-le",
+        codecs.BOM_UTF32_BE: "utf-32-be",
+    }[mark]
+    plain, path = tmp_path / "plain.txt", tmp_path / "text.txt"
+    plain.write_text(CAT)
+    path.write_bytes(mark + CAT.encode(name))
+    found, expected = opened(path, tmp_path), opened(plain, tmp_path)
+    assert found.vocabulary.words == expected.vocabulary.words
+    assert found.digest == expected.digest
+    assert (found.name, found.source) == ("text", str(path))
+    line = f"elman: {path}: read as {name[:6].upper()}, which its byte order mark states\n"
+    assert capsys.readouterr().err == line
+    assert read_text(path) == CAT
+    assert capsys.readouterr().err == ""
+
+
+def test_a_folder_may_mix_encodings(tmp_path):
+    for split, encoding in [("train", "utf-16"), ("valid", "utf-8-sig"), ("test", "utf-32")]:
+        (tmp_path / f"{split}.txt").write_bytes(CAT.encode(encoding))
+    corpus = opened(tmp_path, tmp_path)
+    assert {len(split.tokens) for split in corpus.splits.values()} == {len(CAT.split()) + CAT.count("\n")}
+    assert all("\ufeff" not in word for word in corpus.vocabulary.words)
+
+
+@pytest.mark.parametrize(("data", "place"), [(b"\xff\xfea\0b", "near byte 5"), (b"\xff\xfe\0\xd8a\0", "near byte 2")])
+def test_a_damaged_marked_text(tmp_path, data, place):
+    path = tmp_path / "damaged.txt"
+    path.write_bytes(data)
+    line = refused(path, tmp_path)
+    assert line.startswith(f"{path}: begins with the mark of UTF-16, but is damaged {place} (")
+
+
+@pytest.mark.parametrize(
+    ("text", "codec", "shown", "iconv"),
+    [
+        (ENGLISH, "cp1252", "CP1252 (Windows-1252)", "CP1252"),
+        (ENGLISH, "mac_roman", "MACINTOSH (Mac OS Roman)", "MACINTOSH"),
+        (JAPANESE, "cp932", "CP932 (Shift_JIS)", "CP932"),
+        (JAPANESE, "euc_jp", "EUC-JP", "EUC-JP"),
+        (JAPANESE, "utf_16_be", "UTF-16BE", "UTF-16BE"),
+        (RUSSIAN, "cp1251", "CP1251 (Windows-1251)", "CP1251"),
+        (RUSSIAN, "koi8_r", "KOI8-R", "KOI8-R"),
+        (CHINESE, "gb18030", "GB18030", "GB18030"),
+    ],
+)
+def test_the_proposal_and_its_command(tmp_path, text, codec, shown, iconv):
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    path = folder / "novel.txt"
+    path.write_bytes(b"plain ASCII first\n" + text.encode(codec) if "16" not in codec else text.encode(codec))
+    line = refused(path, tmp_path)
+    assert re.match(rf"{re.escape(str(path))}: not UTF-8 at byte \d+ \(0x..\); it looks like ", line)
+    assert f"it looks like {shown} with confidence " in line
+    command = line.partition("; convert it with: ")[2]
+    assert command == f"iconv -f {iconv} -t UTF-8 '{path}' > '{path}.utf8'"
+    if shutil.which("iconv"):
+        subprocess.run(["sh", "-c", command], check=True)
+        assert (folder / "novel.txt.utf8").read_text(encoding="utf-8").endswith(text)
+
+
+@pytest.mark.parametrize(("codec", "name"), [("utf_16_le", "UTF-16LE"), ("utf_16_be", "UTF-16BE")])
+def test_utf_16_without_a_mark(tmp_path, codec, name):
+    path = tmp_path / "notes.txt"
+    path.write_bytes(CAT.encode(codec))
+    line = refused(path, tmp_path)
+    assert line.startswith(f"{path}: not UTF-8 (every second byte is NUL); it looks like {name} with ")
+    with pytest.raises(UserError, match=f"iconv -f {name} -t UTF-8"):
+        read_text(path)
+
+
+def test_bytes_are_read_as_they_are(tmp_path, capsys):
+    path = tmp_path / "any.bin"
+    path.write_bytes(CAT.encode("utf-16"))
+    corpus = opened(path, tmp_path, tokenisation="bytes", eos="exact")
+    assert sum(split.num_bytes for split in corpus.splits.values()) == path.stat().st_size
+    assert capsys.readouterr().err == ""
+
+
+def test_nothing_plausible(tmp_path):
+    path = tmp_path / "noise.txt"
+    path.write_bytes(bytes(range(256)) * 40)
+    line = refused(path, tmp_path)
+    assert line.endswith("nor in any encoding that is known here; give a text file in UTF-8")
+
+
+def test_a_proposal_decodes_the_whole_text():
+    late = [("é" * 30 + "\n").encode("cp1252")] * 2000 + [b"\x81\x8d\n"]
+    proposal = propose(lambda: late)
+    assert proposal is None or proposal.iconv != "CP1252"
+
+
+def test_characters_across_blocks(monkeypatch):
+    data = JAPANESE.encode("cp932")
+    monkeypatch.setattr(encodings, "BLOCK", 7)
+    proposal = propose(lambda: (data[start : start + 7] for start in range(0, len(data), 7)))
+    assert proposal.iconv == "CP932"
+
+
+def test_texts_that_were_misread(tmp_path, capsys):
+    path = tmp_path / "novel.txt"
+    path.write_text("no control\n" * 30 + "don\x92t\nwon\x92t\n" + CAT, encoding="utf-8")
+    opened(path, tmp_path)
+    line = capsys.readouterr().err
+    assert line.startswith(f"elman: {path}: 2 control characters, the first in line 31 (U+0092): Windows-1252 was ")
+    assert line.count("\n") == 1
+    opened(path, tmp_path)
+    assert capsys.readouterr().err == ""
+
+
+def test_control_characters_across_blocks(capsys):
+    report_misread(lambda: [b"a\nb\nc\xc2", b"\x92 d\n\xc2", b"\xa0\n\0"], "blocks.txt")
+    assert "2 control characters, the first in line 3 (U+0092)" in capsys.readouterr().err
+    report_misread(lambda: [b"\xc2\x92 \x82\xa0\n"], "shift_jis.txt")
+    report_misread(lambda: ["naïve « café »\n".encode()], "french.txt")
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("head", "found"),
+    [
+        (b"", None),
+        (b"a\0", None),
+        (b"a\0b\0", "utf_16_le"),
+        (b"\0a\0b", "utf_16_be"),
+        (b"abcd", None),
+        (b"\0" * 8, None),
+    ],
+)
+def test_utf_16_by_its_nuls(head, found):
+    assert unmarked(head) == found
+
+
+def test_the_command_for_standard_input_and_archives(tmp_path):
+    line = str(encodings.refusal(lambda: [ENGLISH.encode("cp1252")], encodings.STANDARD_INPUT, "not UTF-8"))
+    assert line.endswith("; convert it with: iconv -f CP1252 -t UTF-8")
+    line = str(encodings.refusal(lambda: [ENGLISH.encode("cp1252")], "nbest.gz", "not UTF-8"))
+    assert shlex.split(line.partition("with: ")[2])[:3] == ["gzip", "-dc", "nbest.gz"]
+
+
+def test_one_line_names_the_cure(tmp_path):
+    path = tmp_path / "novel.txt"
+    path.write_text(CAT.replace("\n", " "))
+    assert refused(path, tmp_path).startswith(f"{path}: too short to be cut by whole lines")
+    path.write_text(CAT.replace("\n", " ") * 10)
+    assert refused(path, tmp_path) == (
+        f"{path}: cannot be cut by whole lines: it is one line, so that the valid split would be empty; cut it by words"
+        " instead: --set data.eos=none"
+    )
+    assert set(opened(path, tmp_path, eos="none").splits) == {"train", "valid", "test"}

@@ -1,0 +1,207 @@
+"""The rules from facts to proposals, by value."""
+
+import pytest
+
+from elman import config
+from elman.data.kinds import Look
+from elman.data.pairs.files import RawPair
+from elman.data.text.facts import TextFacts
+from elman.tasks.proposal import others, text
+from elman.tasks.proposal.others import PairFacts
+from elman.tasks.proposal.proposal import Proposal, changed, epochs_reason, epochs_that_fit, setting
+from elman.tasks.proposal.text import Extent
+
+NOVEL = TextFacts(
+    size=1_200_000,
+    lines=20_000,
+    blocks=3_000,
+    longest=1e-4,
+    wrapped=True,
+    words=True,
+    tokenised=False,
+    unknown=False,
+    ruby=False,
+    tokens=250_000,
+    types=15_000,
+)
+
+
+def data(**facts):
+    return text.reading(NOVEL._replace(**facts)).load().data
+
+
+def read(**facts):
+    found = data(**facts)
+    return found.tokenisation, found.eos, found.min_count, found.max_vocabulary
+
+
+def test_prose_keeps_its_capitals_and_paragraphs():
+    assert text.reading(NOVEL) == Proposal(
+        "text/prose.toml",
+        (),
+        (
+            "ordinary text: marks are split off words, capitals are kept",
+            "wrapped prose: paragraphs end at blank lines",
+        ),
+    )
+    assert not data().lowercase
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"wrapped": False}, ("raw", "line", 2, None)),
+        ({"blocks": 3}, ("raw", "none", 2, None)),
+        ({"lines": 1, "longest": 1.0, "wrapped": False}, ("raw", "none", 2, None)),
+        ({"longest": 0.2}, ("raw", "none", 2, None)),
+        ({"tokenised": True, "wrapped": False}, ("words", "line", 2, None)),
+        ({"tokenised": True, "unknown": True}, ("words", "line", 1, None)),
+        ({"tokens": 2_000_000}, ("raw", "paragraph", 3, 30_000)),
+        ({"tokens": 60_000_000}, ("raw", "paragraph", 5, 30_000)),
+        ({"words": False, "wrapped": False}, ("characters", "exact", 1, None)),
+        ({"words": False, "lines": 2}, ("characters", "none", 1, None)),
+    ],
+)
+def test_readings(facts, expected):
+    assert read(**facts) == expected
+
+
+def test_ruby_is_removed():
+    assert data(words=False, ruby=True).ruby == "remove"
+    assert data(words=False).ruby == "keep"
+
+
+def test_no_more_is_held_out_than_an_evaluation_needs():
+    found = data(tokens=10_000_000)
+    assert (found.valid_fraction, found.test_fraction) == (0.005, 0.005)
+    assert data().valid_fraction == 0.05
+    assert text.reading(NOVEL._replace(tokens=10_000_000), cut=False).load().data.valid_fraction == 0.05
+
+
+@pytest.mark.parametrize(
+    ("tokens", "epochs"), [(1_000, 25), (100_000, 19), (250_000, 12), (1_000_000, 6), (10_000_000, 2), (10**8, 1)]
+)
+def test_needed_epochs(tokens, epochs):
+    assert text.needed_epochs(tokens) == epochs
+
+
+def sized(tokens, minutes, per_second, words=True):
+    """The size and the epochs for a machine whose epochs take time by their multiply-adds."""
+    timed = []
+
+    def speed(proposal):
+        sizes = proposal.load().model.core.sizes
+        timed.append(sizes)
+        (size,) = (one for one in text.SIZES if (one.hidden, one.embedding) == sizes)
+        return tokens * size.cost(10_000) / per_second / 60
+
+    recipe = text.sized(Proposal("text/prose.toml", (), ()), Extent(tokens, 10_000, words), minutes, speed).load()
+    assert recipe.model.core.sizes in timed
+    assert len(timed) <= 2
+    return recipe.model.core.sizes[0], recipe.training.epochs
+
+
+@pytest.mark.parametrize(
+    ("tokens", "minutes", "per_second", "expected"),
+    [
+        (250_000, 10, 1e11, (640, 12)),
+        (250_000, 10, 2e10, (384, 11)),
+        (250_000, 10, 1e10, (256, 10)),
+        (250_000, 2, 2e10, (128, 9)),
+        (250_000, 2, 1e10, (128, 4)),
+        (250_000, 2, 1e8, (128, 1)),
+        (20_000, 2, 1e10, (256, 25)),
+        (5_000, 10, 4e9, (128, 25)),
+        (6_000_000, 10, 1e13, (1280, 2)),
+        (60_000_000, 10, 4e9, (128, 1)),
+    ],
+)
+def test_the_largest_size_that_sees_half_of_the_needed_epochs(tokens, minutes, per_second, expected):
+    assert sized(tokens, minutes, per_second) == expected
+
+
+def test_three_characters_count_as_a_word():
+    assert sized(750_000, 10, 3e11, words=False) == sized(250_000, 10, 1e11)
+
+
+def dropouts(tokens, per_epoch=0.001):
+    prose, extent = Proposal("text/prose.toml", (), ()), Extent(tokens, 10_000, words=True)
+    core = text.sized(prose, extent, 10, lambda _: per_epoch).load().model.core
+    return core.output_dropout, core.weight_drop, core.between_dropout
+
+
+def test_dropout_falls_with_the_length_of_the_text():
+    assert [dropouts(tokens) for tokens in (50_000, 250_000, 1_000_000, 5_000_000, 10**8)] == [
+        (0.5, 0.4, 0.2),
+        (0.4, 0.3, 0.15),
+        (0.25, 0.2, 0.1),
+        (0.1, 0.1, 0.05),
+        (0.0, 0.0, 0.0),
+    ]
+
+
+def test_dropout_falls_with_the_epochs_that_do_not_fit():
+    assert dropouts(250_000, per_epoch=2.0) == (0.13, 0.1, 0.05)
+
+
+def test_an_epoch_that_does_not_fit_is_said():
+    assert epochs_reason(1, 30, 10, 2).startswith("an epoch takes 30 minutes: training may stop within the first")
+    assert epochs_reason(4, 0.25, 2, 12) == "4 epochs of 15 seconds; 12 would be enough for data of this size"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "per_epoch", "most", "epochs"), [(10, 1, 25, 8), (10, 0.1, 25, 25), (10, 100, 25, 1), (10, 1.5, 25, 5)]
+)
+def test_epochs_that_fit(minutes, per_epoch, most, epochs):
+    assert epochs_that_fit(minutes, per_epoch, most) == epochs
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "line"),
+    [
+        ("data.eos", "none", "data.eos=none"),
+        ("model.core.sizes", [384, 192], "model.core.sizes=[384,192]"),
+        ("data.languages", ["ja", "en"], 'data.languages=["ja","en"]'),
+        ("training.optimiser.lr", 2e-3, "training.optimiser.lr=0.002"),
+    ],
+)
+def test_settings_are_read_back(key, value, line):
+    assert setting(key, value) == line
+    recipe = "translation/small-en-ja.toml" if "languages" in key else "text/prose.toml"
+    loaded = config.load_recipe(config.toml.find(recipe), [line])
+    assert changed(recipe, {key: value}) in ((), (line,))
+    for name in key.split("."):
+        loaded = getattr(loaded, name)
+    assert (list(loaded) if isinstance(loaded, tuple) else loaded) == value
+
+
+def test_pairs():
+    pairs = [RawPair("the cat , it said , sat there .", "cat sat")] * 100
+    facts = others.pair_facts(pairs)
+    assert facts == PairFacts(100, 9.0, 2.0, words=True, tokenised=True)
+    found = Look("pairs", "", frozenset(), form="tsv")
+    recipe = others.of_pairs(facts, found, cut=True).load()
+    assert (recipe.data.measures, recipe.data.tokenisation, recipe.data.valid) == ("headlines", "words", 5)
+    even = facts._replace(target=7.0, tokenised=False)
+    recipe = others.of_pairs(even, found._replace(form="parallel", languages=("de", "fr")), cut=False).load()
+    assert (recipe.data.measures, recipe.data.languages, recipe.data.tokenisation) == (
+        "translation",
+        ("de", "fr"),
+        "raw",
+    )
+    recipe = others.of_pairs(even, found._replace(form="trees"), cut=True).load()
+    assert (recipe.data.form, recipe.data.test) == ("trees", 5)
+
+
+@pytest.mark.parametrize(("rows", "columns", "length"), [(100_000, 8, 50), (2000, 4, 50), (200, 2, 25), (10, 2, 1)])
+def test_series(rows, columns, length):
+    training = others.windowed(others.of_series(), rows).load().training
+    assert (training.batch_size, training.window.length) == (columns, length)
+
+
+def test_music_and_epochs_by_size():
+    assert others.of_music().load().data.pitches == 88
+    batches = [others.side_by_side(others.of_music(), pieces).load().training.batch_size for pieces in (1, 9, 500)]
+    assert batches == [1, 9, 16]
+    assert [others.needed_epochs(size, *others.USUAL["music"]) for size in (1000, 176_000, 10**8)] == [100, 30, 2]
+    assert others.timed(others.of_music(), 30, 10, lambda _: 1.0).load().training.epochs == 8
