@@ -21,6 +21,18 @@ def print_json(value: Any) -> None:
     print(text)
 
 
+def notice(line: str) -> None:
+    """Print one line on standard error."""
+    print(f"elman: {line}", file=sys.stderr)
+
+
+def better(low: float | None, high: float | None) -> str:
+    """What the interval of a difference in which positive values favour B says of A and B."""
+    if low is not None and low > 0:
+        return "B is better"
+    return "A is better" if high is not None and high < 0 else "no clear difference"
+
+
 Table: TypeAlias = tuple[str, list[str], list[list[str]]]
 """A title, the headings of the columns and the rows."""
 

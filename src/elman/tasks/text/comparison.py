@@ -1,0 +1,206 @@
+"""One text under two runs, word by word, where their tokens or vocabularies differ.
+
+A word is what white space separates, with the end of its line; its log-probability is the sum over its tokens. Both
+runs must read the same words, so that both assign probabilities to the same events. Unknown words are left out for
+both, or share the probability of `<unk>`.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from elman.config.text import TextOptions
+from elman.data.catalog import prepare
+from elman.data.text import cache
+from elman.data.text.passages import clean, passages
+from elman.data.text.sentences import fit
+from elman.data.text.sources import Section, find_sections
+from elman.data.text.tokeniser import fold, spelt, word_slices, word_starts
+from elman.data.text.utf8 import Line, read_lines
+from elman.data.text.vocabulary import EOS, UNK
+from elman.data.windows import EvaluationWindows
+from elman.errors import UserError
+from elman.evaluation.perplexity import token_log_probs
+from elman.evaluation.statistics import Floats
+from elman.jobs import Advance
+from elman.tasks.text.run import TextRun
+
+Treatment: TypeAlias = Literal["score", "exclude", "spread"]
+"""Unknown words: by the probability of `<unk>`; left out for both; that probability shared by the unknown types."""
+
+Counts: TypeAlias = npt.NDArray[np.int64]
+
+
+class Word(NamedTuple):
+    """A word as a run reads it, the line ends it includes, and its place among the tokens."""
+
+    text: str
+    ends: int
+    tokens: slice
+
+
+class Words(NamedTuple):
+    """The words of a text under a run: log-probabilities (nats) and numbers of unknown tokens, [n]; unknown types."""
+
+    words: list[Word]
+    log_probs: Floats
+    unknown: Counts
+    types: int
+
+    def at(self, places: Sequence[int]) -> "Words":
+        """Some of the words."""
+        return Words([self.words[one] for one in places], self.log_probs[places], self.unknown[places], self.types)
+
+
+def words_of(tokens: Sequence[str], lines: Iterable[str], options: TextOptions) -> list[Word]:
+    """The words that tokens make up; `lines` are what was tokenised, cleaned by the same options."""
+    if options.spelt:
+        found = word_slices(word_starts(tokens, options)) if tokens else []
+        return [Word(spelt(tokens[one], options), list(tokens[one]).count(EOS), one) for one in found]
+    return list(_spaced(tokens, (word for line in lines for word in line.split()), lowercase=options.lowercase))
+
+
+def _spaced(tokens: Sequence[str], written: Iterator[str], *, lowercase: bool) -> Iterator[Word]:
+    """Tokens of words, each a part of a written word; line ends belong to the word before them, or to the first."""
+    at, begin = 0, 0
+    while at < len(tokens):
+        while at < len(tokens) and tokens[at] == EOS:
+            at += 1
+        if at == len(tokens):
+            yield Word(EOS, at - begin, slice(begin, at))
+            return
+        word = fold([next(written)])[0] if lowercase else next(written)
+        left = len(word)
+        while left > 0:
+            left -= len(tokens[at])
+            at += 1
+        while at < len(tokens) and tokens[at] == EOS:
+            at += 1
+        part = slice(begin, at)
+        yield Word(word, list(tokens[part]).count(EOS), part)
+        begin = at
+
+
+def section_of(source: str, split: str, options: TextOptions) -> Section:
+    """The bytes of a split of a corpus, as runs with these options read it; raises UserError where it has none."""
+    path = prepare.locate(source, cache.cache_folder()) if prepare.is_known(source) else Path(source)
+    sections = find_sections(path, options)
+    if split not in sections:
+        raise UserError(f"{source}: no {split} split; it has {', '.join(sections)}")
+    return sections[split]
+
+
+def read_words(run: TextRun, section: Section, streams: int = 1, advance: Advance = None) -> Words:
+    """The words of a section of a file under a run, each in the context of all before it."""
+    lines = list(read_lines(section.path, section.start, section.stop, run.options))
+    found = passages(lines, run.options, run.tokeniser.subwords)
+    tokens = [token for passage in found for token in passage.words]
+    text = run.as_read([(tokens, run.vocabulary.encode(tokens))])
+    inputs = text.inputs[0] if run.reads_spelling else None
+    windows = EvaluationWindows(text.ids[0], run.first, streams=streams, inputs=inputs)
+    log_probs = token_log_probs(text.model, windows, advance)
+    return _words(run, tokens, _cleaned(lines, run.options), log_probs)
+
+
+def _cleaned(lines: Iterable[Line], options: TextOptions) -> list[str]:
+    """Lines as they are tokenised, without what `clean` removes; parts of one long line are joined."""
+    return ["".join(clean(line.text, options) for line in lines)]
+
+
+def _words(run: TextRun, tokens: Sequence[str], lines: Iterable[str], log_probs: npt.NDArray[np.floating]) -> Words:
+    words, unknown = words_of(tokens, lines, run.options), _unknown(run, tokens)
+    starts = np.array([word.tokens.start for word in words], dtype=np.intp)
+    if not words:
+        return Words([], np.zeros(0), unknown, 0)
+    sums = np.add.reduceat(log_probs.astype(np.float64), starts)
+    return Words(words, sums, np.add.reduceat(unknown, starts), _types(tokens, unknown))
+
+
+def _unknown(run: TextRun, tokens: Sequence[str]) -> Counts:
+    return np.array([token == UNK or token not in run.vocabulary.ids for token in tokens], dtype=np.int64)
+
+
+def _types(tokens: Iterable[str], unknown: Iterable[int]) -> int:
+    return len({token for token, strange in zip(tokens, unknown, strict=True) if strange})
+
+
+def require_same_words(a: Words, b: Words, names: tuple[str, str]) -> None:
+    """Raises UserError where two runs read a text as other words, whose probabilities cannot be compared."""
+    for number, (one, other) in enumerate(zip(a.words, b.words, strict=False), start=1):
+        if one.text != other.text:
+            raise UserError(
+                f"{names[0]} and {names[1]} read other words: word {number:,} is {one.text!r} to the one and"
+                f" {other.text!r} to the other; compare runs that fold case and normalise in the same way"
+            )
+        if bool(one.ends) != bool(other.ends):
+            raise UserError(
+                f"{names[0]} and {names[1]} read other line ends: after word {number:,} ({one.text!r}) only one of them"
+                " predicts <eos>; compare runs with the same data.eos"
+            )
+    if len(a.words) != len(b.words):
+        raise UserError(
+            f"{names[0]} reads {len(a.words):,} words and {names[1]} {len(b.words):,}; compare runs that read a text in"
+            " the same way"
+        )
+
+
+class Shared(NamedTuple):
+    """Log-probabilities (nats) of what is compared, [n] each, and what was: `kept` [N], n of which are true."""
+
+    a: Floats
+    b: Floats
+    kept: npt.NDArray[np.bool_]
+
+    @property
+    def left_out(self) -> int:
+        """How many were left out for their unknown words."""
+        return int((~self.kept).sum())
+
+
+def shared(a: Words, b: Words, treatment: Treatment, types: int | None = None) -> Shared:
+    """The log-probabilities to compare; `types` is the number of unknown types (None: those of the text, by run)."""
+    if treatment == "exclude":
+        kept = (a.unknown + b.unknown) == 0
+        return Shared(a.log_probs[kept], b.log_probs[kept], kept)
+    first, second = (
+        one.log_probs - (one.unknown * math.log(max(1, types or one.types)) if treatment == "spread" else 0.0)
+        for one in (a, b)
+    )
+    return Shared(first, second, np.ones(len(first), dtype=bool))
+
+
+def read_sentences(run: TextRun, texts: Sequence[str], advance: Advance = None) -> Words:
+    """Each text as one word, independent of the others, in ordinary spelling or as the training text was tokenised."""
+    sentences = [_alone(run, text) for text in texts]
+    read = run.as_read(sentences)
+    sums = list[float]()
+    for log_probs in run.score_text(read):
+        sums.append(float(log_probs.sum(dtype=np.float64)))
+        if advance is not None:
+            advance(len(sums), len(texts))
+    tokens = [tokens for tokens, _ in sentences]
+    words = [Word("".join("".join(_plain(run, one)).split()), one.count(EOS), slice(0, len(one))) for one in tokens]
+    every = [token for one in tokens for token in one]
+    unknown = np.array([_unknown(run, one).sum() for one in tokens], dtype=np.int64)
+    return Words(words, np.array(sums), unknown, _types(every, _unknown(run, every)))
+
+
+def _plain(run: TextRun, tokens: Sequence[str]) -> list[str]:
+    inner = [token for token in tokens if token != EOS]
+    if run.options.spelt:
+        return [run.tokeniser.decode(inner)]
+    return fold(inner) if run.options.lowercase else inner
+
+
+def _alone(run: TextRun, text: str) -> tuple[list[str], npt.NDArray[np.int32]]:
+    if run.options.tokenisation == "words":
+        tokens = fit(text, run.vocabulary, run.tokeniser)
+        tokens += [EOS] if tokens and run.vocabulary.eos is not None else []
+        return tokens, run.vocabulary.encode(tokens)
+    parts = list(run.sentences([text]))
+    ids = [ids for _, ids in parts]
+    return [token for words, _ in parts for token in words], np.concatenate(ids) if ids else np.zeros(0, np.int32)
