@@ -117,17 +117,17 @@ def _by_token(runs: "list[TextRun]", split: SplitOptions, common: Common) -> Non
 def _by_word(
     runs: "list[TextRun]", split: SplitOptions, treatment: "Treatment", types: int | None, common: Common
 ) -> None:
-    from elman.tasks.text.comparison import read_words, require_same_words, section_of, shared
+    from elman.tasks.text.comparison import read_words, require_same_words, sections_of, shared
 
     source = runs[0].source if split.data is None else split.data
-    section = section_of(source, split.split, runs[0].options)
-    if split.data is None and section_of(runs[1].source, split.split, runs[1].options) != section:
+    sections = sections_of(source, split.split, runs[0].options)
+    if split.data is None and sections_of(runs[1].source, split.split, runs[1].options) != sections:
         show.notice(f"{runs[1].path} has another {split.split} split; here both read that of {runs[0].path}")
     split.say_part(runs[0])
     found = []
     for run in runs:
         with progress.counting(f"scoring by {run.path}") as advance:
-            found.append(read_words(run, section, split.streams, advance))
+            found.append(read_words(run, sections, split.streams, advance))
     first, second = found
     require_same_words(first, second, (str(runs[0].path), str(runs[1].path)))
     both = shared(first, second, treatment, types)

@@ -228,7 +228,7 @@ class SplitOptions:
     streams: Positive = 1
 
     def say_part(self, run: "Run") -> None:
-        """Say on standard error which part of a file that --data names is read, and that `all` has the training text."""
+        """Say on standard error which part of a file is read, or that `all` includes the training text."""
         from elman.cli import show
 
         own = self.data is None

@@ -43,7 +43,13 @@ def compare_on_stimuli(
         values = None if place is None else table.column(place)
         return [(otherwise or str(row)) if values is None else values[row] for row in rows]
 
-    compared = compare_items(both.a, both.b, cells("item", None), cells("condition", "all"))
+    items = cells("item", None)
+    if len(set(items)) < 2:
+        raise UserError(
+            f"{stimuli}: {len(set(items))} items can be compared, and a paired test needs 2 or more; of {len(texts):,}"
+            f" sentences {both.left_out:,} have words unknown to a run, which --unknown spread keeps"
+        )
+    compared = compare_items(both.a, both.b, items, cells("condition", "all"))
     whole, (a, b) = compared[-1], (run.path for run in runs)
     facts = {
         "a": str(a),

@@ -16,11 +16,12 @@ import numpy.typing as npt
 from elman.config.text import TextOptions
 from elman.data.catalog import prepare
 from elman.data.text import cache
+from elman.data.text.corpus import ALL
 from elman.data.text.passages import clean, passages
 from elman.data.text.sentences import fit
 from elman.data.text.sources import Section, find_sections
 from elman.data.text.tokeniser import fold, spelt, word_slices, word_starts
-from elman.data.text.utf8 import Line, read_lines
+from elman.data.text.utf8 import read_lines
 from elman.data.text.vocabulary import EOS, UNK
 from elman.data.windows import EvaluationWindows
 from elman.errors import UserError
@@ -56,12 +57,12 @@ class Words(NamedTuple):
         return Words([self.words[one] for one in places], self.log_probs[places], self.unknown[places], self.types)
 
 
-def words_of(tokens: Sequence[str], lines: Iterable[str], options: TextOptions) -> list[Word]:
-    """The words that tokens make up; `lines` are what was tokenised, cleaned by the same options."""
+def words_of(tokens: Sequence[str], texts: Iterable[str], options: TextOptions) -> list[Word]:
+    """The words that tokens make up; `texts` are what was tokenised, cleaned by the same options."""
     if options.spelt:
         found = word_slices(word_starts(tokens, options)) if tokens else []
         return [Word(spelt(tokens[one], options), list(tokens[one]).count(EOS), one) for one in found]
-    return list(_spaced(tokens, (word for line in lines for word in line.split()), lowercase=options.lowercase))
+    return list(_spaced(tokens, (word for text in texts for word in text.split()), lowercase=options.lowercase))
 
 
 def _spaced(tokens: Sequence[str], written: Iterator[str], *, lowercase: bool) -> Iterator[Word]:
@@ -85,34 +86,36 @@ def _spaced(tokens: Sequence[str], written: Iterator[str], *, lowercase: bool) -
         begin = at
 
 
-def section_of(source: str, split: str, options: TextOptions) -> Section:
-    """The bytes of a split of a corpus, as runs with these options read it; raises UserError where it has none."""
-    path = prepare.locate(source, cache.cache_folder()) if prepare.is_known(source) else Path(source)
-    sections = find_sections(path, options)
+def sections_of(source: str | Path, split: str, options: TextOptions) -> list[Section]:
+    """Where a split of a corpus is, as runs with these options read it; raises UserError where it has none.
+
+    `all` is every split of the corpus.
+    """
+    known = prepare.is_known(str(source))
+    sections = find_sections(prepare.locate(str(source), cache.cache_folder()) if known else Path(source), options)
+    if split == ALL:
+        return list(sections.values())
     if split not in sections:
         raise UserError(f"{source}: no {split} split; it has {', '.join(sections)}")
-    return sections[split]
+    return [sections[split]]
 
 
-def read_words(run: TextRun, section: Section, streams: int = 1, advance: Advance = None) -> Words:
-    """The words of a section of a file under a run, each in the context of all before it."""
-    lines = list(read_lines(section.path, section.start, section.stop, run.options))
-    found = passages(lines, run.options, run.tokeniser.subwords)
-    tokens = [token for passage in found for token in passage.words]
+def read_words(run: TextRun, sections: Sequence[Section], streams: int = 1, advance: Advance = None) -> Words:
+    """The words of sections of files under a run, each in the context of all before it."""
+    tokens, texts = list[str](), list[str]()
+    for one in sections:
+        lines = list(read_lines(one.path, one.start, one.stop, run.options))
+        for passage in passages(lines, run.options, run.tokeniser.subwords):
+            tokens += passage.words
+        texts.append("".join(clean(line.text, run.options) for line in lines))
     text = run.as_read([(tokens, run.vocabulary.encode(tokens))])
     inputs = text.inputs[0] if run.reads_spelling else None
     windows = EvaluationWindows(text.ids[0], run.first, streams=streams, inputs=inputs)
-    log_probs = token_log_probs(text.model, windows, advance)
-    return _words(run, tokens, _cleaned(lines, run.options), log_probs)
+    return _words(run, tokens, texts, token_log_probs(text.model, windows, advance))
 
 
-def _cleaned(lines: Iterable[Line], options: TextOptions) -> list[str]:
-    """Lines as they are tokenised, without what `clean` removes; parts of one long line are joined."""
-    return ["".join(clean(line.text, options) for line in lines)]
-
-
-def _words(run: TextRun, tokens: Sequence[str], lines: Iterable[str], log_probs: npt.NDArray[np.floating]) -> Words:
-    words, unknown = words_of(tokens, lines, run.options), _unknown(run, tokens)
+def _words(run: TextRun, tokens: Sequence[str], texts: Iterable[str], log_probs: npt.NDArray[np.floating]) -> Words:
+    words, unknown = words_of(tokens, texts, run.options), _unknown(run, tokens)
     starts = np.array([word.tokens.start for word in words], dtype=np.intp)
     if not words:
         return Words([], np.zeros(0), unknown, 0)
