@@ -42,9 +42,15 @@ def test_quotation_marks_of_a_table_with_tabs_belong_to_the_text(tmp_path):
         ("good\tbad\n", "a header and no row"),
         ("good\tbad\na b\t \n", "pairs.tsv:2: the bad sentence is empty"),
         ("first\tsecond\nthe cat sees\tthe cat see\n", "pairs.tsv:1: 'first\\tsecond' may be a header or a pair"),
-        ("1\tthe cat sees\tthe cat see\n2\tdogs see\tdogs sees\n", "the first column ('1') does not look like the good"),
+        (
+            "1\tthe cat sees\tthe cat see\n2\tdogs see\tdogs sees\n",
+            "the first column ('1') does not look like the good",
+        ),
         ("verb\tthe cat sees\tthe cat see\n", "the first column ('verb') does not look like the good sentence"),
-        ("1\ta\tthe cat sees\tthe cat see\n", "pairs.tsv:1: found '1\\ta\\tthe cat sees\\tthe cat see'; write good TAB"),
+        (
+            "1\ta\tthe cat sees\tthe cat see\n",
+            "pairs.tsv:1: found '1\\ta\\tthe cat sees\\tthe cat see'; write good TAB",
+        ),
     ],
 )
 def test_what_may_be_meant_otherwise_is_refused(tmp_path, text, message):
@@ -54,7 +60,9 @@ def test_what_may_be_meant_otherwise_is_refused(tmp_path, text, message):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("text", ["猫が見る\t猫を見る\n犬が来る\t犬を来る\n", "a b\tb a\tword order\nc d\td c\n", "see\tsees\n"])
+@pytest.mark.parametrize(
+    "text", ["猫が見る\t猫を見る\n犬が来る\t犬を来る\n", "a b\tb a\tword order\nc d\td c\n", "see\tsees\n"]
+)
 def test_plain_columns_are_read_as_before(tmp_path, text):
     pairs = read_pairs([write(tmp_path, text)])
     assert [[pair.good, pair.bad] for pair in pairs] == [line.split("\t")[:2] for line in text.splitlines()]

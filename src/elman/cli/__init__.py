@@ -40,6 +40,10 @@ COMMANDS = {
         "reproduce": ("reproduce:reproduce", "Train, measure and judge what the papers claim."),
     },
     "Look up": {
+        "table": (
+            "table:table",
+            "The results of several runs as Markdown, LaTeX or CSV, mean and deviation by recipe.",
+        ),
         "report": ("lookup:report", "One self-contained HTML page about one run or several."),
         "info": ("lookup:info", "What is in a run: parameters by block, data, best epoch, digests."),
         "data": ("lookup:app", "Known corpora: list, describe, prepare; a treebank as pairs."),

@@ -25,9 +25,12 @@ def report(runs: RunFolders, /, *, out: OutFile = None, as_json: AsJson = False)
     Args:
         out: the page (default: RUN/report.html; report.html here for several runs)
     """
-    from elman.report.page import write_report
+    from elman.report.folder import read_folders
+    from elman.report.page import write_page
 
-    page = write_report(list(runs), out)
+    found, others = read_folders(runs)
+    show.say_left_out(others)
+    page = write_page(found, out)
     show.print_result(as_json, {"report": str(page)}, notes=[f"report: {page}"])
 
 

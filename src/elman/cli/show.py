@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from elman.evaluation.result import Estimate, OutputQuality, Result
@@ -24,6 +25,13 @@ def print_json(value: Any) -> None:
 def notice(line: str) -> None:
     """Print one line on standard error."""
     print(f"elman: {line}", file=sys.stderr)
+
+
+def say_left_out(paths: Sequence[Path]) -> None:
+    """Say which of several paths are left out since they are no run folders."""
+    if paths:
+        more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
+        notice(f"left out, no run with metrics: {', '.join(map(str, paths[:5]))}{more}")
 
 
 def better(low: float | None, high: float | None) -> str:

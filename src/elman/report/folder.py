@@ -4,7 +4,7 @@ import dataclasses
 import json
 import math
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -154,15 +154,38 @@ class RunFolder:
         return next(iter(quoted or rows), None)
 
 
+class NotARunError(UserError):
+    """A path is no run folder, or one in which nothing has been trained."""
+
+
+def read_folders(paths: Sequence[Path]) -> tuple[list[RunFolder], list[Path]]:
+    """Read run folders, and return which of several paths are none, such as the pages that `runs/*` names too.
+
+    Raises UserError where none is a run folder, or a file of a run is damaged.
+    """
+    found, others = list[RunFolder](), list[Path]()
+    for path in paths:
+        try:
+            found.append(read_folder(path))
+        except NotARunError:
+            if len(paths) == 1:
+                raise
+            others.append(path)
+    if not found:
+        names = ", ".join(map(str, others))
+        raise UserError(f"no run among {names or 'no folders'}; give folders that `elman train --out` wrote")
+    return found, others
+
+
 def read_folder(path: Path) -> RunFolder:
-    """Read a run folder; raises UserError where it is none, has no metrics, or one of its files is damaged."""
+    """Read a run folder; raises UserError where it is none (NotARunError), has no metrics, or one of its files is damaged."""
     recipe_file, metrics_file = path / "recipe.toml", path / "metrics.jsonl"
     if not recipe_file.is_file():
-        raise UserError(
+        raise NotARunError(
             f"{path} is not a run folder: it has no recipe.toml; give the folder that `elman train --out` wrote"
         )
     if not metrics_file.is_file():
-        raise UserError(f"{path} has no metrics.jsonl: nothing to report; train first, or restore the file")
+        raise NotARunError(f"{path} has no metrics.jsonl: nothing to report; train first, or restore the file")
     try:
         recipe_text = recipe_file.read_text(encoding="utf-8")
         recipe_table = tomllib.loads(recipe_text)
