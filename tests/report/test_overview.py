@@ -9,6 +9,7 @@ import statistics
 
 import pytest
 
+from elman.cli import main
 from elman.report.folder import read_folders
 from elman.report.overview import rows_of, write
 from support.commands import output, refusal, trained
@@ -63,10 +64,9 @@ def test_what_is_no_run_is_left_out_and_said(make_run, tmp_path, capsys):
     run, page, empty = make_run("run", epochs=3), tmp_path / "page.html", tmp_path / "empty"
     page.write_text("")
     empty.mkdir()
-    for command in (["table"], ["report", "--out", tmp_path / "out.html"]):
-        output(capsys, *command, run, page, empty)
-        output_again = capsys.readouterr()
-        assert output_again.err == ""
+    for command in (["table"], ["report", "--out", str(tmp_path / "out.html")]):
+        assert main([*command, str(run), str(page), str(empty)]) == 0
+        assert capsys.readouterr().err == f"elman: left out, no run with metrics: {page}, {empty}\n"
     assert refusal(capsys, "table", empty, page) == (
         f"elman: no run among {empty}, {page}; give folders that `elman train --out` wrote"
     )

@@ -21,7 +21,7 @@ from elman.drawing.heat_map import Word
 from elman.drawing.piano_roll import PianoRoll
 from elman.errors import UserError
 from elman.evaluation.result import Result
-from elman.report.metrics import Metrics, read_metrics
+from elman.report.metrics import Metrics, SavedModel, read_metrics, with_model
 
 T = TypeVar("T")
 
@@ -178,7 +178,7 @@ def read_folders(paths: Sequence[Path]) -> tuple[list[RunFolder], list[Path]]:
 
 
 def read_folder(path: Path) -> RunFolder:
-    """Read a run folder; raises UserError where it is none (NotARunError), has no metrics, or one of its files is damaged."""
+    """Read a run folder; raises UserError where a file is damaged, NotARunError without a recipe or metrics."""
     recipe_file, metrics_file = path / "recipe.toml", path / "metrics.jsonl"
     if not recipe_file.is_file():
         raise NotARunError(
@@ -193,12 +193,13 @@ def read_folder(path: Path) -> RunFolder:
     except ValueError as error:
         raise UserError(f"{recipe_file}: not a readable recipe ({error}); restore the file") from None
     vocabulary_file = path / "vocabulary.tsv"
+    parameters, saved = _model(path / "model.safetensors")
     return RunFolder(
         path=path,
         recipe=recipe,
         recipe_table=recipe_table,
         recipe_text=recipe_text,
-        metrics=read_metrics(metrics_file),
+        metrics=with_model(read_metrics(metrics_file), saved),
         data=_read(path / "data.json", DataFacts | None, None),
         environment=_read(path / "environment.json", dict[str, Any], {}),
         results=_read(path / "results.json", list[Result], []),
@@ -206,7 +207,7 @@ def read_folder(path: Path) -> RunFolder:
         samples=_read_samples(path / "samples.json"),
         passage=_read(path / "surprisal.json", Passage, Passage()).sentence,
         vocabulary=Vocabulary.load(vocabulary_file) if vocabulary_file.is_file() else None,
-        parameters=_parameters(path / "model.safetensors"),
+        parameters=parameters,
     )
 
 
@@ -233,12 +234,17 @@ def _read_samples(path: Path) -> list[Sample]:
         return msgspec.convert(rows, list[Sample])
 
 
-def _parameters(path: Path) -> int | None:
-    """The number of parameters in a model file, by its header alone."""
+def _model(path: Path) -> tuple[int | None, SavedModel | None]:
+    """The number of parameters in a model file, and what it says of its validation, by its header alone."""
     if not path.is_file():
-        return None
+        return None, None
     try:
         with safe_open(path, framework="numpy") as file:
-            return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+            count = sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+            facts = (file.metadata() or {}).get("facts", "")
     except (SafetensorError, OSError) as error:
         raise UserError(f"{path}: truncated or not a model file ({error}); restore or remove it") from None
+    try:
+        return count, msgspec.json.decode(facts, type=SavedModel)
+    except msgspec.DecodeError:
+        return count, None
