@@ -57,16 +57,25 @@ def print_result(as_json: bool, facts: Any, *tables: Table, notes: Sequence[str]
 
 
 def print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
-    """Print a table; columns after the first are aligned to the right."""
+    """Print a table; columns after the first are aligned to the right.
+
+    File names and others without a space are not broken in the first column: lines are longer where there is no room.
+    """
     from rich.console import Console
     from rich.table import Table
 
+    whole = not any(" " in row[0] for row in rows)
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
     for index, name in enumerate(header):
-        table.add_column(name, justify="right" if index else "left", overflow="fold")
+        table.add_column(name, justify="right" if index else "left", overflow="fold", no_wrap=whole and not index)
     for row in rows:
         table.add_row(*row)
-    Console(highlight=False, width=None if sys.stdout.isatty() else 120).print(table)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    if whole:
+        columns = [[name, *(row[index] for row in rows)] for index, name in enumerate(header)]
+        words = [max((len(word) for cell in column for word in cell.split()), default=0) for column in columns]
+        console.width = max(console.width, sum(words) + 3 * len(words) + 1)
+    console.print(table)
 
 
 _COLUMNS = {
