@@ -130,6 +130,10 @@ def _by_word(
             found.append(read_words(run, sections, split.streams, advance))
     first, second = found
     require_same_words(first, second, (str(runs[0].path), str(runs[1].path)))
+    if first.line_ends != second.line_ends:
+        show.notice(
+            f"A predicts {first.line_ends:,} line ends and B {second.line_ends:,}: blank lines count for one of them"
+        )
     both = shared(first, second, treatment, types)
     facts = {"unknown": treatment, "left_out": both.left_out, "unknown_types": [types or one.types for one in found]}
     _print(runs, split, both.a, both.b, "word", facts, common)

@@ -10,7 +10,7 @@ from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
 from elman.tasks.text.comparison import Word, Words, require_same_words, shared, words_of
 
-LINES = ["Don't  stop, he said;\n", "\n", "well-beloved 3.14 o'er.\n"]
+LINES = [" \n", " Don't  stop, he said; \n", "\n", " well-beloved 3.14 o'er. \n"]
 RAW = TextOptions(tokenisation="raw")
 
 
@@ -33,10 +33,10 @@ def test_every_kind_of_tokens_makes_up_the_same_words(kind, eos, lowercase):
 
 def test_line_ends_before_the_first_word_belong_to_it():
     tokens = [EOS, "a", EOS]
-    assert words_of(tokens, ["\n", "a\n"], TextOptions()) == [Word("a", 2, slice(0, 3))]
+    assert words_of(tokens, ["\n", "a\n"], TextOptions()) == [Word("a", True, slice(0, 3))]
 
 
-def words(texts, log_probs, unknown, types=2, ends=0):
+def words(texts, log_probs, unknown, types=2, ends=False):
     parts = [Word(text, ends, slice(n, n + 1)) for n, text in enumerate(texts)]
     return Words(parts, np.array(log_probs, dtype=float), np.array(unknown), types)
 
@@ -46,7 +46,7 @@ def test_other_words_are_never_compared():
     require_same_words(same, same, ("A", "B"))
     for other, message in (
         (words("aB", [0, 0], [0, 0]), "A and B read other words: word 2 is 'b' to the one and 'B' to the other"),
-        (words("ab", [0, 0], [0, 0], ends=1), "read other line ends: after word 1"),
+        (words("ab", [0, 0], [0, 0], ends=True), "read other line ends: after word 1"),
         (words("a", [0], [0]), "A reads 2 words and B 1"),
     ):
         with pytest.raises(UserError, match=message):

@@ -37,20 +37,29 @@ Counts: TypeAlias = npt.NDArray[np.int64]
 
 
 class Word(NamedTuple):
-    """A word as a run reads it, the line ends it includes, and its place among the tokens."""
+    """A word as a run reads it, whether the end of a line or sentence follows, and its place among the tokens."""
 
     text: str
-    ends: int
+    ends: bool
     tokens: slice
 
 
 class Words(NamedTuple):
-    """The words of a text under a run: log-probabilities (nats) and numbers of unknown tokens, [n]; unknown types."""
+    """The words of a text under a run.
+
+    Attributes:
+        words: as the run reads them.
+        log_probs: of each (nats), [n].
+        unknown: how many of its tokens are unknown, [n].
+        types: the different unknown tokens of the text.
+        line_ends: the `<eos>` of the text, those of blank lines among them.
+    """
 
     words: list[Word]
     log_probs: Floats
     unknown: Counts
     types: int
+    line_ends: int = 0
 
     def at(self, places: Sequence[int]) -> "Words":
         """Some of the words."""
@@ -61,8 +70,14 @@ def words_of(tokens: Sequence[str], texts: Iterable[str], options: TextOptions) 
     """The words that tokens make up; `texts` are what was tokenised, cleaned by the same options."""
     if options.spelt:
         found = word_slices(word_starts(tokens, options)) if tokens else []
-        return [Word(spelt(tokens[one], options), list(tokens[one]).count(EOS), one) for one in found]
+        return [Word(spelt(tokens[one], options), _closed(tokens[one], options), one) for one in found]
     return list(_spaced(tokens, (word for text in texts for word in text.split()), lowercase=options.lowercase))
+
+
+def _closed(tokens: Sequence[str], options: TextOptions) -> bool:
+    """Whether `<eos>` follows the last token that is no white space."""
+    last = next((token for token in reversed(tokens) if spelt([token], options) != " "), "")
+    return last == EOS
 
 
 def _spaced(tokens: Sequence[str], written: Iterator[str], *, lowercase: bool) -> Iterator[Word]:
@@ -72,7 +87,7 @@ def _spaced(tokens: Sequence[str], written: Iterator[str], *, lowercase: bool) -
         while at < len(tokens) and tokens[at] == EOS:
             at += 1
         if at == len(tokens):
-            yield Word(EOS, at - begin, slice(begin, at))
+            yield Word(EOS, True, slice(begin, at))
             return
         word = fold([next(written)])[0] if lowercase else next(written)
         left = len(word)
@@ -82,7 +97,7 @@ def _spaced(tokens: Sequence[str], written: Iterator[str], *, lowercase: bool) -
         while at < len(tokens) and tokens[at] == EOS:
             at += 1
         part = slice(begin, at)
-        yield Word(word, list(tokens[part]).count(EOS), part)
+        yield Word(word, tokens[at - 1] == EOS, part)
         begin = at
 
 
@@ -120,7 +135,7 @@ def _words(run: TextRun, tokens: Sequence[str], texts: Iterable[str], log_probs:
     if not words:
         return Words([], np.zeros(0), unknown, 0)
     sums = np.add.reduceat(log_probs.astype(np.float64), starts)
-    return Words(words, sums, np.add.reduceat(unknown, starts), _types(tokens, unknown))
+    return Words(words, sums, np.add.reduceat(unknown, starts), _types(tokens, unknown), list(tokens).count(EOS))
 
 
 def _unknown(run: TextRun, tokens: Sequence[str]) -> Counts:
@@ -139,7 +154,7 @@ def require_same_words(a: Words, b: Words, names: tuple[str, str]) -> None:
                 f"{names[0]} and {names[1]} read other words: word {number:,} is {one.text!r} to the one and"
                 f" {other.text!r} to the other; compare runs that fold case and normalise in the same way"
             )
-        if bool(one.ends) != bool(other.ends):
+        if one.ends != other.ends:
             raise UserError(
                 f"{names[0]} and {names[1]} read other line ends: after word {number:,} ({one.text!r}) only one of them"
                 " predicts <eos>; compare runs with the same data.eos"
@@ -186,7 +201,7 @@ def read_sentences(run: TextRun, texts: Sequence[str], advance: Advance = None) 
         if advance is not None:
             advance(len(sums), len(texts))
     tokens = [tokens for tokens, _ in sentences]
-    words = [Word("".join("".join(_plain(run, one)).split()), one.count(EOS), slice(0, len(one))) for one in tokens]
+    words = [Word("".join("".join(_plain(run, one)).split()), EOS in one, slice(0, len(one))) for one in tokens]
     every = [token for one in tokens for token in one]
     unknown = np.array([_unknown(run, one).sum() for one in tokens], dtype=np.int64)
     return Words(words, np.array(sums), unknown, _types(every, _unknown(run, every)))
