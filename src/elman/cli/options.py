@@ -228,7 +228,7 @@ class SplitOptions:
     streams: Positive = 1
 
     def say_part(self, run: "Run") -> None:
-        """Say on standard error which part of a file is read, or that `all` includes the training text."""
+        """Name on standard error the part of a file that is read, or warn that `all` includes the training text."""
         from elman.cli import show
 
         own = self.data is None
@@ -260,7 +260,7 @@ class UnknownOptions:
 
 
 def _part_of(file: Path, split: str, run: "Run") -> str:
-    """What a split is of a single file; of a text with its share of the bytes."""
+    """How much of a file a split takes; for a text with its share of the bytes."""
     from elman.config.text import TextData
     from elman.data.text.sources import find_sections
 

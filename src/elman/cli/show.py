@@ -28,7 +28,7 @@ def notice(line: str) -> None:
 
 
 def say_left_out(paths: Sequence[Path]) -> None:
-    """Say which of several paths are left out since they are no run folders."""
+    """Name on standard error the paths that are left out since they are no run folders."""
     if paths:
         more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
         notice(f"left out, no run with metrics: {', '.join(map(str, paths[:5]))}{more}")
