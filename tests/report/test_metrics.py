@@ -124,5 +124,7 @@ def test_the_model_of_a_stop_is_the_last_validation(file):
     stopped = with_model(metrics, SavedModel(step=150, epoch=1.5, valid_nll=3.5))
     assert (stopped.best.epoch, stopped.best.nll, stopped.best.seconds) == (1.5, 3.5, 30.0)
     assert stopped.best.perplexity == pytest.approx(math.exp(3.5))
+    early = read_metrics(write(file, {**EVENT, "step": 3, "seconds": 27.0}))
+    assert with_model(early, SavedModel(step=3, epoch=0.1, valid_nll=9.0)).best.seconds == 27.0
     assert with_model(metrics, SavedModel(step=100, epoch=1.0, valid_nll=4.0)) == metrics
     assert with_model(metrics, None) == metrics

@@ -104,8 +104,9 @@ class Metrics:
         return (*self.train, *self.valid)
 
     def seconds_at(self, step: int) -> float:
-        """When a step was done, by the last line up to it; 0 before the first."""
-        return max((line.seconds for line in self._lines if line.step <= step), default=0.0)
+        """When a step was done, by the last line or event up to it; 0 before the first."""
+        seconds = (line.seconds for line in (*self._lines, *self.events) if line.step <= step)
+        return max((value for value in seconds if math.isfinite(value)), default=0.0)
 
 
 def read_metrics(path: Path) -> Metrics:
@@ -136,7 +137,8 @@ def read_metrics(path: Path) -> Metrics:
 
 def with_model(metrics: Metrics, model: SavedModel | None) -> Metrics:
     """The metrics with the validation of the saved model, where a run that was out of time wrote no line of it."""
-    if model is None or not metrics.valid + metrics.train or any(line.step == model.step for line in metrics.valid):
+    written = (*metrics.train, *metrics.valid, *metrics.events)
+    if model is None or not written or any(line.step == model.step for line in metrics.valid):
         return metrics
     seconds, nll = metrics.seconds_at(model.step), model.valid_nll
     check = Valid(model.step, model.epoch, nll, math.exp(min(nll, 700.0)), seconds, best=True)

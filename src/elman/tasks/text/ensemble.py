@@ -53,7 +53,7 @@ def require_one_vocabulary(runs: Sequence[TextRun]) -> None:
         if not have_one_vocabulary(first, run):
             raise UserError(
                 f"{run.path} and {first.path} have different vocabularies ({len(run.vocabulary):,} and"
-                f" {len(first.vocabulary):,} words); only runs on one text with one vocabulary can be compared"
+                f" {len(first.vocabulary):,} words); give runs with one vocabulary, to which a token is the same event"
             )
 
 
