@@ -18,7 +18,7 @@ from elman.data.catalog import prepare
 from elman.data.text import cache
 from elman.data.text.corpus import ALL
 from elman.data.text.passages import clean, passages
-from elman.data.text.sentences import fit
+from elman.data.text.sentences import Lexicon, fit
 from elman.data.text.sources import Section, find_sections
 from elman.data.text.tokeniser import fold, spelt, word_slices, word_starts
 from elman.data.text.utf8 import read_lines
@@ -26,8 +26,10 @@ from elman.data.text.vocabulary import EOS, UNK
 from elman.data.windows import EvaluationWindows
 from elman.errors import UserError
 from elman.evaluation.perplexity import token_log_probs
+from elman.evaluation.scoring import score_sentences
 from elman.evaluation.statistics import Floats
 from elman.jobs import Advance
+from elman.network.model import LanguageModel
 from elman.tasks.text.run import TextRun
 
 Treatment: TypeAlias = Literal["score", "exclude", "spread"]
@@ -123,10 +125,19 @@ def read_words(run: TextRun, sections: Sequence[Section], streams: int = 1, adva
         for passage in passages(lines, run.options, run.tokeniser.subwords):
             tokens += passage.words
         texts.append("".join(clean(line.text, run.options) for line in lines))
-    text = run.as_read([(tokens, run.vocabulary.encode(tokens))])
-    inputs = text.inputs[0] if run.reads_spelling else None
-    windows = EvaluationWindows(text.ids[0], run.first, streams=streams, inputs=inputs)
-    return _words(run, tokens, texts, token_log_probs(text.model, windows, advance))
+    model, (inputs,) = _inputs(run, [tokens])
+    ids = run.vocabulary.encode(tokens)
+    windows = EvaluationWindows(ids, run.first, streams=streams, inputs=inputs if run.reads_spelling else None)
+    return _words(run, tokens, texts, token_log_probs(model, windows, advance))
+
+
+def _inputs(run: TextRun, sentences: Sequence[Sequence[str]]) -> tuple[LanguageModel, list[npt.NDArray[np.int32]]]:
+    """The numbers of tokens as they are read, and the model that knows the unknown words if it reads spelling."""
+    if not run.reads_spelling:
+        return run.model, [run.vocabulary.encode(tokens) for tokens in sentences]
+    lexicon = Lexicon(run.vocabulary)
+    inputs = [lexicon.read(tokens).astype(np.int32) for tokens in sentences]
+    return (run.model.knowing(lexicon.words) if lexicon.words else run.model), inputs
 
 
 def _words(run: TextRun, tokens: Sequence[str], texts: Iterable[str], log_probs: npt.NDArray[np.floating]) -> Words:
@@ -193,14 +204,14 @@ def shared(a: Words, b: Words, treatment: Treatment, types: int | None = None) -
 
 def read_sentences(run: TextRun, texts: Sequence[str], advance: Advance = None) -> Words:
     """Each text as one word, independent of the others, in ordinary spelling or as the training text was tokenised."""
-    sentences = [_alone(run, text) for text in texts]
-    read = run.as_read(sentences)
+    tokens = [_alone(run, text) for text in texts]
+    model, inputs = _inputs(run, tokens)
     sums = list[float]()
-    for log_probs in run.score_text(read):
+    ids = [run.vocabulary.encode(one) for one in tokens]
+    for log_probs in score_sentences(model, ids, run.first, inputs=inputs):
         sums.append(float(log_probs.sum(dtype=np.float64)))
         if advance is not None:
             advance(len(sums), len(texts))
-    tokens = [tokens for tokens, _ in sentences]
     words = [Word("".join("".join(_plain(run, one)).split()), EOS in one, slice(0, len(one))) for one in tokens]
     every = [token for one in tokens for token in one]
     unknown = np.array([_unknown(run, one).sum() for one in tokens], dtype=np.int64)
@@ -214,11 +225,6 @@ def _plain(run: TextRun, tokens: Sequence[str]) -> list[str]:
     return fold(inner) if run.options.lowercase else inner
 
 
-def _alone(run: TextRun, text: str) -> tuple[list[str], npt.NDArray[np.int32]]:
-    if run.options.tokenisation == "words":
-        tokens = fit(text, run.vocabulary, run.tokeniser)
-        tokens += [EOS] if tokens and run.vocabulary.eos is not None else []
-        return tokens, run.vocabulary.encode(tokens)
-    parts = list(run.sentences([text]))
-    ids = [ids for _, ids in parts]
-    return [token for words, _ in parts for token in words], np.concatenate(ids) if ids else np.zeros(0, np.int32)
+def _alone(run: TextRun, text: str) -> list[str]:
+    tokens = fit(clean(text, run.options), run.vocabulary, run.tokeniser)
+    return [*tokens, EOS] if tokens and run.vocabulary.eos is not None else tokens
