@@ -27,6 +27,7 @@ LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 PLACE = re.compile(r"^(?:src|tests|recipes|docs|benchmarks)/(?!.*[A-Z]{2})[\w./-]*$")
 MACHINE_PATH = re.compile(r"(?<![\w.~<])/(?:home|root|opt|mnt|srv|work|workspace|Users|tmp)\b")
 SHELL = set("|&;<>$")
+TOKEN = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s'"|&;<>])+|[|&;]+|[<>]+""")
 
 
 def name(value):
@@ -48,16 +49,13 @@ def without_comment(line):
 def simple_commands(line):
     """The words of each command of a line, without pipes, redirections and what a list of commands ends with."""
     found, skip = [[]], False
-    tokens = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
-    tokens.whitespace_split = True
-    for token in tokens:
-        if set(token) <= set("|&;"):
+    for token in TOKEN.findall(line):
+        if token[0] in "|&;":
             found.append([])
-        elif set(token) <= set("<>"):
+        elif token[0] in "<>":
             skip = True
-        elif not skip:
-            found[-1].append(token)
         else:
+            found[-1] += [] if skip else shlex.split(token)
             skip = False
     return [words for words in found if words]
 
@@ -93,11 +91,11 @@ def test_commands_are_understood(page, capsys):
 def test_every_command_of_a_line_is_looked_at(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(
-        "```sh\ncat a b | elman score RUN - --by word > out.tsv  # words\nelman lab lesson\n```\n`elman lab`\n"
+        "```sh\ncat a b | elman score RUN - --regions '|' > out.tsv  # words\nelman lab lesson\n```\n`elman lab`\n"
     )
     assert [words for _, words in command_lines(page)] == [
         ["cat", "a", "b"],
-        ["elman", "score", "RUN", "-", "--by", "word"],
+        ["elman", "score", "RUN", "-", "--regions", "|"],
         ["elman", "lab", "lesson"],
     ]
 
