@@ -232,10 +232,10 @@ def test_unknown_split(capsys, trained):
     assert line.endswith("no dev split; it has train, valid, test")
 
 
-def test_comparison_of_different_vocabularies(capsys, trained, run):
+def test_an_ensemble_of_different_vocabularies(capsys, trained, run):
     words = (run / "vocabulary.tsv").read_text().splitlines()
     (run / "vocabulary.tsv").write_text("\n".join([words[1], words[0], *words[2:]]) + "\n")
-    line = refusal(capsys, "compare", trained, run)
+    line = refusal(capsys, "evaluate", trained, run, "--ensemble")
     assert "have different vocabularies (21 and 21 words)" in line
 
 

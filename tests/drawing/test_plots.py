@@ -104,7 +104,8 @@ def test_unusual_values_are_drawn(values, quantity):
 
 def test_a_plot_is_empty_without_a_curve_that_can_be_seen():
     assert is_empty(plot())
-    assert is_empty(plot(Curve([1], [2.0])))
+    assert is_empty(plot(Curve([1], [math.nan])))
+    assert not is_empty(plot(Curve([1], [2.0])))
     assert is_empty(plot(Curve([1, 2], [math.nan, math.inf], 0, "checks")))
     assert not is_empty(plot(Curve([1], [2.0], 0, "checks")))
 
@@ -119,3 +120,17 @@ def test_thinning_keeps_the_product_of_perplexities():
 def test_a_long_run_stays_a_small_picture():
     x = np.linspace(0, 500, 50_000)
     assert len(draw(plot(Curve(x.tolist(), (100 + 50 * np.sin(x * 7)).tolist())))) < 60_000
+
+
+@pytest.mark.parametrize("form", ["running", "checks"])
+def test_a_single_point_is_seen(form):
+    svg = draw(plot(Curve([2], [5.0], 0, form)))
+    root = ElementTree.fromstring(svg.replace("xlink:href", "href"))
+    assert any("--series-0" in element.get("style", "") for element in root.iter() if element.tag.endswith("use"))
+
+
+def test_one_wrong_speed_does_not_set_the_axis():
+    speeds = [4000.0 + n for n in range(50)]
+    ticks = texts(draw(plot(Curve(range(51), [*speeds, 55_653.0]), quantity="speed")))
+    numbers = [float(tick.replace(",", "")) for tick in ticks if tick.replace(",", "").isdigit()]
+    assert 4000 <= max(numbers) <= 15_000

@@ -9,7 +9,8 @@ import torch
 
 from elman.config.text import TextOptions
 from elman.data.catalog.prepare import locate_pairs
-from elman.data.minimal_pairs import Pair, read_pairs
+from elman.data.minimal_pairs import read_pairs
+from elman.data.pair_tables import Pair
 from elman.data.text.sentences import Lexicon, fit
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
@@ -99,7 +100,12 @@ def test_pairs_that_differ_in_unknown_words_only_are_counted_apart():
         Pair("The dog sees.", "Sees the dog.", "order", "syntax"),
     ]
     coded = code(pairs, WORDS, Tokeniser(TextOptions()))
-    assert [(pair.unknown, pair.same) for pair in coded] == [(0, False), (1, False), (2, True), (0, False)]
+    assert [(pair.unknown, pair.same) for pair in coded] == [
+        ((), False),
+        (("zebra",), False),
+        (("walk", "walks"), True),
+        ((), False),
+    ]
     assert coded[0].good[-1] == WORDS.eos
     sees = WORDS.ids["sees"]
     rows = judge_pairs(coded, lambda sentences, _: np.array([float(ids[2] == sees) for ids in sentences]))
@@ -119,7 +125,7 @@ def test_unknown_words_that_are_spelled_are_judged_by_what_follows():
     lexicon = Lexicon(WORDS)
     coded = code(pairs, WORDS, Tokeniser(TextOptions()), lexicon)
     assert lexicon.words == ["zebra", "zebras", "walks", "walk"]
-    assert [(pair.unknown, pair.same) for pair in coded] == [(2, False), (2, False), (2, True)]
+    assert [(len(pair.unknown), pair.same) for pair in coded] == [(2, False), (2, False), (2, True)]
     good, bad = coded[0].read
     assert [int(ids[1]) - len(WORDS) for ids in (good, bad)] == [0, 1]
     np.testing.assert_array_equal(coded[0].good, coded[0].bad)

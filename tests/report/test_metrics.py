@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from elman.errors import UserError
-from elman.report.metrics import read_metrics
+from elman.report.metrics import SavedModel, read_metrics, with_model
 
 TRAIN = {
     "kind": "train",
@@ -110,3 +110,21 @@ def test_unknown_kinds_and_blank_lines_are_passed_over(file):
 def test_infinite_perplexity_is_read(file):
     metrics = read_metrics(write(file, {**TRAIN, "perplexity": math.inf, "loss": math.nan}))
     assert math.isinf(metrics.train[0].perplexity)
+
+
+def test_a_number_that_was_not_finite_is_null(file):
+    metrics = read_metrics(write(file, {**TRAIN, "loss": None, "grad_norm": None}, VALID))
+    assert math.isnan(metrics.train[0].loss)
+    assert metrics.best.nll == 4.0
+
+
+def test_the_model_of_a_stop_is_the_last_validation(file):
+    """A run that was out of time may hold a better model than its lines tell of."""
+    metrics = read_metrics(write(file, VALID, {**TRAIN, "step": 150, "epoch": 1.5, "seconds": 30.0}))
+    stopped = with_model(metrics, SavedModel(step=150, epoch=1.5, valid_nll=3.5))
+    assert (stopped.best.epoch, stopped.best.nll, stopped.best.seconds) == (1.5, 3.5, 30.0)
+    assert stopped.best.perplexity == pytest.approx(math.exp(3.5))
+    early = read_metrics(write(file, {**EVENT, "step": 3, "seconds": 27.0}))
+    assert with_model(early, SavedModel(step=3, epoch=0.1, valid_nll=9.0)).best.seconds == 27.0
+    assert with_model(metrics, SavedModel(step=100, epoch=1.0, valid_nll=4.0)) == metrics
+    assert with_model(metrics, None) == metrics

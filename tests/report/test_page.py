@@ -289,3 +289,8 @@ import elman.report.page
 assert "matplotlib.pyplot" not in sys.modules and "torch" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_configuration_is_folded(make_run):
+    text = write_report([make_run(epochs=1)]).read_text()
+    assert re.search(r"<details>\s*<summary>recipe.toml <span class=\"note\">\d+ lines</span></summary>", text)

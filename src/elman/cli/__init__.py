@@ -31,15 +31,19 @@ COMMANDS = {
         "embed": ("embed:embed", "Hidden states of every token of a text, or word vectors."),
     },
     "Study": {
-        "compare": ("compare:compare", "Is run B better than run A? A paired test on the tokens of a split."),
-        "metrics": ("compare:metrics", "ROUGE, BLEU and chrF, or bracket F1 of a system's output."),
-        "minimal-pairs": ("compare:minimal_pairs", "Which sentence of a minimal pair is more probable?"),
+        "compare": ("compare:compare", "Is run B better than run A? Paired tests on texts, minimal pairs, sentences."),
+        "metrics": ("metrics:metrics", "ROUGE, BLEU and chrF, or bracket F1 of a system's output."),
+        "minimal-pairs": ("minimal_pairs:minimal_pairs", "Which sentence of a minimal pair is more probable?"),
         "analyze": ("analyze:app", "Look into a model: rank, mixtures, stability, dynamics, rare words and others."),
         "grammar": ("grammar:app", "Sentences of a grammar with number agreement: write them, test a model on them."),
         "lab": ("lab:app", "Networks and learning rules side by side on classic tasks."),
         "reproduce": ("reproduce:reproduce", "Train, measure and judge what the papers claim."),
     },
     "Look up": {
+        "table": (
+            "table:table",
+            "The results of several runs as Markdown, LaTeX or CSV, mean and deviation by recipe.",
+        ),
         "report": ("lookup:report", "One self-contained HTML page about one run or several."),
         "info": ("lookup:info", "What is in a run: parameters by block, data, best epoch, digests."),
         "data": ("lookup:app", "Known corpora: list, describe, prepare; a treebank as pairs."),

@@ -1,184 +1,180 @@
-"""elman compare, metrics and minimal-pairs: which run, which system's output, which sentence is better."""
+"""elman compare: which of two runs is better on a text, on minimal pairs, on the sentences of a table."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from cyclopts import Parameter
-from msgspec import Meta
 
-from elman.cli import progress, show, texts
-from elman.cli.options import AsJson, AsUnk, Common, Natural, RunFolders, SplitOptions, TextFile, number
-from elman.data.pairs.trees import linear_line, read_trees, to_pair
+from elman.cli import progress, show
+from elman.cli.minimal_pairs import PairFiles, compare_on_pairs
+from elman.cli.options import Common, Positive, SplitOptions, given, group, refuse
+from elman.cli.stimuli import compare_on_stimuli
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.data.minimal_pairs import Pair
-    from elman.evaluation.minimal_pairs import PairAccuracy
-    from elman.evaluation.transduction import Rules
+    import numpy as np
+
+    from elman.tasks.text.comparison import Treatment
     from elman.tasks.text.run import TextRun
 
 
-_HEADER = ["phenomenon", "pairs", "only unknown differ", "accuracy, %", "95 % interval", "no unknown", "accuracy, %"]
+@group("What is compared", 3)
+class MaterialOptions:
+    """What both runs are compared on; without any, the words of a split.
+
+    Attributes:
+        stimuli: a table (.tsv, .csv) with a header and a sentence per row, independent of each other.
+        column: of --stimuli: the column of the sentences (default: text).
+    """
+
+    pairs: PairFiles = ()
+    stimuli: Annotated[Path | None, Parameter(metavar="TABLE")] = None
+    column: str | None = None
 
 
-def compare(a: Path, b: Path, /, *, split: SplitOptions = SplitOptions(), common: Common = Common()) -> None:
-    """Test whether run B is better than run A.
+@group("Unknown words", 3)
+class SharedUnknownOptions:
+    """How words that are not in a vocabulary are compared.
 
-    A paired comparison on every token of a split: the difference of NLL with its 95 % interval and a two-sided p-value
-    from the means of blocks of 100 tokens.
+    Attributes:
+        unknown: score: as <unk>, of runs with one vocabulary; exclude: left out for both runs; spread: the probability
+            of <unk> is divided evenly among the unknown types (default: score, with different vocabularies exclude).
+        unknown_types: number of unknown types, for --unknown spread (default: those of the text).
+    """
+
+    unknown: Literal["score", "exclude", "spread"] | None = None
+    unknown_types: Positive | None = None
+
+    def treatment(self, *, one_vocabulary: bool) -> "Treatment":
+        """How unknown words are compared; raises UserError where the options do not fit together or the runs."""
+        if self.unknown_types is not None and self.unknown != "spread":
+            raise UserError("--unknown-types belongs to --unknown spread; add it")
+        if self.unknown == "score" and not one_vocabulary:
+            raise UserError(
+                "--unknown score: <unk> stands for other words in each of two vocabularies; use exclude or spread"
+            )
+        return self.unknown or ("score" if one_vocabulary else "exclude")
+
+
+def compare(
+    a: Path,
+    b: Path,
+    /,
+    *,
+    split: SplitOptions = SplitOptions(),
+    material: MaterialOptions = MaterialOptions(),
+    unknown: SharedUnknownOptions = SharedUnknownOptions(),
+    common: Common = Common(),
+) -> None:
+    """Test whether run B is better than run A, on a text, on minimal pairs or on the sentences of a table.
+
+    Of a split: a paired comparison of NLL with its 95 % interval and a two-sided p-value from the means of blocks of
+    100 tokens; where vocabularies or tokens differ, of white-space words. With --pairs McNemar's test by phenomenon;
+    with --stimuli a paired t test by item, also for each condition.
 
     Args:
         a: a run folder
-        b: a run folder with the same vocabulary
+        b: another run folder
     """
-    from elman.evaluation.statistics import compare
-    from elman.tasks.text.ensemble import require_one_vocabulary, run_log_probs
+    from elman.tasks.text.ensemble import have_one_vocabulary
 
     runs = [common.open_text(folder) for folder in (a, b)]
-    require_one_vocabulary(runs)
+    one_vocabulary = have_one_vocabulary(*runs)
+    treatment = unknown.treatment(one_vocabulary=one_vocabulary)
+    if material.column is not None and material.stimuli is None:
+        raise UserError("--column belongs to --stimuli; add it")
+    if material.pairs or material.stimuli is not None:
+        if material.pairs and material.stimuli is not None:
+            raise UserError("--pairs and --stimuli are two comparisons; leave one of them out")
+        own = [name for name in given(split) if getattr(split, name[2:]) != getattr(SplitOptions(), name[2:])]
+        refuse(own, "does not belong to --pairs and --stimuli; leave it out")
+    if material.pairs:
+        refuse(given(unknown), "does not belong to --pairs, which leaves out what a run cannot distinguish")
+        compare_on_pairs(runs, material.pairs, as_json=common.as_json)
+    elif material.stimuli is not None:
+        column = material.column or "text"
+        compare_on_stimuli(runs, material.stimuli, column, treatment, unknown.unknown_types, as_json=common.as_json)
+    elif one_vocabulary and unknown.unknown is None:
+        _by_token(runs, split, common)
+    else:
+        _by_word(runs, split, treatment, unknown.unknown_types, common)
+
+
+def _by_token(runs: "list[TextRun]", split: SplitOptions, common: Common) -> None:
+    from elman.tasks.text.ensemble import run_log_probs
+
     corpus = runs[0].corpus(split.data)
+    split.say_part(runs[0])
     chosen = next((one for one in runs if one.reads_spelling), runs[0]).split(corpus, split.split)
-    first, second = (run_log_probs(loaded, chosen, split.streams) for loaded in runs)
-    found = compare(first, second)
-    if found.tokens < 20:
-        raise UserError(f"the {split.split} split has {found.tokens} tokens, too few to compare; it needs 20 or more")
-    which = "B is better" if found.low > 0 else "A is better" if found.high < 0 else "no clear difference"
+    found = []
+    for run in runs:
+        with progress.counting(f"scoring by {run.path}") as advance:
+            found.append(run_log_probs(run, chosen, split.streams, advance=advance))
+    _print(runs, split, found[0], found[1], "token", {}, common)
+
+
+def _by_word(
+    runs: "list[TextRun]", split: SplitOptions, treatment: "Treatment", types: int | None, common: Common
+) -> None:
+    from elman.tasks.text.comparison import read_words, require_same_words, sections_of, shared
+
+    source = runs[0].source if split.data is None else split.data
+    sections = sections_of(source, split.split, runs[0].options)
+    if split.data is None and sections_of(runs[1].source, split.split, runs[1].options) != sections:
+        show.notice(f"{runs[1].path} has another {split.split} split; here both read that of {runs[0].path}")
+    split.say_part(runs[0])
+    found = []
+    for run in runs:
+        with progress.counting(f"scoring by {run.path}") as advance:
+            found.append(read_words(run, sections, split.streams, advance))
+    first, second = found
+    require_same_words(first, second, (str(runs[0].path), str(runs[1].path)))
+    if first.line_ends != second.line_ends:
+        show.notice(
+            f"A predicts {first.line_ends:,} line ends and B {second.line_ends:,}: blank lines count for one of them"
+        )
+    both = shared(first, second, treatment, types)
+    facts = {"unknown": treatment, "left_out": both.left_out, "unknown_types": [types or one.types for one in found]}
+    _print(runs, split, both.a, both.b, "word", facts, common)
+
+
+def _print(
+    runs: "list[TextRun]",
+    split: SplitOptions,
+    first: "np.ndarray",
+    second: "np.ndarray",
+    unit: str,
+    more: dict[str, Any],
+    common: Common,
+) -> None:
+    from elman.evaluation.statistics import compare
+
+    if len(first) < 20:
+        raise UserError(f"the {split.split} split has {len(first)} {unit}s to compare, too few; it needs 20 or more")
+    found, (a, b) = compare(first, second), (run.path for run in runs)
+    which = show.better(found.low, found.high)
     rows = [
-        ["NLL(A) - NLL(B), nats per token", f"{found.difference:+.4f}"],
+        [f"NLL(A) - NLL(B), nats per {unit}", f"{found.difference:+.4f}"],
         ["95 % interval", f"{found.low:+.4f} to {found.high:+.4f}"],
         ["p-value", f"{found.p_value:.2g}"],
         ["perplexity(A) / perplexity(B)", f"{found.ratio:.4f}"],
-        ["tokens that B predicts better", f"{100 * found.better:.1f} %"],
-        ["tokens", f"{found.tokens:,}"],
+        [f"{unit}s that B predicts better", f"{100 * found.better:.1f} %"],
+        [f"{unit}s", f"{found.tokens:,}"],
     ]
-    facts = {"a": str(a), "b": str(b), "split": split.split, **msgspec.to_builtins(found)}
-    show.print_result(common.as_json, facts, (f"A = {a}, B = {b}, {split.split}: {which}", ["", "value"], rows))
+    facts = {"a": str(a), "b": str(b), "split": split.split, "unit": unit, **msgspec.to_builtins(found), **more}
+    title = (f"A = {a}, B = {b}, {split.split}: {which}", ["", "value"], rows)
+    show.print_result(common.as_json, facts, title, notes=_told(unit, more))
 
 
-def metrics(
-    references: TextFile,
-    hypotheses: TextFile,
-    /,
-    *,
-    against: Annotated[TextFile | None, Parameter(metavar="OTHER")] = None,
-    kind: Literal["headlines", "translation", "trees"] = "translation",
-    rouge_words: Literal["english", "spaces"] = "english",
-    bleu_tokens: Literal["none", "13a", "char", "zh", "intl"] = "none",
-    samples: Annotated[int, number(int, Meta(ge=10))] = 1000,
-    seed: Natural = 0,
-    as_json: AsJson = False,
-) -> None:
-    """ROUGE, BLEU and chrF, or bracket F1 of a system's output.
-
-    Measures of output against references, line by line, with 95 % bootstrap intervals; --against tests a second system
-    on the same lines (paired bootstrap, approximate randomisation).
-
-    Args:
-        references: the right output; for trees a treebank in brackets
-        hypotheses: a system's output, one per line; - is standard input
-        against: another system's output for the same references
-        kind: headlines: ROUGE; translation: BLEU, chrF; trees: brackets
-        rouge_words: words of ROUGE: a-z and 0-9, or what stands between spaces, as Japanese needs
-        bleu_tokens: sacrebleu's tokenisation; none: the lines are tokenised
-        samples: bootstrap samples
-        seed: seed of the bootstrap
-    """
-    from elman.evaluation.statistics import differences, estimates
-    from elman.evaluation.transduction import Rules, measures
-
-    rules = Rules(kind, rouge_words, bleu_tokens)
-    right, sentences = _references(references, rules)
-    names = [hypotheses] if against is None else [hypotheses, against]
-    systems = {name: measures(_output(name, right, references, rules), right, rules, sentences) for name in names}
-    shown = {name: estimates(found, samples, seed) for name, found in systems.items()}
-    compared = [] if against is None else differences(systems[hypotheses], systems[against], samples, seed)
-    if as_json:
-        facts = {"references": references, "lines": len(right), "systems": msgspec.to_builtins(shown)}
-        show.print_json({**facts, "differences": msgspec.to_builtins(compared)})
-        return
-    show.print_measures(f"{references}, {len(right):,} lines", shown)
-    if compared:
-        show.print_differences(f"{against} - {hypotheses}", compared)
-
-
-def _references(name: str, rules: "Rules") -> tuple[list[str], list[str]]:
-    """The references, one per line, and for trees their sentences."""
-    lines = texts.read_lines(name)
-    if rules.kind != "trees":
-        return [line.strip() for line in lines], []
-    pairs = [to_pair(tree, True, False) for tree in read_trees("".join(lines), name)]
-    return [linear for _, linear in pairs], [words for words, _ in pairs]
-
-
-def _output(name: str, right: list[str], references: str, rules: "Rules") -> list[str]:
-    lines = [line.strip() for line in texts.read_lines(name)]
-    if len(lines) != len(right):
-        raise UserError(
-            f"{name} has {len(lines):,} lines and {references} has {len(right):,}"
-            f" {'trees' if rules.kind == 'trees' else 'lines'}; line n must be the output for reference n"
-        )
-    if rules.kind != "trees":
-        return lines
-    return [linear_line(line, f"{name}:{number}") for number, line in enumerate(lines, start=1)]
-
-
-def minimal_pairs(
-    runs: RunFolders,
-    /,
-    *,
-    pairs: Annotated[tuple[str, ...], Parameter(consume_multiple=1, metavar="FILE")],
-    unknown_as_unk: AsUnk = False,
-    common: Common = Common(),
-) -> None:
-    """Judge which sentence of a minimal pair is more probable.
-
-    The share of pairs whose acceptable sentence is more probable, by phenomenon, with 95 % intervals.
-
-    Args:
-        pairs: BLiMP's .jsonl, Linzen's .text with .gold, .tsv of good TAB bad [TAB phenomenon], folders of them, or
-            the known set blimp
-    """
-    from elman.data.minimal_pairs import read_pairs
-    from elman.evaluation.minimal_pairs import by_field
-
-    read = read_pairs(pairs)
-    found: list[dict[str, Any]] = []
-    tables: list[show.Table] = []
-    for folder in runs:
-        rows = _judge(common.open_text(folder), read, unknown_as_unk)
-        fields = by_field(rows)
-        facts = {"phenomena": [row.facts() for row in rows], "fields": [row.facts() for row in fields]}
-        found.append({"run": str(folder), **facts})
-        if fields:
-            tables.append((f"{folder}: minimal pairs by field", _HEADER, [_cells(row) for row in fields]))
-        tables.append((f"{folder}: minimal pairs", _HEADER, [_cells(row) for row in rows]))
-    show.print_result(common.as_json, found[0] if len(found) == 1 else found, *tables)
-
-
-def _judge(run: "TextRun", pairs: "list[Pair]", unknown_as_unk: bool) -> "list[PairAccuracy]":
-    from elman.data.text.sentences import Lexicon
-    from elman.evaluation.minimal_pairs import code, judge_pairs, sentence_log_probs
-
-    lexicon = Lexicon(run.vocabulary) if run.reads_spelling and not unknown_as_unk else None
-    coded = code(pairs, run.vocabulary, run.tokeniser, lexicon)
-    model = run.model if lexicon is None else run.model.knowing(lexicon.words)
-    with progress.counting(f"scoring pairs by {run.path}") as advance:
-        return judge_pairs(coded, lambda ids, read: sentence_log_probs(model, ids, run.first, advance, read))
-
-
-def _cells(row: "PairAccuracy") -> list[str]:
-    low, high = row.accuracy.interval
-    return [
-        f"{row.field}: {row.phenomenon}" if row.field else row.phenomenon,
-        f"{row.pairs:,}",
-        f"{row.same:,}",
-        _percent(row.accuracy.share),
-        f"{_percent(low)} to {_percent(high)}",
-        f"{row.known.count:,}",
-        _percent(row.known.share),
-    ]
-
-
-def _percent(share: float) -> str:
-    return "\N{EN DASH}" if share != share else f"{100 * share:.1f}"
+def _told(unit: str, more: dict[str, Any]) -> list[str]:
+    """What is compared where it is not tokens, and how unknown words were treated."""
+    if not more:
+        return []
+    what = f"Compared are white-space {unit}s with the end of their line, the sums over their tokens."
+    if more["unknown"] == "exclude":
+        return [what, f"Unknown words: {more['left_out']:,} words unknown to a run are left out for both."]
+    if more["unknown"] == "score":
+        return [what, "Unknown words: scored as <unk>, which is the same event for both."]
+    a, b = more["unknown_types"]
+    return [what, f"Unknown words: the probability of <unk> is shared by {a:,} unknown types of A, {b:,} of B."]

@@ -109,7 +109,9 @@ def evaluate(
     else:
         read = {**asdict(split), **asdict(text), "streams": None if split.streams == 1 else split.streams}
         how = EvaluationOptions(**read, beam=pairs.beam, constrained=False if pairs.unconstrained else None)
-        rows = [adaptation.evaluate(open_run(folder, device), how) for folder in runs]
+        opened = [open_run(folder, device) for folder in runs]
+        split.say_part(opened[0])
+        rows = [adaptation.evaluate(run, how) for run in opened]
     if common.as_json:
         facts = [row.as_dict() for row in rows]
         show.print_json(facts[0] if len(facts) == 1 else facts)
@@ -128,6 +130,7 @@ def _ensemble(
     members = len(runs) + (ensemble.ngram is not None)
     if ensemble.weights and len(ensemble.weights) != members:
         raise UserError(f"--weights has {len(ensemble.weights)} numbers, but the ensemble has {members} members")
+    split.say_part(runs[0])
     corpus = runs[0].corpus(split.data)
     reader = next((one for one in runs if one.reads_spelling), runs[0])
     chosen = corpus.split(split.split) if text.unknown_as_unk else reader.split(corpus, split.split)
@@ -168,6 +171,7 @@ def frequency(
     if list(chosen) != sorted(set(chosen)):
         raise UserError(f"--edges {' '.join(map(str, chosen))}: they must rise")
     loaded = common.open_text(run)
+    split.say_part(loaded)
     corpus = loaded.corpus(split.data)
     read = corpus.split(split.split) if unknown_as_unk else loaded.split(corpus, split.split)
     log_probs = run_log_probs(loaded, read, split.streams)

@@ -32,27 +32,29 @@ class TrialOptions:
     """How trials are run.
 
     Attributes:
-        out: folder of outcomes and page; finished trials in it are not repeated.
+        out: folder of outcomes and page; finished trials in it are not repeated (default: runs/lab-compare,
+            runs/lab-lesson).
         jobs: trials in parallel, each on one thread.
     """
 
-    out: Annotated[Path, Parameter(metavar="DIR")]
+    out: Annotated[Path | None, Parameter(metavar="DIR")] = None
     jobs: Positive = 1
     as_json: AsJson = False
 
-    def conduct(self, chains: "list[Chain]", title: str, text: list[str]) -> None:
+    def conduct(self, command: str, chains: "list[Chain]", title: str, text: list[str]) -> None:
         """Run the trials that are not finished, print the outcomes of all, and write the page."""
         from elman.laboratory import summary
         from elman.laboratory.conduct import conduct
         from elman.laboratory.page import verdict, write_laboratory
 
         _check(chains)
+        out = self.out or Path("runs") / f"lab-{command}"
         try:
-            self.out.mkdir(parents=True, exist_ok=True)
+            out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UserError(f"--out {self.out} cannot be a folder: {error.strerror}; give another place") from error
-        results = conduct(chains, self.out, self.jobs, progress.log().print)
-        page = write_laboratory(self.out / "report.html", results, title=title, text=text)
+            raise UserError(f"--out {out} cannot be a folder: {error.strerror}; give another place") from error
+        results = conduct(chains, out, self.jobs, progress.log().print)
+        page = write_laboratory(out / "report.html", results, title=title, text=text)
         rows = summary.summarise(results)
         facts = {**summary.to_builtins(results), "report": str(page)}
         show.print_result(self.as_json, facts, (title, *summary.table(rows)), notes=[verdict(rows), f"report: {page}"])
@@ -103,7 +105,7 @@ def compare(
     lr: Annotated[float, number(float, Meta(gt=0))] = 3e-3,
     seeds: Positive = 3,
     budget: Budget = 60.0,
-    trials: TrialOptions,
+    trials: TrialOptions = TrialOptions(),
 ) -> None:
     """Cells x rules x tasks: the span at which each still learns.
 
@@ -145,16 +147,18 @@ def compare(
                     task=task.name, cell=cell, rule=rule, span=first, size=size, budget=budget, columns=columns, lr=lr
                 )
                 chains += [Chain(msgspec.structs.replace(trial, seed=seed), longest) for seed in range(seeds)]
-    trials.conduct(chains, "Networks and learning rules side by side", [])
+    trials.conduct("compare", chains, "Networks and learning rules side by side", [])
 
 
 @app.command
-def lesson(*, longest: Positive = 128, seeds: Positive = 1, budget: Budget = 15.0, trials: TrialOptions) -> None:
+def lesson(
+    *, longest: Positive = 128, seeds: Positive = 1, budget: Budget = 15.0, trials: TrialOptions = TrialOptions()
+) -> None:
     """From Elman's network to the LSTM, gate by gate.
 
     One more gate at each rung, on the tasks recall and adding, as `elman lab compare` does: from span 32 on, doubled
     each time. Prints the equations of each rung and its purpose, then the longest span that each has learnt. Writes
-    into --out as `elman lab compare` does. Example: elman lab lesson --out runs/lesson
+    into --out as `elman lab compare` does. Example: elman lab lesson
 
     Args:
         longest: the last span
@@ -170,7 +174,7 @@ def lesson(*, longest: Positive = 128, seeds: Positive = 1, budget: Budget = 15.
         for place, rung in enumerate(LADDER):
             print(f"rung {place}, {rung.cell}: {rung.equations}\n  {rung.lesson}\n")
     text = [f"Rung {place}, {rung.cell}: {rung.equations}. {rung.lesson}" for place, rung in enumerate(LADDER)]
-    trials.conduct(chains(seeds, budget, longest), "From Elman's network to the LSTM", text)
+    trials.conduct("lesson", chains(seeds, budget, longest), "From Elman's network to the LSTM", text)
 
 
 def _names(option: str, value: str) -> list[str]:

@@ -1,6 +1,7 @@
 """elman report, info, recipes and data: what there is to look up about runs, recipes and known corpora."""
 
 import json
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,8 @@ from cyclopts import Parameter
 from elman.cli import progress, show
 from elman.cli.help import family
 from elman.cli.options import AsJson, OutFile, RunFolders
+from elman.config.recipe import KINDS, Recipe
+from elman.config.text import TextData
 from elman.config.toml import shipped
 from elman.data.pairs.trees import read_trees, to_pair
 from elman.data.text.utf8 import read_text
@@ -25,9 +28,12 @@ def report(runs: RunFolders, /, *, out: OutFile = None, as_json: AsJson = False)
     Args:
         out: the page (default: RUN/report.html; report.html here for several runs)
     """
-    from elman.report.page import write_report
+    from elman.report.folder import read_folders
+    from elman.report.page import write_page
 
-    page = write_report(list(runs), out)
+    found, others = read_folders(runs)
+    show.say_left_out(others)
+    page = write_page(found, out)
     show.print_result(as_json, {"report": str(page)}, notes=[f"report: {page}"])
 
 
@@ -84,14 +90,25 @@ def _blocks(parameters: dict[str, Any]) -> dict[str, int]:
 
 
 def recipes(*, as_json: AsJson = False) -> None:
-    """List the recipes that come with elman, with the published perplexities where there are some."""
+    """List the recipes that come with elman, with the published test figures where there are some."""
     rows, cells = [], []
     for path, recipe in shipped():
-        published = recipe.expected
-        best = None if published is None else published.fine_tuned_test or published.test
-        rows.append({"path": str(path), "title": recipe.title, "expected": best})
-        cells.append([str(path), recipe.title, "" if best is None else f"{best:g}"])
-    show.print_result(as_json, rows, ("recipes", ["recipe", "title", "published test"], cells))
+        found = recipe.expected
+        best = None if found is None else found.fine_tuned_test or found.test
+        figure, measure = (None, "") if best is None else _published(recipe, best)
+        rows.append({"path": str(path), "title": recipe.title, "expected": best, "figure": figure, "measure": measure})
+        cells.append([str(path), recipe.title, "" if figure is None else f"{figure:.4g}", measure])
+    show.print_result(as_json, rows, ("recipes", ["recipe", "title", "published test", "measure"], cells))
+
+
+def _published(recipe: Recipe, loss: float) -> tuple[float, str]:
+    """A published loss as the field states it, and its measure: of characters and bytes bits, otherwise as reported."""
+    reporting, options = KINDS[recipe.kind].reporting, recipe.data
+    if not reporting.in_perplexity:
+        return loss, f"nats per {reporting.unit}"
+    if isinstance(options, TextData) and options.tokenisation in ("characters", "bytes"):
+        return math.log2(loss), f"bits per {options.tokenisation.removesuffix('s')}"
+    return loss, reporting.name
 
 
 app = family("data", "Known corpora are for --data. Those that need no download are prepared when first used.")

@@ -217,14 +217,27 @@ class SplitOptions:
     """Which data are read.
 
     Attributes:
-        data: other data, read with the run's vocabulary (default: the data of the run, the first if there are several).
-        split: train, valid or test.
+        data: other data, read with the run's vocabulary (default: the data of the run, the first if there are several);
+            of a single file the part that --split names, by the shares of the recipe.
+        split: train, valid, test, or of texts all.
         streams: columns read side by side, which is faster.
     """
 
     data: DataSource = None
     split: str = "test"
     streams: Positive = 1
+
+    def say_part(self, run: "Run") -> None:
+        """Name on standard error the part of a file that is read, or warn that `all` includes the training text."""
+        from elman.cli import show
+
+        own = self.data is None
+        if own and self.split == "all":
+            show.notice(f"--split all: {run.source} is read whole, the training text too; --split test is held out")
+        elif self.data is not None and (file := Path(self.data)).is_file():
+            part = _part_of(file, self.split, run)
+            more = "" if self.split == "all" or run.kind != "text" else "; --split all reads the whole file"
+            show.notice(f"{file}: {part} is read{more}")
 
 
 @group("Unknown words", 3)
@@ -244,3 +257,18 @@ class UnknownOptions:
         """Raises UserError where the options do not fit together."""
         if self.unknown_types is not None and self.unknown != "spread":
             raise UserError("--unknown-types belongs to --unknown spread; add it")
+
+
+def _part_of(file: Path, split: str, run: "Run") -> str:
+    """How much of a file a split takes; for a text with its share of the bytes."""
+    from elman.config.text import TextData
+    from elman.data.text.sources import find_sections
+
+    if split == "all":
+        return "the whole file"
+    data, place = run.recipe.data, {"train": "first", "test": "last"}.get(split, "middle")
+    section = find_sections(file, data.options).get(split) if isinstance(data, TextData) else None
+    if section is None or section.stop is None:
+        return f"its {split} split"
+    share = 100 * (section.stop - section.start) / max(1, file.stat().st_size)
+    return f"only its {split} split, the {place} {share:.3g} %,"

@@ -24,10 +24,11 @@ def log() -> Console:
 
 
 def bar(*columns: str) -> Progress:
-    """A progress bar with extra columns of text."""
+    """A progress bar with extra columns of text; nothing where standard error is no terminal."""
     texts = [TextColumn(column) for column in columns]
     parts = (TextColumn("{task.description}"), BarColumn(bar_width=24), TaskProgressColumn(), *texts)
-    return Progress(*parts, console=log(), transient=True)
+    console = log()
+    return Progress(*parts, console=console, transient=True, disable=not console.is_terminal)
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from elman.evaluation.result import Estimate, OutputQuality, Result
@@ -23,6 +24,25 @@ def print_json(value: Any) -> None:
     print(text)
 
 
+def notice(line: str) -> None:
+    """Print one line on standard error."""
+    print(f"elman: {line}", file=sys.stderr)
+
+
+def say_left_out(paths: Sequence[Path]) -> None:
+    """Name on standard error the paths that are left out since they are no run folders."""
+    if paths:
+        more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
+        notice(f"left out, no run with metrics: {', '.join(map(str, paths[:5]))}{more}")
+
+
+def better(low: float | None, high: float | None) -> str:
+    """What the interval of a difference in which positive values favour B says of A and B."""
+    if low is not None and low > 0:
+        return "B is better"
+    return "A is better" if high is not None and high < 0 else "no clear difference"
+
+
 Table: TypeAlias = tuple[str, list[str], list[list[str]]]
 """A title, the headings of the columns and the rows."""
 
@@ -39,16 +59,25 @@ def print_result(as_json: bool, facts: Any, *tables: Table, notes: Sequence[str]
 
 
 def print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
-    """Print a table; columns after the first are aligned to the right."""
+    """Print a table; columns after the first are aligned to the right.
+
+    File names and others without a space are not broken in the first column: lines are longer where there is no room.
+    """
     from rich.console import Console
     from rich.table import Table
 
+    whole = not any(" " in row[0] for row in rows)
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
     for index, name in enumerate(header):
-        table.add_column(name, justify="right" if index else "left", overflow="fold")
+        table.add_column(name, justify="right" if index else "left", overflow="fold", no_wrap=whole and not index)
     for row in rows:
         table.add_row(*row)
-    Console(highlight=False, width=None if sys.stdout.isatty() else 120).print(table)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    if whole:
+        columns = [[name, *(row[index] for row in rows)] for index, name in enumerate(header)]
+        words = [max((len(word) for cell in column for word in cell.split()), default=0) for column in columns]
+        console.width = max(console.width, sum(words) + 3 * len(words) + 1)
+    console.print(table)
 
 
 _COLUMNS = {

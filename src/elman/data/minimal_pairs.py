@@ -1,34 +1,19 @@
 """Minimal pairs: a grammatical sentence, and an ungrammatical one that differs from it in one respect.
 
 Three kinds of files: BLiMP's JSON lines (Warstadt et al. 2020), Linzen's sentences with a `.gold` file beside `.text`
-(Linzen, Dupoux & Goldberg 2016), and tab-separated columns: good, bad and optionally the phenomenon.
+(Linzen, Dupoux & Goldberg 2016), and tables (`elman.data.pair_tables`).
 """
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import msgspec
 
 from elman.data.catalog.prepare import info, is_known, locate_pairs
-from elman.data.text.utf8 import read_text
+from elman.data.pair_tables import ADVICE, Pair, read_pair_table
+from elman.data.tables import lines_of
 from elman.errors import UserError
-
-
-class Pair(NamedTuple):
-    """A minimal pair, of Linzen's sentences the words before the verb, and the verb.
-
-    `phenomenon` is the row of the table to which it belongs, `field` a wider heading, such as BLiMP's linguistics term.
-    Where both are `whole` sentences their end is scored as well; white space already separates the tokens where they
-    are `tokenised`.
-    """
-
-    good: str
-    bad: str
-    phenomenon: str
-    field: str = ""
-    whole: bool = True
-    tokenised: bool = False
 
 
 class _Blimp(msgspec.Struct):
@@ -36,6 +21,7 @@ class _Blimp(msgspec.Struct):
     sentence_bad: str
     UID: str = ""
     linguistics_term: str = ""
+    pair_id: str | int = msgspec.field(default="", name="pairID")
 
 
 def read_pairs(names: Iterable[str]) -> list[Pair]:
@@ -50,70 +36,71 @@ def _files(name: str) -> list[Path]:
     path = locate_pairs(name) if is_known(name) and info(name).kind == "pairs" else Path(name)
     if not path.is_dir():
         return [path]
-    found = [one for one in sorted(path.iterdir()) if one.suffix in (".jsonl", ".gold", ".tsv")]
+    found = [one for one in sorted(path.iterdir()) if one.suffix in (".jsonl", ".gold", ".tsv", ".csv")]
     if not found:
         raise UserError(
-            f"{path}: no file of minimal pairs in this folder; give .jsonl (BLiMP), .text with .gold (Linzen) or .tsv"
+            f"{path}: no file of minimal pairs in this folder; give .jsonl (BLiMP), .text with .gold (Linzen), .tsv or"
+            " .csv"
         )
     return found
 
 
-def _read(path: Path) -> Iterator[Pair]:
+def _read(path: Path) -> Iterable[Pair]:
     if path.suffix == ".jsonl":
         return _blimp(path)
     if path.suffix in (".gold", ".text"):
         return _linzen(path.with_suffix(".text"), path.with_suffix(".gold"))
-    return _table(path)
-
-
-def _lines(path: Path) -> list[str]:
-    lines = read_text(path, "give a file of minimal pairs").splitlines()
-    if not any(line.strip() for line in lines):
-        raise UserError(f"{path}: the file is empty; give at least one pair")
-    return lines
-
-
-def _rows(path: Path) -> Iterator[tuple[int, str]]:
-    return ((number, line) for number, line in enumerate(_lines(path), start=1) if line.strip())
+    return read_pair_table(path)
 
 
 def _blimp(path: Path) -> Iterator[Pair]:
-    for number, line in _rows(path):
+    for number, line in enumerate(lines_of(path, ADVICE), start=1):
+        if not line.strip():
+            continue
         try:
             record = msgspec.json.decode(line, type=_Blimp)
-        except msgspec.DecodeError:
+            raw: dict[str, Any] = msgspec.json.decode(line)
+        except (msgspec.DecodeError, RecursionError):
             raise UserError(
                 f"{path}:{number}: not a record with sentence_good and sentence_bad; write one JSON object per line"
             ) from None
-        yield Pair(record.sentence_good, record.sentence_bad, record.UID or path.stem, record.linguistics_term)
+        plain = {key: value for key, value in raw.items() if isinstance(value, str | int | float)}
+        yield Pair(
+            record.sentence_good,
+            record.sentence_bad,
+            record.UID or path.stem,
+            record.linguistics_term,
+            item=str(record.pair_id or number),
+            others=tuple(
+                (key, str(value)) for key, value in plain.items() if key not in _Blimp.__struct_encode_fields__
+            ),
+        )
 
 
 def _linzen(text: Path, gold: Path) -> Iterator[Pair]:
-    sentences, answers = _lines(text), _lines(gold)
+    sentences, answers = lines_of(text, ADVICE), lines_of(gold, ADVICE)
     if len(sentences) != len(answers):
         raise UserError(
             f"{gold}: {len(answers):,} lines, but {text} has {len(sentences):,}; give files that belong together"
         )
     for number, (sentence, answer) in enumerate(zip(sentences, answers, strict=True), start=1):
         cells, words = answer.split("\t"), sentence.split()
-        if len(cells) != 4 or not (cells[0].isdigit() and cells[3].isdigit()):
+        if len(cells) != 4 or not (cells[0].isdecimal() and cells[3].isdecimal()):
             raise UserError(
                 f"{gold}:{number}: found {answer!r}; write: index TAB right form TAB wrong form TAB attractors"
             )
         index, right, wrong, attractors = int(cells[0]), cells[1], cells[2], int(cells[3])
-        if index >= len(words) or words[index] != right:
+        if index >= len(words) or words[index].lower() != right.lower():
             found = repr(words[index]) if index < len(words) else f"only {len(words)} words"
             raise UserError(f"{gold}:{number}: word {index} of the sentence should be {right!r}, found {found}")
+        if words[index] != right:
+            right, wrong = words[index], _in_the_case_of(words[index], wrong)
         before = " ".join(words[:index])
         kind = f"{attractors} attractor{'' if attractors == 1 else 's'}"
-        yield Pair(
-            f"{before} {right}", f"{before} {wrong}", kind, "subject-verb agreement", whole=False, tokenised=True
-        )
+        good, bad, field = f"{before} {right}", f"{before} {wrong}", "subject-verb agreement"
+        yield Pair(good, bad, kind, field, whole=False, tokenised=True, item=str(number))
 
 
-def _table(path: Path) -> Iterator[Pair]:
-    for number, line in _rows(path):
-        cells = line.split("\t")
-        if len(cells) not in (2, 3) or not all(cell.strip() for cell in cells):
-            raise UserError(f"{path}:{number}: found {line!r}; write good TAB bad, or good TAB bad TAB phenomenon")
-        yield Pair(cells[0], cells[1], cells[2].strip() if len(cells) == 3 else path.stem)
+def _in_the_case_of(word: str, other: str) -> str:
+    """A form in lower or upper case, or with a capital, as `word` is."""
+    return other.lower() if word.islower() else other.upper() if word.isupper() else other.capitalize()

@@ -14,6 +14,9 @@ from elman.drawing.style import MUTED, canvas, colour, svg
 _LOG_FROM = {"perplexity": 3.0, "nll": math.inf, "rate": 200.0, "norm": 10.0, "speed": math.inf}
 """Ratio of the largest to the smallest value from which a logarithmic scale is used, by what is drawn."""
 
+_FASTEST = 3.0
+"""The largest speed of an axis, in medians."""
+
 _LOSSES = ("perplexity", "nll")
 
 Quantity = Literal["perplexity", "nll", "rate", "norm", "speed"]
@@ -57,8 +60,8 @@ class Plot:
 
 
 def is_empty(plot: Plot) -> bool:
-    """Whether there is nothing to draw: no two finite points on any curve, nor one check."""
-    return not any(len(_finite(curve.x, curve.y)) >= (1 if curve.form == "checks" else 2) for curve in plot.curves)
+    """Whether there is nothing to draw: no finite point on any curve."""
+    return not any(_finite(curve.x, curve.y) for curve in plot.curves)
 
 
 def thin(points: Sequence[tuple[float, float]], geometric: bool, limit: int = 400) -> list[tuple[float, float]]:
@@ -85,7 +88,8 @@ def draw(plot: Plot) -> Markup:
         x, y = [point[0] for point in points], [point[1] for point in points]
         if curve.form == "running":
             alpha = 0.55 if plot.quantity in _LOSSES else 0.85
-            axes.plot(x, y, color=colour(curve.series), linewidth=1.0, alpha=alpha)
+            alone = "o" if len(points) == 1 else None
+            axes.plot(x, y, color=colour(curve.series), linewidth=1.0, alpha=alpha, marker=alone, markersize=4)
         else:
             axes.plot(x, y, color=colour(curve.series), linewidth=1.8, marker=None if dense else "o", markersize=4)
     for x_best, y_best, series in plot.best:
@@ -114,6 +118,8 @@ def _scale(axes: Axes, plot: Plot) -> None:
     """Logarithmic where values span much, else linear, and from zero for all but losses."""
     values = [y for curve in plot.curves for _, y in _finite(curve.x, curve.y)]
     low, high = min(values), max(values)
+    if plot.quantity == "speed":
+        high = min(high, _FASTEST * sorted(values)[len(values) // 2])  # one wrong time would fill the axis otherwise
     if checks := [y for curve in plot.curves if curve.form == "checks" for _, y in _finite(curve.x, curve.y)]:
         high = min(high, 2.2 * max(checks))  # the first steps of training would fill the axis otherwise
     if low > 0 and high / low > _LOG_FROM[plot.quantity]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from elman.data.minimal_pairs import Pair
+from elman.data.pair_tables import Pair
 from elman.data.text.sentences import Lexicon, fit
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import EOS, Vocabulary
@@ -38,7 +38,7 @@ class CodedPair(NamedTuple):
         phenomenon, field: as in `Pair`.
         good, bad: ids, as they are predicted.
         read: how the two are read: the same ids, but to a model that reads spelling unknown words have their own.
-        unknown: words outside the vocabulary in either sentence, each position once.
+        unknown: words outside the vocabulary in either sentence, each position once, in order.
         same: whether the model cannot distinguish the two, since they differ in unknown words only; where those are
             spelled, in the last token only, which nothing follows.
     """
@@ -48,7 +48,7 @@ class CodedPair(NamedTuple):
     good: Ids
     bad: Ids
     read: tuple[Ids, Ids]
-    unknown: int
+    unknown: tuple[str, ...]
     same: bool
 
 
@@ -108,19 +108,35 @@ def _code(pair: Pair, vocabulary: Vocabulary, tokeniser: Tokeniser, lexicon: Lex
         sides.append((ids, ids if lexicon is None else lexicon.read([*words, *end]).astype(np.int32)))
     (good, read_good), (bad, read_bad) = sides
     same = np.array_equal(good, bad) and np.array_equal(read_good[:-1], read_bad[:-1])
-    return CodedPair(pair.phenomenon, pair.field, good, bad, (read_good, read_bad), len(unknown), same)
+    strange = tuple(word for _, word in sorted(unknown))
+    return CodedPair(pair.phenomenon, pair.field, good, bad, (read_good, read_bad), strange, same)
+
+
+def pair_log_probs(coded: Sequence[CodedPair], score: Scorer) -> Floats:
+    """Log-probabilities (nats) of the good and the bad sentence of each pair, [n, 2]; NaN where they are the same."""
+    found = np.full((len(coded), 2), np.nan)
+    judged = [index for index, pair in enumerate(coded) if not pair.same]
+    sides = [side for index in judged for side in (coded[index].good, coded[index].bad)]
+    found[judged] = score(sides, [side for index in judged for side in coded[index].read]).reshape(-1, 2)
+    return found
 
 
 def judge_pairs(coded: Sequence[CodedPair], score: Scorer) -> list[PairAccuracy]:
     """The accuracy on each phenomenon, in the order of their first pairs, and on all pairs at the end."""
-    right = np.zeros(len(coded), dtype=bool)
-    judged = [index for index, pair in enumerate(coded) if not pair.same]
-    sides = [side for index in judged for side in (coded[index].good, coded[index].bad)]
-    log_probs = score(sides, [side for index in judged for side in coded[index].read])
-    right[judged] = log_probs[::2] > log_probs[1::2]
+    return accuracies(coded, pair_log_probs(coded, score))
+
+
+def by_phenomenon(pairs: Sequence[Pair | CodedPair]) -> dict[tuple[str, str], list[int]]:
+    """The numbers of the pairs of each (phenomenon, field), in the order of their first pairs."""
     groups: dict[tuple[str, str], list[int]] = {}
-    for index, pair in enumerate(coded):
+    for index, pair in enumerate(pairs):
         groups.setdefault((pair.phenomenon, pair.field), []).append(index)
+    return groups
+
+
+def accuracies(coded: Sequence[CodedPair], log_probs: Floats) -> list[PairAccuracy]:
+    """As `judge_pairs`, of the log-probabilities that `pair_log_probs` returned."""
+    right = log_probs[:, 0] > log_probs[:, 1]
 
     def accuracy(phenomenon: str, field: str, members: Sequence[int]) -> PairAccuracy:
         different = [index for index in members if not coded[index].same]
@@ -128,7 +144,7 @@ def judge_pairs(coded: Sequence[CodedPair], score: Scorer) -> list[PairAccuracy]
         proportions = (Proportion(int(right[some].sum()), len(some)) for some in (different, known))
         return PairAccuracy(phenomenon, field, len(members), len(members) - len(different), *proportions)
 
-    found = [accuracy(*names, members) for names, members in groups.items()]
+    found = [accuracy(*names, members) for names, members in by_phenomenon(coded).items()]
     return [*found, accuracy("all", "", range(len(coded)))]
 
 

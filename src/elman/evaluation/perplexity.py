@@ -95,11 +95,13 @@ def sum_scores(log_probs: Iterable[Tensor], num_parts: int, advance: Advance = N
     return Score(total, count)
 
 
-def token_log_probs(model: LanguageModel, windows: EvaluationWindows) -> np.ndarray:
+def token_log_probs(model: LanguageModel, windows: EvaluationWindows, advance: Advance = None) -> np.ndarray:
     """The log-probability (nats) of every token of the stream, float32 [n]; NaN for a token that is skipped."""
     result = np.full(len(windows.tokens), np.nan, dtype=np.float32)
-    for log_prob, positions in stream(model, windows):
+    for done, (log_prob, positions) in enumerate(stream(model, windows), start=1):
         result[positions.numpy()] = log_prob.float().cpu().numpy()
+        if advance is not None:
+            advance(done, windows.num_windows)
     return result
 
 

@@ -4,7 +4,7 @@ import dataclasses
 import json
 import math
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -21,7 +21,7 @@ from elman.drawing.heat_map import Word
 from elman.drawing.piano_roll import PianoRoll
 from elman.errors import UserError
 from elman.evaluation.result import Result
-from elman.report.metrics import Metrics, read_metrics
+from elman.report.metrics import Metrics, SavedModel, read_metrics, with_model
 
 T = TypeVar("T")
 
@@ -154,15 +154,38 @@ class RunFolder:
         return next(iter(quoted or rows), None)
 
 
+class NotARunError(UserError):
+    """A path is no run folder, or one in which nothing has been trained."""
+
+
+def read_folders(paths: Sequence[Path]) -> tuple[list[RunFolder], list[Path]]:
+    """Read run folders, and return which of several paths are none, such as the pages that `runs/*` names too.
+
+    Raises UserError where none is a run folder, or a file of a run is damaged.
+    """
+    found, others = list[RunFolder](), list[Path]()
+    for path in paths:
+        try:
+            found.append(read_folder(path))
+        except NotARunError:
+            if len(paths) == 1:
+                raise
+            others.append(path)
+    if not found:
+        names = ", ".join(map(str, others))
+        raise UserError(f"no run among {names or 'no folders'}; give folders that `elman train --out` wrote")
+    return found, others
+
+
 def read_folder(path: Path) -> RunFolder:
-    """Read a run folder; raises UserError where it is none, has no metrics, or one of its files is damaged."""
+    """Read a run folder; raises UserError where a file is damaged, NotARunError without a recipe or metrics."""
     recipe_file, metrics_file = path / "recipe.toml", path / "metrics.jsonl"
     if not recipe_file.is_file():
-        raise UserError(
+        raise NotARunError(
             f"{path} is not a run folder: it has no recipe.toml; give the folder that `elman train --out` wrote"
         )
     if not metrics_file.is_file():
-        raise UserError(f"{path} has no metrics.jsonl: nothing to report; train first, or restore the file")
+        raise NotARunError(f"{path} has no metrics.jsonl: nothing to report; train first, or restore the file")
     try:
         recipe_text = recipe_file.read_text(encoding="utf-8")
         recipe_table = tomllib.loads(recipe_text)
@@ -170,12 +193,13 @@ def read_folder(path: Path) -> RunFolder:
     except ValueError as error:
         raise UserError(f"{recipe_file}: not a readable recipe ({error}); restore the file") from None
     vocabulary_file = path / "vocabulary.tsv"
+    parameters, saved = _model(path / "model.safetensors")
     return RunFolder(
         path=path,
         recipe=recipe,
         recipe_table=recipe_table,
         recipe_text=recipe_text,
-        metrics=read_metrics(metrics_file),
+        metrics=with_model(read_metrics(metrics_file), saved),
         data=_read(path / "data.json", DataFacts | None, None),
         environment=_read(path / "environment.json", dict[str, Any], {}),
         results=_read(path / "results.json", list[Result], []),
@@ -183,7 +207,7 @@ def read_folder(path: Path) -> RunFolder:
         samples=_read_samples(path / "samples.json"),
         passage=_read(path / "surprisal.json", Passage, Passage()).sentence,
         vocabulary=Vocabulary.load(vocabulary_file) if vocabulary_file.is_file() else None,
-        parameters=_parameters(path / "model.safetensors"),
+        parameters=parameters,
     )
 
 
@@ -210,12 +234,17 @@ def _read_samples(path: Path) -> list[Sample]:
         return msgspec.convert(rows, list[Sample])
 
 
-def _parameters(path: Path) -> int | None:
-    """The number of parameters in a model file, by its header alone."""
+def _model(path: Path) -> tuple[int | None, SavedModel | None]:
+    """The number of parameters in a model file, and what it says of its validation, by its header alone."""
     if not path.is_file():
-        return None
+        return None, None
     try:
         with safe_open(path, framework="numpy") as file:
-            return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+            count = sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+            facts = (file.metadata() or {}).get("facts", "")
     except (SafetensorError, OSError) as error:
         raise UserError(f"{path}: truncated or not a model file ({error}); restore or remove it") from None
+    try:
+        return count, msgspec.json.decode(facts, type=SavedModel)
+    except msgspec.DecodeError:
+        return count, None

@@ -58,6 +58,14 @@ class Event(msgspec.Struct, frozen=True, tag_field="kind", tag="event"):
     nll: float = math.nan
 
 
+class SavedModel(msgspec.Struct, frozen=True):
+    """The validation of the saved model, as its file states it; `epoch` within its phase."""
+
+    step: int
+    epoch: float
+    valid_nll: float
+
+
 Entry = Train | Valid | Event
 
 
@@ -96,15 +104,16 @@ class Metrics:
         return (*self.train, *self.valid)
 
     def seconds_at(self, step: int) -> float:
-        """When a step was done, by the last line up to it; 0 before the first."""
-        return max((line.seconds for line in self._lines if line.step <= step), default=0.0)
+        """When a step was done, by the last line or event up to it; 0 before the first."""
+        seconds = (line.seconds for line in (*self._lines, *self.events) if line.step <= step)
+        return max((value for value in seconds if math.isfinite(value)), default=0.0)
 
 
 def read_metrics(path: Path) -> Metrics:
     """Read a metrics.jsonl; raises UserError where a line is damaged.
 
     An unreadable last line without a line break is still being written, or was when the run was killed: it is ignored.
-    So are blank lines and lines of unknown kinds.
+    So are blank lines and lines of unknown kinds. A number that was not finite is null.
     """
     lines = path.read_bytes().split(b"\n")
     entries: list[Entry] = []
@@ -126,7 +135,19 @@ def read_metrics(path: Path) -> Metrics:
     )
 
 
+def with_model(metrics: Metrics, model: SavedModel | None) -> Metrics:
+    """The metrics with the validation of the saved model, where a run that was out of time wrote no line of it."""
+    written = (*metrics.train, *metrics.valid, *metrics.events)
+    if model is None or not written or any(line.step == model.step for line in metrics.valid):
+        return metrics
+    seconds, nll = metrics.seconds_at(model.step), model.valid_nll
+    check = Valid(model.step, model.epoch, nll, math.exp(min(nll, 700.0)), seconds, best=True)
+    return dataclasses.replace(metrics, valid=(*metrics.valid, check))
+
+
 def _entry(raw: Any) -> Entry | None:
     if isinstance(raw, dict) and isinstance(raw.get("kind"), str) and raw["kind"] not in ("train", "valid", "event"):
         return None
+    if isinstance(raw, dict):
+        raw = {key: math.nan if value is None else value for key, value in raw.items()}
     return msgspec.convert(raw, Entry)

@@ -24,9 +24,14 @@ def write_report(runs: Sequence[Path], out: Path | None = None) -> Path:
     """
     if not runs:
         raise UserError("nothing to report on: give at least one run folder")
-    page = render([read_folder(Path(path)) for path in runs])
+    return write_page([read_folder(Path(path)) for path in runs], out)
+
+
+def write_page(runs: Sequence[RunFolder], out: Path | None = None) -> Path:
+    """As `write_report`, of folders that are read already."""
+    page = render(runs)
     if out is None:
-        out = Path(runs[0]) / "report.html" if len(runs) == 1 else Path("report.html")
+        out = runs[0].path / "report.html" if len(runs) == 1 else Path("report.html")
     if out.is_dir():
         raise UserError(f"{out} is a folder; give the name of a file with --out, such as {out / 'report.html'}")
     write_atomic(out, page.encode(errors="replace"))

@@ -42,7 +42,7 @@ class EvaluationOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What is evaluated and how; a run refuses the options that its kind of data lacks.
 
     Attributes:
-        split: `train`, `valid` or `test`.
+        split: `train`, `valid` or `test`, of a text also `all`.
         data: other data, encoded as that of the run was; None: the run's own.
         streams: columns, pieces or pairs read side by side; None: one stream of text, else as many as suit.
         warm_up: tokens that each column of a text reads, uncounted, before its part.

@@ -1,6 +1,7 @@
 """A corpus of text: a vocabulary and the splits as memory-mapped ids."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,9 @@ class Split:
 Parts = dict[str, tuple[Section, str]]
 """The section of each split, and the digest of its file."""
 
+ALL = "all"
+"""The name of all splits together, in the order of the text."""
+
 _FORMAT = 2
 _FACTS = ("unknown", "characters", "num_bytes", "num_words", "lines", "sha256")
 
@@ -55,6 +59,10 @@ class TextCorpus(Corpus[TextOptions, Split]):
 
     vocabulary: Vocabulary
     subwords: Subwords | None = None
+
+    def split(self, name: str) -> Split:
+        """As `Corpus.split`; `all` is the splits one after another, a whole file that was cut."""
+        return _joined(list(self.splits.values())) if name == ALL else super().split(name)
 
     @property
     def tokeniser(self) -> Tokeniser:
@@ -148,6 +156,17 @@ def _open_split(name: str, counts: Counts, folder: Path) -> Split:
     facts = msgspec.structs.asdict(counts)
     tokens = np.memmap(folder / f"{name}.int32", dtype="<i4", mode="r", shape=(facts.pop("tokens"),))
     return Split(name, tokens, **facts)
+
+
+def _joined(splits: Sequence[Split]) -> Split:
+    """Splits one after another."""
+    summed = ("unknown", "characters", "num_bytes", "num_words", "unseparated", "lines")
+    return Split(
+        ALL,
+        np.concatenate([split.tokens for split in splits]),
+        **{name: sum(getattr(split, name) for split in splits) for name in summed},
+        sha256=sha256_lines(*(split.sha256 for split in splits)),
+    )
 
 
 def _key(parts: Parts, more: list[str]) -> str:

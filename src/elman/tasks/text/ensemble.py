@@ -9,6 +9,7 @@ from elman.data.text.corpus import Split
 from elman.errors import UserError
 from elman.evaluation.ngram import KneserNey
 from elman.evaluation.perplexity import average_probabilities, reading, token_log_probs
+from elman.jobs import Advance
 from elman.tasks.text.run import TextRun
 
 
@@ -37,18 +38,25 @@ def ensemble_log_probs(
     return average_probabilities(members, weights)
 
 
-def run_log_probs(run: TextRun, split: Split, streams: int = 1, skip_first: bool = False) -> np.ndarray:
+def run_log_probs(
+    run: TextRun, split: Split, streams: int = 1, skip_first: bool = False, advance: Advance = None
+) -> np.ndarray:
     """The log-probability (nats) of every token of a split under a run, [n] float32."""
     rules = TextEvaluation(streams=streams, skip_first=skip_first)
-    return token_log_probs(*reading(run.model, split, run.first, rules))
+    return token_log_probs(*reading(run.model, split, run.first, rules), advance)
 
 
 def require_one_vocabulary(runs: Sequence[TextRun]) -> None:
     """Raises UserError where the runs do not number the same words in the same way."""
     first = runs[0]
     for run in runs[1:]:
-        if run.vocabulary.words != first.vocabulary.words:
+        if not have_one_vocabulary(first, run):
             raise UserError(
                 f"{run.path} and {first.path} have different vocabularies ({len(run.vocabulary):,} and"
-                f" {len(first.vocabulary):,} words); only runs on one text with one vocabulary can be compared"
+                f" {len(first.vocabulary):,} words); give runs with one vocabulary, to which a token is the same event"
             )
+
+
+def have_one_vocabulary(one: TextRun, other: TextRun) -> bool:
+    """Whether two runs number the same words in the same way."""
+    return one.vocabulary.words == other.vocabulary.words

@@ -1,0 +1,160 @@
+"""elman minimal-pairs, and elman compare --pairs: which sentence of a minimal pair is more probable, to which run."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from cyclopts import Parameter
+
+from elman.cli import progress, show
+from elman.cli.options import AsUnk, Common, RunFolders
+from elman.drawing.page import require_file_name
+from elman.files import write_atomic
+
+if TYPE_CHECKING:
+    from elman.data.pair_tables import Pair
+    from elman.evaluation.minimal_pairs import PairAccuracy
+    from elman.evaluation.paired_accuracy import PairedAccuracy
+    from elman.tasks.text.minimal_pairs import Judged
+    from elman.tasks.text.run import TextRun
+
+PairFiles = Annotated[
+    tuple[str, ...],
+    Parameter(
+        consume_multiple=1,
+        metavar="FILE",
+        help="BLiMP's .jsonl, Linzen's .text with .gold, tables (.tsv, .csv) with a header (good, bad, phenomenon, item"
+        " and others) or of good TAB bad [TAB phenomenon], folders of them, or the known set blimp",
+    ),
+]
+
+_HEADER = ["phenomenon", "pairs", "only unknown differ", "accuracy, %", "95 % interval", "no unknown", "accuracy, %"]
+_COMPARED = ["phenomenon", "pairs", "A, %", "B, %", "B - A", "95 % interval", "only A", "only B", "p", "p, Holm"]
+
+
+def minimal_pairs(
+    runs: RunFolders,
+    /,
+    *,
+    pairs: PairFiles,
+    items: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    unknown_as_unk: AsUnk = False,
+    common: Common = Common(),
+) -> None:
+    """Judge which sentence of a minimal pair is more probable.
+
+    The share of pairs whose acceptable sentence is more probable, by phenomenon, with 95 % intervals.
+
+    Args:
+        items: also write a table (.tsv) with a row per run and pair: log-probabilities (natural), their difference,
+            whether it is judged correctly, unknown words, and the columns of the file of pairs
+    """
+    from elman.data.minimal_pairs import read_pairs
+    from elman.evaluation.minimal_pairs import accuracies, by_field
+    from elman.tasks.text.minimal_pairs import item_rows
+
+    if items is not None:
+        require_file_name(items)
+    read = read_pairs(pairs)
+    found: list[dict[str, Any]] = []
+    tables: list[show.Table] = []
+    single: list[dict[str, Any]] = []
+    for folder in runs:
+        judged = _judged(common.open_text(folder), read, known_only=unknown_as_unk)
+        rows = accuracies(*judged)
+        fields = by_field(rows)
+        facts = {"phenomena": [row.facts() for row in rows], "fields": [row.facts() for row in fields]}
+        found.append({"run": str(folder), **facts})
+        if fields:
+            tables.append((f"{folder}: minimal pairs by field", _HEADER, [_cells(row) for row in fields]))
+        tables.append((f"{folder}: minimal pairs", _HEADER, [_cells(row) for row in rows]))
+        if items is not None:
+            single += item_rows(str(folder), read, judged)
+    if items is not None:
+        write_atomic(items, _tsv(single))
+    notes = [] if items is None else [f"items: {items}"]
+    show.print_result(common.as_json, found[0] if len(found) == 1 else found, *tables, notes=notes)
+
+
+def compare_on_pairs(runs: "Sequence[TextRun]", names: tuple[str, ...], *, as_json: bool) -> None:
+    """Print McNemar's test of two runs on the minimal pairs of files."""
+    from elman.data.minimal_pairs import read_pairs
+    from elman.evaluation.paired_accuracy import compare_accuracies
+
+    read = read_pairs(names)
+    first, second = (_judged(run, read).log_probs for run in runs)
+    rows = compare_accuracies(read, first, second)
+    whole, a, b = rows[-1], runs[0].path, runs[1].path
+    facts = {"a": str(a), "b": str(b), "pairs": list(names), "phenomena": msgspec.to_builtins(rows)}
+    shown = rows if len(rows) > 2 else rows[-1:]
+    clear = whole.p_mid < 0.05
+    which = "no clear difference" if not clear else "B is better" if whole.only_b > whole.only_a else "A is better"
+    notes = [
+        "p: McNemar's test, mid-p, two-sided; Holm: adjusted for the number of phenomena. Exact p of all pairs:"
+        f" {whole.p_exact:.2g}"
+    ]
+    if left := whole.pairs - whole.judged:
+        notes.append(
+            f"left out for both runs: {left:,} of {whole.pairs:,} pairs, which differ only in words unknown to a run"
+            f" (to A {whole.unjudged_a:,}, to B {whole.unjudged_b:,})"
+        )
+    title = f"A = {a}, B = {b}, minimal pairs: {which}"
+    show.print_result(as_json, facts, (title, _COMPARED, [_compared(row) for row in shown]), notes=notes)
+
+
+def _judged(run: "TextRun", pairs: "list[Pair]", *, known_only: bool = False) -> "Judged":
+    from elman.tasks.text.minimal_pairs import judge
+
+    with progress.counting(f"scoring pairs by {run.path}") as advance:
+        return judge(run, pairs, known_only=known_only, advance=advance)
+
+
+def _tsv(rows: Iterable[dict[str, Any]]) -> str:
+    """A table of rows, of which some may lack columns."""
+    rows = list(rows)
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, columns, delimiter="\t", lineterminator="\n", restval="")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _named(row: "PairAccuracy | PairedAccuracy") -> str:
+    return f"{row.field}: {row.phenomenon}" if row.field else row.phenomenon
+
+
+def _cells(row: "PairAccuracy") -> list[str]:
+    low, high = row.accuracy.interval
+    return [
+        _named(row),
+        f"{row.pairs:,}",
+        f"{row.same:,}",
+        _percent(row.accuracy.share),
+        f"{_percent(low)} to {_percent(high)}",
+        f"{row.known.count:,}",
+        _percent(row.known.share),
+    ]
+
+
+def _compared(row: "PairedAccuracy") -> list[str]:
+    interval = f"{_percent(row.low, '+')} to {_percent(row.high, '+')}" if row.judged else _percent(None)
+    return [
+        _named(row),
+        f"{row.judged:,}",
+        _percent(row.a),
+        _percent(row.b),
+        _percent(row.difference, "+"),
+        interval,
+        f"{row.only_a:,}",
+        f"{row.only_b:,}",
+        f"{row.p_mid:.2g}",
+        "" if row.p_holm is None else f"{row.p_holm:.2g}",
+    ]
+
+
+def _percent(share: float | None, sign: str = "") -> str:
+    return "\N{EN DASH}" if share is None or share != share else f"{100 * share:{sign}.1f}"

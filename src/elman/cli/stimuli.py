@@ -1,0 +1,113 @@
+"""elman compare --stimuli: two runs on the sentences of a table, by item and condition."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from elman.cli import progress, show
+from elman.errors import UserError
+
+if TYPE_CHECKING:
+    from elman.evaluation.paired_items import PairedItems
+    from elman.tasks.text.comparison import Treatment, Words
+    from elman.tasks.text.run import TextRun
+
+_HEADER = ["condition", "items", "sentences", "bits, A", "bits, B", "A - B", "95 % interval", "p", "p, Holm"]
+
+
+def compare_on_stimuli(
+    runs: "Sequence[TextRun]",
+    stimuli: Path,
+    column: str,
+    treatment: "Treatment",
+    types: int | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Print the paired test of two runs on the surprisal of the sentences in a column of a table."""
+    from elman.data.tables import read_table
+    from elman.evaluation.paired_items import compare_items
+    from elman.tasks.text.comparison import shared
+
+    table = read_table(stimuli, column, "--column")
+    texts = table.column(column)
+    first, second = (_read(run, texts) for run in runs)
+    alike = _read_alike(first, second, texts)
+    both = shared(first.at(alike), second.at(alike), treatment, types)
+    rows = [index for index, ok in zip(alike, both.kept, strict=True) if ok]
+
+    def cells(name: str, otherwise: str | None) -> list[str]:
+        place = {heading.lower(): heading for heading in table.columns}.get(name)
+        values = None if place is None else table.column(place)
+        return [(otherwise or str(row)) if values is None else values[row] for row in rows]
+
+    items = cells("item", None)
+    if len(set(items)) < 2:
+        raise UserError(
+            f"{stimuli}: {len(set(items))} items can be compared, and a paired test needs 2 or more; of {len(texts):,}"
+            f" sentences {both.left_out:,} have words unknown to a run, which --unknown spread keeps"
+        )
+    compared = compare_items(both.a, both.b, items, cells("condition", "all"))
+    whole, (a, b) = compared[-1], (run.path for run in runs)
+    facts = {
+        "a": str(a),
+        "b": str(b),
+        "stimuli": str(stimuli),
+        "sentences": len(texts),
+        "read_differently": len(texts) - len(alike),
+        "unknown": treatment,
+        "left_out": both.left_out,
+        "conditions": msgspec.to_builtins(compared),
+    }
+    which = show.better(whole.low, whole.high)
+    title = f"A = {a}, B = {b}, {stimuli}: {which}"
+    how = {
+        "score": "scored as <unk>, which is the same event for both",
+        "exclude": f"{both.left_out:,} sentences with words unknown to a run are left out for both",
+        "spread": "the probability of <unk> is shared by the unknown types",
+    }
+    notes = [
+        "Surprisal of a sentence in bits; paired t test by item, two-sided; Holm: adjusted for the conditions.",
+        f"Unknown words: {how[treatment]}.",
+    ]
+    shown = compared if len(compared) > 2 else compared[-1:]
+    show.print_result(as_json, facts, (title, _HEADER, [_cells(row) for row in shown]), notes=notes)
+
+
+def _read(run: "TextRun", texts: Sequence[str]) -> "Words":
+    from elman.tasks.text.comparison import read_sentences
+
+    with progress.counting(f"scoring by {run.path}") as advance:
+        return read_sentences(run, texts, advance)
+
+
+def _read_alike(first: "Words", second: "Words", texts: Sequence[str]) -> list[int]:
+    """The numbers of the sentences that both runs read as the same; raises UserError where these are too few."""
+    a, b = first.words, second.words
+    alike = [index for index in range(len(texts)) if a[index].text and a[index][:2] == b[index][:2]]
+    if len(alike) < len(texts):
+        other = next(index for index in range(len(texts)) if index not in set(alike))
+        line = (
+            f"{len(texts) - len(alike):,} of {len(texts):,} sentences are other symbols to each run and are left out,"
+            f" such as {texts[other]!r}: A reads {a[other].text!r}, B {b[other].text!r}"
+        )
+        if len(alike) < 2:
+            raise UserError(f"{line}; give sentences that both read in the same way")
+        show.notice(line)
+    return alike
+
+
+def _cells(row: "PairedItems") -> list[str]:
+    return [
+        row.condition,
+        f"{row.items:,}",
+        f"{row.sentences:,}",
+        f"{row.a:.2f}",
+        f"{row.b:.2f}",
+        f"{row.difference:+.3f}",
+        "\N{EN DASH}" if row.low is None or row.high is None else f"{row.low:+.3f} to {row.high:+.3f}",
+        "\N{EN DASH}" if row.p_value is None else f"{row.p_value:.2g}",
+        "" if row.p_holm is None else f"{row.p_holm:.2g}",
+    ]

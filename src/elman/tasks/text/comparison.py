@@ -1,0 +1,230 @@
+"""One text under two runs, word by word, where their tokens or vocabularies differ.
+
+A word is what white space separates, with the end of its line; its log-probability is the sum over its tokens. Both
+runs must read the same words, so that both assign probabilities to the same events. Unknown words are left out for
+both, or share the probability of `<unk>`.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from elman.config.text import TextOptions
+from elman.data.catalog import prepare
+from elman.data.text import cache
+from elman.data.text.corpus import ALL
+from elman.data.text.passages import clean, passages
+from elman.data.text.sentences import Lexicon, fit
+from elman.data.text.sources import Section, find_sections
+from elman.data.text.tokeniser import fold, spelt, word_slices, word_starts
+from elman.data.text.utf8 import read_lines
+from elman.data.text.vocabulary import EOS, UNK
+from elman.data.windows import EvaluationWindows
+from elman.errors import UserError
+from elman.evaluation.perplexity import token_log_probs
+from elman.evaluation.scoring import score_sentences
+from elman.evaluation.statistics import Floats
+from elman.jobs import Advance
+from elman.network.model import LanguageModel
+from elman.tasks.text.run import TextRun
+
+Treatment: TypeAlias = Literal["score", "exclude", "spread"]
+"""Unknown words: by the probability of `<unk>`; left out for both; that probability shared by the unknown types."""
+
+Counts: TypeAlias = npt.NDArray[np.int64]
+
+
+class Word(NamedTuple):
+    """A word as a run reads it, whether the end of a line or sentence follows, and its place among the tokens."""
+
+    text: str
+    ends: bool
+    tokens: slice
+
+
+class Words(NamedTuple):
+    """The words of a text under a run.
+
+    Attributes:
+        words: as the run reads them.
+        log_probs: of each (nats), [n].
+        unknown: how many of its tokens are unknown, [n].
+        types: the different unknown tokens of the text.
+        line_ends: the `<eos>` of the text, those of blank lines among them.
+    """
+
+    words: list[Word]
+    log_probs: Floats
+    unknown: Counts
+    types: int
+    line_ends: int = 0
+
+    def at(self, places: Sequence[int]) -> "Words":
+        """Some of the words."""
+        return Words([self.words[one] for one in places], self.log_probs[places], self.unknown[places], self.types)
+
+
+def words_of(tokens: Sequence[str], texts: Iterable[str], options: TextOptions) -> list[Word]:
+    """The words that tokens make up; `texts` are what was tokenised, cleaned by the same options."""
+    if options.spelt:
+        found = word_slices(word_starts(tokens, options)) if tokens else []
+        return [Word(spelt(tokens[one], options), _closed(tokens[one], options), one) for one in found]
+    return list(_spaced(tokens, (word for text in texts for word in text.split()), lowercase=options.lowercase))
+
+
+def _closed(tokens: Sequence[str], options: TextOptions) -> bool:
+    """Whether `<eos>` follows the last token that is no white space."""
+    last = next((token for token in reversed(tokens) if spelt([token], options) != " "), "")
+    return last == EOS
+
+
+def _spaced(tokens: Sequence[str], written: Iterator[str], *, lowercase: bool) -> Iterator[Word]:
+    """Tokens of words, each a part of a written word; line ends belong to the word before them, or to the first."""
+    at, begin = 0, 0
+    while at < len(tokens):
+        while at < len(tokens) and tokens[at] == EOS:
+            at += 1
+        if at == len(tokens):
+            yield Word(EOS, True, slice(begin, at))
+            return
+        word = fold([next(written)])[0] if lowercase else next(written)
+        left = len(word)
+        while left > 0:
+            left -= len(tokens[at])
+            at += 1
+        while at < len(tokens) and tokens[at] == EOS:
+            at += 1
+        part = slice(begin, at)
+        yield Word(word, tokens[at - 1] == EOS, part)
+        begin = at
+
+
+def sections_of(source: str | Path, split: str, options: TextOptions) -> list[Section]:
+    """Where a split of a corpus is, as runs with these options read it; raises UserError where it has none.
+
+    `all` is every split of the corpus.
+    """
+    known = prepare.is_known(str(source))
+    sections = find_sections(prepare.locate(str(source), cache.cache_folder()) if known else Path(source), options)
+    if split == ALL:
+        return list(sections.values())
+    if split not in sections:
+        raise UserError(f"{source}: no {split} split; it has {', '.join(sections)}")
+    return [sections[split]]
+
+
+def read_words(run: TextRun, sections: Sequence[Section], streams: int = 1, advance: Advance = None) -> Words:
+    """The words of sections of files under a run, each in the context of all before it."""
+    tokens, texts = list[str](), list[str]()
+    for one in sections:
+        lines = list(read_lines(one.path, one.start, one.stop, run.options))
+        for passage in passages(lines, run.options, run.tokeniser.subwords):
+            tokens += passage.words
+        texts.append("".join(clean(line.text, run.options) for line in lines))
+    model, (inputs,) = _inputs(run, [tokens])
+    ids = run.vocabulary.encode(tokens)
+    windows = EvaluationWindows(ids, run.first, streams=streams, inputs=inputs if run.reads_spelling else None)
+    return _words(run, tokens, texts, token_log_probs(model, windows, advance))
+
+
+def _inputs(run: TextRun, sentences: Sequence[Sequence[str]]) -> tuple[LanguageModel, list[npt.NDArray[np.int32]]]:
+    """The numbers of tokens as they are read, and the model that knows the unknown words if it reads spelling."""
+    if not run.reads_spelling:
+        return run.model, [run.vocabulary.encode(tokens) for tokens in sentences]
+    lexicon = Lexicon(run.vocabulary)
+    inputs = [lexicon.read(tokens).astype(np.int32) for tokens in sentences]
+    return (run.model.knowing(lexicon.words) if lexicon.words else run.model), inputs
+
+
+def _words(run: TextRun, tokens: Sequence[str], texts: Iterable[str], log_probs: npt.NDArray[np.floating]) -> Words:
+    words, unknown = words_of(tokens, texts, run.options), _unknown(run, tokens)
+    starts = np.array([word.tokens.start for word in words], dtype=np.intp)
+    if not words:
+        return Words([], np.zeros(0), unknown, 0)
+    sums = np.add.reduceat(log_probs.astype(np.float64), starts)
+    return Words(words, sums, np.add.reduceat(unknown, starts), _types(tokens, unknown), list(tokens).count(EOS))
+
+
+def _unknown(run: TextRun, tokens: Sequence[str]) -> Counts:
+    return np.array([token == UNK or token not in run.vocabulary.ids for token in tokens], dtype=np.int64)
+
+
+def _types(tokens: Iterable[str], unknown: Iterable[int]) -> int:
+    return len({token for token, strange in zip(tokens, unknown, strict=True) if strange})
+
+
+def require_same_words(a: Words, b: Words, names: tuple[str, str]) -> None:
+    """Raises UserError where two runs read a text as other words, whose probabilities cannot be compared."""
+    for number, (one, other) in enumerate(zip(a.words, b.words, strict=False), start=1):
+        if one.text != other.text:
+            raise UserError(
+                f"{names[0]} and {names[1]} read other words: word {number:,} is {one.text!r} to the one and"
+                f" {other.text!r} to the other; compare runs that fold case and normalise in the same way"
+            )
+        if one.ends != other.ends:
+            raise UserError(
+                f"{names[0]} and {names[1]} read other line ends: after word {number:,} ({one.text!r}) only one of them"
+                " predicts <eos>; compare runs with the same data.eos"
+            )
+    if len(a.words) != len(b.words):
+        raise UserError(
+            f"{names[0]} reads {len(a.words):,} words and {names[1]} {len(b.words):,}; compare runs that read a text in"
+            " the same way"
+        )
+
+
+class Shared(NamedTuple):
+    """Log-probabilities (nats) of what is compared, [n] each, and what was: `kept` [N], n of which are true."""
+
+    a: Floats
+    b: Floats
+    kept: npt.NDArray[np.bool_]
+
+    @property
+    def left_out(self) -> int:
+        """How many were left out for their unknown words."""
+        return int((~self.kept).sum())
+
+
+def shared(a: Words, b: Words, treatment: Treatment, types: int | None = None) -> Shared:
+    """The log-probabilities to compare; `types` is the number of unknown types (None: those of the text, by run)."""
+    if treatment == "exclude":
+        kept = (a.unknown + b.unknown) == 0
+        return Shared(a.log_probs[kept], b.log_probs[kept], kept)
+    first, second = (
+        one.log_probs - (one.unknown * math.log(max(1, types or one.types)) if treatment == "spread" else 0.0)
+        for one in (a, b)
+    )
+    return Shared(first, second, np.ones(len(first), dtype=bool))
+
+
+def read_sentences(run: TextRun, texts: Sequence[str], advance: Advance = None) -> Words:
+    """Each text as one word, independent of the others, in ordinary spelling or as the training text was tokenised."""
+    tokens = [_alone(run, text) for text in texts]
+    model, inputs = _inputs(run, tokens)
+    sums = list[float]()
+    ids = [run.vocabulary.encode(one) for one in tokens]
+    for log_probs in score_sentences(model, ids, run.first, inputs=inputs):
+        sums.append(float(log_probs.sum(dtype=np.float64)))
+        if advance is not None:
+            advance(len(sums), len(texts))
+    words = [Word("".join("".join(_plain(run, one)).split()), EOS in one, slice(0, len(one))) for one in tokens]
+    every = [token for one in tokens for token in one]
+    unknown = np.array([_unknown(run, one).sum() for one in tokens], dtype=np.int64)
+    return Words(words, np.array(sums), unknown, _types(every, _unknown(run, every)))
+
+
+def _plain(run: TextRun, tokens: Sequence[str]) -> list[str]:
+    inner = [token for token in tokens if token != EOS]
+    if run.options.spelt:
+        return [run.tokeniser.decode(inner)]
+    return fold(inner) if run.options.lowercase else inner
+
+
+def _alone(run: TextRun, text: str) -> list[str]:
+    tokens = fit(clean(text, run.options), run.vocabulary, run.tokeniser)
+    return [*tokens, EOS] if tokens and run.vocabulary.eos is not None else tokens

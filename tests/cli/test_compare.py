@@ -1,0 +1,119 @@
+"""Two small runs, of words and of characters, compared on a text, on minimal pairs and on the sentences of a table."""
+
+import contextlib
+import json
+import math
+
+import pytest
+
+from elman.cli import main
+from support.commands import output, refusal, table, trained
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    with contextlib.ExitStack() as stack:
+        yield tuple(str(stack.enter_context(trained(name, tmp_path_factory))) for name in ("words", "characters"))
+
+
+def nll_per_word(capsys, run, words):
+    row = json.loads(output(capsys, "evaluate", run, "--json"))
+    return row["nll"] * row["tokens"] / words
+
+
+def test_runs_with_other_tokens_are_compared_by_the_same_words(capsys, runs):
+    found = json.loads(output(capsys, "compare", *runs, "--unknown", "spread", "--json"))
+    a, b = (nll_per_word(capsys, run, found["tokens"]) for run in runs)
+    assert (found["unit"], found["tokens"], found["unknown_types"]) == ("word", 180, [0, 0])
+    assert found["difference"] == pytest.approx(a - b, rel=1e-5)
+
+
+def test_what_is_compared_is_said(capsys, runs):
+    printed = output(capsys, "compare", *runs)
+    assert "Compared are white-space words with the end of their line, the sums over their tokens." in printed
+    assert "Unknown words: 0 words unknown to a run are left out for both." in printed
+
+
+def test_one_vocabulary_is_compared_by_tokens_or_by_words(capsys, runs):
+    by_token = json.loads(output(capsys, "compare", runs[0], runs[0], "--json"))
+    by_word = json.loads(output(capsys, "compare", runs[0], runs[0], "--unknown", "score", "--json"))
+    assert [(one["unit"], one["tokens"], one["p_value"]) for one in (by_token, by_word)] == [
+        ("token", 200, 1),
+        ("word", 180, 1),
+    ]
+
+
+def test_runs_are_compared_on_minimal_pairs(capsys, runs, tmp_path):
+    file = tmp_path / "pairs.tsv"
+    file.write_text("item\tgood\tbad\tphenomenon\n1\tw1 w2\tw2 w1\tx\n2\tw3 w1\tw1 w3\tx\n3\tw9 w8\tw8 w9\ty\n")
+    found = json.loads(output(capsys, "compare", *runs, "--pairs", file, "--json"))
+    rows = [json.loads(output(capsys, "minimal-pairs", run, "--pairs", file, "--json")) for run in runs]
+    for mine, *others in zip(found["phenomena"], *(row["phenomena"] for row in rows), strict=True):
+        assert [mine["a"], mine["b"]] == [other["accuracy"] for other in others]
+    assert "McNemar's test, mid-p" in output(capsys, "compare", *runs, "--pairs", file)
+
+
+def test_minimal_pairs_are_written_item_by_item(capsys, runs, tmp_path):
+    file, items = tmp_path / "pairs.tsv", tmp_path / "items.tsv"
+    file.write_text("item\tgood\tbad\tcondition\nA7\tw1 w2\tw2 w1\tnear\nA8\tw1 zz\tw1 zzz\tfar\n")
+    facts = json.loads(output(capsys, "minimal-pairs", runs[0], "--pairs", file, "--items", items, "--json"))
+    first, second = table(items.read_text())
+    assert (first["item"], first["good"], first["condition"], first["unknown"]) == ("A7", "w1 w2", "near", "")
+    for side, text in (("good", "w1 w2"), ("bad", "w2 w1")):
+        (tmp_path / side).write_text(f"{text}\n")
+        (row,) = table(output(capsys, "score", runs[0], tmp_path / side, "--by", "sentence"))
+        assert float(first[f"log_prob_{side}"]) == pytest.approx(float(row["log_prob"]), abs=1e-5)
+    assert float(first["difference"]) == pytest.approx(
+        float(first["log_prob_good"]) - float(first["log_prob_bad"]), abs=2e-6
+    )
+    assert int(first["correct"]) == facts["phenomena"][-1]["accuracy"]
+    assert (second["correct"], second["log_prob_good"], second["unknown"]) == ("", "", "zz zzz")
+
+
+def test_runs_are_compared_on_the_sentences_of_a_table(capsys, runs, tmp_path):
+    file = tmp_path / "stimuli.csv"
+    texts = ["w1 w2 w3", "w3 w1 w2", "w2 w2", "w9 w1"]
+    rows = [f"{n // 2},{'ab'[n % 2]},{text}" for n, text in enumerate(texts)]
+    file.write_text("\n".join(["item,condition,sentence", *rows]) + "\n")
+    found = json.loads(output(capsys, "compare", *runs, "--stimuli", file, "--column", "sentence", "--json"))
+    assert [(row["condition"], row["items"]) for row in found["conditions"]] == [("a", 2), ("b", 2), ("all", 2)]
+    (tmp_path / "text").write_text("\n".join(texts) + "\n")
+    for side, run in zip("ab", runs, strict=True):
+        scored = table(output(capsys, "score", run, tmp_path / "text", "--by", "sentence"))
+        mean = math.fsum(float(row["surprisal"]) for row in scored) / 4
+        assert found["conditions"][-1][side] == pytest.approx(mean, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--column", "x"), "--column belongs to --stimuli; add it"),
+        (("--pairs", "p.tsv", "--stimuli", "s.tsv"), "--pairs and --stimuli are two comparisons"),
+        (("--pairs", "p.tsv", "--split", "valid"), "--split does not belong to --pairs and --stimuli"),
+        (("--pairs", "p.tsv", "--unknown", "exclude"), "--unknown does not belong to --pairs"),
+        (("--unknown", "score"), "--unknown score: <unk> stands for other words in each of two vocabularies"),
+        (("--unknown-types", "3"), "--unknown-types belongs to --unknown spread; add it"),
+    ],
+)
+def test_options_that_do_not_fit_together_are_refused(capsys, runs, options, message):
+    assert message in refusal(capsys, "compare", *runs, *options)
+
+
+def test_the_part_of_a_file_that_is_evaluated_is_said(capsys, runs, tmp_path):
+    file = tmp_path / "novel.txt"
+    file.write_text("w1 w2 w3\n" * 40)
+    assert main(["evaluate", runs[0], "--data", str(file), "--json"]) == 0
+    part = capsys.readouterr()
+    assert f"{file}: only its test split, the last 5 %, is read; --split all reads the whole file" in part.err
+    assert main(["evaluate", runs[0], "--data", str(file), "--split", "all", "--json"]) == 0
+    whole = capsys.readouterr()
+    assert f"{file}: the whole file is read" in whole.err
+    part, whole = json.loads(part.out), json.loads(whole.out)
+    assert (part["tokens"], whole["tokens"], whole["split"], whole["words"]) == (8, 160, "all", 160)
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "test.txt").write_text(file.read_text())
+    alone = json.loads(output(capsys, "evaluate", runs[0], "--data", tmp_path / "text", "--json"))
+    keys = ("nll", "tokens", "unknown", "characters", "bits_per_character", "word_perplexity")
+    assert [whole[key] for key in keys] == [alone[key] for key in keys]
+    compared = json.loads(output(capsys, "compare", *runs, "--data", file, "--split", "all", "--json"))
+    assert compared["tokens"] == 120

@@ -1,0 +1,64 @@
+"""White-space words of one text under tokens of several kinds."""
+
+import numpy as np
+import pytest
+
+from elman.config.text import TextOptions
+from elman.data.text.passages import passages
+from elman.data.text.utf8 import Line
+from elman.data.text.vocabulary import EOS
+from elman.errors import UserError
+from elman.tasks.text.comparison import Word, Words, require_same_words, shared, words_of
+
+LINES = [" \n", " Don't  stop, he said; \n", "\n", " well-beloved 3.14 o'er. \n"]
+RAW = TextOptions(tokenisation="raw")
+
+
+def read(options):
+    tokens = [token for one in passages([Line(line, True) for line in LINES], options) for token in one.words]
+    return tokens, words_of(tokens, LINES, options)
+
+
+@pytest.mark.parametrize("eos", ["line", "paragraph", "none"])
+@pytest.mark.parametrize("kind", ["words", "raw", "characters", "bytes"])
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_every_kind_of_tokens_makes_up_the_same_words(kind, eos, lowercase):
+    tokens, words = read(TextOptions(tokenisation=kind, eos=eos, lowercase=lowercase))
+    written = "".join(LINES).split()
+    assert [word.text for word in words] == ([word.lower() for word in written] if lowercase else written)
+    assert [index for word in words for index in range(word.tokens.start, word.tokens.stop)] == [*range(len(tokens))]
+    ends = {"line": ["said;", "o'er."], "paragraph": ["said;", "o'er."], "none": []}[eos]
+    assert [word.text for word in words if word.ends] == ends
+
+
+def test_line_ends_before_the_first_word_belong_to_it():
+    tokens = [EOS, "a", EOS]
+    assert words_of(tokens, ["\n", "a\n"], TextOptions()) == [Word("a", True, slice(0, 3))]
+
+
+def words(texts, log_probs, unknown, types=2, ends=False):
+    parts = [Word(text, ends, slice(n, n + 1)) for n, text in enumerate(texts)]
+    return Words(parts, np.array(log_probs, dtype=float), np.array(unknown), types)
+
+
+def test_other_words_are_never_compared():
+    same = words("ab", [0, 0], [0, 0])
+    require_same_words(same, same, ("A", "B"))
+    for other, message in (
+        (words("aB", [0, 0], [0, 0]), "A and B read other words: word 2 is 'b' to the one and 'B' to the other"),
+        (words("ab", [0, 0], [0, 0], ends=True), "read other line ends: after word 1"),
+        (words("a", [0], [0]), "A reads 2 words and B 1"),
+    ):
+        with pytest.raises(UserError, match=message):
+            require_same_words(same, other, ("A", "B"))
+
+
+def test_unknown_words_are_left_out_for_both_or_share_the_probability():
+    a, b = words("abc", [-1, -2, -3], [0, 2, 0], types=4), words("abc", [-4, -5, -6], [1, 0, 0], types=3)
+    found = shared(a, b, "exclude")
+    assert (found.a.tolist(), found.b.tolist(), found.left_out) == ([-3], [-6], 2)
+    found = shared(a, b, "spread")
+    np.testing.assert_allclose(found.a, [-1, -2 - 2 * np.log(4), -3])
+    np.testing.assert_allclose(found.b, [-4 - np.log(3), -5, -6])
+    np.testing.assert_allclose(shared(a, b, "spread", types=10).b, [-4 - np.log(10), -5, -6])
+    assert shared(a, b, "score").a.tolist() == [-1, -2, -3]
