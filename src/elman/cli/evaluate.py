@@ -110,8 +110,8 @@ def evaluate(
         read = {**asdict(split), **asdict(text), "streams": None if split.streams == 1 else split.streams}
         how = EvaluationOptions(**read, beam=pairs.beam, constrained=False if pairs.unconstrained else None)
         opened = [open_run(folder, device) for folder in runs]
-        split.say_part(opened[0])
         rows = [adaptation.evaluate(run, how) for run in opened]
+        split.say_part(opened[0])
     if common.as_json:
         facts = [row.as_dict() for row in rows]
         show.print_json(facts[0] if len(facts) == 1 else facts)
