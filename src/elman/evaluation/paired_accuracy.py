@@ -28,8 +28,9 @@ def mcnemar(only_a: int, only_b: int) -> McNemar:
     """McNemar's test of the numbers of pairs that only A, or only B, judges correctly.
 
     Example:
-        >>> [round(p, 6) for p in mcnemar(1, 5)]
-        [0.21875, 0.125]
+        >>> found = mcnemar(1, 5)
+        >>> round(found.exact, 6), round(found.mid_p, 6)
+        (0.21875, 0.125)
         >>> mcnemar(0, 0)
         McNemar(exact=1.0, mid_p=1.0)
     """
