@@ -4,6 +4,9 @@ from typing import Any
 
 import msgspec
 
+RESULTS = "results.json"
+"""The file of a run folder with its results."""
+
 
 class Estimate(msgspec.Struct, frozen=True):
     """The value of a measure (such as BLEU) over all sentences with its 95 % interval.

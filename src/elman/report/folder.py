@@ -20,7 +20,7 @@ from elman.drawing.forecast import Forecast
 from elman.drawing.heat_map import Word
 from elman.drawing.piano_roll import PianoRoll
 from elman.errors import UserError
-from elman.evaluation.result import Result
+from elman.evaluation.result import RESULTS, Result
 from elman.report.metrics import Metrics, SavedModel, read_metrics, with_model
 
 T = TypeVar("T")
@@ -202,7 +202,7 @@ def read_folder(path: Path) -> RunFolder:
         metrics=with_model(read_metrics(metrics_file), saved),
         data=_read(path / "data.json", DataFacts | None, None),
         environment=_read(path / "environment.json", dict[str, Any], {}),
-        results=_read(path / "results.json", list[Result], []),
+        results=_read(path / RESULTS, list[Result], []),
         baselines=_read(path / "baselines.json", list[Result], []),
         samples=_read_samples(path / "samples.json"),
         passage=_read(path / "surprisal.json", Passage, Passage()).sentence,

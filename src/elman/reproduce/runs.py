@@ -14,6 +14,7 @@ import torch
 from elman.config.recipe import Recipe
 from elman.config.toml import DESCRIPTIVE, dump_recipe
 from elman.errors import UserError
+from elman.evaluation.result import RESULTS
 from elman.files import canonical_json, sha256_lines, write_atomic
 from elman.jobs import Kept
 from elman.reproduce.claim import Claim, ClaimMeasure, Computation, Measurement, Scale, recipe_of
@@ -52,7 +53,7 @@ class PlannedRun:
     @property
     def status(self) -> Status:
         """From the files in its folder."""
-        if (self.folder / "results.json").is_file():
+        if (self.folder / RESULTS).is_file():
             return Status.DONE
         if (self.folder / "diverged.json").is_file():
             return Status.DIVERGED

@@ -23,7 +23,7 @@ from elman.evaluation.dynamic import (
     read_static,
 )
 from elman.evaluation.perplexity import sum_scores
-from elman.evaluation.result import Result
+from elman.evaluation.result import RESULTS, Result
 from elman.files import write_atomic
 from elman.jobs import Advance
 from elman.learning.checkpoint import digest_of, model_tensors
@@ -125,7 +125,7 @@ def record(run: Run, row: Result) -> None:
 
     Raises UserError where the file is damaged.
     """
-    path = run.path / "results.json"
+    path = run.path / RESULTS
     new = msgspec.structs.replace(row, model="best").as_dict()
     key = ("split", "method", "model")
     try:

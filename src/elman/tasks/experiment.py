@@ -15,7 +15,7 @@ import elman
 from elman import config
 from elman.data.catalog.prepare import is_known
 from elman.errors import UserError
-from elman.evaluation.result import Result
+from elman.evaluation.result import RESULTS, Result
 from elman.files import FolderLock, require_utf8, write_atomic
 from elman.learning.checkpoint import CHECKPOINT
 from elman.learning.log import Watcher
@@ -95,6 +95,8 @@ class Experiment:
                     write_atomic(self.out / "recipe.toml", config.dump_recipe(self.recipe))
                 if changes:
                     self.trainer.record_changes(changes)
+                if not self.trainer.progress.finished:  # those of an earlier end are not those of the model to come
+                    (self.out / RESULTS).unlink(missing_ok=True)
             elif self.trainer.progress.step == 0:
                 _require_place(self.out, self.recipe, self.resume)
                 self.task.write(self.out)

@@ -1,7 +1,7 @@
 """The interface between experiments and data: everything that differs between kinds of data."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -13,7 +13,7 @@ from elman.config.training import Training
 from elman.data.text.cache import Progress
 from elman.data.windows import Span, Windows
 from elman.errors import UserError
-from elman.evaluation.result import Result
+from elman.evaluation.result import RESULTS, Result
 from elman.files import json_text, write_atomic
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
@@ -123,10 +123,15 @@ def require_whole(training: Training, what: str) -> None:
         raise UserError(f"training.slices = {training.slices}: a batch of {what} is not cut into slices; set it to 1")
 
 
-def write_results(out: Path, evaluated: Callable[[str], Result]) -> list[Result]:
-    """Write results.json: the results of the best model on the valid and test splits, by their names."""
+def write_results(out: Path, evaluated: Callable[[str], Result], more: Callable[[], Mapping[str, Any]]) -> list[Result]:
+    """Write the results of the best model on the valid and test splits, by their names, and more files of JSON.
+
+    results.json is written last, since with it a run is complete.
+    """
     results = [msgspec.structs.replace(evaluated(name), model="best") for name in ("valid", "test")]
-    write_json(out / "results.json", msgspec.to_builtins(results))
+    for name, value in more().items():
+        write_json(out / name, value)
+    write_json(out / RESULTS, msgspec.to_builtins(results))
     return results
 
 

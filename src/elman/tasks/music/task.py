@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import torch
@@ -21,7 +22,7 @@ from elman.evaluation.result import Result
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.tasks.music.run import MusicRun, evaluate_pieces
-from elman.tasks.task import Size, Task, copy_weights, require_whole, write_json, write_results
+from elman.tasks.task import Size, Task, copy_weights, require_whole, write_results
 
 SAMPLE_STEPS = 128
 """Steps of the samples in a run folder."""
@@ -69,16 +70,22 @@ class MusicTask(Task):
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:
         """results.json over whole pieces; samples.json, and each sample as sample-SEED.mid."""
         run = MusicRun(out, device)
-        results = write_results(out, lambda name: evaluate_pieces(run.model, self.corpus.split(name), advance=advance))
+
+        def evaluated(name: str) -> Result:
+            return evaluate_pieces(run.model, self.corpus.split(name), advance=advance)
+
+        return write_results(out, evaluated, lambda: {"samples.json": self._samples(run, out, len(prompts))})
+
+    def _samples(self, run: MusicRun, out: Path, count: int) -> list[dict[str, Any]]:
+        """The rows of samples.json; each sample is also written as MIDI."""
         samples = []
-        for seed in range(len(prompts)):
+        for seed in range(count):
             roll = run.compose(steps=SAMPLE_STEPS, seed=seed)
             write_midi(out / f"sample-{seed}.mid", roll, self.data.options)
             step = 60 / TEMPO / self.data.steps_per_quarter
             figure = msgspec.to_builtins(PianoRoll(run.inputs.sounding(roll), step))
             samples.append({"text": f"sample-{seed}.mid", "seed": seed, "temperature": 1.0, "figure": figure})
-        write_json(out / "samples.json", samples)
-        return results
+        return samples
 
     def summary(self) -> list[str]:
         """Pieces and steps of each split."""

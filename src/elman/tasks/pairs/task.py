@@ -21,7 +21,7 @@ from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
 from elman.tasks.pairs.run import PairRun, Translation
-from elman.tasks.task import Size, Task, copy_weights, require_whole, write_json, write_results
+from elman.tasks.task import Size, Task, copy_weights, require_whole, write_results
 
 SAMPLES = 6
 """Sources of the test split whose targets a run folder shows."""
@@ -95,9 +95,7 @@ class PairTask(Task):
             write_lines(out / "reference-test.txt", references(pairs, self.corpus.symbols))
             return pair_result(score, pairs, quality)
 
-        results = write_results(out, evaluated)
-        write_json(out / "samples.json", self._samples(run))
-        return results
+        return write_results(out, evaluated, lambda: {"samples.json": self._samples(run)})
 
     def summary(self) -> list[str]:
         """Pairs and tokens of each split, words of both vocabularies."""

@@ -29,7 +29,7 @@ from elman.tasks.series.evaluation import (
     prediction_result,
 )
 from elman.tasks.series.run import SeriesRun
-from elman.tasks.task import Size, Task, copy_weights, write_json, write_results
+from elman.tasks.task import Size, Task, copy_weights, write_results
 
 ORDERS = (1, 2, 4, 8, 16, 32)
 """Orders of the linear autoregression; the one with the lowest validation NRMSE is taken."""
@@ -91,9 +91,11 @@ class SeriesTask(Task):
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:  # noqa: ARG002 - there are no prompts
         """results.json, and samples.json with the end of the test split, its predictions and a free forecast."""
         run = SeriesRun(out, device)
-        results = write_results(out, lambda name: run.result(self.corpus.split(name), advance=advance))
-        write_json(out / "samples.json", self._forecasts(run))
-        return results
+
+        def evaluated(name: str) -> Result:
+            return run.result(self.corpus.split(name), advance=advance)
+
+        return write_results(out, evaluated, lambda: {"samples.json": self._forecasts(run)})
 
     def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:  # noqa: ARG002 - chosen by validation
         """The mean, persistence and linear autoregression, each with the variance of its training errors.

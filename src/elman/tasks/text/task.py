@@ -27,7 +27,7 @@ from elman.evaluation.scoring import score_document, surprisal
 from elman.files import write_atomic
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
-from elman.tasks.task import Size, Task, write_json, write_results
+from elman.tasks.task import Size, Task, write_results
 from elman.tasks.text.run import TextRun
 from elman.tasks.text.warm_start import start_from
 
@@ -120,10 +120,11 @@ class TextTask(Task):
         def evaluated(name: str) -> Result:
             return evaluate_split(run.model, run.split(self.corpus, name), self.first, rules, advance)
 
-        results = write_results(out, evaluated)
-        write_json(out / "samples.json", [sample(run, prompt, seed) for seed, prompt in enumerate(prompts)])
-        write_json(out / "surprisal.json", self._surprisal(run))
-        return results
+        def more() -> dict[str, Any]:
+            samples = [sample(run, prompt, seed) for seed, prompt in enumerate(prompts)]
+            return {"samples.json": samples, "surprisal.json": self._surprisal(run)}
+
+        return write_results(out, evaluated, more)
 
     def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:
         """Unigram and Kneser-Ney n-gram figures."""
