@@ -39,7 +39,7 @@ def compose(
         prompt_midi: a MIDI file to continue; the output begins with its notes as they are
         tempo: quarter notes per minute in the file (default: 120, or those of the prompt)
     """
-    from elman.data.music.midi import SUFFIXES, read_tune, write_tune
+    from elman.data.music.midi import SUFFIXES, read_tune, require_mido, write_tune
     from elman.data.music.sound import require_short, write_wav
     from elman.data.music.tune import TEMPO, Tune
     from elman.tasks.music.run import MusicRun
@@ -48,6 +48,8 @@ def compose(
     suffix = out.suffix.lower()
     if suffix not in (*SUFFIXES, ".wav"):
         raise UserError(f"--out {out}: music is written as MIDI (.mid, .midi) or sound (.wav); give such a name")
+    if suffix in SUFFIXES:
+        require_mido()
     loaded = common.open_as(MusicRun, run)
     music, prompt, read = loaded.options, None, None
     if prompt_midi is not None:

@@ -2,12 +2,14 @@
 
 import json
 import re
+import sys
 import wave
 
 import mido
 import numpy as np
 import pytest
 
+from elman import config
 from elman.cli import main
 from elman.config.music import MusicOptions
 from elman.data.music.midi import read_midi, read_tune, write_tune
@@ -15,6 +17,7 @@ from elman.data.music.pitches import Note
 from elman.data.music.tune import Tune
 from elman.tasks.music.run import MusicRun
 from support.commands import refusal
+from support.music_runs import recipe
 
 OPTIONS = MusicOptions(pitches=93)
 
@@ -59,6 +62,20 @@ def test_compose_writes_what_the_name_says(trained, tmp_path, capsys):
         assert not (tmp_path / name).exists()
     line = refusal(capsys, "compose", trained, "--out", tmp_path / "a.wav", "--steps", "9000")
     assert "a WAV file may have 20 minutes" in line
+
+
+def test_sound_and_evaluation_need_no_mido(trained, data, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "mido", None)
+    call = ["compose", str(trained), "--steps", "12", "--seed", "4", "--out"]
+    need = "MIDI files need the package mido: pip install 'elman[music]'"
+    assert need in refusal(capsys, *call, tmp_path / "tune.mid")
+    assert main([*call, str(tmp_path / "tune.wav")]) == 0
+    assert main(["evaluate", str(trained)]) == 0
+    capsys.readouterr()
+    file = tmp_path / "recipe.toml"
+    file.write_text(config.dump_recipe(recipe()))
+    assert need in refusal(capsys, "train", file, "--data", data, "--out", tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_tunes_are_numbered_and_a_fresh_seed_is_printed(trained, tmp_path, capsys):

@@ -1,15 +1,21 @@
-"""MIDI files as tunes and piano rolls, and back."""
+"""MIDI files as tunes and piano rolls, and back, through mido (pip install elman[music])."""
 
+import io
+import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from elman.config.music import MusicOptions
-from elman.data.music import events
-from elman.data.music.events import Strike, Track
 from elman.data.music.pitches import Note, Roll
 from elman.data.music.tune import TEMPO, Tune, separated
 from elman.errors import UserError
 from elman.files import write_atomic
+
+if TYPE_CHECKING:
+    import mido
 
 SUFFIXES = (".mid", ".midi")
 TICKS = 120
@@ -18,15 +24,23 @@ TICKS = 120
 _MOST_TICKS = 0x7FFF
 """The most ticks per quarter note."""
 
+_LONGEST = (1 << 28) - 1
+"""The most ticks before a message: four bytes of seven bits."""
+
+_LONGEST_RUN = 4095
+"""The most bytes in a row that are 128 or more; mido takes time quadratic in their number."""
+
 _DRUMS = 9
-_MINUTE = 60_000_000
-"""Microseconds."""
+
+
+class _DamagedFileError(ValueError):
+    """Bytes that mido reads, or would read for long, and that are not those of a MIDI file."""
 
 
 def read_midi(path: Path, options: MusicOptions) -> Roll:
     """The piano roll of a MIDI file, uint8 [steps, P], on the grid of `elman.data.music.pitches.quantise`.
 
-    Raises UserError where the file is not MIDI or holds no notes, or a note is out of range.
+    Raises UserError where mido is not installed, the file is not MIDI or holds no notes, or a note is out of range.
     """
     return read_tune(path).frames(options, str(path))
 
@@ -35,25 +49,28 @@ def read_tune(path: Path) -> Tune:
     """The notes of a MIDI file: all tracks and channels except drums (channel 10), and its first tempo.
 
     Times are in quarter notes, independent of the tempo. The tune ends with its longest track; so does a note without
-    an end. Raises UserError where the file is not MIDI.
+    an end. Raises UserError where mido is not installed or the file is not MIDI.
     """
+    require_mido()
     try:
-        file = events.decode(path.read_bytes())
+        file = _decoded(path.read_bytes())
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; give a MIDI file") from None
-    except (OSError, events.DamagedFileError) as error:
-        raise UserError(f"{path}: not a readable MIDI file ({error}); give another") from None
-    if file.kind == 2:
-        raise UserError(f"{path}: a MIDI file of type 2 (tracks one after another); save it as type 0 or 1")
-    if not 0 < file.division <= _MOST_TICKS:
+    except Exception as error:  # mido raises errors of many kinds, some of its own, where bytes are damaged
+        raise UserError(f"{path}: not a readable MIDI file ({_reason(error)}); give another") from None
+    if file.type not in (0, 1):
+        kind = "type 2 (tracks one after another)" if file.type == 2 else f"the unknown type {file.type}"
+        raise UserError(f"{path}: a MIDI file of {kind}; save it as type 0 or 1")
+    ticks = file.ticks_per_beat
+    if ticks <= 0:
         raise UserError(f"{path}: its time is in film frames; save it with a number of ticks per quarter note")
-    end = max((track.end for track in file.tracks), default=0)
+    end = max((sum(message.time for message in track) for track in file.tracks), default=0)
     notes = tuple(
-        Note(start / file.division, (end if stop is None else stop) / file.division, pitch, velocity)
+        Note(start / ticks, (end if stop is None else stop) / ticks, pitch, velocity)
         for track in file.tracks
         for start, stop, pitch, velocity in _notes(track)
     )
-    return Tune(notes, end / file.division, file.division, _MINUTE / file.tempo if file.tempo else TEMPO)
+    return Tune(notes, end / ticks, ticks, _tempo(file))
 
 
 def write_midi(path: Path, roll: Roll, options: MusicOptions, tempo: float = TEMPO) -> None:
@@ -61,39 +78,109 @@ def write_midi(path: Path, roll: Roll, options: MusicOptions, tempo: float = TEM
 
     Adjoining steps of one pitch are one held note; `tempo` is in quarter notes per minute.
 
-    Raises UserError where the file cannot be written.
+    Raises UserError where mido is not installed, or the file cannot be written.
     """
     assert roll.shape[1] == options.pitches
     write_tune(path, Tune.of_frames(roll, options), tempo)
 
 
 def write_tune(path: Path, tune: Tune, tempo: float) -> None:
-    """Write a tune as a MIDI file of one track; raises UserError where the file cannot be written."""
+    """Write a tune as a MIDI file of one track.
+
+    Raises UserError where mido is not installed, or the file cannot be written.
+    """
+    mido = require_mido()
     division = next(one for one in (tune.ticks * TICKS, tune.ticks, _MOST_TICKS) if one <= _MOST_TICKS)
     ticks = []
     for note in tune.notes:
         start = round(note.start * division)
         ticks.append(note._replace(start=start, end=max(start + 1, round(note.end * division))))
-    strikes = list[tuple[int, bool, Strike]]()
+    strikes = list[tuple[int, bool, int, int]]()
     for note in separated(ticks):
-        first, last = int(note.start), int(note.end)
-        strikes.append((first, True, Strike(first, 0, note.pitch, note.velocity)))
-        strikes.append((last, False, Strike(last, 0, note.pitch, 0)))
-    ordered = [strike for _, _, strike in sorted(strikes)]
-    end = max([round(tune.end * division), *(strike.time for strike in ordered)])
-    write_atomic(path, events.encode(ordered, end, division, round(_MINUTE / tempo)))
+        strikes += [(int(note.start), True, note.pitch, note.velocity), (int(note.end), False, note.pitch, 0)]
+    track, now = mido.MidiTrack([mido.MetaMessage("set_tempo", tempo=mido.bpm2tempo(tempo))]), 0
+    for time, begins, pitch, velocity in sorted(strikes):
+        kind = "note_on" if begins else "note_off"
+        track += [*_pauses(time - now), mido.Message(kind, note=pitch, velocity=velocity, time=(time - now) % _LONGEST)]
+        now = time
+    rest = max(0, round(tune.end * division) - now)
+    track += [*_pauses(rest), mido.MetaMessage("end_of_track", time=rest % _LONGEST)]
+    buffer = io.BytesIO()
+    mido.MidiFile(type=0, ticks_per_beat=division, tracks=[track]).save(file=buffer)
+    write_atomic(path, buffer.getvalue())
 
 
-def _notes(track: Track) -> Iterator[tuple[int, int | None, int, int]]:
+def require_mido() -> ModuleType:
+    """The package mido; raises UserError where it is not installed."""
+    try:
+        import mido
+    except ImportError:
+        raise UserError("MIDI files need the package mido: pip install 'elman[music]'") from None
+    return mido
+
+
+def _decoded(data: bytes) -> "mido.MidiFile":
+    """The messages of a MIDI file; damaged bytes raise errors of many kinds."""
+    import mido
+
+    for run in re.finditer(rb"[\x80-\xff]+", data):
+        if len(run[0]) > _LONGEST_RUN:
+            raise _DamagedFileError(f"at byte {run.start()}: {len(run[0]):,} bytes of 128 or more in a row")
+    file = mido.MidiFile(file=io.BytesIO(data))
+    messages = [message for track in file.tracks for message in track]
+    if unknown := {message.type_byte for message in messages if message.type == "unknown_meta"}:
+        _declare(unknown)
+        return _decoded(data)
+    if any(message.time > _LONGEST for message in messages):
+        raise _DamagedFileError(f"a pause of more than {_LONGEST:,} ticks")
+    return file
+
+
+def _declare(kinds: set[int]) -> None:
+    """Have mido read meta messages of further types: it takes the time before those that it does not know as 0."""
+    from mido.midifiles.meta import MetaSpec_sequencer_specific, add_meta_spec
+
+    for kind in kinds:
+        known = {"type_byte": kind, "type": f"unknown_meta_{kind}"}
+        add_meta_spec(type("MetaSpec_unknown", (MetaSpec_sequencer_specific,), known))
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong with a file, in a few words."""
+    if isinstance(error, EOFError):
+        return "it ends too early"
+    if isinstance(error, OSError | _DamagedFileError):
+        return textwrap.shorten(str(error), 120, placeholder=" ...")
+    return f"a message of a wrong length or with an impossible value: {type(error).__name__}"
+
+
+def _tempo(file: "mido.MidiFile") -> float:
+    """The first tempo, in quarter notes per minute."""
+    import mido
+
+    tempos = (message.tempo for track in file.tracks for message in track if message.type == "set_tempo")
+    first = next(tempos, 0)
+    return mido.tempo2bpm(first) if first else TEMPO
+
+
+def _notes(track: "mido.MidiTrack") -> Iterator[tuple[int, int | None, int, int]]:
     """Notes as (start, end or None, pitch, velocity), in ticks; a note that begins again ends the one before."""
-    sounding = dict[tuple[int, int], Strike]()
-    for strike in track.strikes:
-        if strike.channel == _DRUMS:
+    now, sounding = 0, dict[tuple[int, int], tuple[int, int]]()
+    for message in track:
+        now += message.time
+        if message.type not in ("note_on", "note_off") or message.channel == _DRUMS:
             continue
-        key = (strike.channel, strike.pitch)
+        key = (message.channel, message.note)
         if key in sounding:
-            before = sounding.pop(key)
-            yield before.time, strike.time, before.pitch, before.velocity
-        if strike.velocity:
-            sounding[key] = strike
-    yield from ((strike.time, None, strike.pitch, strike.velocity) for strike in sounding.values())
+            start, velocity = sounding.pop(key)
+            yield start, now, message.note, velocity
+        if message.type == "note_on" and message.velocity:
+            sounding[key] = now, message.velocity
+    yield from ((start, None, pitch, velocity) for (_, pitch), (start, velocity) in sounding.items())
+
+
+def _pauses(ticks: int) -> "list[mido.MetaMessage]":
+    """Empty texts that make up a pause which is too long for one message, except for its remainder."""
+    import mido
+
+    return [mido.MetaMessage("text", time=_LONGEST) for _ in range(ticks // _LONGEST)]

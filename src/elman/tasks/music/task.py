@@ -11,7 +11,7 @@ from elman.config.music import MusicData
 from elman.config.recipe import Recipe
 from elman.data.catalog.prepare import info
 from elman.data.music.corpus import open_music
-from elman.data.music.midi import write_midi
+from elman.data.music.midi import require_mido, write_midi
 from elman.data.music.pitches import Pitches
 from elman.data.music.tune import TEMPO
 from elman.data.music.windows import PieceWindows
@@ -41,6 +41,7 @@ class MusicTask(Task):
         assert isinstance(recipe.data, MusicData)
         self.recipe, self.data = recipe, recipe.data
         require_whole(recipe.training, "pieces")
+        require_mido()  # the samples are MIDI files: better refused now than after training
         self.corpus = open_music(source, recipe.data.options)
         self.inputs, self.digest, self.source = Pitches(recipe.data.pitches), self.corpus.digest, source
 
