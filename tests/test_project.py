@@ -159,7 +159,8 @@ def test_choices_in_the_docs_are_understood():
 
 
 def _is_module(package, module):
-    return (ROOT / "src" / package.replace(".", "/") / f"{module}.py").is_file()
+    path = ROOT / "src" / package.replace(".", "/") / module
+    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
 
 
 def test_the_readmes_are_in_step():
