@@ -108,7 +108,7 @@ def test_a_table_carries_its_columns_and_adds_up_by_region(capsys, run, tmp_path
         (("--by", "region"), "--by region needs --regions"),
         (("--spill-over", 1), "--spill-over belongs to --by word"),
         (("--column", "text", "--document"), "leave --document out"),
-        (("--column", "missing"), ":1: no column 'missing'; the columns are surprisal, text"),
+        (("--column", "missing"), ":1: no column 'missing'; it has surprisal, text"),
         (("--column", "text"), "the column 'surprisal' of the table is also one of the output"),
         (("--regions", "|", "--column", "text", "--by", "region"), ":2: region 2 of 2 is empty"),
     ],

@@ -38,7 +38,7 @@ def test_quotation_marks_of_a_table_with_tabs_belong_to_the_text(tmp_path):
         ("item\tgood\ncat\tthe cat\n", "has no column for the bad sentences; call them good and bad"),
         ("good\tbad\tcorrect\na b\ta c\td\n", "has 2 columns for the good sentences"),
         ("good\tbad\tnote\tnote\na b\ta c\td\te\n", "has the column 'note' twice"),
-        ("good\tbad\tnote\na b\ta c\n", "pairs.tsv:2: 2 columns, but the header has 3"),
+        ("good\tbad\tnote\na b\ta c\n", "pairs.tsv:2: 2 cells, but the header has 3"),
         ("good\tbad\n", "a header and no row"),
         ("good\tbad\na b\t \n", "pairs.tsv:2: the bad sentence is empty"),
         ("first\tsecond\nthe cat sees\tthe cat see\n", "pairs.tsv:1: 'first\\tsecond' may be a header or a pair"),

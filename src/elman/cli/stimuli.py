@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from elman.cli import progress, show
+from elman.cli import progress, show, texts
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -27,27 +27,26 @@ def compare_on_stimuli(
     as_json: bool,
 ) -> None:
     """Print the paired test of two runs on the surprisal of the sentences in a column of a table."""
-    from elman.data.tables import read_table
+    from elman.data.stimuli import read_table
     from elman.evaluation.paired_items import compare_items
     from elman.tasks.text.comparison import shared
 
-    table = read_table(stimuli, column, "--column")
-    texts = table.column(column)
-    first, second = (_read(run, texts) for run in runs)
-    alike = _read_alike(first, second, texts)
+    table = read_table(texts.read_text(str(stimuli)), str(stimuli), column)
+    sentences = [one.text for one in table]
+    first, second = (_read(run, sentences) for run in runs)
+    alike = _read_alike(first, second, sentences)
     both = shared(first.at(alike), second.at(alike), treatment, types)
     rows = [index for index, ok in zip(alike, both.kept, strict=True) if ok]
 
     def cells(name: str, otherwise: str | None) -> list[str]:
-        place = {heading.lower(): heading for heading in table.columns}.get(name)
-        values = None if place is None else table.column(place)
-        return [(otherwise or str(row)) if values is None else values[row] for row in rows]
+        place = next((heading for heading in table[0].carried if heading.lower() == name), None)
+        return [(otherwise or str(row)) if place is None else table[row].carried[place] for row in rows]
 
     items = cells("item", None)
     if len(set(items)) < 2:
         raise UserError(
-            f"{stimuli}: {len(set(items))} items can be compared, and a paired test needs 2 or more; of {len(texts):,}"
-            f" sentences {both.left_out:,} have words unknown to a run, which --unknown spread keeps"
+            f"{stimuli}: {len(set(items))} items can be compared, and a paired test needs 2 or more; of"
+            f" {len(sentences):,} sentences {both.left_out:,} have words unknown to a run, which --unknown spread keeps"
         )
     compared = compare_items(both.a, both.b, items, cells("condition", "all"))
     whole, (a, b) = compared[-1], (run.path for run in runs)
@@ -55,8 +54,8 @@ def compare_on_stimuli(
         "a": str(a),
         "b": str(b),
         "stimuli": str(stimuli),
-        "sentences": len(texts),
-        "read_differently": len(texts) - len(alike),
+        "sentences": len(sentences),
+        "read_differently": len(sentences) - len(alike),
         "unknown": treatment,
         "left_out": both.left_out,
         "conditions": msgspec.to_builtins(compared),
@@ -76,22 +75,22 @@ def compare_on_stimuli(
     show.print_result(as_json, facts, (title, _HEADER, [_cells(row) for row in shown]), notes=notes)
 
 
-def _read(run: "TextRun", texts: Sequence[str]) -> "Words":
+def _read(run: "TextRun", sentences: Sequence[str]) -> "Words":
     from elman.tasks.text.comparison import read_sentences
 
     with progress.counting(f"scoring by {run.path}") as advance:
-        return read_sentences(run, texts, advance)
+        return read_sentences(run, sentences, advance)
 
 
-def _read_alike(first: "Words", second: "Words", texts: Sequence[str]) -> list[int]:
+def _read_alike(first: "Words", second: "Words", sentences: Sequence[str]) -> list[int]:
     """The numbers of the sentences that both runs read as the same; raises UserError where these are too few."""
     a, b = first.words, second.words
-    alike = [index for index in range(len(texts)) if a[index].text and a[index][:2] == b[index][:2]]
-    if len(alike) < len(texts):
-        other = next(index for index in range(len(texts)) if index not in set(alike))
+    alike = [index for index in range(len(sentences)) if a[index].text and a[index][:2] == b[index][:2]]
+    if len(alike) < len(sentences):
+        other = next(index for index in range(len(sentences)) if index not in set(alike))
         line = (
-            f"{len(texts) - len(alike):,} of {len(texts):,} sentences are other symbols to each run and are left out,"
-            f" such as {texts[other]!r}: A reads {a[other].text!r}, B {b[other].text!r}"
+            f"{len(sentences) - len(alike):,} of {len(sentences):,} sentences are other symbols to each run and are"
+            f" left out, such as {sentences[other]!r}: A reads {a[other].text!r}, B {b[other].text!r}"
         )
         if len(alike) < 2:
             raise UserError(f"{line}; give sentences that both read in the same way")

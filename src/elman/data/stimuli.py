@@ -1,10 +1,9 @@
 """Tables of sentences for experiments: one column is the text, the others are carried along."""
 
-import csv
-import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
+from elman.data.tables import named, rows_of
 from elman.data.text.passages import clean, is_unspaced
 from elman.data.text.reading import Sentence
 from elman.data.text.subwords import piece_bytes
@@ -33,51 +32,22 @@ class Stimulus(NamedTuple):
 
 
 def read_table(text: str, name: str, column: str) -> list[Stimulus]:
-    """The rows of a table with a header; tabs separate its cells, or where the header has none commas or semicolons.
+    """The rows of a table with a header (`elman.data.tables`), of which one column is the text.
 
-    Cells may be quoted as in CSV. Raises UserError where it has no such column, or a row is not as long as the header
-    or has no text.
+    Raises UserError where it has no such column, or a row is not as long as the header or has no text.
     """
-    rows = _rows(text, name)
-    try:
-        _, header = next(rows)
-    except StopIteration:
-        raise UserError(f"{name}: the file is empty; give a table with a header") from None
-    doubled = next((one for index, one in enumerate(header) if one in header[:index]), None)
-    if doubled is not None:
-        raise UserError(f"{name}:1: two columns are called {doubled!r}; rename one")
-    if column not in header:
-        raise UserError(f"{name}:1: no column {column!r}; the columns are {', '.join(header)}")
-    place = header.index(column)
+    (_, header), *rows = rows_of(text, name)
+    if column not in [one.strip() for one in header]:
+        raise UserError(f"{name}:1: no column {column!r}; it has {', '.join(header)}; name one with --column")
+    table = named(name, header, rows)
     found = []
-    for number, cells in rows:
-        if len(cells) != len(header):
-            raise UserError(f"{name}:{number}: {len(cells)} cells, but the header has {len(header)}; write as many")
-        if not cells[place].strip():
-            raise UserError(f"{name}:{number}: the cell {column!r} is empty; give every row a text")
-        carried = dict(zip(header, cells, strict=True))
+    for number, cells in table.rows:
+        carried = dict(zip(table.columns, cells, strict=True))
         sentence = " ".join(carried.pop(column).splitlines())
+        if not sentence:
+            raise UserError(f"{name}:{number}: the cell {column!r} is empty; give every row a text")
         found.append(Stimulus(number, sentence, carried))
-    if not found:
-        raise UserError(f"{name}: the table has a header and no row; give at least one sentence")
     return found
-
-
-def _rows(text: str, name: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows that are not blank, each with the number of its first line."""
-    header = text.partition("\n")[0]
-    delimiter = next((mark for mark in "\t,;" if mark in header), "\t")
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    begin = 1
-    try:
-        for cells in reader:
-            if any(cell.strip() for cell in cells):
-                yield begin, cells
-            begin = reader.line_num + 1
-    except csv.Error as error:
-        raise UserError(
-            f"{name}:{begin}: a quotation mark in a cell is not doubled, or never closed ({error}); quote cells as CSV"
-        ) from None
 
 
 def lines_as_stimuli(lines: Iterable[str]) -> list[Stimulus]:

@@ -1,6 +1,8 @@
-"""Tables as text: columns separated by tabs, in `.csv` files by commas, under a header or without one."""
+"""Tables as text: columns separated by tabs, or where the first line has none by commas or semicolons."""
 
 import csv
+import io
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -9,7 +11,9 @@ from elman.data.text.utf8 import read_text
 from elman.errors import UserError
 
 Row: TypeAlias = tuple[int, list[str]]
-"""The number of a line, and its cells."""
+"""The number of the first line of a row, and its cells."""
+
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
 class Table(NamedTuple):
@@ -17,11 +21,6 @@ class Table(NamedTuple):
 
     columns: list[str]
     rows: list[Row]
-
-    def column(self, name: str) -> list[str]:
-        """The cells of a column."""
-        place = self.columns.index(name)
-        return [cells[place] for _, cells in self.rows]
 
 
 def lines_of(path: Path, advice: str = "give a table") -> list[str]:
@@ -32,36 +31,54 @@ def lines_of(path: Path, advice: str = "give a table") -> list[str]:
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
-def rows_of(path: Path, advice: str = "give a table") -> Iterator[Row]:
-    """The lines of a table that are not blank; quotation marks belong to the text but in `.csv` files."""
-    lines = lines_of(path, advice)
-    if path.suffix == ".csv":
-        reader = csv.reader(f"{line}\n" for line in lines)
-        yield from ((reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells))
-    else:
-        yield from ((number, line.split("\t")) for number, line in enumerate(lines, start=1) if line.strip())
+def rows_of(text: str, name: str | Path, advice: str = "give a table with a header") -> Iterator[Row]:
+    """The rows that are not blank.
+
+    Between commas and semicolons cells may be quoted as in CSV. Between tabs quotation marks belong to the text, except
+    round a whole cell whose own marks are doubled, as spreadsheets write it. Raises UserError, which ends with
+    `advice`, where the text is blank, and where a quotation mark is wrong.
+    """
+    if not text.strip():
+        raise UserError(f"{name}: the file is empty; {advice}")
+    first = next(line for line in text.splitlines() if line.strip())
+    delimiter = next((mark for mark in "\t,;" if mark in first), "\t")
+    rows = _between_tabs(text) if delimiter == "\t" else _as_csv(text, name, delimiter)
+    return ((number, cells) for number, cells in rows if any(cell.strip() for cell in cells))
 
 
-def named(path: Path, columns: Sequence[str], rows: Sequence[Row]) -> Table:
+def _between_tabs(text: str) -> Iterator[Row]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        yield number, [_unquoted(cell) for cell in line.removesuffix("\r").split("\t")]
+
+
+def _unquoted(cell: str) -> str:
+    return cell[1:-1].replace('""', '"') if _QUOTED.fullmatch(cell) else cell
+
+
+def _as_csv(text: str, name: str | Path, delimiter: str) -> Iterator[Row]:
+    reader, begin = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True), 1
+    try:
+        for cells in reader:
+            yield begin, cells
+            begin = reader.line_num + 1
+    except csv.Error as error:
+        raise UserError(
+            f"{name}:{begin}: a quotation mark in a cell is not doubled, or never closed ({error}); quote cells as CSV"
+        ) from None
+
+
+def named(name: str | Path, columns: Sequence[str], rows: Sequence[Row]) -> Table:
     """The table of rows under a header; raises UserError where a name is missing or twice, or a row does not fit."""
-    names = [name.strip() for name in columns]
-    for name in names:
-        if not name or names.count(name) > 1:
-            found = f"has the column {name!r} twice" if name else "has a column without a name"
-            raise UserError(f"{path}:1: the header {found}; give each column a name of its own")
+    names = [column.strip() for column in columns]
+    for column in names:
+        if not column or names.count(column) > 1:
+            found = f"has the column {column!r} twice" if column else "has a column without a name"
+            raise UserError(f"{name}:1: the header {found}; give each column a name of its own")
     if not rows:
-        raise UserError(f"{path}: a header and no row; give at least one")
+        raise UserError(f"{name}: a header and no row; give at least one")
     for number, cells in rows:
         if len(cells) != len(names):
             raise UserError(
-                f"{path}:{number}: {len(cells)} columns, but the header has {len(names)}; write one cell per column"
+                f"{name}:{number}: {len(cells)} cells, but the header has {len(names)}; write one cell per column"
             )
     return Table(names, [(number, [cell.strip() for cell in cells]) for number, cells in rows])
-
-
-def read_table(path: Path, needed: str, option: str) -> Table:
-    """A table under a header with the column `needed`, which `option` names; raises UserError where it lacks that."""
-    (_, header), *rows = rows_of(path)
-    if needed not in [name.strip() for name in header]:
-        raise UserError(f"{path}:1: no column {needed!r}; it has {', '.join(header)}; name one with {option}")
-    return named(path, header, rows)
