@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from elman.cli import texts
 from elman.data.text.tokeniser import Detokeniser
 from elman.data.text.utf8 import decode
 from elman.errors import UserError
@@ -58,7 +59,9 @@ class Conversation:
         text = text[1:] if text.startswith("::") else text
         size, unk = len(self.loaded.vocabulary), self.loaded.vocabulary.unk
         unread = [unk if symbol >= size and unk is not None else symbol for symbol in self.text.unread]
-        self.text.model, ids = self.loaded.read(text)
+        reader = self.loaded.reader("standard input")
+        self.text.model, ids = self.loaded.read(text, reader)
+        texts.report(reader)
         self.text.unread = [*unread, *ids]
         for word in self.loaded.tokeniser.encode(text):
             self.undo.add(word)

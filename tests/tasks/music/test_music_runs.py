@@ -169,7 +169,7 @@ def test_trains_on_midi_files_and_on_chorales(kind, tmp_path, monkeypatch, capsy
     capsys.readouterr()
 
 
-def test_the_division_of_a_flat_folder_is_recorded(tmp_path):
+def test_the_division_of_a_flat_folder_is_recorded_and_reported(tmp_path, capsys):
     for seed in range(12):
         roll = Pitches(93).reform(rolls(1, seed)[0], Pitches(88), "toy")
         write_midi(tmp_path / "tunes" / f"{seed}.mid", roll, OPTIONS)
@@ -178,6 +178,9 @@ def test_the_division_of_a_flat_folder_is_recorded(tmp_path):
     rule = "8 pieces ranked by the SHA-256 of their content, 80/10/10: train 6, valid 1, test 1; 4 copies left out"
     assert f"divided: {rule}" in task.summary()
     assert json.loads((tmp_path / "data.json").read_text())["division"] == rule
+    (tmp_path / "recipe.toml").write_text(config.dump_recipe(recipe()))
+    MusicRun(tmp_path).corpus(tmp_path / "tunes")
+    assert capsys.readouterr().err.strip() == f"elman: {tmp_path / 'tunes'} is divided: {rule}"
 
 
 @pytest.mark.slow

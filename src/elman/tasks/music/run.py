@@ -14,6 +14,7 @@ from elman.config.recipe import Recipe
 from elman.data.music.corpus import MusicCorpus, Pieces, open_music
 from elman.data.music.pitches import Pitches, Roll
 from elman.data.music.windows import PieceWindows
+from elman.errors import notice
 from elman.evaluation.dynamic import COLUMNS, SEGMENT
 from elman.evaluation.perplexity import Score, traces
 from elman.evaluation.result import Result
@@ -87,8 +88,11 @@ class MusicRun(Run):
         self.inputs = Pitches(self.options.pitches)
 
     def corpus(self, data: str | Path | None = None) -> MusicCorpus:
-        """The run's music, or other music in the form that the run reads."""
-        return self.opened(data, lambda source: open_music(source, self.options))
+        """The run's music, or other music in the form that the run reads; how that was divided is reported."""
+        corpus = self.opened(data, lambda source: open_music(source, self.options))
+        if data is not None and corpus.division is not None:
+            notice(f"{data} is divided: {corpus.division}")
+        return corpus
 
     @staticmethod
     def build(recipe: Recipe, inputs: Pitches) -> LanguageModel:
