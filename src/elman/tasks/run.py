@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from elman.errors import UserError
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
 from elman.files import json_text
+from elman.formats import parse_json
 from elman.jobs import Advance
 from elman.learning import checkpoint
 from elman.learning.checkpoint import CHECKPOINT, MODEL
@@ -273,7 +273,7 @@ def data_facts(folder: Path) -> dict[str, Any]:
     """data.json of a run folder (source, counts, digest); raises UserError where it is missing or damaged."""
     path = folder / "data.json"
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts = parse_json(path.read_bytes())
     except (OSError, ValueError):
         facts = None
     if not isinstance(facts, dict) or not {"source", "digest"} <= facts.keys():
