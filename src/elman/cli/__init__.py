@@ -8,6 +8,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from cyclopts import App, Group, Parameter
 
@@ -89,6 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status: 0, 2 for the user's mistakes, 130 when stopped by a signal."""
     from cyclopts.exceptions import CycloptsError
 
+    if sys.stdout is None:  # closed by the caller
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - until the process ends
     app, tokens = application(), list(sys.argv[1:] if arguments is None else arguments)
     try:
         if (line := mistakes.unknown_option(app, tokens)) is not None:

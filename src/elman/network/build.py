@@ -1,5 +1,6 @@
 """Builds the network of a recipe: its parts in order, joined and initialised."""
 
+import contextlib
 import json
 import math
 import os
@@ -41,7 +42,7 @@ def build_model(
 
     A network that does not fit into the memory of the machine is refused before it is allocated.
     """
-    with _WithinMemory(recipe):
+    with contextlib.nullcontext() if torch.get_default_device().type == "meta" else _WithinMemory(recipe):
         return _build(recipe, num_words, counts, words, num_source)
 
 
@@ -88,7 +89,7 @@ class _WithinMemory(TorchFunctionMode):
         if func in _FACTORIES:
             shape = kwargs.get("size", args)
             shape = shape[0] if shape and not isinstance(shape[0], int) else shape
-            self.total += math.prod(shape) * kwargs.get("dtype", torch.float32).itemsize
+            self.total += math.prod(shape) * (kwargs.get("dtype") or torch.float32).itemsize
             if self.total > self.allowed:
                 self._refuse()
         return func(*args, **kwargs)

@@ -212,14 +212,7 @@ class Run(ABC):
         self._require_own(facts)
         with torch.random.fork_rng(devices=[]):
             model = self.build(self.recipe, self.inputs).to(self.device)
-        expected = {name: tuple(tensor.shape) for name, tensor in checkpoint.model_tensors(model).items()}
-        found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-        for name in sorted(expected.keys() | found.keys()):
-            if expected.get(name) != found.get(name):
-                raise UserError(
-                    f"{file}: does not fit {self.path / 'recipe.toml'}: {name} is {found.get(name, 'missing')}, the"
-                    f" recipe needs {expected.get(name, 'nothing of that name')}; restore the recipe of the run"
-                )
+        checkpoint.require_fit(file, checkpoint.model_tensors(model), tensors, self.path / "recipe.toml")
         checkpoint.load_model(model, tensors)
         return model.eval()
 
@@ -232,7 +225,7 @@ class Run(ABC):
                 f"{self.path / MODEL}: there is no model yet, since training stopped before its first validation;"
                 f" continue it with: elman train --resume --out {self.path}"
             )
-        return checkpoint.load(self.path / MODEL)
+        return checkpoint.load(self.path / MODEL, "vocabulary")
 
     def _require_own(self, facts: dict[str, Any]) -> None:
         """Raise UserError where vocabulary or recipe of the folder are not those of the model with these facts."""
