@@ -220,7 +220,7 @@ class Run(ABC):
         """The tensors and facts of the best model."""
         last = self.path / CHECKPOINT
         stopped = not (self.path / MODEL).exists() and last.exists()
-        if stopped and checkpoint.load(last)[1].get("progress", {}).get("best") is None:
+        if stopped and checkpoint.load(last, "progress")[1]["progress"].get("best") is None:
             raise UserError(
                 f"{self.path / MODEL}: there is no model yet, since training stopped before its first validation;"
                 f" continue it with: elman train --resume --out {self.path}"
