@@ -128,7 +128,7 @@ class Update:
 
     def require(self, path: Path, tensors: Mapping[str, Tensor], batch_size: int) -> None:
         """Raise UserError where the tensors of a checkpoint are not those that `restore` needs in this phase."""
-        loose = ("state/", "random/cuda")
+        loose = ("state/", "constraint/", "random/cuda")
         own, found = (
             {name: tensor for name, tensor in some.items() if not name.startswith(loose)}
             for some in (self.tensors(), tensors)
