@@ -78,7 +78,7 @@ class Progress(msgspec.Struct):
         self.averaging = self.finished = False
 
 
-def read_progress(path: Path, facts: Any, phases: int) -> Progress:
+def read_progress(path: Path, facts: Any, phases: int = 2) -> Progress:
     """The progress that a checkpoint holds; raises UserError where no training in so many phases can have made it."""
     try:
         progress = msgspec.convert(facts, Progress)

@@ -89,7 +89,7 @@ class Trainer:
                 f"{path}: missing, but {self.best.path.name} is there, so that training cannot begin again without"
                 f" losing it; restore the checkpoint, or start a new run with --init {self.folder}"
             )
-        tensors, facts = checkpoint.load(path, "progress")
+        tensors, facts = checkpoint.load(path)
         old = recorded_recipe(path, facts) or old or self.recipe
         changes = require_own(path, facts, self.facts, old, self.recipe)
         progress = read_progress(path, facts["progress"], len(self.phases))

@@ -244,6 +244,6 @@ def _model(path: Path) -> tuple[int | None, SavedModel | None]:
     except (SafetensorError, OSError) as error:
         raise UserError(f"{path}: truncated or not a model file ({error}); restore or remove it") from None
     try:
-        return count, msgspec.json.decode(facts, type=SavedModel)
-    except msgspec.DecodeError:
+        return count, msgspec.convert(parse_json(facts), SavedModel)
+    except ValueError:
         return count, None

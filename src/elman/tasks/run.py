@@ -23,6 +23,7 @@ from elman.formats import parse_json
 from elman.jobs import Advance
 from elman.learning import checkpoint
 from elman.learning.checkpoint import CHECKPOINT, MODEL
+from elman.learning.progress import read_progress
 from elman.learning.resumption import recorded_recipe
 from elman.network.model import LanguageModel
 
@@ -220,7 +221,7 @@ class Run(ABC):
         """The tensors and facts of the best model."""
         last = self.path / CHECKPOINT
         stopped = not (self.path / MODEL).exists() and last.exists()
-        if stopped and checkpoint.load(last, "progress")[1]["progress"].get("best") is None:
+        if stopped and read_progress(last, checkpoint.load(last, "progress")[1]["progress"]).best is None:
             raise UserError(
                 f"{self.path / MODEL}: there is no model yet, since training stopped before its first validation;"
                 f" continue it with: elman train --resume --out {self.path}"
