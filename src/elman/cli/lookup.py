@@ -46,6 +46,7 @@ def info(run: Path, /, *, as_json: AsJson = False) -> None:
         run: a run folder
     """
     from elman.learning.checkpoint import digest_of, load, model_tensors
+    from elman.learning.progress import read_progress
     from elman.tasks.open import open_run
 
     loaded = open_run(run)
@@ -66,9 +67,10 @@ def info(run: Path, /, *, as_json: AsJson = False) -> None:
     }
     last = loaded.path / "checkpoint.safetensors"
     if last.exists():
-        tensors, facts = load(last)
-        found["last_step"] = facts["progress"]["step"]
-        found["finished"] = facts["progress"]["finished"]
+        tensors, facts = load(last, "progress")
+        reached = read_progress(last, facts["progress"])
+        found["last_step"] = reached.step
+        found["finished"] = reached.finished
         found["last_digest"] = digest_of(tensors)
     rows = []
     for key, value in found.items():

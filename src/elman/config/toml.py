@@ -11,7 +11,7 @@ import tomli_w
 
 from elman.config.errors import explain
 from elman.config.recipe import Recipe
-from elman.errors import UserError
+from elman.errors import UserError, did_you_mean
 from elman.formats import parse_toml, require_modest
 
 FOLDER = Path(__file__).parents[1] / "recipes"
@@ -107,7 +107,8 @@ def _read(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     try:
         raw = parse_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise UserError(f"{path}: no such recipe; `elman recipes` lists those that come with elman") from None
+        near = did_you_mean(str(path), (f"recipes/{one.relative_to(FOLDER)}" for one in FOLDER.rglob("*.toml")))
+        raise UserError(f"{path}: no such recipe{near}; `elman recipes` lists those that come with elman") from None
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: not a readable TOML recipe ({error})") from None
     if "base" not in raw:

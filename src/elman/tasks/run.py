@@ -120,6 +120,16 @@ class AdaptationSource:
         return {"text": self.sha256, "tokens": self.size} | ({"spelled": True} if self.spelled else {})
 
 
+class _ModelFacts(msgspec.Struct):
+    """The facts that every model has."""
+
+    vocabulary: str
+    step: int
+    epoch: float
+    valid_nll: float | None
+    averaged: bool = False
+
+
 class Run(ABC):
     """An open run folder; `elman.load` opens one as the run of its kind of data.
 
@@ -226,7 +236,12 @@ class Run(ABC):
                 f"{self.path / MODEL}: there is no model yet, since training stopped before its first validation;"
                 f" continue it with: elman train --resume --out {self.path}"
             )
-        return checkpoint.load(self.path / MODEL, "vocabulary")
+        tensors, facts = checkpoint.load(self.path / MODEL, "vocabulary")
+        try:
+            msgspec.convert(facts, _ModelFacts)
+        except msgspec.ValidationError as error:
+            raise UserError(f"{self.path / MODEL}: its header is damaged ({error}); restore the file") from None
+        return tensors, facts
 
     def _require_own(self, facts: dict[str, Any]) -> None:
         """Raise UserError where vocabulary or recipe of the folder are not those of the model with these facts."""

@@ -376,4 +376,5 @@ def test_known_corpora_have_names_of_their_own_and_a_writer():
     assert len(set(names)) == len(names)
     assert set(prepare.WRITERS) == set(names)
     assert prepare.info("ptb").published["vocabulary"] == 10_000
-    assert message(prepare.info, "pbt") == f"no known corpus is called 'pbt'; there are {', '.join(names)}"
+    line = f"no known corpus is called 'pbt' (did you mean ptb?); there are {', '.join(names)}"
+    assert message(prepare.info, "pbt") == line

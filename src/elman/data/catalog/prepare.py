@@ -11,7 +11,7 @@ from elman.data.catalog import pianoroll, unpack
 from elman.data.catalog.download import download
 from elman.data.catalog.entries import KNOWN, PIANO_ROLLS, Download, Entry
 from elman.data.text.cache import Progress, cache_folder
-from elman.errors import UserError
+from elman.errors import UserError, did_you_mean
 from elman.files import sha256_file, write_atomic
 
 _MACKEY_GLASS = "elman.data.classic.mackey_glass:write_series"  # it needs torch, which the catalog does without
@@ -46,7 +46,8 @@ def info(name: str) -> Entry:
     for entry in KNOWN:
         if entry.name == name:
             return entry
-    raise UserError(f"no known corpus is called {name!r}; there are {', '.join(entry.name for entry in KNOWN)}")
+    names = [entry.name for entry in KNOWN]
+    raise UserError(f"no known corpus is called {name!r}{did_you_mean(name, names)}; there are {', '.join(names)}")
 
 
 def prepare(
