@@ -63,10 +63,10 @@ class Hang(BaseException):
 def commands(kind: str, base: Path) -> dict[str, list[str]]:
     """The command lines that open a run; RUN is its folder."""
     writer = {
-        "text": ["--tokens", "20"],
-        "music": ["--steps", "8", "--out", str(base / "tune.mid")],
+        "text": ["--tokens", "20", "--seed", "1"],
+        "music": ["--steps", "8", "--out", str(base / "tune.mid"), "--seed", "1"],
         "pairs": ["--source", str(base / "source.txt")],
-        "series": ["--steps", "5", "--samples", "3"],
+        "series": ["--steps", "5", "--samples", "3", "--seed", "1"],
     }[kind]
     return {
         "evaluate": ["evaluate", "RUN", "--json"],
