@@ -13,8 +13,8 @@ DESIGN = ROOT.parents[1] / "docs" / "design.md"
 
 LAYERS = (
     (
-        ("errors", "files", "jobs"),
-        "user errors; files written completely or not at all; processes, and stored results",
+        ("errors", "files", "formats", "jobs"),
+        "user errors; files written completely or not at all; JSON and TOML; processes, and stored results",
     ),
     (("config",), "recipes as typed records, TOML, errors that name the key"),
     (("drawing",), "figures and pages, independent of runs"),
@@ -134,7 +134,7 @@ def test_docs_print_these_layers():
 
 
 @pytest.mark.parametrize(
-    "module", [name for name in FILES if name.split(".")[0] in ("errors", "files", "jobs", "config")]
+    "module", [name for name in FILES if name.split(".")[0] in ("errors", "files", "formats", "jobs", "config")]
 )
 def test_the_lowest_layers_do_without_torch(module):
     """Recipes are read by commands that should answer at once."""

@@ -1,7 +1,12 @@
-"""The exceptions and notices whose messages are written for users."""
+"""The exceptions and notices whose messages are written for users, and how a message becomes one line."""
 
+import difflib
 import functools
 import sys
+from collections.abc import Iterable
+
+LONGEST = 1000
+"""Characters of a message at most."""
 
 
 class UserError(Exception):
@@ -20,3 +25,23 @@ class Diverged(UserError):  # noqa: N818 - an outcome of training, not a fault
 def notice(line: str) -> None:
     """Print a line for the user on standard error, once per process however often it is given."""
     print(f"elman: {line}", file=sys.stderr, flush=True)  # noqa: T201 - for the user, whichever function it is
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The nearest of known words as a question to append to a message; empty where none is near.
+
+    >>> did_you_mean("trian", ["train", "evaluate"])
+    ' (did you mean train?)'
+    """
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def one_line(text: str) -> str:
+    r"""Text without line breaks or other control characters, which are written as escapes; very long text is cut.
+
+    >>> one_line("a\nb")
+    'a\\nb'
+    """
+    plain = "".join(mark if mark.isprintable() else mark.encode("unicode_escape").decode() for mark in text)
+    return plain if len(plain) <= LONGEST else f"{plain[: LONGEST // 2]} ... {plain[-LONGEST // 2 :]}"

@@ -4,16 +4,18 @@ A command is a function: its parameters are the options, its docstring is their 
 when a command is used, so that `elman --help` answers at once.
 """
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from cyclopts import App, Group, Parameter
 
 from elman import __version__
 from elman.cli import mistakes
 from elman.cli.help import ARGUMENTS, OPTIONS, PlainHelp, shown_default
-from elman.errors import UserError
+from elman.errors import UserError, one_line
 
 COMMANDS = {
     "Begin": {
@@ -88,6 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status: 0, 2 for the user's mistakes, 130 when stopped by a signal."""
     from cyclopts.exceptions import CycloptsError
 
+    if sys.stdout is None:  # closed by the caller
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - until the process ends
     app, tokens = application(), list(sys.argv[1:] if arguments is None else arguments)
     try:
         if (line := mistakes.unknown_option(app, tokens)) is not None:
@@ -95,13 +99,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = app(tokens)
         sys.stdout.flush()
         return status or 0
-    except (CycloptsError, UserError) as error:
-        line = mistakes.explain(app, error) if isinstance(error, CycloptsError) else str(error)
-        print(f"elman: {line}", file=sys.stderr)
-        return 2
     except KeyboardInterrupt:
         print("elman: stopped", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_output()
         return 0
+    except (CycloptsError, UserError, OSError, MemoryError, RuntimeError) as error:
+        if (line := mistakes.explain(app, error)) is None:
+            raise
+        if isinstance(error, OSError):
+            _close_output()
+        with contextlib.suppress(OSError):
+            print(f"elman: {one_line(line)}", file=sys.stderr)
+        return 2
+
+
+def _close_output() -> None:
+    """Discard what standard output still holds, which cannot be written."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,6 +1,5 @@
 """elman report, info, recipes and data: what there is to look up about runs, recipes and known corpora."""
 
-import json
 import math
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +16,7 @@ from elman.config.toml import shipped
 from elman.data.pairs.trees import read_trees, to_pair
 from elman.data.text.utf8 import read_text
 from elman.files import write_atomic
+from elman.formats import read_json
 
 
 def report(runs: RunFolders, /, *, out: OutFile = None, as_json: AsJson = False) -> None:
@@ -46,6 +46,7 @@ def info(run: Path, /, *, as_json: AsJson = False) -> None:
         run: a run folder
     """
     from elman.learning.checkpoint import digest_of, load, model_tensors
+    from elman.learning.progress import read_progress
     from elman.tasks.open import open_run
 
     loaded = open_run(run)
@@ -66,9 +67,10 @@ def info(run: Path, /, *, as_json: AsJson = False) -> None:
     }
     last = loaded.path / "checkpoint.safetensors"
     if last.exists():
-        tensors, facts = load(last)
-        found["last_step"] = facts["progress"]["step"]
-        found["finished"] = facts["progress"]["finished"]
+        tensors, facts = load(last, "progress")
+        reached = read_progress(last, facts["progress"])
+        found["last_step"] = reached.step
+        found["finished"] = reached.finished
         found["last_digest"] = digest_of(tensors)
     rows = []
     for key, value in found.items():
@@ -158,7 +160,7 @@ def prepare(
     with progress.preparing() as advance:
         folder = prepare.prepare(name, out, advance, base_url=base_url)
     record = folder / "corpus.json"
-    downloads = json.loads(record.read_text(encoding="utf-8"))["downloads"] if record.exists() else []
+    downloads = read_json(record)["downloads"] if record.exists() else []
     checks = {True: "as published", False: "computed; no published digest to check it against"}
     notes = [f"{item['file']}: SHA-256 {item['sha256']} ({checks[item['verified']]})" for item in downloads]
     facts = {"name": name, "folder": str(folder), "downloads": downloads}

@@ -1,6 +1,8 @@
 """What is wrong with a command line, in one line that names the option and, where one is near, the right spelling."""
 
 import difflib
+import errno
+import os
 import typing
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -18,6 +20,8 @@ from cyclopts.exceptions import (
     ValidationError,
 )
 
+from elman.errors import UserError
+
 SYNONYMS = {
     "--tokens": ("--length", "--max-tokens", "--num-tokens", "--n"),
     "--beam": ("--beam-size",),
@@ -34,6 +38,14 @@ MOVED = {
     "minimal-pairs": ("--pairs",),
 }
 """Commands, and options that others lack."""
+
+_CURES = {
+    errno.ENOENT: "there is no such file; check the path",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EISDIR: "it is a folder; give a file",
+    errno.ENOTDIR: "a part of the path is a file; choose another",
+    errno.ENOSPC: "free some space",
+}
 
 OLD_COMMANDS = {"generate": ("sample",), "evaluate": ("eval", "test", "perplexity", "tune")}
 """Commands, and what one may look for them under."""
@@ -114,7 +126,32 @@ def _records(hint: Any) -> Iterator[type[msgspec.Struct]]:
             yield from _records(part)
 
 
-def explain(app: App, error: CycloptsError) -> str:
+def explain(app: App, error: Exception) -> str | None:
+    """One line about an error of the parser, of the user, of a file or of memory; None for any other."""
+    match error:
+        case UserError():
+            return str(error)
+        case CycloptsError():
+            return _wrong_command(app, error)
+        case OSError():
+            return _wrong_file(error)
+    text = " ".join(str(error).split())
+    if isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__ or "allocate memory" in text:
+        return (
+            f"out of memory ({text or 'no more can be allocated'}); choose smaller sizes, or fewer streams and samples"
+        )
+    return None
+
+
+def _wrong_file(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    if error.filename is not None:
+        cure = _CURES.get(error.errno or 0, "check the path and the rights to it")
+        return f"{os.fsdecode(error.filename)}: {reason}; {cure}"
+    return f"standard output or a temporary file cannot be written ({reason}); free some space, or write elsewhere"
+
+
+def _wrong_command(app: App, error: CycloptsError) -> str:
     """One line about an error of the parser."""
     chain = " ".join(error.command_chain or ())
     match error:

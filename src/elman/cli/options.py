@@ -15,6 +15,7 @@ from msgspec import Meta
 from elman.cli.help import OPTIONS
 from elman.config.inference import Settings, contains, in_words, meta_of, option_of
 from elman.errors import UserError
+from elman.formats import LARGEST
 
 if TYPE_CHECKING:
     import torch
@@ -51,6 +52,8 @@ def _parse(kind: type, text: str) -> float:
         decimal = text.replace(",", ".")
         hint = f", such as {decimal}" if kind is float and decimal.replace(".", "", 1).isdecimal() else ""
         raise ValueError(f"it must be {expected}{hint}") from None
+    if kind is int and not -LARGEST <= value < LARGEST:
+        raise ValueError("it must fit into 64 bits")
     if not math.isfinite(value):
         raise ValueError("it must be a finite number")
     return value
@@ -176,11 +179,11 @@ class Machine:
         """Set the number of threads, use large pages, and return the device."""
         import torch
 
-        from elman.network.device import choose_device, use_large_pages
+        from elman.network.device import choose_device, usable_threads, use_large_pages
 
         use_large_pages()
         if self.threads is not None:
-            torch.set_num_threads(self.threads)
+            torch.set_num_threads(usable_threads(self.threads))
         return choose_device(self.device)
 
     def open_as(self, kind: "type[RunT]", folder: Path) -> "RunT":

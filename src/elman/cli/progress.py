@@ -20,13 +20,18 @@ if TYPE_CHECKING:
 
 def log() -> Console:
     """The console of logs and progress."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
+
+
+def text_column(form: str) -> TextColumn:
+    """A column of a bar; brackets in it are shown as they are."""
+    return TextColumn(form, markup=False)
 
 
 def bar(*columns: str) -> Progress:
     """A progress bar with extra columns of text; nothing where standard error is no terminal."""
-    texts = [TextColumn(column) for column in columns]
-    parts = (TextColumn("{task.description}"), BarColumn(bar_width=24), TaskProgressColumn(), *texts)
+    texts = [text_column(column) for column in columns]
+    parts = (text_column("{task.description}"), BarColumn(bar_width=24), TaskProgressColumn(), *texts)
     console = log()
     return Progress(*parts, console=console, transient=True, disable=not console.is_terminal)
 
@@ -65,11 +70,11 @@ class TrainingBar:
             f"{{task.fields[speed]:,.0f}} {'tok' if self.in_perplexity else 'steps'}/s",
         )
         self.bar = Progress(
-            TextColumn("epoch {task.fields[epoch]}"),
+            text_column("epoch {task.fields[epoch]}"),
             BarColumn(bar_width=20),
             MofNCompleteColumn(),
-            *map(TextColumn, columns),
-            TextColumn("{task.fields[left]} left"),
+            *map(text_column, columns),
+            text_column("{task.fields[left]} left"),
             console=self.console,
             transient=True,
         )

@@ -72,7 +72,7 @@ def print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
         table.add_column(name, justify="right" if index else "left", overflow="fold", no_wrap=whole and not index)
     for row in rows:
         table.add_row(*row)
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    console = Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 120)
     if whole:
         columns = [[name, *(row[index] for row in rows)] for index, name in enumerate(header)]
         words = [max((len(word) for cell in column for word in cell.split()), default=0) for column in columns]

@@ -1,6 +1,5 @@
 """elman train and elman demo: train a model, evaluate it, write its report."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +12,7 @@ from elman.config.recipe import Recipe
 from elman.config.toml import find, resolve
 from elman.errors import UserError
 from elman.evaluation.result import Result
+from elman.formats import read_json
 from elman.jobs import ENDING, handling, interrupt
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def demo(
         )
     status = _conduct(experiment, max_minutes, as_json=common.as_json)
     if status == 0 and not common.as_json:
-        for sample in json.loads((out / "samples.json").read_text(encoding="utf-8")):
+        for sample in read_json(out / "samples.json"):
             print("\n" + f"{sample['prompt']} {sample['text']}".strip())
         print(f"\nmore: elman generate {out} --prompt 'my lord ,' --tokens 100 --temperature 0.8")
     return status
@@ -154,7 +154,8 @@ def _train_and_report(experiment: "Experiment", max_minutes: float | None, *, as
     console, recipe, out = progress.log(), experiment.recipe, experiment.out
     with experiment.lock:
         parameters = sum(parameter.numel() for parameter in experiment.model.parameters())
-        console.print(f"[bold]{recipe.title}[/]: {parameters:,} parameters on {experiment.device}, into {out}")
+        console.print(recipe.title, style="bold", end="")
+        console.print(f": {parameters:,} parameters on {experiment.device}, into {out}")
         for line in experiment.task.summary():
             console.print(f"  {line}")
         watching: list[Watcher] = [progress.TrainingBar(in_perplexity=recipe.data.reporting.in_perplexity)]

@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
+from elman.errors import did_you_mean
+
 _STEP = re.compile(r"[^.\[\]]+|\[\d+\]|\[\.\.\.\]")
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)")
 
@@ -23,15 +25,26 @@ def explain(error: msgspec.ValidationError, record: type[msgspec.Struct], raw: M
         path = f"{path}{step}" if step.startswith("[") or not path else f"{path}.{step}"
     field = re.search(r"field `(.*)`", message)
     if field and "unknown" in message:
-        return f"unknown key {_join(path, field[1])}; here one may write {', '.join(_keys(kind, value))}"
+        keys = _keys(kind, value)
+        return (
+            f"unknown key {_join(path, field[1])}{did_you_mean(field[1], keys)}; here one may write {', '.join(keys)}"
+        )
     if field:
         return f"the key {_join(path, field[1])} is missing; write {_allowed(_field(kind, field[1], value))}"
     if names_a_key:
         key = next(key for key in value if not _WHOLE.fullmatch(key))
         return f"{path}: the key {key} is not {_allowed(kind.key_type)}"
     if message.startswith(("Expected", "Invalid")):
-        return f"{path} = {_shown(value)}; write {_allowed(kind)}"
+        return f"{path} = {_shown(value)}; write {_allowed(kind)}{_with_a_point(value, kind)}"
     return f"{path}: {message}" if path else message
+
+
+def _with_a_point(value: Any, kind: Any) -> str:
+    """The number that text with a decimal comma means, as an example to append."""
+    number = str(value).replace(",", ".")
+    parts = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    meant = "," in str(value) and number.replace(".", "", 1).isdecimal()
+    return f", such as {number}" if meant and any(isinstance(one, inspect.FloatType) for one in parts) else ""
 
 
 def _follow(kind: Any, step: str, value: Any) -> tuple[Any, str, Any]:

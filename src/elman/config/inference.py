@@ -30,6 +30,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 raise UserError(f"{option_of(type(self), name)} is {value:g}; it must be {in_words(meta)}")
 
 
+COLDEST = 1e-6
+"""The least temperature above 0; scores divided by less overflow."""
+
+
+def require_temperature(value: float) -> None:
+    """Raises UserError where a temperature is too small to divide by."""
+    if 0 < value < COLDEST:
+        raise UserError(f"--temperature is {value:g}; it must be {COLDEST:g} or more, or 0, the most probable symbol")
+
+
 class Sampling(Settings, frozen=True, kw_only=True):
     """How a symbol is drawn from a distribution.
 
@@ -45,6 +55,11 @@ class Sampling(Settings, frozen=True, kw_only=True):
     top_k: Annotated[int, Meta(ge=1)] | None = None
     top_p: Annotated[float, Meta(gt=0, le=1)] | None = None
     forbidden: tuple[int, ...] = ()
+
+    def check(self) -> None:
+        """Raises UserError where a value is out of range."""
+        super().check()
+        require_temperature(self.temperature)
 
 
 class Beam(Settings, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 from msgspec import Meta
 
 from elman.config.output import Output
-from elman.config.record import NonNegative, Part, Positive, PositiveFloat, Rate, Record, Tagged
+from elman.config.record import Depth, NonNegative, Part, Positive, PositiveFloat, Rate, Record, Tagged
 
 
 class Uniform(Tagged, frozen=True, tag="uniform"):
@@ -75,9 +75,9 @@ class Characters(Part, frozen=True, tag="characters"):
 
     builder: ClassVar = "elman.network.encoders.characters:Characters"
     size: Positive = 15
-    widths: Annotated[tuple[Positive, ...], Meta(min_length=1)] = (1, 2, 3, 4, 5, 6)
-    filters: Annotated[tuple[Positive, ...], Meta(min_length=1)] = (25, 50, 75, 100, 125, 150)
-    highways: Annotated[int, Meta(ge=0)] = 1
+    widths: Annotated[tuple[Positive, ...], Meta(min_length=1, max_length=1000)] = (1, 2, 3, 4, 5, 6)
+    filters: Annotated[tuple[Positive, ...], Meta(min_length=1, max_length=1000)] = (25, 50, 75, 100, 125, 150)
+    highways: Annotated[int, Meta(ge=0, le=1000)] = 1
     dropout: Rate = 0.0
 
 
@@ -135,7 +135,7 @@ class Highway(Part, frozen=True, tag="highway"):
     """Recurrent highway network; `coupled`: the carry gate is 1 minus the transform gate."""
 
     builder: ClassVar = "elman.network.cells.highway:build"
-    depth: Positive = 5
+    depth: Depth = 5
     coupled: bool = True
 
 
@@ -143,7 +143,7 @@ class Mogrifier(Part, frozen=True, tag="mogrifier"):
     """An LSTM whose x and h gate each other first, through full matrices unless a `rank` is set."""
 
     builder: ClassVar = "elman.network.cells.mogrifier:build"
-    rounds: Annotated[int, Meta(ge=0)] = 5
+    rounds: Annotated[int, Meta(ge=0, le=1000)] = 5
     rank: Positive | None = None
     input_gate: Literal["free", "capped"] = "free"
 
@@ -162,7 +162,7 @@ class Stack(Part, frozen=True, tag="stack"):
     """Layers of one cell, in a chain or with connections that skip layers; `biases`: bias vectors per gate."""
 
     builder: ClassVar = "elman.network.cores.stack:build"
-    sizes: Annotated[tuple[Positive, ...], Meta(min_length=1)]
+    sizes: Annotated[tuple[Positive, ...], Meta(min_length=1, max_length=1000)]
     cell: Cell = LSTM()
     connections: Literal["chain", "graves", "melis"] = "chain"
     biases: Literal[0, 1, 2] = 2

@@ -53,7 +53,7 @@ class SubwordOptions(Record, frozen=True, kw_only=True):
     """
 
     kind: Literal["bpe", "unigram"] = "bpe"
-    size: Annotated[int, Meta(ge=300)] = 8000
+    size: Annotated[int, Meta(ge=300, le=1_000_000)] = 8000
     coverage: Annotated[float, Meta(gt=0.9, le=1.0)] = 0.9995
 
 

@@ -1,5 +1,6 @@
 """From TOML to a recipe and back, and the recipes that come with elman."""
 
+import math
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -10,7 +11,8 @@ import tomli_w
 
 from elman.config.errors import explain
 from elman.config.recipe import Recipe
-from elman.errors import UserError
+from elman.errors import UserError, did_you_mean
+from elman.formats import parse_toml, require_modest
 
 FOLDER = Path(__file__).parents[1] / "recipes"
 """Of the recipes that come with elman."""
@@ -49,9 +51,18 @@ def parse_recipe(raw: dict[str, Any], source: str) -> Recipe:
     """A recipe from plain dictionaries; `source` is named in error messages."""
     raw = in_present_form(raw)
     try:
-        return msgspec.convert(raw, Recipe, str_keys=True)
+        require_modest(raw)
+    except ValueError as error:
+        raise UserError(f"{source}: {error}") from None
+    try:
+        recipe = msgspec.convert(raw, Recipe, str_keys=True)
     except msgspec.ValidationError as error:
         raise UserError(f"{source}: {explain(error, Recipe, raw)}") from None
+    for key, value in flatten(raw):
+        numbers = value if isinstance(value, list) else [value]
+        if any(isinstance(one, float) and not math.isfinite(one) for one in numbers):
+            raise UserError(f"{source}: {key} = {value}; write a finite number, or leave the key out")
+    return recipe
 
 
 def dump_recipe(recipe: Recipe) -> str:
@@ -94,10 +105,11 @@ def resolve(path: Path) -> Path:
 def _read(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     """The tables of a recipe file, completed from its base; `above`: the files that led here by their bases."""
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        raw = parse_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise UserError(f"{path}: no such recipe; `elman recipes` lists those that come with elman") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        near = did_you_mean(str(path), (f"recipes/{one.relative_to(FOLDER)}" for one in FOLDER.rglob("*.toml")))
+        raise UserError(f"{path}: no such recipe{near}; `elman recipes` lists those that come with elman") from None
+    except (OSError, ValueError) as error:
         raise UserError(f"{path}: not a readable TOML recipe ({error})") from None
     if "base" not in raw:
         return raw
@@ -155,9 +167,11 @@ def _apply(raw: dict[str, Any], setting: str) -> None:
     if new := _moved_key(path.strip()):
         raise UserError(f"--set {setting}: this key is now {new}; write --set {new}={text}")
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
+        value = parse_toml(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text.strip()
+    except ValueError as error:
+        raise UserError(f"--set {path.strip()}: {error}") from None
     table = raw
     for key in keys[:-1]:
         table = table.setdefault(key, {})

@@ -211,3 +211,7 @@ class Training(Record, frozen=True):
     validate_every: Positive | None = None
     log_every: Positive = 50
     checkpoint_minutes: NonNegative = 3.0
+
+    def __post_init__(self) -> None:
+        if self.slices > self.batch_size and self.tokens_per_batch is None:
+            raise ValueError(f"slices = {self.slices}: more than the {self.batch_size} columns of batch_size; lower it")

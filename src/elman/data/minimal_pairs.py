@@ -14,6 +14,7 @@ from elman.data.catalog.prepare import info, is_known, locate_pairs
 from elman.data.pair_tables import ADVICE, Pair, read_pair_table
 from elman.data.tables import lines_of
 from elman.errors import UserError
+from elman.formats import parse_json
 
 
 class _Blimp(msgspec.Struct):
@@ -58,9 +59,9 @@ def _blimp(path: Path) -> Iterator[Pair]:
         if not line.strip():
             continue
         try:
-            record = msgspec.json.decode(line, type=_Blimp)
-            raw: dict[str, Any] = msgspec.json.decode(line)
-        except (msgspec.DecodeError, RecursionError):
+            raw: dict[str, Any] = parse_json(line)
+            record = msgspec.convert(raw, _Blimp)
+        except ValueError:
             raise UserError(
                 f"{path}:{number}: not a record with sentence_good and sentence_bad; write one JSON object per line"
             ) from None

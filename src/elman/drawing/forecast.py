@@ -25,6 +25,12 @@ class Forecast(msgspec.Struct, frozen=True, tag_field="kind", tag="forecast"):
     middle: list[float]
     high: list[float]
 
+    def __post_init__(self) -> None:
+        if not 0 < len(self.truth) == len(self.one_step):
+            raise ValueError("truth and one_step have different lengths")
+        if not len(self.low) == len(self.middle) == len(self.high) <= len(self.truth):
+            raise ValueError("low, middle and high have different lengths")
+
     caption: ClassVar[str] = ""
 
     def draw(self, name: str, title: str) -> Markup:

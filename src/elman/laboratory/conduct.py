@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from elman.files import write_atomic
+from elman.formats import parse_json
 from elman.jobs import Kept, processes
 from elman.laboratory.trial import Trial, TrialResult, run_trial
 
@@ -71,7 +72,7 @@ def kept_result(folder: Path, trial: Trial) -> Kept[TrialResult, Trial]:
 
 
 def _load(path: Path) -> tuple[TrialResult, Trial]:
-    result = msgspec.json.decode(path.read_bytes(), type=TrialResult)
+    result = msgspec.convert(parse_json(path.read_bytes()), TrialResult)
     return result, result.trial
 
 

@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
@@ -19,6 +20,7 @@ from torch import Tensor, nn
 
 from elman.errors import UserError
 from elman.files import replacing
+from elman.formats import parse_json
 
 CHECKPOINT, MODEL = "checkpoint.safetensors", "model.safetensors"
 """In a run folder: everything that resuming needs, and the best model."""
@@ -41,10 +43,11 @@ def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) ->
     return digest
 
 
-def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read a checkpoint onto the CPU.
+def load(path: Path, *needed: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read a checkpoint onto the CPU, with the facts of the names `needed`.
 
-    Raises UserError where there is no such file, or it is truncated, altered or not one of ours.
+    Raises UserError where there is no such file, it is truncated, altered or not one of ours, or lacks one of the
+    facts, as a model does in the place of a checkpoint.
     """
     if not path.is_file():
         raise UserError(f"{path}: no such model file; give a run folder in which training has saved one")
@@ -58,7 +61,35 @@ def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise UserError(f"{path}: not written by elman (its header has no digest); give a run folder")
     if digest_of(tensors, header["facts"]) != header["digest"]:
         raise UserError(f"{path}: altered since it was written (its digest does not match); restore it or train again")
-    return tensors, json.loads(header["facts"])
+    try:
+        facts = msgspec.convert(parse_json(header["facts"]), dict[str, Any])
+    except ValueError as error:
+        raise UserError(f"{path}: its header is not as elman writes it ({error}); restore it or train again") from None
+    if missing := [name for name in needed if facts.get(name) is None]:
+        raise UserError(
+            f"{path}: another kind of file than its name says (without {', '.join(missing)}); restore the file"
+            " of the run"
+        )
+    return tensors, facts
+
+
+def require_fit(path: Path, own: Mapping[str, Tensor], tensors: Mapping[str, Tensor], recipe: Path) -> None:
+    """Raise UserError where tensors of a file have other names, shapes or types than `own`, or are not finite."""
+    expected, found = ({name: _described(one) for name, one in some.items()} for some in (own, tensors))
+    for name in sorted(expected.keys() | found.keys()):
+        if expected.get(name) != found.get(name):
+            raise UserError(
+                f"{path}: does not fit {recipe}: {name} is {found.get(name, 'missing')}, the recipe needs"
+                f" {expected.get(name, 'nothing of that name')}; restore the recipe of the run"
+            )
+        if not tensors[name].isfinite().all():
+            raise UserError(f"{path}: {name} has values that are not finite; restore the file or train again")
+
+
+def _described(tensor: Tensor) -> str:
+    """The shape of a tensor, and its type unless it is that of weights."""
+    kind = "" if tensor.dtype == torch.float32 else f"{tensor.dtype} ".removeprefix("torch.")
+    return f"{kind}{tuple(tensor.shape)}"
 
 
 def digest_of(tensors: Mapping[str, Tensor], text: str = "") -> str:

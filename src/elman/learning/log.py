@@ -1,7 +1,6 @@
 """The log of a training run: metrics.jsonl, one JSON object per line, and the observers that receive them."""
 
 import contextlib
-import json
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from torch import Tensor
 
 from elman.errors import UserError
 from elman.files import explain, json_text, write_atomic
+from elman.formats import parse_json
 from elman.learning.progress import Progress
 from elman.objective import perplexity
 from elman.objective.loss import Loss
@@ -170,6 +170,6 @@ class Log:
 def _is_until(line: bytes, step: int) -> bool:
     """Whether a line is whole and belongs to `step` or an earlier one."""
     try:
-        return line.endswith(b"\n") and bool(json.loads(line)["step"] <= step)
-    except (ValueError, TypeError, KeyError, IndexError, RecursionError):
+        return line.endswith(b"\n") and bool(parse_json(line)["step"] <= step)
+    except (ValueError, TypeError, KeyError, IndexError):
         return False

@@ -1,10 +1,13 @@
 """The position of a training run: its phases, counters and histories, and the effect of a validation."""
 
 import math
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from elman import config
+from elman.errors import UserError
 from elman.learning.optimisers import non_monotone
 
 
@@ -73,6 +76,18 @@ class Progress(msgspec.Struct):
         self.epoch = self.window = self.waited = self.average_count = 0
         self.checks, self.by_epoch = [], []
         self.averaging = self.finished = False
+
+
+def read_progress(path: Path, facts: Any, phases: int = 2) -> Progress:
+    """The progress that a checkpoint holds; raises UserError where no training in so many phases can have made it."""
+    try:
+        progress = msgspec.convert(facts, Progress)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{path}: its progress is not as elman writes it ({error}); restore the file") from None
+    counts = [value for value in msgspec.structs.astuple(progress) if type(value) is int]
+    if min(counts) < 0 or progress.phase >= phases:
+        raise UserError(f"{path}: its progress has numbers that no training gives; restore the file")
+    return progress
 
 
 def record_validation(progress: Progress, phase: config.Training, nll: float, epoch: float) -> bool:

@@ -20,7 +20,7 @@ from elman.learning import checkpoint
 from elman.learning.checkpoint import CHECKPOINT, BestModel
 from elman.learning.constraint import recurrent_spectrum
 from elman.learning.log import Log
-from elman.learning.progress import Progress, averages_at_once, phases_of, record_validation
+from elman.learning.progress import Progress, averages_at_once, phases_of, read_progress, record_validation
 from elman.learning.resumption import Changes, recorded_recipe, reopen, require_own
 from elman.learning.schedules import rate
 from elman.learning.update import build_update
@@ -92,15 +92,16 @@ class Trainer:
         tensors, facts = checkpoint.load(path)
         old = recorded_recipe(path, facts) or old or self.recipe
         changes = require_own(path, facts, self.facts, old, self.recipe)
-        progress = msgspec.convert(facts["progress"], Progress)
+        progress = read_progress(path, facts["progress"], len(self.phases))
         if changes:
             reopen(progress, old.training, self.training, changes)
+        self.progress, self._begun = progress, True
+        self._begin_phase()
+        self.update.require(path, tensors, self.training.batch_size)
         self.best.restore()
         if progress.best is not None:
             self.best.require(self.facts)
-        self.progress, self._begun = progress, True
         self.log.resume(progress)
-        self._begin_phase()
         self.update.restore(tensors, progress.average_count)
         if not progress.finished:
             self._event("resume", f"resumed at step {progress.step}")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Literal
 
 import torch
@@ -124,6 +125,19 @@ class Update:
         if torch.cuda.is_available():
             parts["random"]["cuda"] = torch.cuda.get_rng_state()
         return {f"{part}/{name}": tensor for part, held in parts.items() for name, tensor in held.items()}
+
+    def require(self, path: Path, tensors: Mapping[str, Tensor], batch_size: int) -> None:
+        """Raise UserError where the tensors of a checkpoint are not those that `restore` needs in this phase."""
+        loose = ("state/", "constraint/", "random/cuda")
+        own, found = (
+            {name: tensor for name, tensor in some.items() if not name.startswith(loose)}
+            for some in (self.tensors(), tensors)
+        )
+        checkpoint.require_fit(path, own, found, path.with_name("recipe.toml"))
+        if saved := checkpoint.under("state/", tensors):
+            begun = leaves(self.learner.begin(self.model, batch_size))
+            state = {str(index): leaf for index, leaf in enumerate(begun)}
+            checkpoint.require_fit(path, state, saved, path.with_name("recipe.toml"))
 
     def restore(self, tensors: Mapping[str, Tensor], average_count: int) -> None:
         """Continue from `tensors`, in the phase they belong to; `average_count` steps are in the average."""

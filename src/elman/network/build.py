@@ -1,8 +1,18 @@
 """Builds the network of a recipe: its parts in order, joined and initialised."""
 
+import contextlib
+import json
+import math
+import os
 from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import torch
+from torch.overrides import TorchFunctionMode
 
 from elman import config
+from elman.config.toml import flatten
 from elman.errors import UserError
 from elman.network.cores.core import build_core
 from elman.network.cores.jordan import Jordan
@@ -12,6 +22,8 @@ from elman.network.output.choice import Choice, build_choice
 from elman.network.output.contexts import build_contexts
 from elman.network.output.layer import OutputLayer
 from elman.network.seq2seq import build_seq2seq
+
+_FACTORIES = (torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn)
 
 
 def build_model(
@@ -27,7 +39,20 @@ def build_model(
     of each word, falling, for outputs that treat frequent words differently (by default Zipf's law is assumed), `words`
     the vocabulary for encoders that read spelling (by default words are spelled as their numbers). A source's
     vocabulary has `num_source` symbols, by default as many as the target's.
+
+    A network that does not fit into the memory of the machine is refused before it is allocated.
     """
+    with contextlib.nullcontext() if torch.get_default_device().type == "meta" else _WithinMemory(recipe):
+        return _build(recipe, num_words, counts, words, num_source)
+
+
+def _build(
+    recipe: config.Model,
+    num_words: int,
+    counts: Sequence[int] | None,
+    words: Sequence[str] | None,
+    num_source: int | None,
+) -> LanguageModel:
     locked = recipe.masks == "locked"
     encoder = build_encoder(recipe.encoder, num_words, words, locked=locked)
     core = build_core(recipe.core, encoder.size, num_words, locked=locked, source=recipe.source)
@@ -49,3 +74,44 @@ def build_model(
 def tiny_model(num_words: int = 7, size: int = 4) -> LanguageModel:
     """A small LSTM language model for examples and tests."""
     return build_model(config.Model(encoder=config.Lookup(size=size), core=config.Stack(sizes=(size,))), num_words)
+
+
+class _WithinMemory(TorchFunctionMode):
+    """Adds up the tensors that are made in a block, and refuses the first that exceeds the memory of the machine."""
+
+    def __init__(self, recipe: config.Model) -> None:
+        super().__init__()
+        self.recipe, self.allowed, self.total = recipe, _memory(), 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Count a tensor, then make it."""
+        kwargs = kwargs or {}
+        if func in _FACTORIES:
+            shape = kwargs.get("size", args)
+            shape = shape[0] if shape and not isinstance(shape[0], int) else shape
+            self.total += math.prod(shape) * (kwargs.get("dtype") or torch.float32).itemsize
+            if self.total > self.allowed:
+                self._refuse()
+        return func(*args, **kwargs)
+
+    def _refuse(self) -> None:
+        values = dict(flatten(msgspec.to_builtins(self.recipe, str_keys=True), "model"))
+        key = max(values, key=lambda key: _greatest(values[key]))
+        raise UserError(
+            f"{key} = {json.dumps(values[key])}: the network needs {self.total:,} bytes or more, and this machine has"
+            f" {self.allowed:,}; choose a smaller size"
+        )
+
+
+def _greatest(value: Any) -> int:
+    """The greatest integer of a value or list of them; 0 where there is none."""
+    values = value if isinstance(value, list | tuple) else [value]
+    return max((one for one in values if type(one) is int), default=0)
+
+
+def _memory() -> int:
+    """The bytes of memory of the machine; a tebibyte where that is unknown."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 1 << 40

@@ -2,6 +2,8 @@
 
 import os
 import platform
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -16,10 +18,33 @@ def choose_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise UserError(f"--device {name}: unknown; write auto, cpu, cuda or cuda:0") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise UserError(f"--device {name}: torch finds no GPU; write --device cpu")
+        device = None
+    if device is None or device.type not in _COUNTS:
+        raise UserError(f"--device {name}: unknown; write auto, cpu, cuda, cuda:0, mps or xpu")
+    if (count := _COUNTS[device.type]()) == 0:
+        what = "GPU" if device.type == "cuda" else f"device of type {device.type}"
+        raise UserError(f"--device {name}: torch finds no {what}; write --device cpu")
+    if (device.index or 0) >= count:
+        raise UserError(f"--device {name}: torch finds {count}, numbered from 0; write --device {device.type}:0")
     return device
+
+
+_COUNTS: dict[str, Callable[[], int]] = {
+    "cpu": lambda: 1,
+    "cuda": torch.cuda.device_count,
+    "mps": lambda: int(torch.backends.mps.is_available()),
+    "xpu": torch.xpu.device_count,
+}
+"""How many devices of each type torch can compute on."""
+
+
+def usable_threads(wanted: int) -> int:
+    """As many threads as are asked for, at most one for each core; a smaller number is reported on standard error."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if wanted <= cores:
+        return wanted
+    sys.stderr.write(f"elman: --threads {wanted}: the machine has {cores} cores, so {cores} threads are used\n")
+    return cores
 
 
 def processor_name(device: torch.device) -> str:

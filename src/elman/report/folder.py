@@ -1,9 +1,7 @@
 """A run folder as the report reads it: everything but the recipe and the metrics may be missing."""
 
 import dataclasses
-import json
 import math
-import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +19,7 @@ from elman.drawing.heat_map import Word
 from elman.drawing.piano_roll import PianoRoll
 from elman.errors import UserError
 from elman.evaluation.result import RESULTS, Result
+from elman.formats import parse_json, parse_toml
 from elman.report.metrics import Metrics, SavedModel, read_metrics, with_model
 
 T = TypeVar("T")
@@ -188,7 +187,7 @@ def read_folder(path: Path) -> RunFolder:
         raise NotARunError(f"{path} has no metrics.jsonl: nothing to report; train first, or restore the file")
     try:
         recipe_text = recipe_file.read_text(encoding="utf-8")
-        recipe_table = tomllib.loads(recipe_text)
+        recipe_table = parse_toml(recipe_text)
         recipe = msgspec.convert(recipe_table, RecipeFacts)
     except ValueError as error:
         raise UserError(f"{recipe_file}: not a readable recipe ({error}); restore the file") from None
@@ -215,14 +214,14 @@ def _read(path: Path, kind: Any, missing: T) -> T:
     if not path.is_file():
         return missing
     with _damaged(path):
-        return msgspec.convert(json.loads(path.read_text(encoding="utf-8")), kind)
+        return msgspec.convert(parse_json(path.read_bytes()), kind)
 
 
 @contextmanager
 def _damaged(path: Path) -> Iterator[None]:
     try:
         yield
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise UserError(f"{path}: damaged ({error}); restore or remove the file") from None
 
 
@@ -245,6 +244,6 @@ def _model(path: Path) -> tuple[int | None, SavedModel | None]:
     except (SafetensorError, OSError) as error:
         raise UserError(f"{path}: truncated or not a model file ({error}); restore or remove it") from None
     try:
-        return count, msgspec.json.decode(facts, type=SavedModel)
-    except msgspec.DecodeError:
+        return count, msgspec.convert(parse_json(facts), SavedModel)
+    except ValueError:
         return count, None

@@ -1,7 +1,6 @@
 """The lines of metrics.jsonl, which a run writes while it trains."""
 
 import dataclasses
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import msgspec
 
 from elman.errors import UserError
+from elman.formats import parse_json
 
 
 class Train(msgspec.Struct, frozen=True, tag_field="kind", tag="train"):
@@ -119,9 +119,9 @@ def read_metrics(path: Path) -> Metrics:
     entries: list[Entry] = []
     for number, line in enumerate(lines, start=1):
         try:
-            raw = json.loads(line.decode()) if line.strip() else None
+            raw = parse_json(line) if line.strip() else None
             entry = None if raw is None else _entry(raw)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             if number == len(lines):
                 break
             where = f"{path}, line {number}"

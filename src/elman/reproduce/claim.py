@@ -1,6 +1,5 @@
 """A published claim as a value: the arms it compares, what is measured on them, and what the figures must show."""
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from elman.config.recipe import Recipe
 from elman.config.toml import find, load_recipe
 from elman.errors import UserError
 from elman.evaluation.result import RESULTS
+from elman.formats import read_json
 from elman.reproduce.comparison import Comparison
 
 Scale = Literal["small", "paper"]
@@ -157,7 +157,7 @@ FIGURES = {"perplexity": "perplexity", "bits per character": "bits_per_character
 
 def results(folder: Path) -> Measurement:
     """The figures of each split in results.json; measures of the test output, and `MEASURE, baseline` beside them."""
-    rows = {row["split"]: row for row in json.loads((folder / RESULTS).read_text(encoding="utf-8"))}
+    rows = {row["split"]: row for row in read_json(folder / RESULTS)}
     figures = {
         f"{split} {name}": float(row[key])
         for split, row in rows.items()

@@ -16,6 +16,7 @@ from elman.config.toml import DESCRIPTIVE, dump_recipe
 from elman.errors import UserError
 from elman.evaluation.result import RESULTS
 from elman.files import canonical_json, sha256_lines, write_atomic
+from elman.formats import read_json
 from elman.jobs import Kept
 from elman.reproduce.claim import Claim, ClaimMeasure, Computation, Measurement, Scale, recipe_of
 from elman.tasks.estimate import estimate
@@ -195,7 +196,7 @@ def _kept(planned: Planned, measure: ClaimMeasure) -> Kept[Measurement, Any]:
 
 
 def _load(path: Path) -> tuple[Measurement, Any]:
-    found = json.loads(path.read_text(encoding="utf-8"))
+    found = read_json(path)
     return Measurement(found["figures"], found["curves"]), found.get("constants", {})
 
 

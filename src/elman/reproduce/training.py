@@ -11,6 +11,7 @@ import torch
 
 from elman.errors import Diverged, UserError
 from elman.files import is_taken, write_atomic
+from elman.formats import parse_json
 from elman.jobs import listening, processes
 from elman.learning.trainer import StopReason
 from elman.network.device import choose_device, use_large_pages
@@ -116,7 +117,7 @@ def _refused(future: Future[None], run: PlannedRun) -> bool:
 def _progress(run: PlannedRun) -> str:
     """The epoch and perplexity of a running training, from its log."""
     try:
-        record = json.loads((run.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+        record = parse_json((run.folder / "metrics.jsonl").read_bytes().splitlines()[-1])
         place = f"epoch {record['epoch']:.2f} of {run.recipe.training.epochs}"
         return f"{run.name} at {place}" + (f", ppl {record['perplexity']:.1f}" if "perplexity" in record else "")
     except (OSError, ValueError, IndexError, KeyError):

@@ -25,6 +25,7 @@ from elman.evaluation.dynamic import (
 from elman.evaluation.perplexity import sum_scores
 from elman.evaluation.result import RESULTS, Result
 from elman.files import write_atomic
+from elman.formats import parse_json
 from elman.jobs import Advance
 from elman.learning.checkpoint import digest_of, model_tensors
 from elman.network.model import LanguageModel
@@ -129,7 +130,7 @@ def record(run: Run, row: Result) -> None:
     new = msgspec.structs.replace(row, model="best").as_dict()
     key = ("split", "method", "model")
     try:
-        rows = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+        rows = parse_json(path.read_bytes()) if path.is_file() else []
         others = [old for old in rows if [old.get(part) for part in key] != [new[part] for part in key]]
     except (ValueError, TypeError, AttributeError):
         raise UserError(f"{path}: damaged; restore or remove the file") from None

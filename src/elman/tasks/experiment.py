@@ -1,6 +1,5 @@
 """One experiment from recipe to report: prepare the run folder, train, evaluate, sample."""
 
-import json
 import platform
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from elman.data.catalog.prepare import is_known
 from elman.errors import UserError
 from elman.evaluation.result import RESULTS, Result
 from elman.files import FolderLock, require_utf8, write_atomic
+from elman.formats import parse_json
 from elman.learning.checkpoint import CHECKPOINT
 from elman.learning.log import Watcher
 from elman.learning.resumption import split_changes
@@ -179,7 +179,7 @@ def _of_run(recipe: config.Recipe, before: config.Recipe, source: str) -> config
 
 def _extras_of(out: Path) -> list[str]:
     try:
-        found = json.loads((out / EXTRAS).read_text(encoding="utf-8"))
+        found = parse_json((out / EXTRAS).read_bytes())
     except (OSError, ValueError):
         return []
     return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []

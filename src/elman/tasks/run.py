@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -20,9 +19,11 @@ from elman.errors import UserError
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
 from elman.files import json_text
+from elman.formats import parse_json
 from elman.jobs import Advance
 from elman.learning import checkpoint
 from elman.learning.checkpoint import CHECKPOINT, MODEL
+from elman.learning.progress import read_progress
 from elman.learning.resumption import recorded_recipe
 from elman.network.model import LanguageModel
 
@@ -119,6 +120,16 @@ class AdaptationSource:
         return {"text": self.sha256, "tokens": self.size} | ({"spelled": True} if self.spelled else {})
 
 
+class _ModelFacts(msgspec.Struct):
+    """The facts that every model has."""
+
+    vocabulary: str
+    step: int
+    epoch: float
+    valid_nll: float | None
+    averaged: bool = False
+
+
 class Run(ABC):
     """An open run folder; `elman.load` opens one as the run of its kind of data.
 
@@ -212,14 +223,7 @@ class Run(ABC):
         self._require_own(facts)
         with torch.random.fork_rng(devices=[]):
             model = self.build(self.recipe, self.inputs).to(self.device)
-        expected = {name: tuple(tensor.shape) for name, tensor in checkpoint.model_tensors(model).items()}
-        found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-        for name in sorted(expected.keys() | found.keys()):
-            if expected.get(name) != found.get(name):
-                raise UserError(
-                    f"{file}: does not fit {self.path / 'recipe.toml'}: {name} is {found.get(name, 'missing')}, the"
-                    f" recipe needs {expected.get(name, 'nothing of that name')}; restore the recipe of the run"
-                )
+        checkpoint.require_fit(file, checkpoint.model_tensors(model), tensors, self.path / "recipe.toml")
         checkpoint.load_model(model, tensors)
         return model.eval()
 
@@ -227,12 +231,17 @@ class Run(ABC):
         """The tensors and facts of the best model."""
         last = self.path / CHECKPOINT
         stopped = not (self.path / MODEL).exists() and last.exists()
-        if stopped and checkpoint.load(last)[1].get("progress", {}).get("best") is None:
+        if stopped and read_progress(last, checkpoint.load(last, "progress")[1]["progress"]).best is None:
             raise UserError(
                 f"{self.path / MODEL}: there is no model yet, since training stopped before its first validation;"
                 f" continue it with: elman train --resume --out {self.path}"
             )
-        return checkpoint.load(self.path / MODEL)
+        tensors, facts = checkpoint.load(self.path / MODEL, "vocabulary")
+        try:
+            msgspec.convert(facts, _ModelFacts)
+        except msgspec.ValidationError as error:
+            raise UserError(f"{self.path / MODEL}: its header is damaged ({error}); restore the file") from None
+        return tensors, facts
 
     def _require_own(self, facts: dict[str, Any]) -> None:
         """Raise UserError where vocabulary or recipe of the folder are not those of the model with these facts."""
@@ -273,7 +282,7 @@ def data_facts(folder: Path) -> dict[str, Any]:
     """data.json of a run folder (source, counts, digest); raises UserError where it is missing or damaged."""
     path = folder / "data.json"
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts = parse_json(path.read_bytes())
     except (OSError, ValueError):
         facts = None
     if not isinstance(facts, dict) or not {"source", "digest"} <= facts.keys():

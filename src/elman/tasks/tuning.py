@@ -19,6 +19,7 @@ from elman.errors import UserError
 from elman.evaluation.cache import NeuralCache
 from elman.evaluation.dynamic import Statistics
 from elman.files import write_atomic
+from elman.formats import parse_json
 from elman.jobs import processes
 from elman.learning.checkpoint import digest_of, model_tensors
 from elman.tasks.adaptation import Method, method_figures, reader, statistics
@@ -186,7 +187,7 @@ def _nll_elsewhere(
 def _kept(path: Path) -> dict[str, float]:
     """NLL by point, as the file holds them; raises UserError for a file of another form."""
     try:
-        rows = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+        rows = parse_json(path.read_bytes()) if path.is_file() else []
         nlls = [float("inf" if row["nll"] == "diverged" else row["nll"]) for row in rows]
         points = [{name: value for name, value in row.items() if name != "nll"} for row in rows]
         return {json.dumps(point, sort_keys=True): nll for point, nll in zip(points, nlls, strict=True)}

@@ -181,11 +181,14 @@ def test_damaged_archives(tmp_path):
     path = tmp_path / "a.zip"
     path.write_bytes(b"no archive")
     assert message(unpack.wikitext, path, tmp_path) == (
-        f"{path}: the archive is damaged (File is not a zip file); delete it and download it again"
+        f"{path}: the archive is damaged or encrypted (File is not a zip file); delete it and download it again"
     )
-    assert message(unpack.one_billion_word, path, tmp_path).startswith(f"{path}: the archive is damaged (")
+    assert message(unpack.one_billion_word, path, tmp_path).startswith(f"{path}: the archive is damaged or encrypted (")
     zipped(path, {"wiki.train.tokens": "a\n"})
-    assert message(unpack.wikitext, path, tmp_path) == f"{path}: no file wiki.valid.tokens inside; download it again"
+    assert (
+        message(unpack.wikitext, path, tmp_path)
+        == f"{path}: no file wiki.valid.tokens inside; delete it and download it again"
+    )
     assert not (tmp_path / "valid.txt").exists()
 
 
@@ -278,7 +281,9 @@ def test_one_billion_word(tmp_path):
     assert not list((tmp_path / "none").iterdir())
     whole = (tmp_path / "a.tar.gz").read_bytes()
     (tmp_path / "c.tar.gz").write_bytes(whole[: len(whole) // 2])
-    assert "the archive is damaged (" in message(unpack.one_billion_word, tmp_path / "c.tar.gz", tmp_path / "none")
+    assert "the archive is damaged or encrypted (" in message(
+        unpack.one_billion_word, tmp_path / "c.tar.gz", tmp_path / "none"
+    )
 
 
 @pytest.mark.parametrize("protocol", [0, 2, 5])
@@ -371,4 +376,5 @@ def test_known_corpora_have_names_of_their_own_and_a_writer():
     assert len(set(names)) == len(names)
     assert set(prepare.WRITERS) == set(names)
     assert prepare.info("ptb").published["vocabulary"] == 10_000
-    assert message(prepare.info, "pbt") == f"no known corpus is called 'pbt'; there are {', '.join(names)}"
+    line = f"no known corpus is called 'pbt' (did you mean ptb?); there are {', '.join(names)}"
+    assert message(prepare.info, "pbt") == line

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import msgspec
 import numpy as np
@@ -345,3 +346,11 @@ def test_commands_for_text_refuse_the_run(trained):
 def test_recipes_that_ask_for_streams(pairs, tmp_path, key, value, message):
     with pytest.raises(UserError, match=message):
         Experiment(recipe(tmp_path, **{key: value}), tmp_path / "run", data=pairs)
+
+
+def test_a_target_vocabulary_without_its_end_is_refused(trained, tmp_path):
+    run = shutil.copytree(trained, tmp_path / "run")
+    table = run / "target-vocabulary.tsv"
+    table.write_text("".join(line for line in table.read_text().splitlines(True) if not line.startswith("<eos>")))
+    with pytest.raises(UserError, match="trained with another vocabulary"):
+        PairRun(run).translate(["a b"])

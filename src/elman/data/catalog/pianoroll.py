@@ -3,9 +3,10 @@
 The chorales are those of the Python package `music21` (MusicXML in zip archives).
 """
 
+import io
 import pickle
+import struct
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +16,7 @@ from xml.etree import ElementTree
 import numpy as np
 import numpy.typing as npt
 
+from elman.data.archives import Archive
 from elman.data.catalog.unpack import installed_files
 from elman.data.music.pitches import Note, Pitches, Roll, quantise
 from elman.data.text.sources import SPLITS
@@ -32,9 +34,12 @@ STEPS_PER_QUARTER = 2
 _STEPS = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
 _DAMAGED = (
     *(OSError, EOFError, KeyError, ValueError, ArithmeticError, RuntimeError),
-    *(zlib.error, zipfile.BadZipFile, ElementTree.ParseError),
+    ElementTree.ParseError,
 )
-_NOT_PLAIN = (pickle.UnpicklingError, EOFError, ValueError, IndexError, KeyError, TypeError, AttributeError)
+_NOT_PLAIN = (
+    *(pickle.UnpicklingError, EOFError, ValueError, IndexError, KeyError, TypeError, AttributeError, AssertionError),
+    *(MemoryError, OverflowError, RecursionError, struct.error),
+)
 _OF_TEN = ("train",) * 8 + ("valid", "test")
 
 
@@ -50,13 +55,14 @@ def convert_pickle(source: Path, target: Path) -> None:
     Raises UserError where the file is not such a pickle.
     """
     try:
-        with source.open("rb") as file:
-            tunes = _PlainUnpickler(file).load()
+        tunes = _PlainUnpickler(io.BytesIO(source.read_bytes())).load()
     except _NOT_PLAIN as error:
         raise UserError(f"{source}: not a pickle of plain lists and numbers ({error}); download it again") from None
     rolls: dict[str, list[Roll]] = {}
+    archive = Archive(source)
     for split in SPLITS:
         try:
+            archive.count(KEYS * sum(len(tune) for tune in tunes[split]))
             rolls[split] = [_roll(tune) for tune in tunes[split]]
         except (KeyError, TypeError, IndexError, ValueError):
             raise UserError(
@@ -78,7 +84,9 @@ def write_rolls(target: Path, rolls: Mapping[str, Sequence[Roll]]) -> None:
                 np.lib.format.write_array(member, array, allow_pickle=False)
 
 
-class _PlainUnpickler(pickle.Unpickler):
+class _PlainUnpickler(pickle._Unpickler):
+    """In Python, since the one in C allocates what a damaged file asks for: a memo of 2^31 places, for instance."""
+
     def find_class(self, module_name: str, global_name: str) -> Any:
         raise pickle.UnpicklingError(f"it asks for {module_name}.{global_name}")
 
@@ -86,6 +94,8 @@ class _PlainUnpickler(pickle.Unpickler):
 def _roll(tune: Any) -> Roll:
     roll = np.zeros((len(tune), KEYS), np.uint8)
     for step, pitches in enumerate(tune):
+        if len(pitches) > 10 * KEYS:
+            raise ValueError(len(pitches))
         for pitch in pitches:
             if not LOWEST <= pitch < LOWEST + KEYS:
                 raise ValueError(pitch)
@@ -113,14 +123,21 @@ def read_musicxml(path: Path) -> Roll:
 
     Raises UserError where it cannot be read, has no notes, or a note outside the keys of a piano.
     """
+    archive = Archive(path, "not a readable MusicXML score", "install music21 again")
     try:
-        with zipfile.ZipFile(path) as archive:
-            container = ElementTree.fromstring(archive.read("META-INF/container.xml"))
-            score = ElementTree.fromstring(archive.read(_root_file(container)))
+        with archive.open_zip() as opened:
+            container = _tree(archive, opened, "META-INF/container.xml")
+            score = _tree(archive, opened, _root_file(container))
         notes = [note for part in score.iter("part") for note in _notes(part)]
     except _DAMAGED as error:
         raise UserError(f"{path}: not a readable MusicXML score ({error}); install music21 again") from None
     return quantise(notes, 0.0, Pitches(88), STEPS_PER_QUARTER, str(path))
+
+
+def _tree(archive: Archive, opened: zipfile.ZipFile, name: str) -> ElementTree.Element:
+    """The XML of a member."""
+    with archive.reading(), opened.open(name) as file:
+        return ElementTree.fromstring(b"".join(archive.blocks(file)))
 
 
 def _root_file(container: ElementTree.Element) -> str:

@@ -1,6 +1,7 @@
 """Known corpora prepared in the cache folder, and located there."""
 
 import json
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from pkgutil import resolve_name
@@ -10,7 +11,7 @@ from elman.data.catalog import pianoroll, unpack
 from elman.data.catalog.download import download
 from elman.data.catalog.entries import KNOWN, PIANO_ROLLS, Download, Entry
 from elman.data.text.cache import Progress, cache_folder
-from elman.errors import UserError
+from elman.errors import UserError, did_you_mean
 from elman.files import sha256_file, write_atomic
 
 _MACKEY_GLASS = "elman.data.classic.mackey_glass:write_series"  # it needs torch, which the catalog does without
@@ -45,7 +46,8 @@ def info(name: str) -> Entry:
     for entry in KNOWN:
         if entry.name == name:
             return entry
-    raise UserError(f"no known corpus is called {name!r}; there are {', '.join(entry.name for entry in KNOWN)}")
+    names = [entry.name for entry in KNOWN]
+    raise UserError(f"no known corpus is called {name!r}{did_you_mean(name, names)}; there are {', '.join(names)}")
 
 
 def prepare(
@@ -74,12 +76,22 @@ def prepare(
         sha256 = _digest_of(path, item, urls, progress)
         files.append(path)
         records.append({"file": item.filename, "urls": urls, "sha256": sha256, "verified": item.sha256 is not None})
-    WRITERS[name](files, folder)
-    if entry.downloads:
-        write_atomic(folder / "corpus.json", json.dumps({"name": name, "downloads": records}, indent=1) + "\n")
+    if not entry.downloads:
+        WRITERS[name](files, folder)
+        return folder
+    _fill(folder, lambda new: WRITERS[name](files, new))
+    write_atomic(folder / "corpus.json", json.dumps({"name": name, "downloads": records}, indent=1) + "\n")
     for path in files:
         path.unlink()
     return folder
+
+
+def _fill(folder: Path, write: Callable[[Path], None]) -> None:
+    """Let `write` fill an empty folder, and move its files into `folder` when all of them are there."""
+    with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=folder) as new:
+        write(Path(new))
+        for path in Path(new).iterdir():
+            path.replace(folder / path.name)
 
 
 def locate(name: str, cache: Path) -> Path:

@@ -7,19 +7,15 @@ import contextlib
 import importlib.util
 import pydoc_data.topics
 import re
-import shutil
-import tarfile
-import zipfile
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
+from elman.data.archives import BLOCK, Archive
 from elman.data.text.sources import SPLITS
 from elman.errors import UserError
 from elman.files import replacing, write_atomic
 
-_BLOCK = 1 << 20
 _BOUNDS = (0.0, 0.90, 0.95)
 _MILLIONS = (90_000_000, 5_000_000, 5_000_000)
 
@@ -76,15 +72,16 @@ def copy_files(sources: list[Path], folder: Path) -> None:
     """Three files, in the order train, valid, test, unchanged."""
     for source, split in zip(sources, SPLITS, strict=True):
         with source.open("rb") as file:
-            _write(folder / f"{split}.txt", file)
+            _write(folder / f"{split}.txt", iter(lambda: file.read(BLOCK), b""))
 
 
-def wikitext(archive: Path, folder: Path) -> None:
+def wikitext(path: Path, folder: Path) -> None:
     """The members wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens of a zip file."""
-    with _undamaged(archive), zipfile.ZipFile(archive) as members:
+    archive = Archive(path)
+    with archive.open_zip() as opened:
         for split in SPLITS:
-            with _member(members, f"wiki.{split}.tokens", archive) as file:
-                _write(folder / f"{split}.txt", file)
+            with archive.member(opened, f"wiki.{split}.tokens") as file:
+                _write(folder / f"{split}.txt", archive.blocks(file))
 
 
 def ptb_characters(sources: list[Path], folder: Path) -> None:
@@ -97,26 +94,28 @@ def ptb_characters(sources: list[Path], folder: Path) -> None:
             out.writelines(line.strip() + b"\n" for line in file)
 
 
-def in_three(archive: Path, name: str, folder: Path, sizes: tuple[int, int, int] = _MILLIONS) -> None:
+def in_three(path: Path, name: str, folder: Path, sizes: tuple[int, int, int] = _MILLIONS) -> None:
     """The member `name` of a zip file: the first 90 M, next 5 M and last 5 M bytes."""
-    with _undamaged(archive), zipfile.ZipFile(archive) as members, _member(members, name, archive) as file:
+    archive = Archive(path)
+    with archive.open_zip() as opened, archive.member(opened, name) as file:
         for split, size in zip(SPLITS, sizes, strict=True):
-            if _write(folder / f"{split}.txt", file, size) < size:
-                raise UserError(f"{archive}: {name} has fewer than {sum(sizes):,} bytes; download it again")
+            if _write(folder / f"{split}.txt", archive.blocks(file, size)) < size:
+                raise UserError(f"{path}: {name} has fewer than {sum(sizes):,} bytes; download it again")
 
 
-def members(archive: Path, ending: str, folder: Path) -> None:
+def members(path: Path, ending: str, folder: Path) -> None:
     """All members of a zip file whose names have an ending, side by side, by their last names."""
-    with _undamaged(archive), zipfile.ZipFile(archive) as opened:
+    archive = Archive(path)
+    with archive.open_zip() as opened:
         names = sorted({name.rsplit("/", 1)[-1] for name in opened.namelist() if name.endswith(ending)})
         if not names:
-            raise UserError(f"{archive}: no file *{ending} inside; download it again")
+            raise UserError(f"{path}: no file *{ending} inside; download it again")
         for name in names:
-            with _member(opened, name, archive) as file:
-                _write(folder / name, file)
+            with archive.member(opened, name) as file:
+                _write(folder / name, archive.blocks(file))
 
 
-def one_billion_word(archive: Path, folder: Path) -> None:
+def one_billion_word(path: Path, folder: Path) -> None:
     """The usual split of the shards (Chelba et al., 2013; Jozefowicz et al., 2016).
 
     Train: all of training-monolingual.tokenized.shuffled, in the order of the archive. Valid: heldout-00001.
@@ -128,48 +127,23 @@ def one_billion_word(archive: Path, folder: Path) -> None:
         "valid": re.escape(f"{heldout}00001-of-000") + r"\d\d$",
         "test": re.escape(f"{heldout}00000-of-000") + r"\d\d$",
     }
+    archive = Archive(path)
     with contextlib.ExitStack() as stack:
         outputs: dict[str, IO[bytes]] = {}
         for split in SPLITS:
             temporary = stack.enter_context(replacing(folder / f"{split}.txt"))
             outputs[split] = stack.enter_context(temporary.open("wb"))
-        for name, file in _tar_members(archive):
+        for name, file in archive.tar_members():
             for split, pattern in patterns.items():
                 if re.search(pattern, name):
-                    shutil.copyfileobj(file, outputs[split], _BLOCK)
+                    outputs[split].writelines(archive.blocks(file))
         for split, output in outputs.items():
             if output.tell() == 0:
-                raise UserError(f"{archive}: no file for the {split} split inside; download it again")
+                raise UserError(f"{path}: no file for the {split} split inside; download it again")
 
 
-@contextlib.contextmanager
-def _undamaged(archive: Path) -> Iterator[None]:
-    try:
-        yield
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error) as error:
-        raise UserError(f"{archive}: the archive is damaged ({error}); delete it and download it again") from None
-
-
-def _tar_members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    with _undamaged(archive), tarfile.open(archive, "r|*") as tar:
-        for member in tar:
-            file = tar.extractfile(member) if member.isfile() else None
-            if file is not None:
-                yield member.name, file
-
-
-def _member(members: zipfile.ZipFile, name: str, archive: Path) -> IO[bytes]:
-    for info in members.infolist():
-        if not info.is_dir() and info.filename.rsplit("/", 1)[-1] == name:
-            return members.open(info)
-    raise UserError(f"{archive}: no file {name} inside; download it again")
-
-
-def _write(path: Path, file: IO[bytes], size: int | None = None) -> int:
-    """Copy at most `size` bytes (all of them by default) to `path`; returns the number of bytes."""
-    done = 0
+def _write(path: Path, blocks: Iterable[bytes]) -> int:
+    """Write blocks to `path`; returns the number of bytes."""
     with replacing(path) as temporary, temporary.open("wb") as out:
-        while block := file.read(_BLOCK if size is None else min(_BLOCK, size - done)):
-            out.write(block)
-            done += len(block)
-    return done
+        out.writelines(blocks)
+        return out.tell()

@@ -18,6 +18,7 @@ from elman.data.grammar.rules import Grammar
 from elman.data.text.cache import cache_folder, place
 from elman.errors import UserError
 from elman.files import canonical_json, sha256_lines, write_atomic
+from elman.formats import read_json
 
 _TRIES, _SYMBOLS = 10_000, 10_000
 _FORMAT = 1
@@ -217,7 +218,7 @@ def grammar_folder(options: GrammarOptions, cache: Path | None = None) -> Path:
 
 def stage_tokens(folder: Path) -> list[int]:
     """The number of tokens of every stage of the training text."""
-    return list(json.loads((folder / "grammar.json").read_text(encoding="utf-8"))["stage_tokens"])
+    return list(read_json(folder / "grammar.json")["stage_tokens"])
 
 
 def _draw(grammar: Grammar, wish: Wish, seed: str, count: int) -> list[Sentence]:

@@ -2,8 +2,6 @@
 
 import dataclasses
 import hashlib
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elman.config.music import MusicOptions
+from elman.data.archives import read_npz
 from elman.data.catalog import prepare
 from elman.data.music.division import divide
 from elman.data.music.midi import SUFFIXES, read_midi
@@ -117,11 +116,7 @@ def _is_midi(path: Path) -> bool:
 
 
 def _read_npz(path: Path, pitches: Pitches) -> dict[str, list[Roll]]:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error) as error:
-        raise UserError(f"{path}: not an .npz file of plain arrays ({error}); give another") from None
+    arrays = read_npz(path)
     return {split: _cut(arrays, split, pitches, path) for split in SPLITS}
 
 
@@ -142,10 +137,9 @@ def _cut(arrays: dict[str, npt.NDArray[Any]], split: str, pitches: Pitches, path
         )
     if lengths.min() < 1:
         raise UserError(f"{path}: {split}_len[{int(lengths.argmin())}] is {lengths.min()}: an empty piece; remove it")
-    if lengths.sum() != len(roll):
+    if (total := sum(lengths.tolist())) != len(roll):
         raise UserError(
-            f"{path}: {split}_len adds up to {lengths.sum():,} steps, but {split}_roll has {len(roll):,}; make them"
-            " agree"
+            f"{path}: {split}_len adds up to {total:,} steps, but {split}_roll has {len(roll):,}; make them agree"
         )
     given = pitches.reform(roll.astype(np.uint8), Pitches(roll.shape[1]), f"{path}: {split}_roll")
     return np.split(given, np.cumsum(lengths)[:-1])

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,12 @@ class Columns(msgspec.Struct, frozen=True):
     names: tuple[str, ...]
     mean: tuple[float, ...]
     deviation: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.names) == len(self.mean) == len(self.deviation):
+            raise ValueError("names, mean and deviation have different lengths")
+        if not all(map(math.isfinite, (*self.mean, *self.deviation))) or min(self.deviation) <= 0:
+            raise ValueError("a mean or deviation that no series has")
 
     def __len__(self) -> int:
         return len(self.names)

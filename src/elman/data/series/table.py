@@ -2,8 +2,6 @@
 
 import csv
 import math
-import zipfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from elman.data.archives import read_npy, read_npz
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError
 
@@ -122,15 +121,9 @@ def _read_array(path: Path, columns: Columns) -> Table:
 
 
 def _load(path: Path) -> npt.NDArray[Any]:
-    try:
-        loaded: Any = np.load(path, allow_pickle=False)
-        if path.suffix == ".npy":
-            array: npt.NDArray[Any] = loaded
-            return array
-        with loaded as file:
-            arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error) as error:
-        raise UserError(f"{path}: not a file of plain arrays ({error}); give another") from None
+    if path.suffix == ".npy":
+        return read_npy(path)
+    arrays = read_npz(path)
     if len(arrays) != 1:
         raise UserError(f"{path}: {len(arrays)} arrays ({', '.join(arrays)}); give a file with one array [n] or [n, P]")
     return next(iter(arrays.values()))

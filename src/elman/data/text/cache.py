@@ -3,7 +3,6 @@
 import atexit
 import contextlib
 import functools
-import json
 import os
 import shutil
 import tempfile
@@ -24,6 +23,7 @@ from elman.data.text.utf8 import BYTES, read_lines
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError, notice
 from elman.files import canonical_json, remove_abandoned, replacing, sha256_lines, write_atomic
+from elman.formats import parse_json
 
 Progress = Callable[[str, int, int], None]
 """Receives what is being done, the bytes done and all bytes."""
@@ -157,7 +157,7 @@ def contents(folder: Path) -> Contents | None:
     if not path.is_file():
         return None
     try:
-        sealed = json.loads(path.read_bytes())
+        sealed = parse_json(path.read_bytes())
         found = msgspec.convert(sealed["contents"], Contents)
         sums = ((name, wanted, folder / name) for name, wanted in found.files.items())
         damaged = [name for name, wanted, file in sums if not file.is_file() or _sum_of(file) != wanted]

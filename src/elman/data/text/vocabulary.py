@@ -145,7 +145,7 @@ class Vocabulary:
         for number, line in enumerate(lines[:-1] if lines[-1] == "" else lines, start=1):
             word, _, count = line.partition("\t")
             word = re.sub(r"\\[\\tnr]", lambda match: _UNESCAPES[match[0]], word)
-            if not word or not re.fullmatch("[0-9]+", count):
+            if not word or not re.fullmatch("[0-9]{1,18}", count):
                 raise UserError(f"{path}:{number}: expected a word, a tab and its count, found {line!r}")
             if word in table:
                 raise UserError(f"{path}:{number}: the word {word!r} appears twice; every word has one line")

@@ -119,6 +119,7 @@ class PairRun(Run):
         """
         beam = beam or Beam()
         beam.check()
+        model = self.model  # first, since it refuses vocabularies that are not its own
         wanted = self.data.evaluation.constrained if constrained is None else constrained
         constraint = constraint_of(self.inputs, self.device) if wanted else None
         if constraint is not None and beam.max_length is None:
@@ -135,7 +136,7 @@ class PairRun(Run):
         for at in range(0, len(order), batch_size):
             places = order[at : at + batch_size]
             batch = sources_side_by_side([sources[place] for place in places], self.inputs).to(self.device)
-            results = beam_search(self.model, batch, beam, self.inputs.target.eos, forbidden, constraint)
+            results = beam_search(model, batch, beam, self.inputs.target.eos, forbidden, constraint)
             for place, hypotheses in zip(places, results, strict=True):
                 words = self.inputs.tokenisers.source_words(lines[place].strip())
                 found[place] = [self._written(one, words, copy=copy) for one in hypotheses]

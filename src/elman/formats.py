@@ -1,0 +1,73 @@
+"""JSON and TOML, read within limits.
+
+Every file of these forms that the program opens is read here, so that none can exhaust the stack, or hold a number
+that no computation can use.
+"""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from elman.errors import UserError
+
+DEEPEST = 64
+"""How many tables and lists may stand within each other."""
+
+LARGEST = 2**63
+"""Integers are less than this in size, as in TOML and in tensors."""
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text in UTF-8; raises ValueError where it is damaged or beyond the limits.
+
+    NaN and infinity, which older files have, are read as such.
+    """
+    try:
+        value = json.loads(text.decode() if isinstance(text, bytes) else text)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    require_modest(value)
+    return value
+
+
+def read_json(path: Path, advice: str = "restore or remove the file") -> Any:
+    """The value of a JSON file; raises UserError, which ends with `advice`, where it is missing, damaged or too large.
+
+    Example:
+        >>> read_json(Path("nowhere.json"))
+        Traceback (most recent call last):
+        elman.errors.UserError: nowhere.json: missing or damaged (No such file or directory); restore or remove the file
+    """
+    try:
+        return parse_json(path.read_bytes())
+    except OSError as error:
+        raise UserError(f"{path}: missing or damaged ({error.strerror}); {advice}") from None
+    except ValueError as error:
+        raise UserError(f"{path}: damaged ({error}); {advice}") from None
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The tables of a TOML text; raises ValueError where it is damaged or beyond the limits."""
+    try:
+        tables = tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    require_modest(tables)
+    return tables
+
+
+def require_modest(value: Any) -> None:
+    """Raise ValueError where plain values are nested too deeply, or an integer has more than 64 bits."""
+    pending = [(value, 0)]
+    while pending:
+        part, depth = pending.pop()
+        if isinstance(part, dict | list):
+            if depth == DEEPEST:
+                raise ValueError(_TOO_DEEP)
+            pending += [(one, depth + 1) for one in (part.values() if isinstance(part, dict) else part)]
+        elif isinstance(part, int) and not -LARGEST <= part < LARGEST:
+            raise ValueError(f"an integer of {part.bit_length()} bits; at most 64 are allowed")
+
+
+_TOO_DEEP = f"tables or lists nested more than {DEEPEST} deep"
