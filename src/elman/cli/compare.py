@@ -10,7 +10,7 @@ from elman.cli import progress, show
 from elman.cli.minimal_pairs import PairFiles, compare_on_pairs
 from elman.cli.options import Common, Positive, SplitOptions, given, group, refuse
 from elman.cli.stimuli import compare_on_stimuli
-from elman.errors import UserError
+from elman.errors import UserError, notice
 
 if TYPE_CHECKING:
     import numpy as np
@@ -122,7 +122,7 @@ def _by_word(
     source = runs[0].source if split.data is None else split.data
     sections = sections_of(source, split.split, runs[0].options)
     if split.data is None and sections_of(runs[1].source, split.split, runs[1].options) != sections:
-        show.notice(f"{runs[1].path} has another {split.split} split; here both read that of {runs[0].path}")
+        notice(f"{runs[1].path} has another {split.split} split; here both read that of {runs[0].path}")
     split.say_part(runs[0])
     found = []
     for run in runs:
@@ -131,7 +131,7 @@ def _by_word(
     first, second = found
     require_same_words(first, second, (str(runs[0].path), str(runs[1].path)))
     if first.line_ends != second.line_ends:
-        show.notice(
+        notice(
             f"A predicts {first.line_ends:,} line ends and B {second.line_ends:,}: blank lines count for one of them"
         )
     both = shared(first, second, treatment, types)

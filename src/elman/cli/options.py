@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from elman.cli.help import OPTIONS
 from elman.config.inference import Settings, contains, in_words, meta_of, option_of
-from elman.errors import UserError
+from elman.errors import UserError, notice
 from elman.formats import LARGEST
 
 if TYPE_CHECKING:
@@ -232,15 +232,13 @@ class SplitOptions:
 
     def say_part(self, run: "Run") -> None:
         """Name on standard error the part of a file that is read, or warn that `all` includes the training text."""
-        from elman.cli import show
-
         own = self.data is None
         if own and self.split == "all":
-            show.notice(f"--split all: {run.source} is read whole, the training text too; --split test is held out")
+            notice(f"--split all: {run.source} is read whole, the training text too; --split test is held out")
         elif self.data is not None and (file := Path(self.data)).is_file():
             part = _part_of(file, self.split, run)
             more = "" if self.split == "all" or run.kind != "text" else "; --split all reads the whole file"
-            show.notice(f"{file}: {part} is read{more}")
+            notice(f"{file}: {part} is read{more}")
 
 
 @group("Unknown words", 3)

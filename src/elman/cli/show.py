@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from elman.errors import notice
 from elman.evaluation.result import Estimate, OutputQuality, Result
 from elman.files import finite
 
@@ -22,11 +23,6 @@ def print_json(value: Any) -> None:
     except UnicodeEncodeError:
         text = json.dumps(value)
     print(text)
-
-
-def notice(line: str) -> None:
-    """Print one line on standard error."""
-    print(f"elman: {line}", file=sys.stderr)
 
 
 def say_left_out(paths: Sequence[Path]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from elman.cli import progress, show, texts
-from elman.errors import UserError
+from elman.errors import UserError, notice
 
 if TYPE_CHECKING:
     from elman.evaluation.paired_items import PairedItems
@@ -94,7 +94,7 @@ def _read_alike(first: "Words", second: "Words", sentences: Sequence[str]) -> li
         )
         if len(alike) < 2:
             raise UserError(f"{line}; give sentences that both read in the same way")
-        show.notice(line)
+        notice(line)
     return alike
 
 

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from elman.cli import progress, show
 from elman.cli.options import Common, RunFolders
+from elman.errors import notice
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +47,7 @@ def table(
     show.say_left_out(others)
     rows = rows_of(found)
     if len({row.data for row in rows}) > 1:
-        show.notice("the runs have read different data; only rows with the same data can be compared")
+        notice("the runs have read different data; only rows with the same data can be compared")
     if paired:
         rows = _with_tests(rows, common)
     if common.as_json:
@@ -69,7 +70,7 @@ def _with_tests(rows: "Sequence[Row]", common: Common) -> "list[Row]":
     best = best_by_data(rows)
     alone = [row.name for row in rows if row.test is None or [other.data for other in rows].count(row.data) < 2]
     if alone:
-        show.notice(f"--paired: no other row has the same test tokens, or no test figure: {', '.join(alone)}")
+        notice(f"--paired: no other row has the same test tokens, or no test figure: {', '.join(alone)}")
     opened = {row.name: [common.open_text(run.path) for run in row.runs] for row in rows if row.name not in alone}
     for row in rows:
         if row.name in opened:

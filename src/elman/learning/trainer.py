@@ -110,8 +110,8 @@ class Trainer:
     def record_changes(self, changes: Changes) -> None:
         """Write changes of the recipe into the metrics and the checkpoint."""
         told = ", ".join(f"{key} from {old} to {new}" for key, (old, new) in changes.items())
-        values = {"old": {key: old for key, (old, _) in changes.items()}}
-        self._event("recipe", told, **values, new={key: new for key, (_, new) in changes.items()})
+        old, new = ({key: pair[side] for key, pair in changes.items()} for side in (0, 1))
+        self._event("recipe", told, old=old, new=new)
         self.save()
 
     def run(self, max_minutes: float | None = None) -> StopReason:
@@ -156,8 +156,7 @@ class Trainer:
         return StopReason.FINISHED
 
     def _step(self, span: Span) -> None:
-        progress, window = self.progress, self.training.window
-        epoch = self._epoch()
+        progress, window, epoch = self.progress, self.training.window, self._epoch()
         lr = rate(self.phase.schedule, self.phase.optimiser.lr, epoch, self.phase.epochs, progress.by_epoch)
         if window.random:
             lr *= span.length / window.length
