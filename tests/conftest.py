@@ -4,6 +4,8 @@ import pytest
 import torch
 from hypothesis import settings
 
+from elman.errors import notice
+
 torch.set_num_threads(1)
 settings.register_profile("elman", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("elman")
@@ -21,3 +23,9 @@ def pytest_collection_finish():
 @pytest.fixture(autouse=True)
 def _seed():
     _set_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def _every_notice_again():
+    """A notice is printed once per process; here once per test."""
+    notice.cache_clear()

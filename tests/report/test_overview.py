@@ -60,13 +60,19 @@ def test_latex_is_escaped(rows):
     assert text.count(r" \\" + "\n") == 3
 
 
-def test_what_is_no_run_is_left_out_and_said(make_run, tmp_path, capsys):
+@pytest.mark.parametrize("command", ["table", "report"])
+def test_what_is_no_run_is_left_out_and_said(make_run, tmp_path, capsys, command):
     run, page, empty = make_run("run", epochs=3), tmp_path / "page.html", tmp_path / "empty"
     page.write_text("")
     empty.mkdir()
-    for command in (["table"], ["report", "--out", str(tmp_path / "out.html")]):
-        assert main([*command, str(run), str(page), str(empty)]) == 0
-        assert capsys.readouterr().err == f"elman: left out, no run with metrics: {page}, {empty}\n"
+    assert main([command, str(run), str(page), str(empty), "--out", str(tmp_path / "out.html")]) == 0
+    assert capsys.readouterr().err == f"elman: left out, no run with metrics: {page}, {empty}\n"
+
+
+def test_no_run_at_all_is_refused(tmp_path, capsys):
+    page, empty = tmp_path / "page.html", tmp_path / "empty"
+    page.write_text("")
+    empty.mkdir()
     assert refusal(capsys, "table", empty, page) == (
         f"elman: no run among {empty}, {page}; give folders that `elman train --out` wrote"
     )

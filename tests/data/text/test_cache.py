@@ -5,7 +5,6 @@ import os
 import numpy as np
 import pytest
 
-from elman import errors
 from elman.config.text import SubwordOptions, TextOptions
 from elman.data.text.corpus import open_corpus
 from support import text_runs
@@ -14,11 +13,6 @@ READINGS = {
     "words": TextOptions(),
     "subwords": TextOptions(tokenisation="subwords", subwords=SubwordOptions(size=300, coverage=0.99)),
 }
-
-
-@pytest.fixture(autouse=True)
-def fresh_notices():
-    errors.notice.cache_clear()
 
 
 @pytest.fixture(params=READINGS)
