@@ -123,3 +123,9 @@ def test_read_is_step_by_step(model, number):
         expected, expected_state = model.step(torch.tensor([symbol]), expected_state)
     torch.testing.assert_close(log_probs, expected)
     torch.testing.assert_close(list(leaves(state)), list(leaves(expected_state)))
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_what_is_not_a_number_is_refused(temperature):
+    with pytest.raises(UserError, match="its training has diverged"):
+        draw(torch.full((1, 5), torch.nan), Sampling(temperature=temperature))

@@ -54,6 +54,26 @@ def test_a_mark_states_the_encoding(tmp_path, capsys, mark):
     assert capsys.readouterr().err == ""
 
 
+SHORT = {
+    "吾輩は猫である。名前はまだ無い。\n" * 200: ["cp932", "euc_jp"],
+    "親譲りの無鉄砲で小供の時から損ばかりしている。\n": ["cp932", "euc_jp"],
+    "我们喜欢学习新的东西,因为这很有意思。\n": ["gb18030"],
+    "我們喜歡學習新的東西,因為這很有意思。\n": ["big5"],
+    "나는 학교에 갔습니다. 오늘은 날씨가 매우 좋습니다.\n": ["cp949"],
+    "Все счастливые семьи похожи друг на друга.\n": ["cp1251", "koi8_r", "cp866"],
+    "L'été dernier, nous étions à la plage; c'était très agréable.\n": ["cp1252", "mac_roman", "cp850"],
+    "Über den Wäldern hängt Nebel, und größere Vögel fliegen südwärts.\n": ["cp1252"],
+    "Zażółć gęślą jaźń. Wszystkie szczęśliwe rodziny są do siebie podobne.\n": ["cp1250", "iso8859_2"],
+}
+
+
+@pytest.mark.parametrize(("text", "codec"), [(text, codec) for text, codecs in SHORT.items() for codec in codecs])
+def test_a_short_text_is_told_by_what_is_usual(text, codec):
+    data = text.encode(codec)
+    proposal = propose(lambda: [data])
+    assert data.decode("mac_roman" if proposal.iconv == "MACINTOSH" else proposal.iconv) == text
+
+
 def test_a_folder_may_mix_encodings(tmp_path):
     for split, encoding in [("train", "utf-16"), ("valid", "utf-8-sig"), ("test", "utf-32")]:
         (tmp_path / f"{split}.txt").write_bytes(CAT.encode(encoding))

@@ -9,7 +9,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from elman.errors import UserError, notice
 
@@ -60,6 +60,22 @@ _CANDIDATES = {
     "cp437": _Encoding("CP437"),
 }
 """The encodings that are looked for, by the names of Python."""
+
+_COMMON = {
+    "cp932": ("euc_jp", 0xCF),
+    "euc_jp": ("euc_jp", 0xCF),
+    "gb18030": ("gb2312", 0xD7),
+    "big5": ("big5", 0xC6),
+    "cp949": ("euc_kr", 0xC8),
+}
+"""Encodings of two bytes a character; in common use are the characters whose first byte is at most so in another."""
+
+_PUNCTUATION = "\u2018\u2019\u201c\u201d\u2013\u2014\u2026\u00ab\u00bb\u00bf\u00a1\u20ac\u00a3\u00a7\u00b0\u2116\u00a0"
+_KANA, _JAMO = range(0x3041, 0x3100), range(0x3131, 0x318F)
+
+_LEAST_KANA = 0.1
+_CLEAR = 0.05
+"""How much better the best encoding has to fit than another, so that the other is not named."""
 
 _SAMPLE = 1 << 15
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
@@ -142,26 +158,68 @@ def propose(blocks: Blocks) -> Proposal | None:
     """The most plausible encoding of those that decode the whole text without control characters; None: there is none.
 
     The detector's measures, disorder and the resemblance to a language, are compared after a handicap on encodings that
-    are rare; one that the detector itself prefers is named as the other possibility.
+    are rare and on characters that are not in common use; an encoding that fits nearly as well is named as the other
+    possibility.
     """
     from charset_normalizer import from_bytes
 
-    matches = from_bytes(_sample(blocks), cp_isolation=list(_CANDIDATES))
-    found: list[tuple[float, str, float, Any]] = [
-        (match.chaos - 0.1 * match.coherence, codec, 1 - match.chaos, match.fingerprint)
-        for match in matches
+    sample = _sample(blocks)
+    detected = {
+        codec: (match.chaos - 0.1 * match.coherence, 1 - match.chaos)
+        for match in from_bytes(sample, cp_isolation=list(_CANDIDATES))
         for codec in match.could_be_from_charset
         if codec in _CANDIDATES
-    ]
+    }
     if (plain := unmarked(next(iter(blocks()), b""))) is not None:
-        found.append((-1.0, plain, 1.0, None))
-    found.sort(key=lambda item: item[0] + _CANDIDATES[item[1]].handicap)
-    for fit, codec, confidence, text in found:
-        if _decodes(blocks, codec):
-            others = [row[1] for row in sorted(found) if row[0] <= fit and row[3] not in (text, None)]
-            other = next((_shown(one) for one in others if _decodes(blocks, one)), None)
-            return Proposal(_CANDIDATES[codec].iconv, _shown(codec), confidence, other if text is not None else None)
-    return None
+        detected[plain] = (-1.0, 1.0)
+    found = list[tuple[float, str, float, str]]()
+    for codec in detected.keys() | _COMMON.keys():
+        fit, confidence = detected.get(codec, (0.1, 0.9))
+        text = sample.decode(codec, errors="replace")
+        usual = _usual(text, codec)
+        found.append((fit + _CANDIDATES[codec].handicap + 1 - usual, codec, confidence * usual, text))
+    found.sort()
+    fitting = (row for row in found if _decodes(blocks, row[1]))
+    best = next(fitting, None)
+    if best is None:
+        return None
+    other = next((row[1] for row in fitting if row[3] != best[3] and row[0] < best[0] + _CLEAR), None)
+    return Proposal(_CANDIDATES[best[1]].iconv, _shown(best[1]), best[2], other and _shown(other))
+
+
+def _usual(text: str, codec: str) -> float:
+    """The share of characters beyond ASCII that are in common use where they stand.
+
+    Those of a script without cases are so if a smaller set has them; Japanese has kana among them, and nothing else
+    has. Others are letters, but no capitals after small letters, and punctuation, but not within words.
+    """
+    places = [place for place, character in enumerate(text) if ord(character) > 127]
+    if not places:
+        return 1.0
+    if codec in _COMMON:
+        smaller, last = _COMMON[codec]
+        usual = [_is_common(text[place], smaller, last) for place in places]
+        kana = sum(ord(text[place]) in _KANA for place in places) / len(places)
+        expected = kana > _LEAST_KANA if smaller == "euc_jp" else kana < _LEAST_KANA
+        return sum(usual) / len(places) * (1.0 if expected else 0.5)
+    return sum(_is_usual(text[place - 1 : place] or " ", text[place : place + 2]) for place in places) / len(places)
+
+
+def _is_common(character: str, codec: str, last: int) -> bool:
+    try:
+        code = character.encode(codec)
+    except UnicodeEncodeError:
+        return False
+    return len(code) == 2 and 0xA1 <= code[0] <= last and ord(character) not in _JAMO
+
+
+def _is_usual(before: str, at: str) -> bool:
+    """Whether the first character of `at` can stand between the one before it and the one after it."""
+    character, after = at[0], at[1:] or " "
+    if character.isalpha():
+        return not (character.isupper() and before.islower())
+    within = before.isalpha() and after.isalpha()
+    return character in _PUNCTUATION and (not within or character in "\u2019\u2013\u2014")
 
 
 def _shown(codec: str) -> str:
