@@ -348,9 +348,10 @@ def test_recipes_that_ask_for_streams(pairs, tmp_path, key, value, message):
         Experiment(recipe(tmp_path, **{key: value}), tmp_path / "run", data=pairs)
 
 
-def test_a_target_vocabulary_without_its_end_is_refused(trained, tmp_path):
+@pytest.mark.parametrize(("file", "symbol"), [("target", "<eos>"), ("target", "<unk>"), ("source", "<unk>")])
+def test_a_vocabulary_without_a_symbol_that_it_needs_is_refused(trained, tmp_path, file, symbol):
     run = shutil.copytree(trained, tmp_path / "run")
-    table = run / "target-vocabulary.tsv"
-    table.write_text("".join(line for line in table.read_text().splitlines(True) if not line.startswith("<eos>")))
-    with pytest.raises(UserError, match="trained with another vocabulary"):
-        PairRun(run).translate(["a b"])
+    table = run / f"{file}-vocabulary.tsv"
+    table.write_text("".join(line for line in table.read_text().splitlines(True) if not line.startswith(symbol)))
+    with pytest.raises(UserError, match=f"it lacks {symbol}"):
+        PairRun(run)

@@ -161,6 +161,13 @@ class PairSymbols:
         names = [subwords.FILE] if options.shared_vocabulary else [SOURCE_PIECES, TARGET_PIECES]
         models = [subwords.load(folder, name) for name in names] if options.tokenisation == "subwords" else []
         source, target = (Vocabulary.load(folder / name) for name in (SOURCE_FILE, TARGET_FILE))
+        for name, vocabulary, symbol in (
+            (SOURCE_FILE, source, UNK),
+            (TARGET_FILE, target, UNK),
+            (TARGET_FILE, target, EOS),
+        ):
+            if symbol not in vocabulary.ids:
+                raise UserError(f"{folder / name}: damaged (it lacks {symbol}); restore the file of the run")
         return cls(source, target, options, _of(options, *models))
 
 
