@@ -27,6 +27,8 @@ def parse_json(text: str | bytes) -> Any:
         value = json.loads(text.decode() if isinstance(text, bytes) else text)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
+    except ValueError as error:
+        raise _in_plain_words(error) from None
     require_modest(value)
     return value
 
@@ -53,8 +55,15 @@ def parse_toml(text: str) -> dict[str, Any]:
         tables = tomllib.loads(text)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
+    except ValueError as error:
+        raise _in_plain_words(error) from None
     require_modest(tables)
     return tables
+
+
+def _in_plain_words(error: ValueError) -> ValueError:
+    """The error of a parser; Python's limit on the digits of integers names one of its own functions."""
+    return ValueError("an integer of thousands of digits") if "set_int_max_str_digits" in str(error) else error
 
 
 def require_modest(value: Any) -> None:

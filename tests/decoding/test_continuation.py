@@ -37,7 +37,7 @@ TEXTS = {
     "No end": "No end",
     "At the end.": "At the end.",
     "吾輩は猫である。名前は": "吾輩は猫である。",
-    "「行け！」と": "「行け！」",  # noqa: RUF001
+    "「行け！」と": "「行け！」",
     "really?! yes": "really?!",
 }
 

@@ -1,6 +1,5 @@
 """Characters, bytes and subwords give every text back exactly."""
 
-# ruff: noqa: RUF001
 import msgspec
 import pytest
 from hypothesis import example, given, settings

@@ -75,7 +75,7 @@ def test_samples_are_exact(run, capsys):
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @example("e\u0301 👩‍👩‍👧 \ufeff\u2028\x0b\x00\t  ▁ <unk> <eos> <0x41> \r\n\n\r")
-@given(st.text(st.characters(codec="utf-8", exclude_characters="《》｜［］"), min_size=1))  # noqa: RUF001
+@given(st.text(st.characters(codec="utf-8", exclude_characters="《》｜［］"), min_size=1))
 def test_any_text_is_read_and_scored_exactly(run, text):
     loaded = TextRun(run)
     if not loaded.tokeniser.options.open_vocabulary:
