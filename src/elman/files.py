@@ -98,17 +98,19 @@ def _holder(folder: Path) -> str:
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, *, parents: bool = True) -> Iterator[Path]:
     """Yield a temporary path beside `path`, which takes the place of `path` in one step when the block succeeds.
 
     On any failure `path` keeps its old content and the temporary file is removed; raises UserError where the folder
-    cannot be written or the disk is full. The new file has the permissions that the umask leaves.
+    cannot be written, is missing (with `parents` it is made) or the disk is full. The new file has the permissions that
+    the umask leaves.
     """
     # In a folder of its own, since libraries make temporary files of other names beside the one that they write.
     own = path.parent / f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
     temporary = own / f"{path.name}.part"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if parents:
+            path.parent.mkdir(parents=True, exist_ok=True)
         own.mkdir()
         temporary.touch()
         yield temporary

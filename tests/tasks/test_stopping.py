@@ -62,7 +62,7 @@ def test_a_run_killed_before_its_first_validation_begins_again_without_its_old_l
 def test_a_kill_while_a_stop_by_time_saves_leaves_the_best_model(train, monkeypatch):
     out = train(epochs=1)
     best = checkpoint.load(out / "model.safetensors")[1]["step"]
-    monkeypatch.setattr("elman.learning.checkpoint.save", lambda *_: kill())
+    monkeypatch.setattr("elman.learning.checkpoint.save", lambda *_, **__: kill())
     model = TextRun(out).model
     killed(lambda: BestModel(out).save(model, {"step": 99}, provisional=True))
     assert (out / "model.before-stop.safetensors").exists()
@@ -112,6 +112,20 @@ def test_a_folder_that_is_removed_is_not_made_again(train, tmp_path):
     with pytest.raises(UserError, match="removed"):
         train(stop=StopAt(3, lambda: shutil.rmtree(tmp_path / "run")), **OFTEN)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_is_removed_while_a_checkpoint_is_written_is_not_made_again(train, tmp_path, monkeypatch):
+    save = checkpoint.save
+
+    def removed_then_saved(path, *rest, **how):
+        shutil.rmtree(path.parent)
+        return save(path, *rest, **how)
+
+    out = train(stop=StopAt(3))
+    monkeypatch.setattr("elman.learning.checkpoint.save", removed_then_saved)
+    with pytest.raises(UserError, match="its folder has been removed"):
+        train(resume=True)
+    assert not out.exists()
 
 
 def test_a_run_without_a_model_names_the_command_that_goes_on(train, capsys):

@@ -26,15 +26,16 @@ CHECKPOINT, MODEL = "checkpoint.safetensors", "model.safetensors"
 """In a run folder: everything that resuming needs, and the best model."""
 
 
-def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> str:
+def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any], *, parents: bool = True) -> str:
     """Write a checkpoint and return its digest; the previous file stays until the new one is complete.
 
-    Raises UserError where the disk is full or the folder cannot be written.
+    Its folder is made where it is missing, with `parents`. Raises UserError where the disk is full or the folder cannot
+    be written.
     """
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     text = json.dumps(facts, sort_keys=True)
     digest = digest_of(plain, text)
-    with replacing(path) as temporary:
+    with replacing(path, parents=parents) as temporary:
         try:
             save_file(plain, temporary, {"facts": text, "digest": digest})
         except SafetensorError as error:
@@ -143,7 +144,7 @@ class BestModel:
         if provisional and self.path.exists():
             with replacing(self._set_aside) as temporary:  # copied, so that there is a best model at every moment
                 shutil.copyfile(self.path, temporary)
-        save(self.path, model_tensors(model), facts)
+        save(self.path, model_tensors(model), facts, parents=False)
 
     def restore(self) -> None:
         """Restore the best model saved before an early stop."""

@@ -294,7 +294,7 @@ class Trainer:
         if self.update.average is not None:
             self.progress.average_count = self.update.average.count
         facts = {**self.facts, "progress": msgspec.to_builtins(self.progress)}
-        return checkpoint.save(self.folder / CHECKPOINT, self.update.tensors(), facts)
+        return checkpoint.save(self.folder / CHECKPOINT, self.update.tensors(), facts, parents=False)
 
     def _event(self, name: str, message: str, **facts: Any) -> None:
         self.log.write("event", self.progress, self._epoch(), {"event": name, "message": message, **facts})
