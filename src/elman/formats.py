@@ -6,6 +6,7 @@ that no computation can use.
 
 import json
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,7 @@ def parse_json(text: str | bytes) -> Any:
 
     NaN and infinity, which older files have, are read as such.
     """
-    try:
-        value = json.loads(text.decode() if isinstance(text, bytes) else text)
-    except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
-    except ValueError as error:
-        raise _in_plain_words(error) from None
-    require_modest(value)
-    return value
+    return _within_limits(json.loads, text.decode() if isinstance(text, bytes) else text)
 
 
 def read_json(path: Path, advice: str = "restore or remove the file") -> Any:
@@ -51,14 +45,19 @@ def read_json(path: Path, advice: str = "restore or remove the file") -> Any:
 
 def parse_toml(text: str) -> dict[str, Any]:
     """The tables of a TOML text; raises ValueError where it is damaged or beyond the limits."""
+    tables: dict[str, Any] = _within_limits(tomllib.loads, text)
+    return tables
+
+
+def _within_limits(parse: Callable[[str], Any], text: str) -> Any:
     try:
-        tables = tomllib.loads(text)
+        value = parse(text)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     except ValueError as error:
         raise _in_plain_words(error) from None
-    require_modest(tables)
-    return tables
+    require_modest(value)
+    return value
 
 
 def _in_plain_words(error: ValueError) -> ValueError:
