@@ -68,7 +68,7 @@ _COMMON = {
     "big5": ("big5", 0xC6),
     "cp949": ("euc_kr", 0xC8),
 }
-"""Encodings of two bytes a character; in common use are the characters whose first byte is at most so in another."""
+"""Encodings of two bytes per character; in common use are the characters whose first byte is at most so in another."""
 
 _PUNCTUATION = "\u2018\u2019\u201c\u201d\u2013\u2014\u2026\u00ab\u00bb\u00bf\u00a1\u20ac\u00a3\u00a7\u00b0\u2116\u00a0"
 _KANA, _JAMO = range(0x3041, 0x3100), range(0x3131, 0x318F)
