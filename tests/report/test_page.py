@@ -193,6 +193,14 @@ def test_damaged_files_are_named(make_run, name, content):
         write_report([run])
 
 
+def test_attention_without_a_weight_for_every_word_is_damage(make_run):
+    run = make_run(epochs=1)
+    row = {"text": "a b", "attention": {"source": ["c"], "target": ["a", "b"], "weights": [[1.0]]}}
+    (run / "samples.json").write_text(json.dumps([row]))
+    with pytest.raises(UserError, match=re.escape(f"{run / 'samples.json'}: damaged (weights are not")):
+        write_report([run])
+
+
 def test_damaged_recipe_and_model_are_named(make_run):
     run = make_run(epochs=1)
     (run / "model.safetensors").write_bytes(b"\xff" * 20)

@@ -32,6 +32,10 @@ class Attention(msgspec.Struct, frozen=True):
     target: list[str]
     weights: list[list[float]]
 
+    def __post_init__(self) -> None:
+        if [len(row) for row in self.weights] != [len(self.source)] * len(self.target):
+            raise ValueError("weights are not a number per target and source word")
+
 
 Figure: TypeAlias = PianoRoll | Forecast
 """What a sample may be drawn as."""
