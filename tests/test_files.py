@@ -13,6 +13,7 @@ import torch
 
 from elman.errors import UserError
 from elman.files import FolderLock, is_taken, json_text, require_utf8, write_atomic
+from elman.jobs import Kept
 from elman.learning import checkpoint
 
 HOLD = "import sys; from pathlib import Path; from elman.files import FolderLock\n"
@@ -70,14 +71,19 @@ def test_files_have_the_permissions_that_the_umask_leaves(tmp_path):
             assert (tmp_path / name).stat().st_mode & 0o777 == mode
 
 
-def test_what_a_killed_process_had_begun_is_removed_under_the_lock(tmp_path):
+@pytest.mark.parametrize("looks", ["under the lock", "for a kept result"])
+def test_what_a_killed_process_had_begun_is_removed(tmp_path, looks):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     ours = [f".model.{process}-0123abcd.tmp" for process in (gone.pid, os.getpid())]
     for name in [*ours, ".notes.tmp"]:
         (tmp_path / name).mkdir()
-    with FolderLock(tmp_path):
-        assert sorted(path.name for path in tmp_path.glob("*.tmp")) == sorted([ours[1], ".notes.tmp"])
+    if looks == "under the lock":
+        with FolderLock(tmp_path):
+            pass
+    else:
+        assert Kept(tmp_path / "tuning.json", {}, checkpoint.load, checkpoint.save).find() is None
+    assert sorted(path.name for path in tmp_path.glob("*.tmp")) == sorted([ours[1], ".notes.tmp"])
 
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.EOPNOTSUPP])

@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import msgspec
 
 from elman.errors import UserError
+from elman.files import remove_abandoned
 
 Advance: TypeAlias = Callable[[int, int], None] | None
 """Called with (parts done, parts in all)."""
@@ -122,7 +123,8 @@ class Kept(Generic[Result, Facts]):
     save: Callable[[Path, Result, Facts], object]
 
     def find(self) -> Result | None:
-        """The result, if the file holds one computed from the same facts."""
+        """The result, if the file holds one computed from the same facts; what killed processes left is removed."""
+        remove_abandoned(self.path.parent)
         try:
             result, facts = self.load(self.path)
         except (UserError, OSError, ValueError, KeyError, msgspec.MsgspecError):

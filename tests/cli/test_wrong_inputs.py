@@ -15,6 +15,7 @@ from elman.tasks.experiment import Experiment
 from support import text_runs
 from support.commands import refusal
 
+REMOVED = "removed"
 DEEP = "[" * 20_000
 LONG = "1" * 5000
 
@@ -191,13 +192,21 @@ def test_a_forged_model_with_a_valid_digest(capsys, run, change, words):
 
 
 @pytest.mark.parametrize(
-    ("name", "progress"), [("optimiser/step/0", {}), ("random/cpu", {}), ("", {"phase": 7}), ("", {"step": "x"})]
+    ("name", "progress"),
+    [
+        ("optimiser/step/0", {}),
+        ("random/cpu", {}),
+        ("", {"phase": 7}),
+        ("", {"step": "x"}),
+        ("", {"finished": REMOVED}),
+    ],
 )
 def test_a_forged_checkpoint_with_a_valid_digest(capsys, run, name, progress):
     path = run / "checkpoint.safetensors"
     tensors, facts = checkpoint.load(path)
     tensors.pop(name, None)
-    checkpoint.save(path, tensors, {**facts, "progress": {**facts["progress"], **progress}})
+    told = {key: value for key, value in {**facts["progress"], **progress}.items() if value != REMOVED}
+    checkpoint.save(path, tensors, {**facts, "progress": told})
     before = (run / "metrics.jsonl").read_bytes()
     assert str(path) in resumed(capsys, run)
     assert (run / "metrics.jsonl").read_bytes() == before

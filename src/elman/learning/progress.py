@@ -82,6 +82,8 @@ def read_progress(path: Path, facts: Any, phases: int = 2) -> Progress:
     """The progress that a checkpoint holds; raises UserError where no training in so many phases can have made it."""
     try:
         progress = msgspec.convert(facts, Progress)
+        if missing := [key for key in Progress.__struct_fields__ if key not in facts and key != "lines"]:
+            raise msgspec.ValidationError(f"without {missing[0]}")
     except msgspec.ValidationError as error:
         raise UserError(f"{path}: its progress is not as elman writes it ({error}); restore the file") from None
     counts = [value for value in msgspec.structs.astuple(progress) if type(value) is int]
