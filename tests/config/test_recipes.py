@@ -291,6 +291,14 @@ def test_names_of_doc_rows_are_their_heads(name):
     }
 
 
+def test_biases_of_contexts_begin_as_in_the_published_code():
+    """Those of direct output connections at 0, those of mixtures of softmaxes as their weights (and so every other)."""
+    rules = {name: recipe.model.initialisation.contexts_bias for name, recipe in RECIPES.items()}
+    ours = {name for name, rule in rules.items() if rule is not None}
+    assert ours == {name for name in PAPER if "awd-lstm-doc" in name}
+    assert all(rules[name] == config.Zeros() for name in ours)
+
+
 def test_lab_twins_differ_in_their_output_layer_alone():
     for name in ("mos", "doc", "moss"):
         changed = differences(f"ptb/small-twin-{name}", "ptb/small-twin-awd-lstm")
