@@ -11,6 +11,7 @@ import torch
 from elman import config
 from elman.config.text import TextOptions
 from elman.config.toml import find, resolve, shipped
+from elman.learning.schedules import rate
 from elman.network.build import build_model
 from elman.objective.loss import build_objective
 
@@ -175,6 +176,34 @@ def test_music_of_the_thesis():
     gru = 3 * (200 * 200 + 200 * 200)
     assert num_parameters("music/nottingham-gru") == 93 * 200 + 2 * gru + 93 * 200 + 93
     assert (recipe.training.loss, recipe.training.batch_size, recipe.training.window.length) == ("sum", 20, 35)
+
+
+@pytest.mark.parametrize("name", ["music/nottingham-gru", "music/nottingham-gru-constrained"])
+def test_music_of_the_thesis_starts_as_its_notes_say(name):
+    """Every recurrent matrix orthogonal, the others N(0, 1/200), vectors of notes times 0.01."""
+    torch.manual_seed(0)
+    model = build_model(RECIPES[name].model, 93)
+    for layer in model.core.layers:
+        for gate in layer.weight_hh.split(200):
+            torch.testing.assert_close(gate @ gate.t(), torch.eye(200), atol=1e-4, rtol=0)
+        assert layer.weight_ih.std().item() == pytest.approx(200**-0.5, rel=0.02)
+    vectors = next(parameter for parameter in model.encoder.parameters() if parameter.ndim == 2)
+    assert model.encoder.scale * vectors.std().item() == pytest.approx((1e-4 / 200) ** 0.5, rel=0.02)
+
+
+@pytest.mark.parametrize("function", ["softmax", "sigsoftmax"])
+def test_one_billion_word_halves_its_rate_after_the_second_epoch(function):
+    """Thesis 4.6: from the second epoch on the rate is divided by 2 after each epoch."""
+    training = RECIPES[f"one-billion-word/adaptive-{function}"].training
+    rates = [rate(training.schedule, training.optimiser.lr, epoch, training.epochs, []) for epoch in range(5)]
+    assert rates == [20, 20, 10, 5, 2.5]
+
+
+@pytest.mark.parametrize("corpus", DOC_TABLES)
+def test_mixtures_have_seventeen_tensors(corpus):
+    """By which docs/adaptation.md divides the decay of the published dynamic evaluation of mixtures."""
+    with torch.device("meta"):
+        assert len(list(build_model(RECIPES[f"{corpus}/awd-lstm-mos"].model, 50).parameters())) == 17
 
 
 @pytest.mark.parametrize("name", sorted(PAIRS))
