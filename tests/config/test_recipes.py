@@ -1,106 +1,15 @@
-"""The shipped recipes: each builds, has its published size, and differs from its siblings only as it says."""
+"""The shipped recipes: each builds with the size it states, and differs from its siblings only as it says."""
 
 import itertools
 import tomllib
 from pathlib import Path
 
-import msgspec
 import pytest
-import torch
 
 from elman import config
-from elman.config.text import TextOptions
-from elman.config.toml import find, resolve, shipped
-from elman.network.build import build_model
+from elman.config.toml import find, resolve
 from elman.objective.loss import build_objective
-
-RECIPES = {path.relative_to("recipes").with_suffix("").as_posix(): recipe for path, recipe in shipped()}
-LAB = {
-    name
-    for name in RECIPES
-    if name.split("/")[1].startswith("small-") or name.split("/")[0] in ("shakespeare", "japanese", "text")
-}
-MUSIC = {name for name, recipe in RECIPES.items() if recipe.kind == "music"}
-SERIES = {name for name, recipe in RECIPES.items() if recipe.kind == "series"}
-PAIRS = {name for name, recipe in RECIPES.items() if recipe.kind == "pairs"}
-GRAMMAR = {name for name in RECIPES if name.startswith("grammar/")}
-PAPER = sorted(RECIPES.keys() - LAB - MUSIC - SERIES - PAIRS - GRAMMAR)
-WORDS = {
-    "ptb": 10_000,
-    "wikitext-2": 33_278,
-    "shakespeare": 15_000,
-    "one-billion-word": 793_471,
-    "music": 93,
-    "series": 1,
-    "grammar": 24,
-    "reproduce": 3_000,
-    "ptb-characters": 50,
-    "enwik8": 256,
-    "text8": 27,
-    "japanese": 6_000,
-    "text": 15_000,
-    "text/characters": 3_000,
-    "shakespeare/characters": 65,
-    "shakespeare/rtrl": 65,
-    "headlines": 6_000,
-    "translation": 8_000,
-    "parsing": 100,
-}
-TEXT = {
-    "one-billion-word": TextOptions(min_count=3),
-    "ptb-characters": TextOptions(tokenisation="characters", eos="exact"),
-    "enwik8": TextOptions(tokenisation="bytes", eos="exact"),
-    "text8": TextOptions(tokenisation="characters", eos="none"),
-}
-PTB_CHARACTERS = 46
-"""Different characters in the words of the Penn Treebank."""
-
-DOC_TABLES = {
-    "ptb": [
-        "zaremba-medium", "zaremba-large", "variational-lstm-medium", "variational-lstm-large", "awd-lstm",
-        "awd-lstm-mos", "awd-lstm-mos-20", "awd-lstm-doc", "awd-lstm-doc-15-0-0-5", "awd-lstm-doc-15-0-5-0",
-        "awd-lstm-doc-15-5-0-0", "awd-lstm-doc-10-5-0-5", "awd-lstm-doc-10-5-5-0", "variational-rhn", "skip-lstm",
-    ],
-    "wikitext-2": ["awd-lstm", "awd-lstm-mos", "awd-lstm-doc", "skip-lstm"],
-}  # fmt: skip
-FUNCTIONS = ["softmax", "relu", "sigmoid", "softplus", "sigsoftmax"]
-MIXTURES = {"mor": "relu", "mosig": "sigmoid", "mosp": "softplus", "moss": "sigsoftmax"}
-PUBLISHED_SIZES = {
-    "ptb/awd-lstm": 24_221_600,
-    "ptb/awd-lstm-mos": 21_500_620,
-    "ptb/awd-lstm-mos-20": 22_373_120,
-    "ptb/awd-lstm-doc": 22_849_120,
-    "ptb/awd-lstm-doc-15-5-0-0": 22_849_120,
-    "ptb/awd-lstm-doc-15-0-0-5": 21_897_120,
-    "ptb/awd-lstm-doc-15-0-5-0": 22_849_120,
-    "ptb/awd-lstm-doc-10-5-0-5": 22_373_120,
-    "ptb/awd-lstm-doc-10-5-5-0": 23_325_120,
-    "ptb/char-small": 5_310_100,
-    "ptb/char-large": 19_367_950,
-    "ptb/zaremba-medium": 19_775_200,
-    "ptb/zaremba-large": 66_022_000,
-    "ptb/variational-rhn": 32_082_040,
-    "ptb/variational-rhn-tied": 23_482_400,
-    "wikitext-2/awd-lstm": 33_556_078,
-    "wikitext-2/awd-lstm-mos": 34_909_528,
-    "wikitext-2/awd-lstm-doc": 36_639_278,
-}
-
-
-def num_parameters(name):
-    recipe, size = RECIPES[name].model, WORDS.get(name) or WORDS[name.split("/")[0]]
-    words = [chr(ord("a") + index % PTB_CHARACTERS) for index in range(size)]
-    with torch.device("meta"):
-        model = build_model(recipe, size, words=words)
-    parameters = list(model.parameters())
-    assert all(parameter.is_meta for parameter in parameters)
-    return sum(parameter.numel() for parameter in parameters)
-
-
-def differences(one, other):
-    """The key paths at which two recipes differ, apart from what is said about them."""
-    said = ("title", "notes", "citation", "expected")
-    return {key for key in config.changed_keys(RECIPES[one], RECIPES[other]) if not key.startswith(said)}
+from support.recipes import FUNCTIONS, LAB, PAIRS, RECIPES, differences, num_parameters
 
 
 @pytest.mark.slow
@@ -112,69 +21,6 @@ def test_builds_with_the_size_it_promises(name):
     assert recipe.title
     if recipe.expected is not None and recipe.expected.parameters is not None:
         assert size == recipe.expected.parameters
-
-
-@pytest.mark.parametrize("name", PUBLISHED_SIZES)
-def test_recipes_of_papers_have_the_published_size(name):
-    assert num_parameters(name) == PUBLISHED_SIZES[name] == RECIPES[name].expected.parameters
-
-
-def test_two_biases_a_gate_make_the_sizes_of_zarembas_code():
-    for name, size in {"medium": 19_780_400, "large": 66_034_000}.items():
-        recipe = RECIPES[f"ptb/zaremba-{name}"].model
-        recipe = msgspec.structs.replace(recipe, core=msgspec.structs.replace(recipe.core, biases=2))
-        with torch.device("meta"):
-            assert sum(parameter.numel() for parameter in build_model(recipe, 10_000).parameters()) == size
-
-
-@pytest.mark.parametrize("name", PAPER)
-def test_paper_scale_says_where_it_comes_from(name):
-    recipe = RECIPES[name]
-    corpus = name.split("/")[0]
-    assert recipe.citation
-    assert recipe.notes
-    assert recipe.data.corpus == corpus
-    assert recipe.data.options == TEXT.get(corpus, TextOptions(vocabulary_from="all"))
-    assert recipe.data.evaluation.skip_first == (corpus not in TEXT)
-    if name != "ptb/bengio-window":
-        expected = recipe.expected
-        assert expected is not None
-        assert expected.source
-        if corpus in DOC_TABLES and not name.startswith("ptb/char-"):
-            assert (expected.test or expected.fine_tuned_test) < (expected.valid or expected.fine_tuned_valid)
-
-
-@pytest.mark.parametrize("name", ["ptb/gru-constrained", "wikitext-2/gru-constrained", "ptb/small-gru-constrained"])
-def test_the_constrained_gru_starts_as_in_the_thesis(name):
-    """No biases, W_hh orthogonal and the other matrices N(0, 1/n), word vectors times 0.01, sums over steps."""
-    recipe = RECIPES[name]
-    torch.manual_seed(0)
-    model = build_model(recipe.model, 50)
-    (layer,) = model.core.layers
-    size = layer.hidden_size
-    block = layer.weight_hh[2 * size :]
-    torch.testing.assert_close(block @ block.t(), torch.eye(size), atol=1e-4, rtol=0)
-    for matrix in (layer.weight_hh[:size], layer.weight_ih, model.encoder.weight, model.output.choice.weight):
-        assert matrix.std().item() == pytest.approx(size**-0.5, rel=0.05)
-    assert layer.bias_ih is None
-    assert model.encoder.scale == 0.01
-    assert (recipe.training.loss, recipe.training.clip, recipe.training.constraint.delta) == ("sum", None, 0.2)
-
-
-@pytest.mark.parametrize("name", sorted(MUSIC))
-def test_music_says_where_it_comes_from(name):
-    recipe = RECIPES[name]
-    assert name.startswith("music/")
-    assert recipe.citation
-    assert recipe.notes
-    assert (recipe.data.corpus, recipe.data.pitches) == ("nottingham", 93)
-
-
-def test_music_of_the_thesis():
-    recipe = RECIPES["music/nottingham-gru"]
-    gru = 3 * (200 * 200 + 200 * 200)
-    assert num_parameters("music/nottingham-gru") == 93 * 200 + 2 * gru + 93 * 200 + 93
-    assert (recipe.training.loss, recipe.training.batch_size, recipe.training.window.length) == ("sum", 20, 35)
 
 
 @pytest.mark.parametrize("name", sorted(PAIRS))
@@ -198,16 +44,6 @@ def test_headlines_differ_in_their_contexts_alone(names):
 
 def test_translations_differ_in_their_direction_alone():
     assert differences("translation/small-ja-en", "translation/small-en-ja") == {"data.languages"}
-
-
-def test_every_row_of_the_tables_is_there():
-    rows = {f"{corpus}/{name}" for corpus, names in DOC_TABLES.items() for name in names}
-    rows |= {f"{corpus}/awd-lstm-{name}" for corpus in DOC_TABLES for name in [*FUNCTIONS, *MIXTURES]}
-    rows |= {f"one-billion-word/adaptive-{name}" for name in ("softmax", "sigsoftmax")}
-    rows |= {f"{corpus}/gru-constrained" for corpus in DOC_TABLES} | {"ptb/gru-clipped"}
-    rows |= {f"ptb/char-{size}{twin}" for size in ("small", "large") for twin in ("", "-word-twin")}
-    rows |= {"ptb-characters/awd-lstm", "enwik8/awd-lstm", "text8/lstm-softmax", "text8/lstm-sigsoftmax"}
-    assert rows | {"ptb/bengio-window", "ptb/variational-rhn-tied", "ptb/mogrifier"} == set(PAPER)
 
 
 @pytest.mark.parametrize("cell", ["srn", "gru", "lstm"])
@@ -253,42 +89,6 @@ def test_titles_are_all_different():
 def test_lab_scale_is_small(name):
     assert num_parameters(name) < 8e6
     assert RECIPES[name].training.epochs <= (25 if name.startswith("parsing/") else 12)
-
-
-@pytest.mark.parametrize("corpus", DOC_TABLES)
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_output_functions_differ_from_awd_lstm_in_nothing_else(corpus, function):
-    changed = differences(f"{corpus}/awd-lstm-{function}", f"{corpus}/awd-lstm")
-    epochs = {"training.epochs", "training.fine_tune.epochs"}
-    assert changed - epochs == (set() if function == "softmax" else {"model.output.activation"})
-    assert RECIPES[f"{corpus}/awd-lstm-{function}"].model.output.activation == function
-
-
-@pytest.mark.parametrize("corpus", DOC_TABLES)
-@pytest.mark.parametrize("name", MIXTURES)
-def test_mixtures_differ_from_mos_as_the_thesis_says(corpus, name):
-    changed = differences(f"{corpus}/awd-lstm-{name}", f"{corpus}/awd-lstm-mos")
-    assert changed <= {
-        "model.output.activation",
-        "model.output.contexts.prior",
-        "model.output.contexts.dropout",
-        "model.core.between_dropout",
-    }
-    output = RECIPES[f"{corpus}/awd-lstm-{name}"].model.output
-    assert output.activation == MIXTURES[name]
-    assert output.contexts.prior == ("same" if name == "moss" else "softmax")
-
-
-@pytest.mark.parametrize("name", [name for name in DOC_TABLES["ptb"] if name.startswith("awd-lstm-doc-")])
-def test_names_of_doc_rows_are_their_heads(name):
-    i3, i2, i1, i0 = map(int, name.removeprefix("awd-lstm-doc-").split("-"))
-    heads = RECIPES[f"ptb/{name}"].model.output.contexts.heads
-    assert heads == {level: count for level, count in {0: i0, 1: i1, 2: i2, 3: i3}.items() if count}
-    changed = differences(f"ptb/{name}", "ptb/awd-lstm-doc")
-    assert {key.split(".heads")[0] for key in changed} <= {
-        "model.output.contexts",
-        "training.penalties.balance",
-    }
 
 
 def test_lab_twins_differ_in_their_output_layer_alone():
@@ -337,18 +137,6 @@ def test_listed_paths_work_from_any_folder(tmp_path, monkeypatch):
     Path("recipes/ptb").mkdir(parents=True)
     Path("recipes/ptb/awd-lstm.toml").write_text("")
     assert resolve(Path("recipes/ptb/awd-lstm.toml")) == Path("recipes/ptb/awd-lstm.toml")
-
-
-@pytest.mark.parametrize("name", ["ptb/skip-lstm", "wikitext-2/skip-lstm", "ptb/mogrifier"])
-def test_models_of_melis_use_their_budget(name):
-    """The papers say 24M; the widths follow from it."""
-    assert 23.9e6 < num_parameters(name) <= 24e6
-
-
-def test_a_highway_network_counts_as_zilly_does():
-    """The input enters at the first depth only, and every gate has one bias."""
-    embedding, size, depth = 10_000 * 830 + 10_000, 830, 10
-    assert num_parameters("ptb/variational-rhn-tied") == embedding + 2 * size * size * (1 + depth) + 2 * size * depth
 
 
 @pytest.mark.slow

@@ -1,10 +1,12 @@
 """Learning-rate schedules, as functions of where training is."""
 
 import math
+import random
 
 import pytest
 
 from elman import config
+from elman.config.toml import find
 from elman.learning.schedules import rate
 
 
@@ -56,6 +58,56 @@ def test_plateau_threshold_is_in_perplexity():
     schedule = config.Plateau(factor=2.0, threshold=1.0)
     history = [math.log(value) for value in (100.0, 98.0, 97.5, 96.0, 95.5)]
     assert [rate(schedule, 1.0, 0, 9, history[:k]) for k in range(6)] == [1, 1, 1, 0.5, 0.5, 0.25]
+
+
+def test_plateau_may_compare_with_the_epoch_before():
+    """Against the best (80), neither 90 nor 85 is better; against the epoch before, 85 is."""
+    history = [math.log(value) for value in (100.0, 80.0, 90.0, 85.0, 85.5)]
+
+    def rates_after_each(**keys):
+        schedule = config.Plateau(factor=2.0, threshold=1.0, **keys)
+        return [rate(schedule, 1.0, 0, 9, history[:k]) for k in range(6)]
+
+    assert rates_after_each() == [1, 1, 1, 0.5, 0.25, 0.125]
+    assert rates_after_each(against="previous") == [1, 1, 1, 0.5, 0.5, 0.25]
+
+
+def test_plateau_keeps_the_full_rate_for_its_first_epochs():
+    """The history is followed from the beginning; only the divisions begin later."""
+    history = [math.log(value) for value in (100.0, 100.5, 99.8, 99.6, 98.5)]
+    for against, after, expected in (
+        ("previous", 0, [1, 1, 0.5, 0.25, 0.125, 0.125]),
+        ("previous", 3, [1, 1, 1, 0.5, 0.25, 0.25]),
+        ("best", 3, [1, 1, 1, 0.5, 0.25, 0.25]),
+        ("best", 5, [1, 1, 1, 1, 1, 1]),
+    ):
+        schedule = config.Plateau(factor=2.0, threshold=1.0, against=against, after=after)
+        assert [rate(schedule, 1.0, 0, 9, history[:k]) for k in range(6)] == expected
+
+
+def published_rates_of_kim(perplexities):
+    """The rule of the published code: after each epoch from the third on, halve unless the last one gained 1."""
+    lr, seen, rates = 1.0, [], [1.0]
+    for value in perplexities:
+        seen.append(value)
+        if len(seen) > 2 and seen[-2] - seen[-1] < 1:
+            lr *= 0.5
+        rates.append(lr)
+    return rates
+
+
+@pytest.mark.parametrize("name", ["char-small", "char-large", "char-small-word-twin", "char-large-word-twin"])
+def test_character_aware_recipes_have_the_rates_of_the_published_code(name):
+    schedule = config.load_recipe(find(f"ptb/{name}.toml")).training.schedule
+    draw, differing = random.Random(0), 0
+    for _ in range(50):
+        perplexities = [80 + 200 * 0.6**epoch + draw.gauss(0, 1.5) for epoch in range(12)]
+        history = [math.log(value) for value in perplexities]
+        ours = [rate(schedule, 1.0, 0, 25, history[:k]) for k in range(13)]
+        assert ours == published_rates_of_kim(perplexities)
+        best = config.Plateau(factor=2.0, threshold=1.0)
+        differing += ours != [rate(best, 1.0, 0, 25, history[:k]) for k in range(13)]
+    assert differing, "the two rules agree on every sequence"
 
 
 def test_plateau_stops_at_its_least_rate():

@@ -68,6 +68,14 @@ def test_word_dropout_drops_whole_types():
     assert not torch.equal(encoder(words), vectors)
 
 
+def test_word_dropout_leaves_every_word_its_gradient():
+    """The published code passes padding_idx = -1, by which a current torch leaves out the last word."""
+    encoder = build_encoder(config.Lookup(size=4, word_dropout=0.01), 5, locked=True).train()
+    torch.manual_seed(0)
+    encoder(torch.arange(5).unsqueeze(1)).sum().backward()
+    torch.testing.assert_close(encoder.weight.grad, torch.full((5, 4), 1 / 0.99))
+
+
 @pytest.mark.parametrize("locked", [True, False])
 def test_embedding_dropout_and_scale(locked):
     encoder = build_encoder(config.Lookup(size=40, dropout=0.5, scale=3.0), 5, locked=locked).train()

@@ -45,6 +45,14 @@ def test_contexts_scale_with_what_they_read():
         assert all(reaches(parameter, 1 / math.sqrt(linear.in_features)) for parameter in linear.parameters())
 
 
+def test_biases_of_contexts_may_have_a_rule_of_their_own():
+    """The published code of DOC begins them at 0, that of MoS as the weights."""
+    contexts = model(contexts=config.Mixture(heads={1: 3, 2: 2}, size=9), contexts_bias=config.Zeros()).output.contexts
+    assert not any(linear.bias.any() for linear in contexts.projections.values())
+    for linear in (*contexts.projections.values(), contexts.prior):
+        assert reaches(linear.weight, 1 / math.sqrt(linear.in_features))
+
+
 @pytest.mark.parametrize("cell", [config.Elman(), config.LSTM(), config.LSTM(forget_gate=False), config.GRU()])
 def test_orthogonal_for_each_gate(cell):
     for layer in model(cell, hidden=config.Orthogonal(gain=1.5)).core.layers:

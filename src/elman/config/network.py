@@ -48,11 +48,16 @@ Init: TypeAlias = Uniform | Normal | Glorot | He | Orthogonal | Identity | Zeros
 
 
 class Initialisation(Record, frozen=True):
-    """Rules by group of parameters, by default AWD-LSTM's; `candidate`: W_hh of thesis 3.5, by default as `hidden`."""
+    """Rules by group of parameters, by default AWD-LSTM's.
+
+    `candidate`: W_hh of thesis 3.5, by default as `hidden`. `contexts_bias`: biases of contexts, by default as
+    `contexts` (AWD-LSTM-MoS); the published code of DOC begins them at 0.
+    """
 
     embedding: Init = Uniform(bound=0.1)
     output: Init = Uniform(bound=0.1)
     contexts: Init = Uniform()
+    contexts_bias: Init | None = None
     input: Init = Uniform()
     hidden: Init = Uniform()
     candidate: Init | None = None

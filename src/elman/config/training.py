@@ -89,11 +89,16 @@ class Decay(Tagged, frozen=True, tag="decay"):
 
 
 class Plateau(Tagged, frozen=True, tag="plateau"):
-    """Divide by `factor` after `patience` epochs whose validation perplexity is not better by `threshold`."""
+    """Divide by `factor` after `patience` epochs whose validation perplexity is not better by `threshold`.
+
+    `against`: better than the best epoch so far, or than the epoch before. The first `after` epochs keep the full rate.
+    """
 
     factor: Annotated[float, Meta(gt=1)]
     patience: Positive = 1
     threshold: NonNegative = 0.0
+    against: Literal["best", "previous"] = "best"
+    after: Count = 0
     min_lr: NonNegative = 0.0
 
 

@@ -40,11 +40,11 @@ def rate(schedule: Schedule, lr: float, epoch: float, epochs: int, history: Sequ
 
 
 def _plateaus(schedule: config.Plateau, history: Sequence[float]) -> int:
-    best, waited, plateaus = math.inf, 0, 0
-    for nll in history:
+    compared, waited, plateaus = math.inf, 0, 0
+    for epoch, nll in enumerate(history, start=1):
         value = perplexity(nll)
-        waited = 0 if value < best - schedule.threshold else waited + 1
-        best = min(best, value)
+        waited = 0 if value < compared - schedule.threshold or epoch < schedule.after else waited + 1
+        compared = min(compared, value) if schedule.against == "best" else value
         if waited >= schedule.patience:
             plateaus, waited = plateaus + 1, 0
     return plateaus

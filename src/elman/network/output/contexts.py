@@ -38,8 +38,9 @@ class ContextLayer(nn.Module, ABC):
         """Fill the linear layers, in order."""
         for module in self.modules():
             if isinstance(module, nn.Linear):
-                for parameter in module.parameters():
-                    fill(parameter, rules.contexts, module.in_features)
+                fill(module.weight, rules.contexts, module.in_features)
+                if module.bias is not None:
+                    fill(module.bias, rules.contexts_bias or rules.contexts, module.in_features)
 
 
 def build_contexts(record: config.Output, dims: Sequence[int]) -> ContextLayer:

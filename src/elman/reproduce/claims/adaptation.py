@@ -5,7 +5,7 @@ from pathlib import Path
 
 from elman.config.inference import RULES, CacheRule
 from elman.reproduce.claim import Claim, ClaimMeasure, Measurement
-from elman.reproduce.claims.output import MOS, activation, mixture_of
+from elman.reproduce.claims.output import activation, mixture_of
 from elman.reproduce.comparison import no_higher, times
 from elman.tasks.adaptation import Method, method_figures, statistics
 from elman.tasks.run import EvaluationOptions
@@ -51,7 +51,7 @@ def _adaptation(name: str, *methods: str) -> ClaimMeasure:
     return ClaimMeasure(name, metrics, adapted, constants, minutes=3.0)
 
 
-_FUNCTIONS = (activation("softmax"), activation("sigsoftmax"), MOS, mixture_of("sigsoftmax"))
+_FUNCTIONS = tuple(arm(name) for arm in (activation, mixture_of) for name in ("softmax", "sigsoftmax"))
 
 DYNAMIC_EVALUATION = Claim(
     name="dynamic-evaluation",

@@ -43,8 +43,8 @@ def mixture_of(name: str) -> Arm:
     if name == "sigsoftmax":
         settings.append("model.output.contexts.prior=same")
     label = ACTIVATIONS[name]
-    paper = "ptb/awd-lstm-mos.toml" if name == "softmax" else f"ptb/awd-lstm-{label.lower()}.toml"
-    return Arm(label, words(*settings), Source(paper))
+    paper = "mos-thesis" if name == "softmax" else label.lower()
+    return Arm(label, words(*settings), Source(f"ptb/awd-lstm-{paper}.toml"))
 
 
 def components(label: str, paper: str, *counts: tuple[int, int], more: tuple[str, ...] = ()) -> Arm:
@@ -52,7 +52,8 @@ def components(label: str, paper: str, *counts: tuple[int, int], more: tuple[str
     return Arm(label, words(heads(*counts), *more), Source(f"ptb/{paper}.toml"))
 
 
-MOS, MOS_MORE = mixture_of("softmax"), components("MoS, a third more", "awd-lstm-mos-20", (2, 4))
+MOS = components("MoS", "awd-lstm-mos", (2, 3))
+MOS_MORE = components("MoS, a third more", "awd-lstm-mos-20", (2, 4))
 DOC = components("DOC", "awd-lstm-doc-15-5-0-0", (2, 3), (1, 1))
 DOC_SHALLOW = components("DOC, shallow", "awd-lstm-doc-15-0-0-5", (2, 3), (0, 1))
 DOC_BALANCED = components("DOC, balanced", "awd-lstm-doc", (2, 3), (1, 1), more=("training.penalties.balance=0.001",))
