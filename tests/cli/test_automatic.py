@@ -39,7 +39,7 @@ def chosen(capsys, *arguments):
 
 def test_the_printed_command_gives_the_same_run(capsys, novel):
     lines, command = chosen(capsys, "train", "novel.txt", "--minutes", "0.05", *SMALL)
-    assert next(filter(None, lines)) == "chosen for novel.txt and 0.05 minutes: recipes/text/prose.toml"
+    assert next(filter(None, lines)) == "chosen for novel.txt and 0.05 min: recipes/text/prose.toml"
     assert command[:5] == ["elman", "train", "recipes/text/prose.toml", "--data", "novel.txt"]
     assert command[-6:] == ["--threads", "1", "--out", "runs/novel", "--max-minutes", "0.05"]
     run = novel.parent / "runs" / "novel"

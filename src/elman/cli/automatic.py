@@ -88,7 +88,7 @@ def choose(
     proposal = proposal.adding(settings)
     limit = minutes if max_minutes is None else max_minutes
     console = progress.log()
-    console.print(f"chosen for {data} and {minutes:g} minutes: {proposal.shown_recipe}", markup=False)
+    console.print(f"chosen for {data} and {minutes:g} min: {proposal.shown_recipe}", markup=False)
     for reason in proposal.reasons:
         console.print(f"  {reason}", markup=False)
     console.print(f"the same as: {proposal.command(data, out, limit, options)}", markup=False)
