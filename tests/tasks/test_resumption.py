@@ -66,10 +66,11 @@ def test_files_of_other_runs_are_refused(train, corpus, tmp_path):
 # Going on beyond the recipe
 
 
-def test_more_epochs_give_the_run_that_a_longer_recipe_gives(train):
+def test_more_epochs_give_the_run_that_a_longer_recipe_gives(train, capsys):
     longer = train("longer", epochs=3)
     out = train(epochs=2)
     train(resume=True, epochs=3)
+    assert capsys.readouterr().err == f"elman: {out}: continued with training.epochs from 2 to 3\n"
     assert same_files(out, longer)
     assert config.load_recipe(out / "recipe.toml").training.epochs == 3
     records = text_runs.metrics(out)

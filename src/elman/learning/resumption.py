@@ -30,6 +30,11 @@ Changes = dict[str, tuple[Any, Any]]
 """The value before and after, by key path."""
 
 
+def described(changes: Changes) -> str:
+    """The changes in one line."""
+    return ", ".join(f"{key} from {old} to {new}" for key, (old, new) in changes.items())
+
+
 def recorded_recipe(path: Path, facts: Mapping[str, Any]) -> config.Recipe | None:
     """The recipe that a model or a checkpoint was trained with; None in a file that does not record it."""
     recorded = facts.get("recipe")

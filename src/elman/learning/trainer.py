@@ -21,7 +21,7 @@ from elman.learning.checkpoint import CHECKPOINT, BestModel
 from elman.learning.constraint import recurrent_spectrum
 from elman.learning.log import Log
 from elman.learning.progress import Progress, averages_at_once, phases_of, read_progress, record_validation
-from elman.learning.resumption import Changes, recorded_recipe, reopen, require_own
+from elman.learning.resumption import Changes, described, recorded_recipe, reopen, require_own
 from elman.learning.schedules import rate
 from elman.learning.update import build_update
 from elman.network.model import LanguageModel
@@ -109,9 +109,8 @@ class Trainer:
 
     def record_changes(self, changes: Changes) -> None:
         """Write changes of the recipe into the metrics and the checkpoint."""
-        told = ", ".join(f"{key} from {old} to {new}" for key, (old, new) in changes.items())
         old, new = ({key: pair[side] for key, pair in changes.items()} for side in (0, 1))
-        self._event("recipe", told, old=old, new=new)
+        self._event("recipe", described(changes), old=old, new=new)
         self.save()
 
     def run(self, max_minutes: float | None = None) -> StopReason:

@@ -13,13 +13,13 @@ import torch
 import elman
 from elman import config
 from elman.data.catalog.prepare import is_known
-from elman.errors import UserError
+from elman.errors import UserError, notice
 from elman.evaluation.result import RESULTS, Result
 from elman.files import FolderLock, require_utf8, write_atomic
 from elman.formats import parse_json
 from elman.learning.checkpoint import CHECKPOINT
 from elman.learning.log import Watcher
-from elman.learning.resumption import split_changes
+from elman.learning.resumption import described, split_changes
 from elman.learning.trainer import StopReason, Trainer
 from elman.network.device import processor_name
 from elman.network.model import LanguageModel
@@ -94,6 +94,7 @@ class Experiment:
                 if self.recipe != self._before:
                     write_atomic(self.out / "recipe.toml", config.dump_recipe(self.recipe))
                 if changes:
+                    notice(f"{self.out}: continued with {described(changes)}")
                     self.trainer.record_changes(changes)
                 if not self.trainer.progress.finished:  # those of an earlier end are not those of the model to come
                     (self.out / RESULTS).unlink(missing_ok=True)
