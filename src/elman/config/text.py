@@ -73,6 +73,7 @@ class TextOptions(Record, frozen=True, kw_only=True):
         max_vocabulary: size of the vocabulary at most, `<unk>` and `<eos>` included.
         vocabulary_from: the splits whose words are counted.
         valid_fraction, test_fraction: shares of a single file that are held out (folders bring their own splits).
+        train_tokens: the training text ends with the line or paragraph in which so many tokens are reached.
         normalisation: Unicode normalisation of every line before anything else.
         ruby: `remove`: take the marks of Aozora Bunko out (`elman.data.text.passages.remove_ruby`).
     """
@@ -85,6 +86,7 @@ class TextOptions(Record, frozen=True, kw_only=True):
     vocabulary_from: Literal["train", "all"] = "train"
     valid_fraction: Fraction = 0.05
     test_fraction: Fraction = 0.05
+    train_tokens: Positive | None = None
     normalisation: Literal["none", "NFC", "NFKC"] = "none"
     ruby: Literal["keep", "remove"] = "keep"
     subwords: SubwordOptions = SubwordOptions()
@@ -104,6 +106,11 @@ class TextOptions(Record, frozen=True, kw_only=True):
             raise ValueError(
                 f'min_count and max_vocabulary with tokenisation = "{self.tokenisation}": its vocabulary spells every '
                 "text and is never cut; leave both out"
+            )
+
+        if self.train_tokens is not None and self.tokenisation == "subwords":
+            raise ValueError(
+                'train_tokens with tokenisation = "subwords": pieces are found in the whole training text; leave it out'
             )
 
     @property
@@ -167,7 +174,7 @@ def identity(options: Record) -> str:
     values: dict[str, Any] = msgspec.to_builtins(options)
     if values["tokenisation"] != "subwords":
         del values["subwords"]
-    for key, nothing in (("normalisation", "none"), ("ruby", "keep"), ("bleu_tokens", "none")):
+    for key, nothing in (("normalisation", "none"), ("ruby", "keep"), ("bleu_tokens", "none"), ("train_tokens", None)):
         if values.get(key) == nothing:
-            del values[key]
+            values.pop(key, None)
     return canonical_json(values)

@@ -13,6 +13,7 @@ from elman.config.text import TextOptions, identity
 from elman.data.catalog import prepare
 from elman.data.text import cache as store
 from elman.data.text.cache import Counts, Progress
+from elman.data.text.passages import stop_after
 from elman.data.text.sources import Corpus, Section, find_sections, require_all
 from elman.data.text.subwords import Subwords
 from elman.data.text.tokeniser import Tokeniser
@@ -148,6 +149,9 @@ def _find_parts(source: Path, options: TextOptions, copies: Path, *, all_three: 
         require_all(sections, source)
     elif not sections:
         raise UserError(f"{source}: there is no split; give a folder with train.txt, valid.txt or test.txt")
+    if options.train_tokens is not None and (train := sections.get("train")) is not None:
+        stop = stop_after(options.train_tokens, train.path, options, train.start, train.stop)
+        sections["train"] = dataclasses.replace(train, stop=stop)
     digests = {file: sha256_file(file) for file in {section.path for section in sections.values()}}
     return {name: (section, digests[section.path]) for name, section in sections.items()}
 

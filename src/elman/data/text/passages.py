@@ -99,6 +99,16 @@ def read_passages(
         raise UserError(f"{path}: only blank lines{part}; give a text of at least two different words")
 
 
+def stop_after(count: int, path: Path, options: TextOptions, start: int = 0, stop: int | None = None) -> int | None:
+    """The offset of the byte after the line, or paragraph, in which `count` tokens are reached; `stop` if none is."""
+    by_paragraph, total = options.eos == "paragraph", 0
+    for passage in passages(read_lines(path, start, stop, options), options):
+        total += len(passage.words)
+        if total >= count and (passage.closed if by_paragraph else passage.line.ended or options.eos == "none"):
+            return passage.line.stop
+    return stop
+
+
 def clean(text: str, options: TextOptions) -> str:
     """The line without what `options.ruby` removes, in the normal form of `options.normalisation`."""
     if options.ruby == "remove":

@@ -92,12 +92,14 @@ def read_text(path: Path, advice: str = "give a text file") -> str:
 class Line(NamedTuple):
     """A line of a file with its line break, if it has one, or a part of one over 64 KiB; `ended`: it ends here.
 
-    `number` is its number in the file from 1, where whoever reads it has counted.
+    `number` is its number in the file from 1, where whoever reads it has counted; `stop` the offset of the byte after
+    it, where it was read from a file.
     """
 
     text: str
     ended: bool
     number: int = 0
+    stop: int = 0
 
 
 def read_lines(path: Path, start: int = 0, stop: int | None = None, options: TextOptions = _PLAIN) -> Iterator[Line]:
@@ -122,10 +124,10 @@ def read_lines(path: Path, start: int = 0, stop: int | None = None, options: Tex
                 ended = len(block) < limit or limit < _LONGEST or data.endswith(b"\n")
                 edge = len(data) if ended else data.rfind(b" ") + 1
                 if edge:
-                    yield Line(_as_read(data[:edge], path, offset, options), ended)
+                    yield Line(_as_read(data[:edge], path, offset, options), ended, stop=offset + edge)
                 offset, rest = offset + edge, data[edge:]
             if not ended:
-                yield Line(_as_read(rest, path, offset, options), True)
+                yield Line(_as_read(rest, path, offset, options), True, stop=offset + len(rest))
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}); give a text file") from None
 

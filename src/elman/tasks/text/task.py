@@ -67,9 +67,11 @@ class TextTask(Task):
         assert data.corpus is not None, "a recipe whose cost is estimated names its corpus"
         published = info(data.corpus).published
         if data.tokenisation == "characters":
-            return Size(_CHARACTERS.get(data.corpus) or published["train"], 100)
-        words = _WORDS.get(data.corpus) or published["vocabulary"]
-        return Size(_TOKENS.get(data.corpus) or published["train"], min(words, data.max_vocabulary or words))
+            tokens, symbols = _CHARACTERS.get(data.corpus) or published["train"], 100
+        else:
+            tokens = _TOKENS.get(data.corpus) or published["train"]
+            symbols = _WORDS.get(data.corpus) or published["vocabulary"]
+        return Size(min(tokens, data.train_tokens or tokens), min(symbols, data.max_vocabulary or symbols))
 
     @classmethod
     def elsewhere(cls, recipe: Recipe, source: str) -> Recipe:
