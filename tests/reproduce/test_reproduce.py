@@ -18,21 +18,14 @@ from elman.data.windows import Span, TrainingWindows
 from elman.errors import UserError
 from elman.files import FolderLock
 from elman.network.build import build_model
-from elman.reproduce import claim, conduct, training
+from elman.reproduce import arm as arms_module
 from elman.reproduce import claims as registry
-from elman.reproduce.claim import (
-    PERPLEXITY,
-    Arm,
-    Claim,
-    ClaimMeasure,
-    Computation,
-    CurveAxes,
-    Measurement,
-    Source,
-    recipe_of,
-)
+from elman.reproduce import conduct, training
+from elman.reproduce.arm import Arm, Computation, Measurement, Source, recipe_of
+from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes
 from elman.reproduce.claims.output import RANK, gradients
 from elman.reproduce.comparison import Bound, lower, no_difference, no_higher, times, together
+from elman.reproduce.perplexity import PERPLEXITY
 from elman.reproduce.runs import Status, Store, canonical, measured
 from elman.tasks.text.run import TextRun
 from support import text_runs
@@ -53,7 +46,7 @@ def experiment(tmp_path, monkeypatch, corpus):
     """A claim on two toy recipes: that sigsoftmax is lower than softmax."""
     recipe = tmp_path / "text_runs.toml"
     recipe.write_text(config.dump_recipe(text_runs.recipe(epochs=1)))
-    monkeypatch.setattr(claim, "find", lambda name: tmp_path / name)
+    monkeypatch.setattr(arms_module, "find", lambda name: tmp_path / name)
     arms = (
         Arm("softmax", Source("text_runs.toml")),
         Arm("sigsoftmax", Source("text_runs.toml", ("model.output.activation=sigsoftmax",))),
@@ -75,7 +68,7 @@ def experiment(tmp_path, monkeypatch, corpus):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", registry.CLAIMS)
-@pytest.mark.parametrize("scale", claim.SCALES)
+@pytest.mark.parametrize("scale", arms_module.SCALES)
 def test_every_arm_of_every_claim_is_a_recipe_that_builds(name, scale):
     found = registry.CLAIMS[name]
     if not found.has(scale):
@@ -253,8 +246,8 @@ def test_a_shared_run_is_planned_once(experiment, corpus, tmp_path):
 
 def test_planned_minutes_of_the_list_are_those_of_the_sizes():
     claims = registry.CLAIMS
-    assert 5 < conduct.nominal_minutes(claims["mixture-activations"], "small", 3) < 60
-    assert conduct.nominal_minutes(claims["doc-components"], "paper", 1) > 1000
+    assert 5 < conduct.nominal_minutes(claims["mixture-activations"], "small") < 60
+    assert conduct.nominal_minutes(claims["doc-components"], "paper") > 1000
 
 
 def test_what_is_left_at_its_default_is_not_in_a_digest():
@@ -313,7 +306,7 @@ def test_one_run_serves_every_label(experiment, corpus, tmp_path):
     ("arguments", "message"),
     [
         (["no-such-thing"], "there is no experiment no-such-thing"),
-        (["rank-bound", "--scale", "huge"], "--scale huge: choose small or paper"),
+        (["rank-bound", "--scale", "huge"], "--scale huge: choose quick, small or paper"),
         (["rank-bound", "--scale", "lab"], "lab is now called small"),
         (["rank-bound", "--seeds", "0"], "--seeds is 0; it must be 1 or more"),
         (["rank-bound", "--jobs", "0"], "--jobs is 0"),

@@ -18,6 +18,7 @@ def reproduce(
     /,
     *,
     scale: str = "small",
+    quick: bool = False,
     data: DataSource = None,
     out: Annotated[Path, Parameter(metavar="FOLDER")] = Path("runs/reproduce"),
     seeds: Positive | None = None,
@@ -33,23 +34,26 @@ def reproduce(
 
     Args:
         name: an experiment, `all`, or `list` to see them
-        scale: small (minutes per run on two cores) or paper
+        scale: quick (indicative, one seed), small (minutes per run on two cores) or paper
+        quick: the same as --scale quick
         data: a corpus for every run (default: Shakespeare at the scale small)
         out: the folder of runs and reports
-        seeds: seeds 1 to N (default: the experiment's, 3)
+        seeds: seeds 1 to N (default: as the experiment plans)
         jobs: runs trained in parallel
         resume: continue in OUT, which must exist
     """
     if name == "list":
         return _list(common.as_json)
-    from elman.reproduce.claim import scale_of
+    from elman.reproduce.arm import scale_of
     from elman.reproduce.claims import choose
     from elman.reproduce.conduct import conduct, plan, record, total_minutes
     from elman.reproduce.runs import Store
     from elman.reproduce.training import Machine as Pool
     from elman.reproduce.training import Stopped
 
-    claims, chosen = choose(name), scale_of(scale)
+    if quick and scale == "paper":
+        raise UserError("--quick --scale paper: choose one of them")
+    claims, chosen = choose(name), scale_of("quick" if quick else scale)
     if resume and not out.is_dir():
         raise UserError(f"--resume: there is no folder {out}; leave --resume out to begin")
     common.use()
@@ -104,13 +108,13 @@ def _print(outcome: "Reproduction") -> None:
 
 
 def _list(as_json: bool) -> int:
-    from elman.reproduce.claim import SCALES
+    from elman.reproduce.arm import SCALES
     from elman.reproduce.claims import CLAIMS
     from elman.reproduce.conduct import nominal_minutes
 
     facts, notes = [], []
     for claim in CLAIMS.values():
-        minutes = {scale: nominal_minutes(claim, scale, claim.seeds) for scale in SCALES if claim.has(scale)}
+        minutes = {scale: nominal_minutes(claim, scale) for scale in SCALES if claim.has(scale)}
         facts.append(
             {
                 "name": claim.name,
@@ -118,11 +122,12 @@ def _list(as_json: bool) -> int:
                 "source": claim.source,
                 "minutes": minutes,
                 "arms": [arm.label for arm in claim.arms],
-                "seeds": claim.seeds,
+                "seeds": claim.num_seeds("small"),
             }
         )
         times = ", ".join(f"{scale} {_minutes(length)}" for scale, length in minutes.items())
-        runs = f"{len(claim.arms)} arms x {claim.seeds} seeds = {len(claim.arms) * claim.seeds} runs"
+        arms, seeds = len(claim.arms), claim.num_seeds("small")
+        runs = f"{arms} arms x {seeds} seeds = {arms * seeds} runs"
         notes += [claim.name, f"  {claim.sentence}", f"  {claim.source}"]
         notes.append(f"  {runs}; on one thread, untrained: {times}")
         if claim.data is not None:

@@ -1,69 +1,24 @@
 """A published claim as a value: the arms it compares, what is measured on them, and what the figures must show."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
-import msgspec
-
-from elman.config.recipe import Recipe
-from elman.config.toml import find, load_recipe
 from elman.errors import UserError
-from elman.evaluation.result import RESULTS
-from elman.formats import read_json
+from elman.reproduce.arm import Arm, Computation, Measurement, Scale, Source
 from elman.reproduce.comparison import Comparison
-
-Scale = Literal["small", "paper"]
-SCALES: tuple[Scale, ...] = get_args(Scale)
+from elman.reproduce.statistics import seeds_needed
 
 
-def scale_of(name: str) -> Scale:
-    """The scale called `name`; raises UserError if there is none."""
-    if name in SCALES:
-        return name
-    hint = "; lab is now called small" if name == "lab" else ""
-    raise UserError(f"--scale {name}: choose {' or '.join(SCALES)}{hint}")
+class Power(NamedTuple):
+    """How a number of seeds was planned before training: enough to detect `effect` with a power of 80 %.
 
-
-class Source(NamedTuple):
-    """A shipped recipe and the settings laid over it (`key.path=value`)."""
-
-    recipe: str
-    settings: tuple[str, ...] = ()
-
-
-class Measurement(NamedTuple):
-    """What was measured on one run: numbers by name, and curves (such as singular values) by name."""
-
-    figures: dict[str, float]
-    curves: dict[str, list[float]]
-
-
-class Computation(NamedTuple):
-    """An arm that needs no training of a recipe, and its approximate duration.
-
-    `function` is a dataclass called with the seed and --data; its fields are all that can be set.
+    Both are of logarithms: .02 is a ratio of 1.02. `deviation` is the sample standard deviation of the differences
+    paired by seed in a pilot.
     """
 
-    function: Callable[[int, str | None], Measurement]
-    minutes: float
-
-    @property
-    def constants(self) -> dict[str, Any]:
-        """The fields of `function`, defaults included; a result computed with others is not reused."""
-        fields: dict[str, Any] = msgspec.to_builtins(self.function)
-        return fields
-
-
-@dataclass(frozen=True)
-class Arm:
-    """One of the things that a claim compares: its label, and a recipe or a computation for each scale it exists at."""
-
-    label: str
-    small: Source | Computation | None = None
-    paper: Source | Computation | None = None
+    effect: float
+    deviation: float
 
 
 class CurveAxes(NamedTuple):
@@ -103,7 +58,7 @@ class Claim:
 
     Attributes:
         metric: the metric of the published figures; the default is that of the first comparison.
-        seeds: the number of seeds unless --seeds is given.
+        seeds: the number of seeds unless --seeds is given, or how it was planned.
         notes: how the small scale differs from the paper's, and other remarks.
         data: what --data must be, where the recipes name no corpus; None where they do.
         needs: known sets of minimal pairs that must be prepared.
@@ -117,7 +72,7 @@ class Claim:
     comparisons: tuple[Comparison, ...]
     metric: str | None = None
     published: Mapping[str, str] = field(default_factory=dict)
-    seeds: int = 3
+    seeds: int | Power = 3
     notes: str = ""
     data: str | None = None
     needs: tuple[str, ...] = ()
@@ -136,45 +91,18 @@ class Claim:
 
     def has(self, scale: Scale) -> bool:
         """Whether every arm exists at a scale."""
-        return all(arm.small if scale == "small" else arm.paper for arm in self.arms)
+        return all(arm.at(scale) is not None for arm in self.arms)
+
+    def num_seeds(self, scale: Scale) -> int:
+        """How many seeds are trained unless --seeds is given."""
+        if scale == "quick":
+            return 1
+        return max(2, seeds_needed(*self.seeds)) if isinstance(self.seeds, Power) else self.seeds
 
     def origin(self, arm: Arm, scale: Scale) -> Source | Computation:
         """The recipe or computation of an arm; raises UserError if it has none at this scale."""
-        source, other = (arm.small, "paper") if scale == "small" else (arm.paper, "small")
+        source = arm.at(scale)
         if source is None:
+            other = "small" if scale == "paper" else "paper"
             raise UserError(f"{self.name} has no recipes at --scale {scale}; use --scale {other}")
         return source
-
-
-def recipe_of(source: Source, seed: int) -> Recipe:
-    """The recipe of a source, with a seed."""
-    return load_recipe(find(source.recipe), [*source.settings, f"seed={seed}"])
-
-
-FIGURES = {"perplexity": "perplexity", "bits per character": "bits_per_character", "nats per step": "nll"}
-"""Figures of results.json, by their names here."""
-
-
-def results(folder: Path) -> Measurement:
-    """The figures of each split in results.json; measures of the test output, and `MEASURE, baseline` beside them."""
-    rows = {row["split"]: row for row in read_json(folder / RESULTS)}
-    figures = {
-        f"{split} {name}": float(row[key])
-        for split, row in rows.items()
-        for name, key in FIGURES.items()
-        if row.get(key) is not None
-    }
-    output = rows["test"].get("output", {})
-    figures |= {one["name"]: float(one["value"]) for one in output.get("measures", [])}
-    figures |= {f"{one['name']}, baseline": float(one["value"]) for one in output.get("baseline", [])}
-    return Measurement(figures, {})
-
-
-def by_split(name: str, figure: str) -> ClaimMeasure:
-    """One of `FIGURES` on the validation and the test split."""
-    metrics = {f"{split} {figure}": f"{figure}, {split}" for split in ("valid", "test")}
-    return ClaimMeasure(name, metrics, results, diverged=dict.fromkeys(metrics, math.inf))
-
-
-PERPLEXITY = by_split("perplexity", "perplexity")
-BITS = by_split("bits", "bits per character")

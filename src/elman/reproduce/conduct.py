@@ -18,7 +18,8 @@ from elman.files import write_atomic
 from elman.network.build import build_model
 from elman.network.device import choose_device
 from elman.network.seq2seq import SequenceToSequence
-from elman.reproduce.claim import Claim, Computation, Measurement, Scale, recipe_of
+from elman.reproduce.arm import Computation, Measurement, Scale, recipe_of
+from elman.reproduce.claim import Claim
 from elman.reproduce.comparison import Verdict, together
 from elman.reproduce.page import write_claim_page
 from elman.reproduce.runs import UNTRAINED, Planned, PlannedComputation, PlannedRun, Store, found_measurement, measured
@@ -75,7 +76,7 @@ def plan(claim: Claim, store: Store, scale: Scale, num_seeds: int | None, machin
     """
     for pairs in claim.needs:
         locate_pairs(pairs)
-    seeds = tuple(range(1, (num_seeds or claim.seeds) + 1))
+    seeds = tuple(range(1, (num_seeds or claim.num_seeds(scale)) + 1))
     runs = store.plan(claim, scale, seeds)
     device, training = choose_device(machine.device), dict[Path, float]()
     for each in runs.values():
@@ -160,12 +161,14 @@ RATE = 60e9
 """Floating-point operations per second of one thread of a processor of 2024, in training these models."""
 
 
-def nominal_minutes(claim: Claim, scale: Scale, seeds: int) -> float:
+def nominal_minutes(claim: Claim, scale: Scale) -> float:
     """Minutes on one thread to train all runs of a claim and to measure and compute, with nothing kept."""
     sources = [claim.origin(arm, scale) for arm in claim.arms]
     computing = [source.minutes for source in sources if isinstance(source, Computation)]
     recipes = [recipe_of(source, 1) for source in sources if not isinstance(source, Computation)]
-    return seeds * sum([*computing, *(training_minutes(recipe) + claim.measure.minutes for recipe in recipes)])
+    return claim.num_seeds(scale) * sum(
+        [*computing, *(training_minutes(recipe) + claim.measure.minutes for recipe in recipes)]
+    )
 
 
 def training_minutes(recipe: Recipe) -> float:

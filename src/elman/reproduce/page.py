@@ -9,7 +9,8 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 
 from elman.drawing.page import Figure, Section, Table, write_page
 from elman.drawing.style import MUTED, canvas, colour, label, legend, svg
-from elman.reproduce.claim import Claim, Measurement, Scale
+from elman.reproduce.arm import Measurement, Scale
+from elman.reproduce.claim import Claim
 from elman.reproduce.comparison import Verdict
 from elman.reproduce.statistics import spread
 

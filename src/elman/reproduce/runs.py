@@ -18,7 +18,8 @@ from elman.evaluation.result import RESULTS
 from elman.files import canonical_json, sha256_lines, write_atomic
 from elman.formats import read_json
 from elman.jobs import Kept
-from elman.reproduce.claim import Claim, ClaimMeasure, Computation, Measurement, Scale, recipe_of
+from elman.reproduce.arm import Computation, Measurement, Scale, recipe_of
+from elman.reproduce.claim import Claim, ClaimMeasure
 from elman.tasks.estimate import estimate
 from elman.tasks.open import open_task, source_of, task_of
 

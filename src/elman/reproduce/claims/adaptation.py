@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from elman.config.inference import RULES, CacheRule
-from elman.reproduce.claim import Claim, ClaimMeasure, Measurement
+from elman.reproduce.arm import Measurement
+from elman.reproduce.claim import Claim, ClaimMeasure
 from elman.reproduce.claims.output import activation, mixture_of
 from elman.reproduce.comparison import no_higher, times
 from elman.tasks.adaptation import Method, method_figures, statistics

@@ -7,8 +7,10 @@ from pathlib import Path
 import torch
 
 from elman.analysis.dynamics import examine
-from elman.reproduce.claim import PERPLEXITY, Arm, Claim, ClaimMeasure, CurveAxes, Measurement, Source
+from elman.reproduce.arm import Arm, Measurement, Source
+from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes
 from elman.reproduce.comparison import Bound, lower
+from elman.reproduce.perplexity import PERPLEXITY
 
 DELTAS = (0.2, 0.5, 0.8, 1.1, 1.4)
 THRESHOLDS = (5, 10, 15, 20)

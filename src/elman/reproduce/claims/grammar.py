@@ -10,7 +10,8 @@ from elman.analysis.grammar import examine, options_of
 from elman.data.minimal_pairs import read_pairs
 from elman.evaluation.minimal_pairs import Ids, PairAccuracy, code, judge_pairs, sentence_log_probs
 from elman.evaluation.ngram import KneserNey
-from elman.reproduce.claim import Arm, Claim, ClaimMeasure, CurveAxes, Measurement, Source
+from elman.reproduce.arm import Arm, Measurement, Source
+from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes
 from elman.reproduce.comparison import Bound, lower
 from elman.tasks.text.run import TextRun
 

@@ -18,7 +18,8 @@ from elman.network.cores.core import Surroundings
 from elman.network.cores.reservoir import Reservoir
 from elman.network.model import LanguageModel
 from elman.objective.loss import Objective
-from elman.reproduce.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement
+from elman.reproduce.arm import Arm, Computation, Measurement
+from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes
 from elman.reproduce.comparison import Bound
 
 SYMBOLS = 5

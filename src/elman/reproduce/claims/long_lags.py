@@ -16,7 +16,8 @@ from elman.learning.update import Update
 from elman.network.cores.stack import Stack, layers_of
 from elman.network.model import LanguageModel
 from elman.objective.loss import Objective
-from elman.reproduce.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement
+from elman.reproduce.arm import Arm, Computation, Measurement
+from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes
 from elman.reproduce.comparison import Bound, lower, times
 
 

@@ -13,7 +13,8 @@ from torch.nn import functional
 from elman import config
 from elman.learning.constraint import ConstrainedCore
 from elman.network.cores.stack import Stack, build_stack, candidate_hidden, layers_of
-from elman.reproduce.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement
+from elman.reproduce.arm import Arm, Computation, Measurement
+from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes
 from elman.reproduce.comparison import lower, times
 
 

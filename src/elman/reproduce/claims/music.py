@@ -1,7 +1,9 @@
 """Polyphonic music: the GRU of Kanai's thesis and LSTM-NADE on Nottingham."""
 
-from elman.reproduce.claim import Arm, Claim, Source, by_split
+from elman.reproduce.arm import Arm, Source
+from elman.reproduce.claim import Claim
 from elman.reproduce.comparison import Bound, lower
+from elman.reproduce.perplexity import by_split
 
 NATS = by_split("nats", "nats per step")
 

@@ -9,8 +9,10 @@ from elman.data.windows import Span, TrainingWindows
 from elman.learning.bptt import bptt
 from elman.network.cores.stack import Stack
 from elman.objective.loss import build_objective
-from elman.reproduce.claim import BITS, PERPLEXITY, Arm, Claim, ClaimMeasure, CurveAxes, Measurement, Source
+from elman.reproduce.arm import Arm, Measurement, Source
+from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes
 from elman.reproduce.comparison import Bound, lower, no_difference, no_higher, times
+from elman.reproduce.perplexity import BITS, PERPLEXITY
 from elman.tasks.text.run import TextRun
 
 # One network and one budget at small scale, so only the output layer differs.

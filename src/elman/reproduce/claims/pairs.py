@@ -1,7 +1,9 @@
 """Sequences given a source: headlines, translation, parsing."""
 
-from elman.reproduce.claim import Arm, Claim, ClaimMeasure, Source, results
+from elman.reproduce.arm import Arm, Source
+from elman.reproduce.claim import Claim, ClaimMeasure
 from elman.reproduce.comparison import Bound, higher, lower
+from elman.reproduce.perplexity import results
 
 
 def of_output(name: str, baseline: str, *measures: str) -> ClaimMeasure:

@@ -23,7 +23,8 @@ from elman.network.build import build_model
 from elman.network.cores.stack import Stack, candidate_hidden
 from elman.objective.loss import build_objective
 from elman.report.folder import read_folder
-from elman.reproduce.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement, Source
+from elman.reproduce.arm import Arm, Computation, Measurement, Source
+from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes
 from elman.reproduce.claims.constraint import DELTAS, SMALL
 from elman.reproduce.comparison import Bound
 

@@ -7,7 +7,8 @@ import numpy as np
 from elman.analysis.by_word import by_frequency
 from elman.evaluation.perplexity import score_of
 from elman.objective import perplexity
-from elman.reproduce.claim import Arm, Claim, ClaimMeasure, Measurement, Source
+from elman.reproduce.arm import Arm, Measurement, Source
+from elman.reproduce.claim import Claim, ClaimMeasure
 from elman.reproduce.comparison import lower, no_higher, times
 from elman.tasks.text.ensemble import run_log_probs
 from elman.tasks.text.run import TextRun

@@ -1,0 +1,37 @@
+"""The figures that most claims compare: perplexity, bits per character or nats per step of each split."""
+
+import math
+from pathlib import Path
+
+from elman.evaluation.result import RESULTS
+from elman.formats import read_json
+from elman.reproduce.arm import Measurement
+from elman.reproduce.claim import ClaimMeasure
+
+FIGURES = {"perplexity": "perplexity", "bits per character": "bits_per_character", "nats per step": "nll"}
+"""Figures of results.json, by their names here."""
+
+
+def results(folder: Path) -> Measurement:
+    """The figures of each split in results.json; measures of the test output, and `MEASURE, baseline` beside them."""
+    rows = {row["split"]: row for row in read_json(folder / RESULTS)}
+    figures = {
+        f"{split} {name}": float(row[key])
+        for split, row in rows.items()
+        for name, key in FIGURES.items()
+        if row.get(key) is not None
+    }
+    output = rows["test"].get("output", {})
+    figures |= {one["name"]: float(one["value"]) for one in output.get("measures", [])}
+    figures |= {f"{one['name']}, baseline": float(one["value"]) for one in output.get("baseline", [])}
+    return Measurement(figures, {})
+
+
+def by_split(name: str, figure: str) -> ClaimMeasure:
+    """One of `FIGURES` on the validation and the test split."""
+    metrics = {f"{split} {figure}": f"{figure}, {split}" for split in ("valid", "test")}
+    return ClaimMeasure(name, metrics, results, diverged=dict.fromkeys(metrics, math.inf))
+
+
+PERPLEXITY = by_split("perplexity", "perplexity")
+BITS = by_split("bits", "bits per character")
