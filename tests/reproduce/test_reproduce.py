@@ -14,7 +14,6 @@ import torch
 
 from elman import config
 from elman.cli import main
-from elman.data.windows import Span, TrainingWindows
 from elman.errors import UserError
 from elman.files import FolderLock
 from elman.network.build import build_model
@@ -23,11 +22,11 @@ from elman.reproduce import claims as registry
 from elman.reproduce import conduct, training
 from elman.reproduce.arm import Arm, Computation, Measurement, Source, recipe_of
 from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes
-from elman.reproduce.claims.output import RANK, gradients
+from elman.reproduce.claims.output import RANK
 from elman.reproduce.comparison import Bound, lower, no_difference, no_higher, times, together
 from elman.reproduce.perplexity import PERPLEXITY
-from elman.reproduce.runs import Status, Store, canonical, measured
-from elman.tasks.text.run import TextRun
+from elman.reproduce.planned import Status
+from elman.reproduce.runs import Store, canonical, measured
 from support import text_runs
 
 
@@ -89,6 +88,9 @@ WHOLE_SYSTEMS = {"music-nll", "elman-agreement", "reversed-source"}
 """Claims that compare systems, each as it is trained best, or data."""
 
 
+EQUAL_WEIGHTS = ("model.core.sizes", "model.encoder.size")
+
+
 def test_lab_arms_differ_in_what_the_claim_is_about_alone():
     for found in registry.CLAIMS.values():
         if found.name in WHOLE_SYSTEMS:
@@ -96,7 +98,7 @@ def test_lab_arms_differ_in_what_the_claim_is_about_alone():
         recipes = [recipe_of(arm.small, 1) for arm in found.arms if isinstance(arm.small, Source)]
         for other in recipes[1:]:
             changed = set(config.changed_keys(recipes[0], other))
-            outputs = ("model.output", "data.max_vocabulary", "training.penalties.balance")
+            outputs = ("model.output", "data.max_vocabulary", "training.penalties.balance", *EQUAL_WEIGHTS)
             stability = ("training.constraint", "training.clip", "training.log_spectrum", "training.patience")
             if found.name == "elman-starting-small":
                 outputs = ("data.grammar", "training.memory")
@@ -246,7 +248,7 @@ def test_a_shared_run_is_planned_once(experiment, corpus, tmp_path):
 
 def test_planned_minutes_of_the_list_are_those_of_the_sizes():
     claims = registry.CLAIMS
-    assert 5 < conduct.nominal_minutes(claims["mixture-activations"], "small") < 60
+    assert 5 < conduct.nominal_minutes(claims["mixture-activations"], "small") < 200
     assert conduct.nominal_minutes(claims["doc-components"], "paper") > 1000
 
 
@@ -388,26 +390,6 @@ def test_every_file_of_claims_is_registered():
     assert len(registry.CLAIMS) >= 35
 
 
-@pytest.mark.slow
-def test_gradients_are_compared_lowest_layer_over_top(experiment, corpus, tmp_path):
-    """Against plain back-propagation of the mean NLL of the first window."""
-    settings = ["training.penalties.ar=0", "training.penalties.tar=0"]
-    run = Store(tmp_path / "out", str(corpus)).place("one", config.load_recipe(tmp_path / "text_runs.toml", settings))
-    training.train(run, training.Machine(threads=1))
-    found = gradients(run.folder, num_windows=1).figures
-    loaded, rows, length = TextRun(run.folder), run.recipe.training.batch_size, run.recipe.training.window.length
-    windows = TrainingWindows(loaded.corpus().split("valid").tokens, rows, length)
-    inputs, targets, *_ = windows.batch(Span(0, length))
-    log_probs, _ = loaded.model.eval().log_probs(inputs, loaded.model.begin(rows))
-    (-log_probs.gather(-1, targets.unsqueeze(-1)).mean()).backward()
-    norms = [
-        math.sqrt(sum(float(parameter.grad.square().sum()) for parameter in layer.parameters()))
-        for layer in loaded.model.core.layers
-    ]
-    assert [found["layer 1"], found["layer 2"]] == pytest.approx(norms, rel=1e-4)
-    assert found["lowest / top"] == pytest.approx(norms[0] / norms[1], rel=1e-4)
-
-
 PUBLISHED = {
     "gru-success-rate": {
         "success": dict.fromkeys(("delta 0.2", "delta 0.5", "delta 0.8", "delta 1.1", "delta 1.4", "clip 5"), 1.0)
@@ -425,13 +407,13 @@ PUBLISHED = {
     "music-constraint": {"test nats per step": {"GRU, delta 0.2": 3.53, "GRU, clip 15": 3.64}},
     "music-nll": {"test nats per step": {"GRU, clip 15": 3.63, "LSTM-NADE": 2.31}},
     "mixture-activations": {"test perplexity": {"MoS": 54.7, "MoSS": 54.6, "MoR": 66.2, "MoSig": 60.3, "MoSp": 59.4}},
-    "doc-components": {
-        "test perplexity": {"MoS": 54.44, "MoS, a third more": 54.79, "DOC": 53.15, "DOC, shallow": 54.28}
-    },
+    "doc-components": {"test perplexity": {"softmax": 57.3, "MoS": 54.44, "DOC": 53.15}},
+    "mos-components": {"test perplexity": {"MoS, 4 components": 54.44, "MoS": 54.79}},
+    "doc-layers": {"test perplexity": {"DOC": 53.15, "DOC, 2 of layer 1": 53.52, "DOC, 2 of the vector": 54.28}},
     "balance-loss": {"test perplexity": {"DOC": 53.15, "DOC, balanced": 52.87}},
     "relu-fails": {"test perplexity": {"softmax": 57.0, "relu": 1240.0}},
     "character-bottleneck": {"test bits per character": {"softmax": 1.56, "sigsoftmax": 1.56}},
-    "gradient-shortcut": {"lowest / top": {"MoS, a third more": 0.5, "DOC": 0.9}},
+    "gradient-shortcut": {f"step {step}": {"MoS": 0.5, "DOC": 0.9} for step in (0, 50, 200)},
     "elman-starting-small": {"KL divergence": {"SRN": 0.2, "SRN, by complexity": 0.1, "SRN, by memory": 0.15}},
     "character-aware-twins": {
         metric: {"characters": 92.3, "words": 97.6} for metric in ("test perplexity", "rare words", "after rare words")

@@ -24,17 +24,26 @@ def scale_of(name: str) -> Scale:
     raise UserError(f"--scale {name}: choose {', '.join(SCALES[:-1])} or {SCALES[-1]}{hint}")
 
 
+class Grid(NamedTuple):
+    """Alternatives, each some settings, of which an arm takes the one with the lowest validation loss.
+
+    They are tried with one seed that the claim does not use, and with the settings `shortened` laid over them.
+    """
+
+    alternatives: tuple[tuple[str, ...], ...]
+    shortened: tuple[str, ...] = ()
+
+
 class Source(NamedTuple):
     """A shipped recipe and the settings laid over it (`key.path=value`), and over these the `quick` ones at that scale.
 
-    `grid` are alternatives, each some more settings, of which every arm takes the one with the lowest validation loss
-    of its first seed (`elman.reproduce.grid`).
+    With a `grid` an alternative of it is laid over too, which is chosen for each arm before its seeds are trained.
     """
 
     recipe: str
     settings: tuple[str, ...] = ()
     quick: tuple[str, ...] = ()
-    grid: tuple[tuple[str, ...], ...] = ()
+    grid: Grid | None = None
 
 
 class Measurement(NamedTuple):

@@ -1,5 +1,6 @@
 """A reproduction of a claim, from its plan to its verdict."""
 
+import dataclasses
 import json
 import math
 import statistics
@@ -21,8 +22,10 @@ from elman.network.seq2seq import SequenceToSequence
 from elman.reproduce.arm import Computation, Measurement, Scale, recipe_of
 from elman.reproduce.claim import Claim
 from elman.reproduce.comparison import Verdict, together
+from elman.reproduce.grid import Trial
 from elman.reproduce.page import write_claim_page
-from elman.reproduce.runs import UNTRAINED, Planned, PlannedComputation, PlannedRun, Store, found_measurement, measured
+from elman.reproduce.planned import UNTRAINED, Planned, PlannedComputation, PlannedRun
+from elman.reproduce.runs import Store, found_measurement, measured
 from elman.reproduce.training import Machine, Tell, train_all
 from elman.tasks.open import task_of
 
@@ -31,7 +34,8 @@ from elman.tasks.open import task_of
 class Plan:
     """What the reproduction of a claim needs: the runs or computations of every arm, in the order of the seeds.
 
-    `training` are the minutes of each untrained run, by its folder; `measuring` those of all measurements and
+    `trials` are those of the arms that are tuned; while they are not trained, `runs` have the first alternative of each
+    grid. `training` are the minutes of each untrained run, by its folder; `measuring` those of all measurements and
     computations that are not kept.
     """
 
@@ -39,13 +43,19 @@ class Plan:
     scale: Scale
     seeds: tuple[int, ...]
     runs: dict[str, list[Planned]]
+    trials: dict[str, list[Trial]]
     training: dict[Path, float]
     measuring: float
 
     @property
     def waiting(self) -> list[PlannedRun]:
-        """The untrained runs."""
-        return [run for each in self.runs.values() for run in _untrained(each)]
+        """The untrained runs, trials first."""
+        return [*self.untried, *(run for each in self.runs.values() for run in _untrained(each))]
+
+    @property
+    def untried(self) -> list[PlannedRun]:
+        """The untrained trials."""
+        return [run for trials in self.trials.values() for run in _untrained([trial.run for trial in trials])]
 
     @property
     def name(self) -> str:
@@ -79,11 +89,13 @@ def plan(claim: Claim, store: Store, scale: Scale, num_seeds: int | None, machin
     seeds = tuple(range(1, (num_seeds or claim.num_seeds(scale)) + 1))
     runs = store.plan(claim, scale, seeds)
     device, training = choose_device(machine.device), dict[Path, float]()
-    for each in runs.values():
+    trials = store.trials(claim, scale)
+    tried: list[list[Planned]] = [[trial.run for trial in some] for some in trials.values()]
+    for each in [*runs.values(), *tried]:
         if waiting := _untrained(each):
             training |= dict.fromkeys((run.folder for run in waiting), store.minutes_of(waiting[0], device))
     measuring = sum(_measuring(one, claim) for each in runs.values() for one in each)
-    return Plan(claim, scale, seeds, runs, training, measuring)
+    return Plan(claim, scale, seeds, runs, trials, training, measuring)
 
 
 def _untrained(planned: Sequence[Planned]) -> list[PlannedRun]:
@@ -108,6 +120,9 @@ def conduct(planned: Plan, store: Store, machine: Machine, tell: Tell) -> Reprod
     Raises Stopped where a signal arrived (the same command continues), UserError where a training failed.
     """
     claim = planned.claim
+    if planned.untried:
+        train_all(planned.untried, machine, tell)
+        planned = dataclasses.replace(planned, runs=store.plan(claim, planned.scale, planned.seeds))
     train_all(planned.waiting, machine, tell)
     measurements: dict[str, list[Measurement]] = {label: [] for label in planned.runs}
     for label, each in planned.runs.items():
@@ -131,6 +146,7 @@ def record(found: Reproduction) -> dict[str, Any]:
         label: {
             "published": claim.published.get(label),
             "runs": [str(one.folder) for one in planned.runs[label] if isinstance(one, PlannedRun)],
+            "grid": [{"settings": trial.settings, "valid loss": trial.loss} for trial in planned.trials.get(label, [])],
             **{metric: _summary([one.figures[metric] for one in each]) for metric in claim.measure.metrics},
         }
         for label, each in found.measurements.items()

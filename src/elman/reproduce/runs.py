@@ -3,8 +3,6 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -14,72 +12,15 @@ import torch
 from elman.config.recipe import Recipe
 from elman.config.toml import DESCRIPTIVE, dump_recipe
 from elman.errors import UserError
-from elman.evaluation.result import RESULTS
 from elman.files import canonical_json, sha256_lines, write_atomic
 from elman.formats import read_json
 from elman.jobs import Kept
-from elman.reproduce.arm import Computation, Measurement, Scale, recipe_of
+from elman.reproduce.arm import Computation, Measurement, Scale, Source, recipe_of
 from elman.reproduce.claim import Claim, ClaimMeasure
+from elman.reproduce.grid import Trial, chosen, trial_recipes
+from elman.reproduce.planned import Planned, PlannedComputation, PlannedRun, Status
 from elman.tasks.estimate import estimate
 from elman.tasks.open import open_task, source_of, task_of
-
-
-class Status(Enum):
-    """The state of a run."""
-
-    MISSING = "not trained"
-    INTERRUPTED = "interrupted"
-    DIVERGED = "diverged"
-    DONE = "done"
-
-
-UNTRAINED = Status.MISSING, Status.INTERRUPTED
-
-
-@dataclass(frozen=True)
-class PlannedRun:
-    """One training: the recipe with its seed and data, and the label of the first arm that needs it, for messages.
-
-    The folder is `runs/LABEL-DIGEST`; runs of equal digest are the same run, whatever the label.
-    """
-
-    label: str
-    recipe: Recipe
-    folder: Path
-
-    @property
-    def name(self) -> str:
-        """In messages."""
-        return f"{self.label}, seed {self.recipe.seed}"
-
-    @property
-    def status(self) -> Status:
-        """From the files in its folder."""
-        if (self.folder / RESULTS).is_file():
-            return Status.DONE
-        if (self.folder / "diverged.json").is_file():
-            return Status.DIVERGED
-        return Status.INTERRUPTED if (self.folder / "recipe.toml").is_file() else Status.MISSING
-
-
-@dataclass(frozen=True)
-class PlannedComputation:
-    """One computation of an arm, its arguments (`data` is --data or None), and where its result is kept."""
-
-    label: str
-    seed: int
-    data: str | None
-    computation: Computation
-    path: Path
-
-    @property
-    def name(self) -> str:
-        """In messages."""
-        return f"{self.label}, seed {self.seed}"
-
-
-Planned = PlannedRun | PlannedComputation
-"""The run or computation of an arm for one seed."""
 
 
 class Store:
@@ -109,8 +50,18 @@ class Store:
                 paths = {seed: folder / f"{_file_name(label)}-{seed}{suffix}.json" for seed in seeds}
                 planned[label] = [PlannedComputation(label, seed, self.data, source, paths[seed]) for seed in seeds]
             else:
-                planned[label] = [self.place(label, recipe_of(source, seed)) for seed in seeds]
+                more = chosen(self._trials(label, source))
+                planned[label] = [self.place(label, recipe_of(source, seed, more)) for seed in seeds]
         return planned
+
+    def trials(self, claim: Claim, scale: Scale) -> dict[str, list[Trial]]:
+        """The trials of every arm that is tuned, by its label."""
+        sources = {arm.label: claim.origin(arm, scale) for arm in claim.arms}
+        found = {label: self._trials(label, one) for label, one in sources.items() if isinstance(one, Source)}
+        return {label: trials for label, trials in found.items() if trials}
+
+    def _trials(self, label: str, source: Source) -> list[Trial]:
+        return [Trial(settings, self.place(label, recipe)) for settings, recipe in trial_recipes(source)]
 
     def place(self, label: str, recipe: Recipe) -> PlannedRun:
         """The run of a recipe, trained or not."""

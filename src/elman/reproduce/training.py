@@ -16,7 +16,7 @@ from elman.jobs import listening, processes
 from elman.learning.trainer import StopReason
 from elman.network.device import choose_device, use_large_pages
 from elman.report.page import write_report
-from elman.reproduce.runs import UNTRAINED, PlannedRun, Status
+from elman.reproduce.planned import UNTRAINED, PlannedRun, Status
 from elman.tasks.experiment import Experiment
 
 Tell = Callable[[str], None]

@@ -6,7 +6,7 @@ from pathlib import Path
 from elman.config.inference import RULES, CacheRule
 from elman.reproduce.arm import Measurement
 from elman.reproduce.claim import Claim, ClaimMeasure
-from elman.reproduce.claims.output import activation, mixture_of
+from elman.reproduce.claims.output import MIXTURES, SINGLES
 from elman.reproduce.comparison import no_higher, times
 from elman.tasks.adaptation import Method, method_figures, statistics
 from elman.tasks.run import EvaluationOptions
@@ -52,7 +52,7 @@ def _adaptation(name: str, *methods: str) -> ClaimMeasure:
     return ClaimMeasure(name, metrics, adapted, constants, minutes=3.0)
 
 
-_FUNCTIONS = tuple(arm(name) for arm in (activation, mixture_of) for name in ("softmax", "sigsoftmax"))
+_FUNCTIONS = (SINGLES["softmax"], SINGLES["sigsoftmax"], MIXTURES["MoS"], MIXTURES["MoSS"])
 
 DYNAMIC_EVALUATION = Claim(
     name="dynamic-evaluation",
@@ -76,7 +76,7 @@ NEURAL_CACHE = Claim(
     name="neural-cache",
     sentence="the neural cache lowers perplexity, and adds to dynamic evaluation",
     source="Grave, Joulin & Usunier 2017, section 5; Merity, Keskar & Socher 2018, Table 1",
-    arms=(activation("softmax"),),
+    arms=(SINGLES["softmax"],),
     measure=_adaptation("cache", "cache", "dynamic+cache"),
     comparisons=(
         times("static", "softmax", "softmax", 1.03, b_metric="cache"),
