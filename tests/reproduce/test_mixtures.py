@@ -50,11 +50,15 @@ def test_gradients_are_measured_before_and_after_steps(corpus, tmp_path):
     recipe = tmp_path / "tiny.toml"
     recipe.write_text(config.dump_recipe(text_runs.recipe()))
     heads = "model.output.activation=softmax"
-    found = LayerGradients(heads, str(recipe), settings=(), steps=(0, 3), windows=2)(1, str(corpus))
-    again = LayerGradients(heads, str(recipe), settings=(), steps=(0,), windows=2)(1, str(corpus))
-    assert found.figures["step 0"] == again.figures["step 0"] != found.figures["step 3"]
+    found = LayerGradients(heads, str(recipe), settings=(), steps=4, every=2, windows=2)(1, str(corpus))
+    again = LayerGradients(heads, str(recipe), settings=(), steps=0, windows=2)(1, str(corpus))
+    ratios = found.curves["lowest / top"]
+    assert len(ratios) == 3
+    assert len(set(ratios)) == 3
+    assert ratios[0] == again.figures["mean"] == found.figures["beginning"]
+    assert found.figures["mean"] == pytest.approx(math.prod(ratios) ** (1 / 3))
     norms = found.curves["gradient norm"]
-    assert found.figures["step 0"] == norms[0] / norms[-1]
+    assert ratios[0] == norms[0] / norms[-1]
 
 
 def test_the_weights_of_components_of_lower_layers(corpus, tmp_path):

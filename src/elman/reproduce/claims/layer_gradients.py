@@ -1,5 +1,6 @@
 """How much of the gradient reaches the lowest layer, early in training."""
 
+import statistics
 from dataclasses import dataclass
 from itertools import islice
 
@@ -21,16 +22,18 @@ from elman.reproduce.arm import Measurement
 
 @dataclass(frozen=True)
 class LayerGradients:
-    """Norm of the loss's gradient by layer at some `steps` of training, and that of the lowest layer over the top's.
+    """The norm of the loss's gradient at the lowest layer over that at the top, early in training.
 
-    A recipe with the settings `heads` and `settings` is trained on the beginning of its text; the gradients are those
-    of the first `windows` windows together, without dropout.
+    A recipe with the settings `heads` and `settings` is trained for `steps` steps on the beginning of its text. Before
+    the first and after every `every` steps the gradients are those of the first `windows` windows together, without
+    dropout; the mean is geometric.
     """
 
     heads: str
     recipe: str = "reproduce/small-words.toml"
-    settings: tuple[str, ...] = ("model.core.sizes=[100, 100, 100, 100]", "data.train_tokens=100000")
-    steps: tuple[int, ...] = (0, 50, 200)
+    settings: tuple[str, ...] = ("model.core.sizes=[100, 100, 100, 100]", "data.train_tokens=150000")
+    steps: int = 200
+    every: int = 20
     windows: int = 5
 
     def __call__(self, seed: int, data: str | None) -> Measurement:
@@ -41,18 +44,17 @@ class LayerGradients:
         torch.manual_seed(seed)
         model, training = build_model(recipe.model, len(corpus.vocabulary)), recipe.training
         windows = TrainingWindows(corpus.split("train").tokens, training.batch_size, training.window.length)
-        batches = [windows.batch(span) for span in islice(windows.spans(0), max(self.windows, *self.steps))]
+        batches = [windows.batch(span) for span in islice(windows.spans(0), self.steps + self.windows)]
         optimiser = Optimiser(training.optimiser, list(model.parameters()))
         update = Update(model, WholeWindow(), build_objective(training), optimiser, clip=training.clip)
-        figures, first = dict[str, float](), list[float]()
-        for step in range(max(self.steps) + 1):
-            if step in self.steps:
-                norms = layer_norms(model, batches[: self.windows])
-                figures[f"step {step}"] = norms[0] / norms[-1]
-                first = first or norms
-            if step < max(self.steps):
-                update(batches[step], training.optimiser.lr)
-        return Measurement(figures, {"gradient norm": first})
+        found = [layer_norms(model, batches[: self.windows])]
+        for step, batch in enumerate(batches[: self.steps], start=1):
+            update(batch, training.optimiser.lr)
+            if step % self.every == 0:
+                found.append(layer_norms(model, batches[: self.windows]))
+        ratios = [norms[0] / norms[-1] for norms in found]
+        figures = {"beginning": ratios[0], "mean": statistics.geometric_mean(ratios)}
+        return Measurement(figures, {"lowest / top": ratios, "gradient norm": found[0]})
 
 
 def layer_norms(model: LanguageModel, batches: list[Batch]) -> list[float]:
