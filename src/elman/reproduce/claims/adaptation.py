@@ -7,7 +7,7 @@ from elman.config.inference import RULES, CacheRule
 from elman.reproduce.arm import Measurement
 from elman.reproduce.claim import Claim, ClaimMeasure
 from elman.reproduce.claims.output import MIXTURES, SINGLES
-from elman.reproduce.comparison import no_higher, times
+from elman.reproduce.comparison import lower, times
 from elman.tasks.adaptation import Method, method_figures, statistics
 from elman.tasks.run import EvaluationOptions
 from elman.tasks.text.run import TextRun
@@ -49,27 +49,29 @@ def adapted(
 def _adaptation(name: str, *methods: str) -> ClaimMeasure:
     metrics = {"static": "static perplexity"} | {method: f"perplexity, {method}" for method in methods}
     constants = {"methods": methods, "tuning_tokens": 2_000, "tokens": 10_000, "statistics_tokens": 200_000}
-    return ClaimMeasure(name, metrics, adapted, constants, minutes=3.0)
+    return ClaimMeasure(name, metrics, adapted, constants, minutes=1.0)
 
 
-_FUNCTIONS = (SINGLES["softmax"], SINGLES["sigsoftmax"], MIXTURES["MoS"], MIXTURES["MoSS"])
+_FUNCTIONS = (*(arm for name, arm in SINGLES.items() if name != "relu"), *MIXTURES.values())
 
 DYNAMIC_EVALUATION = Claim(
     name="dynamic-evaluation",
-    sentence="dynamic evaluation lowers the perplexity of every output function, and keeps their order",
+    sentence="dynamic evaluation lowers the perplexity of every output function, and mixtures stay ahead",
     source="Krause et al. 2018; Kanai's thesis, Tables 4.1 and 4.2",
     arms=_FUNCTIONS,
     measure=_adaptation("dynamic", "dynamic"),
     comparisons=(
         *(times("static", arm.label, arm.label, 1.03, b_metric="dynamic") for arm in _FUNCTIONS),
-        *(no_higher("dynamic", a, b, margin=0.005) for a, b in (("sigsoftmax", "softmax"), ("MoSS", "MoS"))),
+        *(lower("dynamic", mixture, "softmax") for mixture in ("MoS", "MoSS")),
     ),
     metric="dynamic",
     published={
-        "softmax": "57.0 to 50.5 (test)", "sigsoftmax": "56.6 to 49.2", "MoS": "54.7 to 48.0", "MoSS": "54.6 to 47.7",
+        "softmax": "57.0 to 50.5 (test)", "sigsoftmax": "56.6 to 49.2", "sigmoid": "56.4 to 48.9",
+        "softplus": "56.6 to 49.1", "MoS": "54.7 to 48.0", "MoSS": "54.6 to 47.7", "MoR": "66.2 to 55.5",
+        "MoSig": "60.3 to 50.0", "MoSp": "59.4 to 48.8",
     },
     notes="Static perplexity is more than 1.03 times the dynamic one. Tuned by the grid of the thesis on 2,000"
-    " validation tokens, evaluated on the first 10,000 test tokens.",
+    " validation tokens, evaluated on the first 10,000 test tokens. ReLU alone fails before it can adapt.",
 )  # fmt: skip
 
 NEURAL_CACHE = Claim(
