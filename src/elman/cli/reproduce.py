@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress, show
@@ -10,6 +11,7 @@ from elman.cli.options import Common, DataSource, Positive
 from elman.errors import UserError
 
 if TYPE_CHECKING:
+    from elman.reproduce.arm import Scale
     from elman.reproduce.conduct import Reproduction
 
 
@@ -24,16 +26,17 @@ def reproduce(
     seeds: Positive | None = None,
     jobs: Positive = 1,
     resume: bool = False,
+    into: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     common: Common = Common(),
 ) -> int:
     """Train, measure and judge what the papers claim.
 
     Published claims as experiments: trains what one needs, measures it, and judges the claim by the figures. Runs are
     kept in OUT by their content, so that no run is trained twice; after an interruption the same command continues. The
-    last line is NAME: holds, NAME: does not hold, or NAME: undecided (needs N seeds).
+    last line begins with NAME: holds, NAME: does not hold, or NAME: undecided; at the scale quick with NAME: indicates.
 
     Args:
-        name: an experiment, `all`, or `list` to see them
+        name: an experiment, `all`, `list` to see them, or `summary` of the results in OUT
         scale: quick (indicative, one seed), small (minutes per run on two cores) or paper
         quick: the same as --scale quick
         data: a corpus for every run (default: Shakespeare at the scale small)
@@ -41,19 +44,25 @@ def reproduce(
         seeds: seeds 1 to N (default: as the experiment plans)
         jobs: runs trained in parallel
         resume: continue in OUT, which must exist
+        into: of `summary`, a Markdown file to write too, such as docs/claims.md
     """
+    if into is not None and name != "summary":
+        raise UserError("--into belongs to `elman reproduce summary`; leave it out")
     if name == "list":
         return _list(common.as_json)
     from elman.reproduce.arm import scale_of
     from elman.reproduce.claims import choose
-    from elman.reproduce.conduct import conduct, plan, record, total_minutes
+    from elman.reproduce.conduct import conduct, plan, total_minutes
     from elman.reproduce.runs import Store
     from elman.reproduce.training import Machine as Pool
     from elman.reproduce.training import Stopped
 
     if quick and scale == "paper":
         raise UserError("--quick --scale paper: choose one of them")
-    claims, chosen = choose(name), scale_of("quick" if quick else scale)
+    chosen = scale_of("quick" if quick else scale)
+    if name == "summary":
+        return _summary(out, chosen, into, as_json=common.as_json)
+    claims = choose(name)
     if resume and not out.is_dir():
         raise UserError(f"--resume: there is no folder {out}; leave --resume out to begin")
     common.use()
@@ -81,8 +90,10 @@ def reproduce(
         console.print("stopped and saved; the same command continues")
         return 130
     if common.as_json:
-        records = [record(outcome) for outcome in outcomes]
+        records = [msgspec.to_builtins(outcome.record) for outcome in outcomes]
         show.print_json(records[0] if len(records) == 1 else records)
+    if name == "all":
+        console.print(f"summary: {_write_index(out, chosen)}")
     return 0
 
 
@@ -94,17 +105,44 @@ def _minutes(minutes: float) -> str:
     return f"about {minutes / 60:,.0f} hours" if minutes < 72 * 60 else f"about {minutes / 1440:,.0f} days"
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def _print(outcome: "Reproduction") -> None:
     from elman.reproduce.page import table
 
     claim = outcome.plan.claim
-    header, rows = table(claim, outcome.measurements)
+    header, rows = table(outcome.record)
     show.print_table(f"{claim.sentence} ({claim.source})", header, rows)
     for verdict in outcome.verdicts:
         print(f"{verdict.statement}: {verdict.line}")
         print(f"  {verdict.figures}")
     print(f"report: {outcome.page}")
     print(outcome.line)
+
+
+def _summary(out: Path, scale: "Scale", into: Path | None, *, as_json: bool) -> int:
+    from elman.drawing.page import require_file_name
+    from elman.reproduce.claims import CLAIMS
+    from elman.reproduce.summary import summarise
+    from elman.reproduce.summary_page import HEADER, rows, write_markdown
+
+    if into is not None:
+        require_file_name(into)
+    summary = summarise(out, list(CLAIMS.values()), scale)
+    pages = [_write_index(out, scale), *([] if into is None else [write_markdown(into, summary)])]
+    notes = [summary.chance, *(f"summary: {page}" for page in pages), summary.tally]
+    show.print_result(as_json, summary.facts(), (f"Claims at the scale {scale}", HEADER, rows(summary)), notes=notes)
+    return 0
+
+
+def _write_index(out: Path, scale: "Scale") -> Path:
+    from elman.reproduce.claims import CLAIMS
+    from elman.reproduce.summary import summarise
+    from elman.reproduce.summary_page import write_index
+
+    return write_index(out, summarise(out, list(CLAIMS.values()), scale))
 
 
 def _list(as_json: bool) -> int:
@@ -114,7 +152,9 @@ def _list(as_json: bool) -> int:
 
     facts, notes = [], []
     for claim in CLAIMS.values():
-        minutes = {scale: nominal_minutes(claim, scale) for scale in SCALES if claim.has(scale)}
+        scales = [scale for scale in SCALES if claim.has(scale)]
+        minutes = {scale: nominal_minutes(claim, scale) for scale in scales}
+        seeds = {scale: claim.num_seeds(scale) for scale in scales}
         facts.append(
             {
                 "name": claim.name,
@@ -122,15 +162,19 @@ def _list(as_json: bool) -> int:
                 "source": claim.source,
                 "minutes": minutes,
                 "arms": [arm.label for arm in claim.arms],
-                "seeds": claim.num_seeds("small"),
+                "seeds": seeds,
+                "data": claim.data,
             }
         )
-        times = ", ".join(f"{scale} {_minutes(length)}" for scale, length in minutes.items())
-        arms, seeds = len(claim.arms), claim.num_seeds("small")
-        runs = f"{arms} arms x {seeds} seeds = {arms * seeds} runs"
-        notes += [claim.name, f"  {claim.sentence}", f"  {claim.source}"]
-        notes.append(f"  {runs}; on one thread, untrained: {times}")
+        notes += [claim.name + (" (needs --data)" if claim.data else ""), f"  {claim.sentence}", f"  {claim.source}"]
         if claim.data is not None:
-            notes.append(f"  needs --data: {claim.data}")
+            notes.append(f"  --data: {claim.data}")
+        arms = len(claim.arms)
+        notes += [
+            f"  {scale}: {seeds[scale] * arms} run{'s' if seeds[scale] * arms > 1 else ''}"
+            f" ({_count(arms, 'arm')}, {_count(seeds[scale], 'seed')}), {_minutes(minutes[scale])}"
+            for scale in scales
+        ]
+    notes.append("Times are those of one thread, with nothing trained; claims share runs.")
     show.print_result(as_json, facts, notes=notes)
     return 0

@@ -47,6 +47,7 @@ class Section:
     """A part of the page: paragraphs, what the colours mean, (label, number of the series), figures and tables.
 
     Figures stand side by side, with `small` three in a row; `body` is anything else, ready for the page, at the end.
+    `anchor` names the place within the page for links to it.
     """
 
     heading: str
@@ -56,6 +57,7 @@ class Section:
     small: bool = False
     tables: Sequence[Table] = ()
     body: Markup | None = None
+    anchor: str = ""
 
 
 def require_file_name(out: Path) -> Path:

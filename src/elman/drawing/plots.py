@@ -45,7 +45,7 @@ class Mark:
 
 @dataclasses.dataclass(frozen=True)
 class Plot:
-    """A figure: its curves, events across it (`marks`), levels along it, and best points (x, y, series)."""
+    """A figure: its curves, events across it (`marks`), levels along it, and points with a ring (x, y, series)."""
 
     name: str
     title: str
@@ -55,7 +55,7 @@ class Plot:
     curves: Sequence[Curve]
     marks: Sequence[Mark] = ()
     levels: Sequence[Mark] = ()
-    best: Sequence[tuple[float, float, int]] = ()
+    rings: Sequence[tuple[float, float, int]] = ()
     size: Literal["wide", "narrow"] = "wide"
 
 
@@ -92,8 +92,8 @@ def draw(plot: Plot) -> Markup:
             axes.plot(x, y, color=colour(curve.series), linewidth=1.0, alpha=alpha, marker=alone, markersize=4)
         else:
             axes.plot(x, y, color=colour(curve.series), linewidth=1.8, marker=None if dense else "o", markersize=4)
-    for x_best, y_best, series in plot.best:
-        axes.plot([x_best], [y_best], "o", markersize=9, markerfacecolor="none", markeredgecolor=colour(series))
+    for x_ring, y_ring, series in plot.rings:
+        axes.plot([x_ring], [y_ring], "o", markersize=9, markerfacecolor="none", markeredgecolor=colour(series))
     _levels(axes, plot.levels)
     _marks(axes, plot.marks)
     axes.set_xlabel(plot.x_label, color=MUTED, fontsize=9.5)

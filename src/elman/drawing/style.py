@@ -57,12 +57,7 @@ def svg(figure: Figure, name: str, title: str, description: str) -> Markup:
 
     `name` must be unique within the page: it is the prefix of all identifiers in the element.
     """
-    buffer = io.StringIO()
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    text = buffer.getvalue()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = _saved(figure, name, "none")
     text = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{name}-", text)
     for colour, custom in _PROPERTIES.items():
         text = text.replace(colour, f"var({custom})")
@@ -72,3 +67,21 @@ def svg(figure: Figure, name: str, title: str, description: str) -> Markup:
     opening = f'<svg class="plot" role="img" aria-labelledby="{name}-title" {view_box[0]}>'
     caption = f'<title id="{name}-title">{escape(title)}: {escape(description)}</title>'
     return Markup(f"{opening}\n{caption}{body}")
+
+
+def svg_file(figure: Figure, name: str, title: str, description: str) -> str:
+    """A figure as the text of an SVG file of its own, on white, in the colours of the light style."""
+    text = _saved(figure, name, "white")
+    opening = text[: text.index(">") + 1]
+    caption = f"<title>{escape(title)}: {escape(description)}</title>"
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{opening}\n{caption}{text[len(opening) :]}'
+
+
+def _saved(figure: Figure, name: str, background: str) -> str:
+    """The `<svg>` element as matplotlib writes it; equal figures of one name are equal texts."""
+    buffer = io.StringIO()
+    facts = {"Date": None, "Creator": None, "Format": None, "Type": None}
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        figure.savefig(buffer, format="svg", metadata=facts, facecolor=background)
+    text = buffer.getvalue()
+    return re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)

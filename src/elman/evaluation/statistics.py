@@ -21,6 +21,9 @@ Floats = npt.NDArray[np.float64]
 LEVEL = 0.95
 """Of all intervals."""
 
+BLOCK = 100
+"""Neighbouring tokens whose mean is one observation, close to independent of the next."""
+
 SAMPLES = 1000
 """Resamples, as is usual in machine translation."""
 
@@ -128,16 +131,26 @@ class Comparison(msgspec.Struct, frozen=True):
     better: float
 
 
-def compare(a: npt.NDArray[np.floating], b: npt.NDArray[np.floating], block: int = 100) -> Comparison:
+def in_blocks(values: Floats, block: int = BLOCK) -> list[Floats]:
+    """Consecutive blocks of about `block` values; a short text is cut into thirty where it has as many tokens.
+
+    Example:
+        >>> len(in_blocks(np.zeros(10_050))), len(in_blocks(np.zeros(500)))
+        (100, 30)
+    """
+    return np.array_split(values, max(2, min(len(values), max(30, len(values) // block))))
+
+
+def compare(a: npt.NDArray[np.floating], b: npt.NDArray[np.floating], block: int = BLOCK) -> Comparison:
     """Compare the log-probabilities (nats) of the tokens of one text under two models.
 
     Neighbouring tokens share their context, so this is a t test on the means of blocks of tokens, which are close to
-    independent. NaN is not compared; a short text is cut into thirty blocks where it has as many tokens.
+    independent. NaN is not compared.
     """
     assert a.shape == b.shape
     counted = ~(np.isnan(a) | np.isnan(b))
     differences = (b.astype(np.float64) - a.astype(np.float64))[counted]
-    blocks = np.array_split(differences, max(2, min(len(differences), max(30, len(differences) // block))))
+    blocks = in_blocks(differences, block)
     mean = float(differences.mean())
     error = float(np.std([part.mean() for part in blocks], ddof=1) / math.sqrt(len(blocks)))
     margin = t_quantile(len(blocks)) * error

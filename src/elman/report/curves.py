@@ -95,7 +95,7 @@ def _loss(axis: Axis, runs: Sequence[RunFolder], series: Sequence[int]) -> Plot:
         curves=curves,
         marks=axis.marks(runs[0].metrics) if one else [],
         levels=baselines if one else [],  # on the validation split, as the dots are
-        best=best,
+        rings=best,
     )
 
 

@@ -1,7 +1,7 @@
 """Statements about the figures of the arms of a claim, which judge themselves."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -12,23 +12,50 @@ Figures = Mapping[str, Sequence[Mapping[str, float]]]
 """Arm -> for each seed, in the same order for all arms, metric -> value."""
 
 
+class ByToken(msgspec.Struct, frozen=True):
+    """The same ratio judged by token: a t test over `blocks` of the `tokens` of the test text (`reproduce.tokens`)."""
+
+    tokens: int
+    blocks: int
+    judgement: Judgement
+
+
 class Verdict(msgspec.Struct, frozen=True):
     """The answer to a comparison or to a whole claim (the statement), with the deciding figures in words.
 
-    `needs` is the number of seeds that would decide it, `judgement` the paired test on differences of logarithms; None
-    for a bound on every seed.
+    Attributes:
+        direction: the answer that the means alone would give; undecided where there are none.
+        needs: the number of seeds that would decide it.
+        judgement: the paired test on differences of logarithms by seed; None for a bound on every seed.
+        by_token: the test by token of the same ratio, where the nats of every token are known.
+        indicative: at the scale quick, the answer is only indicated (`indication`).
     """
 
     statement: str
     answer: Answer
     figures: str
+    direction: Answer
     needs: int | None = None
     judgement: Judgement | None = None
+    by_token: ByToken | None = None
+    indicative: bool = False
 
     @property
     def line(self) -> str:
         """The answer as the last line of the command shows it."""
-        return f"undecided (needs {self.needs} seeds)" if self.answer == "undecided" else self.answer
+        if self.indicative:
+            return "indicates nothing" if self.answer == "undecided" else f"indicates that it {self.answer}"
+        if self.answer != "undecided":
+            return self.answer
+        toward = "" if self.direction == "undecided" else f"; so far it points to {self.direction}"
+        return f"undecided (needs {self.needs} seeds{toward})"
+
+    @property
+    def p_value(self) -> float | None:
+        """That of the test by which it was answered; None for a bound, and where there was no test."""
+        judgements = [self.judgement, self.by_token.judgement if self.indicative and self.by_token else None]
+        found = [one.p_value for one in judgements if one is not None and not math.isnan(one.p_value)]
+        return found[0] if found else None
 
 
 @dataclass(frozen=True)
@@ -52,17 +79,20 @@ class Ratio:
         """The labels of both."""
         return self.a, self.b
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Between which logarithms that of the ratio lies."""
+        return math.log(self.low) if self.low else -math.inf, math.log(self.high)
+
     def verdict(self, figures: Figures) -> Verdict:
         """The verdict on the differences of logarithms, paired by seed."""
         a = [seed[self.metric] for seed in figures[self.a]]
         b = [seed[self.b_metric or self.metric] for seed in figures[self.b]]
         differences = [math.log(x) - math.log(y) for x, y in zip(a, b, strict=True)]
-        found = judge(differences, math.log(self.low) if self.low else -math.inf, math.log(self.high))
+        found = judge(differences, *self.interval)
         names = (self.a, self.b) if self.b_metric is None else (f"{self.a} {self.metric}", f"{self.b} {self.b_metric}")
-        parts = [f"{names[0]} {spread(a)}", f"{names[1]} {spread(b)}", f"ratio {_exp(found.mean)}"]
-        if math.isfinite(found.low):
-            parts.append(f"95 % interval {_exp(found.low)} to {_exp(found.high)}, p = {found.p_value:.2g}")
-        return Verdict(self.statement, found.answer, "; ".join(parts), found.needs, found)
+        parts = [f"{names[0]} {spread(a)}", f"{names[1]} {spread(b)}", described(found)]
+        return Verdict(self.statement, found.answer, "; ".join(parts), found.direction, found.needs, found)
 
 
 @dataclass(frozen=True)
@@ -90,7 +120,8 @@ class Bound:
         sign = ">" if self.exceeds else "<="
         shown = ", ".join(f"{value:g} against {limit:g}" for value, limit in rows)
         statement = f"{self.metric} of {self.arm} {sign} {self.limit} in every seed"
-        return Verdict(statement, "holds" if all(kept) else "does not hold", f"{self.arm} {shown}")
+        answer: Answer = "holds" if all(kept) else "does not hold"
+        return Verdict(statement, answer, f"{self.arm} {shown}", answer)
 
 
 Comparison = Ratio | Bound
@@ -126,12 +157,44 @@ def times(metric: str, a: str, b: str, factor: float, b_metric: str | None = Non
 
 
 def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict on a claim: it holds if all its comparisons hold, and does not hold if one of them does not."""
-    answers = {verdict.answer for verdict in verdicts}
-    worst_first: tuple[Answer, ...] = ("does not hold", "undecided", "holds")
-    answer: Answer = next((one for one in worst_first if one in answers), "holds")
+    """The verdict on a claim: it holds if all its comparisons hold, and does not hold if one of them does not.
+
+    One that fails for certain decides a claim of which the rest is only indicated.
+    """
+    answer, direction = _worst(one.answer for one in verdicts), _worst(one.direction for one in verdicts)
     needs = max((verdict.needs or 0 for verdict in verdicts), default=0) if answer == "undecided" else None
-    return Verdict(sentence, answer, " | ".join(verdict.figures for verdict in verdicts), needs)
+    certain = answer == "does not hold" and any(one.answer == answer and not one.indicative for one in verdicts)
+    indicative = any(one.indicative for one in verdicts) and not certain
+    words = " | ".join(verdict.figures for verdict in verdicts)
+    return Verdict(sentence, answer, words, direction, needs, indicative=indicative)
+
+
+def _worst(answers: Iterable[Answer]) -> Answer:
+    found = set(answers)
+    worst_first: tuple[Answer, ...] = ("does not hold", "undecided", "holds")
+    return next((one for one in worst_first if one in found), "holds")
+
+
+def indication(verdict: Verdict) -> Verdict:
+    """The verdict at the scale quick; that on a bound is kept.
+
+    Of a ratio that its seeds, usually a single one, do not decide the test by token answers; where there is none, the
+    mean.
+    """
+    if verdict.judgement is None:
+        return verdict
+    answer = verdict.answer
+    if answer == "undecided":
+        answer = verdict.direction if verdict.by_token is None else verdict.by_token.judgement.answer
+    return msgspec.structs.replace(verdict, answer=answer, indicative=True)
+
+
+def described(found: Judgement) -> str:
+    """A ratio in words, with its 95 % interval and p-value where it has them."""
+    ratio = f"ratio {_exp(found.mean)}"
+    if not math.isfinite(found.low):
+        return ratio
+    return f"{ratio}; 95 % interval {_exp(found.low)} to {_exp(found.high)}, p = {found.p_value:.2g}"
 
 
 def _exp(value: float) -> str:

@@ -1,31 +1,27 @@
 """A reproduction of a claim, from its plan to its verdict."""
 
 import dataclasses
-import json
-import math
-import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import torch
 
 from elman.config import Mixture
 from elman.config.recipe import Recipe
 from elman.data.catalog.prepare import locate_pairs
-from elman.files import write_atomic
 from elman.network.build import build_model
 from elman.network.device import choose_device
 from elman.network.seq2seq import SequenceToSequence
 from elman.reproduce.arm import Computation, Measurement, Scale, recipe_of
 from elman.reproduce.claim import Claim
-from elman.reproduce.comparison import Verdict, together
+from elman.reproduce.comparison import Verdict, indication, together
 from elman.reproduce.grid import Trial
 from elman.reproduce.page import write_claim_page
 from elman.reproduce.planned import UNTRAINED, Planned, PlannedComputation, PlannedRun
+from elman.reproduce.record import ClaimRecord, at_scale, record, write_record
 from elman.reproduce.runs import Store, found_measurement, measured
+from elman.reproduce.tokens import with_tokens
 from elman.reproduce.training import Machine, Tell, train_all
 from elman.tasks.open import task_of
 
@@ -60,23 +56,24 @@ class Plan:
     @property
     def name(self) -> str:
         """Of its files: that of the claim, with the scale unless it is small."""
-        return self.claim.name if self.scale == "small" else f"{self.claim.name}-{self.scale}"
+        return at_scale(self.claim.name, self.scale)
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """The measurements, the verdicts on each comparison and on the claim, and the page."""
+    """The measurements, the verdicts on each comparison and on the claim, the record of all, and the page."""
 
     plan: Plan
     measurements: dict[str, list[Measurement]]
     verdicts: list[Verdict]
     verdict: Verdict
+    record: ClaimRecord
     page: Path
 
     @property
     def line(self) -> str:
         """The last line of the command."""
-        return f"{self.plan.claim.name}: {self.verdict.line}"
+        return self.record.line
 
 
 def plan(claim: Claim, store: Store, scale: Scale, num_seeds: int | None, machine: Machine) -> Plan:
@@ -130,45 +127,19 @@ def conduct(planned: Plan, store: Store, machine: Machine, tell: Tell) -> Reprod
             if isinstance(one, PlannedComputation) and found_measurement(one, claim.measure) is None:
                 tell(f"{one.name}: computing")
             measurements[label].append(measured(one, claim.measure))
+    verdicts = judged(claim, planned.scale, measurements)
+    verdict, page = together(claim.sentence, verdicts), store.out / f"{planned.name}.html"
+    made = record(claim, planned.scale, planned.runs, measurements, verdicts, verdict, page)
+    write_claim_page(page, claim, made, planned.runs, measurements, verdicts)
+    write_record(store.out / f"{planned.name}.json", made)
+    return Reproduction(planned, measurements, verdicts, verdict, made, page)
+
+
+def judged(claim: Claim, scale: Scale, measurements: Mapping[str, Sequence[Measurement]]) -> list[Verdict]:
+    """The verdict on every comparison of a claim, by token too where possible; at the scale quick indicative."""
     figures = {label: [one.figures for one in each] for label, each in measurements.items()}
-    verdicts = [comparison.verdict(figures) for comparison in claim.comparisons]
-    verdict = together(claim.sentence, verdicts)
-    page = write_claim_page(store.out / f"{planned.name}.html", claim, planned.scale, measurements, verdicts, verdict)
-    found = Reproduction(planned, measurements, verdicts, verdict, page)
-    write_atomic(store.out / f"{planned.name}.json", json.dumps(record(found), indent=1, ensure_ascii=False) + "\n")
-    return found
-
-
-def record(found: Reproduction) -> dict[str, Any]:
-    """A reproduction as plain values, for JSON."""
-    planned, claim = found.plan, found.plan.claim
-    arms = {
-        label: {
-            "published": claim.published.get(label),
-            "runs": [str(one.folder) for one in planned.runs[label] if isinstance(one, PlannedRun)],
-            "grid": [{"settings": trial.settings, "valid loss": trial.loss} for trial in planned.trials.get(label, [])],
-            **{metric: _summary([one.figures[metric] for one in each]) for metric in claim.measure.metrics},
-        }
-        for label, each in found.measurements.items()
-    }
-    facts = {
-        "name": claim.name,
-        "claim": claim.sentence,
-        "source": claim.source,
-        "notes": claim.notes,
-        "scale": planned.scale,
-        "seeds": planned.seeds,
-        "arms": arms,
-        "comparisons": found.verdicts,
-        "verdict": found.verdict.line,
-        "report": str(found.page),
-    }
-    return msgspec.json.decode(msgspec.json.encode(facts, enc_hook=float))  # None for figures that are not finite
-
-
-def _summary(values: Sequence[float]) -> dict[str, Any]:
-    deviation = statistics.stdev(values) if len(values) > 1 and all(map(math.isfinite, values)) else None
-    return {"mean": statistics.fmean(values), "deviation": deviation, "by_seed": values}
+    verdicts = [with_tokens(one.verdict(figures), one, measurements) for one in claim.comparisons]
+    return [indication(one) for one in verdicts] if scale == "quick" else verdicts
 
 
 # Nominal costs, for the list of claims: from the sizes alone, without timing a step.

@@ -1,12 +1,15 @@
 """The figures that most claims compare: perplexity, bits per character or nats per step of each split."""
 
+import dataclasses
 import math
 from pathlib import Path
 
 from elman.evaluation.result import RESULTS
+from elman.evaluation.statistics import BLOCK
 from elman.formats import read_json
 from elman.reproduce.arm import Measurement
 from elman.reproduce.claim import ClaimMeasure
+from elman.reproduce.tokens import STREAMS, test_text
 
 FIGURES = {"perplexity": "perplexity", "bits per character": "bits_per_character", "nats per step": "nll"}
 """Figures of results.json, by their names here."""
@@ -33,5 +36,16 @@ def by_split(name: str, figure: str) -> ClaimMeasure:
     return ClaimMeasure(name, metrics, results, diverged=dict.fromkeys(metrics, math.inf))
 
 
-PERPLEXITY = by_split("perplexity", "perplexity")
+def with_test_text(folder: Path, block: int, streams: int) -> Measurement:
+    """As `results`, with the nats of the test text by block."""
+    found, text = results(folder), test_text(folder, block, streams)
+    return Measurement(found.figures | text.figures, found.curves | text.curves)
+
+
+PERPLEXITY = dataclasses.replace(
+    by_split("perplexity", "perplexity"),
+    function=with_test_text,
+    constants={"block": BLOCK, "streams": STREAMS},
+    minutes=0.1,
+)
 BITS = by_split("bits", "bits per character")

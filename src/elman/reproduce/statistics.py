@@ -8,10 +8,14 @@ from typing import Literal
 
 import msgspec
 from scipy import stats
+from scipy.optimize import brentq
 
 from elman.evaluation.statistics import t_quantile, t_test
 
 Answer = Literal["holds", "does not hold", "undecided"]
+
+LEVEL = 0.05
+"""Of all tests."""
 
 POWER = 0.8
 """The power for which a number of seeds is planned."""
@@ -25,7 +29,8 @@ class Judgement(msgspec.Struct, frozen=True):
 
     `deviation` is their sample standard deviation (n - 1), NaN for a single seed; `low` to `high` the 95 % interval of
     the mean (Student's t); `p_value` that of the two-sided paired t test of the mean being on the nearest bound of the
-    interval in question; `needs` the number of seeds that would decide, if undecided.
+    interval in question; `needs` the number of seeds that would decide, if undecided. `inside`: whether the mean itself
+    lies in the interval in question, None where there is none.
     """
 
     answer: Answer
@@ -35,6 +40,12 @@ class Judgement(msgspec.Struct, frozen=True):
     high: float
     p_value: float
     needs: int | None = None
+    inside: bool | None = None
+
+    @property
+    def direction(self) -> Answer:
+        """The answer that the mean alone would give, whatever its interval."""
+        return "undecided" if self.inside is None else "holds" if self.inside else "does not hold"
 
 
 def judge(differences: Sequence[float], low: float = -math.inf, high: float = math.inf) -> Judgement:
@@ -57,7 +68,7 @@ def judge(differences: Sequence[float], low: float = -math.inf, high: float = ma
     mean = statistics.fmean(differences)
     bound = low if abs(mean - low) < abs(mean - high) else high
     if len(differences) < 2:
-        return Judgement("undecided", mean, math.nan, -math.inf, math.inf, math.nan, needs=3)
+        return Judgement("undecided", mean, math.nan, -math.inf, math.inf, math.nan, 3, low < mean < high)
     deviation = statistics.stdev(differences)
     error = deviation / math.sqrt(len(differences))
     margin = t_quantile(len(differences)) * error
@@ -69,7 +80,7 @@ def judge(differences: Sequence[float], low: float = -math.inf, high: float = ma
     else:
         answer = "undecided"
     needs = max(len(differences) + 1, seeds_needed(mean - bound, deviation)) if answer == "undecided" else None
-    return Judgement(answer, mean, deviation, mean - margin, mean + margin, p_value, needs)
+    return Judgement(answer, mean, deviation, mean - margin, mean + margin, p_value, needs, low < mean < high)
 
 
 def seeds_needed(effect: float, deviation: float) -> int:
@@ -82,10 +93,20 @@ def seeds_needed(effect: float, deviation: float) -> int:
     if not effect:
         return MOST_SEEDS
     size = abs(effect) / deviation if deviation else math.inf
-    return 2 + bisect_left(range(2, MOST_SEEDS), POWER, key=lambda count: _power(count, size))
+    return 2 + bisect_left(range(2, MOST_SEEDS), POWER, key=lambda count: power(count, size))
 
 
-def _power(count: int, effect: float) -> float:
+def detectable(count: int, deviation: float) -> float:
+    """The effect that so many seeds, two or more, detect with a power of 80 %.
+
+    Example:
+        >>> round(detectable(10, 1.0), 3)
+        0.996
+    """
+    return deviation * float(brentq(lambda size: power(count, size) - POWER, 0.0, 30 / math.sqrt(count)))
+
+
+def power(count: int, effect: float) -> float:
     """The power of the test by the non-central t distribution; `effect` is in standard deviations."""
     centre = effect * math.sqrt(count)
     if centre > 30:
@@ -94,13 +115,18 @@ def _power(count: int, effect: float) -> float:
 
 
 def _judge_infinite(differences: Sequence[float], low: float, high: float) -> Judgement:
-    # An infinite difference lies inside a half-line that is open on its side.
-    inside = [low < each < high or each == math.inf == high or each == -math.inf == low for each in differences]
+    inside = [_is_inside(each, low, high) for each in differences]
     answer: Answer = "holds" if all(inside) else "undecided" if any(inside) else "does not hold"
     needs = len(differences) + 1 if answer == "undecided" else None
     infinite = {difference for difference in differences if not math.isfinite(difference)}
     mean = infinite.pop() if len(infinite) == 1 else math.nan
-    return Judgement(answer, mean, math.nan, -math.inf, math.inf, math.nan, needs)
+    toward = None if math.isnan(mean) else _is_inside(mean, low, high)
+    return Judgement(answer, mean, math.nan, -math.inf, math.inf, math.nan, needs, toward)
+
+
+def _is_inside(value: float, low: float, high: float) -> bool:
+    """Whether a value lies in an interval; an infinite one lies inside a half-line that is open on its side."""
+    return low < value < high or value == math.inf == high or value == -math.inf == low
 
 
 def spread(values: Sequence[float]) -> str:

@@ -1,0 +1,53 @@
+"""Values of several groups as dots, a row for each group."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+from elman.drawing.style import GRID, INK, MUTED, canvas, colour
+
+_LOG_FROM = 5.0
+"""Ratio of the largest to the smallest value from which the axis is logarithmic."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A group: its label, its values and, where there is one, a published value."""
+
+    label: str
+    values: Sequence[float]
+    published: float | None = None
+
+
+def draw_dots(rows: Sequence[Row], label: str, size: Literal["wide", "narrow"] = "wide") -> Figure:
+    """A dot for each finite value, a line at their mean, and a diamond at the published value; `label` is the axis."""
+    figure, axes = canvas(size)
+    figure.set_figheight(0.75 + 0.3 * len(rows))
+    axes.grid(visible=False, axis="y")
+    axes.grid(axis="x", color=GRID, linewidth=0.7)
+    shown = list[float]()
+    for place, row in enumerate(rows):
+        finite = [value for value in row.values if math.isfinite(value)]
+        axes.plot(finite, [place] * len(finite), "o", color=colour(place), alpha=0.75, markersize=5)
+        if len(finite) > 1:
+            mean = sum(finite) / len(finite)
+            axes.plot([mean, mean], [place - 0.32, place + 0.32], color=colour(place), linewidth=1.6)
+        if row.published is not None:
+            axes.plot([row.published], [place], "D", markersize=6, markerfacecolor="none", markeredgecolor=INK)
+            finite.append(row.published)
+        shown += finite
+    if shown and max(shown) > _LOG_FROM * min(shown) > 0:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=6))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=5 if size == "wide" else 4))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    axes.set_yticks(range(len(rows)), [row.label for row in rows])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlabel(label, color=MUTED, fontsize=9.5)
+    return figure

@@ -1,0 +1,117 @@
+"""The drawings of a reproduction: figures by seed, validation by epoch, and the curves that a measure took."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import matplotlib.figure
+import numpy as np
+from markupsafe import Markup
+from matplotlib.ticker import MaxNLocator, NullLocator
+
+from elman.config.recipe import KINDS
+from elman.config.record import Reporting
+from elman.drawing.dots import Row, draw_dots
+from elman.drawing.plots import Curve, Plot, draw, is_empty
+from elman.drawing.style import canvas, colour, label, svg
+from elman.report.metrics import Valid, read_metrics
+from elman.reproduce.arm import Measurement
+from elman.reproduce.claim import CurveAxes
+from elman.reproduce.planned import Planned, PlannedRun
+from elman.reproduce.record import ClaimRecord
+
+_NUMBER = re.compile(r"(\d[\d,]*(?:\.\d+)?)(?: ± [\d.]+)?(?: \([^()]*\))?")
+
+
+def published_number(text: str | None) -> float | None:
+    """The published figure where it is one number, maybe with a deviation and a remark in brackets.
+
+    Example:
+        >>> published_number("1,240 ± 80"), published_number("56.4 (PTB)"), published_number("57.0 to 50.5")
+        (1240.0, 56.4, None)
+    """
+    found = _NUMBER.fullmatch(text or "")
+    return None if found is None else float(found[1].replace(",", ""))
+
+
+def by_seed(made: ClaimRecord, size: Literal["wide", "narrow"] = "wide") -> matplotlib.figure.Figure:
+    """The metric of the published figures, a dot per seed and a row per arm."""
+    rows = [
+        Row(name, arm.figures[made.headline].values, published_number(arm.published)) for name, arm in made.arms.items()
+    ]
+    return draw_dots(rows, made.metrics[made.headline], size)
+
+
+DOTS = "A dot per seed, a line at their mean; diamonds are published figures."
+
+
+def validation(name: str, runs: Mapping[str, Sequence[Planned]]) -> Plot | None:
+    """Validation by epoch: for every arm a thin line per seed and their mean; None where no run has a log.
+
+    A ring is the first validation of averaged weights. The mean, of perplexities geometric, ends where a seed ends.
+    """
+    curves, rings, scale = list[Curve](), list[tuple[float, float, int]](), None
+    for number, each in enumerate(runs.values()):
+        logs = [(run, _checks(run)) for run in each if isinstance(run, PlannedRun)]
+        seeds = [checks for _, checks in logs if checks]
+        if not seeds:
+            continue
+        scale = KINDS[logs[0][0].recipe.kind].reporting
+        curves += [_curve(checks, scale, number) for checks in seeds]
+        curves.append(_mean(seeds, scale, number))
+        begun = [next((check for check in checks if check.averaged), None) for checks in seeds]
+        rings += [(check.epoch, scale.of(check.perplexity), number) for check in begun if check is not None]
+    if scale is None:
+        return None
+    plot = Plot(
+        name=f"{name}-validation",
+        title=f"{scale.name[0].upper()}{scale.name[1:]} on the validation split against epochs",
+        description="a thin line per seed, a thick one for their mean",
+        x_label="epochs",
+        quantity=scale.quantity,
+        curves=curves,
+        rings=rings,
+    )
+    return None if is_empty(plot) else plot
+
+
+def _checks(run: PlannedRun) -> tuple[Valid, ...]:
+    path = run.folder / "metrics.jsonl"
+    return read_metrics(path).valid if path.is_file() else ()
+
+
+def _curve(checks: Sequence[Valid], scale: Reporting, number: int) -> Curve:
+    return Curve([one.epoch for one in checks], [scale.of(one.perplexity) for one in checks], number)
+
+
+def _mean(seeds: Sequence[Sequence[Valid]], scale: Reporting, number: int) -> Curve:
+    together = list(zip(*seeds, strict=False))
+    epochs = [sum(one.epoch for one in each) / len(each) for each in together]
+    nats = [sum(one.nll for one in each) / len(each) for each in together]
+    return Curve(epochs, [scale.of(math.exp(min(value, 700.0))) for value in nats], number, "checks")
+
+
+def measured_curves(name: str, drawn: CurveAxes, measurements: Mapping[str, Sequence[Measurement]]) -> Markup:
+    """A curve of the measurements, one line per seed and arm."""
+    figure, axes = canvas("wide")
+    for number, each in enumerate(measurements.values()):
+        for one in each:
+            values = np.array(one.curves.get(drawn.name, []))
+            if drawn.relative:
+                values = values / values[:1]
+            if drawn.logarithmic:
+                values = np.maximum(values, 1e-17)
+            axes.plot(np.arange(1, len(values) + 1), values, color=colour(number), linewidth=1.2)
+    if drawn.logarithmic:
+        axes.set_yscale("log")
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    axes.yaxis.set_minor_locator(NullLocator())
+    label(axes, drawn.across, "relative to the first" if drawn.relative else drawn.name)
+    return svg(figure, f"{name}-curves", drawn.name, "one line per seed and arm")
+
+
+def training_curves(name: str, runs: Mapping[str, Sequence[Planned]]) -> Markup | None:
+    """`validation`, drawn."""
+    plot = validation(name, runs)
+    return None if plot is None else draw(plot)

@@ -1,0 +1,185 @@
+"""The record of a reproduction, NAME.json: all that its page and the summary of the claims show but the curves."""
+
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from elman.errors import UserError
+from elman.files import finite, json_text, write_atomic
+from elman.formats import read_json
+from elman.report.metrics import read_metrics
+from elman.reproduce.arm import Measurement, Scale
+from elman.reproduce.claim import Claim, Power
+from elman.reproduce.comparison import Verdict
+from elman.reproduce.planned import Planned, PlannedRun
+from elman.reproduce.planning import how_planned
+from elman.reproduce.statistics import Answer, spread
+
+
+class FigureRecord(msgspec.Struct, frozen=True):
+    """A metric of an arm: its values by seed, their mean and sample standard deviation; None: not finite."""
+
+    mean: float | None
+    deviation: float | None
+    by_seed: list[float | None]
+
+    @property
+    def values(self) -> list[float]:
+        """By seed; what was not finite is infinite."""
+        return [math.inf if value is None else value for value in self.by_seed]
+
+    @property
+    def words(self) -> str:
+        """Mean ± deviation."""
+        return spread(self.values)
+
+
+class ArmRecord(msgspec.Struct, frozen=True):
+    """An arm: its published figure, every metric, the folders of its runs, and the minutes for which each trained."""
+
+    published: str | None
+    figures: dict[str, FigureRecord]
+    runs: list[str] = []
+    minutes: list[float | None] = []
+
+
+class ComparisonRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A verdict, with its line, as plain values; `judgement` and `by_token` as in `Verdict`."""
+
+    statement: str
+    answer: Answer
+    line: str
+    figures: str
+    p_value: float | None = None
+    needs: int | None = None
+    judgement: dict[str, Any] | None = None
+    by_token: dict[str, Any] | None = None
+
+
+class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A reproduction of a claim at one scale.
+
+    Attributes:
+        metrics: the names of the metrics and their descriptions, `headline` that of the published figures.
+        planned: how the number of seeds was planned, `effect` for which (the logarithm of a ratio), if it was.
+        verdict: the words after the name in the last line of the command, `answer` what they amount to.
+        minutes: of all trainings; None where nothing was trained.
+        versions: of elman, by which the runs were trained.
+    """
+
+    name: str
+    claim: str
+    source: str
+    notes: str
+    scale: Scale
+    seeds: list[int]
+    planned: str
+    effect: float | None = None
+    headline: str
+    metrics: dict[str, str]
+    arms: dict[str, ArmRecord]
+    comparisons: list[ComparisonRecord]
+    answer: Answer
+    verdict: str
+    minutes: float | None = None
+    versions: list[str] = []
+    report: str
+
+    @property
+    def line(self) -> str:
+        """The last line of the command."""
+        return f"{self.name}: {self.verdict}"
+
+    @property
+    def training(self) -> dict[str, float]:
+        """The minutes of each run by its folder; a run of several arms is in it once."""
+        pairs = [pair for arm in self.arms.values() for pair in zip(arm.runs, arm.minutes, strict=True)]
+        return {folder: minutes for folder, minutes in pairs if minutes is not None}
+
+
+def record(
+    claim: Claim,
+    scale: Scale,
+    runs: Mapping[str, Sequence[Planned]],
+    measurements: Mapping[str, Sequence[Measurement]],
+    verdicts: Sequence[Verdict],
+    verdict: Verdict,
+    page: Path,
+) -> ClaimRecord:
+    """The record of a reproduction that is judged; `page` is where its page will be."""
+    seeds = next(iter(measurements.values()))
+    trained = [one for each in runs.values() for one in each if isinstance(one, PlannedRun)]
+    made = ClaimRecord(
+        name=claim.name,
+        claim=claim.sentence,
+        source=claim.source,
+        notes=claim.notes,
+        scale=scale,
+        seeds=list(range(1, len(seeds) + 1)),
+        planned=how_planned(claim, scale, len(seeds)),
+        effect=claim.seeds.effect if isinstance(claim.seeds, Power) else None,
+        headline=claim.headline,
+        metrics=dict(claim.measure.metrics),
+        arms={label: _arm(claim, label, runs[label], each) for label, each in measurements.items()},
+        comparisons=[_comparison(one) for one in verdicts],
+        answer=verdict.answer,
+        verdict=verdict.line,
+        versions=sorted({version for run in trained for version in _versions(run.folder)}),
+        report=str(page),
+    )
+    return msgspec.structs.replace(made, minutes=sum(made.training.values()) if trained else None)
+
+
+def _arm(claim: Claim, label: str, runs: Sequence[Planned], measurements: Sequence[Measurement]) -> ArmRecord:
+    folders = [one.folder for one in runs if isinstance(one, PlannedRun)]
+    figures = {name: _figure([one.figures[name] for one in measurements]) for name in claim.measure.metrics}
+    return ArmRecord(claim.published.get(label), figures, list(map(str, folders)), list(map(_minutes, folders)))
+
+
+def _figure(values: Sequence[float]) -> FigureRecord:
+    whole = all(map(math.isfinite, values))
+    deviation = statistics.stdev(values) if len(values) > 1 and whole else None
+    return FigureRecord(statistics.fmean(values) if whole else None, deviation, finite(list(values)))
+
+
+def _comparison(verdict: Verdict) -> ComparisonRecord:
+    facts = {**finite(msgspec.to_builtins(verdict)), "line": verdict.line, "p_value": verdict.p_value}
+    return msgspec.convert(facts, ComparisonRecord)
+
+
+def _minutes(folder: Path) -> float | None:
+    """For how long a run trained, by its log."""
+    path = folder / "metrics.jsonl"
+    seconds = read_metrics(path).seconds if path.is_file() else math.nan
+    return seconds / 60 if math.isfinite(seconds) else None
+
+
+def _versions(folder: Path) -> Iterator[str]:
+    """The version of elman by which a run was trained, with the commit where its folder names one."""
+    path = folder / "environment.json"
+    facts = read_json(path) if path.is_file() else {}
+    if "elman" in facts:
+        yield facts["elman"] + (f", commit {facts['commit']}" if "commit" in facts else "")
+
+
+def write_record(path: Path, made: ClaimRecord) -> None:
+    """Write the record as JSON."""
+    write_atomic(path, json_text(msgspec.to_builtins(made), indent=1) + "\n")
+
+
+def read_record(path: Path) -> ClaimRecord:
+    """The record in a file; raises UserError where it cannot be read as one."""
+    try:
+        return msgspec.convert(read_json(path), ClaimRecord)
+    except msgspec.ValidationError as error:
+        cure = "reproduce the claim again, which trains nothing that is trained"
+        raise UserError(f"{path}: not the record of a claim, or of another version ({error}); {cure}") from None
+
+
+def at_scale(name: str, scale: Scale) -> str:
+    """A file name without its ending: with the scale unless it is small."""
+    return name if scale == "small" else f"{name}-{scale}"

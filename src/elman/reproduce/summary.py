@@ -1,0 +1,107 @@
+"""Many claims at once: their records, and the p-values adjusted for their number."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from elman.errors import UserError
+from elman.evaluation.paired_accuracy import holm
+from elman.reproduce.arm import Scale
+from elman.reproduce.claim import Claim
+from elman.reproduce.record import ClaimRecord, at_scale, read_record
+from elman.reproduce.statistics import LEVEL
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The records of a scale in the order of the claims, and the claims without one.
+
+    `p_values` are those of the claims that a test decides or could decide, by name (`p_value`), and `adjusted` the same
+    for so many claims by Holm's method.
+    """
+
+    scale: Scale
+    records: Sequence[ClaimRecord]
+    missing: Sequence[Claim]
+    p_values: dict[str, float]
+    adjusted: dict[str, float]
+
+    @property
+    def minutes(self) -> float:
+        """Of training; a run of several claims counts once."""
+        return sum({folder: minutes for one in self.records for folder, minutes in one.training.items()}.values())
+
+    @property
+    def tally(self) -> str:
+        """How many claims have which verdict."""
+        counts = Counter(one.verdict.partition(" (")[0] for one in self.records)
+        parts = [f"{counts[verdict]} {verdict}" for verdict in sorted(counts, key=lambda verdict: -counts[verdict])]
+        return ", ".join([*parts, *([f"{len(self.missing)} not run"] if self.missing else [])])
+
+    @property
+    def chance(self) -> str:
+        """What to expect of so many tests by chance, and what Holm's method leaves."""
+        count = len(self.p_values)
+        decided = [one.name for one in self.records if one.answer != "undecided" and one.name in self.p_values]
+        kept = [name for name in decided if self.adjusted[name] < LEVEL]
+        lost = "" if len(kept) == len(decided) else f" (not {', '.join(name for name in decided if name not in kept)})"
+        return (
+            f"{count} of these claims are judged by tests of ratios at the {LEVEL:.0%} level. If no difference existed,"
+            f" {LEVEL * count:.1f} of them or fewer would be decided by chance. Tests decide {len(decided)},"
+            f" {len(kept)} also after adjustment for the number of claims by Holm's method{lost}."
+        )
+
+    def facts(self) -> list[dict[str, Any]]:
+        """The claims as plain values, for JSON."""
+        ran = [
+            {
+                "name": one.name,
+                "claim": one.claim,
+                "source": one.source,
+                "scale": one.scale,
+                "verdict": one.verdict,
+                "p": self.p_values.get(one.name),
+                "p_holm": self.adjusted.get(one.name),
+                "seeds": len(one.seeds),
+                "minutes": one.minutes,
+                "report": one.report,
+            }
+            for one in self.records
+        ]
+        return [*ran, *({"name": claim.name, "claim": claim.sentence, "verdict": "not run"} for claim in self.missing)]
+
+
+WITHIN = (
+    "Within a claim nothing is adjusted: a claim holds if all its comparisons hold, so its p-value is the largest of"
+    " theirs (an intersection-union test). That of a claim that does not hold is the smallest of its comparisons that"
+    " fail, times the number of ratios compared. A bound on every seed has no p-value."
+)
+
+
+def summarise(out: Path, claims: Sequence[Claim], scale: Scale) -> Summary:
+    """The records of claims in a folder of reproductions, with those of `claims` that have none.
+
+    Raises UserError where no claim has a record at this scale, or one cannot be read.
+    """
+    paths = {claim.name: out / f"{at_scale(claim.name, scale)}.json" for claim in claims}
+    records = [read_record(path) for path in paths.values() if path.is_file()]
+    if not records:
+        raise UserError(f"{out}: no claim has a result at the scale {scale}; run `elman reproduce all --out {out}`")
+    p_values = {one.name: p for one in records if (p := p_value(one)) is not None}
+    missing = [claim for claim in claims if claim.has(scale) and not paths[claim.name].is_file()]
+    adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
+    return Summary(scale, records, missing, p_values, adjusted)
+
+
+def p_value(made: ClaimRecord) -> float | None:
+    """Of a claim, from its comparisons, as `WITHIN` describes; None where no test decides it."""
+    ratios = [one for one in made.comparisons if one.judgement is not None]
+    if made.answer == "does not hold":
+        failing = [one.p_value for one in made.comparisons if one.answer == made.answer]
+        known = [p for p in failing if p is not None]
+        return min(1.0, len(ratios) * min(known)) if len(known) == len(failing) else None
+    if any(one.answer == "undecided" and one.p_value is None for one in ratios):
+        return None
+    return max((one.p_value for one in ratios if one.p_value is not None), default=None)

@@ -1,0 +1,73 @@
+"""Ratios of test perplexities judged by token: the nats of the test text by block, and a t test over the blocks.
+
+A test by seed asks whether a difference recurs when the models are trained again, one by token whether the models that
+were trained differ on more text of the same kind. Claims are about methods, so they are judged by seed.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from elman.evaluation.statistics import in_blocks
+from elman.reproduce.arm import Measurement
+from elman.reproduce.comparison import ByToken, Comparison, Ratio, Verdict, described
+from elman.reproduce.statistics import judge
+from elman.tasks.run import recipe_of
+from elman.tasks.text.ensemble import run_log_probs
+from elman.tasks.text.run import TextRun
+
+NATS, TOKENS = "test nats by block", "test tokens"
+"""The curve of a measurement, and the figure beside it."""
+
+METRIC = "test perplexity"
+"""The metric whose ratios are judged by token: their logarithms are differences of nats per token."""
+
+STREAMS = 10
+"""Columns in which the test text is read: much faster than one, and nearly the same figure."""
+
+
+def test_text(folder: Path, block: int, streams: int) -> Measurement:
+    """The tokens of the test text, and their summed nats by block; nothing of a run that is not on text."""
+    if recipe_of(folder).kind != TextRun.kind:
+        return Measurement({}, {})
+    run = TextRun(folder)
+    skip_first = run.data.evaluation.skip_first
+    return by_block(run_log_probs(run, run.split(run.corpus(), "test"), streams, skip_first), block)
+
+
+def by_block(log_probs: np.ndarray, block: int) -> Measurement:
+    """Log-probabilities (nats) of tokens as the number of tokens and the nats by block; NaN is not counted."""
+    nats = -log_probs[~np.isnan(log_probs)].astype(np.float64)
+    return Measurement({TOKENS: float(len(nats))}, {NATS: [float(part.sum()) for part in in_blocks(nats, block)]})
+
+
+def with_tokens(verdict: Verdict, comparison: Comparison, measured: Mapping[str, Sequence[Measurement]]) -> Verdict:
+    """The verdict on a comparison with the test by token, where the comparison and its measurements allow one."""
+    if not isinstance(comparison, Ratio) or comparison.metric != METRIC or comparison.b_metric is not None:
+        return verdict
+    found = compare(comparison, measured[comparison.a], measured[comparison.b])
+    if found is None:
+        return verdict
+    text = f"by token ({found.tokens:,} in {found.blocks:,} blocks): {described(found.judgement)}"
+    return msgspec.structs.replace(verdict, figures=f"{verdict.figures}; {text}", by_token=found)
+
+
+def compare(ratio: Ratio, a: Sequence[Measurement], b: Sequence[Measurement]) -> ByToken | None:
+    """The ratio of two arms, each the mean of its seeds, judged over blocks as `elman compare` does.
+
+    None where a run has no nats, as one that diverged, or not as many tokens as the others.
+    """
+    sizes = {(one.figures.get(TOKENS), len(one.curves.get(NATS, ()))) for one in (*a, *b)}
+    if len(sizes) > 1 or (size := sizes.pop())[0] is None:
+        return None
+    tokens, blocks = int(size[0]), size[1]
+    lengths = [len(part) for part in np.array_split(np.empty(tokens), blocks)]
+    differences = (_mean(a) - _mean(b)) / lengths
+    return ByToken(tokens, blocks, judge(differences.tolist(), *ratio.interval))
+
+
+def _mean(seeds: Sequence[Measurement]) -> np.ndarray:
+    """Nats by block, the mean over seeds."""
+    return np.mean([one.curves[NATS] for one in seeds], axis=0)

@@ -1,0 +1,47 @@
+"""A claim on two toy recipes."""
+
+import pytest
+
+from elman import config
+from elman.reproduce import arm as arms_module
+from elman.reproduce import claims as registry
+from elman.reproduce.arm import Arm, Source
+from elman.reproduce.claim import Claim
+from elman.reproduce.comparison import lower
+from elman.reproduce.perplexity import PERPLEXITY
+from support import text_runs
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory):
+    return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture
+def experiment(tmp_path, monkeypatch, corpus):
+    """A claim on two toy recipes: that sigsoftmax is lower than softmax."""
+    recipe = tmp_path / "text_runs.toml"
+    recipe.write_text(config.dump_recipe(text_runs.recipe(epochs=1)))
+    monkeypatch.setattr(arms_module, "find", lambda name: tmp_path / name)
+    arms = (
+        Arm("softmax", Source("text_runs.toml")),
+        Arm("sigsoftmax", Source("text_runs.toml", ("model.output.activation=sigsoftmax",))),
+    )
+    made = Claim(
+        name="toy-claim",
+        sentence="sigsoftmax is lower",
+        source="nowhere",
+        arms=arms,
+        measure=PERPLEXITY,
+        comparisons=(lower("test perplexity", "sigsoftmax", "softmax"),),
+        metric="test perplexity",
+        published={"softmax": "57.0"},
+        seeds=2,
+    )
+    monkeypatch.setitem(registry.CLAIMS, made.name, made)
+    return made
