@@ -1,6 +1,20 @@
 """Comparisons: verdicts by figures, of a comparison and of a claim, and in words."""
 
-from elman.reproduce.comparison import Bound, lower, no_difference, no_higher, times, together
+import math
+
+import msgspec
+
+from elman.reproduce.comparison import (
+    Bound,
+    ByToken,
+    indication,
+    lower,
+    no_difference,
+    no_higher,
+    times,
+    together,
+)
+from elman.reproduce.statistics import Judgement
 
 
 def figures(**arms):
@@ -33,3 +47,61 @@ def test_a_claim_holds_when_all_of_it_does():
     assert together("", [yes, yes]).answer == "holds"
     assert together("", [yes, open_]).line.startswith("undecided (needs")
     assert together("", [no, open_]).answer == "does not hold"
+
+
+def seeds(value, count=3):
+    """Figures that scatter a little round a value."""
+    return [value * (1 + 1e-3 * step) for step in range(count)]
+
+
+def test_the_direction_is_where_the_mean_lies():
+    toward = lower("ppl", "a", "b").verdict(figures(a=[1.0, 1.8], b=[2.0, 1.7]))
+    away = lower("ppl", "b", "a").verdict(figures(a=[1.0, 1.8], b=[2.0, 1.7]))
+    assert toward.line == f"undecided (needs {toward.needs} seeds; so far it points to holds)"
+    assert away.line.endswith("; so far it points to does not hold)")
+    sure = lower("ppl", "a", "b").verdict(figures(a=seeds(1.0), b=seeds(2.0)))
+    assert together("", [sure, toward]).line == f"undecided (needs {toward.needs} seeds; so far it points to holds)"
+    assert together("", [toward, away]).line.endswith("so far it points to does not hold)")
+    infinite = lower("ppl", "a", "b").verdict(figures(a=[math.inf, 1.0], b=[1.0, math.inf]))
+    assert infinite.line == "undecided (needs 3 seeds)"
+    mixed = lower("ppl", "a", "b").verdict(figures(a=[1.0, 1.1], b=[math.inf, 1.0]))
+    assert mixed.line == "undecided (needs 3 seeds; so far it points to holds)"
+
+
+def judged_by_token(answer):
+    found = Judgement(answer, 0.0, 1.0, -1.0, 1.0, 0.04)
+    return ByToken(1000, 30, found)
+
+
+def test_at_the_scale_quick_the_test_by_token_indicates_else_the_mean():
+    one = lower("ppl", "a", "b").verdict(figures(a=[1.0], b=[2.0]))
+    other = lower("ppl", "b", "a").verdict(figures(a=[1.0], b=[2.0]))
+    assert indication(one).line == "indicates that it holds"
+    assert indication(other).line == "indicates that it does not hold"
+    assert indication(one).p_value is None
+    for answer, line in (("undecided", "indicates nothing"), ("does not hold", "indicates that it does not hold")):
+        tested = indication(msgspec.structs.replace(one, by_token=judged_by_token(answer)))
+        assert tested.line == line
+        assert tested.p_value == 0.04
+    decided = lower("ppl", "a", "b").verdict(figures(a=seeds(1.0), b=seeds(2.0)))
+    by_seed = indication(msgspec.structs.replace(decided, by_token=judged_by_token("does not hold")))
+    assert by_seed.line == "indicates that it holds", "more seeds than one are judged by seed"
+    assert by_seed.p_value == decided.p_value
+
+
+def test_bounds_decide_at_the_scale_quick():
+    kept, broken = (indication(Bound("ppl", "a", limit).verdict(figures(a=[3.0]))) for limit in (5.0, 1.0))
+    indicated = indication(lower("ppl", "a", "b").verdict(figures(a=[1.0], b=[2.0])))
+    denied = indication(lower("ppl", "b", "a").verdict(figures(a=[1.0], b=[2.0])))
+    assert together("", [kept]).line == "holds"
+    assert together("", [kept, indicated]).line == "indicates that it holds"
+    assert together("", [kept, denied]).line == "indicates that it does not hold"
+    assert together("", [broken, indicated]).line == "does not hold"
+    assert together("", [broken, denied]).line == "does not hold"
+
+
+def test_a_test_by_token_changes_no_verdict_by_seed():
+    verdict = lower("ppl", "a", "b").verdict(figures(a=[1.0, 1.8], b=[2.0, 1.7]))
+    with_test = msgspec.structs.replace(verdict, by_token=judged_by_token("holds"))
+    assert with_test.line == verdict.line
+    assert with_test.p_value == verdict.p_value

@@ -5,7 +5,7 @@ import math
 import pytest
 from scipy import stats
 
-from elman.reproduce.statistics import judge, seeds_needed, spread
+from elman.reproduce.statistics import detectable, judge, seeds_needed, spread
 
 
 def test_a_clear_difference_holds_and_its_opposite_does_not():
@@ -66,3 +66,20 @@ def test_figures_that_rounding_would_hide_have_an_exponent():
     assert spread([3e-16, 3e-16]) == "3.0e-16 ± 0.0000"
     assert spread([100.0, 100.0001]) == "100.00 ± 7.1e-05"
     assert spread([0.0, 0.0]) == "0 ± 0"
+
+
+def test_what_so_many_seeds_detect_is_what_needs_so_many():
+    for count in (2, 3, 10, 100):
+        effect = detectable(count, 0.5)
+        assert seeds_needed(effect * 1.001, 0.5) == count
+        assert seeds_needed(effect * 0.999, 0.5) == count + 1
+
+
+def test_the_direction_is_that_of_the_mean():
+    assert judge([-0.3, 0.1, -0.1], high=0.0).direction == "holds"
+    assert judge([0.3, -0.1, 0.1], high=0.0).direction == "does not hold"
+    assert judge([-5.0], high=0.0).direction == "holds"
+    assert judge([0.02, -0.02, 0.003], low=-0.01, high=0.01).direction == "holds"
+    assert judge([math.inf, 1.0, 1.0], low=0.0).direction == "holds"
+    assert judge([math.inf, -1.0], high=0.0).direction == "does not hold"
+    assert judge([math.inf, -math.inf], high=0.0).direction == "undecided"

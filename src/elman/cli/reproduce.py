@@ -171,8 +171,7 @@ def _list(as_json: bool) -> int:
             notes.append(f"  --data: {claim.data}")
         arms = len(claim.arms)
         notes += [
-            f"  {scale}: {seeds[scale] * arms} run{'s' if seeds[scale] * arms > 1 else ''}"
-            f" ({_count(arms, 'arm')}, {_count(seeds[scale], 'seed')}), {_minutes(minutes[scale])}"
+            f"  {scale}: {_count(arms, 'arm')}, {_count(seeds[scale], 'seed')}, {_minutes(minutes[scale])}"
             for scale in scales
         ]
     notes.append("Times are those of one thread, with nothing trained; claims share runs.")

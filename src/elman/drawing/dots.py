@@ -13,6 +13,9 @@ from elman.drawing.style import GRID, INK, MUTED, canvas, colour
 _LOG_FROM = 5.0
 """Ratio of the largest to the smallest value from which the axis is logarithmic."""
 
+_FURTHEST = 4.0
+"""How many times the range of the values the axis may span so that published values are shown."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Row:
@@ -24,22 +27,24 @@ class Row:
 
 
 def draw_dots(rows: Sequence[Row], label: str, size: Literal["wide", "narrow"] = "wide") -> Figure:
-    """A dot for each finite value, a line at their mean, and a diamond at the published value; `label` is the axis."""
+    """A dot for each finite value and a line at their mean; `label` is the axis.
+
+    Published values are diamonds; they are left out where they are so far away that the dots would lie on each other.
+    """
     figure, axes = canvas(size)
     figure.set_figheight(0.75 + 0.3 * len(rows))
     axes.grid(visible=False, axis="y")
     axes.grid(axis="x", color=GRID, linewidth=0.7)
-    shown = list[float]()
+    published = _published(rows)
+    shown = [*published.values(), *(value for row in rows for value in row.values if math.isfinite(value))]
     for place, row in enumerate(rows):
         finite = [value for value in row.values if math.isfinite(value)]
         axes.plot(finite, [place] * len(finite), "o", color=colour(place), alpha=0.75, markersize=5)
         if len(finite) > 1:
             mean = sum(finite) / len(finite)
             axes.plot([mean, mean], [place - 0.32, place + 0.32], color=colour(place), linewidth=1.6)
-        if row.published is not None:
-            axes.plot([row.published], [place], "D", markersize=6, markerfacecolor="none", markeredgecolor=INK)
-            finite.append(row.published)
-        shown += finite
+    for place, value in published.items():
+        axes.plot([value], [place], "D", markersize=6, markerfacecolor="none", markeredgecolor=INK)
     if shown and max(shown) > _LOG_FROM * min(shown) > 0:
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=6))
@@ -51,3 +56,13 @@ def draw_dots(rows: Sequence[Row], label: str, size: Literal["wide", "narrow"] =
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlabel(label, color=MUTED, fontsize=9.5)
     return figure
+
+
+def _published(rows: Sequence[Row]) -> dict[int, float]:
+    """The published values by the places of their rows; none where they are far from the others."""
+    found = {place: row.published for place, row in enumerate(rows) if row.published is not None}
+    own = [value for row in rows for value in row.values if math.isfinite(value)]
+    if not own or min(own) == max(own):
+        return found
+    every = [*own, *found.values()]
+    return found if max(every) - min(every) <= _FURTHEST * (max(own) - min(own)) else {}

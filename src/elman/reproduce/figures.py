@@ -43,7 +43,7 @@ def by_seed(made: ClaimRecord, size: Literal["wide", "narrow"] = "wide") -> matp
     return draw_dots(rows, made.metrics[made.headline], size)
 
 
-DOTS = "A dot per seed, a line at their mean; diamonds are published figures."
+DOTS = "A dot per seed, a line at their mean; a diamond is the published figure where it is one number near ours."
 
 
 def validation(name: str, runs: Mapping[str, Sequence[Planned]]) -> Plot | None:

@@ -9,7 +9,7 @@ from elman.evaluation.statistics import BLOCK
 from elman.formats import read_json
 from elman.reproduce.arm import Measurement
 from elman.reproduce.claim import ClaimMeasure
-from elman.reproduce.tokens import STREAMS, test_text
+from elman.reproduce.tokens import STREAMS, run_by_block
 
 FIGURES = {"perplexity": "perplexity", "bits per character": "bits_per_character", "nats per step": "nll"}
 """Figures of results.json, by their names here."""
@@ -38,7 +38,7 @@ def by_split(name: str, figure: str) -> ClaimMeasure:
 
 def with_test_text(folder: Path, block: int, streams: int) -> Measurement:
     """As `results`, with the nats of the test text by block."""
-    found, text = results(folder), test_text(folder, block, streams)
+    found, text = results(folder), run_by_block(folder, block, streams)
     return Measurement(found.figures | text.figures, found.curves | text.curves)
 
 

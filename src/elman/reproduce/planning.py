@@ -19,8 +19,8 @@ def how_planned(claim: Claim, scale: Scale, count: int) -> str:
     if not isinstance(claim.seeds, Power):
         return f"{seeds}, a number that the claim sets."
     return (
-        f"{seeds}, with which a ratio that is a factor of {math.exp(claim.seeds.effect):.4g} away from the bound of its"
-        f" comparison is detected with a power of {POWER:.0%}, where the logarithms of the ratios by seed deviate by"
+        f"{seeds}, which detect a ratio that is a factor of {math.exp(claim.seeds.effect):.4g} away from the bound of"
+        f" its comparison with a power of {100 * POWER:.0f} %, where the logarithms of the ratios by seed deviate by"
         f" {claim.seeds.deviation:.2g}, as they did in a pilot."
     )
 
@@ -40,6 +40,6 @@ def powers(verdicts: Sequence[Verdict], effect: float | None, count: int) -> lis
         if math.isnan(deviation):
             continue
         size = None if effect is None else abs(effect) / deviation if deviation else math.inf
-        found = "" if size is None else f"{power(count, size):.0%}"
+        found = "" if size is None else f"{100 * power(count, size):.0f} %"
         rows.append([verdict.statement, f"{deviation:.2g}", found, f"{math.exp(detectable(count, deviation)):.4g}"])
     return rows

@@ -37,8 +37,8 @@ class Summary:
     def tally(self) -> str:
         """How many claims have which verdict."""
         counts = Counter(one.verdict.partition(" (")[0] for one in self.records)
-        parts = [f"{counts[verdict]} {verdict}" for verdict in sorted(counts, key=lambda verdict: -counts[verdict])]
-        return ", ".join([*parts, *([f"{len(self.missing)} not run"] if self.missing else [])])
+        parts = [f"{verdict}: {counts[verdict]}" for verdict in sorted(counts, key=lambda verdict: -counts[verdict])]
+        return ", ".join([*parts, *([f"not run: {len(self.missing)}"] if self.missing else [])])
 
     @property
     def chance(self) -> str:
@@ -48,9 +48,9 @@ class Summary:
         kept = [name for name in decided if self.adjusted[name] < LEVEL]
         lost = "" if len(kept) == len(decided) else f" (not {', '.join(name for name in decided if name not in kept)})"
         return (
-            f"{count} of these claims are judged by tests of ratios at the {LEVEL:.0%} level. If no difference existed,"
-            f" {LEVEL * count:.1f} of them or fewer would be decided by chance. Tests decide {len(decided)},"
-            f" {len(kept)} also after adjustment for the number of claims by Holm's method{lost}."
+            f"Claims judged by tests of ratios at the {100 * LEVEL:.0f} % level: {count}; if no difference existed,"
+            f" {LEVEL * count:.2g} of them or fewer would be decided by chance. Decided: {len(decided)}, and"
+            f" {len(kept)} after adjustment for the number of claims by Holm's method{lost}."
         )
 
     def facts(self) -> list[dict[str, Any]]:

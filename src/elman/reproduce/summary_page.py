@@ -34,12 +34,20 @@ def rows(summary: Summary) -> list[list[str]]:
     return [*ran, *([claim.name, "not run", "", "", "", ""] for claim in summary.missing)]
 
 
+QUICK = (
+    "At the scale quick a p-value is that of a test by token of the models trained from one seed; how much trainings"
+    " differ by seed is not in it."
+)
+
+
+def _remarks_on(summary: Summary) -> list[str]:
+    """How to read the p-values, and the time of all trainings."""
+    total = f"The trainings took {summary.minutes:,.0f} minutes in all; one that several claims use counts once."
+    return [summary.chance, WITHIN, *([QUICK] if summary.scale == "quick" else []), total]
+
+
 def _p(value: float | None) -> str:
     return "" if value is None else f"{value:.2g}"
-
-
-def _total(summary: Summary) -> str:
-    return f"The trainings took {summary.minutes:,.0f} minutes in all; one that several claims use counts once."
 
 
 def write_index(out: Path, summary: Summary) -> Path:
@@ -49,7 +57,7 @@ def write_index(out: Path, summary: Summary) -> Path:
         [Markup('<a href="#{0}">{0}</a>').format(name) if name in names else name, *cells]
         for name, *cells in rows(summary)
     ]
-    first = Section("All claims", [summary.chance, WITHIN, _total(summary)], tables=[Table("", HEADER, overview)])
+    first = Section("All claims", _remarks_on(summary), tables=[Table("", HEADER, overview)])
     return write_page(
         out / f"{at_scale('index', summary.scale)}.html",
         kind=f"Reproduction of published claims at {summary.scale} scale",
@@ -88,7 +96,7 @@ def write_markdown(path: Path, summary: Summary) -> Path:
         "# Published claims",
         f"Written by `elman reproduce summary` from the results at {summary.scale} scale: {summary.tally}."
         " [Reproducing claims](reproduce.md) describes how claims are judged.",
-        *(summary.chance, WITHIN, _total(summary)),
+        *_remarks_on(summary),
         _markdown(HEADER, [[f"`{name}`", *cells] for name, *cells in rows(summary)]),
         DOTS,
     ]
@@ -98,11 +106,11 @@ def write_markdown(path: Path, summary: Summary) -> Path:
         write_atomic(path.parent / file, drawing)
         parts += [
             f"## {made.name}",
-            f"**{made.verdict[0].upper()}{made.verdict[1:]}**: {made.claim} ({made.source}).",
+            _text(f"**{made.verdict[0].upper()}{made.verdict[1:]}**: {made.claim} ({made.source})."),
             f"![{made.metrics[made.headline]} by arm, a dot per seed]({file.as_posix()})",
             _markdown(*table(made)),
             _markdown(*_comparisons(made)),
-            *_remarks(made),
+            *map(_text, _remarks(made)),
         ]
     write_atomic(path, "\n\n".join(parts) + "\n")
     return path
@@ -111,4 +119,9 @@ def write_markdown(path: Path, summary: Summary) -> Path:
 def _markdown(header: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
     """A table in Markdown."""
     lines = [list(header), ["---"] * len(header), *map(list, cells)]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+    return "\n".join(f"| {' | '.join(_text(cell).replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+def _text(plain: str) -> str:
+    """Without what Markdown reads as a tag, such as <unk>."""
+    return plain.replace("<", "&lt;")

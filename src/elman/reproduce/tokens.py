@@ -28,7 +28,7 @@ STREAMS = 10
 """Columns in which the test text is read: much faster than one, and nearly the same figure."""
 
 
-def test_text(folder: Path, block: int, streams: int) -> Measurement:
+def run_by_block(folder: Path, block: int, streams: int) -> Measurement:
     """The tokens of the test text, and their summed nats by block; nothing of a run that is not on text."""
     if recipe_of(folder).kind != TextRun.kind:
         return Measurement({}, {})
