@@ -9,20 +9,22 @@ from elman.errors import UserError
 from elman.reproduce.arm import Measurement
 from elman.reproduce.claim import Power
 from elman.reproduce.comparison import together
+from elman.reproduce.conduct import Plan
+from elman.reproduce.grid import Trial
 from elman.reproduce.record import at_scale, read_record, record, write_record
 from elman.reproduce.runs import PlannedRun
 from support import claims, text_runs
 
 
-def made(folder, runs, errors, **changes):
+def made(folder, runs, errors, trials=None, **changes):
     """The record of a claim with these errors of arm a; b has an error of 3."""
     claim = claims.claim("toy", claims.Error(1.0), claims.Error(3.0), **changes)
     figures = {"a": errors, "b": [3.0] * len(errors)}
     measurements = {label: [Measurement({"error": value}, {}) for value in each] for label, each in figures.items()}
     plain = {label: [one.figures for one in each] for label, each in measurements.items()}
     verdicts = [comparison.verdict(plain) for comparison in claim.comparisons]
-    verdict = together(claim.sentence, verdicts)
-    return record(claim, "small", runs, measurements, verdicts, verdict, folder / "toy.html")
+    planned = Plan(claim, "small", tuple(range(1, len(errors) + 1)), runs, trials or {}, {}, 0.0)
+    return record(planned, measurements, verdicts, together(claim.sentence, verdicts), folder / "toy.html")
 
 
 NO_RUNS = {"a": [], "b": []}
@@ -69,6 +71,22 @@ def test_minutes_and_versions_are_those_of_the_runs(tmp_path):
     assert one.training == {str(folders["two"]): 1.0, str(folders["shared"]): 3.0}
     assert one.minutes == 4.0
     assert one.versions == ["0.1.0", "0.1.1, commit abc"]
+
+
+def test_trials_are_recorded_and_their_minutes_count(tmp_path):
+    """A trial that diverged has no loss."""
+    folders = [claims.write_log(tmp_path / name, [2.0, 1.0]) for name in ("good", "bad")]
+    (folders[0] / "results.json").write_text(json.dumps([{"split": "valid", "nll": 1.5}, {"split": "test", "nll": 9}]))
+    (folders[1] / "diverged.json").write_text("{}")
+    run = PlannedRun("a", text_runs.recipe(), claims.write_log(tmp_path / "run", [2.0]))
+    tried = [Trial((f"lr={n}",), PlannedRun("a", text_runs.recipe(), folder)) for n, folder in enumerate(folders)]
+    one = made(tmp_path, {"a": [run], "b": []}, [1.0], trials={"a": tried})
+    assert [trial.loss for trial in one.arms["a"].grid] == [1.5, None]
+    assert [trial.settings for trial in one.arms["a"].grid] == [["lr=0"], ["lr=1"]]
+    assert one.minutes == 2.5
+    write_record(tmp_path / "toy.json", one)
+    assert read_record(tmp_path / "toy.json") == one
+    assert json.loads((tmp_path / "toy.json").read_text())["arms"]["a"]["grid"][0]["valid loss"] == 1.5
 
 
 def test_other_files_are_refused_in_one_line(tmp_path):

@@ -16,7 +16,7 @@ from elman.network.seq2seq import SequenceToSequence
 from elman.reproduce.arm import Computation, Measurement, Scale, recipe_of
 from elman.reproduce.claim import Claim
 from elman.reproduce.comparison import Verdict, indication, together
-from elman.reproduce.grid import Trial
+from elman.reproduce.grid import Trial, trial_recipes
 from elman.reproduce.page import write_claim_page
 from elman.reproduce.planned import UNTRAINED, Planned, PlannedComputation, PlannedRun
 from elman.reproduce.record import ClaimRecord, at_scale, record, write_record
@@ -129,8 +129,8 @@ def conduct(planned: Plan, store: Store, machine: Machine, tell: Tell) -> Reprod
             measurements[label].append(measured(one, claim.measure))
     verdicts = judged(claim, planned.scale, measurements)
     verdict, page = together(claim.sentence, verdicts), store.out / f"{planned.name}.html"
-    made = record(claim, planned.scale, planned.runs, measurements, verdicts, verdict, page)
-    write_claim_page(page, claim, made, planned.runs, measurements, verdicts)
+    made = record(planned, measurements, verdicts, verdict, page)
+    write_claim_page(page, planned, made, measurements, verdicts)
     write_record(store.out / f"{planned.name}.json", made)
     return Reproduction(planned, measurements, verdicts, verdict, made, page)
 
@@ -152,10 +152,10 @@ def nominal_minutes(claim: Claim, scale: Scale) -> float:
     """Minutes on one thread to train all runs of a claim and to measure and compute, with nothing kept."""
     sources = [claim.origin(arm, scale) for arm in claim.arms]
     computing = [source.minutes for source in sources if isinstance(source, Computation)]
-    recipes = [recipe_of(source, 1) for source in sources if not isinstance(source, Computation)]
-    return claim.num_seeds(scale) * sum(
-        [*computing, *(training_minutes(recipe) + claim.measure.minutes for recipe in recipes)]
-    )
+    trained = [source for source in sources if not isinstance(source, Computation)]
+    once = [training_minutes(recipe_of(source, 1)) + claim.measure.minutes for source in trained]
+    tried = [training_minutes(recipe) for source in trained for _, recipe in trial_recipes(source)]
+    return claim.num_seeds(scale) * sum([*computing, *once]) + sum(tried)
 
 
 def training_minutes(recipe: Recipe) -> float:

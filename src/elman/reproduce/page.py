@@ -2,16 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from elman.drawing.page import Figure, Section, Table, write_page
 from elman.drawing.style import legend, svg
 from elman.reproduce.arm import Measurement
-from elman.reproduce.claim import Claim
 from elman.reproduce.comparison import Verdict
 from elman.reproduce.figures import DOTS, by_seed, measured_curves, training_curves
 from elman.reproduce.planned import Planned
 from elman.reproduce.planning import HEADER, powers
 from elman.reproduce.record import ClaimRecord
+
+if TYPE_CHECKING:
+    from elman.reproduce.conduct import Plan
 
 RULE = (
     "Ratios are judged by a paired t test on logarithms, seed by seed, at the 5 % level; bounds must hold in every"
@@ -25,6 +28,10 @@ BY_TOKEN = (
     " recipe differ as well."
 )
 
+TUNING = (
+    "Each of these alternatives was trained once, with a seed that the claim does not use; every arm takes the one with"
+    " the lowest loss on validation text."
+)
 QUICK = (
     "At the scale quick one seed is trained for a short time, and answers are only indicated: by the test by token"
     " where there is one, else by where the figure lies."
@@ -33,14 +40,13 @@ QUICK = (
 
 def write_claim_page(
     out: Path,
-    claim: Claim,
+    planned: "Plan",
     made: ClaimRecord,
-    runs: Mapping[str, Sequence[Planned]],
     measurements: Mapping[str, Sequence[Measurement]],
     verdicts: Sequence[Verdict],
 ) -> Path:
     """Write the page of a claim and return its path."""
-    header, rows = table(made)
+    claim, (header, rows) = planned.claim, table(made)
     count = len(made.seeds)
     note = f"Mean ± sample standard deviation over {count} seed{'s' if count > 1 else ''}."
     judged = [[each.statement, each.figures, each.line] for each in verdicts]
@@ -50,9 +56,11 @@ def write_claim_page(
     sections = [
         Section("Published and ours", tables=[Table("", header, rows, note)]),
         Section("Comparisons", rules, tables=[Table("", ["comparison", "figures", "answer"], judged)]),
-        _every_seed(made, runs),
+        _every_seed(made, planned.runs),
         _number_of_seeds(made, verdicts),
     ]
+    if planned.trials:
+        sections.append(_tuning(made))
     if curve is not None:
         drawing = measured_curves(claim.name, curve, measurements)
         heading = curve.name[0].upper() + curve.name[1:]
@@ -84,6 +92,15 @@ def _every_seed(made: ClaimRecord, runs: Mapping[str, Sequence[Planned]]) -> Sec
         note = "Thin: a seed; thick: their mean. A ring: the first validation of averaged weights."
         figures.insert(0, Figure("Validation while training", trained, note))
     return Section("Every seed", legend=legend(made.arms), figures=figures)
+
+
+def _tuning(made: ClaimRecord) -> Section:
+    rows = [
+        [label, ", ".join(trial.settings), "diverged" if trial.loss is None else f"{trial.loss:.4f}"]
+        for label, arm in made.arms.items()
+        for trial in arm.grid
+    ]
+    return Section("Tuning", [TUNING], tables=[Table("", ["arm", "settings", "nats per token, valid"], rows)])
 
 
 def _number_of_seeds(made: ClaimRecord, verdicts: Sequence[Verdict]) -> Section:

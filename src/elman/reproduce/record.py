@@ -4,7 +4,7 @@ import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,11 +13,15 @@ from elman.files import finite, json_text, write_atomic
 from elman.formats import read_json
 from elman.report.metrics import read_metrics
 from elman.reproduce.arm import Measurement, Scale
-from elman.reproduce.claim import Claim, Power
+from elman.reproduce.claim import Power
 from elman.reproduce.comparison import Verdict
-from elman.reproduce.planned import Planned, PlannedRun
+from elman.reproduce.grid import Trial
+from elman.reproduce.planned import PlannedRun
 from elman.reproduce.planning import how_planned
 from elman.reproduce.statistics import Answer, spread
+
+if TYPE_CHECKING:
+    from elman.reproduce.conduct import Plan
 
 
 class FigureRecord(msgspec.Struct, frozen=True):
@@ -38,6 +42,15 @@ class FigureRecord(msgspec.Struct, frozen=True):
         return spread(self.values)
 
 
+class TrialRecord(msgspec.Struct, frozen=True):
+    """An alternative that was tried for an arm, its loss on the validation text (None: it diverged), and its run."""
+
+    settings: list[str]
+    loss: float | None = msgspec.field(name="valid loss")
+    run: str
+    minutes: float | None
+
+
 class ArmRecord(msgspec.Struct, frozen=True):
     """An arm: its published figure, every metric, the folders of its runs, and the minutes for which each trained."""
 
@@ -45,6 +58,7 @@ class ArmRecord(msgspec.Struct, frozen=True):
     figures: dict[str, FigureRecord]
     runs: list[str] = []
     minutes: list[float | None] = []
+    grid: list[TrialRecord] = []
 
 
 class ComparisonRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +81,7 @@ class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
         metrics: the names of the metrics and their descriptions, `headline` that of the published figures.
         planned: how the number of seeds was planned, `effect` for which (the logarithm of a ratio), if it was.
         verdict: the words after the name in the last line of the command, `answer` what they amount to.
-        minutes: of all trainings; None where nothing was trained.
+        minutes: of all trainings, trials included; None where nothing was trained.
         versions: of elman, by which the runs were trained.
     """
 
@@ -96,35 +110,34 @@ class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def training(self) -> dict[str, float]:
-        """The minutes of each run by its folder; a run of several arms is in it once."""
+        """The minutes of each run and trial by its folder; a run of several arms is in it once."""
         pairs = [pair for arm in self.arms.values() for pair in zip(arm.runs, arm.minutes, strict=True)]
+        pairs += [(trial.run, trial.minutes) for arm in self.arms.values() for trial in arm.grid]
         return {folder: minutes for folder, minutes in pairs if minutes is not None}
 
 
 def record(
-    claim: Claim,
-    scale: Scale,
-    runs: Mapping[str, Sequence[Planned]],
+    planned: "Plan",
     measurements: Mapping[str, Sequence[Measurement]],
     verdicts: Sequence[Verdict],
     verdict: Verdict,
     page: Path,
 ) -> ClaimRecord:
     """The record of a reproduction that is judged; `page` is where its page will be."""
-    seeds = next(iter(measurements.values()))
-    trained = [one for each in runs.values() for one in each if isinstance(one, PlannedRun)]
+    claim, scale = planned.claim, planned.scale
+    trained = [one for each in planned.runs.values() for one in each if isinstance(one, PlannedRun)]
     made = ClaimRecord(
         name=claim.name,
         claim=claim.sentence,
         source=claim.source,
         notes=claim.notes,
         scale=scale,
-        seeds=list(range(1, len(seeds) + 1)),
-        planned=how_planned(claim, scale, len(seeds)),
+        seeds=list(planned.seeds),
+        planned=how_planned(claim, scale, len(planned.seeds)),
         effect=claim.seeds.effect if isinstance(claim.seeds, Power) else None,
         headline=claim.headline,
         metrics=dict(claim.measure.metrics),
-        arms={label: _arm(claim, label, runs[label], each) for label, each in measurements.items()},
+        arms={label: _arm(planned, label, each) for label, each in measurements.items()},
         comparisons=[_comparison(one) for one in verdicts],
         answer=verdict.answer,
         verdict=verdict.line,
@@ -134,10 +147,20 @@ def record(
     return msgspec.structs.replace(made, minutes=sum(made.training.values()) if trained else None)
 
 
-def _arm(claim: Claim, label: str, runs: Sequence[Planned], measurements: Sequence[Measurement]) -> ArmRecord:
-    folders = [one.folder for one in runs if isinstance(one, PlannedRun)]
-    figures = {name: _figure([one.figures[name] for one in measurements]) for name in claim.measure.metrics}
-    return ArmRecord(claim.published.get(label), figures, list(map(str, folders)), list(map(_minutes, folders)))
+def _arm(planned: "Plan", label: str, measurements: Sequence[Measurement]) -> ArmRecord:
+    claim, folders = planned.claim, [one.folder for one in planned.runs[label] if isinstance(one, PlannedRun)]
+    return ArmRecord(
+        published=claim.published.get(label),
+        figures={name: _figure([one.figures[name] for one in measurements]) for name in claim.measure.metrics},
+        runs=list(map(str, folders)),
+        minutes=list(map(_minutes, folders)),
+        grid=[_trial(trial) for trial in planned.trials.get(label, [])],
+    )
+
+
+def _trial(trial: Trial) -> TrialRecord:
+    loss, folder = finite(trial.loss), trial.run.folder
+    return TrialRecord(list(trial.settings), loss, str(folder), _minutes(folder))
 
 
 def _figure(values: Sequence[float]) -> FigureRecord:
