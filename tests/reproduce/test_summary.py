@@ -167,7 +167,13 @@ def test_mistakes_are_reported_in_one_line(arguments, message, tmp_path, monkeyp
     assert message in told[0]
 
 
-def test_a_damaged_record_is_named(out):
+def test_a_record_that_cannot_be_read_is_reported_and_left_out(out, capsys):
     (out / "toy-open.json").write_text("[]")
-    with pytest.raises(UserError, match=r"toy-open\.json: not the record of a claim"):
+    summary = summarise(out, TOYS, "small")
+    assert [one.name for one in summary.records] == ["toy-clear", "toy-opposite"]
+    assert [claim.name for claim in summary.missing] == ["toy-open", "toy-absent", "toy-of-data"]
+    assert "toy-open.json: not the record of a claim" in capsys.readouterr().err
+    for name in ("toy-clear", "toy-opposite"):
+        (out / f"{name}.json").unlink()
+    with pytest.raises(UserError, match="no claim has a result at the scale small"):
         summarise(out, TOYS, "small")

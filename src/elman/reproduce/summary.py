@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from elman.errors import UserError
+from elman.errors import UserError, notice
 from elman.evaluation.paired_accuracy import holm
 from elman.reproduce.arm import Scale
 from elman.reproduce.claim import Claim
@@ -83,16 +83,25 @@ WITHIN = (
 def summarise(out: Path, claims: Sequence[Claim], scale: Scale) -> Summary:
     """The records of claims in a folder of reproductions, with those of `claims` that have none.
 
-    Raises UserError where no claim has a record at this scale, or one cannot be read.
+    A record that cannot be read is reported and counts as none. Raises UserError where no claim has one at this scale.
     """
     paths = {claim.name: out / f"{at_scale(claim.name, scale)}.json" for claim in claims}
-    records = [read_record(path) for path in paths.values() if path.is_file()]
+    found = {name: one for name, path in paths.items() if path.is_file() and (one := _readable(path)) is not None}
+    records = list(found.values())
     if not records:
         raise UserError(f"{out}: no claim has a result at the scale {scale}; run `elman reproduce all --out {out}`")
     p_values = {one.name: p for one in records if (p := p_value(one)) is not None}
-    missing = [claim for claim in claims if claim.has(scale) and not paths[claim.name].is_file()]
+    missing = [claim for claim in claims if claim.has(scale) and claim.name not in found]
     adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
     return Summary(scale, records, missing, p_values, adjusted)
+
+
+def _readable(path: Path) -> ClaimRecord | None:
+    try:
+        return read_record(path)
+    except UserError as error:
+        notice(f"left out: {error}")
+        return None
 
 
 def p_value(made: ClaimRecord) -> float | None:
