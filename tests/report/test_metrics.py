@@ -128,3 +128,18 @@ def test_the_model_of_a_stop_is_the_last_validation(file):
     assert with_model(early, SavedModel(step=3, epoch=0.1, valid_nll=9.0)).best.seconds == 27.0
     assert with_model(metrics, SavedModel(step=100, epoch=1.0, valid_nll=4.0)) == metrics
     assert with_model(metrics, None) == metrics
+
+
+def test_epochs_are_counted_over_all_phases(file):
+    """A run counts those of fine-tuning from 0; a resumed run repeats some of them."""
+    places = [(0, 1.0), (0, 2.0), (0, 1.5), (0, 2.5), (1, 1.0), (1, 2.0), (1, 1.0)]
+    lines = [
+        {**VALID, "step": step, "phase": phase, "epoch": epoch} for step, (phase, epoch) in enumerate(places, start=1)
+    ]
+    begun = {**EVENT, "phase": 1, "epoch": 0.0, "event": "fine-tune"}
+    metrics = read_metrics(write(file, *lines[:4], begun, *lines[4:], {**EVENT, "epoch": 3.0}))
+    assert [check.epoch for check in metrics.valid] == [1.0, 2.0, 1.5, 2.5, 3.5, 4.5, 3.5]
+    assert [event.epoch for event in metrics.events] == [2.5, 5.5], "one without a phase belongs to the present one"
+    assert metrics.epochs == 4.5
+    stopped = with_model(metrics, SavedModel(step=8, epoch=2.25, valid_nll=3.5))
+    assert stopped.best.epoch == 4.5, "as far as is known"

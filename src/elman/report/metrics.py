@@ -110,17 +110,17 @@ class Metrics:
 
 
 def read_metrics(path: Path) -> Metrics:
-    """Read a metrics.jsonl; raises UserError where a line is damaged.
+    """Read a metrics.jsonl, epochs counted over all phases; raises UserError where a line is damaged.
 
     An unreadable last line without a line break is still being written, or was when the run was killed: it is ignored.
     So are blank lines and lines of unknown kinds. A number that was not finite is null.
     """
     lines = path.read_bytes().split(b"\n")
-    entries: list[Entry] = []
+    entries, phases = list[Entry](), _Phases()
     for number, line in enumerate(lines, start=1):
         try:
             raw = parse_json(line) if line.strip() else None
-            entry = None if raw is None else _entry(raw)
+            entry = None if raw is None else _entry(phases.continued(raw))
         except ValueError as error:
             if number == len(lines):
                 break
@@ -141,8 +141,26 @@ def with_model(metrics: Metrics, model: SavedModel | None) -> Metrics:
     if model is None or not written or any(line.step == model.step for line in metrics.valid):
         return metrics
     seconds, nll = metrics.seconds_at(model.step), model.valid_nll
-    check = Valid(model.step, model.epoch, nll, math.exp(min(nll, 700.0)), seconds, best=True)
+    epoch = max([model.epoch, *(line.epoch for line in metrics.valid if line.step <= model.step)])
+    check = Valid(model.step, epoch, nll, math.exp(min(nll, 700.0)), seconds, best=True)
     return dataclasses.replace(metrics, valid=(*metrics.valid, check))
+
+
+class _Phases:
+    """Continues the epochs of a phase, which a run counts from 0, where the phase before it ended."""
+
+    def __init__(self) -> None:
+        self.phase, self.before, self.done = 0, 0.0, 0.0  # the epochs of earlier phases, and of all so far
+
+    def continued(self, raw: Any) -> Any:
+        """A line with its epoch over all phases; one that is no line of metrics is left as it is."""
+        if not isinstance(raw, dict) or not isinstance(raw.get("epoch"), int | float):
+            return raw
+        if raw.get("phase", self.phase) != self.phase:
+            self.phase, self.before = raw["phase"], self.done
+        epoch = self.before + raw["epoch"]
+        self.done = max(self.done, epoch)
+        return {**raw, "epoch": epoch}
 
 
 def _entry(raw: Any) -> Entry | None:
