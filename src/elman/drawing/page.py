@@ -34,12 +34,13 @@ class Figure:
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """Rows of cells under a header; the first column is text, the others are numbers."""
+    """Rows of cells under a header; the first column is text, the others are numbers, or text too if `prose`."""
 
     title: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     note: str = ""
+    prose: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -49,13 +49,12 @@ def write_claim_page(
     claim, (header, rows) = planned.claim, table(made)
     count = len(made.seeds)
     note = f"Mean ± sample standard deviation over {count} seed{'s' if count > 1 else ''}."
-    judged = [[each.statement, each.figures, each.line] for each in verdicts]
     rules = [RULE, *([BY_TOKEN] if any(one.by_token is not None for one in verdicts) else [])]
     rules += [QUICK] if made.scale == "quick" else []
     curve = claim.measure.curve
     sections = [
         Section("Published and ours", tables=[Table("", header, rows, note)]),
-        Section("Comparisons", rules, tables=[Table("", ["comparison", "figures", "answer"], judged)]),
+        Section("Comparisons", rules, tables=[comparisons(made)]),
         _every_seed(made, planned.runs),
         _number_of_seeds(made, verdicts),
     ]
@@ -83,6 +82,12 @@ def table(made: ClaimRecord) -> tuple[list[str], list[list[str]]]:
         for label, arm in made.arms.items()
     ]
     return header, rows
+
+
+def comparisons(made: ClaimRecord) -> Table:
+    """Every comparison with its figures and its answer."""
+    rows = [[one.statement, one.figures, one.line] for one in made.comparisons]
+    return Table("", ["comparison", "figures", "answer"], rows, prose=True)
 
 
 def _every_seed(made: ClaimRecord, runs: Mapping[str, Sequence[Planned]]) -> Section:

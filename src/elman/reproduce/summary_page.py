@@ -9,7 +9,7 @@ from elman.drawing.page import Figure, Section, Table, write_page
 from elman.drawing.style import svg, svg_file
 from elman.files import write_atomic
 from elman.reproduce.figures import DOTS, by_seed
-from elman.reproduce.page import table
+from elman.reproduce.page import comparisons, table
 from elman.reproduce.record import ClaimRecord, at_scale
 from elman.reproduce.summary import WITHIN, Summary
 
@@ -41,9 +41,15 @@ QUICK = (
 
 
 def _remarks_on(summary: Summary) -> list[str]:
-    """How to read the p-values, and the time of all trainings."""
+    """How to read the p-values and the drawings, and the time of all trainings."""
     total = f"The trainings took {summary.minutes:,.0f} minutes in all; one that several claims use counts once."
-    return [summary.chance, WITHIN, *([QUICK] if summary.scale == "quick" else []), total]
+    return [
+        summary.chance,
+        WITHIN,
+        *([QUICK] if summary.scale == "quick" else []),
+        f"Drawings: {DOTS[0].lower()}{DOTS[1:]}",
+        total,
+    ]
 
 
 def _p(value: float | None) -> str:
@@ -70,14 +76,10 @@ def write_index(out: Path, summary: Summary) -> Path:
 def _section(made: ClaimRecord) -> Section:
     drawing = svg(by_seed(made), f"{made.name}-seeds", made.name, "one dot per seed, one row per arm")
     page = Markup('<p><a href="{}.html">The page of this claim</a></p>').format(at_scale(made.name, made.scale))
-    tables = [Table("", *table(made)), Table("", *_comparisons(made))]
+    tables = [Table("", *table(made)), comparisons(made)]
     texts = [f"{made.claim} ({made.source}).", f"Verdict: {made.verdict}.", *_remarks(made)]
-    figures = [Figure(made.metrics[made.headline], drawing, DOTS)]
+    figures = [Figure(made.metrics[made.headline], drawing)]
     return Section(made.name, texts, figures=figures, tables=tables, body=page, anchor=made.name)
-
-
-def _comparisons(made: ClaimRecord) -> tuple[list[str], list[list[str]]]:
-    return ["comparison", "figures", "answer"], [[one.statement, one.figures, one.line] for one in made.comparisons]
 
 
 def _remarks(made: ClaimRecord) -> list[str]:
@@ -94,14 +96,12 @@ def write_markdown(path: Path, summary: Summary) -> Path:
     """Write the summary as Markdown, and a drawing of each claim into `IMAGES` beside it; returns the path."""
     parts = [
         "# Published claims",
-        f"Written by `elman reproduce summary` from the results at {summary.scale} scale: {summary.tally}."
-        " [Reproducing claims](reproduce.md) describes how claims are judged.",
+        f"Written by `elman reproduce summary` from the results at {summary.scale} scale: {summary.tally}.",
         *_remarks_on(summary),
         _markdown(HEADER, [[f"`{name}`", *cells] for name, *cells in rows(summary)]),
-        DOTS,
     ]
     for made in summary.records:
-        file = IMAGES / f"{made.name}.svg"
+        file, judged = IMAGES / f"{made.name}.svg", comparisons(made)
         drawing = svg_file(by_seed(made, "narrow"), made.name, made.claim, "one dot per seed, one row per arm")
         write_atomic(path.parent / file, drawing)
         parts += [
@@ -109,7 +109,7 @@ def write_markdown(path: Path, summary: Summary) -> Path:
             _text(f"**{made.verdict[0].upper()}{made.verdict[1:]}**: {made.claim} ({made.source})."),
             f"![{made.metrics[made.headline]} by arm, a dot per seed]({file.as_posix()})",
             _markdown(*table(made)),
-            _markdown(*_comparisons(made)),
+            _markdown(judged.header, judged.rows),
             *map(_text, _remarks(made)),
         ]
     write_atomic(path, "\n\n".join(parts) + "\n")
