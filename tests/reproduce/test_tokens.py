@@ -105,7 +105,7 @@ def test_the_blocks_of_a_run_are_its_perplexity(experiment, corpus, tmp_path):
     assert found.figures["test perplexity"] == pytest.approx(expected.perplexity, rel=0.05), "of one stream"
 
 
-def test_runs_that_are_not_on_text_have_no_blocks(tmp_path):
+def test_runs_on_neither_text_nor_pairs_have_no_blocks(tmp_path):
     recipe = load_recipe(find("music/nottingham-gru.toml"), [])
     (tmp_path / "recipe.toml").write_text(dump_recipe(recipe))
     assert run_by_block(tmp_path, 100, 10) == Measurement({}, {})

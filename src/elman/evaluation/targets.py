@@ -1,8 +1,10 @@
 """A model of targets given sources on a split of pairs: NLL per target token, and the targets that it writes."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -21,7 +23,6 @@ from elman.jobs import Advance
 from elman.network.seq2seq import SequenceToSequence
 
 
-@torch.inference_mode()
 def evaluate_pairs(
     model: SequenceToSequence, corpus: PairCorpus, pairs: Pairs, *, batch_size: int = 64, advance: Advance = None
 ) -> Score:
@@ -29,19 +30,36 @@ def evaluate_pairs(
 
     `batch_size` changes nothing but the speed; `advance` is called with (batches done, batches in all).
     """
+    batches = by_length(pairs.lengths, batch_size=batch_size)
+    scored = _log_probs(model, corpus, pairs, batches)
+    return sum_scores((log_prob[mask] for log_prob, mask in scored), len(batches), advance)
+
+
+def target_log_probs(
+    model: SequenceToSequence, corpus: PairCorpus, pairs: Pairs, *, batch_size: int = 64
+) -> list[npt.NDArray[np.float32]]:
+    """Log-probabilities (nats, [n]) of the symbols of every target of a split, its end included, in their order."""
+    batches = by_length(pairs.lengths, batch_size=batch_size)
+    found: list[npt.NDArray[np.float32]] = [np.empty(0, np.float32)] * len(pairs)
+    for indices, (log_prob, mask) in zip(batches, _log_probs(model, corpus, pairs, batches), strict=True):
+        for index, row, counted in zip(indices, log_prob.t(), mask.t(), strict=True):
+            found[index] = row[counted].float().cpu().numpy()
+    return found
+
+
+@torch.inference_mode()
+def _log_probs(
+    model: SequenceToSequence, corpus: PairCorpus, pairs: Pairs, batches: Sequence[list[int]]
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Log-probabilities of the targets of each batch, [T, B], and where they count."""
     training = model.training
     model.eval()
-    batches = by_length(pairs.lengths, batch_size=batch_size)
-
-    def log_probs() -> Iterator[Tensor]:
+    try:
         for indices in batches:
             batch = corpus.gather(pairs, indices).to(model.device)
             assert batch.source is not None
             assert batch.mask is not None
-            yield model.log_prob_given(batch.source, batch.inputs, batch.targets)[batch.mask]
-
-    try:
-        return sum_scores(log_probs(), len(batches), advance)
+            yield model.log_prob_given(batch.source, batch.inputs, batch.targets), batch.mask
     finally:
         model.train(training)
 

@@ -5,11 +5,10 @@ import math
 from pathlib import Path
 
 from elman.evaluation.result import RESULTS
-from elman.evaluation.statistics import BLOCK
 from elman.formats import read_json
 from elman.reproduce.arm import Measurement
 from elman.reproduce.claim import ClaimMeasure
-from elman.reproduce.tokens import STREAMS, run_by_block
+from elman.reproduce.tokens import BLOCKS, run_by_block
 
 FIGURES = {"perplexity": "perplexity", "bits per character": "bits_per_character", "nats per step": "nll"}
 """Figures of results.json, by their names here."""
@@ -45,7 +44,7 @@ def with_test_text(folder: Path, block: int, streams: int) -> Measurement:
 PERPLEXITY = dataclasses.replace(
     by_split("perplexity", "perplexity"),
     function=with_test_text,
-    constants={"block": BLOCK, "streams": STREAMS},
+    constants=BLOCKS,
     minutes=0.1,
 )
 BITS = by_split("bits", "bits per character")

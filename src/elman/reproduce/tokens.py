@@ -10,11 +10,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from elman.evaluation.statistics import in_blocks
+from elman.evaluation.statistics import BLOCK, in_blocks
+from elman.evaluation.targets import target_log_probs
 from elman.reproduce.arm import Measurement
 from elman.reproduce.comparison import ByToken, Comparison, Ratio, Verdict, described
 from elman.reproduce.statistics import judge
-from elman.tasks.run import recipe_of
+from elman.tasks.open import open_run
+from elman.tasks.pairs.run import PairRun
 from elman.tasks.text.ensemble import run_log_probs
 from elman.tasks.text.run import TextRun
 
@@ -24,17 +26,23 @@ NATS, TOKENS = "test nats by block", "test tokens"
 METRIC = "test perplexity"
 """The metric whose ratios are judged by token: their logarithms are differences of nats per token."""
 
-STREAMS = 10
-"""Columns in which the test text is read: much faster than one, and nearly the same figure."""
+BLOCKS = {"block": BLOCK, "streams": 10}
+"""The constants of a measure that keeps nats by block: tokens of a block, and columns in which a text is read.
+
+Ten columns are much faster than one and have nearly the same figure.
+"""
 
 
 def run_by_block(folder: Path, block: int, streams: int) -> Measurement:
-    """The tokens of the test text, and their summed nats by block; nothing of a run that is not on text."""
-    if recipe_of(folder).kind != TextRun.kind:
-        return Measurement({}, {})
-    run = TextRun(folder)
-    skip_first = run.data.evaluation.skip_first
-    return by_block(run_log_probs(run, run.split(run.corpus(), "test"), streams, skip_first), block)
+    """The tokens of the test text, or of the test targets of pairs, and their summed nats by block; else nothing."""
+    run = open_run(folder)
+    if isinstance(run, TextRun):
+        skip_first = run.data.evaluation.skip_first
+        return by_block(run_log_probs(run, run.split(run.corpus(), "test"), streams, skip_first), block)
+    if isinstance(run, PairRun):
+        corpus = run.corpus()
+        return by_block(np.concatenate(target_log_probs(run.model, corpus, corpus.split("test"))), block)
+    return Measurement({}, {})
 
 
 def by_block(log_probs: np.ndarray, block: int) -> Measurement:

@@ -14,8 +14,10 @@ from elman.cli import main
 from elman.config.inference import Beam
 from elman.data.windows import Source
 from elman.errors import UserError
+from elman.evaluation.targets import evaluate_pairs, target_log_probs
 from elman.learning.trainer import StopReason
 from elman.report.page import write_report
+from elman.reproduce.tokens import NATS, TOKENS, run_by_block
 from elman.tasks.experiment import Experiment
 from elman.tasks.open import open_run
 from elman.tasks.pairs.run import PairRun
@@ -104,6 +106,25 @@ def test_a_seed_decides_everything(pairs, tmp_path):
         wanted = msgspec.structs.replace(recipe(tmp_path, epochs=1), seed=seed)
         Experiment(wanted, tmp_path / name, data=pairs).train()
     assert records(tmp_path / "one") == records(tmp_path / "same") != records(tmp_path / "other")
+
+
+@pytest.mark.slow
+def test_targets_are_scored_one_by_one_in_their_order(trained):
+    run = PairRun(trained)
+    corpus = run.corpus()
+    test = corpus.split("test")
+    found = target_log_probs(run.model, corpus, test)
+    for index in (0, 7, 19):
+        batch = corpus.gather(test, [index])
+        alone = run.model.log_prob_given(batch.source, batch.inputs, batch.targets).flatten()
+        assert found[index] == pytest.approx(alone.detach().numpy(), abs=1e-5)
+    score = evaluate_pairs(run.model, corpus, test)
+    assert sum(map(len, found)) == score.count
+    assert -sum(float(one.sum()) for one in found) == pytest.approx(score.nll_sum, rel=1e-5)
+    by_block = run_by_block(trained, block=3, streams=1)
+    assert by_block.figures == {TOKENS: score.count}
+    assert sum(by_block.curves[NATS]) == pytest.approx(score.nll_sum, rel=1e-5)
+    assert by_block.curves[NATS][0] == pytest.approx(-float(np.concatenate(found)[:3].sum()), rel=1e-5)
 
 
 @pytest.mark.slow

@@ -3,13 +3,14 @@
 from elman.reproduce.arm import Arm, Source
 from elman.reproduce.claim import Claim, ClaimMeasure
 from elman.reproduce.comparison import Bound, higher, lower
-from elman.reproduce.perplexity import results
+from elman.reproduce.perplexity import with_test_text
+from elman.reproduce.tokens import BLOCKS
 
 
 def of_output(name: str, baseline: str, *measures: str) -> ClaimMeasure:
     """Some measures of the output, with the first one's value for the baseline (`baseline`, in words)."""
     metrics = {measure: measure for measure in measures} | {f"{measures[0]}, baseline": f"{measures[0]} of {baseline}"}
-    return ClaimMeasure(name, metrics | {"test perplexity": "perplexity, test"}, results)
+    return ClaimMeasure(name, metrics | {"test perplexity": "perplexity, test"}, with_test_text, BLOCKS)
 
 
 ENCDEC = Arm("EncDec", Source("headlines/small-encdec.toml"), Source("headlines/encdec.toml"))
