@@ -87,6 +87,9 @@ def test_at_the_scale_quick_the_test_by_token_indicates_else_the_mean():
     by_seed = indication(msgspec.structs.replace(decided, by_token=judged_by_token("does not hold")))
     assert by_seed.line == "indicates that it holds", "more seeds than one are judged by seed"
     assert by_seed.p_value == decided.p_value
+    open_ = lower("ppl", "a", "b").verdict(figures(a=[1.0, 1.8], b=[2.0, 1.7]))
+    assert indication(open_).p_value is None, "the mean is no test"
+    assert indication(msgspec.structs.replace(open_, by_token=judged_by_token("holds"))).p_value == 0.04
 
 
 def test_bounds_decide_at_the_scale_quick():

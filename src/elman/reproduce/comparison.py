@@ -53,9 +53,10 @@ class Verdict(msgspec.Struct, frozen=True):
     @property
     def p_value(self) -> float | None:
         """That of the test by which it was answered; None for a bound, and where there was no test."""
-        judgements = [self.judgement, self.by_token.judgement if self.indicative and self.by_token else None]
-        found = [one.p_value for one in judgements if one is not None and not math.isnan(one.p_value)]
-        return found[0] if found else None
+        found = self.judgement
+        if self.indicative and found is not None and found.answer == "undecided":
+            found = None if self.by_token is None else self.by_token.judgement
+        return None if found is None or math.isnan(found.p_value) else found.p_value
 
 
 @dataclass(frozen=True)
