@@ -6,7 +6,7 @@ import pytest
 
 from elman.errors import UserError
 from elman.reproduce.claims import CLAIMS
-from elman.reproduce.conduct import nominal_minutes
+from elman.reproduce.cost import nominal_minutes
 from elman.reproduce.perplexity import results
 from elman.reproduce.runs import Store
 

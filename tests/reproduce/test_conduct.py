@@ -7,7 +7,7 @@ import pytest
 
 from elman.cli import main
 from elman.reproduce import claims as registry
-from elman.reproduce import conduct, training
+from elman.reproduce import conduct, cost, plan, training
 from elman.reproduce.arm import Arm, Computation, Measurement
 from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes
 from elman.reproduce.comparison import Bound
@@ -45,7 +45,7 @@ def test_from_the_command_line_to_the_verdict(experiment, corpus, tmp_path, caps
 def test_figures_of_seeds_that_diverged_are_written(experiment, corpus, tmp_path):
     """Two seeds of three without a figure: a verdict, a page and JSON all the same."""
     store, plain = Store(tmp_path / "out", str(corpus)), dataclasses.replace(experiment, measure=RESULTS_ALONE)
-    planned = conduct.plan(plain, store, "small", 2, training.Machine(threads=1))
+    planned = plan.plan(plain, store, "small", 2, training.Machine(threads=1))
     for run, ppl in zip((run for each in planned.runs.values() for run in each), (9.0, 9.1, 0, 0), strict=True):
         run.folder.mkdir(parents=True)
         rows = [{"split": split, "perplexity": ppl, "bits_per_character": 1.0} for split in ("valid", "test")]
@@ -65,18 +65,18 @@ def test_figures_of_seeds_that_diverged_are_written(experiment, corpus, tmp_path
 def test_a_shared_run_is_planned_once(experiment, corpus, tmp_path):
     store, machine = Store(tmp_path / "out", str(corpus)), training.Machine(threads=1)
     plain = dataclasses.replace(experiment, measure=RESULTS_ALONE)
-    one = conduct.plan(plain, store, "small", 2, machine)
+    one = plan.plan(plain, store, "small", 2, machine)
     renamed = [dataclasses.replace(arm, label=f"{arm.label} again") for arm in experiment.arms]
     twin = dataclasses.replace(plain, name="twin", arms=tuple(renamed), comparisons=(), published={})
-    other = conduct.plan(twin, store, "small", 2, machine)
+    other = plan.plan(twin, store, "small", 2, machine)
     assert one.training.keys() == other.training.keys()
-    assert conduct.total_minutes([one, other], machine) == conduct.total_minutes([one], machine) > 0
+    assert plan.total_minutes([one, other], machine) == plan.total_minutes([one], machine) > 0
 
 
 def test_planned_minutes_of_the_list_are_those_of_the_sizes():
     claims = registry.CLAIMS
-    assert 5 < conduct.nominal_minutes(claims["mixture-activations"], "small") < 200
-    assert conduct.nominal_minutes(claims["doc-components"], "paper") > 1000
+    assert 5 < cost.nominal_minutes(claims["mixture-activations"], "small") < 200
+    assert cost.nominal_minutes(claims["doc-components"], "paper") > 1000
 
 
 @pytest.mark.slow
@@ -113,7 +113,7 @@ def test_computations_are_made_once_and_kept(tmp_path, monkeypatch, capsys):
     next(tmp_path.glob("computed/toy-computation/*-1.json")).unlink()
     assert main(command) == 0
     assert calls == [1, 2, 1]
-    assert conduct.nominal_minutes(made, "small") == pytest.approx(0.2)
+    assert cost.nominal_minutes(made, "small") == pytest.approx(0.2)
     changed = dataclasses.replace(made, arms=(Arm("a/b", Computation(Quotient(above=0.5), 0.1)),))
     monkeypatch.setitem(registry.CLAIMS, made.name, changed)
     capsys.readouterr()
@@ -157,3 +157,16 @@ def test_list_names_every_claim(capsys):
     assert all(name in told for name in registry.CLAIMS)
     assert main(["reproduce", "list", "--json"]) == 0
     assert {row["name"] for row in json.loads(capsys.readouterr().out)} == set(registry.CLAIMS)
+
+
+@pytest.mark.slow
+def test_all_goes_on_where_one_claim_cannot_be_planned(experiment, corpus, tmp_path, monkeypatch, capsys):
+    broken = dataclasses.replace(experiment, name="broken", needs=("no-such-pairs",))
+    monkeypatch.setattr(registry, "CLAIMS", {"broken": broken, experiment.name: experiment})
+    command = ["reproduce", "all", "--data", str(corpus), "--out", str(tmp_path / "out"), "--threads", "1", "--quick"]
+    assert main(command) == 1
+    shown = capsys.readouterr()
+    assert "broken: left out: no-such-pairs" in shown.err
+    assert shown.err.splitlines()[-1] == "left out: broken"
+    assert "toy-claim: indicates" in shown.out
+    assert (tmp_path / "out" / "index-quick.html").is_file()

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from elman import config
-from elman.reproduce import arm, conduct, training
+from elman.reproduce import arm, conduct, plan, training
 from elman.reproduce.arm import Arm, Grid, Source
 from elman.reproduce.claim import Claim
 from elman.reproduce.comparison import Bound
@@ -41,7 +41,7 @@ def tuned(tmp_path, monkeypatch):
 def test_the_better_alternative_is_trained_in_full(tuned, tmp_path):
     store = Store(tmp_path / "out", str(text_runs.write_corpus(tmp_path / "corpus")))
     machine = training.Machine(threads=1)
-    planned = conduct.plan(tuned, store, "small", None, machine)
+    planned = plan.plan(tuned, store, "small", None, machine)
     assert [trial.run.recipe.seed for trial in planned.trials["one"]] == [SEED, SEED]
     assert {trial.run.recipe.training.epochs for trial in planned.trials["one"]} == {1}
     assert len(planned.waiting) == 4
@@ -51,8 +51,8 @@ def test_the_better_alternative_is_trained_in_full(tuned, tmp_path):
     written = json.loads((store.out / "tuned.json").read_text())["arms"]["one"]["grid"]
     assert [tuple(trial["settings"]) for trial in written] == list(RATES)
     assert written[0]["valid loss"] > written[1]["valid loss"] > 0
-    assert not conduct.plan(tuned, store, "small", None, machine).waiting
-    quick = conduct.plan(tuned, store, "quick", None, machine)
+    assert not plan.plan(tuned, store, "small", None, machine).waiting
+    quick = plan.plan(tuned, store, "quick", None, machine)
     assert not quick.trials
     assert len(quick.waiting) == 1
 

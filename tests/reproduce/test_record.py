@@ -6,12 +6,12 @@ import math
 import pytest
 
 from elman.errors import UserError
-from elman.reproduce.arm import Measurement
+from elman.reproduce.arm import Measurement, at_scale
 from elman.reproduce.claim import Power
 from elman.reproduce.comparison import together
-from elman.reproduce.conduct import Plan
 from elman.reproduce.grid import Trial
-from elman.reproduce.record import at_scale, read_record, record, write_record
+from elman.reproduce.plan import Plan
+from elman.reproduce.record import read_record, record, write_record
 from elman.reproduce.runs import PlannedRun
 from support import claims, text_runs
 

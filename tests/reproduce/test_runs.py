@@ -12,7 +12,7 @@ import pytest
 from elman import config
 from elman.errors import UserError
 from elman.files import FolderLock
-from elman.reproduce import conduct, training
+from elman.reproduce import conduct, plan, training
 from elman.reproduce.arm import Measurement, recipe_of
 from elman.reproduce.claim import ClaimMeasure
 from elman.reproduce.claims.output import RANK
@@ -25,7 +25,7 @@ from support import text_runs
 @pytest.mark.slow
 def test_an_interrupted_run_goes_on(experiment, corpus, tmp_path):
     store = Store(tmp_path / "out", str(corpus))
-    planned = conduct.plan(experiment, store, "small", 1, training.Machine(threads=1))
+    planned = plan.plan(experiment, store, "small", 1, training.Machine(threads=1))
     (first, second) = planned.waiting
     training.train_all([first], training.Machine(threads=1), lambda line: None)
     assert (first.status, second.status) == (Status.DONE, Status.MISSING)

@@ -1,5 +1,8 @@
 """elman reproduce."""
 
+import contextlib
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +16,7 @@ from elman.errors import UserError
 if TYPE_CHECKING:
     from elman.reproduce.arm import Scale
     from elman.reproduce.conduct import Reproduction
+    from elman.reproduce.plan import Plan
 
 
 def reproduce(
@@ -52,7 +56,8 @@ def reproduce(
         return _list(common.as_json)
     from elman.reproduce.arm import scale_of
     from elman.reproduce.claims import choose
-    from elman.reproduce.conduct import conduct, plan, total_minutes
+    from elman.reproduce.conduct import conduct
+    from elman.reproduce.plan import plan, total_minutes
     from elman.reproduce.runs import Store
     from elman.reproduce.training import Machine as Pool
     from elman.reproduce.training import Stopped
@@ -67,34 +72,54 @@ def reproduce(
         raise UserError(f"--resume: there is no folder {out}; leave --resume out to begin")
     common.use()
     console, store, pool = progress.log(), Store(out, data), Pool(jobs, common.device, common.threads)
-    if len(claims) > 1:
+    if name == "all":
         for claim in (claim for claim in claims if claim.data is not None):
             console.print(f"{claim.name}: left out of `all`; it needs --data of its own: {claim.data}")
         claims = [claim for claim in claims if claim.has(chosen) and claim.data is None]
-    outcomes = []
+    plans: list[Plan] = []
+    outcomes: list[Reproduction] = []
+    failed: list[str] = []
+    attempt = partial(_attempt, failed, console.print if name == "all" else None)
     try:
-        plans = []
         for claim in claims:
-            plans.append(plan(claim, store, chosen, seeds, pool))
-            seeded, every = plans[-1].seeds, sum(map(len, plans[-1].runs.values()))
-            console.print(
-                f"{claim.name}, {plans[-1].scale} scale, seeds {seeded[0]} to {seeded[-1]}: {every} runs,"
-                f" {len(plans[-1].waiting)} to train"
-            )
+            with attempt(claim.name):
+                plans.append(plan(claim, store, chosen, seeds, pool))
+                console.print(_planned(plans[-1]))
         console.print(f"planned: {_minutes(total_minutes(plans, pool))} in all, {jobs} in parallel")
         for planned in plans:
-            outcomes.append(conduct(planned, store, pool, console.print))
-            if not common.as_json:
-                _print(outcomes[-1])
+            with attempt(planned.claim.name):
+                outcomes.append(conduct(planned, store, pool, console.print))
+                if not common.as_json:
+                    _print(outcomes[-1])
     except Stopped:
         console.print("stopped and saved; the same command continues")
         return 130
     if common.as_json:
         records = [msgspec.to_builtins(outcome.record) for outcome in outcomes]
-        show.print_json(records[0] if len(records) == 1 else records)
+        show.print_json(records if name == "all" else records[0])
     if name == "all":
         console.print(f"summary: {_write_index(out, chosen)}")
-    return 0
+    if failed:
+        console.print(f"left out: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+@contextlib.contextmanager
+def _attempt(failed: list[str], tell: Callable[[str], None] | None, name: str) -> Iterator[None]:
+    """Report an error of one claim and go on with the next; without `tell` it is raised."""
+    try:
+        yield
+    except UserError as error:
+        if tell is None:
+            raise
+        tell(f"{name}: left out: {error}")
+        failed.append(name)
+
+
+def _planned(planned: "Plan") -> str:
+    every, to_train = sum(map(len, planned.runs.values())), len(planned.waiting)
+    seeds = f"seeds {planned.seeds[0]} to {planned.seeds[-1]}"
+    return f"{planned.claim.name}, {planned.scale} scale, {seeds}: {every} runs, {to_train} to train"
 
 
 def _minutes(minutes: float) -> str:
@@ -148,7 +173,7 @@ def _write_index(out: Path, scale: "Scale") -> Path:
 def _list(as_json: bool) -> int:
     from elman.reproduce.arm import SCALES
     from elman.reproduce.claims import CLAIMS
-    from elman.reproduce.conduct import nominal_minutes
+    from elman.reproduce.cost import nominal_minutes
 
     facts, notes = [], []
     for claim in CLAIMS.values():

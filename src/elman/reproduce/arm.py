@@ -24,6 +24,11 @@ def scale_of(name: str) -> Scale:
     raise UserError(f"--scale {name}: choose {', '.join(SCALES[:-1])} or {SCALES[-1]}{hint}")
 
 
+def at_scale(name: str, scale: Scale) -> str:
+    """A file name without its ending: with the scale unless it is small."""
+    return name if scale == "small" else f"{name}-{scale}"
+
+
 class Grid(NamedTuple):
     """Alternatives, each some settings, of which an arm takes the one with the lowest validation loss.
 

@@ -2,19 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from elman.drawing.page import Figure, Section, Table, write_page
 from elman.drawing.style import legend, svg
 from elman.reproduce.arm import Measurement
 from elman.reproduce.comparison import Verdict
 from elman.reproduce.figures import DOTS, by_seed, measured_curves, training_curves
+from elman.reproduce.plan import Plan
 from elman.reproduce.planned import Planned
 from elman.reproduce.planning import HEADER, powers
 from elman.reproduce.record import ClaimRecord
-
-if TYPE_CHECKING:
-    from elman.reproduce.conduct import Plan
 
 RULE = (
     "Ratios are judged by a paired t test on logarithms, seed by seed, at the 5 % level; bounds must hold in every"
@@ -40,7 +37,7 @@ QUICK = (
 
 def write_claim_page(
     out: Path,
-    planned: "Plan",
+    planned: Plan,
     made: ClaimRecord,
     measurements: Mapping[str, Sequence[Measurement]],
     verdicts: Sequence[Verdict],

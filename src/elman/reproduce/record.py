@@ -4,7 +4,7 @@ import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -16,12 +16,10 @@ from elman.reproduce.arm import Measurement, Scale
 from elman.reproduce.claim import Power
 from elman.reproduce.comparison import Verdict
 from elman.reproduce.grid import Trial
+from elman.reproduce.plan import Plan
 from elman.reproduce.planned import PlannedRun
 from elman.reproduce.planning import how_planned
 from elman.reproduce.statistics import Answer, spread
-
-if TYPE_CHECKING:
-    from elman.reproduce.conduct import Plan
 
 
 class FigureRecord(msgspec.Struct, frozen=True):
@@ -117,7 +115,7 @@ class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def record(
-    planned: "Plan",
+    planned: Plan,
     measurements: Mapping[str, Sequence[Measurement]],
     verdicts: Sequence[Verdict],
     verdict: Verdict,
@@ -147,7 +145,7 @@ def record(
     return msgspec.structs.replace(made, minutes=sum(made.training.values()) if trained else None)
 
 
-def _arm(planned: "Plan", label: str, measurements: Sequence[Measurement]) -> ArmRecord:
+def _arm(planned: Plan, label: str, measurements: Sequence[Measurement]) -> ArmRecord:
     claim, folders = planned.claim, [one.folder for one in planned.runs[label] if isinstance(one, PlannedRun)]
     return ArmRecord(
         published=claim.published.get(label),
@@ -201,8 +199,3 @@ def read_record(path: Path) -> ClaimRecord:
     except msgspec.ValidationError as error:
         cure = "reproduce the claim again, which trains nothing that is trained"
         raise UserError(f"{path}: not the record of a claim, or of another version ({error}); {cure}") from None
-
-
-def at_scale(name: str, scale: Scale) -> str:
-    """A file name without its ending: with the scale unless it is small."""
-    return name if scale == "small" else f"{name}-{scale}"

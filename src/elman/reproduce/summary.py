@@ -8,9 +8,9 @@ from typing import Any
 
 from elman.errors import UserError, notice
 from elman.evaluation.paired_accuracy import holm
-from elman.reproduce.arm import Scale
+from elman.reproduce.arm import Scale, at_scale
 from elman.reproduce.claim import Claim
-from elman.reproduce.record import ClaimRecord, at_scale, read_record
+from elman.reproduce.record import ClaimRecord, read_record
 from elman.reproduce.statistics import LEVEL
 
 

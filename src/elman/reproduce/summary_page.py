@@ -8,9 +8,10 @@ from markupsafe import Markup
 from elman.drawing.page import Figure, Section, Table, write_page
 from elman.drawing.style import svg, svg_file
 from elman.files import write_atomic
+from elman.reproduce.arm import at_scale
 from elman.reproduce.figures import DOTS, by_seed
 from elman.reproduce.page import comparisons, table
-from elman.reproduce.record import ClaimRecord, at_scale
+from elman.reproduce.record import ClaimRecord
 from elman.reproduce.summary import WITHIN, Summary
 
 HEADER = ["claim", "verdict", "p", "p, Holm", "seeds", "minutes"]
