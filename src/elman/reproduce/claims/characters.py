@@ -1,0 +1,28 @@
+"""Models of characters, which have fewer symbols than dimensions."""
+
+from elman.reproduce.arm import Arm, Source
+from elman.reproduce.claim import Claim
+from elman.reproduce.comparison import no_difference
+from elman.reproduce.perplexity import BITS
+
+QUICK = ("data.train_tokens=60000", "training.epochs=3")
+
+
+def _arm(activation: str) -> Arm:
+    settings = (f"model.output.activation={activation}",)
+    small = Source("reproduce/small-characters.toml", settings, QUICK)
+    return Arm(activation, small, Source(f"text8/lstm-{activation}.toml"))
+
+
+CHARACTER_BOTTLENECK = Claim(
+    name="character-bottleneck",
+    sentence="on characters, fewer symbols than dimensions (M < d), softmax has no bottleneck: sigsoftmax and softmax"
+    " do not differ",
+    source="Kanai's thesis, Table 4.4",
+    arms=(_arm("softmax"), _arm("sigsoftmax")),
+    measure=BITS,
+    comparisons=(no_difference("test bits per character", "sigsoftmax", "softmax", margin=0.01),),
+    published={"softmax": "1.56 (text8)", "sigsoftmax": "1.56 (text8)"},
+    seeds=5,
+    notes="",
+)
