@@ -1,16 +1,17 @@
 """Models of characters, which have fewer symbols than dimensions."""
 
-from elman.reproduce.arm import Arm, Source
+from elman.reproduce.arm import Arm, Grid, Source
 from elman.reproduce.claim import Claim
 from elman.reproduce.comparison import no_difference
 from elman.reproduce.perplexity import BITS
 
-QUICK = ("data.train_tokens=60000", "training.epochs=3")
+RATES = Grid(tuple((f"training.optimiser.lr={rate}",) for rate in (3e-3, 1e-2, 2e-2)), ("training.epochs=2",))
+QUICK = ("data.train_tokens=100000", "training.epochs=3")
 
 
 def _arm(activation: str) -> Arm:
     settings = (f"model.output.activation={activation}",)
-    small = Source("reproduce/small-characters.toml", settings, QUICK)
+    small = Source("reproduce/small-characters.toml", settings, QUICK, RATES)
     return Arm(activation, small, Source(f"text8/lstm-{activation}.toml"))
 
 

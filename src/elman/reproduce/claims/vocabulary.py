@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from elman.network.output.choice import Choice
-from elman.reproduce.arm import Arm, Measurement, Source
+from elman.reproduce.arm import Arm, Grid, Measurement, Source
 from elman.reproduce.claim import Claim, ClaimMeasure
 from elman.reproduce.comparison import lower, no_higher, times
 from elman.reproduce.perplexity import PERPLEXITY, results
@@ -23,11 +23,17 @@ CHOICES = {
 }
 CHOICES["adaptive sigsoftmax"] = (*CHOICES["adaptive softmax"], "model.output.activation=sigsoftmax")
 
-QUICK = ("data.train_tokens=60000", "training.epochs=3")
+RATES = Grid(
+    tuple((f"training.optimiser.lr={rate}",) for rate in (10, 20, 40)),
+    ("training.epochs=2", "training.schedule.after=1"),
+)
+"""The same three learning rates for every arm, tried for 2 of 5 epochs."""
+
+QUICK = ("data.train_tokens=40000", "training.epochs=4", "training.schedule.after=2")
 
 
 def _arm(label: str, paper: str | None = None) -> Arm:
-    return Arm(label, Source(RECIPE, CHOICES[label], QUICK), None if paper is None else Source(paper))
+    return Arm(label, Source(RECIPE, CHOICES[label], QUICK, RATES), None if paper is None else Source(paper))
 
 
 def perplexity_and_cost(folder: Path, positions: int, repetitions: int) -> Measurement:
