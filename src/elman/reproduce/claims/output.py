@@ -132,6 +132,7 @@ SOFTPLUS_WORDS = Claim(
     notes="At most 1 % higher; on WikiText-2 softplus is worse (Table 4.2).",
 )
 
+
 def _sized(name: str, size: int, paper: str) -> Arm:
     settings = (*SINGLE, f"data.max_vocabulary={size}", f"model.output.activation={name}")
     source = words(*settings)
