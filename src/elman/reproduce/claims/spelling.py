@@ -7,7 +7,7 @@ import numpy as np
 from elman.analysis.by_word import by_frequency
 from elman.evaluation.perplexity import score_of
 from elman.objective import perplexity
-from elman.reproduce.arm import Arm, Measurement, Source
+from elman.reproduce.arm import Arm, Grid, Measurement, Source
 from elman.reproduce.claim import Claim, ClaimMeasure
 from elman.reproduce.comparison import lower, no_higher, times
 from elman.tasks.text.ensemble import run_log_probs
@@ -70,16 +70,20 @@ RARE_WORDS = ClaimMeasure(
 SPELLED = "characters"
 
 
-QUICK = ("data.train_tokens=30000", "training.epochs=5")
+RATES = Grid(tuple((f"training.optimiser.lr={rate}",) for rate in (0.25, 0.5, 1)), ("training.epochs=3",))
+"""The same three learning rates for both arms, tried for 3 of 6 epochs."""
+
+QUICK = ("data.train_tokens=40000",)
 
 
 def _spelled(paper: str | None = None) -> Arm:
-    small = Source("reproduce/small-spelling.toml", quick=QUICK)
+    small = Source("reproduce/small-spelling.toml", quick=QUICK, grid=RATES)
     return Arm(SPELLED, small, None if paper is None else Source(f"ptb/{paper}.toml"))
 
 
 def _words(paper: str) -> Arm:
-    return Arm("words", Source("reproduce/small-spelling-twin.toml", quick=QUICK), Source(f"ptb/{paper}.toml"))
+    small = Source("reproduce/small-spelling-twin.toml", quick=QUICK, grid=RATES)
+    return Arm("words", small, Source(f"ptb/{paper}.toml"))
 
 
 CHARACTER_AWARE = Claim(
