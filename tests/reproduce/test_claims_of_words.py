@@ -67,10 +67,10 @@ def test_rare_words_and_those_after_them(spelled):
     rare = (np.bincount(train, minlength=len(run.vocabulary)) < 60)[tokens] & (tokens != run.vocabulary.unk)
     assert 0 < rare.sum() < len(tokens) / 2
     after = math.exp(losses[1:][rare[:-1]].mean())
-    assert found["test perplexity"] == pytest.approx(math.exp(losses.mean()), rel=1e-4)
-    assert found["rare words"] == pytest.approx(math.exp(losses[rare].mean()), rel=1e-4)
-    assert found["after rare words"] == pytest.approx(after, rel=1e-4)
-    assert found["after rare words / all"] == pytest.approx(after / found["test perplexity"], rel=1e-4)
+    assert found["test perplexity"] == pytest.approx(math.exp(losses.mean()), rel=4e-6)
+    assert found["rare words"] == pytest.approx(math.exp(losses[rare].mean()), rel=4e-6)
+    assert found["after rare words"] == pytest.approx(after, rel=4e-6)
+    assert found["after rare words / all"] == pytest.approx(after / found["test perplexity"], rel=4e-6)
     assert found["parameters"] == sum(parameter.numel() for parameter in run.model.parameters())
 
 
@@ -81,9 +81,9 @@ def test_what_follows_unknown_words_read_in_two_ways(spelled):
     losses = nlls(run, split)
     after = losses[1:][np.array(split.tokens[:-1]) == run.vocabulary.unk]
     assert len(after) == 8
-    assert found["after unknown words, as <unk>"] == pytest.approx(math.exp(after.mean()), rel=1e-4)
-    assert found["test perplexity, as <unk>"] == pytest.approx(math.exp(losses.mean()), rel=1e-4)
-    assert found["after unknown words, spelled"] != pytest.approx(found["after unknown words, as <unk>"], rel=1e-4)
+    assert found["after unknown words, as <unk>"] == pytest.approx(math.exp(after.mean()), rel=4e-6)
+    assert found["test perplexity, as <unk>"] == pytest.approx(math.exp(losses.mean()), rel=4e-6)
+    assert found["after unknown words, spelled"] != pytest.approx(found["after unknown words, as <unk>"], rel=4e-6)
 
 
 def test_the_cost_of_an_output_is_that_of_the_words_of_the_training_text(trained):
