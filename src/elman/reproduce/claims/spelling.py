@@ -71,9 +71,9 @@ SPELLED = "characters"
 
 
 RATES = Grid(tuple((f"training.optimiser.lr={rate}",) for rate in (0.25, 0.5, 1)), ("training.epochs=3",))
-"""The same three learning rates for both arms, tried for 3 of 6 epochs."""
+"""The same three learning rates for both arms, tried for 3 of 12 epochs."""
 
-QUICK = ("data.train_tokens=40000",)
+QUICK = ("data.train_tokens=40000", "training.epochs=6")
 
 
 def _spelled(paper: str | None = None) -> Arm:
