@@ -92,8 +92,14 @@ PUBLISHED = {
     "gradient-shortcut": {metric: {"MoS": 0.5, "DOC": 0.9} for metric in ("beginning", "mean")},
     "elman-starting-small": {"KL divergence": {"SRN": 0.2, "SRN, by complexity": 0.1, "SRN, by memory": 0.15}},
     "character-aware-twins": {
-        metric: {"characters": 92.3, "words": 97.6} for metric in ("test perplexity", "rare words", "after rare words")
+        metric: {"characters": 92.3, "words": 97.6}
+        for metric in ("test perplexity", "after rare words", "after rare words / all")
     },
+    "hierarchical-softmax": {
+        "test perplexity": {"flat softmax": 123.0, "tree": 136.0, "adaptive softmax": 123.0 * 147 / 144},
+        "multiply-adds per token": {"flat softmax": 154.0, "tree": 9.1, "adaptive softmax": 20.0},
+    },
+    "adaptive-sigsoftmax": {"test perplexity": {"adaptive softmax": 33.8, "adaptive sigsoftmax": 33.62}},
     "lstm-long-lag": {"error": {"lstm": 0.001, "elman": 0.167}},
     "echo-state": {"NRMSE": {"reservoir": 6e-5}},
 }

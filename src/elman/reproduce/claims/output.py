@@ -5,11 +5,11 @@ from pathlib import Path
 from elman.analysis.rank import find_rank, spectrum
 from elman.reproduce.arm import Arm, Grid, Measurement, Source
 from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes
-from elman.reproduce.comparison import Bound, lower, no_difference, no_higher, times
-from elman.reproduce.perplexity import BITS, PERPLEXITY
+from elman.reproduce.comparison import Bound, lower, no_higher, times
+from elman.reproduce.perplexity import PERPLEXITY
 from elman.tasks.text.run import TextRun
 
-WORDS, CHARACTERS = "reproduce/small-words.toml", "reproduce/small-characters.toml"
+WORDS = "reproduce/small-words.toml"
 
 ACTIVATIONS = {"softmax": "MoS", "sigsoftmax": "MoSS", "relu": "MoR", "sigmoid": "MoSig", "softplus": "MoSp"}
 """Activations, and the names of mixtures of each (Kanai's thesis, section 4.4)."""
@@ -132,21 +132,6 @@ SOFTPLUS_WORDS = Claim(
     notes="At most 1 % higher; on WikiText-2 softplus is worse (Table 4.2).",
 )
 
-CHARACTER_BOTTLENECK = Claim(
-    name="character-bottleneck",
-    sentence="on characters, fewer symbols than dimensions (M < d), softmax has no bottleneck: sigsoftmax and softmax"
-    " do not differ",
-    source="Kanai's thesis, Table 4.4",
-    arms=tuple(
-        Arm(name, Source(CHARACTERS, settings), Source(f"text8/lstm-{name}.toml"))
-        for name, settings in (("softmax", ()), ("sigsoftmax", ("model.output.activation=sigsoftmax",)))
-    ),
-    measure=BITS,
-    comparisons=(no_difference("test bits per character", "sigsoftmax", "softmax", margin=0.01),),
-    published={"softmax": "1.56 (text8)", "sigsoftmax": "1.56 (text8)"},
-    notes="Equal means within 1 % of the bits per character. Small scale: Shakespeare in lower case, contexts of 128.",
-)
-
 
 def _sized(name: str, size: int, paper: str) -> Arm:
     settings = (*SINGLE, f"data.max_vocabulary={size}", f"model.output.activation={name}")
@@ -183,24 +168,4 @@ RELU_FAILS = Claim(
     comparisons=(times("test perplexity", "relu", "softmax", 2.0),),
     published={"softmax": "57.0 ± 0.6", "relu": "1,240 ± 80"},
     notes="Several times means more than twice.",
-)
-
-_ADAPTIVE = "data.max_vocabulary=10000", 'model.output.choice={kind = "adaptive", cutoffs = [1000, 4000]}'
-
-ADAPTIVE_SIGSOFTMAX = Claim(
-    name="adaptive-sigsoftmax",
-    sentence="adaptive sigsoftmax has a lower perplexity than adaptive softmax",
-    source="Kanai's thesis, Table 4.5",
-    arms=tuple(
-        Arm(
-            f"adaptive {name}",
-            words(*SINGLE, *_ADAPTIVE, f"model.output.activation={name}")._replace(quick=(*QUICK, _ADAPTIVE[0])),
-            Source(f"one-billion-word/adaptive-{name}.toml"),
-        )
-        for name in ("softmax", "sigsoftmax")
-    ),
-    measure=PERPLEXITY,
-    comparisons=(lower("test perplexity", "adaptive sigsoftmax", "adaptive softmax"),),
-    published={"adaptive softmax": "33.80 ± 0.04", "adaptive sigsoftmax": "33.62 ± 0.05"},
-    notes="Small scale: a vocabulary of 10,000 words, cut at 1,000 and 4,000.",
 )

@@ -1,0 +1,99 @@
+"""Measures of the claims on spelling and on large vocabularies, each against a computation of its own."""
+
+import math
+
+import msgspec
+import numpy as np
+import pytest
+import torch
+
+from elman import config
+from elman.reproduce.claims.spelling import parameters_and_rare_words, unknown_words
+from elman.reproduce.claims.vocabulary import perplexity_and_cost
+from elman.tasks.experiment import Experiment
+from elman.tasks.text.run import TextRun
+from support import text_runs
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A run on a corpus whose test split has words that the vocabulary lacks, with another encoder or choice."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+        corpus = text_runs.write_corpus(tmp_path_factory.mktemp("words") / "corpus")
+        with (corpus / "train.txt").open("a") as file:
+            file.write("w1 once w2\n")
+        with (corpus / "test.txt").open("a") as file:
+            file.write("w1 anew w2 w3 other w4\n" * 4)
+
+        def train(name, encoder=None, choice=None):
+            raw = msgspec.to_builtins(text_runs.recipe(epochs=1), str_keys=True)
+            raw["data"] = {"text": {"tokenisation": "words", "min_count": 2}}
+            raw["model"]["encoder"] = encoder or {"kind": "lookup", "size": 8}
+            raw["model"]["output"]["choice"] = choice or {"kind": "flat"}
+            folder = tmp_path_factory.mktemp("runs") / name
+            experiment = Experiment(config.parse_recipe(raw, "toy"), folder, data=corpus)
+            experiment.train()
+            experiment.finish()
+            return folder
+
+        yield train
+
+
+@pytest.fixture(scope="module")
+def spelled(trained):
+    return trained("spelled", encoder={"kind": "characters", "size": 4, "widths": [1, 2], "filters": [4, 4]})
+
+
+def nlls(run, split):
+    """The negative log-likelihood of every token, in one pass over the split."""
+    tokens = torch.from_numpy(np.array(split.tokens)).long()
+    model = run.model.eval()
+    with torch.no_grad():
+        inputs = torch.cat([torch.tensor([run.first]), tokens[:-1]]).unsqueeze(1)
+        log_probs, _ = model.log_probs(inputs, model.begin(1))
+    return -log_probs[:, 0].gather(-1, tokens.unsqueeze(-1)).squeeze(-1).double().numpy()
+
+
+def test_rare_words_and_those_after_them(spelled):
+    """Both models read an unknown word as <unk>."""
+    run = TextRun(spelled)
+    corpus = run.corpus()
+    split, train = corpus.split("test"), np.array(corpus.split("train").tokens)
+    found = parameters_and_rare_words(spelled, below=60, streams=1).figures
+    losses, tokens = nlls(run, split), np.array(split.tokens)
+    rare = (np.bincount(train, minlength=len(run.vocabulary)) < 60)[tokens] & (tokens != run.vocabulary.unk)
+    assert 0 < rare.sum() < len(tokens) / 2
+    after = math.exp(losses[1:][rare[:-1]].mean())
+    assert found["test perplexity"] == pytest.approx(math.exp(losses.mean()), rel=4e-6)
+    assert found["rare words"] == pytest.approx(math.exp(losses[rare].mean()), rel=4e-6)
+    assert found["after rare words"] == pytest.approx(after, rel=4e-6)
+    assert found["after rare words / all"] == pytest.approx(after / found["test perplexity"], rel=4e-6)
+    assert found["parameters"] == sum(parameter.numel() for parameter in run.model.parameters())
+
+
+def test_what_follows_unknown_words_read_in_two_ways(spelled):
+    run = TextRun(spelled)
+    split = run.corpus().split("test")
+    found = unknown_words(spelled, streams=1).figures
+    losses = nlls(run, split)
+    after = losses[1:][np.array(split.tokens[:-1]) == run.vocabulary.unk]
+    assert len(after) == 8
+    assert found["after unknown words, as <unk>"] == pytest.approx(math.exp(after.mean()), rel=4e-6)
+    assert found["test perplexity, as <unk>"] == pytest.approx(math.exp(losses.mean()), rel=4e-6)
+    assert found["after unknown words, spelled"] != pytest.approx(found["after unknown words, as <unk>"], rel=4e-6)
+
+
+def test_the_cost_of_an_output_is_that_of_the_words_of_the_training_text(trained):
+    flat, tree = (trained(kind, choice={"kind": kind, "tied": True}) for kind in ("flat", "tree"))
+    found = {folder.name: perplexity_and_cost(folder, positions=50, repetitions=2).figures for folder in (flat, tree)}
+    run = TextRun(tree)
+    choice, train = run.model.output.choice, torch.from_numpy(np.array(run.corpus().split("train").tokens)).long()
+    sizes = choice.starts.diff()
+    per_token = len(sizes) + sizes[choice.cluster_of(train)].double().mean().item()
+    assert found["flat"]["multiply-adds per token"] == 8 * len(run.vocabulary)
+    assert found["tree"]["multiply-adds per token"] == pytest.approx(8 * per_token)
+    assert all(figures["microseconds per token"] > 0 for figures in found.values())
+    assert found["tree"]["test perplexity"] > 1
