@@ -49,11 +49,11 @@ COUNTS = ClaimMeasure(
 
 SMALL_RECIPE = "reproduce/small-gru-constrained.toml"
 SETTING = (
-    "model.encoder.size=200", "model.core.sizes=[200]", "data.train_tokens=60000", "training.epochs=10",
+    "model.encoder.size=200", "model.core.sizes=[200]", "data.train_tokens=30000", "training.epochs=10",
     "training.schedule.factor=1.8", "training.log_every=5",
 )  # fmt: skip
 """Of small scale: large enough for a rank, and ten short epochs in which the rate falls to a hundredth."""
-QUICK = ("training.epochs=6", "data.train_tokens=30000")
+QUICK = ("training.epochs=6", "data.train_tokens=15000")
 
 
 def _arm(delta: float) -> Arm:
@@ -147,7 +147,7 @@ PROJECTION_NORM = Claim(
     arms=(
         Arm(
             SMALLER.label,
-            Computation(NormTimes(0.2), 1.5, Computation(NormTimes(0.2, settings=(*SETTING, *QUICK)), 0.4)),
+            Computation(NormTimes(0.2), 0.7, Computation(NormTimes(0.2, settings=(*SETTING, *QUICK)), 0.2)),
             Computation(NormTimes(0.2, "ptb/gru-constrained.toml", ()), 600),
         ),
     ),
