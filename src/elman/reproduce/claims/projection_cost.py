@@ -24,9 +24,9 @@ from elman.network.cores.stack import Stack, candidate_hidden
 from elman.objective.loss import build_objective
 from elman.reproduce.arm import Arm, Computation, Measurement
 from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes
+from elman.reproduce.claims.constraint import DELTAS
 from elman.reproduce.comparison import Bound
 
-DELTAS = (0.2, 0.5, 0.8, 1.1, 1.4)
 METHODS: tuple[Literal["subspace", "eigh", "svd", "truncated"], ...] = ("subspace", "eigh", "svd", "truncated")
 
 
