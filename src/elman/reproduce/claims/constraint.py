@@ -45,7 +45,7 @@ DYNAMICS = ClaimMeasure(
 )  # fmt: skip
 
 
-QUICK = ("training.epochs=3", "data.train_tokens=40000")
+QUICK = ("training.epochs=3",)
 """At the scale quick."""
 
 SMALL = "reproduce/small-gru-constrained.toml"
@@ -110,7 +110,6 @@ OPTIMISERS = Claim(
     arms=(_tuned("SGD", "sgd", (0.3, 1.0, 3.0)), _tuned("Adam", "adam", (1e-3, 3e-3, 1e-2))),
     measure=PERPLEXITY,
     comparisons=(lower("valid perplexity", "SGD", "Adam"),),
-    seeds=5,
     notes="Delta 0.2. The rate of each optimiser is the best of three by the validation loss of one seed that is not"
     " used again; schedule, steps and network are the same. Small scale as in gru-perplexity-by-delta.",
 )

@@ -180,5 +180,5 @@ PROJECTION_NORM = Claim(
     ),
     published={SMALLER.label: "4.9e4 s of training by the spectral norm, 5.4e4 s by the Frobenius norm"},
     notes="Processor time of both projections in one training, n = 200. The thesis adds that its result depends on data"
-    " and machine: the spectral norm takes a few matrix products a step, and saves singular values.",
+    " and machine: the spectral norm takes a few matrix products per step, and saves singular values.",
 )  # fmt: skip
