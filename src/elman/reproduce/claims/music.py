@@ -30,7 +30,7 @@ MUSIC_NLL = Claim(
     " for 48 epochs, and for 16 of the 30 epochs of LSTM-NADE.",
 )
 
-QUICK = ("training.epochs=1",)
+QUICK = ("training.epochs=2",)
 """At the scale quick."""
 
 
@@ -46,7 +46,7 @@ CONSTRAINTS = {
 CLIPS = {norm: _arm(f"clip {norm:g}", "gru", f"training.clip={norm:g}") for norm in (15, 60)}
 """The thesis clips at 0.5, 1, 1.5 and 2 times its mean norm of 30."""
 
-SMALL_NOTES = "Small scale: layers of 64 units, four epochs in which the rate falls from 0.1 to 0.001."
+SMALL_NOTES = "Small scale: layers of 64 units, twelve epochs in which the rate falls from 0.1 to 0.001."
 
 MUSIC_SUCCESS = Claim(
     name="music-success-rate",
