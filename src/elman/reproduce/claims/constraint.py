@@ -141,6 +141,6 @@ GRADIENT_SPIKES = Claim(
         Bound("largest gradient norm", "clip 20", 50.0, exceeds=True),
     ),
     metric="largest gradient norm",
-    notes="The norm before clipping, at the logged steps (every 20th at small scale); 50 is ten times the norm under"
-    " the constraint.",
+    notes="The norm before clipping, at the logged steps (every 20th at small scale); 50 is ten times the mean norm"
+    " under the constraint.",
 )
