@@ -78,7 +78,15 @@ def test_paper_scale_says_where_it_comes_from(name):
             assert (expected.test or expected.fine_tuned_test) < (expected.valid or expected.fine_tuned_valid)
 
 
-@pytest.mark.parametrize("name", ["ptb/gru-constrained", "wikitext-2/gru-constrained", "ptb/small-gru-constrained"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ptb/gru-constrained",
+        "wikitext-2/gru-constrained",
+        "ptb/small-gru-constrained",
+        "reproduce/small-gru-constrained",
+    ],
+)
 def test_the_constrained_gru_starts_as_in_the_thesis(name):
     """No biases, W_hh orthogonal and the other matrices N(0, 1/n), word vectors times 0.01, sums over steps."""
     recipe = RECIPES[name]
@@ -98,7 +106,7 @@ def test_the_constrained_gru_starts_as_in_the_thesis(name):
 @pytest.mark.parametrize("name", sorted(MUSIC))
 def test_music_says_where_it_comes_from(name):
     recipe = RECIPES[name]
-    assert name.startswith("music/")
+    assert name.startswith(("music/", "reproduce/"))
     assert recipe.citation
     assert recipe.notes
     assert (recipe.data.corpus, recipe.data.pitches) == ("nottingham", 93)

@@ -184,18 +184,29 @@ def test_algorithm_3_2(norm, level):
             torch.testing.assert_close(matrix.numpy(), weight, atol=2e-4, rtol=0)
 
 
-def test_the_spectral_norm_of_the_step_counts_fewer():
+@pytest.mark.parametrize(("norm", "other"), [("frobenius", "spectral"), ("spectral", "frobenius")])
+def test_both_norms_keep_bounds_of_their_own(norm, other):
+    """S by the other norm is what the algorithm with that norm computes in the same steps, also after a restart."""
     torch.manual_seed(9)
-    matrix = torch.linalg.qr(torch.randn(60, 60))[0].contiguous()
-    projector = ByTruncation(1.8, 2.0, compare=True)
+    start = torch.linalg.qr(torch.randn(60, 60))[0].contiguous()
+    steps = list(wander(start.clone(), 40, 3, lambda: None))
+    both, alone = ByTruncation(1.8, 2.0, norm, compare=True), ByTruncation(1.8, 2.0, other)
+    matrix, separate = start.clone(), start.clone()
     totals = {"s": 0, "s_other": 0}
-    for step in wander(matrix, 40, 3, lambda: None):
+    for number, step in enumerate([torch.zeros_like(start), *steps]):
         matrix += step
-        projector.project_(matrix)
-        counts = projector.counts()
-        assert counts["s_other"] <= counts["s"]
+        separate += step
+        both.project_(matrix)
+        alone.project_(separate)
+        counts = both.counts()
+        assert counts["s_other"] == alone.computed
+        torch.testing.assert_close(both.other.bounds, alone.bounds)
         totals = {name: totals[name] + counts[name] for name in totals}
-    assert totals["s_other"] < totals["s"]
+        if number == 20:
+            kept = both.tensors()
+            both = ByTruncation(1.8, 2.0, norm, compare=True)
+            both.restore(kept, "cpu")
+    assert (totals["s_other"] < totals["s"]) is (norm == "frobenius")
 
 
 def test_top_triplets_of_a_large_matrix_without_all_of_them():

@@ -18,44 +18,47 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from elman.learning.checkpoint import under
 from elman.learning.projections import ritz, spectral
 from elman.learning.projections.projector import Projector
 from elman.learning.projections.spectral import Triplets
+
+StepNorm = Literal["frobenius", "spectral"]
+OTHER: Mapping[StepNorm, StepNorm] = {"frobenius": "spectral", "spectral": "frobenius"}
+BESIDE = "other/"
+"""Before the names of the tensors of the other norm."""
 
 
 class ByTruncation(Projector):
     """Algorithm 3.2 for one matrix, whose values are taken down to the limit 2 - delta.
 
     Bounds are counted at `level`: 2 in the thesis, or the limit. The norm of the step is Frobenius, or spectral, which
-    is tighter and costs matrix products; `compare` counts with the other norm too (thesis, Fig. 3.5), as `other`.
+    is tighter and costs matrix products; `compare` counts with the other norm too (thesis, Fig. 3.5): the algorithm
+    with that norm, its own bounds included, is applied to the same steps on a copy of the matrix.
     """
 
-    def __init__(
-        self, limit: float, level: float, norm: Literal["frobenius", "spectral"] = "frobenius", *, compare: bool = False
-    ) -> None:
-        self.limit, self.level, self.norm, self.compare = limit, level, norm, compare
+    def __init__(self, limit: float, level: float, norm: StepNorm = "frobenius", *, compare: bool = False) -> None:
+        self.limit, self.level, self.norm = limit, level, norm
         self.previous: Tensor | None = None
         self.bounds: Tensor | None = None
-        self.other: int | None = None
+        self.other = ByTruncation(limit, level, OTHER[norm]) if compare else None
 
     @torch.no_grad()
     def project_(self, matrix: Tensor) -> None:
         """Count the values whose bounds reach the level, and lower them."""
-        matrix = spectral.tall(matrix)
+        self._project(spectral.tall(matrix))
+
+    def _project(self, matrix: Tensor) -> None:
         if self.previous is None or self.bounds is None or self.previous.shape != matrix.shape:
+            step, start = None, None
             bounds = torch.linalg.svdvals(matrix)
-            self.other = int((bounds >= self.level).sum()) if self.compare else None
-            start = None
         else:
             step = matrix - self.previous
-            sizes = {"frobenius": step.norm().item()}
-            if self.compare or self.norm == "spectral":
-                whole = sizes["frobenius"]
-                sizes["spectral"] = min(whole, spectral.proved_norm(step, whole))
-            counts = {norm: int((self.bounds + size >= self.level).sum()) for norm, size in sizes.items()}
-            self.other = next((counts[norm] for norm in counts if norm != self.norm), None) if self.compare else None
-            bounds = self.bounds + sizes[self.norm]
             start = step.t() @ (step @ spectral.sketch(matrix.shape[1], 8, matrix))
+            bounds = self.bounds + size_of(step, self.norm)
+        if self.other is not None:
+            copy = self.other.previous
+            self.other._project(matrix.clone() if copy is None or step is None else copy + step)
         self.computed = int((bounds >= self.level).sum())
         if self.computed:
             bounds = self._take_down_(matrix, bounds, start)
@@ -70,18 +73,29 @@ class ByTruncation(Projector):
         return torch.cat([torch.minimum(known, bounds[: len(known)]), bounds[len(known) :]]).sort(descending=True)[0]
 
     def tensors(self) -> dict[str, Tensor]:
-        """The matrix and the bounds."""
+        """The matrix and the bounds, for both norms where they are compared."""
         held = {"previous": self.previous, "bounds": self.bounds}
-        return {name: tensor for name, tensor in held.items() if tensor is not None}
+        found = {name: tensor for name, tensor in held.items() if tensor is not None}
+        if self.other is not None:
+            found |= {f"{BESIDE}{name}": tensor for name, tensor in self.other.tensors().items()}
+        return found
 
     def restore(self, tensors: Mapping[str, Tensor], device: Any) -> None:
         """Take back what `tensors` returned."""
         held = {name: tensor.to(device) for name, tensor in tensors.items()}
         self.previous, self.bounds = held.get("previous"), held.get("bounds")
+        if self.other is not None:
+            self.other.restore(under(BESIDE, held), device)
 
     def counts(self) -> dict[str, int]:
         """S by the norm chosen, and by the other."""
-        return super().counts() if self.other is None else super().counts() | {"s_other": self.other}
+        return super().counts() if self.other is None else super().counts() | {"s_other": self.other.computed}
+
+
+def size_of(step: Tensor, norm: StepNorm) -> float:
+    """The Frobenius norm of a step, or a proved bound of its spectral norm."""
+    whole = step.norm().item()
+    return whole if norm == "frobenius" else min(whole, spectral.proved_norm(step, whole))
 
 
 def top_triplets(matrix: Tensor, count: int, start: Tensor | None, rounds: int = 20) -> Triplets:

@@ -6,8 +6,9 @@ from elman.errors import UserError
 from elman.reproduce.claim import Claim
 
 MODULES = (
-    "constraint", "projection_cost", "memory_noise", "music", "output", "mixtures", "layer_gradients", "wikitext",
-    "characters", "vocabulary", "adaptation", "learning", "long_lags", "pairs", "grammar", "spelling",
+    "constraint", "projection_cost", "projection_rank", "memory_noise", "music", "output", "characters",
+    "vocabulary", "mixtures", "layer_gradients", "wikitext", "adaptation", "learning", "long_lags", "pairs",
+    "grammar", "spelling",
 )  # fmt: skip
 """In the order in which `elman reproduce list` shows them."""
 

@@ -2,22 +2,25 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
 from elman.analysis.dynamics import examine
-from elman.reproduce.arm import Arm, Measurement, Source
-from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes
+from elman.reproduce.arm import Arm, Grid, Measurement, Source
+from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes, Power
 from elman.reproduce.comparison import Bound, lower
 from elman.reproduce.perplexity import PERPLEXITY
 
 DELTAS = (0.2, 0.5, 0.8, 1.1, 1.4)
-THRESHOLDS = (5, 10, 15, 20)
-"""Of the thesis: 0.5 to 2 times its mean gradient norm, spikes included. At 200 units the norm under the constraint is
-3 on average over an epoch; clipped at 3 or 6 it spikes, and training recovers."""
+"""Of the thesis."""
 
-SMALL = ("training.epochs=1", "training.validate_every=200")
+SHOWN = DELTAS[::2]
+"""Its smallest, middle and largest, as in its Fig. 3.2."""
+
+THRESHOLDS = (5, 15, 20)
+"""Of the thesis: 0.5, 1.5 and 2 times its mean gradient norm, spikes included."""
 
 
 def training_dynamics(folder: Path, trials: int, steps: int, kick: float) -> Measurement:
@@ -42,21 +45,33 @@ DYNAMICS = ClaimMeasure(
 )  # fmt: skip
 
 
-def _arm(label: str, recipe: str, setting: str, *small: str) -> Arm:
-    small_source = Source(f"ptb/small-{recipe}.toml", (setting, *SMALL, *small))
+QUICK = ("training.epochs=3",)
+"""At the scale quick."""
+
+SMALL = "reproduce/small-gru-constrained.toml"
+
+
+def _arm(label: str, recipe: str, setting: str) -> Arm:
+    small_source = Source(f"reproduce/small-{recipe}.toml", (setting,), QUICK)
     return Arm(label, small_source, Source(f"ptb/{recipe}.toml", (setting,)))
 
 
-CONSTRAINED = {d: _arm(f"delta {d:g}", "gru-constrained", f"training.constraint.delta={d:g}") for d in DELTAS}
+def _tuned(label: str, kind: str, rates: Sequence[float]) -> Arm:
+    settings = (f"training.optimiser={{kind='{kind}', lr={rates[1]:g}}}",)
+    grid = Grid(tuple((f"training.optimiser.lr={rate:g}",) for rate in rates), shortened=())
+    return Arm(label, Source(SMALL, settings, QUICK, grid))
+
+
+CONSTRAINED = {d: _arm(f"delta {d:g}", "gru-constrained", f"training.constraint.delta={d:g}") for d in SHOWN}
 """Training under sigma_1 <= 2 - delta."""
 
-CLIPPED = {n: _arm(f"clip {n:g}", "gru-clipped", f"training.clip={n:g}", "training.patience=2") for n in THRESHOLDS}
-"""Clipping by the global norm, at small scale until two validations in a row bring no improvement."""
+CLIPPED = {n: _arm(f"clip {n:g}", "gru-clipped", f"training.clip={n:g}") for n in THRESHOLDS}
+"""Clipping by the global norm."""
 
 SUCCESS = Claim(
     name="gru-success-rate",
     sentence="under the spectral constraint training never fails, with gradient clipping it does at larger thresholds",
-    source="Kanai's thesis, Tables 3.2 and 3.3",
+    source="Kanai's thesis, Table 3.2",
     arms=(*CONSTRAINED.values(), *CLIPPED.values()),
     measure=DYNAMICS,
     comparisons=(
@@ -64,9 +79,9 @@ SUCCESS = Claim(
         *(Bound("success", CLIPPED[threshold].label, 0.5) for threshold in (15, 20)),
     ),
     published=dict.fromkeys((arm.label for arm in CONSTRAINED.values()), "100 %")
-    | {"clip 5": "100 %", "clip 10": "40 %", "clip 15": "0 %", "clip 20": "0 %"},
-    notes="Success: every validation loss stays below that of the untrained model. Small scale: n = 200, one epoch"
-    " with a validation every 200 steps.",
+    | {"clip 5": "100 %", "clip 15": "0 %", "clip 20": "0 %"},
+    notes="Success: the validation loss of every epoch stays below that of the untrained model."
+    " Small scale: n = 100, five epochs on 80,000 tokens of Shakespeare.",
 )
 
 PERPLEXITY_BY_DELTA = Claim(
@@ -77,27 +92,39 @@ PERPLEXITY_BY_DELTA = Claim(
     measure=PERPLEXITY,
     comparisons=tuple(
         lower("valid perplexity", f"delta {better}", worse)
-        for better, worse in ((0.2, "delta 0.8"), (0.8, "delta 1.4"), (0.2, "delta 1.4"), (0.2, "clip 5"))
+        for better, worse in ((0.2, "delta 0.8"), (0.8, "delta 1.4"), (0.2, "clip 5"))
     ),
     published={
-        "delta 0.2": "102.0 ± 0.3", "delta 0.5": "102.8 ± 0.3", "delta 0.8": "103.7 ± 0.2", "delta 1.1": "105.2 ± 0.2",
-        "delta 1.4": "107.0 ± 0.4", "clip 5": "109.3 ± 0.4",
+        "delta 0.2": "102.0 ± 0.3", "delta 0.8": "103.7 ± 0.2", "delta 1.4": "107.0 ± 0.4", "clip 5": "109.3 ± 0.4",
     },
-    notes="Small scale: n = 200, one epoch.",
+    seeds=Power(effect=0.05, deviation=0.0115),
+    notes="Small scale: n = 100, five epochs on 80,000 tokens of Shakespeare, in which the rate falls until the loss"
+    " hardly does: at the full rate it goes up and down, and the order of the arms changes from epoch to epoch. The"
+    " effect that seeds are planned for is half the pilot's difference between delta 0.2 and 1.4.",
 )  # fmt: skip
+
+OPTIMISERS = Claim(
+    name="gru-optimiser",
+    sentence="the constrained GRU becomes better with SGD than with Adam",
+    source="Kanai's thesis, section 3.5.1, of preliminary experiments without figures",
+    arms=(_tuned("SGD", "sgd", (0.3, 1.0, 3.0)), _tuned("Adam", "adam", (1e-3, 3e-3, 1e-2))),
+    measure=PERPLEXITY,
+    comparisons=(lower("valid perplexity", "SGD", "Adam"),),
+    notes="Delta 0.2. The rate of each optimiser is the best of three by the validation loss of one seed that is not"
+    " used again; schedule, steps and network are the same. Small scale as in gru-perplexity-by-delta.",
+)
 
 STATE_DECAY = Claim(
     name="gru-state-decay",
     sentence="after an input the state decays by 1 - delta / 4 per step or faster, and faster for a larger delta",
     source="Kanai's thesis, Fig. 3.2 and Theorem 3.1",
-    arms=(*(CONSTRAINED[delta] for delta in (0.2, 0.8, 1.4)), CLIPPED[5]),
+    arms=(*CONSTRAINED.values(), CLIPPED[5]),
     measure=dataclasses.replace(DYNAMICS, curve=CurveAxes("state norm", "steps after the input")),
     comparisons=(
-        *(Bound("decay", f"delta {delta:g}", 1 - delta / 4) for delta in (0.2, 0.8, 1.4)),
+        *(Bound("decay", f"delta {delta:g}", 1 - delta / 4) for delta in SHOWN),
         lower("decay", "delta 1.4", "delta 0.2"),
     ),
-    published={f"delta {delta:g}": f"at most {1 - delta / 4:g}" for delta in (0.2, 0.8, 1.4)}
-    | {"clip 5": "stays near 4.7"},
+    published={f"delta {delta:g}": f"at most {1 - delta / 4:g}" for delta in SHOWN} | {"clip 5": "stays near 4.7"},
     notes="50 inputs from N(0, 0.01 I), none afterwards; the factor per step over the last half of 200 steps. The"
     " clipped network is shown and not judged: a small run is too short for it to leave the stable region for good.",
 )
@@ -114,6 +141,6 @@ GRADIENT_SPIKES = Claim(
         Bound("largest gradient norm", "clip 20", 50.0, exceeds=True),
     ),
     metric="largest gradient norm",
-    notes="The norm before clipping, at the logged steps (every 100th at small scale); 50 is ten times the norm under"
-    " the constraint.",
+    notes="The norm before clipping, at the logged steps (every 20th at small scale); 50 is ten times the mean norm"
+    " under the constraint.",
 )
