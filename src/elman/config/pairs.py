@@ -18,6 +18,7 @@ class PairOptions(Record, frozen=True, kw_only=True):
         split: which pairs of a single file are held out: those whose source has the smallest SHA-256 (`hash`), or the
             `last`. Folders that bring their own splits are taken as they are.
         valid, test: how many pairs of a single file are held out for each split.
+        train_pairs: the training split is its first so many pairs; shorter files are used whole.
         skip_empty: leave out pairs with an empty side, and count them, instead of refusing the file.
         tokenisation: as for a text (`elman.config.text.TextOptions`); always `words` for trees.
         subwords: how subwords are found in the training pairs: of each side by itself, or of both where they share one
@@ -40,6 +41,7 @@ class PairOptions(Record, frozen=True, kw_only=True):
     split: Literal["hash", "last"] = "hash"
     valid: Count = 2000
     test: Count = 2000
+    train_pairs: Positive | None = None
     skip_empty: bool = False
     tokenisation: Literal["words", "raw", "characters", "subwords"] = "words"
     subwords: SubwordOptions = SubwordOptions()

@@ -106,6 +106,7 @@ def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols
     empty = {name: count for name, (_, count) in read.items()}
     if "all" in raw:
         raw, empty = cut(raw["all"], options, str(source)), {"train": empty["all"]}
+    raw["train"] = raw["train"][: options.train_pairs]
     tokenisers = learn_tokenisers(raw["train"], options) if symbols is None else symbols.tokenisers
     raw["train"], too_long = _short_enough(raw["train"], tokenisers, options, str(source))
     if symbols is None:
