@@ -9,6 +9,7 @@ import torch
 
 from elman import config
 from elman.config.pairs import PairOptions
+from elman.config.text import identity
 from elman.data.pairs.batches import by_length, shuffled
 from elman.data.pairs.corpus import open_pairs
 from elman.data.pairs.files import RawPair, cut
@@ -97,6 +98,18 @@ def test_the_hash_rule_does_not_mind_the_order_of_the_file():
     pairs = [RawPair(f"source {index}", f"target {index}") for index in range(50)]
     ways = [cut(order, PairOptions(valid=5, test=5), "file") for order in (pairs, pairs[::-1])]
     assert set(ways[0]["test"]) == set(ways[1]["test"])
+
+
+def test_the_first_training_pairs_and_the_same_held_out_ones(tmp_path):
+    path = tsv(tmp_path, lines())
+    whole, part = (open_pairs(path, msgspec.structs.replace(SMALL, train_pairs=n)) for n in (None, 12))
+    assert part.split("train").source_text == whole.split("train").source_text[:12]
+    assert part.split("train").facts["lines"] == 12
+    assert sum(part.symbols.source.counts) == part.split("train").facts["source_symbols"]
+    for name in ("valid", "test"):
+        assert part.split(name).source_text == whole.split(name).source_text
+    assert whole.digest != part.digest
+    assert "train_pairs" not in identity(whole.options)  # as digests were before there was this key
 
 
 def test_parallel_files_by_ending_and_prefix(tmp_path):
