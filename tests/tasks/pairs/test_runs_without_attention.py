@@ -66,5 +66,5 @@ def test_what_needs_attention_is_refused(trained, tmp_path, capsys):
 
 def test_a_recipe_cannot_copy_what_no_weight_points_at(tmp_path):
     (tmp_path / "toy.toml").write_text(RECIPE)
-    with pytest.raises(UserError, match="data.evaluation.copy_unknown .* no attention"):
+    with pytest.raises(UserError, match=r"data.evaluation.copy_unknown .* no attention"):
         config.load_recipe(tmp_path / "toy.toml", ["data.evaluation.copy_unknown=true"])
