@@ -52,7 +52,7 @@ HEADLINES = Claim(
         ENCDEC_MOS.label: "46.04 ± 0.24, 46.11 ± 0.19",
         ENCDEC_DOC.label: "46.40 ± 0.24, 46.13 ± 0.09",
     },
-    notes="Small scale: the first 6,000 pairs instead of 3.8 million. The paper's gain of 0.3 to 0.5 ROUGE is within the"
+    notes="Small scale: the first 6,000 pairs, not 3.8 million. The paper's gain of 0.3 to 0.5 ROUGE is within the"
     " spread of seeds here, so perplexity decides and ROUGE is shown. The paper has no encoder-decoder of as many"
     " weights.",
     data="a file of lines `source TAB headline` (docs/pairs.md)",
