@@ -70,6 +70,21 @@ def test_search_finds_the_most_probable_targets():
         assert not best.attention.any()
 
 
+def test_the_states_of_a_search_follow_its_hypotheses():
+    """Each is as probable as the model says of it alone, after rows were exchanged at many steps."""
+    model = pair_networks.without_attention(SIZE).eval()
+    with torch.no_grad():
+        model.core.layers[0].weight_hh.mul_(8)  # so that what was written before matters
+    beam = Beam(size=4, nbest=4, max_length=6)
+    for source, found in zip(
+        SOURCES, beam_search(model, Source(*pair_networks.padded(SOURCES)), beam, pair_networks.EOS), strict=True
+    ):
+        assert len(found) == 4
+        for one in found:
+            alone = log_prob(model, pair_networks.batch([source], [one.symbols])).sum().item()
+            assert one.log_prob == pytest.approx(alone, abs=1e-4)
+
+
 @pytest.mark.parametrize(
     ("core", "message"),
     [
