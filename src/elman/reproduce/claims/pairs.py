@@ -79,7 +79,7 @@ REVERSED_ATTENTION = translation("reversed, attention", attention=True, reverse=
 
 TRANSLATION = of_output("translation", "the source itself", "BLEU", "chrF")
 PARALLEL = "the prefix of parallel files: PREFIX.train.ja, PREFIX.train.en, dev, test (docs/pairs.md)"
-SMALLER = "Small scale: Japanese to English, the first 24,000 sentences, one layer of 128 units."
+SMALLER = "Small scale: Japanese to English, the first 12,000 sentences, one layer of 128 units."
 
 REVERSED_SOURCE = Claim(
     name="reversed-source",
