@@ -74,6 +74,18 @@ def test_runs_are_kept_by_recipe_seed_and_pairs(tmp_path):
     assert not folders & {run.folder for runs in other.values() for run in runs}
 
 
+def test_parallel_files_are_named_by_the_beginning_of_their_names(tmp_path):
+    """A planned run is trained from its recipe, which names no file that exists."""
+    for split in ("train", "dev", "test"):
+        for language in ("ja", "en"):
+            (tmp_path / f"little.{split}.{language}").write_text("a b\nb a\n")
+    planned = Store(tmp_path / "out", str(tmp_path / "little")).plan(CLAIMS["reversed-source"], "small", [1])
+    folders = {run.folder for runs in planned.values() for run in runs}
+    assert len(folders) == 2
+    with pytest.raises(UserError, match="which is not there"):
+        Store(tmp_path / "out", str(tmp_path / "litt")).plan(CLAIMS["reversed-source"], "small", [1])
+
+
 def test_output_is_read_from_the_results(tmp_path):
     rows = [{"split": "valid", "perplexity": 9.0}, {"split": "test", "perplexity": 8.0}]
     rows[1]["output"] = {

@@ -24,8 +24,8 @@ class PairOptions(Record, frozen=True, kw_only=True):
         subwords: how subwords are found in the training pairs: of each side by itself, or of both where they share one
             vocabulary (Sennrich et al. 2016, section 3.2).
         lowercase: fold capitals; of a tree's words, never of its labels.
-        max_source, max_target: longer training pairs are left out, longer held-out sources are cut (symbols, without
-            the end symbol).
+        max_source, max_target: longer training pairs are left out (symbols, without the end symbol).
+        long_held_out: longer held-out sources are `cut`, or held-out pairs beyond a limit left out too (`omit`).
         min_count: symbols seen less often in training become `<unk>`.
         max_vocabulary: greatest size of each vocabulary.
         reverse_source: the source is read from its last symbol to its first (Sutskever et al. 2014, section 3.3).
@@ -48,6 +48,7 @@ class PairOptions(Record, frozen=True, kw_only=True):
     lowercase: bool = False
     max_source: Positive = 100
     max_target: Positive = 100
+    long_held_out: Literal["cut", "omit"] = "cut"
     min_count: Positive = 1
     max_vocabulary: Annotated[int, Meta(ge=4)] | None = None
     shared_vocabulary: bool = False

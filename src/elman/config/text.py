@@ -171,6 +171,7 @@ class TextData(TextOptions, frozen=True, kw_only=True, tag_field="kind", tag="te
 
 _LATER = (
     ("normalisation", "none"), ("ruby", "keep"), ("bleu_tokens", "none"), ("train_tokens", None), ("train_pairs", None),
+    ("long_held_out", "cut"),
 )  # fmt: skip
 """Keys that were added later, each with the value that changes nothing."""
 

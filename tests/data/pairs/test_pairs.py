@@ -149,6 +149,19 @@ def test_long_training_pairs_are_left_out_and_long_held_out_sources_cut(tmp_path
     assert test.target.lengths.tolist() == whole.split("test").target.lengths.tolist()
 
 
+def test_long_held_out_pairs_may_be_left_out_too(tmp_path):
+    cut, omitted = (
+        open_pairs(tsv(tmp_path, lines()), msgspec.structs.replace(SMALL, max_source=4, long_held_out=rule))
+        for rule in ("cut", "omit")
+    )
+    for name in ("valid", "test"):
+        long = cut.split(name).facts["cut"]
+        assert omitted.split(name).facts["too_long"] == long > 0
+        assert omitted.split(name).source_text == [one for one in cut.split(name).source_text if one.count(" ") < 4]
+        assert omitted.split(name).facts["cut"] == cut.split(name).facts["too_long"] == 0
+    assert omitted.split("train").source_text == cut.split("train").source_text
+
+
 @pytest.mark.parametrize("side", ["max_source", "max_target"])
 def test_a_training_pair_as_long_as_the_limit_is_kept(side, tmp_path):
     texts = ["a b c", "a b c d", "a b c d e"]
