@@ -121,11 +121,11 @@ ATTENTION_TRANSLATION = Claim(
 
 def parsing(label: str, *settings: str) -> Arm:
     """An arm of the claims on parsing."""
-    return Arm(label, Source("reproduce/small-parsing.toml", settings, ("training.epochs=4", "data.test=150")))
+    return Arm(label, Source("reproduce/small-parsing.toml", settings, ("training.epochs=6", "data.test=150")))
 
 
 ATTENTION = parsing("attention")
-NO_ATTENTION = parsing("no attention", 'model.core={kind = "stack", sizes = [128], output_dropout = 0.3}')
+NO_ATTENTION = parsing("no attention", 'model.core={kind = "stack", sizes = [128], output_dropout = 0.2}')
 TREES = of_output("parsing", "right-branching", "bracket F1", "unlabelled F1", "well-formed")
 TREEBANK = "a bracketed treebank (docs/pairs.md)"
 
@@ -140,7 +140,8 @@ PARSING = Claim(
         for metric in ("bracket F1", "unlabelled F1")
     ),
     published={ATTENTION.label: "88.3 (WSJ, 40,000 trees)"},
-    notes="Small scale: about 4,000 trees and one layer of 128 units. The baseline is purely right-branching.",
+    notes="Small scale: about 2,300 trees of up to 20 words, which one layer of 128 units can learn in minutes. The"
+    " baseline is purely right-branching.",
     data=TREEBANK,
 )
 
@@ -152,8 +153,8 @@ PARSING_ATTENTION = Claim(
     measure=TREES,
     comparisons=(times("bracket F1", ATTENTION.label, NO_ATTENTION.label, factor=88.3 / 70),),
     published={NO_ATTENTION.label: "below 70 (WSJ)", ATTENTION.label: "88.3 (WSJ)"},
-    notes="Small scale: about 4,000 trees and one layer of 128 units. The factor is that of the published figures. Both"
-    " arms write only trees over the words of the source, so that the one without attention is not judged by the form"
-    " of its lines.",
+    notes="Small scale: about 2,300 trees of up to 20 words and one layer of 128 units. The factor is that of the"
+    " published figures. Both arms write only trees over the words of the source, so that the one without attention is"
+    " not judged by the form of its lines.",
     data=TREEBANK,
 )
