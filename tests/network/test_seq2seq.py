@@ -180,9 +180,9 @@ def test_parts_that_do_not_fit(change, message):
 
 def test_a_source_and_a_core_that_looks_at_it_need_each_other():
     recipe = pair_networks.model_recipe()
-    plain = config.Stack(sizes=(8,))
-    with pytest.raises(UserError, match=r'model\.source .*model\.core\.kind = "attentive"'):
-        build_model(config.Model(encoder=recipe.encoder, core=plain, source=recipe.source), 10)
+    window = config.FeedForward(width=2, size=8)
+    with pytest.raises(UserError, match=r'model\.source .*model\.core\.kind = "attentive", or "stack"'):
+        build_model(config.Model(encoder=recipe.encoder, core=window, source=recipe.source), 10)
     with pytest.raises(UserError, match=r"there is no model.source"):
         build_model(config.Model(encoder=recipe.encoder, core=recipe.core), 10)
 

@@ -63,6 +63,16 @@ def model_recipe(size=8, layers=1, output=None, source=None, **core):
     ).model
 
 
+def without_attention(size=8, layers=1, cell=None, **model):
+    """A one-directional reader, and a stack that continues from its last state."""
+    stack = {"sizes": [size] * layers, "cell": cell or {"kind": "lstm"}}
+    source = {"encoder": {"kind": "lookup", "size": size}, "stack": stack, "bidirectional": False}
+    parts = {"encoder": {"kind": "lookup", "size": size}, "source": source, "core": {"kind": "stack", **stack}}
+    training = {"epochs": 1, "optimiser": {"kind": "adam"}}
+    recipe = {"title": "toy pairs", "model": parts | model, "training": training}
+    return build_model(config.parse_recipe(recipe, "toy pairs").model, 10)
+
+
 def trees(**options):
     """What trees of these symbols must be."""
     return TreeConstraint(TREES, **{"hide_tags": False, **options})

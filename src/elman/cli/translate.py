@@ -68,8 +68,8 @@ class Found(NamedTuple):
         return [candidates[0] for candidates in self.targets if candidates]
 
 
-def search(folder: Path, options: SearchOptions, machine: Machine) -> "tuple[PairRun, Found]":
-    """Open a run on pairs, read the sources and search.
+def search(folder: Path, options: SearchOptions, machine: Machine, drawn: str | None = None) -> "tuple[PairRun, Found]":
+    """Open a run on pairs, read the sources and search; `drawn` is what asks for a drawing of the attention.
 
     Raises UserError where it is another kind of run, sources cannot be read, or options do not fit.
     """
@@ -77,6 +77,8 @@ def search(folder: Path, options: SearchOptions, machine: Machine) -> "tuple[Pai
 
     beam = record_of(Beam(), options)
     loaded = machine.open_as(PairRun, folder)
+    if drawn is not None:
+        loaded.require_attention(drawn)
     if options.unconstrained and loaded.options.form != "trees":
         raise UserError(f"--unconstrained is for trees, which {folder} does not write; leave it out")
     lines = [line.rstrip("\n") for line in texts.read_lines(options.source)]
@@ -113,7 +115,7 @@ def translate(
     from elman.analysis.attention import write_attention_page
 
     page = None if attention is None else require_file_name(attention)
-    loaded, found = search(run, options, common)
+    loaded, found = search(run, options, common, None if page is None else "--attention")
     blank = sum(not one for one in found.targets)
     if blank:
         progress.log().print(f"{found.name}: {blank:,} of {len(found.lines):,} lines are blank; their targets are too")
@@ -172,7 +174,7 @@ def attention(
     from elman.analysis.attention import entropy, write_attention_page
 
     page = require_file_name(out or run / "attention.html")
-    loaded, result = search(run, options, common)
+    loaded, result = search(run, options, common, "elman analyze attention")
     found = result.best
     write_attention_page(page, f"{loaded.recipe.title} over {Path(result.name).name}", found, shown)
     pairs = [

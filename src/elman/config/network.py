@@ -242,7 +242,7 @@ Core: TypeAlias = Stack | FeedForward | Jordan | Reservoir | Attentive
 class Model(Record, frozen=True):
     """The network. `masks`: dropout masks held over time ("locked", Gal) or drawn at every step ("fresh", Zaremba).
 
-    `source`: the layers that read the source, for an attentive core.
+    `source`: the layers that read the source, for an attentive core, or for a stack that continues from its last state.
     """
 
     encoder: Encoder
@@ -251,3 +251,8 @@ class Model(Record, frozen=True):
     source: Reader | None = None
     initialisation: Initialisation = Initialisation()
     masks: Literal["locked", "fresh"] = "locked"
+
+    @property
+    def attends(self) -> bool:
+        """Whether its core has attention to a source."""
+        return isinstance(self.core, Attentive)

@@ -18,13 +18,14 @@ class PairOptions(Record, frozen=True, kw_only=True):
         split: which pairs of a single file are held out: those whose source has the smallest SHA-256 (`hash`), or the
             `last`. Folders that bring their own splits are taken as they are.
         valid, test: how many pairs of a single file are held out for each split.
+        train_pairs: the training split is its first so many pairs; shorter files are used whole.
         skip_empty: leave out pairs with an empty side, and count them, instead of refusing the file.
         tokenisation: as for a text (`elman.config.text.TextOptions`); always `words` for trees.
         subwords: how subwords are found in the training pairs: of each side by itself, or of both where they share one
             vocabulary (Sennrich et al. 2016, section 3.2).
         lowercase: fold capitals; of a tree's words, never of its labels.
-        max_source, max_target: longer training pairs are left out, longer held-out sources are cut (symbols, without
-            the end symbol).
+        max_source, max_target: longer training pairs are left out (symbols, without the end symbol).
+        long_held_out: longer held-out sources are `cut`, or held-out pairs beyond a limit left out too (`omit`).
         min_count: symbols seen less often in training become `<unk>`.
         max_vocabulary: greatest size of each vocabulary.
         reverse_source: the source is read from its last symbol to its first (Sutskever et al. 2014, section 3.3).
@@ -40,12 +41,14 @@ class PairOptions(Record, frozen=True, kw_only=True):
     split: Literal["hash", "last"] = "hash"
     valid: Count = 2000
     test: Count = 2000
+    train_pairs: Positive | None = None
     skip_empty: bool = False
     tokenisation: Literal["words", "raw", "characters", "subwords"] = "words"
     subwords: SubwordOptions = SubwordOptions()
     lowercase: bool = False
     max_source: Positive = 100
     max_target: Positive = 100
+    long_held_out: Literal["cut", "omit"] = "cut"
     min_count: Positive = 1
     max_vocabulary: Annotated[int, Meta(ge=4)] | None = None
     shared_vocabulary: bool = False

@@ -48,6 +48,11 @@ class Recipe(Record, frozen=True, kw_only=True):
             raise ValueError(f'data.kind = "{self.kind}" needs a model that reads a source; add the table model.source')
         if self.model.source is not None and not has_source:
             raise ValueError(f'model.source with data.kind = "{self.kind}"; only "pairs" have sources')
+        if isinstance(self.data, PairData) and self.data.evaluation.copy_unknown and not self.model.attends:
+            raise ValueError(
+                "data.evaluation.copy_unknown writes the source symbol with the largest attention weight, but this"
+                ' decoder has no attention; set it to false, or model.core.kind = "attentive"'
+            )
 
     @property
     def kind(self) -> str:

@@ -179,6 +179,12 @@ def _parts(name: str) -> set[str]:
     return set(re.split("[._-]", name))
 
 
+def begins_names(source: Path) -> bool:
+    """Whether names of files begin with this name and a point, hyphen or underscore, as those of parallel files do."""
+    folder, beginnings = source.parent, tuple(f"{source.name}{mark}" for mark in "._-")
+    return folder.is_dir() and any(path.name.startswith(beginnings) for path in folder.iterdir())
+
+
 def parallel_languages(source: Path) -> tuple[str, str] | None:
     """The endings of two parallel files, or of two for each split, in a folder or beside a beginning of their names.
 

@@ -24,7 +24,8 @@ TIE = 1e-12
 class Hypothesis(NamedTuple):
     """A target, without the end symbol; its log-probability (nats) with it, and the score of `Beam`, which ranks it.
 
-    `attention` holds the weights of the positions of the source at each symbol and the end, [T + 1, S].
+    `attention` holds the weights of the positions of the source at each symbol and the end, [T + 1, S]; zeros
+    of a model without attention.
     """
 
     symbols: list[int]
@@ -82,8 +83,9 @@ class _Search:
     def step(self) -> None:
         """Add one symbol to all hypotheses."""
         trace, self.state = self.model.trace(self.symbols[:, -1].unsqueeze(0), self.state)
-        assert trace.attention is not None
-        self.attention = torch.cat([self.attention, trace.attention.transpose(0, 1)], 1)
+        none = self.attention.new_zeros(len(self.attention), 1, self.attention.shape[2])
+        weights = none if trace.attention is None else trace.attention.transpose(0, 1)
+        self.attention = torch.cat([self.attention, weights], 1)
         log_probs = self.model.output.log_probs(trace).squeeze(0).double()
         values, parents, symbols = self._candidates(log_probs.unflatten(0, self.total.shape))
         ends = (symbols == self.end) & values.isfinite()
@@ -126,7 +128,7 @@ class _Search:
             block for block, of in enumerate(self.alive) if not over[block] and len(self.ended[of]) < self.beam.size
         ]
         if len(left) == len(self.alive):
-            self.state = self.model.core.reorder(self.state, rows)
+            self.state = self.model.reorder(self.state, rows)
         else:
             self.total, self.alive = self.total[left], [self.alive[block] for block in left]
             rows, symbols = (part.view(-1, self.beam.size)[left].flatten() for part in (rows, symbols))

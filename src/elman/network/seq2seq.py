@@ -10,13 +10,14 @@ from elman.errors import UserError
 from elman.network.cells.cell import LayerState
 from elman.network.cores.attentive import AttentiveCore
 from elman.network.cores.core import RecurrentCore
-from elman.network.cores.source import Reading, SourceReader
+from elman.network.cores.source import Reading, SourceReader, require_plain
+from elman.network.cores.stack import Stack
 from elman.network.encoders.encoder import TokenEncoder, build_encoder
 from elman.network.encoders.lookup import Lookup
 from elman.network.initialisation import fill
 from elman.network.model import LanguageModel
 from elman.network.output.layer import OutputLayer
-from elman.network.state import State
+from elman.network.state import State, select
 
 
 class Bridge(nn.Module):
@@ -52,15 +53,15 @@ class SequenceToSequence(LanguageModel):
 
     Shapes: S steps of the source, T of the target, B pairs, V target symbols. The bridge makes the first state of the
     core's layers; without it they begin with the reader's final states, layer by layer (Sutskever et al. 2014, Luong et
-    al. 2015), which have the same widths.
+    al. 2015), which have the same widths. A core that is a plain stack knows no more of the source than this state.
     """
 
-    core: AttentiveCore
+    core: AttentiveCore | Stack
 
     def __init__(
         self,
         encoder: TokenEncoder,
-        core: AttentiveCore,
+        core: AttentiveCore | Stack,
         output: OutputLayer,
         reader: SourceReader,
         bridge: Bridge | None = None,
@@ -68,11 +69,22 @@ class SequenceToSequence(LanguageModel):
         super().__init__(encoder, core, output)
         self.reader, self.bridge = reader, bridge
 
+    @property
+    def attends(self) -> bool:
+        """Whether the decoder has attention to the source."""
+        return isinstance(self.core, AttentiveCore)
+
     def read(self, source: Source) -> State:
         """The state of B targets that have not begun, given their sources [S, B]."""
         reading: Reading = self.reader(source)
         layers = reading.final if self.bridge is None else self.bridge(reading.final)
-        return self.core.prepare(reading.memory, reading.mask, layers)
+        if isinstance(self.core, AttentiveCore):
+            return self.core.prepare(reading.memory, reading.mask, layers)
+        return layers
+
+    def reorder(self, state: State, rows: Tensor) -> State:
+        """Exchange rows that have the same source."""
+        return self.core.reorder(state, rows) if isinstance(self.core, AttentiveCore) else select(state, rows)
 
     def log_prob_given(self, source: Source, inputs: Tensor, targets: Tensor) -> Tensor:
         """Log-probability [T, B] (nats) of targets [T, B] given their sources and the inputs up to each position."""
@@ -94,12 +106,19 @@ def build_seq2seq(
 ) -> SequenceToSequence:
     """The model of a recipe that has a source, from its decoder's parts.
 
-    Raises UserError where the core has no attention to the source, or parts do not fit together.
+    Raises UserError where the core cannot continue from a source, or parts do not fit together.
     """
-    source, locked = record.source, record.masks == "locked"
+    source, decoder, locked = record.source, record.core, record.masks == "locked"
     assert source is not None
-    if not isinstance(core, AttentiveCore) or not isinstance(record.core, config.Attentive):
-        raise UserError('model.source needs a core that reads it: set model.core.kind = "attentive", or remove the key')
+    layers = decoder.stack if isinstance(decoder, config.Attentive) else decoder
+    if not isinstance(layers, config.Stack):
+        raise UserError(
+            'model.source needs a core that continues from it: set model.core.kind = "attentive", or "stack" for a'
+            " decoder without attention, or remove model.source"
+        )
+    require_plain(source.stack, "model.source.stack")
+    require_plain(layers, "model.core" if layers is decoder else "model.core.stack")
+    assert isinstance(core, AttentiveCore | Stack)
     source_encoder = encoder
     if source.encoder is not None:
         source_encoder = build_encoder(source.encoder, num_source, locked=locked)
@@ -109,21 +128,21 @@ def build_seq2seq(
             ' vocabularies; add one, such as encoder = { kind = "lookup", size = 200 }, or share the vocabulary'
         )
     reader = SourceReader(source, source_encoder, locked=locked)
-    return SequenceToSequence(encoder, core, output, reader, _bridge(source, record.core, reader))
+    return SequenceToSequence(encoder, core, output, reader, _bridge(source, layers, reader))
 
 
-def _bridge(source: config.Reader, core: config.Attentive, reader: SourceReader) -> Bridge | None:
-    if type(source.stack.cell) is not type(core.stack.cell):
+def _bridge(source: config.Reader, layers: config.Stack, reader: SourceReader) -> Bridge | None:
+    if type(source.stack.cell) is not type(layers.cell):
         raise UserError(
-            "model.source.stack.cell and model.core.stack.cell are of two kinds, but the state of one is the first"
-            " state of the other; use one cell"
+            "the cells of model.source and of model.core are of two kinds, but the state of one is the first state of"
+            " the other; use one cell"
         )
     if source.start == "bridge":
-        return Bridge(reader.sizes[-1], core.stack.sizes, 2 if isinstance(source.stack.cell, config.LSTM) else 1)
-    if reader.sizes != core.stack.sizes:
+        return Bridge(reader.sizes[-1], layers.sizes, 2 if isinstance(source.stack.cell, config.LSTM) else 1)
+    if reader.sizes != layers.sizes:
         raise UserError(
             'model.source.start = "copy" begins each layer of the decoder with the state of one of the reader\'s, but'
-            f" their widths are {list(core.stack.sizes)} and {list(reader.sizes)} (both directions together); make them"
+            f" their widths are {list(layers.sizes)} and {list(reader.sizes)} (both directions together); make them"
             ' equal, or set start = "bridge"'
         )
     return None

@@ -14,6 +14,7 @@ import torch
 from elman.config.recipe import Recipe
 from elman.config.toml import changed_keys, decisive, flatten, load_recipe
 from elman.data.catalog.prepare import is_known
+from elman.data.kinds import begins_names
 from elman.data.windows import PositionedWindows, Windows
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score
@@ -263,8 +264,12 @@ class Run(ABC):
 
 
 def present(source: str, statement: str) -> str:
-    """A source of data that is there; raises UserError with the statement that names it where it is not."""
-    if not is_known(source) and not Path(source).expanduser().exists():
+    """A source of data that is there; raises UserError with the statement that names it where it is not.
+
+    It may be the beginning of the names of parallel files.
+    """
+    path = Path(source).expanduser()
+    if not is_known(source) and not path.exists() and not begins_names(path):
         raise UserError(f"{statement}, which is not there; give the place where it is now with --data")
     return source
 

@@ -9,6 +9,7 @@ import torch
 
 from elman import config
 from elman.config.pairs import PairOptions
+from elman.config.text import identity
 from elman.data.pairs.batches import by_length, shuffled
 from elman.data.pairs.corpus import open_pairs
 from elman.data.pairs.files import RawPair, cut
@@ -99,6 +100,18 @@ def test_the_hash_rule_does_not_mind_the_order_of_the_file():
     assert set(ways[0]["test"]) == set(ways[1]["test"])
 
 
+def test_the_first_training_pairs_and_the_same_held_out_ones(tmp_path):
+    path = tsv(tmp_path, lines())
+    whole, part = (open_pairs(path, msgspec.structs.replace(SMALL, train_pairs=n)) for n in (None, 12))
+    assert part.split("train").source_text == whole.split("train").source_text[:12]
+    assert part.split("train").facts["lines"] == 12
+    assert sum(part.symbols.source.counts) == part.split("train").facts["source_symbols"]
+    for name in ("valid", "test"):
+        assert part.split(name).source_text == whole.split(name).source_text
+    assert whole.digest != part.digest
+    assert "train_pairs" not in identity(whole.options)  # as digests were before there was this key
+
+
 def test_parallel_files_by_ending_and_prefix(tmp_path):
     options = PairOptions(form="parallel", languages=("ja", "en"), lowercase=True)
     for split in ("train", "dev", "test"):
@@ -134,6 +147,19 @@ def test_long_training_pairs_are_left_out_and_long_held_out_sources_cut(tmp_path
     assert len(test) == 5
     assert test.facts["cut"] == sum(whole.split("test").source.lengths > 4) > 0
     assert test.target.lengths.tolist() == whole.split("test").target.lengths.tolist()
+
+
+def test_long_held_out_pairs_may_be_left_out_too(tmp_path):
+    cut, omitted = (
+        open_pairs(tsv(tmp_path, lines()), msgspec.structs.replace(SMALL, max_source=4, long_held_out=rule))
+        for rule in ("cut", "omit")
+    )
+    for name in ("valid", "test"):
+        long = cut.split(name).facts["cut"]
+        assert omitted.split(name).facts["too_long"] == long > 0
+        assert omitted.split(name).source_text == [one for one in cut.split(name).source_text if one.count(" ") < 4]
+        assert omitted.split(name).facts["cut"] == cut.split(name).facts["too_long"] == 0
+    assert omitted.split("train").source_text == cut.split("train").source_text
 
 
 @pytest.mark.parametrize("side", ["max_source", "max_target"])

@@ -106,22 +106,25 @@ def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols
     empty = {name: count for name, (_, count) in read.items()}
     if "all" in raw:
         raw, empty = cut(raw["all"], options, str(source)), {"train": empty["all"]}
+    raw["train"] = raw["train"][: options.train_pairs]
     tokenisers = learn_tokenisers(raw["train"], options) if symbols is None else symbols.tokenisers
-    raw["train"], too_long = _short_enough(raw["train"], tokenisers, options, str(source))
+    too_long = dict.fromkeys(raw, 0)
+    for name in raw if options.long_held_out == "omit" else ("train",):
+        raw[name], too_long[name] = _short_enough(name, raw[name], tokenisers, options, str(source))
     if symbols is None:
         symbols = PairSymbols.counted(raw["train"], tokenisers, options, str(source))
     splits = {name: _encode(name, pairs, symbols) for name, pairs in raw.items()}
     for name, pairs in splits.items():
-        pairs.facts.update(empty=empty.get(name, 0), too_long=too_long if name == "train" else 0)
+        pairs.facts.update(empty=empty.get(name, 0), too_long=too_long[name])
     digests = {file.name: sha256_file(file) for paths in files.values() for file in paths}
     name = path.resolve().name.removesuffix(".tsv")
     return PairCorpus(name, str(source), options, splits, symbols, digests)
 
 
 def _short_enough(
-    pairs: list[RawPair], tokenisers: PairTokenisers, options: PairOptions, name: str
+    split: str, pairs: list[RawPair], tokenisers: PairTokenisers, options: PairOptions, name: str
 ) -> tuple[list[RawPair], int]:
-    """Training pairs within the limits, and how many are not."""
+    """The pairs of a split within the limits, and how many are not."""
     kept = [
         pair
         for pair in pairs
@@ -129,8 +132,9 @@ def _short_enough(
         and len(tokenisers.target_words(pair.target)) <= options.max_target
     ]
     if not kept:
+        what = {"train": "training", "valid": "validation", "test": "test"}[split]
         raise UserError(
-            f"{name}: all {len(pairs):,} training pairs are longer than data.max_source = {options.max_source} or"
+            f"{name}: all {len(pairs):,} {what} pairs are longer than data.max_source = {options.max_source} or"
             f" data.max_target = {options.max_target} symbols; raise the limits, or give shorter pairs"
         )
     return kept, len(pairs) - len(kept)

@@ -209,15 +209,13 @@ def _masked(x: Tensor, mask: Tensor | None, t: int) -> Tensor:
 
 
 def build(record: config.Attentive, surroundings: Surroundings) -> AttentiveCore:
-    """The core of a recipe; raises UserError where there is no source, or layers or widths do not fit a decoder."""
+    """The core of a recipe; raises UserError where there is no source, or widths do not fit a decoder."""
     source, locked = surroundings.source, surroundings.locked
     if source is None:
         raise UserError(
             'model.core.kind = "attentive" needs a source, but there is no model.source; describe its reader, such as'
             " source = { stack = { sizes = [200] } }"
         )
-    for where, layers in (("model.source", source.stack), ("model.core", record.stack)):
-        _require_plain(layers, where)
     memory, query = (2 if source.bidirectional else 1) * source.stack.sizes[-1], record.stack.sizes[-1]
     if record.score == "dot" and query != memory:
         raise UserError(
@@ -240,18 +238,3 @@ def build(record: config.Attentive, surroundings: Surroundings) -> AttentiveCore
 def fed_size(feed: Feed, memory_size: int, size: int) -> int:
     """The width of the input of the layers beside the symbol's vector."""
     return {"nothing": 0, "output": size, "context": memory_size}[feed]
-
-
-def _require_plain(stack: config.Stack, where: str) -> None:
-    cell = stack.cell
-    plain = isinstance(cell, config.Elman | config.GRU) or (isinstance(cell, config.LSTM) and cell.input_gate == "free")
-    if not plain:
-        raise UserError(
-            f"{where}.stack.cell: readers and decoders have the cells elman, gru, or lstm with a free input gate; use"
-            " one of them"
-        )
-    if stack.connections != "chain":
-        raise UserError(
-            f'{where}.stack.connections = "{stack.connections}": the layers of readers and decoders stand in a chain;'
-            ' set connections = "chain"'
-        )

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from elman import config
 from elman.data.windows import Source
+from elman.errors import UserError
 from elman.network.cells.cell import LayerState, Weights
 from elman.network.cores.stack import Layer, build_layer, dropouts
 from elman.network.encoders.encoder import TokenEncoder
@@ -106,3 +107,19 @@ def _holding(layer: Layer, weights: Weights, xs: Tensor, flags: Tensor) -> tuple
         return weights, xs
     column = xs.new_tensor(held).repeat_interleave(layer.hidden_size).unsqueeze(1)
     return weights._replace(input=torch.cat([weights.input, column], 1)), torch.cat([xs, flags.to(xs.dtype)], -1)
+
+
+def require_plain(stack: config.Stack, where: str) -> None:
+    """Raises UserError where the layers described under the key `where` cannot be a reader's or a decoder's."""
+    cell = stack.cell
+    plain = isinstance(cell, config.Elman | config.GRU) or (isinstance(cell, config.LSTM) and cell.input_gate == "free")
+    if not plain:
+        raise UserError(
+            f"{where}.cell: readers and decoders have the cells elman, gru, or lstm with a free input gate; use one of"
+            " them"
+        )
+    if stack.connections != "chain":
+        raise UserError(
+            f'{where}.connections = "{stack.connections}": the layers of readers and decoders stand in a chain;'
+            ' set connections = "chain"'
+        )

@@ -32,7 +32,8 @@ class Translation(NamedTuple):
     """A target that was found for a source, as a line for a reader and as symbols, copied ones as the source has them.
 
     `score` ranks targets (`elman.decoding.beam.Beam`), `log_prob` (nats) includes the end symbol, `source` has the
-    symbols in the order of the text, and `attention`, [T + 1, S], their weights at each word and at the end.
+    symbols in the order of the text, and `attention`, [T + 1, S], their weights at each word and at the end; zeros of a
+    model without attention.
     """
 
     text: str
@@ -115,10 +116,14 @@ class PairRun(Run):
         is written. `constrained`: write only trees over the words of the source (None: as the recipe says); other
         targets are never constrained. `batch_size` affects only the speed; `name` is that of the lines, for messages.
 
-        Raises UserError where a source is longer than the limit or has unknown symbols only.
+        Raises UserError where a source is longer than the limit or has unknown symbols only, or `copy` or the beam's
+        coverage is set for a model without attention.
         """
         beam = beam or Beam()
         beam.check()
+        for option, used in (("--copy", copy), ("--coverage", beam.coverage)):
+            if used:
+                self.require_attention(option)
         model = self.model  # first, since it refuses vocabularies that are not its own
         wanted = self.data.evaluation.constrained if constrained is None else constrained
         constraint = constraint_of(self.inputs, self.device) if wanted else None
@@ -141,6 +146,13 @@ class PairRun(Run):
                 words = self.inputs.tokenisers.source_words(lines[place].strip())
                 found[place] = [self._written(one, words, copy=copy) for one in hypotheses]
         return found
+
+    def require_attention(self, what: str) -> None:
+        """Raises UserError where the model has no attention, which `what` needs."""
+        if not self.recipe.model.attends:
+            raise UserError(
+                f"{what} needs attention to the source, which the model in {self.path} does not have; leave it out"
+            )
 
     def _written(self, found: Hypothesis, source: list[str], *, copy: bool) -> Translation:
         attention = found.attention[:, ::-1] if self.inputs.options.reverse_source else found.attention

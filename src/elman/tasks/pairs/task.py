@@ -26,10 +26,10 @@ from elman.tasks.task import Size, Task, copy_weights, require_whole, write_resu
 SAMPLES = 6
 """Sources of the test split whose targets a run folder shows."""
 
-_SYMBOLS = {"tsv": (600_000, 240_000), "parallel": (570_000, 440_000), "trees": (66_000, 180_000)}
-"""Approximate symbols of training sources and targets: 30,000 headlines, 50,000 sentences, 4,000 trees."""
-_GIGAWORD = (120_000_000, 40_000_000)
-"""The same of 3.8 million headlines in subwords, whose recipes do not cut the vocabulary."""
+_PAIRS = {"tsv": (30_000, 20, 8), "parallel": (50_000, 11.4, 8.8), "trees": (4_000, 16.5, 45)}
+"""Approximate numbers: training pairs, symbols per source and symbols per target."""
+_GIGAWORD = (3_800_000, 32, 11)
+"""The same of headlines in subwords, whose recipes do not cut the vocabulary."""
 
 
 class PairTask(Task):
@@ -52,8 +52,10 @@ class PairTask(Task):
         data = recipe.data
         assert isinstance(data, PairData)
         whole = data.form == "tsv" and data.max_vocabulary is None
-        sources, targets = _GIGAWORD if whole else _SYMBOLS[data.form]
-        return Size(targets, 100 if data.form == "trees" else data.max_vocabulary or 5_000, sources)
+        pairs, of_source, of_target = _GIGAWORD if whole else _PAIRS[data.form]
+        pairs = min(pairs, data.train_pairs or pairs)
+        words = 100 if data.form == "trees" else data.max_vocabulary or 5_000
+        return Size(round(pairs * of_target), words, round(pairs * of_source))
 
     def steps(self, spans: list[Span]) -> tuple[list[Span], float]:
         """All batches, since they differ in size."""
@@ -116,7 +118,11 @@ class PairTask(Task):
         ][:SAMPLES]
         found = run.translate([pairs.source_text[place] for place in shown])
         return [
-            {"prompt": pairs.source_text[place], "reference": pairs.target_text[place], **sample(best[0])}
+            {
+                "prompt": pairs.source_text[place],
+                "reference": pairs.target_text[place],
+                **sample(best[0], attends=run.model.attends),
+            }
             for place, best in zip(shown, found, strict=True)
         ]
 
@@ -126,8 +132,10 @@ def write_lines(path: Path, lines: Sequence[str]) -> None:
     write_atomic(path, "".join(f"{line}\n" for line in lines))
 
 
-def sample(found: Translation) -> dict[str, Any]:
-    """A target as samples.json holds it."""
+def sample(found: Translation, *, attends: bool) -> dict[str, Any]:
+    """A target as samples.json holds it, with the attention of a model that has it."""
+    if not attends:
+        return {"text": found.text}
     weights = found.attention.astype(float).round(3).tolist()
     attention = {"source": found.source, "target": [*found.words, "<eos>"], "weights": weights}
     return {"text": found.text, "attention": attention}
