@@ -7,7 +7,7 @@ from elman.reproduce.claim import Claim
 
 MODULES = (
     "constraint", "projection_cost", "memory_noise", "music", "output", "mixtures", "layer_gradients", "wikitext",
-    "adaptation", "learning", "long_lags", "pairs", "grammar", "counts", "networks", "spelling",
+    "adaptation", "learning", "long_lags", "pairs", "grammar", "counts", "dropout", "networks", "spelling",
 )  # fmt: skip
 """In the order in which `elman reproduce list` shows them."""
 

@@ -70,8 +70,11 @@ AGREEMENT = ClaimMeasure(
 SRN, GRU, LSTM = "SRN", "GRU", "LSTM"
 
 
+QUICK = "data.grammar.sentences=10000", "training.epochs=6"
+
+
 def _arm(label: str, recipe: str) -> Arm:
-    source = Source(f"grammar/{recipe}.toml")
+    source = Source(f"grammar/{recipe}.toml", quick=QUICK)
     return Arm(label, source, source)
 
 

@@ -67,13 +67,12 @@ def language(folder: Path, sentences: int) -> Measurement:
 
 JORDAN, ELMAN = "Jordan", "Elman"
 
-RULE = 'training.rule={kind="bptt", steps=1}'
-SENTENCES = "data.grammar.sentences=10000"
-FED_BACK = 'model.core={kind="jordan", size=70, feedback="target", decay=0.5}'
+SPEECH = 'training.rule={kind="bptt", steps=1}', "data.grammar.sentences=10000", "training.epochs=10"
+FED_BACK = 'model.core={kind="jordan", size=70, feedback="target", decay=0.8}'
 
 
 def _speaker(label: str, *settings: str) -> Arm:
-    return Arm(f"{label}, language", Source("grammar/srn.toml", (RULE, SENTENCES, "training.epochs=4", *settings)))
+    return Arm(f"{label}, language", Source("grammar/srn.toml", (*SPEECH, *settings), ("training.epochs=6",)))
 
 
 def _mover(label: str, cell: str, rule: str) -> Arm:
@@ -83,7 +82,7 @@ def _mover(label: str, cell: str, rule: str) -> Arm:
 JORDAN_AND_ELMAN = Claim(
     name="jordan-and-elman",
     sentence="Jordan's network, which hears its output, suits movements; Elman's, which hears its state, suits language",
-    source="Jordan 1986; Elman 1990; survey, section 2",
+    source="Jordan 1986; Elman 1990, 1991",
     arms=(
         _mover(JORDAN, "jordan", "forced"),
         _mover(ELMAN, "elman", "bptt-1"),
@@ -102,5 +101,12 @@ JORDAN_AND_ELMAN = Claim(
         lower("excess", f"{JORDAN}, movement", f"{ELMAN}, movement"),
         lower("excess", f"{ELMAN}, language", f"{JORDAN}, language"),
     ),
-    notes="",
+    seeds=4,
+    notes="Both learn by their authors' rule, plain back-propagation through one step, Jordan's network with the true"
+    " outputs fed back; tested on movements, each hears only what it computed. Movements: 32 units, 400 updates by Adam"
+    " at .01, of .003, .01 and .03 the best rate for Elman's network, which learns them too when errors go back over"
+    " whole sequences (third arm). Language: Elman's grammar, 70 units, recipes/grammar/srn.toml with 10,000 sentences"
+    " and 10 epochs; Jordan's context keeps .8 of itself per word, the best of .5, .8 and .9 on validation text. Four"
+    " seeds, since the differences of a pilot were many times their spread. The sources show what each network can do,"
+    " not this comparison.",
 )
