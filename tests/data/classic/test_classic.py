@@ -205,4 +205,5 @@ def test_movement_goes_round_at_the_speed_that_is_read():
     assert (batch.inputs == batch.inputs[0]).all()
     places = np.vstack([np.zeros(40, dtype=int), batch.targets.numpy()])
     assert ((np.diff(places, axis=0) - speeds) % 12 == 0).all()
-    assert places.min() >= 0 and places.max() < 12
+    assert places.min() >= 0
+    assert places.max() < 12

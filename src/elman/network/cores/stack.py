@@ -247,9 +247,7 @@ def build(record: config.Stack, surroundings: Surroundings) -> Layers:
 def _layers(record: config.Stack, connections: Connections, input_size: int, *, locked: bool) -> list[Layer]:
     beside = input_size if connections == "graves" else 0
     widths = (input_size, *(beside + size for size in record.sizes))
-    return [
-        build_layer(record, below, size, locked=locked) for below, size in zip(widths, record.sizes, strict=False)
-    ]
+    return [build_layer(record, below, size, locked=locked) for below, size in zip(widths, record.sizes, strict=False)]
 
 
 def stack_of(core: RecurrentCore, what: str) -> Stack:

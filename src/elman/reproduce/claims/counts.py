@@ -1,10 +1,10 @@
 """Recurrent networks against counts: Kneser-Ney n-grams of the same text, in perplexity and in word errors."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -151,7 +151,9 @@ ARMS = tuple(map(_arm, AMOUNTS))
 def _below(metric: str, better: str, worse: str, arm: Arm) -> Ratio:
     """One metric of an arm is lower than another of the same arm."""
     names = f"{metric}, {better}", f"{metric}, {worse}"
-    return Ratio(f"{names[0]} of {arm.label} is lower than {names[1]}", names[0], arm.label, arm.label, 0.0, 1.0, names[1])
+    return Ratio(
+        f"{names[0]} of {arm.label} is lower than {names[1]}", names[0], arm.label, arm.label, 0.0, 1.0, names[1]
+    )
 
 
 KNESER_NEY = Claim(
@@ -162,10 +164,7 @@ KNESER_NEY = Claim(
     measure=MEASURE,
     comparisons=(
         *(_below("perplexity", BOTH, COUNTS, arm) for arm in ARMS),
-        *(
-            lower("both / 5-gram", more.label, less.label)
-            for less, more in zip(ARMS[:-1], ARMS[1:], strict=True)
-        ),
+        *(lower("both / 5-gram", more.label, less.label) for less, more in itertools.pairwise(ARMS)),
     ),
     metric="both / 5-gram",
     published={},

@@ -126,6 +126,7 @@ VANISHING_GRADIENT = Claim(
     notes="32 untrained units read the delayed recall task over 50 steps.",
 )
 
+
 def _learner(cell: str) -> Arm:
     trials = (Trial(task="adding", cell=cell, span=span, budget=budget) for span, budget in ((100, 60.0), (64, 30.0)))
     small, quick = map(LearntError, trials)

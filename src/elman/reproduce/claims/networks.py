@@ -51,7 +51,7 @@ class Movement:
             update(MOVEMENT.draw(draw, self.columns, self.span).batch, self.lr)
         sample = MOVEMENT.draw(np.random.default_rng([seed, 1]), self.tested, self.span)
         with torch.no_grad():
-            log_probs, _ = model.log_probs(sample.batch.inputs, model.begin(self.tested))
+            log_probs = model.log_probs(sample.batch.inputs, model.begin(self.tested))[0]
         nats = -log_probs.gather(-1, sample.batch.targets.unsqueeze(-1)).mean().item()
         return Measurement({"excess": nats, "errors": error_of(model, MOVEMENT, sample)}, {})
 
@@ -81,7 +81,7 @@ def _mover(label: str, cell: str, rule: str) -> Arm:
 
 JORDAN_AND_ELMAN = Claim(
     name="jordan-and-elman",
-    sentence="Jordan's network, which hears its output, suits movements; Elman's, which hears its state, suits language",
+    sentence="Jordan's network, which hears its output, suits movements; Elman's, which hears its state, language",
     source="Jordan 1986; Elman 1990, 1991",
     arms=(
         _mover(JORDAN, "jordan", "forced"),
