@@ -25,7 +25,8 @@ def test_an_untrained_network_knows_nothing_of_movements():
 def test_errors_of_language_are_those_across_embedded_clauses(monkeypatch):
     counts = {"0 levels": (90, 100), "1 level": (30, 40), "2 levels": (5, 10)}
     lines = [SimpleNamespace(label=label, accuracy=Proportion(*count)) for label, count in counts.items()]
-    found = SimpleNamespace(by_levels=lines, closeness=SimpleNamespace(divergence=0.25))
+    found = SimpleNamespace(by_levels=lines)
+    monkeypatch.setattr(networks, "divergence", lambda run: 0.25)
     monkeypatch.setattr(networks, "TextRun", lambda folder: None)
     monkeypatch.setattr(networks, "options_of", lambda run, grammar: None)
     monkeypatch.setattr(networks, "examine", lambda run, options, count: found)

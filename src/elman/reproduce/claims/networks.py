@@ -16,6 +16,7 @@ from elman.learning.update import Update
 from elman.objective.loss import Objective
 from elman.reproduce.arm import Arm, Computation, Measurement, Source
 from elman.reproduce.claim import Claim, ClaimMeasure
+from elman.reproduce.claims.grammar import divergence
 from elman.reproduce.comparison import lower
 from elman.tasks.text.run import TextRun
 
@@ -62,7 +63,7 @@ def language(folder: Path, sentences: int) -> Measurement:
     found = examine(run, options_of(run, None), count=sentences)
     across = [line.accuracy for line in found.by_levels if line.label != "0 levels"]
     right = sum(one.successes for one in across) / sum(one.count for one in across)
-    return Measurement({"excess": found.closeness.divergence, "errors": 1 - right}, {})
+    return Measurement({"excess": divergence(run), "errors": 1 - right}, {})
 
 
 JORDAN, ELMAN = "Jordan", "Elman"
