@@ -134,11 +134,11 @@ MEASURE = ClaimMeasure(
         "word errors, channel": "without a language model",
     },
     against_counts,
-    {"order": 5, "share": SHARE, "utterances": 400, "channel": Channel()._asdict()},
+    {"order": 5, "share": SHARE, "utterances": 800, "channel": Channel()._asdict()},
     minutes=0.4,
 )
 
-AMOUNTS = (20_000, 60_000, 180_000)
+AMOUNTS = (15_000, 45_000, 135_000)
 
 
 def _arm(tokens: int) -> Arm:

@@ -95,6 +95,7 @@ SRN, GRU, LSTM = "SRN", "GRU", "LSTM"
 
 
 QUICK = "data.grammar.sentences=10000", "training.epochs=6"
+FEWER = ("data.grammar.sentences=2000",)
 
 
 def _arm(label: str, recipe: str) -> Arm:
@@ -113,16 +114,46 @@ ELMAN_AGREEMENT = Claim(
     " embedding. All cells are trained on the final mixture of sentences from the first epoch.",
 )
 
+WAYS = "complexity", "memory"
+BY_COMPLEXITY, BY_MEMORY = STARTING = tuple(f"SRN, by {way}" for way in WAYS)
+
 STARTING_SMALL = Claim(
     name="elman-starting-small",
     sentence="a simple recurrent network gets closer to the grammar when it starts small, by sentences or by memory",
     source="Elman 1991, section 3; Elman 1993, sections 2 and 3",
-    arms=(_arm(SRN, "srn"), *(_arm(f"SRN, by {way}", f"srn-by-{way}") for way in ("complexity", "memory"))),
+    arms=(
+        Arm(SRN, Source("reproduce/small-grammar.toml", quick=FEWER), Source("grammar/srn.toml")),
+        *(
+            Arm(
+                f"SRN, by {way}",
+                Source(f"reproduce/small-grammar-by-{way}.toml", quick=FEWER),
+                Source(f"grammar/srn-by-{way}.toml"),
+            )
+            for way in WAYS
+        ),
+    ),
     measure=AGREEMENT,
-    comparisons=tuple(lower("divergence", f"SRN, by {way}", SRN) for way in ("complexity", "memory")),
+    comparisons=tuple(lower("divergence", arm, SRN) for arm in STARTING),
     metric="accuracy, 2 levels",
-    notes="The same number of epochs and sentences in each arm. Rohde & Plaut 1999 (Cognition 72) found no advantage of"
-    " starting small, rather a disadvantage.",
+    seeds=5,
+    notes="",
+)
+
+_SHORT = "data.grammar.sentences=10000"
+
+STARTING_LARGE = Claim(
+    name="starting-large",
+    sentence="a simple recurrent network gets closer to the grammar when it reads whole texts from the beginning",
+    source="Rohde & Plaut 1999",
+    arms=tuple(
+        Arm(label, Source(f"grammar/{recipe}.toml", (_SHORT,), ("data.grammar.sentences=4000",)), Source(f"grammar/{recipe}.toml"))
+        for label, recipe in ((SRN, "srn"), *((f"SRN, by {way}", f"srn-by-{way}") for way in WAYS))
+    ),
+    measure=AGREEMENT,
+    comparisons=tuple(lower("divergence", SRN, arm) for arm in STARTING),
+    metric="accuracy, 2 levels",
+    seeds=5,
+    notes="",
 )
 
 BLIMP = Claim(
