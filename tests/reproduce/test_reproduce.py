@@ -40,7 +40,7 @@ WHOLE_SYSTEMS = {"music-nll", "elman-agreement", "reversed-source"}
 EQUAL_WEIGHTS = ("model.core.sizes", "model.encoder.size")
 
 ABOUT = {
-    "elman-starting-small": ("data.grammar", "training.memory"),
+    **dict.fromkeys(("elman-starting-small", "starting-large"), ("data.grammar", "training.memory")),
     "kneser-ney": ("data.train_tokens",),
     "dropout": ("model.encoder.dropout", *(f"model.core.{name}_dropout" for name in ("between", "output", "recurrent"))),
     "jordan-and-elman": ("model.core",),
@@ -97,6 +97,7 @@ PUBLISHED = {
     "relu-fails": {"test perplexity": {"softmax": 57.0, "relu": 1240.0}},
     "character-bottleneck": {"test bits per character": {"softmax": 1.56, "sigsoftmax": 1.56}},
     "gradient-shortcut": {metric: {"MoS": 0.5, "DOC": 0.9} for metric in ("beginning", "mean")},
+    "starting-large": {"divergence": {"SRN": 0.016, "SRN, by complexity": 0.027, "SRN, by memory": 0.042}},
     "elman-starting-small": {"divergence": {"SRN": 0.2, "SRN, by complexity": 0.1, "SRN, by memory": 0.15}},
     "character-aware-twins": {
         metric: {"characters": 92.3, "words": 97.6} for metric in ("test perplexity", "rare words", "after rare words")
