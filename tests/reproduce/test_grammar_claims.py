@@ -23,7 +23,9 @@ def run(tmp_path_factory):
         grammar = GrammarOptions(sentences=300, valid=40, test=60, complex=0.5)
         raw = text_runs.recipe(epochs=1)
         data = config.TextData(grammar=grammar, evaluation=raw.data.evaluation)
-        experiment = Experiment(config.Recipe(title="toy", data=data, model=raw.model, training=raw.training), place / "r")
+        experiment = Experiment(
+            config.Recipe(title="toy", data=data, model=raw.model, training=raw.training), place / "r"
+        )
         experiment.train()
         yield TextRun(place / "r")
 

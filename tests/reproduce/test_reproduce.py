@@ -42,7 +42,10 @@ EQUAL_WEIGHTS = ("model.core.sizes", "model.encoder.size")
 ABOUT = {
     **dict.fromkeys(("elman-starting-small", "starting-large"), ("data.grammar", "training.memory")),
     "kneser-ney": ("data.train_tokens",),
-    "dropout": ("model.encoder.dropout", *(f"model.core.{name}_dropout" for name in ("between", "output", "recurrent"))),
+    "dropout": (
+        "model.encoder.dropout",
+        *(f"model.core.{name}_dropout" for name in ("between", "output", "recurrent")),
+    ),
     "jordan-and-elman": ("model.core",),
 }
 """What differs between the arms of a claim that is not about the output layer."""

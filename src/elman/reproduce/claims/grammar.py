@@ -95,7 +95,8 @@ SRN, GRU, LSTM = "SRN", "GRU", "LSTM"
 
 
 QUICK = "data.grammar.sentences=10000", "training.epochs=6"
-FEWER = ("data.grammar.sentences=2000",)
+LITTLE = "data.train_tokens=150000", "model.encoder.size=100", "model.core.sizes=[200, 100]", "training.epochs=2"
+FEWER, MORE = ("data.grammar.sentences=2000",), ("data.grammar.sentences=10000",)
 
 
 def _arm(label: str, recipe: str) -> Arm:
@@ -115,52 +116,49 @@ ELMAN_AGREEMENT = Claim(
 )
 
 WAYS = "complexity", "memory"
-BY_COMPLEXITY, BY_MEMORY = STARTING = tuple(f"SRN, by {way}" for way in WAYS)
+STARTING = tuple(f"SRN, by {way}" for way in WAYS)
 
 STARTING_SMALL = Claim(
     name="elman-starting-small",
     sentence="a simple recurrent network gets closer to the grammar when it starts small, by sentences or by memory",
     source="Elman 1991, section 3; Elman 1993, sections 2 and 3",
-    arms=(
-        Arm(SRN, Source("reproduce/small-grammar.toml", quick=FEWER), Source("grammar/srn.toml")),
-        *(
-            Arm(
-                f"SRN, by {way}",
-                Source(f"reproduce/small-grammar-by-{way}.toml", quick=FEWER),
-                Source(f"grammar/srn-by-{way}.toml"),
-            )
-            for way in WAYS
-        ),
+    arms=tuple(
+        Arm(label, Source(f"reproduce/{recipe}.toml"), Source(f"reproduce/{recipe}.toml", MORE))
+        for label, recipe in ((SRN, "small-grammar"), *((f"SRN, by {way}", f"small-grammar-by-{way}") for way in WAYS))
     ),
     measure=AGREEMENT,
     comparisons=tuple(lower("divergence", arm, SRN) for arm in STARTING),
     metric="accuracy, 2 levels",
     seeds=5,
-    notes="",
+    notes="Elman's setting, in which alone the effect is expected: errors go back one step, weights begin within .001,"
+    " SGD without momentum, 25 passes, at 3, of the rates 1, 3 and 10 the highest that learns without diverging, for"
+    " all arms. 4,000 sentences per pass and stage; Elman had 10,000 and updated after every word. Accuracy is that of"
+    " single sentences, which start afresh as the network by memory does in training; the divergence decides.",
 )
-
-_SHORT = "data.grammar.sentences=10000"
 
 STARTING_LARGE = Claim(
     name="starting-large",
     sentence="a simple recurrent network gets closer to the grammar when it reads whole texts from the beginning",
     source="Rohde & Plaut 1999",
     arms=tuple(
-        Arm(label, Source(f"grammar/{recipe}.toml", (_SHORT,), ("data.grammar.sentences=4000",)), Source(f"grammar/{recipe}.toml"))
+        Arm(label, Source(f"grammar/{recipe}.toml", MORE, FEWER), Source(f"grammar/{recipe}.toml"))
         for label, recipe in ((SRN, "srn"), *((f"SRN, by {way}", f"srn-by-{way}") for way in WAYS))
     ),
     measure=AGREEMENT,
     comparisons=tuple(lower("divergence", SRN, arm) for arm in STARTING),
     metric="accuracy, 2 levels",
     seeds=5,
-    notes="",
+    notes="The recipes of recipes/grammar with 10,000 sentences per stage instead of 30,000: Adam, errors that go back over"
+    " 35 words, all 15 epochs. Rohde & Plaut trained on more natural languages, and found starting small a"
+    " disadvantage; they report no such divergences. A pilot of one seed: .016 all at once, .027 by complexity, .042 by"
+    " memory.",
 )
 
 BLIMP = Claim(
     name="blimp",
     sentence="an LSTM of words prefers grammatical sentences above chance, and more often than a 5-gram model does",
     source="Warstadt et al. 2020, Table 3",
-    arms=(Arm(LSTM, Source("ptb/small-awd-lstm.toml"), Source("ptb/awd-lstm.toml")),),
+    arms=(Arm(LSTM, Source("ptb/small-awd-lstm.toml", quick=LITTLE), Source("ptb/awd-lstm.toml")),),
     measure=ClaimMeasure(
         "minimal-pairs",
         {
@@ -179,6 +177,7 @@ BLIMP = Claim(
     ),
     published={LSTM: "69.8 % (83 M tokens of Wikipedia; their 5-gram of 3.1 G tokens 61.2 %)"},
     seeds=1,
-    notes="Trained on Penn Treebank, 0.9 M tokens, 10,000 words; pairs that differ only in unknown words are left out.",
+    notes="Trained on Penn Treebank, 0.9 M tokens, 10,000 words; pairs that differ only in unknown words are left out."
+    " One seed: the shares of 62,600 pairs have standard errors of 0.2 %, and the difference from the 5-gram is 5 %.",
     needs=(PAIRS,),
 )
