@@ -110,7 +110,7 @@ PUBLISHED = {
         "perplexity, both": {"15,000 tokens": 271.0, "45,000 tokens": 225.0, "135,000 tokens": 156.0},
         "both / 5-gram": {"15,000 tokens": 0.81, "45,000 tokens": 0.78, "135,000 tokens": 0.71},
     },
-    "dropout": {"test perplexity": {"none": 114.5, "between layers": 82.7, "everywhere": 100.0}},
+    "dropout": {"test perplexity": {"none": 114.5, "between layers": 82.7, "between layers and between steps": 100.0}},
     "jordan-and-elman": {
         "excess": {"Jordan, movement": 0.004, "Elman, movement": 0.5, "Elman, whole sequences, movement": 0.004}
         | {"Jordan, language": 0.2, "Elman, language": 0.1}

@@ -24,7 +24,7 @@ from elman.tasks.text.run import TextRun
 Ids = npt.NDArray[Any]
 
 SHARE = 0.75
-"""The weight of the network where both are interpolated, as in Mikolov et al. 2010, section 3.1."""
+"""The weight of the network where both are interpolated, as in Mikolov et al. 2010."""
 
 COUNTS, NETWORK, BOTH = "5-gram", "network", "both"
 MODELS = COUNTS, NETWORK, BOTH
@@ -142,7 +142,8 @@ AMOUNTS = (15_000, 45_000, 135_000)
 
 
 def _arm(tokens: int) -> Arm:
-    return Arm(f"{tokens:,} tokens", Source("reproduce/small-lstm.toml", (f"data.train_tokens={tokens}",)))
+    settings, quick = (f"data.train_tokens={count}" for count in (tokens, tokens // 3))
+    return Arm(f"{tokens:,} tokens", Source("reproduce/small-lstm.toml", (settings,), (quick,)))
 
 
 ARMS = tuple(map(_arm, AMOUNTS))
@@ -159,7 +160,7 @@ def _below(metric: str, better: str, worse: str, arm: Arm) -> Ratio:
 KNESER_NEY = Claim(
     name="kneser-ney",
     sentence="a recurrent network added to a Kneser-Ney 5-gram lowers its perplexity, and the more so the more text",
-    source="Mikolov et al. 2010, Table 1",
+    source="Mikolov et al. 2010, section 3",
     arms=ARMS,
     measure=MEASURE,
     comparisons=(
@@ -167,16 +168,23 @@ KNESER_NEY = Claim(
         *(lower("both / 5-gram", more.label, less.label) for less, more in itertools.pairwise(ARMS)),
     ),
     metric="both / 5-gram",
-    published={},
-    notes="",
+    published={ARMS[-1].label: "about 0.5 (several networks, 6.4 M words)"},
+    notes="Two layers of 100 LSTM units on the beginning of Shakespeare, amounts three times each other, all with the"
+    " same dropout, until the validation loss no longer falls; the paper had Elman's network on newspapers. The 5-gram"
+    " counts the same text with the same vocabulary, modified Kneser-Ney. The interpolation has the paper's weight,"
+    " .75 of the network.",
 )
 
 KNESER_NEY_ERRORS = Claim(
     name="kneser-ney-errors",
     sentence="rescoring with a recurrent network leaves fewer word errors than with a Kneser-Ney 5-gram",
-    source="Mikolov et al. 2010, Tables 1 and 2",
+    source="Mikolov et al. 2010, section 3",
     arms=ARMS[-1:],
     measure=MEASURE,
     comparisons=tuple(_below("word errors", better, COUNTS, ARMS[-1]) for better in (NETWORK, BOTH)),
-    notes="",
+    published={ARMS[-1].label: "18 % fewer (several networks, 6.4 M words)"},
+    notes="The largest runs of kneser-ney. In place of a recogniser a channel scores each word's neighbours in spelling"
+    " (letter pairs) with normal noise and lists the 20 best sentences, 800 lines of the validation and of the test"
+    " text; both models rescore the same lists, each at its best weight on the validation lists. Noise and distance"
+    " were set, before any model, so that a word in five of a whole vocabulary is misheard.",
 )

@@ -148,8 +148,8 @@ STARTING_LARGE = Claim(
     comparisons=tuple(lower("divergence", SRN, arm) for arm in STARTING),
     metric="accuracy, 2 levels",
     seeds=5,
-    notes="The recipes of recipes/grammar with 10,000 sentences per stage instead of 30,000: Adam, errors that go back over"
-    " 35 words, all 15 epochs. Rohde & Plaut trained on more natural languages, and found starting small a"
+    notes="The recipes of recipes/grammar with 10,000 sentences per stage instead of 30,000: Adam, errors that go back"
+    " over 35 words, all 15 epochs. Rohde & Plaut trained on more natural languages, and found starting small a"
     " disadvantage; they report no such divergences. A pilot of one seed: .016 all at once, .027 by complexity, .042 by"
     " memory.",
 )
