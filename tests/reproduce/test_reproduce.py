@@ -106,9 +106,9 @@ PUBLISHED = {
         metric: {"characters": 92.3, "words": 97.6} for metric in ("test perplexity", "rare words", "after rare words")
     },
     "kneser-ney": {
-        "perplexity, 5-gram": {"15,000 tokens": 336.0, "45,000 tokens": 287.0, "135,000 tokens": 221.0},
-        "perplexity, both": {"15,000 tokens": 271.0, "45,000 tokens": 225.0, "135,000 tokens": 156.0},
-        "both / 5-gram": {"15,000 tokens": 0.81, "45,000 tokens": 0.78, "135,000 tokens": 0.71},
+        "perplexity, 5-gram": {"8,000 tokens": 336.0, "24,000 tokens": 287.0, "72,000 tokens": 221.0},
+        "perplexity, both": {"8,000 tokens": 271.0, "24,000 tokens": 225.0, "72,000 tokens": 156.0},
+        "both / 5-gram": {"8,000 tokens": 0.81, "24,000 tokens": 0.78, "72,000 tokens": 0.71},
     },
     "dropout": {"test perplexity": {"none": 114.5, "between layers": 82.7, "between layers and between steps": 100.0}},
     "jordan-and-elman": {

@@ -138,7 +138,7 @@ MEASURE = ClaimMeasure(
     minutes=0.4,
 )
 
-AMOUNTS = (15_000, 45_000, 135_000)
+AMOUNTS = (8_000, 24_000, 72_000)
 
 
 def _arm(tokens: int) -> Arm:

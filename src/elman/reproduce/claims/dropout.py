@@ -6,7 +6,7 @@ from elman.reproduce.comparison import lower
 from elman.reproduce.perplexity import PERPLEXITY
 
 RECIPE = "reproduce/small-lstm.toml"
-QUICK = ("data.train_tokens=15000",)
+QUICK = ("data.train_tokens=8000",)
 
 NO_FORWARD = "model.encoder.dropout=0", "model.core.between_dropout=0", "model.core.output_dropout=0"
 RECURRENT = "model.core.recurrent_dropout=0.3"
@@ -27,7 +27,7 @@ DROPOUT = Claim(
     comparisons=(lower("test perplexity", FORWARD, NONE), lower("test perplexity", FORWARD, EVERYWHERE)),
     published={NONE: "114.5 (2 x 200 units)", FORWARD: "82.7 (2 x 650), 78.4 (2 x 1,500)"},
     seeds=4,
-    notes="The first 45,000 tokens of Shakespeare, two layers of 100 LSTM units, rate .3 wherever there is dropout, all"
+    notes="The first 24,000 tokens of Shakespeare, two layers of 100 LSTM units, rate .3 wherever there is dropout, all"
     " masks drawn afresh at every step as in the paper, the best of 12 epochs on validation text: a text so small that"
     " a network without dropout overfits within a few epochs. The paper shows no figure of dropout between steps; it"
     " gives the reason why it leaves it out.",
