@@ -118,7 +118,7 @@ ELMAN_AGREEMENT = Claim(
 WAYS = "complexity", "memory"
 STARTING = tuple(f"SRN, by {way}" for way in WAYS)
 
-RATES = Grid(tuple((f"training.optimiser.lr={rate}",) for rate in (1.0, 2.0, 3.0)))
+RATES = Grid(tuple((f"training.optimiser.lr={rate}",) for rate in (0.5, 1.0, 2.0, 3.0)))
 
 STARTING_SMALL = Claim(
     name="elman-starting-small",
@@ -133,7 +133,7 @@ STARTING_SMALL = Claim(
     metric="accuracy, 2 levels",
     seeds=5,
     notes="Elman's setting, in which alone the effect is expected: errors go back one step, weights begin within .001,"
-    " SGD without momentum, 25 passes, for each arm the best of the rates 1, 2 and 3 on"
+    " SGD without momentum, 25 passes, for each arm the best of the rates .5, 1, 2, 3 on"
     " validation text. 4,000 sentences per pass and stage; Elman had 10,000 and updated after every word. Accuracy is"
     " that of single sentences, which start afresh as the network by memory does in training; the divergence decides.",
 )
