@@ -121,6 +121,31 @@ def test_recurrent_dropout_holds_its_mask_over_time(name):
     torch.testing.assert_close(outputs, layer.eval()(xs, state)[0])
 
 
+@pytest.mark.parametrize("name", ["elman-relu", "lstm", "highway-3"])
+def test_fresh_recurrent_masks_are_drawn_at_every_step(name):
+    """Each step alone, with the units of its own mask silenced in U's columns, is the same."""
+    cell = networks.CELLS[name]
+    layer = networks.randomise(Layer(cell, 3, 16, recurrent_dropout=0.5, locked=False), 0.3).train()
+    xs, state = torch.randn(4, 1, 3, dtype=torch.float64), networks.state(cell, 1, 16)
+    torch.manual_seed(5)
+    outputs, _ = layer(xs, state)
+    torch.manual_seed(5)
+    masks = [dropout.elementwise(torch.ones(1, 16, dtype=torch.float64), 0.5) for _ in xs]
+    assert not torch.equal(masks[0], masks[1])
+    weights = layer.weight_hh.detach().clone()
+    for x, mask, output in zip(xs.split(1), masks, outputs, strict=True):
+        layer.weight_hh.data = weights * mask
+        expected, state = layer.eval()(x, state)
+        torch.testing.assert_close(expected[0], output)
+
+
+@pytest.mark.parametrize("connections", ["chain", "graves"])
+@pytest.mark.parametrize("locked", [True, False])
+def test_recurrent_masks_follow_the_masks_of_the_model(connections, locked):
+    record = config.Stack(sizes=(4, 4), connections=connections, recurrent_dropout=0.5)
+    assert [layer.locked for layer in build_core(record, 3, locked=locked).layers] == [locked, locked]
+
+
 def test_recurrent_masks_differ_over_the_batch():
     layer = networks.randomise(Layer(LSTM, 3, 16, recurrent_dropout=0.5)).train()
     xs, h = torch.randn(4, 1, 3).double().expand(4, 6, 3), torch.ones(6, 16).double()

@@ -15,6 +15,7 @@ from elman.learning.echo_state import NormalEquations
 from elman.learning.gradient_norm import GradientNorm
 from elman.learning.rtrl import RTRL
 from elman.learning.single_step import learns
+from elman.learning.teacher_forcing import FedBackTruth
 from elman.network.build import build_model
 from elman.network.cores.core import build_core
 from elman.network.cores.jordan import Jordan
@@ -113,6 +114,7 @@ def build_network(task: ClassicTask, name: str, size: int) -> LanguageModel:
 RULES = {
     "bptt": "back-propagation through the whole sequence",
     "bptt-H": "back through H steps only, such as bptt-1 (Elman's and Jordan's) or bptt-16",
+    "forced": "one step back, the true output fed back (teacher forcing); for jordan",
     "rtrl": "real-time recurrent learning: the same gradient forward in time; for small networks",
     "bptt+W": "bptt and Pascanu's regulariser of weight W, such as bptt+0.1",
 }
@@ -124,11 +126,13 @@ def learning_rule(name: str) -> Learner:
         return WholeWindow()
     if name == "rtrl":
         return RTRL()
+    if name == "forced":
+        return FedBackTruth()
     if found := re.fullmatch(r"bptt-([1-9]\d*)", name):
         return Lookback(int(found[1]))
     if (found := re.fullmatch(r"bptt\+(\d*\.?\d+)", name)) and float(found[1]) > 0:
         return GradientNorm(WholeWindow(), float(found[1]))
-    raise UserError(f"there is no rule {name}; choose bptt, bptt-H (bptt-1), rtrl or bptt+W (bptt+0.1)")
+    raise UserError(f"there is no rule {name}; choose bptt, bptt-H (bptt-1), forced, rtrl or bptt+W (bptt+0.1)")
 
 
 PENALTY = 1e-6

@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from elman.data.classic import TASKS, classic_task
 from elman.data.classic.grammars import LETTERS, embedded_reber, reber
 from elman.data.classic.mackey_glass import foresee, mackey_glass
-from elman.data.classic.memory import PLANS, adding, copying, plan_sequences, recall, temporal_xor
+from elman.data.classic.memory import PLANS, adding, copying, movement, plan_sequences, recall, temporal_xor
 from elman.errors import UserError
 
 
@@ -196,3 +196,14 @@ def test_foresee_targets_are_the_inputs_of_later_steps():
 def test_an_unknown_classic_task_is_refused():
     with pytest.raises(UserError, match="there is no task sorting; `elman lab tasks` shows them: xor, adding"):
         classic_task("sorting")
+
+
+def test_movement_goes_round_at_the_speed_that_is_read():
+    batch, _ = movement(rng(), 40, 30)
+    speeds = np.array([-3, -2, -1, 1, 2, 3])[batch.inputs[0].numpy() - 12]
+    assert set(speeds.tolist()) == {-3, -2, -1, 1, 2, 3}
+    assert (batch.inputs == batch.inputs[0]).all()
+    places = np.vstack([np.zeros(40, dtype=int), batch.targets.numpy()])
+    assert ((np.diff(places, axis=0) - speeds) % 12 == 0).all()
+    assert places.min() >= 0
+    assert places.max() < 12

@@ -19,6 +19,7 @@ TASKS: dict[str, ClassicTask] = {
         mackey_glass.MACKEY_GLASS,
         memory.GENERATION,
         memory.FORCED_GENERATION,
+        memory.MOVEMENT,
     )
 }
 

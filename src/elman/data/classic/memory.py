@@ -13,6 +13,9 @@ ITEMS, LETTERS = 5, 4
 
 PLANS = 8
 
+PLACES, SPEEDS = 12, (-3, -2, -1, 1, 2, 3)
+"""Of `movement`: places on a ring, and how many of them a step passes."""
+
 
 def adding(rng: np.random.Generator, columns: int, span: int) -> Sample:
     """Values U(0, 1) over `span` >= 2 steps, two of them marked by a 1 beside them; at the end their sum is due.
@@ -99,6 +102,18 @@ def spoken(rng: np.random.Generator, columns: int, span: int) -> Sample:
     return sample
 
 
+def movement(rng: np.random.Generator, columns: int, span: int) -> Sample:
+    """From place 0, round a ring: a speed is read at every step and the place after it is due.
+
+    The next place follows from speed and place, so that the last output is all that must be known. Symbols: the places,
+    then the speeds.
+    """
+    chosen = rng.integers(0, len(SPEEDS), columns)
+    inputs = np.broadcast_to(PLACES + chosen, (span, columns)).copy()
+    targets = np.arange(1, span + 1)[:, None] * np.array(SPEEDS)[chosen] % PLACES
+    return determined(inputs, targets, np.ones(inputs.shape, dtype=bool), PLACES + len(SPEEDS))
+
+
 ADDING = ClassicTask(
     name="adding",
     sentence="the sum of the two values that were marked within the span",
@@ -154,4 +169,11 @@ FORCED_GENERATION = GENERATION._replace(
     sentence="the sequence of a plan that is read first, and after it each true letter",
     source="Jordan 1986; Williams & Zipser 1989 (teacher forcing)",
     draw=spoken,
+)
+MOVEMENT = GENERATION._replace(
+    name="movement",
+    sentence=f"the places on a ring of {PLACES}, passed at a speed that is the only input; the span is the steps",
+    inputs=PLACES + len(SPEEDS),
+    draw=movement,
+    chance=f"{1 - 1 / PLACES:.2g}",
 )

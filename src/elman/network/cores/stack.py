@@ -26,7 +26,8 @@ class Layer(nn.Module):
     """The weights of one cell, with `biases` bias vectors per gate: 0, 1 (Zaremba) or 2 (torch, cuDNN).
 
     `weight_drop` is the rate of DropConnect on the recurrent weights, one mask per call (Merity et al. 2018), and
-    `recurrent_dropout` that of a mask on h_{t-1} held over time (Gal & Ghahramani 2016).
+    `recurrent_dropout` that of a mask on h_{t-1}: `locked` one held over time (Gal & Ghahramani 2016), else one drawn
+    at every step.
     """
 
     def __init__(
@@ -38,11 +39,12 @@ class Layer(nn.Module):
         biases: int = 2,
         weight_drop: float = 0.0,
         recurrent_dropout: float = 0.0,
+        locked: bool = True,
     ) -> None:
         super().__init__()
         rows, input_rows = cell.gates * hidden_size, (cell.input_gates or cell.gates) * hidden_size
         self.cell, self.hidden_size = cell, hidden_size
-        self.weight_drop, self.recurrent_dropout = weight_drop, recurrent_dropout
+        self.weight_drop, self.recurrent_dropout, self.locked = weight_drop, recurrent_dropout, locked
         self.weight_ih = nn.Parameter(torch.empty(input_rows, input_size))
         self.weight_hh = nn.Parameter(torch.empty(rows, hidden_size))
         # A single bias belongs to the product that every gate has.
@@ -74,17 +76,21 @@ class Layer(nn.Module):
         return self.cell.sequence(weights, xs, state)
 
     def one_step(self, h: Tensor) -> Step:
-        """The step of a window that begins with output h [B, H]; in training with the window's recurrent dropout."""
+        """The step of a window that begins with output h [B, H]; in training with recurrent dropout."""
         if not (self.training and self.recurrent_dropout):
             return self.cell.step
-        mask = dropout.elementwise(torch.ones_like(h), self.recurrent_dropout)
+        held = self._draw(h) if self.locked else None
 
         def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
+            mask = self._draw(state[0]) if held is None else held
             if self.cell.masks == "products":
                 return self.cell.step(weights._replace(mask=mask), x, state)
             return self.cell.step(weights, x, (mask * state[0], *state[1:]))
 
         return step
+
+    def _draw(self, h: Tensor) -> Tensor:
+        return dropout.elementwise(torch.ones_like(h), self.recurrent_dropout)
 
     def initialise(self, rules: config.Initialisation) -> None:
         """Fill the parameters, gate by gate."""
@@ -113,7 +119,7 @@ class Layer(nn.Module):
                     vector[rows], rest = rest, 0.0
 
 
-def build_layer(record: config.Stack, below: int, size: int) -> Layer:
+def build_layer(record: config.Stack, below: int, size: int, *, locked: bool) -> Layer:
     """One layer of width `size` on vectors of width `below`; raises UserError if its cell has no recurrent dropout."""
     cell, recurrent_dropout = build_cell(record.cell), record.recurrent_dropout
     if recurrent_dropout and cell.masks is None:
@@ -122,7 +128,13 @@ def build_layer(record: config.Stack, below: int, size: int) -> Layer:
             " does not allow; use model.core.weight_drop, or the cell lstm or elman"
         )
     return Layer(
-        cell, below, size, biases=record.biases, weight_drop=record.weight_drop, recurrent_dropout=recurrent_dropout
+        cell,
+        below,
+        size,
+        biases=record.biases,
+        weight_drop=record.weight_drop,
+        recurrent_dropout=recurrent_dropout,
+        locked=locked,
     )
 
 
@@ -200,7 +212,7 @@ class ConnectedStack(Layers):
                 'model.core.connections = "melis" adds the layers up, so model.core.sizes must be equal, but they are'
                 f" {list(sizes)}"
             )
-        super().__init__(_layers(record, connections, surroundings.input_size))
+        super().__init__(_layers(record, connections, surroundings.input_size, locked=surroundings.locked))
         self.connections = connections
         self.dims = (surroundings.input_size, *sizes, sum(sizes) if connections == "graves" else sizes[0])
         self.between_dropout = Dropout(record.between_dropout, locked=surroundings.locked)
@@ -221,7 +233,7 @@ class ConnectedStack(Layers):
 
 def build_stack(record: config.Stack, input_size: int, *, locked: bool) -> Stack:
     """A chain of layers, whatever `record.connections` is."""
-    layers = _layers(record, "chain", input_size)
+    layers = _layers(record, "chain", input_size, locked=locked)
     return Stack(layers, between_dropout=record.between_dropout, output_dropout=record.output_dropout, locked=locked)
 
 
@@ -232,10 +244,10 @@ def build(record: config.Stack, surroundings: Surroundings) -> Layers:
     return ConnectedStack(record, surroundings)
 
 
-def _layers(record: config.Stack, connections: Connections, input_size: int) -> list[Layer]:
+def _layers(record: config.Stack, connections: Connections, input_size: int, *, locked: bool) -> list[Layer]:
     beside = input_size if connections == "graves" else 0
     widths = (input_size, *(beside + size for size in record.sizes))
-    return [build_layer(record, below, size) for below, size in zip(widths, record.sizes, strict=False)]
+    return [build_layer(record, below, size, locked=locked) for below, size in zip(widths, record.sizes, strict=False)]
 
 
 def stack_of(core: RecurrentCore, what: str) -> Stack:
