@@ -16,7 +16,7 @@ from elman.tasks.text.run import TextRun
 
 RECIPE = "reproduce/small-vocabulary.toml"
 
-CHOICES = {
+CHOICES: dict[str, tuple[str, ...]] = {
     "flat softmax": ('model.output.choice={kind = "flat", tied = false}',),
     "tree": ('model.output.choice={kind = "tree", tied = false}',),
     "adaptive softmax": ('model.output.choice={kind = "adaptive", cutoffs = [1000, 4000]}',),
