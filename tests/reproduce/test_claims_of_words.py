@@ -62,7 +62,7 @@ def test_rare_words_and_those_after_them(spelled):
     run = TextRun(spelled)
     corpus = run.corpus()
     split, train = corpus.split("test"), np.array(corpus.split("train").tokens)
-    found = parameters_and_rare_words(spelled, below=60, streams=1).figures
+    found, curves = parameters_and_rare_words(spelled, below=60, block=20, streams=1)
     losses, tokens = nlls(run, split), np.array(split.tokens)
     rare = (np.bincount(train, minlength=len(run.vocabulary)) < 60)[tokens] & (tokens != run.vocabulary.unk)
     assert 0 < rare.sum() < len(tokens) / 2
@@ -71,6 +71,7 @@ def test_rare_words_and_those_after_them(spelled):
     assert found["rare words"] == pytest.approx(math.exp(losses[rare].mean()), rel=4e-6)
     assert found["after rare words"] == pytest.approx(after, rel=4e-6)
     assert found["after rare words / all"] == pytest.approx(after / found["test perplexity"], rel=4e-6)
+    assert sum(curves["test nats by block"]) == pytest.approx(losses.sum(), rel=4e-6)
     assert found["parameters"] == sum(parameter.numel() for parameter in run.model.parameters())
 
 
@@ -88,7 +89,10 @@ def test_what_follows_unknown_words_read_in_two_ways(spelled):
 
 def test_the_cost_of_an_output_is_that_of_the_words_of_the_training_text(trained):
     flat, tree = (trained(kind, choice={"kind": kind, "tied": True}) for kind in ("flat", "tree"))
-    found = {folder.name: perplexity_and_cost(folder, positions=50, repetitions=2).figures for folder in (flat, tree)}
+    found = {
+        folder.name: perplexity_and_cost(folder, positions=50, repetitions=2, block=20, streams=1).figures
+        for folder in (flat, tree)
+    }
     run = TextRun(tree)
     choice, train = run.model.output.choice, torch.from_numpy(np.array(run.corpus().split("train").tokens)).long()
     sizes = choice.starts.diff()

@@ -10,6 +10,7 @@ from elman.objective import perplexity
 from elman.reproduce.arm import Arm, Grid, Measurement, Source
 from elman.reproduce.claim import Claim, ClaimMeasure
 from elman.reproduce.comparison import lower, no_higher, times
+from elman.reproduce.tokens import BLOCKS, by_block
 from elman.tasks.text.ensemble import run_log_probs
 from elman.tasks.text.run import TextRun
 
@@ -17,7 +18,7 @@ RARE = 25
 """Words with fewer occurrences in training are rare."""
 
 
-def parameters_and_rare_words(folder: Path, below: int, streams: int) -> Measurement:
+def parameters_and_rare_words(folder: Path, below: int, block: int, streams: int) -> Measurement:
     """Parameters, and test perplexity: overall, of words seen fewer than `below` times, and of the words after them.
 
     A word that the vocabulary lacks is read as `<unk>` by either model, so both read the same text.
@@ -37,7 +38,8 @@ def parameters_and_rare_words(folder: Path, below: int, streams: int) -> Measure
         "after rare words": rare.following_perplexity,
         "after rare words / all": rare.following_perplexity / overall,
     }
-    return Measurement(figures, {})
+    text = by_block(log_probs, block)
+    return Measurement(figures | text.figures, text.curves)
 
 
 def unknown_words(folder: Path, streams: int) -> Measurement:
@@ -63,7 +65,7 @@ RARE_WORDS = ClaimMeasure(
         "after rare words / all": "perplexity after such words over that of all",
     },
     parameters_and_rare_words,
-    {"below": RARE, "streams": 10},
+    {"below": RARE, **BLOCKS},
     minutes=0.1,
 )
 

@@ -11,7 +11,8 @@ from elman.network.output.choice import Choice
 from elman.reproduce.arm import Arm, Grid, Measurement, Source
 from elman.reproduce.claim import Claim, ClaimMeasure
 from elman.reproduce.comparison import lower, no_higher, times
-from elman.reproduce.perplexity import PERPLEXITY, results
+from elman.reproduce.perplexity import PERPLEXITY, with_test_text
+from elman.reproduce.tokens import BLOCKS
 from elman.tasks.text.run import TextRun
 
 RECIPE = "reproduce/small-vocabulary.toml"
@@ -36,7 +37,7 @@ def _arm(label: str, paper: str | None = None) -> Arm:
     return Arm(label, Source(RECIPE, CHOICES[label], QUICK, RATES), None if paper is None else Source(paper))
 
 
-def perplexity_and_cost(folder: Path, positions: int, repetitions: int) -> Measurement:
+def perplexity_and_cost(folder: Path, positions: int, repetitions: int, block: int, streams: int) -> Measurement:
     """Perplexities, and the cost of the output layer for one context: multiply-adds, counted, and time, measured.
 
     Both are for targets as frequent as the words of the training text. The time is the median of `repetitions` forward
@@ -46,11 +47,12 @@ def perplexity_and_cost(folder: Path, positions: int, repetitions: int) -> Measu
     tokens, choice = torch.from_numpy(np.array(run.corpus().split("train").tokens)).long(), run.model.output.choice
     assert isinstance(choice, Choice), "a recipe of words chooses among words"
     counts = torch.bincount(tokens, minlength=len(run.vocabulary)).double()
-    figures = results(folder).figures | {
+    found = with_test_text(folder, block, streams)
+    cost = {
         "multiply-adds per token": choice.multiply_adds(counts / counts.sum()),
         "microseconds per token": 1e6 * _seconds(choice, tokens[:positions], repetitions) / min(positions, len(tokens)),
     }
-    return Measurement(figures, {})
+    return Measurement(found.figures | cost, found.curves)
 
 
 def _seconds(choice: Choice, targets: torch.Tensor, repetitions: int) -> float:
@@ -77,7 +79,7 @@ HIERARCHICAL_SOFTMAX = Claim(
             "microseconds per token": "time of the output layer per token, forward and backward, in microseconds",
         },
         perplexity_and_cost,
-        {"positions": 700, "repetitions": 7},
+        {"positions": 700, "repetitions": 7, **BLOCKS},
         minutes=0.1,
     ),
     comparisons=(
