@@ -30,7 +30,7 @@ RATES = Grid(
 )
 """The same three learning rates for every arm, tried for 2 of 4 epochs."""
 
-QUICK = ("data.train_tokens=40000",)
+QUICK = ("data.train_tokens=70000", "training.epochs=3")
 
 
 def _arm(label: str, paper: str | None = None) -> Arm:
