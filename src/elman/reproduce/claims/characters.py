@@ -1,7 +1,7 @@
 """Models of characters, which have fewer symbols than dimensions."""
 
 from elman.reproduce.arm import Arm, Grid, Source
-from elman.reproduce.claim import Claim
+from elman.reproduce.claim import Claim, Power
 from elman.reproduce.comparison import no_difference
 from elman.reproduce.perplexity import BITS
 
@@ -24,7 +24,7 @@ CHARACTER_BOTTLENECK = Claim(
     measure=BITS,
     comparisons=(no_difference("test bits per character", "sigsoftmax", "softmax", margin=0.01),),
     published={"softmax": "1.56 (text8)", "sigsoftmax": "1.56 (text8)"},
-    seeds=5,
+    seeds=Power(effect=0.01, deviation=0.007),
     notes="The margin of 1 % was fixed beforehand: the thesis gives two decimals, within which two figures may differ"
     " by .6 %. Small scale: the first 200,000 characters of Shakespeare in lower case, contexts of 96 over 54 symbols,"
     " 5 epochs of Adam with the betas of the thesis, and for each arm the best of three rates by validation text.",

@@ -97,8 +97,8 @@ CHARACTER_AWARE = Claim(
     comparisons=(no_higher("test perplexity", SPELLED, "words", 0.01), times("parameters", "words", SPELLED, 1.5)),
     published={SPELLED: "78.9", "words": "78.4"},
     notes="The margin of 1 % is a little more than the published difference of .6 %, at 19 against 52 million"
-    " parameters. Small scale: one layer of LSTM, the first 80,000 tokens of Penn Treebank with 3,000 words, the paper's"
-    " rule of SGD, 63 % of the parameters, and for each arm the best of three rates by validation text.",
+    " parameters. Small scale: one layer of LSTM, the first 80,000 tokens of Penn Treebank with 3,000 words, the"
+    " paper's rule of SGD, 63 % of the parameters, and for each arm the best of three rates by validation text.",
 )
 
 CHARACTER_AWARE_TWINS = Claim(
@@ -111,9 +111,10 @@ CHARACTER_AWARE_TWINS = Claim(
         lower(metric, SPELLED, "words") for metric in ("test perplexity", "after rare words", "after rare words / all")
     ),
     published={SPELLED: "92.3", "words": "97.6"},
-    notes="Small scale: the runs of character-aware; paper scale: the small models of the paper, which reports no figures"
-    " for rare words. Spelling is what the model reads, so it is judged after rare words; words are predicted from a"
-    " matrix of their own in both. The large models are ptb/char-large (78.9) and ptb/char-large-word-twin (85.4).",
+    notes="Small scale: the runs of character-aware; paper scale: the small models of the paper, which reports no"
+    " figures for rare words. Spelling is what the model reads, so it is judged after rare words; words are predicted"
+    " from a matrix of their own in both. The large models are ptb/char-large (78.9) and ptb/char-large-word-twin"
+    " (85.4).",
 )
 
 OPEN_VOCABULARY = Claim(
