@@ -90,7 +90,7 @@ REVERSED_SOURCE = Claim(
     comparisons=(lower(METRIC, REVERSED.label, FORWARD.label),),
     published={FORWARD.label: "5.8 (WMT en-fr), 10.6 (WMT en-de)", REVERSED.label: "4.7, 9.9"},
     notes=f"{SMALLER} Both papers also report BLEU (25.9 against 30.6, 11.3 against 12.6), which is shown;"
-    " perplexity decides, because hardly a sentence is translated well after so few. Three seeds: in a pilot with a fourth"
+    " perplexity decides, because hardly a sentence is translated well so early. Three seeds: in a pilot with another"
     " seed the perplexity fell by 7 %, far more than seeds differ.",
     data=PARALLEL,
 )
