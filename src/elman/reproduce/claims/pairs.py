@@ -90,7 +90,7 @@ REVERSED_SOURCE = Claim(
     comparisons=(lower(METRIC, REVERSED.label, FORWARD.label),),
     published={FORWARD.label: "5.8 (WMT en-fr), 10.6 (WMT en-de)", REVERSED.label: "4.7, 9.9"},
     notes=f"{SMALLER} Both papers also report BLEU (25.9 against 30.6, 11.3 against 12.6), which is shown;"
-    " perplexity decides, because hardly a sentence is translated well after so few. Three seeds: in a pilot with another"
+    " perplexity decides, because hardly a sentence is translated well so early. Three seeds: in a pilot with another"
     " seed the perplexity fell by 7 %, far more than seeds differ.",
     data=PARALLEL,
 )
@@ -104,7 +104,7 @@ REVERSED_SOURCE_ATTENTION = Claim(
     comparisons=(lower(METRIC, REVERSED_ATTENTION.label, FORWARD_ATTENTION.label),),
     seeds=Power(effect=0.034, deviation=0.046),
     notes=f"{SMALLER} No paper has figures for both orders with attention, which reads every position directly, so less"
-    " should depend on the order. The seeds are enough for half the effect that Luong et al. found without attention; the"
+    " should depend on the order. The seeds can detect half the effect that Luong et al. found without attention; the"
     " deviation is that of the first three.",
     data=PARALLEL,
 )
