@@ -106,7 +106,7 @@ def reproduce(
 
 @contextlib.contextmanager
 def _attempt(failed: list[str], tell: Callable[[str], None] | None, name: str) -> Iterator[None]:
-    """Report an error of one claim and go on with the next; without `tell` it is raised."""
+    """Report an error of one claim, so that the next can be tried; without `tell` it is raised."""
     try:
         yield
     except UserError as error:
