@@ -3,10 +3,12 @@
 import math
 
 import msgspec
+import pytest
 
 from elman.reproduce.comparison import (
     Bound,
     ByToken,
+    Steadier,
     indication,
     lower,
     no_difference,
@@ -108,3 +110,15 @@ def test_a_test_by_token_changes_no_verdict_by_seed():
     with_test = msgspec.structs.replace(verdict, by_token=judged_by_token("holds"))
     assert with_test.line == verdict.line
     assert with_test.p_value == verdict.p_value
+
+
+def test_a_steadier_arm_is_told_by_its_variance_alone():
+    rows = {
+        "a": [{"ppl": 100 * math.exp(0.01 * sign)} for sign in (1, -1) * 4],
+        "b": [{"ppl": 50 * math.exp(0.05 * sign)} for sign in (1, -1) * 4],
+    }
+    found = Steadier("ppl", "a", "b").verdict(rows)
+    assert found.answer == "holds"
+    assert found.judgement.mean == pytest.approx(math.log(0.2))
+    assert "standard deviations, ratio 0.2000; 95 % interval" in found.figures
+    assert Steadier("ppl", "b", "a").verdict(rows).answer == "does not hold"

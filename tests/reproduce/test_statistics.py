@@ -5,7 +5,7 @@ import math
 import pytest
 from scipy import stats
 
-from elman.reproduce.statistics import detectable, judge, seeds_needed, spread
+from elman.reproduce.statistics import detectable, judge, judge_spread, seeds_needed, spread
 
 
 def test_a_clear_difference_holds_and_its_opposite_does_not():
@@ -83,3 +83,21 @@ def test_the_direction_is_that_of_the_mean():
     assert judge([math.inf, 1.0, 1.0], low=0.0).direction == "holds"
     assert judge([math.inf, -1.0], high=0.0).direction == "does not hold"
     assert judge([math.inf, -math.inf], high=0.0).direction == "undecided"
+
+
+def test_variances_are_compared_by_the_f_test():
+    """Values of scipy's F distribution: for 9 and 9 degrees of freedom the 97.5 % quantile is 4.026."""
+    scattered = [1.0, -1.0] * 5
+    half = [value / 2 for value in scattered]
+    found = judge_spread(half, scattered)
+    assert found.mean == pytest.approx(math.log(0.5))
+    assert (found.low, found.high) == pytest.approx(
+        [math.log(0.5) - math.log(4.026) / 2, math.log(0.5) + math.log(4.026) / 2], abs=1e-4
+    )
+    assert found.p_value == pytest.approx(0.0510, abs=2e-4)
+    assert (found.answer, found.inside, found.needs) == ("undecided", True, 19)
+    third = [value / 3 for value in scattered]
+    assert judge_spread(third, scattered).answer == "holds"
+    assert judge_spread(scattered, third).answer == "does not hold"
+    assert judge_spread([1.0], [2.0]).answer == "undecided"
+    assert judge_spread([1.0, math.inf], [2.0, 1.0]).answer == "undecided"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from elman.reproduce.statistics import Answer, Judgement, figure, judge, spread
+from elman.reproduce.statistics import Answer, Judgement, figure, judge, judge_spread, spread
 
 Figures = Mapping[str, Sequence[Mapping[str, float]]]
 """Arm -> for each seed, in the same order for all arms, metric -> value."""
@@ -125,7 +125,30 @@ class Bound:
         return Verdict(statement, answer, f"{self.arm} {shown}", answer)
 
 
-Comparison = Ratio | Bound
+@dataclass(frozen=True)
+class Steadier:
+    """A metric of `a` varies less from seed to seed than that of `b`: the standard deviations of their logarithms."""
+
+    metric: str
+    a: str
+    b: str
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The labels of both."""
+        return self.a, self.b
+
+    def verdict(self, figures: Figures) -> Verdict:
+        """The verdict by the F test of the variances."""
+        a, b = ([math.log(seed[self.metric]) for seed in figures[arm]] for arm in self.arms)
+        found = judge_spread(a, b)
+        parts = [f"{arm} {spread([seed[self.metric] for seed in figures[arm]])}" for arm in self.arms]
+        statement = f"{self.metric} of {self.a} varies less over seeds than of {self.b}"
+        words = "; ".join([*parts, f"standard deviations, {described(found)}"])
+        return Verdict(statement, found.answer, words, found.direction, found.needs, found)
+
+
+Comparison = Ratio | Bound | Steadier
 """A statement about one metric."""
 
 

@@ -83,6 +83,40 @@ def judge(differences: Sequence[float], low: float = -math.inf, high: float = ma
     return Judgement(answer, mean, deviation, mean - margin, mean + margin, p_value, needs, low < mean < high)
 
 
+def judge_spread(a: Sequence[float], b: Sequence[float]) -> Judgement:
+    """Whether the values `a` vary less than `b`, by the two-sided F test of their variances.
+
+    The mean of the judgement is the logarithm of the ratio of the standard deviations, a / b, with its 95 % interval;
+    it must be below 0. The test supposes normal values.
+
+    Example:
+        >>> judge_spread([1.0, 1.1, 0.9, 1.0], [1.0, 3.0, -1.0, 1.2]).answer
+        'holds'
+    """
+    count = len(a)
+    assert count == len(b)
+    if count < 2 or not all(map(math.isfinite, (*a, *b))):
+        return Judgement("undecided", math.nan, math.nan, -math.inf, math.inf, math.nan, max(3, count + 1))
+    ratio = statistics.variance(a) / statistics.variance(b) if statistics.variance(b) else math.inf
+    free = count - 1
+    low, high = (ratio / float(stats.f.ppf(level, free, free)) for level in (1 - LEVEL / 2, LEVEL / 2))
+    p_value = 2 * min(float(stats.f.cdf(ratio, free, free)), float(stats.f.sf(ratio, free, free)))
+    mean, low, high = (math.log(each) / 2 if each > 0 else -math.inf for each in (ratio, low, high))
+    answer: Answer = "holds" if high < 0 else "does not hold" if low > 0 else "undecided"
+    needs = max(count + 1, _seeds_for_spread(abs(mean))) if answer == "undecided" else None
+    return Judgement(answer, mean, math.nan, low, high, p_value, needs, mean < 0)
+
+
+def _seeds_for_spread(log_ratio: float) -> int:
+    """Seeds with which the F test detects standard deviations whose ratio has this logarithm, with a power of 80 %."""
+
+    def power_of(count: int) -> float:
+        critical = stats.f.ppf(1 - LEVEL / 2, count - 1, count - 1)
+        return float(stats.f.sf(critical * math.exp(-2 * log_ratio), count - 1, count - 1))
+
+    return 2 + bisect_left(range(2, MOST_SEEDS), POWER, key=power_of)
+
+
 def seeds_needed(effect: float, deviation: float) -> int:
     """Seeds with which a two-sided paired t test at the 5 % level detects `effect` with a power of 80 %.
 
