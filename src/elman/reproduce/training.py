@@ -118,7 +118,9 @@ def _progress(run: PlannedRun) -> str:
     """The epoch and perplexity of a running training, from its log."""
     try:
         record = parse_json((run.folder / "metrics.jsonl").read_bytes().splitlines()[-1])
-        place = f"epoch {record['epoch']:.2f} of {run.recipe.training.epochs}"
+        training = run.recipe.training
+        phases = [training.epochs, *([training.fine_tune.epochs] if training.fine_tune else [])]
+        place = f"epoch {sum(phases[: record['phase']]) + record['epoch']:.2f} of {sum(phases)}"
         return f"{run.name} at {place}" + (f", ppl {record['perplexity']:.1f}" if "perplexity" in record else "")
     except (OSError, ValueError, IndexError, KeyError):
         return f"{run.name} begins"
