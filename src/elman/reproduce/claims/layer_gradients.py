@@ -10,13 +10,12 @@ from elman.config.text import TextData
 from elman.config.toml import find, load_recipe
 from elman.data.text.corpus import open_corpus
 from elman.data.windows import Batch, TrainingWindows
-from elman.learning.bptt import WholeWindow, bptt
-from elman.learning.optimisers import Optimiser
-from elman.learning.update import Update
+from elman.learning.bptt import bptt
+from elman.learning.update import build_update
 from elman.network.build import build_model
 from elman.network.cores.stack import Stack
 from elman.network.model import LanguageModel
-from elman.objective.loss import Objective, build_objective
+from elman.objective.loss import Objective
 from elman.reproduce.arm import Measurement
 
 
@@ -45,8 +44,7 @@ class LayerGradients:
         model, training = build_model(recipe.model, len(corpus.vocabulary)), recipe.training
         windows = TrainingWindows(corpus.split("train").tokens, training.batch_size, training.window.length)
         batches = [windows.batch(span) for span in islice(windows.spans(0), self.steps + self.windows)]
-        optimiser = Optimiser(training.optimiser, list(model.parameters()))
-        update = Update(model, WholeWindow(), build_objective(training), optimiser, clip=training.clip)
+        update = build_update(recipe, model)
         found = [layer_norms(model, batches[: self.windows])]
         for step, batch in enumerate(batches[: self.steps], start=1):
             update(batch, training.optimiser.lr)
