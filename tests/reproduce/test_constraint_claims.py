@@ -21,16 +21,6 @@ TINY = (
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return str(text_runs.write_corpus(tmp_path_factory.mktemp("corpus")))
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
 @pytest.mark.parametrize("delta", [0.2, 0.8, 1.4])
 def test_noise_decays_as_the_theorem_says(delta):
     """Before training W_hh = (2 - delta) I, and the state decays by 1 - delta / 4 per step."""
@@ -73,7 +63,7 @@ def test_counts_are_means_of_epochs(tmp_path):
 def test_timed_training_follows_the_schedule(corpus):
     made = NormTimes(0.2, settings=TINY)
     recipe = load_recipe(find(made.recipe), TINY)
-    training = TimedTraining(recipe, corpus)
+    training = TimedTraining(recipe, str(corpus))
     rates = []
     training.update.apply = rates.append
     for epoch in (0.0, 1.9, 2.0, 3.5):
@@ -82,7 +72,7 @@ def test_timed_training_follows_the_schedule(corpus):
 
 
 def test_both_norms_project_the_same_training(corpus, monkeypatch):
-    """Each on its own matrix: the feasible one that training goes on with, and a copy with the same steps."""
+    """Each on its own matrix: the feasible one that training continues from, and a copy with the same steps."""
     seen = {"frobenius": [], "spectral": []}
     project = NormTimes.__call__.__globals__["Timed"].project_
 
@@ -91,7 +81,7 @@ def test_both_norms_project_the_same_training(corpus, monkeypatch):
         seen[self.projector.norm].append(matrix.clone())
 
     monkeypatch.setattr("elman.reproduce.claims.projection_rank.Timed.project_", watched)
-    found = NormTimes(0.95, settings=TINY)(1, corpus).figures
+    found = NormTimes(0.95, settings=TINY)(1, str(corpus)).figures
     assert len(seen["frobenius"]) == len(seen["spectral"]) == 1 + 4 * 15
     for norm, matrices in seen.items():
         assert max(map(sigma_1, matrices)) < 2 + 1e-4

@@ -15,16 +15,6 @@ from elman.reproduce.runs import Store
 from support import text_runs
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
 def test_layer_norms_are_those_of_plain_back_propagation():
     """Of the mean loss of two windows, the second of which continues from the first without a gradient."""
     torch.manual_seed(3)
