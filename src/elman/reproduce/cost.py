@@ -4,6 +4,7 @@ import torch
 
 from elman.config import Mixture
 from elman.config.recipe import Recipe
+from elman.learning.progress import phases_of
 from elman.network.build import build_model
 from elman.network.seq2seq import SequenceToSequence
 from elman.reproduce.arm import Computation, Scale, recipe_of
@@ -37,7 +38,7 @@ def training_minutes(recipe: Recipe) -> float:
     mixed = recipe.model.output.contexts
     components = sum(mixed.heads.values()) if isinstance(mixed, Mixture) else 1
     weights = _count(model.core) + _count(model.output.contexts) + components * _count(model.output.choice)
-    epochs = recipe.training.epochs + (recipe.training.fine_tune.epochs if recipe.training.fine_tune else 0)
+    epochs = sum(phase.epochs for phase in phases_of(recipe.training))
     return 6 * (weights * size.tokens + reader * size.source_tokens) * epochs / RATE / 60
 
 

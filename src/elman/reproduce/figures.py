@@ -15,7 +15,7 @@ from elman.config.record import Reporting
 from elman.drawing.dots import Row, draw_dots
 from elman.drawing.plots import Curve, Plot, draw, is_empty
 from elman.drawing.style import canvas, colour, label, svg
-from elman.report.metrics import Valid, read_metrics
+from elman.report.metrics import Valid
 from elman.reproduce.arm import Measurement
 from elman.reproduce.claim import CurveAxes
 from elman.reproduce.planned import Planned, PlannedRun
@@ -77,8 +77,7 @@ def validation(name: str, runs: Mapping[str, Sequence[Planned]]) -> Plot | None:
 
 
 def _checks(run: PlannedRun) -> tuple[Valid, ...]:
-    path = run.folder / "metrics.jsonl"
-    return read_metrics(path).valid if path.is_file() else ()
+    return () if (found := run.metrics) is None else found.valid
 
 
 def _curve(checks: Sequence[Valid], scale: Reporting, number: int) -> Curve:

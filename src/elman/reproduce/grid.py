@@ -1,14 +1,12 @@
 """Tuning of the arms of a claim: the same few alternatives for each, judged on validation text only."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from elman.config.recipe import Recipe
-from elman.evaluation.result import RESULTS
-from elman.formats import read_json
 from elman.reproduce.arm import Source, recipe_of
-from elman.reproduce.planned import PlannedRun, Status
+from elman.reproduce.planned import PlannedRun, Status, rows_by_split
 
 SEED = 0
 """Of all trials; claims begin with seed 1."""
@@ -28,11 +26,7 @@ class Trial:
             return math.inf
         if self.run.status is not Status.DONE:
             return None
-        return next(float(row["nll"]) for row in read_json(self.run.folder / RESULTS) if row["split"] == "valid")
-
-
-Trials = Mapping[str, Sequence[Trial]]
-"""The trials of every arm that is tuned, by its label."""
+        return float(rows_by_split(self.run.folder)["valid"]["nll"])
 
 
 def trial_recipes(source: Source) -> list[tuple[tuple[str, ...], Recipe]]:

@@ -4,10 +4,9 @@ import dataclasses
 import math
 from pathlib import Path
 
-from elman.evaluation.result import RESULTS
-from elman.formats import read_json
 from elman.reproduce.arm import Measurement
 from elman.reproduce.claim import ClaimMeasure
+from elman.reproduce.planned import rows_by_split
 from elman.reproduce.tokens import BLOCKS, run_by_block
 
 FIGURES = {"perplexity": "perplexity", "bits per character": "bits_per_character", "nats per step": "nll"}
@@ -16,7 +15,7 @@ FIGURES = {"perplexity": "perplexity", "bits per character": "bits_per_character
 
 def results(folder: Path) -> Measurement:
     """The figures of each split in results.json; measures of the test output, and `MEASURE, baseline` beside them."""
-    rows = {row["split"]: row for row in read_json(folder / RESULTS)}
+    rows = rows_by_split(folder)
     figures = {
         f"{split} {name}": float(row[key])
         for split, row in rows.items()

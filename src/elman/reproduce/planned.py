@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from elman.config.recipe import Recipe
 from elman.evaluation.result import RESULTS
+from elman.formats import read_json
+from elman.report.metrics import Metrics, read_metrics
 from elman.reproduce.arm import Computation
 
 
@@ -16,6 +19,11 @@ class Status(Enum):
     INTERRUPTED = "interrupted"
     DIVERGED = "diverged"
     DONE = "done"
+
+
+def rows_by_split(folder: Path) -> dict[str, dict[str, Any]]:
+    """The rows of results.json that are not of an adapting model, by their split."""
+    return {row["split"]: row for row in read_json(folder / RESULTS) if row.get("method", "static") == "static"}
 
 
 UNTRAINED = Status.MISSING, Status.INTERRUPTED
@@ -45,6 +53,12 @@ class PlannedRun:
         if (self.folder / "diverged.json").is_file():
             return Status.DIVERGED
         return Status.INTERRUPTED if (self.folder / "recipe.toml").is_file() else Status.MISSING
+
+    @property
+    def metrics(self) -> Metrics | None:
+        """The log of its training, None before it."""
+        path = self.folder / "metrics.jsonl"
+        return read_metrics(path) if path.is_file() else None
 
 
 @dataclass(frozen=True)

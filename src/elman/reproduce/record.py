@@ -11,7 +11,6 @@ import msgspec
 from elman.errors import UserError
 from elman.files import finite, json_text, write_atomic
 from elman.formats import read_json
-from elman.report.metrics import read_metrics
 from elman.reproduce.arm import Measurement, Scale
 from elman.reproduce.claim import Power
 from elman.reproduce.comparison import Verdict
@@ -146,19 +145,18 @@ def record(
 
 
 def _arm(planned: Plan, label: str, measurements: Sequence[Measurement]) -> ArmRecord:
-    claim, folders = planned.claim, [one.folder for one in planned.runs[label] if isinstance(one, PlannedRun)]
+    claim, trained = planned.claim, [one for one in planned.runs[label] if isinstance(one, PlannedRun)]
     return ArmRecord(
         published=claim.published.get(label),
         figures={name: _figure([one.figures[name] for one in measurements]) for name in claim.measure.metrics},
-        runs=list(map(str, folders)),
-        minutes=list(map(_minutes, folders)),
+        runs=[str(run.folder) for run in trained],
+        minutes=list(map(_minutes, trained)),
         grid=[_trial(trial) for trial in planned.trials.get(label, [])],
     )
 
 
 def _trial(trial: Trial) -> TrialRecord:
-    loss, folder = finite(trial.loss), trial.run.folder
-    return TrialRecord(list(trial.settings), loss, str(folder), _minutes(folder))
+    return TrialRecord(list(trial.settings), finite(trial.loss), str(trial.run.folder), _minutes(trial.run))
 
 
 def _figure(values: Sequence[float]) -> FigureRecord:
@@ -172,11 +170,9 @@ def _comparison(verdict: Verdict) -> ComparisonRecord:
     return msgspec.convert(facts, ComparisonRecord)
 
 
-def _minutes(folder: Path) -> float | None:
+def _minutes(run: PlannedRun) -> float | None:
     """For how long a run trained, by its log."""
-    path = folder / "metrics.jsonl"
-    seconds = read_metrics(path).seconds if path.is_file() else math.nan
-    return seconds / 60 if math.isfinite(seconds) else None
+    return None if (found := run.metrics) is None or not math.isfinite(found.seconds) else found.seconds / 60
 
 
 def _versions(folder: Path) -> Iterator[str]:

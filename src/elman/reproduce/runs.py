@@ -15,7 +15,7 @@ from elman.errors import UserError
 from elman.files import canonical_json, sha256_lines, write_atomic
 from elman.formats import read_json
 from elman.jobs import Kept
-from elman.reproduce.arm import Computation, Measurement, Scale, Source, recipe_of
+from elman.reproduce.arm import Computation, Measurement, Scale, Source, at_scale, recipe_of
 from elman.reproduce.claim import Claim, ClaimMeasure
 from elman.reproduce.grid import Trial, chosen, trial_recipes
 from elman.reproduce.planned import Planned, PlannedComputation, PlannedRun, Status
@@ -42,7 +42,7 @@ class Store:
         recipes = [recipe_of(source, 1) for source in sources.values() if not isinstance(source, Computation)]
         if self.data is not None and len({recipe.data.corpus for recipe in recipes}) > 1:
             raise UserError(f"{claim.name} compares several corpora at --scale {scale}; leave out --data {self.data}")
-        folder = self.out / "computed" / (claim.name if scale == "small" else f"{claim.name}-{scale}")
+        folder = self.out / "computed" / at_scale(claim.name, scale)
         suffix = "" if self.data is None else "-" + sha256_lines(self.data)[:8]
         planned = dict[str, list[Planned]]()
         for label, source in sources.items():

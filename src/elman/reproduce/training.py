@@ -13,6 +13,7 @@ from elman.errors import Diverged, UserError
 from elman.files import is_taken, write_atomic
 from elman.formats import parse_json
 from elman.jobs import listening, processes
+from elman.learning.progress import phases_of
 from elman.learning.trainer import StopReason
 from elman.network.device import choose_device, use_large_pages
 from elman.report.page import write_report
@@ -118,8 +119,7 @@ def _progress(run: PlannedRun) -> str:
     """The epoch and perplexity of a running training, from its log."""
     try:
         record = parse_json((run.folder / "metrics.jsonl").read_bytes().splitlines()[-1])
-        training = run.recipe.training
-        phases = [training.epochs, *([training.fine_tune.epochs] if training.fine_tune else [])]
+        phases = [phase.epochs for phase in phases_of(run.recipe.training)]
         place = f"epoch {sum(phases[: record['phase']]) + record['epoch']:.2f} of {sum(phases)}"
         return f"{run.name} at {place}" + (f", ppl {record['perplexity']:.1f}" if "perplexity" in record else "")
     except (OSError, ValueError, IndexError, KeyError):

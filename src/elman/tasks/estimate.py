@@ -12,6 +12,7 @@ import torch
 
 from elman import config
 from elman.jobs import Advance
+from elman.learning.progress import phases_of
 from elman.learning.update import build_update
 from elman.tasks.open import open_task, source_of
 
@@ -53,7 +54,7 @@ def estimate(
         if index >= STEPS and sum(seconds) >= least_seconds:
             break
     per_step = statistics.median(seconds) if len(spans) == 1 else statistics.fmean(seconds)
-    epochs = training.epochs + (training.fine_tune.epochs if training.fine_tune else 0)
+    epochs = sum(phase.epochs for phase in phases_of(training))
     return {
         "title": recipe.title,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),

@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 
 from elman.analysis.mixture import read_mixture
-from elman.evaluation.result import RESULTS
-from elman.formats import read_json
 from elman.reproduce.arm import Arm, Computation, Measurement, Source
 from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes
 from elman.reproduce.claims.layer_gradients import LayerGradients
-from elman.reproduce.claims.output import DOC, MIXTURES, QUICK, SINGLE, SINGLES, heads, words
+from elman.reproduce.claims.output import DOC, MIXTURES, SINGLE, SINGLES, heads, words
 from elman.reproduce.comparison import Steadier, lower, no_higher, times
 from elman.reproduce.perplexity import PERPLEXITY
+from elman.reproduce.planned import rows_by_split
+from elman.reproduce.tokens import METRIC as TEST
 from elman.tasks.text.run import TextRun
 
 
@@ -31,7 +31,6 @@ DOC_SHALLOW = components("DOC, 2 of the vector", "awd-lstm-doc-15-0-0-5", (3, 4)
 DOC_LOWEST = components("DOC, 2 of layer 1", "awd-lstm-doc-15-0-5-0", (3, 4), (1, 2))
 DOC_BALANCED = components("DOC, balanced", "awd-lstm-doc", (3, 4), (2, 2), more=("training.penalties.balance=0.003",))
 
-TEST = "test perplexity"
 EQUAL = "Weights at small scale: softmax 549,712, mixtures 547,000 to 551,800, so that none has more than another."
 
 DOC_COMPONENTS = Claim(
@@ -114,17 +113,11 @@ MIXTURE_ACTIVATIONS = Claim(
     notes="Six components at small scale, fifteen at paper scale; as good means at most 1 % higher.",
 )  # fmt: skip
 
-_TINY = {
-    arm.label: Arm(arm.label, Source(source.recipe, (*source.settings, *QUICK)), arm.paper)
-    for arm in (MOS, DOC)
-    if isinstance(source := arm.small, Source)
-}
-
 DOC_SPREAD = Claim(
     name="doc-spread",
     sentence="the perplexity of DOC varies less from seed to seed than that of MoS",
     source="Takase et al. 2018, Table 6 (of headlines, by ROUGE)",
-    arms=tuple(_TINY.values()),
+    arms=tuple(Arm(arm.label, arm.at("quick"), arm.paper) for arm in (MOS, DOC)),
     measure=PERPLEXITY,
     comparisons=(Steadier(TEST, DOC.label, MOS.label),),
     seeds=25,
@@ -144,7 +137,7 @@ def evenness(folder: Path, tokens: int) -> Measurement:
     shares = {level: float(weights.mean()) for level, weights in reading.by_level.items()}
     top = max(shares)
     even = 1 - reading.levels.count(top) / len(reading.levels)
-    perplexity = next(row["perplexity"] for row in read_json(folder / RESULTS) if row["split"] == "test")
+    perplexity = float(rows_by_split(folder)["test"]["perplexity"])
     figures = {"variation": reading.variation, "lower layers": 1 - shares[top], "even share": even, TEST: perplexity}
     return Measurement(figures, {"weight": [shares[level] for level in sorted(shares)]})
 

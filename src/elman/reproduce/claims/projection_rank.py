@@ -15,6 +15,7 @@ from elman.learning.constraint import spectral_projector
 from elman.report.folder import read_folder
 from elman.reproduce.arm import Arm, Computation, Measurement, Source
 from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes
+from elman.reproduce.claims.constraint import SMALL
 from elman.reproduce.claims.projection_cost import TimedTraining, timed
 from elman.reproduce.comparison import Bound, Ratio, lower
 
@@ -47,7 +48,6 @@ COUNTS = ClaimMeasure(
     curve=CurveAxes("s", "epochs", relative=False, logarithmic=False),
 )
 
-SMALL_RECIPE = "reproduce/small-gru-constrained.toml"
 SETTING = ("data.train_tokens=30000", "training.epochs=10", "training.schedule.after=5", "training.log_every=5")
 """Of small scale: ten short epochs, of which five at the full rate, and the last at 1/32 of it."""
 
@@ -63,7 +63,7 @@ def _arm(delta: float) -> Arm:
         "training.constraint.method=truncated",
         "training.constraint.compare_norms=true",
     )
-    small = Source(SMALL_RECIPE, (*settings, *SETTING), QUICK)
+    small = Source(SMALL, (*settings, *SETTING), QUICK)
     return Arm(f"delta {delta:g}", small, Source("ptb/gru-constrained.toml", settings))
 
 
@@ -109,7 +109,7 @@ class NormTimes:
     """
 
     delta: float
-    recipe: str = SMALL_RECIPE
+    recipe: str = SMALL
     settings: tuple[str, ...] = LARGE
 
     def __call__(self, seed: int, data: str | None) -> Measurement:
