@@ -92,8 +92,10 @@ def test_output_is_read_from_the_results(tmp_path):
         "measures": [{"name": name, "value": 30.0} for name in ("ROUGE-1", "ROUGE-2", "ROUGE-L")],
         "baseline": [{"name": "ROUGE-1", "value": 20.0}],
     }
-    (tmp_path / "results.json").write_text(json.dumps(rows))
+    adapted = {"split": "test", "perplexity": 1.0, "method": "dynamic"}
+    (tmp_path / "results.json").write_text(json.dumps([*rows, adapted]))
     figures = results(tmp_path).figures
+    assert figures["test perplexity"] == 8.0
     assert figures["ROUGE-1"] == 30
     assert figures["ROUGE-1, baseline"] == 20
     assert set(CLAIMS["headlines"].measure.metrics) <= set(figures)
