@@ -85,6 +85,23 @@ def test_interrupted_run_is_the_same_run_bit_for_bit(learner, corpus, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_run_in_bf16_is_resumed_bit_for_bit_and_auto_is_settled_once(corpus, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("elman.network.matmul.LEAST_MULTIPLY_ADDS", 0)
+    monkeypatch.setattr("elman.network.peaks.gain", lambda _: 2.0)
+    plain = trained(text_runs.recipe(), tmp_path / "plain", corpus)
+    whole = trained(text_runs.recipe(precision="bf16"), tmp_path / "whole", corpus)
+    capsys.readouterr()
+    broken = trained(text_runs.recipe(precision="auto"), tmp_path / "broken", corpus, stops=[7])
+    assert capsys.readouterr().err.count("training.precision = auto: bf16") == 1
+    assert config.load_recipe(broken / "recipe.toml").training.precision == "bf16"
+    for name in ("checkpoint.safetensors", "model.safetensors"):
+        assert same_tensors(whole / name, broken / name)
+        assert not same_tensors(whole / name, plain / name)
+    with pytest.raises(UserError, match="training.precision differ"):
+        Experiment(text_runs.recipe(), whole, data=corpus, resume=True)
+
+
+@pytest.mark.slow
 def test_losses_may_be_read_now_and_then(corpus, tmp_path, monkeypatch):
     """As on a GPU, which is not asked at every step: the same run, records and all, interrupted or not."""
     often = trained(text_runs.recipe(), tmp_path / "often", corpus)

@@ -47,7 +47,10 @@ COMMANDS = {
             "The results of several runs as Markdown, LaTeX or CSV, mean and deviation by recipe.",
         ),
         "report": ("lookup:report", "One self-contained HTML page about one run or several."),
-        "info": ("lookup:info", "What is in a run: parameters by block, data, best epoch, digests."),
+        "info": (
+            "lookup:info",
+            "What is in a run: parameters by block, data, best epoch, digests; or the speed of the machine.",
+        ),
         "data": ("lookup:app", "Known corpora: list, describe, prepare; a treebank as pairs."),
         "recipes": ("lookup:recipes", "The recipes that come with elman."),
     },

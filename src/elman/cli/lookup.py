@@ -9,12 +9,13 @@ from cyclopts import Parameter
 
 from elman.cli import progress, show
 from elman.cli.help import family
-from elman.cli.options import AsJson, OutFile, RunFolders
+from elman.cli.options import AsJson, Common, OutFile, RunFolders
 from elman.config.recipe import KINDS, Recipe
 from elman.config.text import TextData
 from elman.config.toml import shipped
 from elman.data.pairs.trees import read_trees, to_pair
 from elman.data.text.utf8 import read_text
+from elman.errors import UserError
 from elman.files import write_atomic
 from elman.formats import read_json
 
@@ -37,14 +38,49 @@ def report(runs: RunFolders, /, *, out: OutFile = None, as_json: AsJson = False)
     show.print_result(as_json, {"report": str(page)}, notes=[f"report: {page}"])
 
 
-def info(run: Path, /, *, as_json: AsJson = False) -> None:
-    """Show what is in a run.
+def info(run: Path | None = None, /, *, machine: bool = False, common: Common = Common()) -> None:
+    """Show what is in a run, or how fast the machine multiplies.
 
-    Parameters by block, where its data came from, its best epoch, and digests of the data and the weights.
+    Parameters by block, where its data came from, its best epoch, and digests of the data and the weights. With
+    --machine the speed of matrix products by library and precision, and the precision that `auto` stands for.
 
     Args:
         run: a run folder
+        machine: show the machine instead of a run
     """
+    if machine == (run is not None):
+        raise UserError("elman info needs a run folder, or --machine")
+    if run is None:
+        _machine(common)
+    else:
+        _run(run, as_json=common.as_json)
+
+
+def _machine(common: Common) -> None:
+    import torch
+
+    from elman.network import peaks
+    from elman.network.device import processor_name
+
+    device = common.place()
+    measured = peaks.measure(device)
+    gain, auto = peaks.gain(measured), peaks.resolve("auto", device)
+    name, threads = processor_name(device), torch.get_num_threads()
+    found = {
+        "processor": name,
+        "device": str(device),
+        "threads": threads,
+        "peaks": [peak._asdict() for peak in measured],
+        "gain": gain,
+        "auto": auto,
+    }
+    rows = [[peak.library, peak.precision, f"{peak.gflops:,.0f}"] for peak in measured]
+    notes = [f"bf16 is {gain:.2f} times as fast as float32, so that --precision auto is {auto}"]
+    title = f"matrix products, {name}, {device}, {threads} thread{'s' if threads > 1 else ''}"
+    show.print_result(common.as_json, found, (title, ["library", "precision", "GFLOP/s"], rows), notes=notes)
+
+
+def _run(run: Path, *, as_json: bool) -> None:
     from elman.learning.checkpoint import digest_of, load, model_tensors
     from elman.learning.progress import read_progress
     from elman.tasks.open import open_run

@@ -170,13 +170,25 @@ class Machine:
     Attributes:
         device: auto (a GPU if there is one), cpu, cuda or cuda:1.
         threads: CPU threads (default: chosen by torch).
+        precision: of large matrix products: float32, bf16, or auto, which is bf16 where that is at least 1.3 times as
+            fast (`elman info --machine`; default: float32, in training that of the recipe).
     """
 
     device: str = "auto"
     threads: Positive | None = None
+    precision: Literal["float32", "bf16", "auto"] | None = None
 
     def use(self) -> "torch.device":
-        """Set the number of threads, use large pages, and return the device."""
+        """Set the number of threads and the precision, use large pages, and return the device."""
+        from elman.network import peaks, precision
+
+        device = self.place()
+        if self.precision is not None:
+            precision.use(peaks.resolve(self.precision, device))
+        return device
+
+    def place(self) -> "torch.device":
+        """As `use`, with products in float32, for training, whose recipe has a precision."""
         import torch
 
         from elman.network.device import choose_device, usable_threads, use_large_pages

@@ -70,7 +70,9 @@ def reproduce(
     claims = choose(name)
     if resume and not out.is_dir():
         raise UserError(f"--resume: there is no folder {out}; leave --resume out to begin")
-    common.use()
+    if common.precision is not None:
+        raise UserError("--precision: claims are trained with the precision of their recipes; leave it out")
+    common.place()
     console, store, pool = progress.log(), Store(out, data), Pool(jobs, common.device, common.threads)
     if name == "all":
         for claim in (claim for claim in claims if claim.data is not None):

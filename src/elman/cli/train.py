@@ -73,10 +73,10 @@ def train(
     from elman.tasks.experiment import Experiment
     from elman.tasks.open import entitled
 
-    given = {"seed": seed, "training.epochs": epochs}
+    given = {"seed": seed, "training.epochs": epochs, "training.precision": common.precision}
     settings = (*settings, *(f"{key}={value}" for key, value in given.items() if value is not None))
     recipe, data = automatic.sources(recipe, data)
-    device = common.use()
+    device = common.place()
     if recipe is None and data is not None and not resume:
         options = automatic.options_of(common, init, baselines=baselines)
         loaded, out, max_minutes = automatic.choose(data, out, minutes, max_minutes, device, settings, options)
@@ -119,8 +119,10 @@ def demo(
     from elman.tasks.experiment import Experiment
     from elman.tasks.open import entitled
 
-    device = common.use()
-    recipe = entitled(config.load_recipe(find("shakespeare/demo.toml"), list(settings)), data, settings)
+    device = common.place()
+    chosen = () if common.precision is None else (f"training.precision={common.precision}",)
+    settings = (*settings, *chosen)
+    recipe = entitled(config.load_recipe(find("shakespeare/demo.toml"), settings), data, settings)
     resume = (out / "recipe.toml").exists()
     with progress.preparing() as advance:
         experiment = Experiment(

@@ -187,6 +187,7 @@ class Training(Record, frozen=True):
     """How the weights are found.
 
     `tokens_per_batch`: of pairs, instead of `batch_size`: the most symbols, padding and both sides together.
+    `precision`: of large matrix products (`network/precision.py`); auto is settled and recorded as a run begins.
     `rule`: how gradients are computed. `forcing`: how often the truth is read; None: always.
     `memory`: starting small: stages of a memory that is reset after a few words, before the whole memory.
     `log_spectrum`: log sigma_1 of W_hh and the spectral radius of J; None: where there is a constraint.
@@ -197,6 +198,7 @@ class Training(Record, frozen=True):
     batch_size: Positive = 20
     tokens_per_batch: Positive | None = None
     slices: Positive = 1
+    precision: Literal["float32", "bf16", "auto"] = "float32"
     window: Window = Window()
     rule: Rule = BPTT()
     forcing: Forcing | None = None

@@ -25,6 +25,7 @@ from elman.learning.resumption import Changes, described, recorded_recipe, reope
 from elman.learning.schedules import rate
 from elman.learning.update import build_update
 from elman.network.model import LanguageModel
+from elman.network.precision import products_in
 from elman.objective import perplexity
 
 
@@ -225,7 +226,7 @@ class Trainer:
         return nll
 
     def _nll(self) -> float:
-        with self.log.paused(), self.update.averaged():
+        with self.log.paused(), self.update.averaged(), products_in(self.update.precision):
             return self.validate(self.model)
 
     def _save_best(self, nll: float, *, provisional: bool = False) -> None:

@@ -20,6 +20,8 @@ from elman.learning.optimisers import Average, Optimiser, add_l1, clip_gradients
 from elman.learning.progress import averages_at_once
 from elman.learning.rtrl import RTRL
 from elman.network.model import LanguageModel
+from elman.network.peaks import resolve
+from elman.network.precision import Precision, products_in
 from elman.network.state import State, leaves, rebuild
 from elman.objective.loss import Loss, Objective, build_objective
 
@@ -29,6 +31,7 @@ class Update:
 
     `gradient` draws what the model reads (scheduled sampling), applies the learning rule and adds the gradient of L1;
     `clip` clips; `apply` steps the optimiser, projects onto the constraint and updates the average of the weights.
+    Large products of `gradient` are computed in `precision`, all others in float32.
 
     Attributes:
         average: of the weights, or None while they are not averaged.
@@ -47,9 +50,11 @@ class Update:
         l1: float = 0.0,
         forcing: config.Forcing | None = None,
         constraint: ConstrainedCore | None = None,
+        precision: Precision = "float32",
     ) -> None:
         self.model, self.learner, self.objective, self.optimiser = model, learner, objective, optimiser
         self.clip_at, self.clip_by, self.l1, self.forcing, self.constraint = clip, clip_by, l1, forcing, constraint
+        self.precision: Precision = precision
         self.average: Average | None = None
         self.state: State | None = None
 
@@ -63,12 +68,13 @@ class Update:
     def gradient(self, batch: Batch, epoch: float = 0.0) -> Loss:
         """Compute the gradient of a window's loss, unclipped; the weights do not change."""
         self.model.train()
-        before = self.learner.state_before(self.model, batch, self.state)
-        if self.forcing is not None:
-            probability = forcing_probability(self.forcing, epoch)
-            batch = listen_to_itself(self.model, batch, self.learner.model_state(before), probability)
-        self.optimiser.zero_grad()
-        loss, after = self.learner(self.model, self.objective, batch, before)
+        with products_in(self.precision):
+            before = self.learner.state_before(self.model, batch, self.state)
+            if self.forcing is not None:
+                probability = forcing_probability(self.forcing, epoch)
+                batch = listen_to_itself(self.model, batch, self.learner.model_state(before), probability)
+            self.optimiser.zero_grad()
+            loss, after = self.learner(self.model, self.objective, batch, before)
         self.state = after if batch.source is None else None
         add_l1(self.optimiser.parameters, self.l1)
         return loss
@@ -178,6 +184,7 @@ def build_update(recipe: config.Recipe, model: LanguageModel) -> Update:
         l1=training.l1,
         forcing=training.forcing,
         constraint=constraint,
+        precision=resolve(training.precision, model.device),
     )
     if averages_at_once(training):
         update.begin_averaging(training)

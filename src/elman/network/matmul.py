@@ -4,6 +4,8 @@ For float32 on the CPU they are oneDNN's, which run at the full vector width of 
 factors; the BLAS behind `torch.mm` does not on every processor (`benchmarks/recurrent.py` prints both). Otherwise, and
 inside `torch.backends.mkldnn.flags(enabled=False)`, they are `torch.addmm`. Only `linear` is differentiable: the others
 are for kernels that form their own gradients.
+
+Inside `precision.products_in("bf16")` the factors of large float32 products are rounded to bf16; every result is float32.
 """
 
 from collections.abc import Callable
@@ -14,19 +16,24 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from elman.network import precision
+
 Backward = Callable[..., tuple[Tensor | None, ...]]
 
 PACKING_USES = 4
 """A factor used fewer times is not laid out again, which costs about as much as reading it three times."""
 
+LEAST_MULTIPLY_ADDS = 1 << 20
+"""Smaller products stay float32: there, rounding the factors takes as long as is gained (`benchmarks/precision.py`)."""
+
 
 @cache
-def _onednn_works() -> bool:
+def _onednn_works(dtype: torch.dtype) -> bool:
     if not torch.backends.mkldnn.is_available():
         return False
     try:
-        factor = torch.ops.mkldnn._reorder_linear_weight(torch.eye(2), 1)
-        product = torch.ops.mkldnn._linear_pointwise(torch.ones(1, 2), factor, None, "none", [], "")
+        factor = torch.ops.mkldnn._reorder_linear_weight(torch.eye(2, dtype=dtype), 1)
+        product = torch.ops.mkldnn._linear_pointwise(torch.ones(1, 2, dtype=dtype), factor, None, "none", [], "")
     except (AttributeError, RuntimeError):
         return False
     return bool(product.eq(1).all())
@@ -34,13 +41,28 @@ def _onednn_works() -> bool:
 
 def uses_onednn(like: Tensor) -> bool:
     """Whether oneDNN computes the products of tensors of this device and type."""
-    if like.device.type != "cpu" or like.dtype != torch.float32:
+    if like.device.type != "cpu" or like.dtype not in (torch.float32, torch.bfloat16):
         return False
-    return bool(torch.backends.mkldnn.enabled) and _onednn_works()
+    return bool(torch.backends.mkldnn.enabled) and _onednn_works(like.dtype)
+
+
+def _reduced(factor: Tensor, rows: int) -> bool:
+    """Whether products of `rows` rows with this factor are computed in bf16."""
+    if factor.dtype == torch.bfloat16:
+        return True
+    if precision.chosen() == "float32" or factor.dtype != torch.float32:
+        return False
+    return rows * factor.numel() >= LEAST_MULTIPLY_ADDS
+
+
+def rounded(factor: Tensor, rows: int) -> Tensor:
+    """The factor [O, I] of large products with `rows` rows, rounded to bf16 where they are computed so: once for all."""
+    return factor.to(torch.bfloat16) if _reduced(factor, rows) else factor
 
 
 def pack(factor: Tensor, rows: int, uses: int) -> Tensor:
     """Lay out factor [O, I], any strides, for `uses` products with `rows` rows each."""
+    factor = rounded(factor, rows)
     if uses < PACKING_USES or not uses_onednn(factor):
         return factor
     return torch.ops.mkldnn._reorder_linear_weight(factor, rows)
@@ -53,8 +75,21 @@ def _dense(factor: Tensor) -> Tensor:
     return factor.contiguous()
 
 
+def _in_bf16(x: Tensor, factor: Tensor) -> Tensor:
+    """x factor^T [N, O]: bf16 on a CPU, which has no other result of bf16 factors, else float32."""
+    x, factor = x.to(torch.bfloat16), factor.to(torch.bfloat16)
+    if x.device.type == "cuda":
+        return torch.mm(x, factor.t(), out_dtype=torch.float32)
+    if uses_onednn(x):
+        return torch.ops.mkldnn._linear_pointwise(x, _dense(factor), None, "none", [], "")
+    return torch.mm(x, factor.t())
+
+
 def multiply(x: Tensor, factor: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return x factor^T + bias, [N, O], for x [N, I]; factor [O, I], any strides or from `pack`; bias [O]."""
+    """Return x factor^T + bias, [N, O], for x [N, I]; factor [O, I], any strides, from `pack` or `rounded`; bias [O]."""
+    if _reduced(factor, len(x)):
+        product = _in_bf16(x, factor)
+        return product.float() if bias is None else product + bias
     if uses_onednn(x):
         dense_bias = None if bias is None else bias.contiguous()
         return torch.ops.mkldnn._linear_pointwise(x, _dense(factor), dense_bias, "none", [], "")
@@ -63,9 +98,16 @@ def multiply(x: Tensor, factor: Tensor, bias: Tensor | None = None) -> Tensor:
 
 def multiply_add(x: Tensor, factor: Tensor, other: Tensor) -> Tensor:
     """Return x factor^T + other, [N, O]; arguments as in `multiply`, and other [N, O]."""
+    if _reduced(factor, len(x)):
+        return other + _in_bf16(x, factor)
     if uses_onednn(x):
         return torch.ops.mkldnn._linear_pointwise.binary(x, other.contiguous(), _dense(factor), None, "add")
     return torch.addmm(other, x, factor.t())
+
+
+def accumulate(total: Tensor, x: Tensor, factor: Tensor) -> None:
+    """Add x factor^T to total [N, O]; arguments as in `multiply`."""
+    total += _in_bf16(x, factor) if _reduced(factor, len(x)) else multiply(x, factor)
 
 
 def sum_biases(one: Tensor | None, other: Tensor | None) -> Tensor | None:
@@ -78,15 +120,22 @@ def sum_biases(one: Tensor | None, other: Tensor | None) -> Tensor | None:
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return x weight^T + bias, [*, O], for x [*, I], weight [O, I] and bias [O] or None.
 
-    As `torch.nn.functional.linear`, but faster on CPUs, where it has first derivatives only.
+    As `torch.nn.functional.linear`, but faster on CPUs, where it has first derivatives only, as in bf16 everywhere.
     """
-    if torch.is_autocast_enabled(x.device.type) or not uses_onednn(x):
+    rows = x.reshape(-1, x.shape[-1])
+    if torch.is_autocast_enabled(x.device.type) or not (uses_onednn(x) or _reduced(weight, len(rows))):
         return functional.linear(x, weight, bias)
-    return _Linear.apply(x.reshape(-1, x.shape[-1]), weight, bias).view(*x.shape[:-1], -1)  # type: ignore[no-untyped-call]
+    return _Linear.apply(rows, weight, bias).view(*x.shape[:-1], -1)  # type: ignore[no-untyped-call]
+
+
+def keep(ctx: Any, *tensors: Tensor | None) -> None:
+    """Save tensors for a backward pass that is `differentiable_once`, and the precision of its products."""
+    ctx.save_for_backward(*tensors)
+    ctx.precision = precision.chosen()
 
 
 def differentiable_once(backward: Backward) -> Backward:
-    """Decorate a backward pass to refuse `create_graph=True` by a RuntimeError.
+    """Decorate a backward pass, after `keep`, to refuse `create_graph=True` by a RuntimeError.
 
     Some of our backward passes would otherwise leave terms out of second derivatives. torch's `once_differentiable`
     detects only a dependence on the incoming gradient: if that is a constant, as for a loss, the gradients count as
@@ -97,7 +146,8 @@ def differentiable_once(backward: Backward) -> Backward:
     def checked(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():
             raise RuntimeError("this fast form has first derivatives only; use the plain form for second derivatives")
-        return backward(ctx, *gradients)
+        with precision.products_in(ctx.precision):
+            return backward(ctx, *gradients)
 
     return checked
 
@@ -105,7 +155,7 @@ def differentiable_once(backward: Backward) -> Backward:
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        ctx.save_for_backward(x, weight)
+        keep(ctx, x, weight)
         return multiply(x, weight, bias)
 
     @staticmethod

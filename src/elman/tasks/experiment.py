@@ -23,6 +23,7 @@ from elman.learning.resumption import described, split_changes
 from elman.learning.trainer import StopReason, Trainer
 from elman.network.device import processor_name
 from elman.network.model import LanguageModel
+from elman.network.peaks import resolve
 from elman.tasks.open import open_task, recorded_source, source_of
 from elman.tasks.run import data_facts
 from elman.tasks.task import Task, write_json
@@ -58,6 +59,7 @@ class Experiment:
         require_utf8(out, "--out")
         self.out, self.device, self.resume = out, torch.device(device), resume
         self.lock = FolderLock(out)
+        recipe = _settled(recipe, out, self.device, resume)
         self._before = _require_place(out, recipe, resume)
         source = str(data) if data is not None else recorded_source(out, recipe) if resume else source_of(recipe)
         # Names stay and paths become absolute, so that the source means the same from every working folder.
@@ -168,6 +170,19 @@ def _require_place(out: Path, recipe: config.Recipe, resume: bool) -> config.Rec
             " start a new run with --init"
         )
     return before
+
+
+def _settled(recipe: config.Recipe, out: Path, device: torch.device, resume: bool) -> config.Recipe:
+    """A recipe whose precision is settled: by that of the run to resume, else by the speed of the machine."""
+    if recipe.training.precision != "auto":
+        return recipe
+    existing = out / "recipe.toml"
+    if resume and existing.exists():
+        found = config.load_recipe(existing).training.precision
+    else:
+        found = resolve("auto", device)
+        notice(f"training.precision = auto: {found}, by the speed of products on this machine (elman info --machine)")
+    return msgspec.structs.replace(recipe, training=msgspec.structs.replace(recipe.training, precision=found))
 
 
 def _of_run(recipe: config.Recipe, before: config.Recipe, source: str) -> config.Recipe:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from elman.network import matmul
 from elman.network.cells.cell import LayerState, Weights
-from elman.network.cells.fast_lstm import keeps_workspace, library_parameters
+from elman.network.cells.fast_lstm import keeps_workspace, library_parameters, library_type
 from elman.network.matmul import differentiable_once
 
 
@@ -25,8 +25,10 @@ def gru_reset_after(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Te
     xs, h = xs.to(w.input.dtype), state[0].to(w.input.dtype)
     with torch.autocast(xs.device.type, enabled=False):
         if xs.device.type == "cuda":
-            parameters = library_parameters(w)
-            outputs = torch.gru(xs, h[None], parameters, True, 1, 0.0, keeps_workspace(xs), False, False)[0]
+            dtype = library_type(xs)
+            parameters = [parameter.to(dtype) for parameter in library_parameters(w)]
+            begun = xs.to(dtype), h[None].to(dtype)
+            outputs = torch.gru(*begun, parameters, True, 1, 0.0, keeps_workspace(xs), False, False)[0].to(xs.dtype)
         else:
             outputs = _ResetAfter.apply(xs, h, w.input, w.hidden, w.input_bias, w.hidden_bias)  # type: ignore[no-untyped-call]
     return outputs, (outputs[-1].clone(),)
@@ -65,7 +67,7 @@ class _ResetAfter(torch.autograd.Function):
             rz.add_(from_h[:, :2]).sigmoid_()
             n.addcmul_(rz[:, 0], candidate.copy_(from_h[:, 2])).tanh_()
             h = torch.lerp(n, h, rz[:, 1], out=output)
-        ctx.save_for_backward(xs, h0, w_x, w_h, gates, candidates, outputs)
+        matmul.keep(ctx, xs, h0, w_x, w_h, gates, candidates, outputs)
         return outputs
 
     @staticmethod
@@ -110,7 +112,7 @@ class _ResetBefore(torch.autograd.Function):
             rz.add_(matmul.multiply(h, to_rz).view_as(rz)).sigmoid_()
             n.add_(matmul.multiply(rz[:, 0] * h, to_n)).tanh_()
             h = torch.lerp(n, h, rz[:, 1], out=output)
-        ctx.save_for_backward(xs, h0, w_x, w_h, gates, outputs)
+        matmul.keep(ctx, xs, h0, w_x, w_h, gates, outputs)
         return outputs
 
     @staticmethod

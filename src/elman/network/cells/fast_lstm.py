@@ -27,12 +27,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from elman.network import matmul
+from elman.network import matmul, precision
 from elman.network.cells.cell import LayerState, Weights
 from elman.network.matmul import differentiable_once
 
-HIDDEN_SIZE = 1100
-"""From this width on the hoisted form is used."""
+HIDDEN_SIZE: dict[precision.Precision, int] = {"float32": 1100, "bf16": 300}
+"""From this width on the hoisted form is used on a CPU, where the library's has float32 products only."""
 
 
 def lstm(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
@@ -53,9 +53,11 @@ def hoisted(weights: Weights, xs: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor,
 
 
 def _library(weights: Weights, xs: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-    parameters = library_parameters(weights)
-    outputs, _, c = torch.lstm(xs, [h[None], c[None]], parameters, True, 1, 0.0, keeps_workspace(xs), False, False)
-    return outputs, c[0]
+    dtype = library_type(xs)
+    parameters = [parameter.to(dtype) for parameter in library_parameters(weights)]
+    state = [h[None].to(dtype), c[None].to(dtype)]
+    outputs, _, new = torch.lstm(xs.to(dtype), state, parameters, True, 1, 0.0, keeps_workspace(xs), False, False)
+    return outputs.to(xs.dtype), new[0].to(xs.dtype)
 
 
 def _without_gradients(
@@ -92,7 +94,7 @@ class _LSTM(torch.autograd.Function):
             torch.tanh(z[:, 2], out=g)
             c = torch.mul(f, c, out=new).addcmul_(i, g)
             h = torch.mul(o, c.tanh(), out=output)
-        ctx.save_for_backward(xs, h0, w_x, w_h, gates, cells, outputs)
+        matmul.keep(ctx, xs, h0, w_x, w_h, gates, cells, outputs)
         return outputs, cells[-1].clone()
 
     @staticmethod
@@ -117,10 +119,11 @@ class _LSTM(torch.autograd.Function):
         d_xs = matmul.multiply(flat, w_x.t()).view_as(xs) if ctx.needs_input_grad[0] else None
         d_z_t = flat.t().contiguous()
         del d_z, flat, step
+        d_bias = d_z_t.sum(1) if ctx.needs_input_grad[5] else None
         before = torch.cat([h0[None], outputs[:-1]]).flatten(0, 1)
         d_w_x = matmul.multiply(d_z_t, xs.flatten(0, 1).t())
         d_w_h = matmul.multiply(d_z_t, before.t())
-        return d_xs, d_h, d_c, d_w_x, d_w_h, d_z_t.sum(1) if ctx.needs_input_grad[5] else None
+        return d_xs, d_h, d_c, d_w_x, d_w_h, d_bias
 
 
 def _factors(gates: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
@@ -147,8 +150,15 @@ def library_parameters(weights: Weights) -> list[Tensor]:
     return [weights.input, weights.hidden, *biases]
 
 
+def library_type(xs: Tensor) -> torch.dtype:
+    """The type in which the library computes on inputs [T, B, I]: on CUDA, with bf16 products, all of it is bf16."""
+    reduced = xs.device.type == "cuda" and xs.dtype == torch.float32 and precision.chosen() == "bf16"
+    return torch.bfloat16 if reduced else xs.dtype
+
+
 def library_lstm(xs: Tensor, hidden_size: int) -> bool:
     """Whether the library's LSTM is used for inputs [T, B, I]: cuDNN on CUDA, oneDNN on the CPU."""
     if xs.device.type == "cuda":
         return True
-    return matmul.uses_onednn(xs) and len(xs) >= matmul.PACKING_USES and hidden_size < HIDDEN_SIZE
+    enough_steps = len(xs) >= matmul.PACKING_USES
+    return matmul.uses_onednn(xs) and enough_steps and hidden_size < HIDDEN_SIZE[precision.chosen()]

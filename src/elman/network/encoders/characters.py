@@ -15,7 +15,7 @@ from elman.network.dropout import Dropout
 from elman.network.encoders.encoder import Inputs, TokenEncoder
 from elman.network.encoders.spelling import Alphabet, Spellings
 from elman.network.initialisation import fill
-from elman.network.matmul import differentiable_once, linear
+from elman.network.matmul import differentiable_once, keep, linear
 
 CARRY = -2.0
 """Where the bias of the gate begins: most is passed on unchanged at first (Kim et al. 2016, section 4.1)."""
@@ -176,7 +176,7 @@ class _SegmentMax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, lengths: Tensor) -> Tensor:
         y = torch.segment_reduce(x, "max", lengths=lengths)
-        ctx.save_for_backward(x, y, lengths)
+        keep(ctx, x, y, lengths)
         return y
 
     @staticmethod

@@ -85,9 +85,9 @@ def mixture_log_prob(
 
 
 class _Layer(NamedTuple):
-    """z = h W^T + b for chunks of rows h, with W laid out once."""
+    """z = h W^T + b for chunks of rows h, with W laid out once, and with W^T for the gradient of h."""
 
-    weight: Tensor
+    transposed: Tensor
     bias: Tensor | None
     packed: Tensor
     step: int
@@ -97,8 +97,8 @@ class _Layer(NamedTuple):
         num_positions, num_components, width = context.shape
         least = CHUNK_BYTES[weight.device.type] // (len(weight) * weight.element_size())
         step = max(1, max(least, min(CHUNK_ROWS, width // 2)) // num_components)
-        uses = -(-num_positions // step)
-        return cls(weight, bias, matmul.pack(weight, step * num_components, uses), step)
+        rows, uses = step * num_components, -(-num_positions // step)
+        return cls(matmul.rounded(weight.t(), rows), bias, matmul.pack(weight, rows, uses), step)
 
     def chunks(self, context: Tensor) -> Iterator[slice]:
         """Whole positions, all components of each."""
@@ -153,11 +153,12 @@ class _MixtureNLL(torch.autograd.Function):
             amounts[torch.arange(len(y), device=y.device), y] -= 1 if total is None else total.squeeze(1)
             r = r if total is None else r / total
             d_z = amounts if slope is None else amounts.mul_(slope)
-            d_context[chunk] = matmul.multiply(d_z, weight.t()).mul_(r).view_as(d_context[chunk])
-            d_weight.add(r * h, d_z)
             if d_bias is not None:
                 d_bias.addmv_(d_z.t(), r.view(-1))
-        ctx.save_for_backward(d_context, None if log_prior is None else d_prior, d_weight.transposed, d_bias)
+            d_z = matmul.rounded(d_z, h.shape[1])
+            d_context[chunk] = matmul.multiply(d_z, layer.transposed).mul_(r).view_as(d_context[chunk])
+            d_weight.add(r * h, d_z)
+        matmul.keep(ctx, d_context, None if log_prior is None else d_prior, d_weight.transposed, d_bias)
         ctx.mark_non_differentiable(nll)
         return (nll * position_weight).sum(), nll
 
@@ -182,4 +183,4 @@ class SummedGradient:
         h_t, num_symbols = h.t().contiguous(), p.shape[1]
         for start in range(0, num_symbols, self.columns):
             block = slice(start, start + self.columns)
-            self.transposed[:, block] += matmul.multiply(h_t, p[:, block].contiguous().t())
+            matmul.accumulate(self.transposed[:, block], h_t, p[:, block].contiguous().t())

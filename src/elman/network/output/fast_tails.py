@@ -98,7 +98,7 @@ class _GroupedLogProb(torch.autograd.Function):
         slopes: list[Tensor] = []
         found = _forward(h, weight, bias, y, activation, groups, slopes)
         ctx.groups = groups
-        ctx.save_for_backward(h, weight, bias, *slopes)
+        matmul.keep(ctx, h, weight, bias, *slopes)
         return found
 
     @staticmethod

@@ -1,0 +1,164 @@
+"""Products in bf16 against an explicit rounding of their factors, and everything that must stay float32."""
+
+import pytest
+import torch
+
+from elman.network import matmul, peaks, precision
+from elman.network.cells import fast_gru, fast_lstm
+from elman.network.cells.cell import Weights
+from elman.network.output import fast_mixture
+
+UNIT = 2.0**-8
+"""Half the distance from 1 to the next number of bf16: the largest relative error of rounding."""
+
+
+@pytest.fixture(autouse=True)
+def small_products_too(monkeypatch):
+    monkeypatch.setattr(matmul, "LEAST_MULTIPLY_ADDS", 0)
+
+
+def rounded(x: torch.Tensor) -> torch.Tensor:
+    """To bf16, by adding and taking away a large number: 8 bits of significand remain."""
+    scale = torch.ldexp(torch.ones_like(x), x.abs().log2().floor().int() - 7)
+    return (x / scale).round() * scale
+
+
+def factors(*shape: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    rows, inputs, outputs = shape
+    x, w = torch.randn(rows, inputs, generator=generator), torch.randn(outputs, inputs, generator=generator)
+    return x, w, torch.randn(rows, outputs, generator=generator)
+
+
+@pytest.mark.parametrize("uses", [1, 100])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_both_factors_and_then_the_product_are_rounded(uses, transposed):
+    x, w, other = factors(5, 16, 12)
+    if transposed:
+        w = w.t().contiguous().t()
+    exact = rounded(x.double()) @ rounded(w.double()).t()
+    assert not torch.allclose(exact, x.double() @ w.double().t(), rtol=1e-4)
+    with precision.products_in("bf16"):
+        packed = matmul.pack(w, 5, uses)
+        for found, without in (
+            (matmul.multiply(x, packed), 0),
+            (matmul.multiply(x, packed, other[0, :12]), other[0, :12]),
+            (matmul.multiply_add(x, packed, other), other),
+        ):
+            assert found.dtype == torch.float32
+            error = (found.double() - without - exact).abs()
+            assert (error <= UNIT * exact.abs() + 1e-5).all()
+        total = other.clone()
+        matmul.accumulate(total, x, packed)
+        torch.testing.assert_close(total, matmul.multiply_add(x, packed, other))
+    assert torch.equal(matmul.multiply(x, w), matmul.multiply(x, w.clone()))
+
+
+def test_float32_is_the_default_and_comes_back():
+    assert precision.chosen() == "float32"
+    with precision.products_in("bf16"):
+        assert precision.chosen() == "bf16"
+        with precision.products_in("float32"):
+            assert precision.chosen() == "float32"
+        assert precision.chosen() == "bf16"
+    assert precision.chosen() == "float32"
+
+
+def test_small_products_and_other_types_are_not_rounded(monkeypatch):
+    x, w, _ = factors(5, 16, 12)
+    with precision.products_in("bf16"):
+        doubles = x.double(), w.double()
+        assert matmul.pack(doubles[1], 5, 100).dtype == torch.float64
+        torch.testing.assert_close(matmul.multiply(*doubles), doubles[0] @ doubles[1].t(), rtol=1e-14, atol=1e-14)
+        for least, dtype in ((5 * 16 * 12, torch.bfloat16), (5 * 16 * 12 + 1, torch.float32)):
+            monkeypatch.setattr(matmul, "LEAST_MULTIPLY_ADDS", least)
+            assert matmul.rounded(w, 5).dtype == dtype
+
+
+def test_a_backward_pass_has_the_precision_of_its_forward_pass():
+    x, w, upstream = factors(5, 16, 12)
+    w.requires_grad_()
+    with precision.products_in("bf16"):
+        inside = matmul.linear(x, w)
+        expected = matmul.multiply(upstream.t(), x.t())
+    (found,) = torch.autograd.grad(inside, w, upstream)
+    assert torch.equal(found, expected)
+    outside = matmul.linear(x, w)
+    with precision.products_in("bf16"):
+        (found,) = torch.autograd.grad(outside, w, upstream)
+    assert torch.equal(found, matmul.multiply(upstream.t(), x.t()))
+
+
+def relative(found: torch.Tensor, exact: torch.Tensor) -> float:
+    return ((found.double() - exact.double()).norm() / exact.double().norm()).item()
+
+
+def lstm_case():
+    weights = Weights(*(torch.randn(size) * 0.3 for size in ((64, 12), (64, 16), (64,), (64,))))
+    return fast_lstm.lstm, weights, torch.randn(7, 5, 12), (torch.randn(5, 16), torch.randn(5, 16))
+
+
+def gru_case(run):
+    weights = Weights(*(torch.randn(size) * 0.3 for size in ((48, 12), (48, 16), (48,), (48,))))
+    return run, weights, torch.randn(7, 5, 12), (torch.randn(5, 16),)
+
+
+@pytest.mark.parametrize(
+    "case", [lstm_case, lambda: gru_case(fast_gru.gru_reset_after), lambda: gru_case(fast_gru.gru_reset_before)]
+)
+def test_recurrences_are_float32_but_for_their_products(case, monkeypatch):
+    monkeypatch.setitem(fast_lstm.HIDDEN_SIZE, "bf16", 0)
+    torch.manual_seed(3)
+    run, weights, xs, state = case()
+    leaves = [*(leaf.requires_grad_() for leaf in weights[:4]), xs.requires_grad_()]
+    gradients = {}
+    for kind in ("float32", "bf16"):
+        with precision.products_in(kind):
+            outputs, after = run(weights, xs, state)
+            gradients[kind] = torch.autograd.grad(outputs.square().sum(), leaves)
+        assert all(leaf.dtype == torch.float32 for leaf in (outputs, *after))
+        gradients[kind] = (*gradients[kind], outputs.detach(), *(leaf.detach() for leaf in after))
+    for exact, found in zip(gradients["float32"], gradients["bf16"], strict=True):
+        assert 1e-5 < relative(found, exact) < 3e-2
+
+
+@pytest.mark.parametrize("activation", ["softmax", "sigsoftmax"])
+def test_the_likelihood_sums_in_float32(activation):
+    torch.manual_seed(4)
+    context, prior = torch.randn(9, 3, 8), torch.randn(9, 3).log_softmax(-1)
+    weight, bias, target = torch.randn(40, 8), torch.randn(40), torch.randint(40, (9,))
+    leaves = [leaf.requires_grad_() for leaf in (context, prior, weight, bias)]
+    found = {}
+    for kind in ("float32", "bf16"):
+        with precision.products_in(kind):
+            total, nll = fast_mixture.mixture_nll(*leaves, target, torch.ones(9), activation)
+            with torch.no_grad():
+                again = fast_mixture.mixture_log_prob(*leaves, target, activation)
+        torch.testing.assert_close(-again, nll)
+        found[kind] = total.detach(), *torch.autograd.grad(total, leaves)
+        assert all(leaf.dtype == torch.float32 for leaf in found[kind])
+    for exact, reduced in zip(found["float32"], found["bf16"], strict=True):
+        assert 1e-7 < relative(reduced, exact) < 2e-2
+
+
+def test_auto_follows_the_measured_gain(monkeypatch):
+    def rates(reduced: float) -> list[peaks.Peak]:
+        return [
+            peaks.Peak("torch.mm", "float32", 50.0),
+            peaks.Peak("torch.mm", "bf16", reduced / 2),
+            peaks.Peak("oneDNN", "float32", 100.0),
+            peaks.Peak("oneDNN", "bf16", reduced),
+        ]
+
+    device = torch.device("cpu")
+    for reduced, expected in ((129.0, "float32"), (130.0, "bf16")):
+        monkeypatch.setattr(peaks, "measure", lambda _, reduced=reduced: rates(reduced))
+        assert peaks.resolve("auto", device) == expected
+        assert peaks.resolve("bf16", device) == "bf16"
+        assert peaks.resolve("float32", device) == "float32"
+
+
+def test_every_measured_rate_is_positive():
+    found = peaks.measure(torch.device("cpu"))
+    assert {peak.precision for peak in found} == {"float32", "bf16"}
+    assert all(0 < peak.gflops < 1e6 for peak in found)
