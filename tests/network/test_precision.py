@@ -15,6 +15,7 @@ UNIT = 2.0**-8
 @pytest.fixture(autouse=True)
 def small_products_too(monkeypatch):
     monkeypatch.setattr(matmul, "LEAST_MULTIPLY_ADDS", 0)
+    monkeypatch.setattr(matmul, "LEAST_ROWS", 1)
 
 
 def rounded(x: torch.Tensor) -> torch.Tensor:
@@ -73,6 +74,10 @@ def test_small_products_and_other_types_are_not_rounded(monkeypatch):
         for least, dtype in ((5 * 16 * 12, torch.bfloat16), (5 * 16 * 12 + 1, torch.float32)):
             monkeypatch.setattr(matmul, "LEAST_MULTIPLY_ADDS", least)
             assert matmul.rounded(w, 5).dtype == dtype
+        monkeypatch.setattr(matmul, "LEAST_MULTIPLY_ADDS", 0)
+        for least, dtype in ((15, torch.bfloat16), (16, torch.float32)):
+            monkeypatch.setattr(matmul, "LEAST_ROWS", least)
+            assert matmul.rounded(w, 5, 3).dtype == dtype
 
 
 def test_a_backward_pass_has_the_precision_of_its_forward_pass():

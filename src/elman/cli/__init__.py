@@ -49,7 +49,7 @@ COMMANDS = {
         "report": ("lookup:report", "One self-contained HTML page about one run or several."),
         "info": (
             "lookup:info",
-            "What is in a run: parameters by block, data, best epoch, digests; or the speed of the machine.",
+            "What is in a run: parameters by block, data, best epoch, digests; or how fast the machine is.",
         ),
         "data": ("lookup:app", "Known corpora: list, describe, prepare; a treebank as pairs."),
         "recipes": ("lookup:recipes", "The recipes that come with elman."),

@@ -171,12 +171,13 @@ class Machine:
         device: auto (a GPU if there is one), cpu, cuda or cuda:1.
         threads: CPU threads (default: chosen by torch).
         precision: of large matrix products: float32, bf16, or auto, which is bf16 where that is at least 1.3 times as
-            fast (`elman info --machine`; default: float32, in training that of the recipe).
+            fast (`elman info --machine`); int8 runs a trained model with weights of eight bits (default: float32, in
+            training that of the recipe).
     """
 
     device: str = "auto"
     threads: Positive | None = None
-    precision: Literal["float32", "bf16", "auto"] | None = None
+    precision: Literal["float32", "bf16", "int8", "auto"] | None = None
 
     def use(self) -> "torch.device":
         """Set the number of threads and the precision, use large pages, and return the device."""

@@ -5,7 +5,8 @@ factors; the BLAS behind `torch.mm` does not on every processor (`benchmarks/rec
 inside `torch.backends.mkldnn.flags(enabled=False)`, they are `torch.addmm`. Only `linear` is differentiable: the others
 are for kernels that form their own gradients.
 
-Inside `precision.products_in("bf16")` the factors of large float32 products are rounded to bf16; every result is float32.
+Inside `precision.products_in("bf16")` the factors of large float32 products are rounded to bf16, inside that of "int8"
+those of products with a parameter to eight bits (`network/int8.py`), which have no gradient; every result is float32.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from elman.network import precision
+from elman.network import int8, precision
 
 Backward = Callable[..., tuple[Tensor | None, ...]]
 
@@ -25,6 +26,9 @@ PACKING_USES = 4
 
 LEAST_MULTIPLY_ADDS = 1 << 20
 """Smaller products stay float32: there, rounding the factors takes as long as is gained (`benchmarks/precision.py`)."""
+
+LEAST_ROWS = 16
+"""So do products in which a factor meets fewer rows altogether: rounding it then costs more than multiplying by it."""
 
 
 @cache
@@ -46,23 +50,25 @@ def uses_onednn(like: Tensor) -> bool:
     return bool(torch.backends.mkldnn.enabled) and _onednn_works(like.dtype)
 
 
-def _reduced(factor: Tensor, rows: int) -> bool:
-    """Whether products of `rows` rows with this factor are computed in bf16."""
+def _reduced(factor: Tensor, rows: int, uses: int = 1) -> bool:
+    """Whether `uses` products of `rows` rows with this factor are computed in bf16."""
     if factor.dtype == torch.bfloat16:
         return True
-    if precision.chosen() == "float32" or factor.dtype != torch.float32:
+    if precision.chosen() != "bf16" or factor.dtype != torch.float32:
         return False
-    return rows * factor.numel() >= LEAST_MULTIPLY_ADDS
+    return rows * uses >= LEAST_ROWS and rows * factor.numel() >= LEAST_MULTIPLY_ADDS
 
 
-def rounded(factor: Tensor, rows: int) -> Tensor:
-    """The factor [O, I] of large products with `rows` rows, rounded to bf16 where they are computed so: once for all."""
-    return factor.to(torch.bfloat16) if _reduced(factor, rows) else factor
+def rounded(factor: Tensor, rows: int, uses: int = 1) -> Tensor:
+    """The factor [O, I] of products with `rows` rows, rounded once for all of them where they are computed in bf16."""
+    return factor.to(torch.bfloat16) if _reduced(factor, rows, uses) else factor
 
 
 def pack(factor: Tensor, rows: int, uses: int) -> Tensor:
     """Lay out factor [O, I], any strides, for `uses` products with `rows` rows each."""
-    factor = rounded(factor, rows)
+    if int8.applies(factor, factor):
+        return factor  # it is laid out once for all products
+    factor = rounded(factor, rows, uses)
     if uses < PACKING_USES or not uses_onednn(factor):
         return factor
     return torch.ops.mkldnn._reorder_linear_weight(factor, rows)
@@ -76,7 +82,7 @@ def _dense(factor: Tensor) -> Tensor:
 
 
 def _in_bf16(x: Tensor, factor: Tensor) -> Tensor:
-    """x factor^T [N, O]: bf16 on a CPU, which has no other result of bf16 factors, else float32."""
+    """Return x factor^T [N, O]: bf16 on a CPU, where products of bf16 factors have no other result, else float32."""
     x, factor = x.to(torch.bfloat16), factor.to(torch.bfloat16)
     if x.device.type == "cuda":
         return torch.mm(x, factor.t(), out_dtype=torch.float32)
@@ -86,7 +92,9 @@ def _in_bf16(x: Tensor, factor: Tensor) -> Tensor:
 
 
 def multiply(x: Tensor, factor: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return x factor^T + bias, [N, O], for x [N, I]; factor [O, I], any strides, from `pack` or `rounded`; bias [O]."""
+    """Return x factor^T + bias, [N, O], for x [N, I], bias [O], factor [O, I], any strides, packed or rounded."""
+    if int8.applies(x, factor):
+        return int8.multiply(x, factor, bias)
     if _reduced(factor, len(x)):
         product = _in_bf16(x, factor)
         return product.float() if bias is None else product + bias
@@ -98,6 +106,8 @@ def multiply(x: Tensor, factor: Tensor, bias: Tensor | None = None) -> Tensor:
 
 def multiply_add(x: Tensor, factor: Tensor, other: Tensor) -> Tensor:
     """Return x factor^T + other, [N, O]; arguments as in `multiply`, and other [N, O]."""
+    if int8.applies(x, factor):
+        return int8.multiply(x, factor, None).add_(other)
     if _reduced(factor, len(x)):
         return other + _in_bf16(x, factor)
     if uses_onednn(x):

@@ -73,8 +73,11 @@ def gain(peaks: list[Peak]) -> float:
     return best["bf16"] / best["float32"]
 
 
-def resolve(wanted: Literal["auto"] | Precision, device: torch.device) -> Precision:
-    """The precision that is meant: `auto` is bf16 where its products are `WORTH` times as fast or more."""
-    if wanted != "auto":
-        return wanted
+def automatic(device: torch.device) -> Literal["float32", "bf16"]:
+    """The precision bf16 where its products are `WORTH` times as fast or more."""
     return "bf16" if gain(measure(device)) >= WORTH else "float32"
+
+
+def resolve(wanted: Literal["auto"] | Precision, device: torch.device) -> Precision:
+    """The precision that is meant by a name."""
+    return automatic(device) if wanted == "auto" else wanted

@@ -1,9 +1,11 @@
-"""The precision of large matrix products: float32, or bf16 with float32 results.
+"""The precision of matrix products: float32, or bf16 or int8 with float32 results.
 
 In bf16 (8 bits of significand, the exponents of float32) the factors of a large product are rounded, and the product is
-rounded once more before it is added in float32; sums within a product are float32. Weights, states, gates, softmax sums,
-losses, penalties, gradients, moments and averages stay float32, and so do products of other types and small ones
-(`network/matmul.py`). The setting belongs to a block of code, as `torch.no_grad` does, not to tensors, so that no layer
+rounded once more before it is added in float32; sums within a product are float32. Weights, states, gates, sums of
+softmax, losses, penalties, gradients, moments and averages stay float32, and so do products of other types and small
+ones (`network/matmul.py`). In int8 a trained model is run, not trained (`network/int8.py`).
+
+The setting belongs to a block of code, as `torch.no_grad` does, not to tensors, so that no layer
 has to know it; a backward pass has that of its forward pass.
 """
 
@@ -12,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Literal, TypeAlias
 
-Precision: TypeAlias = Literal["float32", "bf16"]
+Precision: TypeAlias = Literal["float32", "bf16", "int8"]
 
 _CHOSEN: ContextVar[Precision] = ContextVar("precision of products", default="float32")
 

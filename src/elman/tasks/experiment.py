@@ -23,7 +23,7 @@ from elman.learning.resumption import described, split_changes
 from elman.learning.trainer import StopReason, Trainer
 from elman.network.device import processor_name
 from elman.network.model import LanguageModel
-from elman.network.peaks import resolve
+from elman.network.peaks import automatic
 from elman.tasks.open import open_task, recorded_source, source_of
 from elman.tasks.run import data_facts
 from elman.tasks.task import Task, write_json
@@ -178,11 +178,11 @@ def _settled(recipe: config.Recipe, out: Path, device: torch.device, resume: boo
         return recipe
     existing = out / "recipe.toml"
     if resume and existing.exists():
-        found = config.load_recipe(existing).training.precision
+        settled = config.load_recipe(existing).training.precision
     else:
-        found = resolve("auto", device)
-        notice(f"training.precision = auto: {found}, by the speed of products on this machine (elman info --machine)")
-    return msgspec.structs.replace(recipe, training=msgspec.structs.replace(recipe.training, precision=found))
+        settled = automatic(device)
+        notice(f"training.precision = auto: {settled}, by the speed of products on this machine (elman info --machine)")
+    return msgspec.structs.replace(recipe, training=msgspec.structs.replace(recipe.training, precision=settled))
 
 
 def _of_run(recipe: config.Recipe, before: config.Recipe, source: str) -> config.Recipe:

@@ -31,7 +31,7 @@ from elman.network import matmul, precision
 from elman.network.cells.cell import LayerState, Weights
 from elman.network.matmul import differentiable_once
 
-HIDDEN_SIZE: dict[precision.Precision, int] = {"float32": 1100, "bf16": 300}
+HIDDEN_SIZE: dict[precision.Precision, int] = {"float32": 1100, "bf16": 300, "int8": 0}
 """From this width on the hoisted form is used on a CPU, where the library's has float32 products only."""
 
 

@@ -98,7 +98,7 @@ class _Layer(NamedTuple):
         least = CHUNK_BYTES[weight.device.type] // (len(weight) * weight.element_size())
         step = max(1, max(least, min(CHUNK_ROWS, width // 2)) // num_components)
         rows, uses = step * num_components, -(-num_positions // step)
-        return cls(matmul.rounded(weight.t(), rows), bias, matmul.pack(weight, rows, uses), step)
+        return cls(matmul.rounded(weight.t(), rows, uses), bias, matmul.pack(weight, rows, uses), step)
 
     def chunks(self, context: Tensor) -> Iterator[slice]:
         """Whole positions, all components of each."""

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from elman import config
+from elman.network import matmul
 from elman.network.output import fast_mixture
 from elman.network.output.activation import log_g
 from elman.network.output.choice import NLL, Each, PerContext, ScoredChoice, Surroundings, Targets, Vectors
@@ -58,7 +59,8 @@ class Flat(ScoredChoice):
 
     def scores(self, context: Vectors) -> Float[Tensor, "N K V"]:
         """The scores log g(z) of all symbols, [N, K, V]."""
-        return log_g(linear(context, self.weight, self.offset()), self.activation)
+        multiply = matmul.linear if self.fast and not torch.is_grad_enabled() else linear
+        return log_g(multiply(context, self.weight, self.offset()), self.activation)
 
 
 def build(record: config.Flat, surroundings: Surroundings) -> Flat:

@@ -16,7 +16,7 @@ from elman.data.minimal_pairs import read_pairs
 from elman.evaluation.minimal_pairs import Ids, PairAccuracy, code, judge_pairs, sentence_log_probs
 from elman.evaluation.ngram import KneserNey
 from elman.reproduce.arm import Arm, Grid, Measurement, Source
-from elman.reproduce.claim import Claim, ClaimMeasure, Power, CurveAxes
+from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes, Power
 from elman.reproduce.comparison import Bound, lower
 from elman.tasks.text.run import TextRun
 

@@ -1,0 +1,155 @@
+"""Training steps, evaluation and streaming in each precision, in turns: `python benchmarks/precision.py [RECIPE ...]`.
+
+One JSON line for each recipe, work and precision, with the model FLOPs per second, and first the peaks of the machine.
+`error` compares the gradient of the first step with that of a model in float64: the relative error and the cosine.
+"""
+
+import argparse
+import json
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import torch
+
+import timing
+import whole
+from elman.config.recipe import Recipe
+from elman.config.toml import find, load_recipe
+from elman.data.windows import Batch
+from elman.learning.bptt import bptt
+from elman.network import peaks
+from elman.network.build import build_model
+from elman.network.device import use_large_pages
+from elman.network.model import LanguageModel
+from elman.network.precision import Precision, products_in
+from elman.network.state import State
+from elman.objective.loss import build_objective
+
+RECIPES = "ptb/awd-lstm.toml", "ptb/awd-lstm-mos.toml", "ptb/awd-lstm-doc.toml", "shakespeare/demo.toml"
+LENGTH, EVALUATED_COLUMNS = 70, 10
+
+
+def arguments() -> argparse.Namespace:
+    use_large_pages()
+    parser = argparse.ArgumentParser(description="Float32 beside bf16 and int8.")
+    parser.add_argument("recipes", nargs="*", default=RECIPES, metavar="RECIPE")
+    parser.add_argument("--parts", default="train,evaluate,stream,error", help="of train, evaluate, stream, error")
+    parser.add_argument("--words", type=int, default=10_000, help="size of the vocabulary (default: 10,000)")
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--cpu-time", action="store_true", help="processor time; with --threads 1, for a busy machine")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    return options
+
+
+def in_precision(precision: Precision, work: Callable[[], object]) -> Callable[[], object]:
+    def run() -> None:
+        with products_in(precision):
+            work()
+
+    return run
+
+
+def training(recipe: Recipe, options: argparse.Namespace) -> timing.Candidates:
+    """A step of each precision on models of their own, with equal weights."""
+    words = torch.randint(options.words, (LENGTH + 1, recipe.training.batch_size))
+    candidates: timing.Candidates = {}
+    for precision in ("float32", "bf16"):
+        chosen = msgspec.structs.replace(recipe.training, precision=precision)
+        torch.manual_seed(0)
+        model = build_model(recipe.model, options.words)
+        given = msgspec.structs.replace(recipe, training=chosen)
+        candidates[precision] = whole.training_step(model, given, Batch(words[:-1], words[1:]))
+    return candidates
+
+
+def evaluation(model: LanguageModel, options: argparse.Namespace) -> timing.Candidates:
+    words = torch.randint(options.words, (LENGTH + 1, EVALUATED_COLUMNS))
+    state = model.eval().begin(EVALUATED_COLUMNS)
+
+    @torch.inference_mode()
+    def window() -> None:
+        model.log_prob(words[:-1], words[1:], state)
+
+    return {precision: in_precision(precision, window) for precision in ("float32", "bf16", "int8")}
+
+
+def streaming(model: LanguageModel) -> timing.Candidates:
+    """Ten tokens one at a time: the log-probabilities of the next."""
+    begun, symbol = model.eval().begin(1), torch.tensor([1])
+
+    @torch.inference_mode()
+    def tokens() -> None:
+        state: State = begun
+        for _ in range(10):
+            _, state = model.step(symbol, state)
+
+    return {precision: in_precision(precision, tokens) for precision in ("float32", "int8")}
+
+
+def gradients(recipe: Recipe, options: argparse.Namespace) -> dict[str, torch.Tensor]:
+    """The gradient of one window without dropout, by precision, and in float64."""
+    torch.manual_seed(0)
+    model = build_model(recipe.model, options.words).eval()
+    words = torch.randint(options.words, (LENGTH + 1, recipe.training.batch_size))
+    found = {}
+    for name, precision in (("float32", "float32"), ("bf16", "bf16"), ("float64", "float32")):
+        model = model.to(getattr(torch, "float64" if name == "float64" else "float32"))
+        model.zero_grad()
+        with products_in(precision):
+            bptt(model, build_objective(recipe.training), Batch(words[:-1], words[1:]), model.begin(words.shape[1]))
+        kept = [p.grad.flatten() for p in model.parameters() if p.grad is not None]
+        found[name] = torch.cat(kept).double()
+    return found
+
+
+def main() -> None:
+    options = arguments()
+    device = torch.device("cpu")
+    measured = peaks.measure(device)
+    facts = {"threads": options.threads, "peaks": [peak._asdict() for peak in measured], "gain": peaks.gain(measured)}
+    print(json.dumps(facts), flush=True)
+    parts = options.parts.split(",")
+    for name in options.recipes:
+        path = Path(name) if Path(name).exists() else find(name)
+        recipe = load_recipe(path)
+        torch.manual_seed(0)
+        model = build_model(recipe.model, options.words)
+        positions = LENGTH * recipe.training.batch_size
+        work = {
+            "train": (lambda recipe=recipe: training(recipe, options), 3 * whole.forward_gflop(model, positions)),
+            "evaluate": (
+                lambda model=model: evaluation(model, options),
+                whole.forward_gflop(model, LENGTH * EVALUATED_COLUMNS),
+            ),
+            "stream": (lambda model=model: streaming(model), whole.forward_gflop(model, 10)),
+        }
+        for part, (candidates, gflop) in work.items():
+            if part not in parts:
+                continue
+            seconds = timing.in_turns(candidates(), options)
+            for precision, values in seconds.items():
+                line = {
+                    "recipe": name,
+                    "part": part,
+                    "precision": precision,
+                    **timing.spread([1e3 * s for s in values]),
+                }
+                gain = statistics.median(seconds["float32"]) / statistics.median(values)
+                rate = gflop / statistics.median(values)
+                print(json.dumps(line | {"times_float32": round(gain, 3), "gflops": round(rate, 1)}), flush=True)
+        if "error" in parts:
+            found = gradients(recipe, options)
+            exact = found.pop("float64")
+            for precision, gradient in found.items():
+                error = ((gradient - exact).norm() / exact.norm()).item()
+                cosine = torch.nn.functional.cosine_similarity(gradient, exact, dim=0).item()
+                line = {"recipe": name, "part": "error", "precision": precision, "relative": error, "cosine": cosine}
+                print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    main()
