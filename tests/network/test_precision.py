@@ -3,9 +3,12 @@
 import pytest
 import torch
 
+from elman import config
 from elman.network import matmul, peaks, precision
+from elman.network.build import build_model
 from elman.network.cells import fast_gru, fast_lstm
 from elman.network.cells.cell import Weights
+from elman.network.cores.stack import layers_of
 from elman.network.output import fast_mixture
 
 UNIT = 2.0**-8
@@ -125,6 +128,23 @@ def test_recurrences_are_float32_but_for_their_products(case, monkeypatch):
         gradients[kind] = (*gradients[kind], outputs.detach(), *(leaf.detach() for leaf in after))
     for exact, found in zip(gradients["float32"], gradients["bf16"], strict=True):
         assert 1e-5 < relative(found, exact) < 3e-2
+
+
+@pytest.mark.parametrize("cell", [config.LSTM(), config.GRU(), config.GRU(reset="before")])
+def test_only_the_first_layer_multiplies_its_inputs_exactly(cell, monkeypatch):
+    monkeypatch.setitem(fast_lstm.HIDDEN_SIZE, "bf16", 0)
+    torch.manual_seed(5)
+    model = build_model(config.Model(encoder=config.Lookup(size=16), core=config.Stack(sizes=(16, 16), cell=cell)), 9)
+    layers, xs = layers_of(model.core), torch.randn(4, 3, 16)
+    for number, layer in enumerate(layers):
+        layer.weight_hh.data.zero_()
+        exact, _ = layer(xs, layer.begin(3))
+        with precision.products_in("bf16"):
+            with torch.no_grad():
+                evaluated, _ = layer(xs, layer.begin(3))
+            trained, _ = layer(xs, layer.begin(3))
+        for found in (evaluated, trained):
+            assert torch.allclose(found, exact, atol=1e-6) == (number == 0)
 
 
 @pytest.mark.parametrize("activation", ["softmax", "sigsoftmax"])

@@ -91,11 +91,14 @@ def _in_bf16(x: Tensor, factor: Tensor) -> Tensor:
     return torch.mm(x, factor.t())
 
 
-def multiply(x: Tensor, factor: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return x factor^T + bias, [N, O], for x [N, I], bias [O], factor [O, I], any strides, packed or rounded."""
+def multiply(x: Tensor, factor: Tensor, bias: Tensor | None = None, *, exact: bool = False) -> Tensor:
+    """Return x factor^T + bias, [N, O], for x [N, I], bias [O], factor [O, I], any strides, packed or rounded.
+
+    An `exact` product is float32 where others are bf16.
+    """
     if int8.applies(x, factor):
         return int8.multiply(x, factor, bias)
-    if _reduced(factor, len(x)):
+    if not exact and _reduced(factor, len(x)):
         product = _in_bf16(x, factor)
         return product.float() if bias is None else product + bias
     if uses_onednn(x):

@@ -16,6 +16,7 @@ class Weights(NamedTuple):
 
     Shapes: input [G*H, I], hidden [G*H, H], biases [G*H] or None, peephole [3, H] (i, f, o) or None. `extra` holds the
     further matrices of a cell that has them; `mask` [B, H] multiplies the state in the products (see `Cell.masks`).
+    `exact` is whether products of `input` and the inputs stay float32 where others are bf16 (`network/precision.py`).
     """
 
     input: Tensor
@@ -25,6 +26,7 @@ class Weights(NamedTuple):
     peephole: Tensor | None = None
     extra: tuple[Tensor, ...] | None = None
     mask: Tensor | None = None
+    exact: bool = False
 
 
 LayerState: TypeAlias = tuple[Tensor, ...]

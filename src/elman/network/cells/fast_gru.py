@@ -30,7 +30,7 @@ def gru_reset_after(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Te
             begun = xs.to(dtype), h[None].to(dtype)
             outputs = torch.gru(*begun, parameters, True, 1, 0.0, keeps_workspace(xs), False, False)[0].to(xs.dtype)
         else:
-            outputs = _ResetAfter.apply(xs, h, w.input, w.hidden, w.input_bias, w.hidden_bias)  # type: ignore[no-untyped-call]
+            outputs = _ResetAfter.apply(xs, h, w.input, w.hidden, w.input_bias, w.hidden_bias, w.exact)  # type: ignore[no-untyped-call]
     return outputs, (outputs[-1].clone(),)
 
 
@@ -43,21 +43,28 @@ def gru_reset_before(weights: Weights, xs: Tensor, state: LayerState) -> tuple[T
     xs, h = xs.to(w.input.dtype), state[0].to(w.input.dtype)
     with torch.autocast(xs.device.type, enabled=False):
         bias = matmul.sum_biases(w.input_bias, w.hidden_bias)
-        outputs = _ResetBefore.apply(xs, h, w.input, w.hidden, bias)  # type: ignore[no-untyped-call]
+        outputs = _ResetBefore.apply(xs, h, w.input, w.hidden, bias, w.exact)  # type: ignore[no-untyped-call]
     return outputs, (outputs[-1].clone(),)
 
 
-def _from_inputs(xs: Tensor, w_x: Tensor, bias: Tensor | None) -> Tensor:
+def _from_inputs(xs: Tensor, w_x: Tensor, bias: Tensor | None, exact: bool) -> Tensor:
     """The input products of the gates, [T, B, 3, H]."""
-    return matmul.multiply(xs.flatten(0, 1), w_x, bias).view(*xs.shape[:2], 3, -1)
+    return matmul.multiply(xs.flatten(0, 1), w_x, bias, exact=exact).view(*xs.shape[:2], 3, -1)
 
 
 class _ResetAfter(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, xs: Tensor, h0: Tensor, w_x: Tensor, w_h: Tensor, bias_x: Tensor | None, bias_h: Tensor | None
+        ctx: Any,
+        xs: Tensor,
+        h0: Tensor,
+        w_x: Tensor,
+        w_h: Tensor,
+        bias_x: Tensor | None,
+        bias_h: Tensor | None,
+        exact: bool,
     ) -> Tensor:
-        gates = _from_inputs(xs, w_x, bias_x)
+        gates = _from_inputs(xs, w_x, bias_x, exact)
         num_steps, num_rows, _, size = gates.shape
         packed = matmul.pack(w_h, num_rows, num_steps)
         outputs, candidates = xs.new_empty(num_steps, num_rows, size), xs.new_empty(num_steps, num_rows, size)
@@ -97,13 +104,14 @@ class _ResetAfter(torch.autograd.Function):
             matmul.multiply(d_hidden.t(), before.flatten(0, 1).t()),
             d_input.sum(0) if ctx.needs_input_grad[4] else None,
             d_hidden.sum(0) if ctx.needs_input_grad[5] else None,
+            None,
         )
 
 
 class _ResetBefore(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, xs: Tensor, h0: Tensor, w_x: Tensor, w_h: Tensor, bias: Tensor | None) -> Tensor:
-        gates = _from_inputs(xs, w_x, bias)
+    def forward(ctx: Any, xs: Tensor, h0: Tensor, w_x: Tensor, w_h: Tensor, bias: Tensor | None, exact: bool) -> Tensor:
+        gates = _from_inputs(xs, w_x, bias, exact)
         num_steps, num_rows, _, size = gates.shape
         to_rz, to_n = (matmul.pack(part, num_rows, num_steps) for part in (w_h[: 2 * size], w_h[2 * size :]))
         outputs = xs.new_empty(num_steps, num_rows, size)
@@ -144,4 +152,5 @@ class _ResetBefore(torch.autograd.Function):
             matmul.multiply(d_gates.t(), xs.flatten(0, 1).t()),
             torch.cat([d_w_rz, d_w_n]),
             d_gates.sum(0) if ctx.needs_input_grad[4] else None,
+            None,
         )

@@ -48,8 +48,8 @@ def hoisted(weights: Weights, xs: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor,
     """The outputs [T, B, H] and the last c [B, H], by this module's own products."""
     bias = matmul.sum_biases(weights.input_bias, weights.hidden_bias)
     if torch.is_grad_enabled():
-        return _LSTM.apply(xs, h, c, weights.input, weights.hidden, bias)  # type: ignore[no-untyped-call]
-    return _without_gradients(xs, h, c, weights.input, weights.hidden, bias)
+        return _LSTM.apply(xs, h, c, weights.input, weights.hidden, bias, weights.exact)  # type: ignore[no-untyped-call]
+    return _without_gradients(xs, h, c, weights.input, weights.hidden, bias, weights.exact)
 
 
 def _library(weights: Weights, xs: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
@@ -61,10 +61,10 @@ def _library(weights: Weights, xs: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor
 
 
 def _without_gradients(
-    xs: Tensor, h: Tensor, c: Tensor, w_x: Tensor, w_h: Tensor, bias: Tensor | None
+    xs: Tensor, h: Tensor, c: Tensor, w_x: Tensor, w_h: Tensor, bias: Tensor | None, exact: bool
 ) -> tuple[Tensor, Tensor]:
     num_steps, num_rows, _ = xs.shape
-    from_x = matmul.multiply(xs.flatten(0, 1), w_x, bias).view(num_steps, num_rows, -1)
+    from_x = matmul.multiply(xs.flatten(0, 1), w_x, bias, exact=exact).view(num_steps, num_rows, -1)
     packed = matmul.pack(w_h, num_rows, num_steps)
     outputs, c = xs.new_empty(num_steps, num_rows, w_h.shape[1]), c.clone()
     for x, output in zip(from_x.unbind(), outputs.unbind(), strict=True):
@@ -77,11 +77,11 @@ def _without_gradients(
 class _LSTM(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, xs: Tensor, h0: Tensor, c0: Tensor, w_x: Tensor, w_h: Tensor, bias: Tensor | None
+        ctx: Any, xs: Tensor, h0: Tensor, c0: Tensor, w_x: Tensor, w_h: Tensor, bias: Tensor | None, exact: bool
     ) -> tuple[Tensor, Tensor]:
         num_steps, num_rows, _ = xs.shape
         size = w_h.shape[1]
-        from_x = matmul.multiply(xs.flatten(0, 1), w_x, bias).view(num_steps, num_rows, 4 * size)
+        from_x = matmul.multiply(xs.flatten(0, 1), w_x, bias, exact=exact).view(num_steps, num_rows, 4 * size)
         packed = matmul.pack(w_h, num_rows, num_steps)
         gates = from_x.view(num_steps, num_rows, 4, size)  # each step's takes the place of its input
         cells, outputs = xs.new_empty(num_steps + 1, num_rows, size), xs.new_empty(num_steps, num_rows, size)
@@ -123,7 +123,7 @@ class _LSTM(torch.autograd.Function):
         before = torch.cat([h0[None], outputs[:-1]]).flatten(0, 1)
         d_w_x = matmul.multiply(d_z_t, xs.flatten(0, 1).t())
         d_w_h = matmul.multiply(d_z_t, before.t())
-        return d_xs, d_h, d_c, d_w_x, d_w_h, d_bias
+        return d_xs, d_h, d_c, d_w_x, d_w_h, d_bias, None
 
 
 def _factors(gates: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:

@@ -43,8 +43,8 @@ class SourceReader(nn.Module):
         self.encoder = encoder
         self.sizes = tuple(directions * size for size in stack.sizes)
         self.layers = nn.ModuleList(
-            nn.ModuleList(build_layer(stack, below, size, locked=locked) for _ in range(directions))
-            for below, size in zip((encoder.size, *self.sizes), stack.sizes, strict=False)
+            nn.ModuleList(build_layer(stack, below, size, locked=locked, first=index == 0) for _ in range(directions))
+            for index, (below, size) in enumerate(zip((encoder.size, *self.sizes), stack.sizes, strict=False))
         )
         self.dropouts = dropouts(len(self.sizes), stack.between_dropout, stack.output_dropout, locked=locked)
 

@@ -27,7 +27,8 @@ class Layer(nn.Module):
 
     `weight_drop` is the rate of DropConnect on the recurrent weights, one mask per call (Merity et al. 2018), and
     `recurrent_dropout` that of a mask on h_{t-1}: `locked` one held over time (Gal & Ghahramani 2016), else one drawn
-    at every step.
+    at every step. A `first` layer reads the vectors of symbols, whose product with the weights stays float32 where
+    others are bf16: rounding it would be most of the error of a gradient (docs/cost.md).
     """
 
     def __init__(
@@ -40,11 +41,13 @@ class Layer(nn.Module):
         weight_drop: float = 0.0,
         recurrent_dropout: float = 0.0,
         locked: bool = True,
+        first: bool = False,
     ) -> None:
         super().__init__()
         rows, input_rows = cell.gates * hidden_size, (cell.input_gates or cell.gates) * hidden_size
         self.cell, self.hidden_size = cell, hidden_size
         self.weight_drop, self.recurrent_dropout, self.locked = weight_drop, recurrent_dropout, locked
+        self.first = first
         self.weight_ih = nn.Parameter(torch.empty(input_rows, input_size))
         self.weight_hh = nn.Parameter(torch.empty(rows, hidden_size))
         # A single bias belongs to the product that every gate has.
@@ -59,7 +62,7 @@ class Layer(nn.Module):
         """The arrays to compute with: in training, DropConnect is applied to a copy of the recurrent weights."""
         hidden = dropout.elementwise(self.weight_hh, self.weight_drop if self.training else 0.0)
         extra = None if self.extra is None else tuple(self.extra)
-        return Weights(self.weight_ih, hidden, self.bias_ih, self.bias_hh, self.peephole, extra)
+        return Weights(self.weight_ih, hidden, self.bias_ih, self.bias_hh, self.peephole, extra, exact=self.first)
 
     def begin(self, batch: int) -> LayerState:
         """Zeros."""
@@ -119,8 +122,11 @@ class Layer(nn.Module):
                     vector[rows], rest = rest, 0.0
 
 
-def build_layer(record: config.Stack, below: int, size: int, *, locked: bool) -> Layer:
-    """One layer of width `size` on vectors of width `below`; raises UserError if its cell has no recurrent dropout."""
+def build_layer(record: config.Stack, below: int, size: int, *, locked: bool, first: bool = False) -> Layer:
+    """One layer of width `size` on vectors of width `below`, the `first` or not.
+
+    Raises UserError if its cell has no recurrent dropout.
+    """
     cell, recurrent_dropout = build_cell(record.cell), record.recurrent_dropout
     if recurrent_dropout and cell.masks is None:
         raise UserError(
@@ -135,6 +141,7 @@ def build_layer(record: config.Stack, below: int, size: int, *, locked: bool) ->
         weight_drop=record.weight_drop,
         recurrent_dropout=recurrent_dropout,
         locked=locked,
+        first=first,
     )
 
 
@@ -247,7 +254,10 @@ def build(record: config.Stack, surroundings: Surroundings) -> Layers:
 def _layers(record: config.Stack, connections: Connections, input_size: int, *, locked: bool) -> list[Layer]:
     beside = input_size if connections == "graves" else 0
     widths = (input_size, *(beside + size for size in record.sizes))
-    return [build_layer(record, below, size, locked=locked) for below, size in zip(widths, record.sizes, strict=False)]
+    return [
+        build_layer(record, below, size, locked=locked, first=index == 0)
+        for index, (below, size) in enumerate(zip(widths, record.sizes, strict=False))
+    ]
 
 
 def stack_of(core: RecurrentCore, what: str) -> Stack:
