@@ -60,7 +60,7 @@ def products(options: argparse.Namespace) -> None:
 
 
 def _runs(sequence: Sequence, weights: Weights, xs: Tensor, slots: int) -> dict[str, Callable[[], object]]:
-    leaves = [t for t in (*weights, xs) if t is not None]
+    leaves = [t for t in (*weights, xs) if isinstance(t, Tensor)]
     state = tuple(xs.new_zeros(xs.shape[1], weights.hidden.shape[1]) for _ in range(slots))
     gradient = torch.randn(*xs.shape[:2], weights.hidden.shape[1])
 

@@ -82,13 +82,13 @@ def _dense(factor: Tensor) -> Tensor:
 
 
 def _in_bf16(x: Tensor, factor: Tensor) -> Tensor:
-    """Return x factor^T [N, O]: bf16 on a CPU, where products of bf16 factors have no other result, else float32."""
+    """Return x factor^T [N, O], rounded to bf16 on a CPU, where products of bf16 factors have no other result."""
     x, factor = x.to(torch.bfloat16), factor.to(torch.bfloat16)
     if x.device.type == "cuda":
         return torch.mm(x, factor.t(), out_dtype=torch.float32)
     if uses_onednn(x):
-        return torch.ops.mkldnn._linear_pointwise(x, _dense(factor), None, "none", [], "")
-    return torch.mm(x, factor.t())
+        return torch.ops.mkldnn._linear_pointwise(x, _dense(factor), None, "none", [], "").float()
+    return torch.mm(x, factor.t()).float()
 
 
 def multiply(x: Tensor, factor: Tensor, bias: Tensor | None = None, *, exact: bool = False) -> Tensor:
@@ -100,7 +100,7 @@ def multiply(x: Tensor, factor: Tensor, bias: Tensor | None = None, *, exact: bo
         return int8.multiply(x, factor, bias)
     if not exact and _reduced(factor, len(x)):
         product = _in_bf16(x, factor)
-        return product.float() if bias is None else product + bias
+        return product if bias is None else product.add_(bias)
     if uses_onednn(x):
         dense_bias = None if bias is None else bias.contiguous()
         return torch.ops.mkldnn._linear_pointwise(x, _dense(factor), dense_bias, "none", [], "")
@@ -112,7 +112,7 @@ def multiply_add(x: Tensor, factor: Tensor, other: Tensor) -> Tensor:
     if int8.applies(x, factor):
         return int8.multiply(x, factor, None).add_(other)
     if _reduced(factor, len(x)):
-        return other + _in_bf16(x, factor)
+        return _in_bf16(x, factor).add_(other)
     if uses_onednn(x):
         return torch.ops.mkldnn._linear_pointwise.binary(x, other.contiguous(), _dense(factor), None, "add")
     return torch.addmm(other, x, factor.t())

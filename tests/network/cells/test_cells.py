@@ -89,7 +89,7 @@ def test_fast_sequence_is_the_loop(name, biases):
     cell = networks.CELLS[name]
     w = networks.weights(cell, biases=biases)
     xs, state = torch.randn(5, 3, 3, dtype=torch.float64, requires_grad=True), networks.state(cell, rows=3)
-    inputs = [xs, *state, *filter(lambda part: part is not None, w)]
+    inputs = [xs, *state, *(part for part in w if isinstance(part, torch.Tensor))]
     pull = torch.randn(5, 3, 4, dtype=torch.float64)
 
     def results(run):

@@ -83,7 +83,7 @@ def results(function, weights, xs, state, *, final_only=False):
     generator = torch.Generator().manual_seed(1)
     used = last if final_only else (outputs, *last)
     loss = sum((t * torch.randn(t.shape, generator=generator, dtype=t.dtype)).sum() for t in used)
-    leaves = [t for t in (*weights, xs, *state) if t is not None]
+    leaves = [t for t in (*weights, xs, *state) if isinstance(t, torch.Tensor)]
     return (outputs, *last, *torch.autograd.grad(loss, leaves))
 
 

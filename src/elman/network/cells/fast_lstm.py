@@ -116,10 +116,11 @@ class _LSTM(torch.autograd.Function):
             d_c.mul_(forget[t])
             d_h = matmul.multiply_add(step.view(num_rows, -1), packed, d_output)
         flat = d_z.view(num_steps * num_rows, -1)
-        d_xs = matmul.multiply(flat, w_x.t()).view_as(xs) if ctx.needs_input_grad[0] else None
-        d_z_t = flat.t().contiguous()
-        del d_z, flat, step
-        d_bias = d_z_t.sum(1) if ctx.needs_input_grad[5] else None
+        low = matmul.rounded(flat, min(xs.shape[2], w_h.shape[1]))
+        d_xs = matmul.multiply(low, w_x.t()).view_as(xs) if ctx.needs_input_grad[0] else None
+        d_z_t = low.t().contiguous()
+        d_bias = (d_z_t.sum(1) if low is flat else flat.sum(0)) if ctx.needs_input_grad[5] else None
+        del d_z, flat, low, step
         before = torch.cat([h0[None], outputs[:-1]]).flatten(0, 1)
         d_w_x = matmul.multiply(d_z_t, xs.flatten(0, 1).t())
         d_w_h = matmul.multiply(d_z_t, before.t())
