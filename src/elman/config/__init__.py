@@ -45,6 +45,7 @@ from elman.config.output import (
     Flat,
     Gaussian,
     GaussianMixture,
+    InputGate,
     Mixtape,
     Mixture,
     Monotone,

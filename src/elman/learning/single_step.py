@@ -80,7 +80,7 @@ def error_at_levels(
     The gradients of everything else the loss depends on (output layer, penalties on weights) are added to `.grad`.
     """
     cut = tuple(level.detach().requires_grad_() for level in levels)
-    loss = objective.of_trace(model, Trace(cut, cut), batch)
+    loss = objective.of_trace(model, Trace(cut, cut, inputs=batch.inputs), batch)
     loss.objective.backward()
     gradients = [torch.zeros_like(level) if level.grad is None else level.grad for level in cut]
     return loss._replace(objective=loss.objective.detach()), gradients
