@@ -14,8 +14,9 @@ from elman import config
 class Weights(NamedTuple):
     """The arrays of one recurrent layer; G gates are stacked on the first axis.
 
-    Shapes: input [G*H, I], hidden [G*H, H], biases [G*H] or None, peephole [3, H] (i, f, o) or None. `extra` holds the
-    further matrices of a cell that has them; `mask` [B, H] multiplies the state in the products (see `Cell.masks`).
+    Shapes: input [G*H, I], hidden [G*H, H] (or that of `Cell.structured`), biases [G*H] or None, peephole [3, H]
+    (i, f, o) or None. `extra` holds the further matrices of a cell that has them; `mask` [B, H] multiplies the state in
+    the products (see `Cell.masks`).
     """
 
     input: Tensor
@@ -36,6 +37,14 @@ Step: TypeAlias = Callable[[Weights, Tensor, LayerState], LayerState]
 Sequence: TypeAlias = Callable[[Weights, Tensor, LayerState], tuple[Tensor, LayerState]]
 """(weights, xs [T, B, I], state) -> (outputs [T, B, H], state after the last step)."""
 
+
+class Structured(NamedTuple):
+    """Recurrent weights that are no stack of matrices [H, H]: their shape for H units, and how they begin."""
+
+    shape: Callable[[int], tuple[int, int]]
+    fill: Callable[[Tensor], None]
+
+
 Shapes: TypeAlias = Callable[[int, int], tuple[tuple[int, int], ...]]
 """(I, H) -> the shapes of a cell's extra matrices."""
 
@@ -45,7 +54,8 @@ class Cell(NamedTuple):
 
     The recurrent weights have `gates` blocks of H rows, the input weights `input_gates` (None: as many), and the state
     has `slots` tensors [B, H]. `candidate` is the block of the candidate state, `keeps` (block, sign) of each gate that
-    keeps the old state: 1 when it is open, -1 when it is shut. `extra` are the shapes of further matrices. Recurrent
+    keeps the old state: 1 when it is open, -1 when it is shut. `extra` are the shapes of further matrices, which begin
+    as input weights, or by `extra_rule`. `structured`: the recurrent weights have a form of their own. Recurrent
     dropout masks h before the step, `Weights.mask` in the products, or nothing.
     """
 
@@ -60,6 +70,8 @@ class Cell(NamedTuple):
     extra: Shapes | None = None
     masks: Literal["state", "products"] | None = "state"
     peepholes: bool = False
+    extra_rule: config.Init | None = None
+    structured: Structured | None = None
 
 
 def build_cell(record: config.Cell) -> Cell:

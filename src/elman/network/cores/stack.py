@@ -46,7 +46,8 @@ class Layer(nn.Module):
         self.cell, self.hidden_size = cell, hidden_size
         self.weight_drop, self.recurrent_dropout, self.locked = weight_drop, recurrent_dropout, locked
         self.weight_ih = nn.Parameter(torch.empty(input_rows, input_size))
-        self.weight_hh = nn.Parameter(torch.empty(rows, hidden_size))
+        recurrent = (rows, hidden_size) if cell.structured is None else cell.structured.shape(hidden_size)
+        self.weight_hh = nn.Parameter(torch.empty(recurrent))
         # A single bias belongs to the product that every gate has.
         with_input, with_hidden = (biases >= 1, biases == 2) if input_rows == rows else (biases == 2, biases >= 1)
         self.bias_ih = nn.Parameter(torch.empty(input_rows)) if with_input else None
@@ -97,14 +98,17 @@ class Layer(nn.Module):
         size = self.hidden_size
         for gate in torch.split(self.weight_ih, size):
             fill(gate, rules.input, size)
-        for index, gate in enumerate(torch.split(self.weight_hh, size)):
-            candidate = rules.candidate if index == self.cell.candidate else None
-            fill(gate, candidate or rules.hidden, size)
+        if self.cell.structured is not None:
+            self.cell.structured.fill(self.weight_hh)
+        else:
+            for index, gate in enumerate(torch.split(self.weight_hh, size)):
+                candidate = rules.candidate if index == self.cell.candidate else None
+                fill(gate, candidate or rules.hidden, size)
         for vector in (self.bias_ih, self.bias_hh, self.peephole):
             if vector is not None:
                 fill(vector, rules.bias, size)
         for matrix in self.extra or ():
-            fill(matrix, rules.input, matrix.shape[1])
+            fill(matrix, self.cell.extra_rule or rules.input, matrix.shape[1])
         if rules.forget_bias is not None:
             self._set_forget_bias(rules.forget_bias)
 
@@ -120,8 +124,16 @@ class Layer(nn.Module):
 
 
 def build_layer(record: config.Stack, below: int, size: int, *, locked: bool) -> Layer:
-    """One layer of width `size` on vectors of width `below`; raises UserError if its cell has no recurrent dropout."""
+    """One layer of width `size` on vectors of width `below`.
+
+    Raises UserError where its cell has no recurrent dropout, or recurrent weights of which none can be dropped.
+    """
     cell, recurrent_dropout = build_cell(record.cell), record.recurrent_dropout
+    if record.weight_drop and cell.structured is not None:
+        raise UserError(
+            f"model.core.weight_drop drops elements of a recurrent matrix, and the cell {cell.name} has none; set it to"
+            " 0, or use model.core.recurrent_dropout"
+        )
     if recurrent_dropout and cell.masks is None:
         raise UserError(
             "model.core.recurrent_dropout masks the output in the products only, which the GRU's h' = z h + (1 - z) n"
@@ -269,6 +281,7 @@ def _candidate(stacked: Tensor, layer: Layer) -> Tensor:
 
 def candidate_hidden(layer: Layer) -> Tensor:
     """W_hh [H, H] of the candidate state, as a view: n of a GRU, g of an LSTM, all of Elman's."""
+    assert layer.cell.structured is None, "a cell whose recurrent weights are no matrix"
     return _candidate(layer.weight_hh, layer)
 
 

@@ -99,7 +99,10 @@ def kind_of(layer: Layer) -> Kind:
     """The equations of a layer; raises UserError where `gates_of` does."""
     if layer.cell.name in LETTERS:
         return layer.cell.name
-    raise UserError("stability certificates are for the cells elman, gru and lstm with a forget gate and no peepholes")
+    raise UserError(
+        "stability certificates are for the cells elman (without softplus), gru, and lstm with a forget gate and no"
+        " peepholes"
+    )
 
 
 def slope_of(layer: Layer) -> float:
