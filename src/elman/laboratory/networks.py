@@ -10,7 +10,7 @@ from elman import config
 from elman.data.classic.task import ClassicTask
 from elman.data.windows import Batch
 from elman.errors import UserError
-from elman.learning.bptt import Learner, Lookback, WholeWindow
+from elman.learning.bptt import Attenuated, Learner, Lookback, WholeWindow
 from elman.learning.echo_state import NormalEquations
 from elman.learning.gradient_norm import GradientNorm
 from elman.learning.rtrl import RTRL
@@ -118,6 +118,7 @@ def build_network(task: ClassicTask, name: str, size: int) -> LanguageModel:
 RULES = {
     "bptt": "back-propagation through the whole sequence",
     "bptt-H": "back through H steps only, such as bptt-1 (Elman's and Jordan's) or bptt-16",
+    "bptt@F": "errors multiplied by F at every step back, such as bptt@0.9",
     "forced": "one step back, the true output fed back (teacher forcing); for jordan",
     "rtrl": "real-time recurrent learning: the same gradient forward in time; for small networks",
     "bptt+W": "bptt and Pascanu's regulariser of weight W, such as bptt+0.1",
@@ -134,9 +135,13 @@ def learning_rule(name: str) -> Learner:
         return FedBackTruth()
     if found := re.fullmatch(r"bptt-([1-9]\d*)", name):
         return Lookback(int(found[1]))
+    if (found := re.fullmatch(r"bptt@(0?\.\d+|0|1)", name)) is not None:
+        return Attenuated(float(found[1]))
     if (found := re.fullmatch(r"bptt\+(\d*\.?\d+)", name)) and float(found[1]) > 0:
         return GradientNorm(WholeWindow(), float(found[1]))
-    raise UserError(f"there is no rule {name}; choose bptt, bptt-H (bptt-1), forced, rtrl or bptt+W (bptt+0.1)")
+    raise UserError(
+        f"there is no rule {name}; choose bptt, bptt-H (bptt-1), bptt@F (bptt@0.9), forced, rtrl or bptt+W (bptt+0.1)"
+    )
 
 
 PENALTY = 1e-6
