@@ -244,6 +244,7 @@ def test_an_input_to_output_gate_is_trained_alone_on_the_network_of_the_row_befo
     assert all(value == 0.0 or key.startswith("output.gate") for key, value in dropouts)
     changed = {key for key in differences(name, before) if "dropout" not in key}
     told = {"data.corpus", "model.output.choice.tied", "model.initialisation.embedding.bound"}
+    told |= {"model.core.gate_masks"}
     told |= {"model.initialisation.output.bound", "training.epochs", "training.clip", "training.weight_decay"}
     assert {key for key in changed if not key.startswith(("model.output.gate", "training.optimiser"))} <= told | {
         "training.schedule.after",

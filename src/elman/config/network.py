@@ -184,7 +184,11 @@ Cell: TypeAlias = Elman | LSTM | GRU | MinimalGated | Highway | Mogrifier | Ladd
 
 
 class Stack(Part, frozen=True, tag="stack"):
-    """Layers of one cell, in a chain or with connections that skip layers; `biases`: bias vectors per gate."""
+    """Layers of one cell, in a chain or with connections that skip layers; `biases`: bias vectors per gate.
+
+    `input_dropout` and `recurrent_dropout` mask x and h in the products of every layer, by one mask for all gates, or
+    with `gate_masks` one for each.
+    """
 
     builder: ClassVar = "elman.network.cores.stack:build"
     sizes: Annotated[tuple[Positive, ...], Meta(min_length=1, max_length=1000)]
@@ -192,7 +196,9 @@ class Stack(Part, frozen=True, tag="stack"):
     connections: Literal["chain", "graves", "melis"] = "chain"
     biases: Literal[0, 1, 2] = 2
     weight_drop: Rate = 0.0
+    input_dropout: Rate = 0.0
     recurrent_dropout: Rate = 0.0
+    gate_masks: bool = False
     between_dropout: Rate = 0.0
     output_dropout: Rate = 0.0
 

@@ -1,4 +1,4 @@
-"""Monte Carlo dropout: the mean of what a model says under many masks of dropout (Gal & Ghahramani 2016).
+"""Monte Carlo dropout: probabilities averaged over many masks of dropout (Gal & Ghahramani 2016).
 
     p(y_t | y_1 .. y_{t-1}) = (1 / K) sum_k p(y_t | y_1 .. y_{t-1}, masks_k)
 

@@ -56,7 +56,9 @@ class Cell(NamedTuple):
     has `slots` tensors [B, H]. `candidate` is the block of the candidate state, `keeps` (block, sign) of each gate that
     keeps the old state: 1 when it is open, -1 when it is shut. `extra` are the shapes of further matrices, which begin
     as input weights, or by `extra_rule`. `structured`: the recurrent weights have a form of their own. Recurrent
-    dropout masks h before the step, `Weights.mask` in the products, or nothing.
+    dropout masks h before the step, `Weights.mask` in the products, or nothing. `gated` is the step given
+    z = W x + U h + b [B, G*H] in place of x, of cells that read x and h in such sums alone, so that each gate can have
+    masks of its own.
     """
 
     gates: int
@@ -71,6 +73,8 @@ class Cell(NamedTuple):
     masks: Literal["state", "products"] | None = "state"
     peepholes: bool = False
     extra_rule: config.Init | None = None
+    gated: Step | None = None
+    gated: Step | None = None
     structured: Structured | None = None
 
 
@@ -99,3 +103,10 @@ def step_of(driven: Step) -> Step:
 def hoist(driven: Step) -> Sequence:
     """A sequence function that forms the input products of all steps at once; `driven` as in `step_of`."""
     return lambda weights, xs, state: unroll(driven, weights, linear(xs, weights.input, weights.input_bias), state)
+
+
+def of_sums(gated: Step) -> Step:
+    """The driven step (see `step_of`) of a step that is given the sums W x + U h + b in place of x."""
+    return lambda weights, drive, state: gated(
+        weights, drive + linear(state[0], weights.hidden, weights.hidden_bias), state
+    )

@@ -30,4 +30,5 @@ def build(record: config.Elman) -> Cell:
         (h,) = state
         return (f(linear(x, weights.input, weights.input_bias) + linear(h, weights.hidden, weights.hidden_bias)),)
 
-    return Cell(gates=1, slots=1, step=step, name="elman-softplus" if record.nonlinearity == "softplus" else "elman")
+    name = "elman-softplus" if record.nonlinearity == "softplus" else "elman"
+    return Cell(gates=1, slots=1, step=step, name=name, gated=lambda weights, z, state: (f(z),))  # noqa: ARG005

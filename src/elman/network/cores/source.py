@@ -118,6 +118,12 @@ def require_plain(stack: config.Stack, where: str) -> None:
             f"{where}.cell: readers and decoders have the cells elman, gru, or lstm with a free input gate; use one of"
             " them"
         )
+    if stack.input_dropout or stack.gate_masks:
+        name = "input_dropout" if stack.input_dropout else "gate_masks"
+        raise UserError(
+            f"{where}.{name} masks the products of a language model's layers; with a source leave it out, and use"
+            " between_dropout or the dropout of the encoder"
+        )
     if stack.connections != "chain":
         raise UserError(
             f'{where}.connections = "{stack.connections}": the layers of readers and decoders stand in a chain;'

@@ -26,8 +26,8 @@ class Layer(nn.Module):
     """The weights of one cell, with `biases` bias vectors per gate: 0, 1 (Zaremba) or 2 (torch, cuDNN).
 
     `weight_drop` is the rate of DropConnect on the recurrent weights, one mask per call (Merity et al. 2018), and
-    `recurrent_dropout` that of a mask on h_{t-1}: `locked` one held over time (Gal & Ghahramani 2016), else one drawn
-    at every step.
+    `input_dropout` and `recurrent_dropout` those of masks on x_t and h_{t-1} in the products: `locked` ones held over
+    time (Gal & Ghahramani 2016), else drawn at every step; with `gate_masks` each gate has masks of its own.
     """
 
     def __init__(
@@ -38,13 +38,16 @@ class Layer(nn.Module):
         *,
         biases: int = 2,
         weight_drop: float = 0.0,
+        input_dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
+        gate_masks: bool = False,
         locked: bool = True,
     ) -> None:
         super().__init__()
         rows, input_rows = cell.gates * hidden_size, (cell.input_gates or cell.gates) * hidden_size
-        self.cell, self.hidden_size = cell, hidden_size
-        self.weight_drop, self.recurrent_dropout, self.locked = weight_drop, recurrent_dropout, locked
+        self.cell, self.input_size, self.hidden_size = cell, input_size, hidden_size
+        self.weight_drop, self.input_dropout, self.recurrent_dropout = weight_drop, input_dropout, recurrent_dropout
+        self.gate_masks, self.locked = gate_masks, locked
         self.weight_ih = nn.Parameter(torch.empty(input_rows, input_size))
         recurrent = (rows, hidden_size) if cell.structured is None else cell.structured.shape(hidden_size)
         self.weight_hh = nn.Parameter(torch.empty(recurrent))
@@ -72,26 +75,47 @@ class Layer(nn.Module):
 
     def run(self, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         """As `forward`, with the result of `weights`."""
-        if self.cell.sequence is None or (self.training and self.recurrent_dropout):
+        if self._masked and (self.recurrent_dropout or self.gate_masks):
             return unroll(self.one_step(state[0]), weights, xs, state)
+        if self._masked:
+            drop = dropout.locked if self.locked else dropout.elementwise
+            xs = drop(xs, self.input_dropout)
+        if self.cell.sequence is None:
+            return unroll(self.cell.step, weights, xs, state)
         return self.cell.sequence(weights, xs, state)
 
+    @property
+    def _masked(self) -> bool:
+        return self.training and bool(self.recurrent_dropout or self.input_dropout)
+
     def one_step(self, h: Tensor) -> Step:
-        """The step of a window that begins with output h [B, H]; in training with recurrent dropout."""
-        if not (self.training and self.recurrent_dropout):
+        """The step of a window that begins with output h [B, H]; in training with the masks of its products."""
+        if not self._masked:
             return self.cell.step
         held = self._draw(h) if self.locked else None
 
         def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
-            mask = self._draw(state[0]) if held is None else held
+            of_x, of_h = self._draw(state[0]) if held is None else held
+            if self.gate_masks:
+                assert self.cell.gated is not None
+                z = by_gate(x, weights.input, weights.input_bias, of_x)
+                return self.cell.gated(weights, z + by_gate(state[0], weights.hidden, weights.hidden_bias, of_h), state)
+            if self.input_dropout:
+                x = of_x.squeeze(1) * x
+            if not self.recurrent_dropout:
+                return self.cell.step(weights, x, state)
             if self.cell.masks == "products":
-                return self.cell.step(weights._replace(mask=mask), x, state)
-            return self.cell.step(weights, x, (mask * state[0], *state[1:]))
+                return self.cell.step(weights._replace(mask=of_h.squeeze(1)), x, state)
+            return self.cell.step(weights, x, (of_h.squeeze(1) * state[0], *state[1:]))
 
         return step
 
-    def _draw(self, h: Tensor) -> Tensor:
-        return dropout.elementwise(torch.ones_like(h), self.recurrent_dropout)
+    def _draw(self, h: Tensor) -> tuple[Tensor, Tensor]:
+        """The masks of x and of h in the products of each gate, or one for all: [B, G or 1, I] and [B, G or 1, H]."""
+        count = self.cell.gates if self.gate_masks else 1
+        rates = ((self.input_size, self.input_dropout), (self.hidden_size, self.recurrent_dropout))
+        of_x, of_h = (dropout.elementwise(h.new_ones(len(h), count, width), rate) for width, rate in rates)
+        return of_x, of_h
 
     def initialise(self, rules: config.Initialisation) -> None:
         """Fill the parameters, gate by gate."""
@@ -126,13 +150,18 @@ class Layer(nn.Module):
 def build_layer(record: config.Stack, below: int, size: int, *, locked: bool) -> Layer:
     """One layer of width `size` on vectors of width `below`.
 
-    Raises UserError where its cell has no recurrent dropout, or recurrent weights of which none can be dropped.
+    Raises UserError where its cell has no recurrent dropout, no masks by gate, or weights of which none can be dropped.
     """
     cell, recurrent_dropout = build_cell(record.cell), record.recurrent_dropout
     if record.weight_drop and cell.structured is not None:
         raise UserError(
             f"model.core.weight_drop drops elements of a recurrent matrix, and the cell {cell.name} has none; set it to"
             " 0, or use model.core.recurrent_dropout"
+        )
+    if record.gate_masks and cell.gated is None:
+        raise UserError(
+            "model.core.gate_masks gives each gate masks of its own in the products with x and h, which the cell"
+            f" {cell.name} has in another form; set it to false, or use the cell lstm, elman or ladder"
         )
     if recurrent_dropout and cell.masks is None:
         raise UserError(
@@ -145,9 +174,18 @@ def build_layer(record: config.Stack, below: int, size: int, *, locked: bool) ->
         size,
         biases=record.biases,
         weight_drop=record.weight_drop,
+        input_dropout=record.input_dropout,
         recurrent_dropout=recurrent_dropout,
+        gate_masks=record.gate_masks,
         locked=locked,
     )
+
+
+def by_gate(x: Tensor, weight: Tensor, bias: Tensor | None, masks: Tensor) -> Tensor:
+    """W_g (m_g * x) + b_g of every gate, [B, G*H]: x [B, I], weight [G*H, I], bias [G*H] or None, masks m [B, G, I]."""
+    blocks = weight.unflatten(0, (masks.shape[1], -1))
+    z = torch.einsum("bgi,ghi->bgh", masks * x.unsqueeze(1), blocks).flatten(1)
+    return z if bias is None else z + bias
 
 
 class Layers(RecurrentCore):
