@@ -74,7 +74,6 @@ class Cell(NamedTuple):
     peepholes: bool = False
     extra_rule: config.Init | None = None
     gated: Step | None = None
-    gated: Step | None = None
     structured: Structured | None = None
 
 
