@@ -13,8 +13,8 @@ import timing
 from elman import config
 from elman.network.cells.cell import build_cell, unroll
 from elman.network.cores.core import RecurrentCore, build_core
+from elman.network.cores.layer import Layer
 from elman.network.cores.reservoir import Reservoir
-from elman.network.cores.stack import Layer
 
 STEPS, ROWS, SIZE = 35, 20, 200
 

@@ -14,8 +14,9 @@ from elman.network.build import build_model
 from elman.network.cells.cell import Weights, build_cell
 from elman.network.cores.core import Surroundings, build_core
 from elman.network.cores.jordan import Jordan
+from elman.network.cores.layer import Layer
 from elman.network.cores.reservoir import Reservoir
-from elman.network.cores.stack import Layer, Stack
+from elman.network.cores.stack import Stack
 from elman.network.cores.window import FeedForwardWindow
 
 

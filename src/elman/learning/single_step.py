@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from elman.data.windows import Batch
 from elman.network.cores.core import Trace
 from elman.network.cores.jordan import Jordan
-from elman.network.cores.stack import Layer
+from elman.network.cores.layer import Layer
 from elman.network.model import LanguageModel
 from elman.network.state import State, concatenate, leaves, map_state
 from elman.objective.loss import Loss, Objective

@@ -10,7 +10,7 @@ from elman import config
 from elman.errors import UserError
 from elman.network.build import build_model
 from elman.network.cells.unitary import UNITARY, evolve, fill, mod_relu, permutation
-from elman.network.cores.stack import Layer
+from elman.network.cores.layer import Layer
 from reference import cells as reference
 from support import networks
 

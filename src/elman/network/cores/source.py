@@ -9,7 +9,8 @@ from elman import config
 from elman.data.windows import Source
 from elman.errors import UserError
 from elman.network.cells.cell import LayerState, Weights
-from elman.network.cores.stack import Layer, build_layer, dropouts
+from elman.network.cores.layer import Layer, build_layer
+from elman.network.cores.stack import dropouts
 from elman.network.encoders.encoder import TokenEncoder
 
 HOLD = 1e4

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from elman.errors import UserError
-from elman.network.cores.stack import Layer, Stack, candidate_hidden, layers_of
+from elman.network.cores.layer import Layer
+from elman.network.cores.stack import Stack, candidate_hidden, layers_of
 
 
 class Certificate(msgspec.Struct, frozen=True, kw_only=True):
