@@ -13,8 +13,8 @@ import timing
 from elman import config
 from elman.network.cells.cell import build_cell, unroll
 from elman.network.cores.core import RecurrentCore, build_core
+from elman.network.cores.layer import Layer
 from elman.network.cores.reservoir import Reservoir
-from elman.network.cores.stack import Layer
 
 STEPS, ROWS, SIZE = 35, 20, 200
 
@@ -29,6 +29,10 @@ CELLS: dict[str, config.Cell] = {
     "gru, reset before": config.GRU(reset="before"),
     "ladder, forget": config.Ladder(),
     "ladder, input": config.Ladder(rung="input"),
+    "elman, softplus": config.Elman(nonlinearity="softplus"),
+    "continuous": config.Continuous(),
+    "continuous, learned": config.Continuous(tau=(2.0, 64.0), learned=True),
+    "unitary": config.Unitary(),
     "highway, depth 5": config.Highway(),
     "mogrifier, 5 rounds": config.Mogrifier(),
     "mogrifier, 5 rounds of rank 20": config.Mogrifier(rank=20),

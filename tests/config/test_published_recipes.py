@@ -8,7 +8,8 @@ from elman import config
 from elman.config.text import TextOptions
 from elman.learning.schedules import rate
 from elman.network.build import build_model
-from support.recipes import FUNCTIONS, MUSIC, PAPER, RECIPES, differences, num_parameters
+from elman.network.output.input_gate import is_of_gate
+from support.recipes import FUNCTIONS, MUSIC, PAPER, RECIPES, WORDS, differences, num_parameters
 
 TEXT = {
     "one-billion-word": TextOptions(min_count=3),
@@ -21,9 +22,10 @@ DOC_TABLES = {
     "ptb": [
         "zaremba-medium", "zaremba-large", "variational-lstm-medium", "variational-lstm-large", "awd-lstm",
         "awd-lstm-mos", "awd-lstm-mos-20", "awd-lstm-doc", "awd-lstm-doc-15-0-0-5", "awd-lstm-doc-15-0-5-0",
-        "awd-lstm-doc-15-5-0-0", "awd-lstm-doc-10-5-0-5", "awd-lstm-doc-10-5-5-0", "variational-rhn", "skip-lstm",
+        "awd-lstm-doc-15-5-0-0", "awd-lstm-doc-10-5-0-5", "awd-lstm-doc-10-5-5-0", "variational-rhn",
+        "variational-rhn-iog", "skip-lstm",
     ],
-    "wikitext-2": ["awd-lstm", "awd-lstm-mos", "awd-lstm-doc", "skip-lstm"],
+    "wikitext-2": ["awd-lstm", "awd-lstm-mos", "awd-lstm-doc", "skip-lstm", "variational-lstm-iog"],
 }  # fmt: skip
 MIXTURES = {"mor": "relu", "mosig": "sigmoid", "mosp": "softplus", "moss": "sigsoftmax"}
 PUBLISHED_SIZES = {
@@ -42,6 +44,8 @@ PUBLISHED_SIZES = {
     "ptb/zaremba-large": 66_022_000,
     "ptb/variational-rhn": 32_082_040,
     "ptb/variational-rhn-tied": 23_482_400,
+    "ptb/variational-rhn-iog": 23_182_040 + 2 * 300 * 10_000 + 10_000,
+    "wikitext-2/variational-lstm-iog": 50_059_878 + 2 * 300 * 33_278 + 33_278,
     "wikitext-2/awd-lstm": 33_556_078,
     "wikitext-2/awd-lstm-mos": 34_909_528,
     "wikitext-2/awd-lstm-doc": 36_639_278,
@@ -217,3 +221,33 @@ def test_a_highway_network_counts_as_zilly_does():
     """The input enters at the first depth only, and every gate has one bias."""
     embedding, size, depth = 10_000 * 830 + 10_000, 830, 10
     assert num_parameters("ptb/variational-rhn-tied") == embedding + 2 * size * size * (1 + depth) + 2 * size * depth
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "millions"),
+    [
+        ("ptb/variational-rhn-iog", "ptb/variational-rhn", (23, 29)),
+        ("wikitext-2/variational-lstm-iog", "ptb/variational-lstm-medium", (50, 70)),
+    ],
+)
+def test_an_input_to_output_gate_is_trained_alone_on_the_network_of_the_row_before(name, before, millions):
+    """Takase et al. 2017: its own vectors of 300 numbers and a gate for each logit make the sizes of both tables."""
+    recipe, first = RECIPES[name], RECIPES[before]
+    assert recipe.model.output.gate == config.InputGate(size=300, dropout=0.5, alone=True)
+    with torch.device("meta"):
+        gated = build_model(recipe.model, WORDS[name.split("/")[0]])
+    sizes = {True: 0, False: 0}
+    for parameter, tensor in gated.named_parameters():
+        sizes[is_of_gate(parameter)] += tensor.numel()
+    assert (round(sizes[False] / 1e6), round(sum(sizes.values()) / 1e6)) == millions
+    dropouts = [key for key in config.flatten(msgspec.to_builtins(recipe.model, str_keys=True)) if "dropout" in key[0]]
+    assert all(value == 0.0 or key.startswith("output.gate") for key, value in dropouts)
+    changed = {key for key in differences(name, before) if "dropout" not in key}
+    told = {"data.corpus", "model.output.choice.tied", "model.initialisation.embedding.bound"}
+    told |= {"model.core.gate_masks"}
+    told |= {"model.initialisation.output.bound", "training.epochs", "training.clip", "training.weight_decay"}
+    assert {key for key in changed if not key.startswith(("model.output.gate", "training.optimiser"))} <= told | {
+        "training.schedule.after",
+        "training.schedule.factor",
+    }
+    assert first.model.output.gate is None

@@ -10,7 +10,7 @@ from elman.network.build import build_model
 from elman.network.cells.cell import build_cell
 from elman.network.cells.lstm import LSTM
 from elman.network.cores.core import build_core
-from elman.network.cores.stack import Layer
+from elman.network.cores.layer import Layer
 from elman.network.encoders.encoder import build_encoder
 from elman.network.output.contexts import build_contexts
 from support import networks

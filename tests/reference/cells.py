@@ -27,6 +27,30 @@ def elman(gate, x, h, f=np.tanh):
     return f(gate(x, h))
 
 
+def continuous(gate, tau, x, h, f=np.tanh, dt=1.0):
+    """One Euler step of tau dh/dt = -h + f(W x + U h + b) (Beer 1995); tau [H]."""
+    return h + dt / tau * (f(gate(x, h)) - h)
+
+
+def unitary_matrix(theta, v_1, v_2, order):
+    """W = D_3 R_2 F^-1 D_2 P R_1 F D_1 (Arjovsky, Shah & Bengio 2016, eq. 9), [n, n]; theta [3, n], order = P."""
+    n = len(v_1)
+    F = np.exp(-2j * np.pi * np.outer(np.arange(n), np.arange(n)) / n) / np.sqrt(n)
+    D_1, D_2, D_3 = (np.diag(np.exp(1j * row)) for row in theta)
+    R_1, R_2 = (np.eye(n) - 2 * np.outer(v, v.conj()) / np.vdot(v, v) for v in (v_1, v_2))
+    return D_3 @ R_2 @ F.conj().T @ D_2 @ np.eye(n)[list(order)] @ R_1 @ F @ D_1
+
+
+def unitary(V, bias, theta, v_1, v_2, b, order, x, h):
+    """modReLU(W h + V x) of states [Re h, Im h] (eqs 8 and 9); |z| has 1e-5 added under its root."""
+    n = len(b)
+    z = x @ V.T + bias
+    z = z[:, :n] + 1j * z[:, n:] + (h[:, :n] + 1j * h[:, n:]) @ unitary_matrix(theta, v_1, v_2, order).T
+    modulus = np.sqrt(np.abs(z) ** 2 + 1e-5)
+    z = np.maximum(modulus + b, 0) * z / modulus
+    return np.concatenate([z.real, z.imag], axis=1)
+
+
 def lstm(i, f, g, o, x, h, c):
     """Gers, Schmidhuber & Cummins 2000."""
     c = sigm(f(x, h)) * c + sigm(i(x, h)) * np.tanh(g(x, h))

@@ -49,6 +49,11 @@ def log_jacobian(activation, z):
     return jacobian
 
 
+def gated(x, W, b, values):
+    """sigm(W_g x + b_g) * values, of the logits or of the last level (Takase, Suzuki & Nagata 2017)."""
+    return sigm(W @ x + b) * values
+
+
 def mixture_contexts(levels, projections, squash=np.tanh):
     """k_s = tanh(W_s h^n + b_s) of one position (Yang et al. 2018, section 3.2; Takase et al. 2018, eq. 11).
 

@@ -14,8 +14,9 @@ from elman.network.build import build_model
 from elman.network.cells.cell import Weights, build_cell
 from elman.network.cores.core import Surroundings, build_core
 from elman.network.cores.jordan import Jordan
+from elman.network.cores.layer import Layer
 from elman.network.cores.reservoir import Reservoir
-from elman.network.cores.stack import Layer, Stack
+from elman.network.cores.stack import Stack
 from elman.network.cores.window import FeedForwardWindow
 
 
@@ -47,6 +48,9 @@ CELL_RECORDS = with_examples(
         "elman-tanh": config.Elman(),
         "elman-sigmoid": config.Elman(nonlinearity="sigmoid"),
         "elman-relu": config.Elman(nonlinearity="relu"),
+        "elman-softplus": config.Elman(nonlinearity="softplus"),
+        "continuous": config.Continuous(tau=(2.0, 9.0)),
+        "continuous-learned": config.Continuous(tau=(1.5, 5.0), nonlinearity="softplus", learned=True),
         "lstm": config.LSTM(),
         "lstm-1997": config.LSTM(forget_gate=False),
         "lstm-peephole": config.LSTM(peepholes=True),
@@ -97,7 +101,7 @@ def weights(cell, inputs=3, size=4, biases=2):
     rows, input_rows = cell.gates * size, (cell.input_gates or cell.gates) * size
     return Weights(
         leaf(input_rows, inputs),
-        leaf(rows, size),
+        leaf(*((rows, size) if cell.structured is None else cell.structured.shape(size))),
         leaf(input_rows) if biases >= 1 else None,
         leaf(rows) if biases == 2 else None,
         leaf(3, size) if cell.peepholes else None,
@@ -109,7 +113,7 @@ def state(cell, rows=2, size=4):
     return tuple(torch.randn(rows, size, dtype=torch.float64, requires_grad=True) for _ in range(cell.slots))
 
 
-def stack(name, sizes=(5, 4), inputs=3, **rates):
+def stack(name, sizes=(6, 4), inputs=3, **rates):
     cell = CELLS[name]
     layers = [Layer(cell, below, size) for below, size in zip((inputs, *sizes), sizes, strict=False)]
     return randomise(Stack(layers, **rates))

@@ -5,10 +5,12 @@ import json
 import shutil
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 import torch
 
 import elman
+from elman import config
 from elman.cli import main
 from elman.evaluation.dynamic import Rule
 from elman.learning import checkpoint
@@ -284,3 +286,36 @@ def test_damaged_results(capsys, run):
     (run / "results.json").write_text("[1]")
     line = complaint(capsys, "evaluate", run, "--method", "cache")
     assert line == f"{run}/results.json: damaged; restore or remove the file"
+
+
+def test_monte_carlo_dropout_says_how_many_passes(capsys, run):
+    static = json.loads((run / "results.json").read_text())[1]
+    row, again, other = (
+        answer(capsys, "evaluate", run, "--method", "mc-dropout", "--samples", "3", *seed, "--json")
+        for seed in ((), ("--seed", "0"), ("--seed", "1"))
+    )
+    assert row["settings"] == {"samples": 3, "seed": 0, "length": 10}
+    assert row == again
+    assert other["nll"] != row["nll"] != static["nll"]
+    assert row["tokens"] == static["tokens"]
+    kept = json.loads((run / "results.json").read_text())
+    assert [one["method"] for one in kept[2:]] == ["mc-dropout"]
+    assert main(["evaluate", str(run), "--method", "mc-dropout", "--samples", "2"]) == 0
+    assert "2 passes, seed 0, masks held for 10 steps" in " ".join(capsys.readouterr().out.split())
+    more = ("evaluate", run, "--method", "mc-dropout")
+    assert complaint(capsys, "evaluate", run, "--samples", "3") == "--samples belongs to --method mc-dropout"
+    assert complaint(capsys, *more, "--streams", "2").startswith("--method mc-dropout reads one stream")
+    assert complaint(capsys, *more, "--segment", "2") == "--segment belongs to --method dynamic"
+    assert complaint(capsys, *more, "--tune").startswith("--tune needs something to tune")
+    assert "--samples" in complaint(capsys, *more, "--samples", "0")
+
+
+def test_monte_carlo_dropout_needs_dropout(capsys, run, tmp_path):
+    still = text_runs.recipe(epochs=1)
+    plain = msgspec.structs.replace(
+        still.model, encoder=config.Lookup(size=8), core=config.Stack(sizes=(8,), cell=config.Elman())
+    )
+    out = tmp_path / "still"
+    source = json.loads((run / "data.json").read_text())["source"]
+    Experiment(msgspec.structs.replace(still, model=plain), out, data=source).train()
+    assert f"the network of {out} has no dropout" in complaint(capsys, "evaluate", out, "--method", "mc-dropout")

@@ -113,10 +113,10 @@ def numerical_rank(spectrum: Spectrum, eps: float | None = None) -> int:
 def rank_bound(model: LanguageModel) -> int | None:
     """The largest rank that a model's log-probabilities can have: d + 2 for a softmax with a bias, d + 1 without.
 
-    None where no such bound is known: mixtures, other activations, other choices than the flat one.
+    None where no such bound is known: mixtures, other activations, other choices than the flat one, gated logits.
     """
     contexts, choice = model.output.contexts, model.output.choice
-    if not isinstance(choice, Flat) or choice.activation != "softmax":
+    if not isinstance(choice, Flat) or choice.activation != "softmax" or choice.gate_weight is not None:
         return None
     if isinstance(contexts, Mixture) and sum(contexts.heads.values()) > 1:
         return None

@@ -1,4 +1,4 @@
-"""Options of dynamic evaluation and the cache, and how `evaluate`, `generate` and `score` use them."""
+"""Options of dynamic evaluation, the cache and Monte Carlo dropout: how `evaluate`, `generate` and `score` use them."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from elman.cli import progress, states
 from elman.cli.options import Positive, given, group, option, record_of, refuse
-from elman.config.inference import RULES, CacheRule, Rule
+from elman.config.inference import RULES, CacheRule, DropoutSampling, Rule
 from elman.errors import UserError
 from elman.evaluation.result import Result
 
@@ -85,16 +85,19 @@ class MethodOptions(RuleOptions):
     """How a split is evaluated.
 
     Attributes:
-        method: adapt to what was just read, or not at all (static).
+        method: adapt to what was just read (dynamic, cache), average over masks of dropout (mc-dropout), or neither
+            (static).
         tune: choose the settings that are best on the valid split.
         tune_tokens: tune on its first tokens (default: 10000).
         jobs: settings tuned in parallel (default: 1).
     """
 
-    method: Literal["static", "dynamic", "cache", "dynamic+cache"] = "static"
+    method: Literal["static", "dynamic", "cache", "dynamic+cache", "mc-dropout"] = "static"
     cache_weight: Annotated[float | None, option("weight", CacheRule())] = None
     cache_theta: Annotated[float | None, option("theta", CacheRule())] = None
     cache_window: Annotated[int | None, option("window", CacheRule())] = None
+    samples: Annotated[int | None, option("samples", DropoutSampling())] = None
+    seed: Annotated[int | None, option("seed", DropoutSampling())] = None
     tune: Annotated[bool, Parameter(show_default=False)] = False
     tune_tokens: Positive | None = None
     jobs: Positive | None = None
@@ -104,14 +107,17 @@ class MethodOptions(RuleOptions):
         asked = given(self)
         cache = [name for name in asked if name.startswith("--cache-")]
         tuning = [name for name in ("--tune-tokens", "--jobs") if name in asked]
-        rule = [name for name in asked if name not in (*cache, *tuning, "--method", "--tune")]
+        sampling = [name for name in ("--samples", "--seed") if name in asked]
+        rule = [name for name in asked if name not in (*cache, *tuning, *sampling, "--method", "--tune")]
         if "dynamic" not in self.method:
             refuse(rule, "belongs to --method dynamic")
         if "cache" not in self.method:
             refuse(cache, "belongs to --method cache")
+        if self.method != "mc-dropout":
+            refuse(sampling, "belongs to --method mc-dropout")
         if not self.tune:
             refuse(tuning, "belongs to --tune; add it")
-        elif self.method == "static":
+        elif self.method in ("static", "mc-dropout"):
             raise UserError("--tune needs something to tune; give --method dynamic, cache or dynamic+cache")
         else:
             chosen = [name for name in asked if name in ("--lr", "--decay", *cache)]
@@ -124,6 +130,8 @@ class MethodOptions(RuleOptions):
         if self.method == "static":
             with progress.counting(f"evaluating {loaded.path}") as advance:
                 return msgspec.structs.replace(loaded.evaluate(options, advance), run=str(loaded.path))
+        if self.method == "mc-dropout":
+            return self._sampled(loaded, options)
         method = Method(
             rule=self.record() if "dynamic" in self.method else None,
             cache=record_of(CacheRule(), self) if "cache" in self.method else None,
@@ -135,6 +143,17 @@ class MethodOptions(RuleOptions):
             method = self._tuned(loaded, method)
         with progress.counting(f"evaluating {loaded.path}") as advance:
             result = method_figures(source, method, gradients, advance)
+        if options.data is None and not options.unknown_as_unk:
+            record(loaded, result)
+        return msgspec.structs.replace(result, run=str(loaded.path), data=source.data)
+
+    def _sampled(self, loaded: "Run", options: "EvaluationOptions") -> Result:
+        from elman.tasks.adaptation import dropout_figures, record
+
+        sampling = record_of(DropoutSampling(), self)
+        source = loaded.adaptation_source(options)
+        with progress.counting(f"evaluating {loaded.path}, {sampling.samples} passes") as advance:
+            result = dropout_figures(loaded, source, sampling, advance)
         if options.data is None and not options.unknown_as_unk:
             record(loaded, result)
         return msgspec.structs.replace(result, run=str(loaded.path), data=source.data)

@@ -86,7 +86,8 @@ def evaluate(
     """Perplexity of a split (of music: nats per step), every token counted once.
 
     The stream is preceded by one <eos>, so that its first token counts too; the state is carried over the whole
-    split, in music over each piece. With --ensemble the probabilities of several runs are averaged.
+    split, in music over each piece. With --ensemble the probabilities of several runs are averaged, with --method
+    mc-dropout those of several passes of one run, each with masks of dropout as in training.
     """
     from elman.tasks.open import open_run
     from elman.tasks.run import EvaluationOptions
@@ -117,6 +118,8 @@ def evaluate(
         show.print_json(facts[0] if len(facts) == 1 else facts)
         return
     title = f"{rows[0].data}, context {rows[0].context}, {rows[0].method}"
+    if adaptation.method == "mc-dropout" and rows[0].settings is not None:
+        title += " ({samples} passes, seed {seed}, masks held for {length} steps)".format(**rows[0].settings)
     show.print_figures(title, "run", [(str(row.run), row) for row in rows])
 
 

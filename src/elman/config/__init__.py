@@ -11,6 +11,7 @@ from elman.config.network import (
     Attentive,
     Cell,
     Characters,
+    Continuous,
     Core,
     Elman,
     Encoder,
@@ -33,6 +34,7 @@ from elman.config.network import (
     Reservoir,
     Stack,
     Uniform,
+    Unitary,
     Values,
     Zeros,
 )
@@ -45,6 +47,7 @@ from elman.config.output import (
     Flat,
     Gaussian,
     GaussianMixture,
+    InputGate,
     Mixtape,
     Mixture,
     Monotone,
@@ -56,7 +59,7 @@ from elman.config.output import (
 )
 from elman.config.pairs import PairData, PairEvaluation, PairOptions
 from elman.config.recipe import Data, Expected, Recipe
-from elman.config.record import Activation
+from elman.config.record import Activation, Nonlinearity
 from elman.config.series import SeriesData, SeriesEvaluation, SeriesOptions
 from elman.config.text import GrammarOptions, TextData, TextEvaluation, TextOptions
 from elman.config.toml import DESCRIPTIVE, changed_keys, decisive, dump_recipe, flatten, load_recipe, parse_recipe

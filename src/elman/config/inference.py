@@ -1,4 +1,4 @@
-"""How a trained model is used: sampling, beam search, dynamic evaluation and the neural cache.
+"""How a trained model is used: sampling, beam search, dynamic evaluation, the neural cache and Monte Carlo dropout.
 
 These records are the option groups of the command line: a field's default, range (`Meta`), help (its line under
 Attributes) and, where it differs from the field's name, its option (`Meta.title`) are defined here and nowhere else.
@@ -149,6 +149,18 @@ class CacheRule(Settings, frozen=True, kw_only=True):
     weight: Annotated[float, Meta(ge=0, lt=1, title="cache-weight")] = 0.1
     theta: Annotated[float, Meta(ge=0, title="cache-theta")] = 1.0
     window: Annotated[int, Meta(ge=1, title="cache-window")] = 500
+
+
+class DropoutSampling(Settings, frozen=True, kw_only=True):
+    """Monte Carlo dropout: the mean of the probabilities of passes with dropout (Gal & Ghahramani 2016, section 3).
+
+    Attributes:
+        samples: passes over the text, each with masks of its own.
+        seed: of the masks.
+    """
+
+    samples: Annotated[int, Meta(ge=1)] = 20
+    seed: Annotated[int, Meta(ge=0)] = 0
 
 
 def meta_of(record: type[msgspec.Struct], field: str) -> Meta:

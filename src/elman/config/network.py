@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 from msgspec import Meta
 
 from elman.config.output import Output
-from elman.config.record import Depth, NonNegative, Part, Positive, PositiveFloat, Rate, Record, Tagged
+from elman.config.record import Depth, Nonlinearity, NonNegative, Part, Positive, PositiveFloat, Rate, Record, Tagged
 
 
 class Uniform(Tagged, frozen=True, tag="uniform"):
@@ -111,7 +111,7 @@ class Elman(Part, frozen=True, tag="elman"):
     """Simple recurrent network."""
 
     builder: ClassVar = "elman.network.cells.elman:build"
-    nonlinearity: Literal["tanh", "sigmoid", "relu"] = "tanh"
+    nonlinearity: Nonlinearity = "tanh"
 
 
 class LSTM(Part, frozen=True, tag="lstm"):
@@ -160,11 +160,35 @@ class Ladder(Part, frozen=True, tag="ladder"):
     rung: Literal["forget", "input", "output"] = "forget"
 
 
-Cell: TypeAlias = Elman | LSTM | GRU | MinimalGated | Highway | Mogrifier | Ladder
+class Continuous(Part, frozen=True, tag="continuous"):
+    """Continuous-time recurrent network in Euler steps of length `dt`.
+
+    `tau`: the time constants of the first and of the last unit, in the unit of `dt`, the others in geometric
+    progression between them; `learned`: they are trained.
+    """
+
+    builder: ClassVar = "elman.network.cells.continuous:build"
+    nonlinearity: Nonlinearity = "tanh"
+    dt: PositiveFloat = 1.0
+    tau: tuple[PositiveFloat, PositiveFloat] = (2.0, 2.0)
+    learned: bool = False
+
+
+class Unitary(Part, frozen=True, tag="unitary"):
+    """Unitary evolution network: complex units, two numbers of the layer's size each, whose recurrence keeps norms."""
+
+    builder: ClassVar = "elman.network.cells.unitary:build"
+
+
+Cell: TypeAlias = Elman | LSTM | GRU | MinimalGated | Highway | Mogrifier | Ladder | Continuous | Unitary
 
 
 class Stack(Part, frozen=True, tag="stack"):
-    """Layers of one cell, in a chain or with connections that skip layers; `biases`: bias vectors per gate."""
+    """Layers of one cell, in a chain or with connections that skip layers; `biases`: bias vectors per gate.
+
+    `input_dropout` and `recurrent_dropout` mask x and h in the products of every layer, by one mask for all gates, or
+    with `gate_masks` one for each.
+    """
 
     builder: ClassVar = "elman.network.cores.stack:build"
     sizes: Annotated[tuple[Positive, ...], Meta(min_length=1, max_length=1000)]
@@ -172,7 +196,9 @@ class Stack(Part, frozen=True, tag="stack"):
     connections: Literal["chain", "graves", "melis"] = "chain"
     biases: Literal[0, 1, 2] = 2
     weight_drop: Rate = 0.0
+    input_dropout: Rate = 0.0
     recurrent_dropout: Rate = 0.0
+    gate_masks: bool = False
     between_dropout: Rate = 0.0
     output_dropout: Rate = 0.0
 
@@ -218,7 +244,7 @@ class Jordan(Part, frozen=True, tag="jordan"):
     builder: ClassVar = "elman.network.cores.jordan:Jordan"
     size: Positive
     feedback: Literal["output", "target"] = "output"
-    nonlinearity: Literal["tanh", "sigmoid", "relu"] = "tanh"
+    nonlinearity: Nonlinearity = "tanh"
     decay: Rate = 0.0
     output_dropout: Rate = 0.0
 

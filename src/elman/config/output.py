@@ -113,14 +113,28 @@ class GaussianMixture(Part, frozen=True, tag="gaussian-mixture"):
     floor: PositiveFloat = 1e-3
 
 
+class InputGate(Record, frozen=True):
+    """A gate, set by the word just read, on the logits of a flat choice or on the last level that contexts read.
+
+    `size`: the width of word vectors of the gate's own; None: it reads those of the encoder. `alone`: only the gate is
+    trained, on the weights of another run (`elman train --init`).
+    """
+
+    on: Literal["logits", "level"] = "logits"
+    size: Positive | None = None
+    dropout: Rate = 0.0
+    alone: bool = False
+
+
 Contexts: TypeAlias = Single | Mixture
 SymbolChoice: TypeAlias = Flat | Adaptive | Tree | RareClass | Monotone | Mixtape
 Choice: TypeAlias = SymbolChoice | Bernoulli | NADE | Gaussian | GaussianMixture
 
 
 class Output(Record, frozen=True):
-    """A choice, mixed over contexts."""
+    """A choice, mixed over contexts; `gate`: the input-to-output gate, if there is one."""
 
     contexts: Contexts = Single()
     choice: Choice = Flat()
     activation: Activation = "softmax"
+    gate: InputGate | None = None

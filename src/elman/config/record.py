@@ -13,6 +13,8 @@ Positive: TypeAlias = Annotated[int, Meta(ge=1)]
 Depth: TypeAlias = Annotated[int, Meta(ge=1, le=1000)]
 PositiveFloat: TypeAlias = Annotated[float, Meta(gt=0)]
 NonNegative: TypeAlias = Annotated[float, Meta(ge=0)]
+Nonlinearity: TypeAlias = Literal["tanh", "sigmoid", "relu", "softplus"]
+"""Of hidden units."""
 Activation: TypeAlias = Literal["softmax", "sigsoftmax", "sigmoid", "softplus", "relu", "spherical", "taylor"]
 
 

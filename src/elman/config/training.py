@@ -29,9 +29,13 @@ class Memory(Record, frozen=True):
 
 
 class BPTT(Tagged, frozen=True, tag="bptt"):
-    """Back-propagation through time; `steps`: the furthest that a gradient goes back (`learning/bptt.py`)."""
+    """Back-propagation through time (`learning/bptt.py`).
+
+    `steps`: the furthest that a gradient goes back. `attenuation`: the factor on it at every step back.
+    """
 
     steps: Positive | None = None
+    attenuation: Fraction = 1.0
 
 
 class RTRL(Tagged, frozen=True, tag="rtrl"):

@@ -235,7 +235,9 @@ def _score(model: LanguageModel, levels: Sequence[PrefixLevel], first: int) -> l
         parents = torch.from_numpy(level.parents).to(model.device)
         targets = torch.from_numpy(level.targets).to(model.device)
         levels_of_parents, raw = (tuple(part[:, parents] for part in parts) for parts in (trace.levels, trace.raw))
-        log_prob = model.output.log_prob(Trace(levels_of_parents, raw), targets.unsqueeze(0)).squeeze(0)
+        assert trace.inputs is not None
+        read = Trace(levels_of_parents, raw, inputs=trace.inputs[:, parents])
+        log_prob = model.output.log_prob(read, targets.unsqueeze(0)).squeeze(0)
         so_far = so_far[level.parents] + log_prob.double().cpu().numpy()
         found.append(so_far)
         if depth + 1 < len(levels):

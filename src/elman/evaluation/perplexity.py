@@ -56,10 +56,15 @@ class Score(msgspec.Struct, frozen=True):
 
 
 @torch.inference_mode()
-def traces(model: LanguageModel, windows: PositionedWindows) -> Iterator[tuple[Batch, Tensor, Trace]]:
-    """Windows on the model's device, the positions of their targets, and the trace of the core, in order."""
+def traces(
+    model: LanguageModel, windows: PositionedWindows, *, dropout: bool = False
+) -> Iterator[tuple[Batch, Tensor, Trace]]:
+    """Windows on the model's device, the positions of their targets, and the trace of the core, in order.
+
+    With `dropout` its masks are drawn in every window, as in training.
+    """
     training = model.training
-    model.eval()
+    model.train(dropout)
     try:
         beginning = state = model.begin(windows.streams)
         for batch, positions in windows:
@@ -73,9 +78,11 @@ def traces(model: LanguageModel, windows: PositionedWindows) -> Iterator[tuple[B
 
 
 @torch.inference_mode()
-def stream(model: LanguageModel, windows: PositionedWindows) -> Iterator[tuple[Tensor, Tensor]]:
+def stream(
+    model: LanguageModel, windows: PositionedWindows, *, dropout: bool = False
+) -> Iterator[tuple[Tensor, Tensor]]:
     """Log-probabilities (nats, [n]) window by window, and the positions [n] in the stream they belong to."""
-    for batch, positions, trace in traces(model, windows):
+    for batch, positions, trace in traces(model, windows, dropout=dropout):
         yield model.output.log_prob(trace, batch.targets)[batch.mask], positions[positions >= 0]
 
 

@@ -10,7 +10,7 @@ from elman import config
 from elman.data.classic.task import ClassicTask
 from elman.data.windows import Batch
 from elman.errors import UserError
-from elman.learning.bptt import Learner, Lookback, WholeWindow
+from elman.learning.bptt import Attenuated, Learner, Lookback, WholeWindow
 from elman.learning.echo_state import NormalEquations
 from elman.learning.gradient_norm import GradientNorm
 from elman.learning.rtrl import RTRL
@@ -72,6 +72,10 @@ NETWORKS: dict[str, Network] = {
     "lstm-capped": Network("LSTM with i at most 1 - f (Melis et al. 2018)", _layer(config.LSTM(input_gate="capped"))),
     "gru": Network("Cho et al. 2014, reset after the product", _layer(config.GRU())),
     "gru-before": Network("Cho et al. 2014, reset before the product", _layer(config.GRU(reset="before"))),
+    "continuous": Network("Beer 1995: leaky units, time constants of 1 to 64 steps at first, learned",
+                          _layer(config.Continuous(dt=0.5, tau=(1.0, 64.0), learned=True))),
+    "unitary": Network("Arjovsky et al. 2016: complex units, a unitary recurrence; an even size",
+                       _layer(config.Unitary())),
     "highway": Network("Zilly et al. 2017, depth 3", _layer(config.Highway(depth=3))),
     "mogrifier": Network("Melis et al. 2020, 5 rounds", _layer(config.Mogrifier())),
     "graves": Network("Graves 2013: two layers, both connected to input and output, peepholes",
@@ -114,6 +118,7 @@ def build_network(task: ClassicTask, name: str, size: int) -> LanguageModel:
 RULES = {
     "bptt": "back-propagation through the whole sequence",
     "bptt-H": "back through H steps only, such as bptt-1 (Elman's and Jordan's) or bptt-16",
+    "bptt@F": "errors multiplied by F at every step back, such as bptt@0.9",
     "forced": "one step back, the true output fed back (teacher forcing); for jordan",
     "rtrl": "real-time recurrent learning: the same gradient forward in time; for small networks",
     "bptt+W": "bptt and Pascanu's regulariser of weight W, such as bptt+0.1",
@@ -130,9 +135,13 @@ def learning_rule(name: str) -> Learner:
         return FedBackTruth()
     if found := re.fullmatch(r"bptt-([1-9]\d*)", name):
         return Lookback(int(found[1]))
+    if (found := re.fullmatch(r"bptt@(0?\.\d+|0|1)", name)) is not None:
+        return Attenuated(float(found[1]))
     if (found := re.fullmatch(r"bptt\+(\d*\.?\d+)", name)) and float(found[1]) > 0:
         return GradientNorm(WholeWindow(), float(found[1]))
-    raise UserError(f"there is no rule {name}; choose bptt, bptt-H (bptt-1), forced, rtrl or bptt+W (bptt+0.1)")
+    raise UserError(
+        f"there is no rule {name}; choose bptt, bptt-H (bptt-1), bptt@F (bptt@0.9), forced, rtrl or bptt+W (bptt+0.1)"
+    )
 
 
 PENALTY = 1e-6

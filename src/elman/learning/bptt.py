@@ -1,15 +1,21 @@
-"""Truncated back-propagation through time: over whole windows, or over h steps from every step (BPTT(h))."""
+"""Truncated back-propagation through time: over whole windows, or over h steps from every step (BPTT(h)).
+
+The past may also be attenuated: the error that a step sends k steps back is multiplied by factor^k, so that what lies
+far back counts less and nothing is cut off. With a factor of 1 nothing is attenuated; 0 is BPTT(1).
+"""
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from elman.data.windows import Batch
 from elman.learning.single_step import OneStep, add_gradients, error_at_levels, in_parallel, walk
+from elman.network.cores.core import Trace
 from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
-from elman.network.state import State, concatenate, detach, leaves, restart, select
+from elman.network.state import State, concatenate, detach, leaves, map_state, restart, select
 from elman.objective.loss import Loss, Objective
 
 
@@ -92,11 +98,11 @@ class Lookback(Learner):
     and each step has its own, up to the beginning of the window. `steps` = 1 is the rule of Elman's and Jordan's
     networks. Given the states, single steps do not depend on each other, so all T steps of a window are one graph of
     T*B rows, and errors go back by one step at a time in all of them: h backward passes, where a network of n units
-    takes O(h n^2) operations per step.
+    takes O(h n^2) operations per step. `factor` attenuates the errors at every step back.
     """
 
-    def __init__(self, steps: int) -> None:
-        self.steps = steps
+    def __init__(self, steps: int, factor: float = 1.0) -> None:
+        self.steps, self.factor = steps, factor
 
     def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
         """Learn from one window."""
@@ -116,9 +122,44 @@ class Lookback(Learner):
             )
             add_gradients(parameters, found[: len(parameters)])
             earlier = [
-                torch.zeros_like(leaf) if gradient is None else gradient
+                torch.zeros_like(leaf) if gradient is None else self.factor * gradient
                 for leaf, gradient in zip(before, found[len(parameters) :], strict=True)
             ]
             outputs = list(leaves(graph.after))
             back = [torch.cat([error[rows:], torch.zeros_like(error[:rows])]) for error in earlier]
         return loss, seen.last
+
+
+class Attenuated(Learner):
+    """One back-propagation per window, the errors multiplied by `factor` at every step back in time.
+
+    With the loss L = sum_t L_t and the state s, the error of s_t is d_t = direct_t + factor (ds_{t+1}/ds_t)' d_{t+1}.
+    Errors of the layers of one step are not attenuated on their way down.
+    """
+
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+
+    def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
+        """Learn from one window."""
+        step, levels = OneStep(model), []
+        for symbols in batch.inputs:
+            seen, state = step(symbols, map_state(lambda leaf: _Attenuation.apply(leaf, self.factor), state))  # type: ignore[no-untyped-call]
+            levels.append(seen)
+        stacked = tuple(torch.stack(level) for level in zip(*levels, strict=True))
+        loss = objective.of_trace(model, Trace(stacked, stacked, inputs=batch.inputs), batch)
+        loss.objective.backward()
+        return loss._replace(objective=loss.objective.detach()), detach(state)
+
+
+class _Attenuation(torch.autograd.Function):
+    """The identity, of which the gradient is multiplied by a factor."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, factor: float) -> Tensor:
+        ctx.factor = factor
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return ctx.factor * gradient, None

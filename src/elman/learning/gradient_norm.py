@@ -67,7 +67,7 @@ def errors_back(
         levels.append(seen)
         states.append(after)
     stacked = tuple(torch.stack(level) for level in zip(*levels, strict=True))
-    loss = objective.of_trace(model, Trace(stacked, stacked), batch)
+    loss = objective.of_trace(model, Trace(stacked, stacked, inputs=batch.inputs), batch)
     every = [leaf for one in states for leaf in leaves(one)]
     found = torch.autograd.grad(loss.objective, every, allow_unused=True)
     gradients = iter(torch.zeros_like(leaf) if g is None else g for leaf, g in zip(every, found, strict=True))

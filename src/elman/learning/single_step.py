@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from elman.data.windows import Batch
 from elman.network.cores.core import Trace
 from elman.network.cores.jordan import Jordan
-from elman.network.cores.stack import Layer
+from elman.network.cores.layer import Layer
 from elman.network.model import LanguageModel
 from elman.network.state import State, concatenate, leaves, map_state
 from elman.objective.loss import Loss, Objective
@@ -80,7 +80,7 @@ def error_at_levels(
     The gradients of everything else the loss depends on (output layer, penalties on weights) are added to `.grad`.
     """
     cut = tuple(level.detach().requires_grad_() for level in levels)
-    loss = objective.of_trace(model, Trace(cut, cut), batch)
+    loss = objective.of_trace(model, Trace(cut, cut, inputs=batch.inputs), batch)
     loss.objective.backward()
     gradients = [torch.zeros_like(level) if level.grad is None else level.grad for level in cut]
     return loss._replace(objective=loss.objective.detach()), gradients

@@ -12,7 +12,7 @@ from elman import config
 from elman.data.windows import Batch
 from elman.errors import UserError
 from elman.learning import checkpoint
-from elman.learning.bptt import Learner, Lookback, WholeWindow
+from elman.learning.bptt import Attenuated, Learner, Lookback, WholeWindow
 from elman.learning.constraint import ConstrainedCore, build_constraint
 from elman.learning.forcing import forcing_probability, listen_to_itself
 from elman.learning.gradient_norm import GradientNorm
@@ -200,8 +200,11 @@ def build_learner(training: config.Training, model: config.Model) -> Learner:
     if isinstance(training.rule, config.RTRL):
         rule = RTRL(training.rule.max_gb)
     else:
-        steps = training.rule.steps
-        rule = WholeWindow(training.slices) if steps is None else Lookback(steps)
+        steps, factor = training.rule.steps, training.rule.attenuation
+        if steps is not None:
+            rule = Lookback(steps, factor)
+        else:
+            rule = WholeWindow(training.slices) if factor == 1 else Attenuated(factor)
     return GradientNorm(rule, weight) if weight else rule
 
 
@@ -210,15 +213,15 @@ def _require_single_steps(training: config.Training, model: config.Model) -> Non
     stepwise = "training.rule and training.penalties.gradient_norm process a window step by step"
     if model.source is not None:
         raise UserError(
-            f"{stepwise}, but a source is read as a whole: with model.source use the rule bptt without steps, and"
-            " gradient_norm = 0"
+            f"{stepwise}, but a source is read as a whole: with model.source use the rule bptt without steps or"
+            " attenuation, and gradient_norm = 0"
         )
     for part, record in (("encoder", model.encoder), ("core", model.core)):
         for name in record.__struct_fields__:
             if "drop" in name and getattr(record, name):
                 raise UserError(
                     f"{stepwise}, which model.{part}.{name} does not allow: set it to 0, or use the rule bptt without"
-                    " steps and gradient_norm = 0"
+                    " steps or attenuation, and gradient_norm = 0"
                 )
     if training.slices > 1:
         raise UserError(f"training.slices is {training.slices}; with this training.rule it must be 1")

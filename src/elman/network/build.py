@@ -20,6 +20,7 @@ from elman.network.encoders.encoder import build_encoder
 from elman.network.model import LanguageModel
 from elman.network.output.choice import Choice, build_choice
 from elman.network.output.contexts import build_contexts
+from elman.network.output.input_gate import build_input_gate
 from elman.network.output.layer import OutputLayer
 from elman.network.seq2seq import build_seq2seq
 
@@ -57,6 +58,7 @@ def _build(
     encoder = build_encoder(recipe.encoder, num_words, words, locked=locked)
     core = build_core(recipe.core, encoder.size, num_words, locked=locked, source=recipe.source)
     contexts = build_contexts(recipe.output, core.dims)
+    contexts.gate = build_input_gate(recipe.output, encoder, core, num_words)
     output = OutputLayer(contexts, build_choice(recipe.output, contexts.size, encoder, num_words, counts))
     if isinstance(core, Jordan) and core.feedback == "output" and not isinstance(output.choice, Choice):
         raise UserError(

@@ -53,8 +53,10 @@ class LanguageModel(nn.Module):
         """The levels of the core over inputs [T, B], and the state after them."""
         vectors = self.encoder(inputs)
         if isinstance(self.core, Jordan):
-            return self.core.forward(vectors, state, self.output.log_probs)
-        return self.core(vectors, state)
+            trace, state = self.core.forward(vectors, state, self.output.log_probs)
+        else:
+            trace, state = self.core(vectors, state)
+        return trace._replace(inputs=inputs), state
 
     def log_prob(
         self, inputs: Shaped[Tensor, "T B *P"], targets: Shaped[Tensor, "T B *Q"], state: State

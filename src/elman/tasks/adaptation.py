@@ -1,4 +1,7 @@
-"""Evaluation of a run by a model that adapts to what it reads: dynamic evaluation, the neural cache, or both."""
+"""Evaluation of a run by other methods than one pass of its model.
+
+A model that adapts to what it reads, by dynamic evaluation, the neural cache, or both; and Monte Carlo dropout.
+"""
 
 import json
 from collections.abc import Callable
@@ -7,7 +10,8 @@ from typing import Any
 import msgspec
 import torch
 
-from elman.config.inference import CacheRule, Rule
+from elman.config.inference import CacheRule, DropoutSampling, Rule
+from elman.config.toml import flatten
 from elman.errors import UserError
 from elman.evaluation.adaptive_stream import AdaptiveStream
 from elman.evaluation.cache import NeuralCache
@@ -22,7 +26,8 @@ from elman.evaluation.dynamic import (
     kept_statistics,
     read_static,
 )
-from elman.evaluation.perplexity import sum_scores
+from elman.evaluation.monte_carlo import dropout_log_probs
+from elman.evaluation.perplexity import score_of, sum_scores
 from elman.evaluation.result import RESULTS, Result
 from elman.files import write_atomic
 from elman.formats import parse_json
@@ -119,6 +124,25 @@ def method_figures(
     score = sum_scores((log_prob for log_prob, _ in parts), windows.num_windows, advance)
     settings = msgspec.to_builtins(method)
     return msgspec.structs.replace(source.result(score), method=method.name, settings=settings)
+
+
+def dropout_figures(run: Run, source: AdaptationSource, sampling: DropoutSampling, advance: Advance = None) -> Result:
+    """The result of a split (`Run.adaptation_source`) under Monte Carlo dropout, with its settings.
+
+    Masks that are held over time are held for as many steps as in the windows of training. Raises UserError where the
+    network has no dropout.
+    """
+    rates = flatten(msgspec.to_builtins(run.recipe.model, str_keys=True))
+    if not any("drop" in key.rsplit(".", 1)[-1] and value for key, value in rates):
+        raise UserError(
+            f"--method mc-dropout: the network of {run.path} has no dropout, so that every pass would be the same; use"
+            " --method static"
+        )
+    length = run.recipe.training.window.length
+    model, windows = source.column(length)
+    log_probs = dropout_log_probs(model, windows, sampling, advance)
+    settings = msgspec.to_builtins(sampling) | {"length": length}
+    return msgspec.structs.replace(source.result(score_of(log_probs)), method="mc-dropout", settings=settings)
 
 
 def record(run: Run, row: Result) -> None:

@@ -27,7 +27,7 @@ from elman.network.peaks import automatic
 from elman.tasks.open import open_task, recorded_source, source_of
 from elman.tasks.run import data_facts
 from elman.tasks.task import Task, write_json
-from elman.tasks.text.warm_start import arrange_clusters
+from elman.tasks.text.warm_start import arrange_clusters, freeze_all_but_gate
 
 EXTRAS = "extras.json"
 """What else a command computes for a run, such as baselines; a resumed run computes it too."""
@@ -78,6 +78,7 @@ class Experiment:
             self.task.start_from(self.model, init)
         if not resume:
             arrange_clusters(recipe.model.output, self.model, init)
+        freeze_all_but_gate(recipe.model.output, self.model, init, resume=resume)
         self.model.to(self.device)
         digests = {"vocabulary": self.task.inputs.digest, "data": self.task.digest}
         self.trainer = Trainer(self.recipe, self.model, self.task.windows, self.task.validate, out, digests)

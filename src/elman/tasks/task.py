@@ -17,6 +17,7 @@ from elman.evaluation.result import RESULTS, Result
 from elman.files import json_text, write_atomic
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
+from elman.network.output.input_gate import is_of_gate
 from elman.tasks.run import Inputs, Run
 
 
@@ -107,10 +108,13 @@ class Task(ABC):
 
 
 def copy_weights(model: LanguageModel, run: Run, advice: str) -> None:
-    """Copy the weights of a run into a model with the same parameters; raises UserError where they differ."""
-    theirs = run.model.state_dict()
-    ours = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    if ours != {name: tuple(tensor.shape) for name, tensor in theirs.items()}:
+    """Copy the weights of a run into a model with the same parameters; raises UserError where they differ.
+
+    An input-to-output gate that the run lacks keeps its random weights.
+    """
+    ours = model.state_dict()
+    theirs = {name: tensor for name, tensor in ours.items() if is_of_gate(name)} | run.model.state_dict()
+    if {name: tensor.shape for name, tensor in ours.items()} != {name: found.shape for name, found in theirs.items()}:
         raise UserError(f"--init {run.path}: its network differs; use {advice} for both")
     model.load_state_dict(theirs)
 

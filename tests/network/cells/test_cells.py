@@ -8,6 +8,7 @@ from elman import config
 from elman.network.cells.cell import Weights, build_cell, unroll
 from elman.network.cells.gru import step_reset_after, step_reset_before
 from elman.network.cells.lstm import step, step_peephole, step_without_forget_gate
+from elman.network.cells.unitary import permutation
 from reference import cells as reference
 from support import networks
 
@@ -46,10 +47,29 @@ def mogrifier(weights, rank, lstm, x, h, c):
     return lstm(*gates(weights), *reference.mogrify(matrices, x, h), c)
 
 
+def learned_continuous(weights, x, h):
+    """Time constants whose dt / tau begins as the record says, in log-odds, and is shifted by the learned numbers."""
+    share = 1 / np.geomspace(1.5, 5.0, 4)
+    tau = 1 + np.exp(-(np.log(share / (1 - share)) + array(weights.extra[0])[0]))
+    return reference.continuous(*gates(weights), tau, x, h, lambda a: np.log1p(np.exp(a)))
+
+
+def unitary(weights, x, h):
+    theta, v, b = (part.detach().numpy() for part in weights.hidden.split((3, 4, 1)))
+    bias = sum((array(part) for part in (weights.input_bias, weights.hidden_bias) if part is not None), np.zeros(4))
+    return reference.unitary(
+        array(weights.input), bias, theta, v[0] + 1j * v[1], v[2] + 1j * v[3], b[0], permutation(2), x, h
+    )
+
+
 TRANSCRIPTIONS = {
     "elman-tanh": lambda w, x, h: (reference.elman(*gates(w), x, h),),
     "elman-sigmoid": lambda w, x, h: (reference.elman(*gates(w), x, h, reference.sigm),),
     "elman-relu": lambda w, x, h: (reference.elman(*gates(w), x, h, lambda a: np.maximum(a, 0)),),
+    "elman-softplus": lambda w, x, h: (reference.elman(*gates(w), x, h, lambda a: np.log1p(np.exp(a))),),
+    "continuous": lambda w, x, h: (reference.continuous(*gates(w), np.geomspace(2.0, 9.0, 4), x, h),),
+    "continuous-learned": lambda w, x, h: (learned_continuous(w, x, h),),
+    "unitary": lambda w, x, h: (unitary(w, x, h),),
     "lstm": lambda w, x, h, c: reference.lstm(*gates(w), x, h, c),
     "lstm-1997": lambda w, x, h, c: reference.lstm_1997(*gates(w), x, h, c),
     "lstm-peephole": lambda w, x, h, c: reference.peephole_lstm(*gates(w), *peephole(w), x, h, c),
@@ -151,8 +171,8 @@ def test_gru_variants_agree(agreement):
 def test_the_gradients_are_those_of_the_equations(name):
     """By finite differences, through three steps, to the weights, the inputs and the state."""
     cell = networks.CELLS[name]
-    w = networks.weights(cell, inputs=2, size=3)
-    xs, state = torch.randn(3, 2, 2, dtype=torch.float64, requires_grad=True), networks.state(cell, size=3)
+    w = networks.weights(cell, inputs=2, size=4)
+    xs, state = torch.randn(3, 2, 2, dtype=torch.float64, requires_grad=True), networks.state(cell, size=4)
     flat = [part for part in (*w[:5], *(w.extra or ())) if part is not None]
     run = cell.sequence or (lambda *given: unroll(cell.step, *given))
 

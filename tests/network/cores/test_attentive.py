@@ -7,7 +7,8 @@ from torch.nn import init
 
 from elman.network.cells.gru import GRU_RESET_BEFORE
 from elman.network.cores.attentive import Additive, AttentiveCore, Dot, General, attend, fed_size
-from elman.network.cores.stack import Layer, Stack
+from elman.network.cores.layer import Layer
+from elman.network.cores.stack import Stack
 from reference import attention as paper
 from reference.cells import Gate, gru_reset_before
 

@@ -6,7 +6,8 @@ from functools import partial
 import pytest
 import torch
 
-from elman.network.cores.stack import Layer, Stack
+from elman.network.cores.layer import Layer
+from elman.network.cores.stack import Stack
 from elman.network.stability import fixed_point, incremental
 from elman.network.stability.certificate import gates_of, origin, slope_of
 from elman.network.stability.fixed_point import advance, largest_exponent

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from elman.network.cores.stack import Layer, Stack
+from elman.network.cores.layer import Layer
+from elman.network.cores.stack import Stack
 from elman.network.stability import fixed_point, incremental
 from elman.network.stability.certificate import LETTERS, gates_of, origin
 from reference import stability as reference

@@ -14,9 +14,10 @@ from elman import config
 class Weights(NamedTuple):
     """The arrays of one recurrent layer; G gates are stacked on the first axis.
 
-    Shapes: input [G*H, I], hidden [G*H, H], biases [G*H] or None, peephole [3, H] (i, f, o) or None. `extra` holds the
-    further matrices of a cell that has them; `mask` [B, H] multiplies the state in the products (see `Cell.masks`).
-    `exact` is whether products of `input` and the inputs stay float32 where others are bf16 (`network/precision.py`).
+    Shapes: input [G*H, I], hidden [G*H, H] (or that of `Cell.structured`), biases [G*H] or None, peephole [3, H]
+    (i, f, o) or None. `extra` holds the further matrices of a cell that has them; `mask` [B, H] multiplies the state in
+    the products (see `Cell.masks`). `exact` is whether products of `input` and the inputs stay float32 where others are
+    bf16 (`network/precision.py`).
     """
 
     input: Tensor
@@ -38,6 +39,14 @@ Step: TypeAlias = Callable[[Weights, Tensor, LayerState], LayerState]
 Sequence: TypeAlias = Callable[[Weights, Tensor, LayerState], tuple[Tensor, LayerState]]
 """(weights, xs [T, B, I], state) -> (outputs [T, B, H], state after the last step)."""
 
+
+class Structured(NamedTuple):
+    """Recurrent weights that are no stack of matrices [H, H]: their shape for H units, and how they begin."""
+
+    shape: Callable[[int], tuple[int, int]]
+    fill: Callable[[Tensor], None]
+
+
 Shapes: TypeAlias = Callable[[int, int], tuple[tuple[int, int], ...]]
 """(I, H) -> the shapes of a cell's extra matrices."""
 
@@ -47,8 +56,11 @@ class Cell(NamedTuple):
 
     The recurrent weights have `gates` blocks of H rows, the input weights `input_gates` (None: as many), and the state
     has `slots` tensors [B, H]. `candidate` is the block of the candidate state, `keeps` (block, sign) of each gate that
-    keeps the old state: 1 when it is open, -1 when it is shut. `extra` are the shapes of further matrices. Recurrent
-    dropout masks h before the step, `Weights.mask` in the products, or nothing.
+    keeps the old state: 1 when it is open, -1 when it is shut. `extra` are the shapes of further matrices, which begin
+    as input weights, or by `extra_rule`. `structured`: the recurrent weights have a form of their own. Recurrent
+    dropout masks h before the step, `Weights.mask` in the products, or nothing. `gated` is the step given
+    z = W x + U h + b [B, G*H] in place of x, of cells that read x and h in such sums alone, so that each gate can have
+    masks of its own.
     """
 
     gates: int
@@ -62,6 +74,9 @@ class Cell(NamedTuple):
     extra: Shapes | None = None
     masks: Literal["state", "products"] | None = "state"
     peepholes: bool = False
+    extra_rule: config.Init | None = None
+    gated: Step | None = None
+    structured: Structured | None = None
 
 
 def build_cell(record: config.Cell) -> Cell:
@@ -89,3 +104,10 @@ def step_of(driven: Step) -> Step:
 def hoist(driven: Step) -> Sequence:
     """A sequence function that forms the input products of all steps at once; `driven` as in `step_of`."""
     return lambda weights, xs, state: unroll(driven, weights, linear(xs, weights.input, weights.input_bias), state)
+
+
+def of_sums(gated: Step) -> Step:
+    """The driven step (see `step_of`) of a step that is given the sums W x + U h + b in place of x."""
+    return lambda weights, drive, state: gated(
+        weights, drive + linear(state[0], weights.hidden, weights.hidden_bias), state
+    )

@@ -12,62 +12,79 @@ from torch.nn.functional import linear
 from elman import config
 from elman.errors import UserError
 from elman.network.cells import fast_lstm as kernel
-from elman.network.cells.cell import Cell, LayerState, Weights, hoist, step_of
+from elman.network.cells.cell import Cell, LayerState, Weights, hoist, of_sums, step_of
 
 
 def step(weights: Weights, x: Float[Tensor, "B I"], state: LayerState) -> LayerState:
     """i, f, o = sigm(W x + U h + b), g = tanh(...), c' = f c + i g, h' = o tanh(c')."""
-    h, c = state
-    w = weights
-    i, f, g, o = (linear(x, w.input, w.input_bias) + linear(h, w.hidden, w.hidden_bias)).chunk(4, dim=-1)
-    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    return gated(weights, _sums(weights, x, state), state)
+
+
+def gated(weights: Weights, z: Float[Tensor, "B GH"], state: LayerState) -> LayerState:  # noqa: ARG001
+    """As `step`, given the sums z = W x + U h + b."""
+    i, f, g, o = z.chunk(4, dim=-1)
+    c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
     return o.sigmoid() * c.tanh(), c
 
 
 def step_peephole(weights: Weights, x: Float[Tensor, "B I"], state: LayerState) -> LayerState:
     """The gates also see the cell: i and f the old one, o the new one (Graves 2013, eqs 7-11)."""
-    h, c = state
-    w = weights
-    assert w.peephole is not None
-    i, f, g, o = (linear(x, w.input, w.input_bias) + linear(h, w.hidden, w.hidden_bias)).chunk(4, dim=-1)
-    p_i, p_f, p_o = w.peephole
+    return gated_peephole(weights, _sums(weights, x, state), state)
+
+
+def gated_peephole(weights: Weights, z: Float[Tensor, "B GH"], state: LayerState) -> LayerState:
+    """As `step_peephole`, given the sums."""
+    c = state[1]
+    assert weights.peephole is not None
+    i, f, g, o = z.chunk(4, dim=-1)
+    p_i, p_f, p_o = weights.peephole
     new = (f + p_f * c).sigmoid() * c + (i + p_i * c).sigmoid() * g.tanh()
     return (o + p_o * new).sigmoid() * new.tanh(), new
 
 
 def step_without_forget_gate(weights: Weights, x: Float[Tensor, "B I"], state: LayerState) -> LayerState:
     """The form of 1997, f = 1: c' = c + i g."""
-    h, c = state
+    return gated_without_forget_gate(weights, _sums(weights, x, state), state)
+
+
+def gated_without_forget_gate(weights: Weights, z: Float[Tensor, "B GH"], state: LayerState) -> LayerState:  # noqa: ARG001
+    """As `step_without_forget_gate`, given the sums."""
+    i, g, o = z.chunk(3, dim=-1)
+    c = state[1] + i.sigmoid() * g.tanh()
+    return o.sigmoid() * c.tanh(), c
+
+
+def _sums(weights: Weights, x: Tensor, state: LayerState) -> Tensor:
     w = weights
-    i, g, o = (linear(x, w.input, w.input_bias) + linear(h, w.hidden, w.hidden_bias)).chunk(3, dim=-1)
-    c = c + i.sigmoid() * g.tanh()
+    return linear(x, w.input, w.input_bias) + linear(state[0], w.hidden, w.hidden_bias)
+
+
+def coupled(weights: Weights, z: Float[Tensor, "B GH"], state: LayerState) -> LayerState:  # noqa: ARG001
+    """Return the state for i = 1 - f, given the sums: c' = f c + (1 - f) g (Greff et al. 2017, CIFG)."""
+    f, g, o = z.chunk(3, dim=-1)
+    c = torch.lerp(g.tanh(), state[1], f.sigmoid())
     return o.sigmoid() * c.tanh(), c
 
 
-def coupled(weights: Weights, drive: Float[Tensor, "B GH"], state: LayerState) -> LayerState:
-    """Return the state for i = 1 - f: c' = f c + (1 - f) g (Greff et al. 2017, CIFG)."""
-    h, c = state
-    f, g, o = (drive + linear(h, weights.hidden, weights.hidden_bias)).chunk(3, dim=-1)
-    c = torch.lerp(g.tanh(), c, f.sigmoid())
-    return o.sigmoid() * c.tanh(), c
-
-
-def capped(weights: Weights, drive: Float[Tensor, "B GH"], state: LayerState) -> LayerState:
-    """Return the state for i <= 1 - f: c' = f c + min(i, 1 - f) g (Melis et al. 2018, 2020)."""
-    h, c = state
-    i, f, g, o = (drive + linear(h, weights.hidden, weights.hidden_bias)).chunk(4, dim=-1)
+def capped(weights: Weights, z: Float[Tensor, "B GH"], state: LayerState) -> LayerState:  # noqa: ARG001
+    """Return the state for i <= 1 - f, given the sums: c' = f c + min(i, 1 - f) g (Melis et al. 2018, 2020)."""
+    i, f, g, o = z.chunk(4, dim=-1)
     f = f.sigmoid()
-    c = f * c + torch.minimum(i.sigmoid(), 1 - f) * g.tanh()
+    c = f * state[1] + torch.minimum(i.sigmoid(), 1 - f) * g.tanh()
     return o.sigmoid() * c.tanh(), c
 
 
-LSTM = Cell(gates=4, slots=2, step=step, sequence=kernel.lstm, name="lstm", candidate=2, keeps=((1, 1),))
+LSTM = Cell(4, 2, step, kernel.lstm, "lstm", candidate=2, keeps=((1, 1),), gated=gated)
 PEEPHOLE_LSTM = Cell(
-    gates=4, slots=2, step=step_peephole, name="lstm-peephole", candidate=2, keeps=((1, 1),), peepholes=True
+    4, 2, step_peephole, name="lstm-peephole", candidate=2, keeps=((1, 1),), peepholes=True, gated=gated_peephole
 )
-LSTM_1997 = Cell(gates=3, slots=2, step=step_without_forget_gate, name="lstm-1997", candidate=1)
-COUPLED_LSTM = Cell(3, 2, step_of(coupled), sequence=hoist(coupled), name="lstm-coupled", candidate=1, keeps=((0, 1),))
-CAPPED_LSTM = Cell(4, 2, step_of(capped), sequence=hoist(capped), name="lstm-capped", candidate=2, keeps=((1, 1),))
+LSTM_1997 = Cell(3, 2, step_without_forget_gate, name="lstm-1997", candidate=1, gated=gated_without_forget_gate)
+COUPLED_LSTM = Cell(
+    3, 2, step_of(of_sums(coupled)), hoist(of_sums(coupled)), "lstm-coupled", 1, keeps=((0, 1),), gated=coupled
+)
+CAPPED_LSTM = Cell(
+    4, 2, step_of(of_sums(capped)), hoist(of_sums(capped)), "lstm-capped", 2, keeps=((1, 1),), gated=capped
+)
 
 
 def build(record: config.LSTM) -> Cell:

@@ -7,31 +7,32 @@ slides' h, the gates read x and y through matrices of their own, as those of the
 
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn.functional import linear
 
 from elman import config
-from elman.network.cells.cell import Cell, LayerState, Weights, hoist, step_of
+from elman.network.cells.cell import Cell, LayerState, Weights, hoist, of_sums, step_of
 from elman.network.cells.lstm import LSTM
 
 
-def forget_gate(weights: Weights, drive: Float[Tensor, "B GH"], state: LayerState) -> LayerState:
-    """Rung 1: c' = f c + g, y' = tanh(c'); blocks f, g."""
-    y, c = state
-    f, g = (drive + linear(y, weights.hidden, weights.hidden_bias)).chunk(2, dim=-1)
-    c = f.sigmoid() * c + g.tanh()
+def forget_gate(weights: Weights, z: Float[Tensor, "B GH"], state: LayerState) -> LayerState:  # noqa: ARG001
+    """Rung 1, given the sums z = W x + U y + b: c' = f c + g, y' = tanh(c'); blocks f, g."""
+    f, g = z.chunk(2, dim=-1)
+    c = f.sigmoid() * state[1] + g.tanh()
     return c.tanh(), c
 
 
-def input_gate(weights: Weights, drive: Float[Tensor, "B GH"], state: LayerState) -> LayerState:
-    """Rung 2: c' = f c + i g, y' = tanh(c'); blocks i, f, g. With an output gate it is the LSTM."""
-    y, c = state
-    i, f, g = (drive + linear(y, weights.hidden, weights.hidden_bias)).chunk(3, dim=-1)
-    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+def input_gate(weights: Weights, z: Float[Tensor, "B GH"], state: LayerState) -> LayerState:  # noqa: ARG001
+    """Rung 2, given the sums: c' = f c + i g, y' = tanh(c'); blocks i, f, g. With an output gate it is the LSTM."""
+    i, f, g = z.chunk(3, dim=-1)
+    c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
     return c.tanh(), c
 
 
-FORGET_RUNG = Cell(2, 2, step_of(forget_gate), hoist(forget_gate), "rung-forget", candidate=1, keeps=((0, 1),))
-INPUT_RUNG = Cell(3, 2, step_of(input_gate), hoist(input_gate), "rung-input", candidate=2, keeps=((1, 1),))
+FORGET_RUNG = Cell(
+    2, 2, step_of(of_sums(forget_gate)), hoist(of_sums(forget_gate)), "rung-forget", 1, ((0, 1),), gated=forget_gate
+)
+INPUT_RUNG = Cell(
+    3, 2, step_of(of_sums(input_gate)), hoist(of_sums(input_gate)), "rung-input", 2, ((1, 1),), gated=input_gate
+)
 
 
 def build(record: config.Ladder) -> Cell:

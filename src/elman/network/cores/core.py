@@ -15,12 +15,14 @@ class Trace(NamedTuple):
     """The levels of a core over a window, level 0 being the encoded input.
 
     `levels` are their outputs [T, B, _] after dropout, read by contexts and AR, `raw` those before it, of which TAR
-    reads the last; `attention` holds the weights [T, B, S] of the positions of the source, if there is one.
+    reads the last; `attention` holds the weights [T, B, S] of the positions of the source, if there is one. `inputs`
+    are the inputs [T, B] or [T, B, P] that were read, for a gate with word vectors of its own; a core leaves them out.
     """
 
     levels: tuple[Tensor, ...]
     raw: tuple[Tensor, ...]
     attention: Tensor | None = None
+    inputs: Tensor | None = None
 
     @property
     def top(self) -> Tensor:

@@ -9,7 +9,8 @@ from elman import config
 from elman.data.windows import Source
 from elman.errors import UserError
 from elman.network.cells.cell import LayerState, Weights
-from elman.network.cores.stack import Layer, build_layer, dropouts
+from elman.network.cores.layer import Layer, build_layer
+from elman.network.cores.stack import dropouts
 from elman.network.encoders.encoder import TokenEncoder
 
 HOLD = 1e4
@@ -117,6 +118,12 @@ def require_plain(stack: config.Stack, where: str) -> None:
         raise UserError(
             f"{where}.cell: readers and decoders have the cells elman, gru, or lstm with a free input gate; use one of"
             " them"
+        )
+    if stack.input_dropout or stack.gate_masks:
+        name = "input_dropout" if stack.input_dropout else "gate_masks"
+        raise UserError(
+            f"{where}.{name} masks the products of a language model's layers; with a source leave it out, and use"
+            " between_dropout or the dropout of the encoder"
         )
     if stack.connections != "chain":
         raise UserError(

@@ -12,137 +12,13 @@ from torch import Tensor, nn
 
 from elman import config
 from elman.errors import UserError
-from elman.network import dropout
-from elman.network.cells.cell import Cell, LayerState, Step, Weights, build_cell, unroll
+from elman.network.cells.cell import LayerState, Step, Weights
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
+from elman.network.cores.layer import Layer, build_layer
 from elman.network.dropout import Dropout
-from elman.network.initialisation import fill
 from elman.network.state import State
 
 Connections = Literal["chain", "graves", "melis"]
-
-
-class Layer(nn.Module):
-    """The weights of one cell, with `biases` bias vectors per gate: 0, 1 (Zaremba) or 2 (torch, cuDNN).
-
-    `weight_drop` is the rate of DropConnect on the recurrent weights, one mask per call (Merity et al. 2018), and
-    `recurrent_dropout` that of a mask on h_{t-1}: `locked` one held over time (Gal & Ghahramani 2016), else one drawn
-    at every step. A `first` layer reads the vectors of symbols, whose product with the weights stays float32 where
-    others are bf16: rounding it would be most of the error of a gradient (docs/cost.md).
-    """
-
-    def __init__(
-        self,
-        cell: Cell,
-        input_size: int,
-        hidden_size: int,
-        *,
-        biases: int = 2,
-        weight_drop: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        locked: bool = True,
-        first: bool = False,
-    ) -> None:
-        super().__init__()
-        rows, input_rows = cell.gates * hidden_size, (cell.input_gates or cell.gates) * hidden_size
-        self.cell, self.hidden_size = cell, hidden_size
-        self.weight_drop, self.recurrent_dropout, self.locked = weight_drop, recurrent_dropout, locked
-        self.first = first
-        self.weight_ih = nn.Parameter(torch.empty(input_rows, input_size))
-        self.weight_hh = nn.Parameter(torch.empty(rows, hidden_size))
-        # A single bias belongs to the product that every gate has.
-        with_input, with_hidden = (biases >= 1, biases == 2) if input_rows == rows else (biases == 2, biases >= 1)
-        self.bias_ih = nn.Parameter(torch.empty(input_rows)) if with_input else None
-        self.bias_hh = nn.Parameter(torch.empty(rows)) if with_hidden else None
-        self.peephole = nn.Parameter(torch.empty(3, hidden_size)) if cell.peepholes else None
-        shapes = None if cell.extra is None else cell.extra(input_size, hidden_size)
-        self.extra = None if shapes is None else nn.ParameterList(nn.Parameter(torch.empty(shape)) for shape in shapes)
-
-    def weights(self) -> Weights:
-        """The arrays to compute with: in training, DropConnect is applied to a copy of the recurrent weights."""
-        hidden = dropout.elementwise(self.weight_hh, self.weight_drop if self.training else 0.0)
-        extra = None if self.extra is None else tuple(self.extra)
-        return Weights(self.weight_ih, hidden, self.bias_ih, self.bias_hh, self.peephole, extra, exact=self.first)
-
-    def begin(self, batch: int) -> LayerState:
-        """Zeros."""
-        return tuple(self.weight_hh.new_zeros(batch, self.hidden_size) for _ in range(self.cell.slots))
-
-    def forward(self, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """Outputs [T, B, H] over xs [T, B, I], and the state after them."""
-        return self.run(self.weights(), xs, state)
-
-    def run(self, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """As `forward`, with the result of `weights`."""
-        if self.cell.sequence is None or (self.training and self.recurrent_dropout):
-            return unroll(self.one_step(state[0]), weights, xs, state)
-        return self.cell.sequence(weights, xs, state)
-
-    def one_step(self, h: Tensor) -> Step:
-        """The step of a window that begins with output h [B, H]; in training with recurrent dropout."""
-        if not (self.training and self.recurrent_dropout):
-            return self.cell.step
-        held = self._draw(h) if self.locked else None
-
-        def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
-            mask = self._draw(state[0]) if held is None else held
-            if self.cell.masks == "products":
-                return self.cell.step(weights._replace(mask=mask), x, state)
-            return self.cell.step(weights, x, (mask * state[0], *state[1:]))
-
-        return step
-
-    def _draw(self, h: Tensor) -> Tensor:
-        return dropout.elementwise(torch.ones_like(h), self.recurrent_dropout)
-
-    def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the parameters, gate by gate."""
-        size = self.hidden_size
-        for gate in torch.split(self.weight_ih, size):
-            fill(gate, rules.input, size)
-        for index, gate in enumerate(torch.split(self.weight_hh, size)):
-            candidate = rules.candidate if index == self.cell.candidate else None
-            fill(gate, candidate or rules.hidden, size)
-        for vector in (self.bias_ih, self.bias_hh, self.peephole):
-            if vector is not None:
-                fill(vector, rules.bias, size)
-        for matrix in self.extra or ():
-            fill(matrix, rules.input, matrix.shape[1])
-        if rules.forget_bias is not None:
-            self._set_forget_bias(rules.forget_bias)
-
-    @torch.no_grad()
-    def _set_forget_bias(self, bias: float) -> None:
-        """Set the sum of the biases of gates that keep the old state: `bias`, or -`bias` if they keep it when shut."""
-        for block, sign in self.cell.keeps:
-            rows = slice(block * self.hidden_size, (block + 1) * self.hidden_size)
-            rest = sign * bias
-            for vector in (self.bias_ih, self.bias_hh):
-                if vector is not None and rows.start < len(vector):
-                    vector[rows], rest = rest, 0.0
-
-
-def build_layer(record: config.Stack, below: int, size: int, *, locked: bool, first: bool = False) -> Layer:
-    """One layer of width `size` on vectors of width `below`, the `first` or not.
-
-    Raises UserError if its cell has no recurrent dropout.
-    """
-    cell, recurrent_dropout = build_cell(record.cell), record.recurrent_dropout
-    if recurrent_dropout and cell.masks is None:
-        raise UserError(
-            "model.core.recurrent_dropout masks the output in the products only, which the GRU's h' = z h + (1 - z) n"
-            " does not allow; use model.core.weight_drop, or the cell lstm or elman"
-        )
-    return Layer(
-        cell,
-        below,
-        size,
-        biases=record.biases,
-        weight_drop=record.weight_drop,
-        recurrent_dropout=recurrent_dropout,
-        locked=locked,
-        first=first,
-    )
 
 
 class Layers(RecurrentCore):
@@ -279,6 +155,7 @@ def _candidate(stacked: Tensor, layer: Layer) -> Tensor:
 
 def candidate_hidden(layer: Layer) -> Tensor:
     """W_hh [H, H] of the candidate state, as a view: n of a GRU, g of an LSTM, all of Elman's."""
+    assert layer.cell.structured is None, "a cell whose recurrent weights are no matrix"
     return _candidate(layer.weight_hh, layer)
 
 

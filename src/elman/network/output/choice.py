@@ -114,6 +114,7 @@ class Surroundings(NamedTuple):
     """What the builder of a choice needs to know of the network: D, V words, P pitches or values, the activation.
 
     The matrix of a tied choice is the encoder's; counts are the occurrences of each word, falling; None: unknown.
+    `gate_size` is the width of what a gate on the logits reads; None: there is none.
     """
 
     size: int
@@ -121,6 +122,7 @@ class Surroundings(NamedTuple):
     activation: config.Activation = "softmax"
     encoder: TokenEncoder | None = None
     counts: Sequence[int] | None = None
+    gate_size: int | None = None
 
     def matrix(self, tied: bool, width: int | None = None, whose: str = "contexts have") -> nn.Parameter:
         """A matrix [V, width], by default [V, D]; if tied the encoder's own, with a UserError where it has none."""
@@ -147,7 +149,7 @@ def build_choice(
     record: config.Output, size: int, encoder: TokenEncoder, num_outputs: int, counts: Sequence[int] | None = None
 ) -> Conditional:
     """The choice of a recipe; arguments as in `Surroundings`; raises UserError where parts do not fit together."""
-    surroundings = Surroundings(size, num_outputs, record.activation, encoder, counts)
+    surroundings = Surroundings(size, num_outputs, record.activation, encoder, counts, _gate_size(record, encoder))
     choice: Conditional = resolve_name(record.choice.builder)(record.choice, surroundings)
     if choice.predicts != encoder.reads:
         raise UserError(
@@ -155,6 +157,18 @@ def build_choice(
             f" predicted; choose a model.output.choice of {encoder.reads}, such as kind = {_EXAMPLES[encoder.reads]}"
         )
     return choice
+
+
+def _gate_size(record: config.Output, encoder: TokenEncoder) -> int | None:
+    """The width of what a gate on the logits reads; raises UserError where the choice has no logits to multiply."""
+    if record.gate is None or record.gate.on != "logits":
+        return None
+    if not isinstance(record.choice, config.Flat):
+        raise UserError(
+            'model.output.gate.on = "logits" multiplies the logits of model.output.choice.kind = "flat"; use that'
+            ' choice, or set model.output.gate.on = "level", which any choice follows'
+        )
+    return record.gate.size or encoder.size
 
 
 def draw_notes(log_odds: Tensor, temperature: float, generator: Generator | None) -> Tensor:

@@ -16,6 +16,7 @@ from elman.network.cores.core import Trace
 from elman.network.initialisation import fill
 from elman.network.matmul import linear
 from elman.network.output.activation import log_g
+from elman.network.output.input_gate import InputGate
 
 
 class Contexts(NamedTuple):
@@ -26,13 +27,24 @@ class Contexts(NamedTuple):
 
 
 class ContextLayer(nn.Module, ABC):
-    """Reads contexts of width `size` = D from a trace."""
+    """Reads contexts of width `size` = D from a trace, through an input-to-output gate where there is one."""
 
     size: int
 
-    @abstractmethod
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate: InputGate | None = None
+
     def forward(self, trace: Trace) -> Contexts:
-        """The contexts of every position."""
+        """The contexts of every position; before a gated choice they end with the vector that its gate reads."""
+        if self.gate is None:
+            return self.read(trace)
+        contexts = self.read(self.gate.on_level(trace))
+        return contexts._replace(vectors=self.gate.beside(contexts.vectors, trace))
+
+    @abstractmethod
+    def read(self, trace: Trace) -> Contexts:
+        """The contexts of every position, without a gate."""
 
     def initialise(self, rules: config.Initialisation) -> None:
         """Fill the linear layers, in order."""
@@ -41,6 +53,8 @@ class ContextLayer(nn.Module, ABC):
                 fill(module.weight, rules.contexts, module.in_features)
                 if module.bias is not None:
                     fill(module.bias, rules.contexts_bias or rules.contexts, module.in_features)
+        if self.gate is not None:
+            self.gate.initialise(rules)
 
 
 def build_contexts(record: config.Output, dims: Sequence[int]) -> ContextLayer:
@@ -56,7 +70,7 @@ class Single(ContextLayer):
         super().__init__()
         self.size = dims[-1]
 
-    def forward(self, trace: Trace) -> Contexts:
+    def read(self, trace: Trace) -> Contexts:
         """The top of the trace as the only context."""
         vectors = trace.top.unsqueeze(-2)
         return Contexts(vectors, vectors.new_zeros(vectors.shape[:-1]))
@@ -93,7 +107,7 @@ class Mixture(ContextLayer):
         self.prior = nn.Linear(dims[-1], sum(self.heads.values()), bias=False)
         self.prior_activation: config.Activation = record.activation if mixture.prior == "same" else "softmax"
 
-    def forward(self, trace: Trace) -> Contexts:
+    def read(self, trace: Trace) -> Contexts:
         """Project every level that has heads, and weight the components by the last level."""
         parts = [
             linear(trace.levels[level], *self.projections[str(level)].parameters()).unflatten(-1, (count, self.size))

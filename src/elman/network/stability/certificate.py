@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from elman.errors import UserError
-from elman.network.cores.stack import Layer, Stack, candidate_hidden, layers_of
+from elman.network.cores.layer import Layer
+from elman.network.cores.stack import Stack, candidate_hidden, layers_of
 
 
 class Certificate(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +100,10 @@ def kind_of(layer: Layer) -> Kind:
     """The equations of a layer; raises UserError where `gates_of` does."""
     if layer.cell.name in LETTERS:
         return layer.cell.name
-    raise UserError("stability certificates are for the cells elman, gru and lstm with a forget gate and no peepholes")
+    raise UserError(
+        "stability certificates are for the cells elman (without softplus), gru, and lstm with a forget gate and no"
+        " peepholes"
+    )
 
 
 def slope_of(layer: Layer) -> float:

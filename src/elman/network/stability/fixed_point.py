@@ -20,7 +20,8 @@ import torch
 from torch import Tensor
 
 from elman.network.cells.cell import LayerState, Step, Weights
-from elman.network.cores.stack import Layer, Stack, layers_of
+from elman.network.cores.layer import Layer
+from elman.network.cores.stack import Stack, layers_of
 from elman.network.stability.certificate import Certificate, Gates, gates_of, slope_of
 
 

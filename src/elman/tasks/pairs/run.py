@@ -96,7 +96,10 @@ class PairRun(Run):
 
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> NoReturn:  # noqa: ARG002 - there is none
         """Raises UserError: targets are conditioned on their sources, and adaptation needs one stream."""
-        raise UserError(f"{self.path} is a run on pairs; adaptation reads one text from its beginning to its end")
+        raise UserError(
+            f"{self.path} is a run on pairs; adaptation and Monte Carlo dropout read one text from its beginning to its"
+            " end"
+        )
 
     def translate(
         self,

@@ -1,0 +1,180 @@
+"""One recurrent layer: the weights of a cell, and the dropout of its products and weights."""
+
+import torch
+from torch import Tensor, nn
+
+from elman import config
+from elman.errors import UserError
+from elman.network import dropout
+from elman.network.cells.cell import Cell, LayerState, Step, Weights, build_cell, unroll
+from elman.network.initialisation import fill
+
+
+class Layer(nn.Module):
+    """The weights of one cell, with `biases` bias vectors per gate: 0, 1 (Zaremba) or 2 (torch, cuDNN).
+
+    `weight_drop` is the rate of DropConnect on the recurrent weights, one mask per call (Merity et al. 2018), and
+    `input_dropout` and `recurrent_dropout` those of masks on x_t and h_{t-1} in the products: `locked` ones held over
+    time (Gal & Ghahramani 2016), else drawn at every step; with `gate_masks` each gate has masks of its own. A `first`
+    layer reads the vectors of symbols, whose product with the weights stays float32 where others are bf16: rounding it
+    would be most of the error of a gradient (docs/cost.md).
+    """
+
+    def __init__(
+        self,
+        cell: Cell,
+        input_size: int,
+        hidden_size: int,
+        *,
+        biases: int = 2,
+        weight_drop: float = 0.0,
+        input_dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        gate_masks: bool = False,
+        locked: bool = True,
+        first: bool = False,
+    ) -> None:
+        super().__init__()
+        rows, input_rows = cell.gates * hidden_size, (cell.input_gates or cell.gates) * hidden_size
+        self.cell, self.input_size, self.hidden_size = cell, input_size, hidden_size
+        self.weight_drop, self.input_dropout, self.recurrent_dropout = weight_drop, input_dropout, recurrent_dropout
+        self.gate_masks, self.locked, self.first = gate_masks, locked, first
+        self.weight_ih = nn.Parameter(torch.empty(input_rows, input_size))
+        recurrent = (rows, hidden_size) if cell.structured is None else cell.structured.shape(hidden_size)
+        self.weight_hh = nn.Parameter(torch.empty(recurrent))
+        # A single bias belongs to the product that every gate has.
+        with_input, with_hidden = (biases >= 1, biases == 2) if input_rows == rows else (biases == 2, biases >= 1)
+        self.bias_ih = nn.Parameter(torch.empty(input_rows)) if with_input else None
+        self.bias_hh = nn.Parameter(torch.empty(rows)) if with_hidden else None
+        self.peephole = nn.Parameter(torch.empty(3, hidden_size)) if cell.peepholes else None
+        shapes = None if cell.extra is None else cell.extra(input_size, hidden_size)
+        self.extra = None if shapes is None else nn.ParameterList(nn.Parameter(torch.empty(shape)) for shape in shapes)
+
+    def weights(self) -> Weights:
+        """The arrays to compute with: in training, DropConnect is applied to a copy of the recurrent weights."""
+        hidden = dropout.elementwise(self.weight_hh, self.weight_drop if self.training else 0.0)
+        extra = None if self.extra is None else tuple(self.extra)
+        return Weights(self.weight_ih, hidden, self.bias_ih, self.bias_hh, self.peephole, extra, exact=self.first)
+
+    def begin(self, batch: int) -> LayerState:
+        """Zeros."""
+        return tuple(self.weight_hh.new_zeros(batch, self.hidden_size) for _ in range(self.cell.slots))
+
+    def forward(self, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+        """Outputs [T, B, H] over xs [T, B, I], and the state after them."""
+        return self.run(self.weights(), xs, state)
+
+    def run(self, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+        """As `forward`, with the result of `weights`."""
+        if self._masked and (self.recurrent_dropout or self.gate_masks):
+            return unroll(self.one_step(state[0]), weights, xs, state)
+        if self._masked:
+            drop = dropout.locked if self.locked else dropout.elementwise
+            xs = drop(xs, self.input_dropout)
+        if self.cell.sequence is None:
+            return unroll(self.cell.step, weights, xs, state)
+        return self.cell.sequence(weights, xs, state)
+
+    @property
+    def _masked(self) -> bool:
+        return self.training and bool(self.recurrent_dropout or self.input_dropout)
+
+    def one_step(self, h: Tensor) -> Step:
+        """The step of a window that begins with output h [B, H]; in training with the masks of its products."""
+        if not self._masked:
+            return self.cell.step
+        held = self._draw(h) if self.locked else None
+
+        def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
+            of_x, of_h = self._draw(state[0]) if held is None else held
+            if self.gate_masks:
+                assert self.cell.gated is not None
+                z = by_gate(x, weights.input, weights.input_bias, of_x)
+                return self.cell.gated(weights, z + by_gate(state[0], weights.hidden, weights.hidden_bias, of_h), state)
+            if self.input_dropout:
+                x = of_x.squeeze(1) * x
+            if not self.recurrent_dropout:
+                return self.cell.step(weights, x, state)
+            if self.cell.masks == "products":
+                return self.cell.step(weights._replace(mask=of_h.squeeze(1)), x, state)
+            return self.cell.step(weights, x, (of_h.squeeze(1) * state[0], *state[1:]))
+
+        return step
+
+    def _draw(self, h: Tensor) -> tuple[Tensor, Tensor]:
+        """The masks of x and of h in the products of each gate, or one for all: [B, G or 1, I] and [B, G or 1, H]."""
+        count = self.cell.gates if self.gate_masks else 1
+        rates = ((self.input_size, self.input_dropout), (self.hidden_size, self.recurrent_dropout))
+        of_x, of_h = (dropout.elementwise(h.new_ones(len(h), count, width), rate) for width, rate in rates)
+        return of_x, of_h
+
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill the parameters, gate by gate."""
+        size = self.hidden_size
+        for gate in torch.split(self.weight_ih, size):
+            fill(gate, rules.input, size)
+        if self.cell.structured is not None:
+            self.cell.structured.fill(self.weight_hh)
+        else:
+            for index, gate in enumerate(torch.split(self.weight_hh, size)):
+                candidate = rules.candidate if index == self.cell.candidate else None
+                fill(gate, candidate or rules.hidden, size)
+        for vector in (self.bias_ih, self.bias_hh, self.peephole):
+            if vector is not None:
+                fill(vector, rules.bias, size)
+        for matrix in self.extra or ():
+            fill(matrix, self.cell.extra_rule or rules.input, matrix.shape[1])
+        if rules.forget_bias is not None:
+            self._set_forget_bias(rules.forget_bias)
+
+    @torch.no_grad()
+    def _set_forget_bias(self, bias: float) -> None:
+        """Set the sum of the biases of gates that keep the old state: `bias`, or -`bias` if they keep it when shut."""
+        for block, sign in self.cell.keeps:
+            rows = slice(block * self.hidden_size, (block + 1) * self.hidden_size)
+            rest = sign * bias
+            for vector in (self.bias_ih, self.bias_hh):
+                if vector is not None and rows.start < len(vector):
+                    vector[rows], rest = rest, 0.0
+
+
+def build_layer(record: config.Stack, below: int, size: int, *, locked: bool, first: bool = False) -> Layer:
+    """One layer of width `size` on vectors of width `below`, the `first` or not.
+
+    Raises UserError where its cell has no recurrent dropout, no masks by gate, or weights of which none can be dropped.
+    """
+    cell, recurrent_dropout = build_cell(record.cell), record.recurrent_dropout
+    if record.weight_drop and cell.structured is not None:
+        raise UserError(
+            f"model.core.weight_drop drops elements of a recurrent matrix, and the cell {cell.name} has none; set it to"
+            " 0, or use model.core.recurrent_dropout"
+        )
+    if record.gate_masks and cell.gated is None:
+        raise UserError(
+            "model.core.gate_masks gives each gate masks of its own in the products with x and h, which the cell"
+            f" {cell.name} has in another form; set it to false, or use the cell lstm, elman or ladder"
+        )
+    if recurrent_dropout and cell.masks is None:
+        raise UserError(
+            "model.core.recurrent_dropout masks the output in the products only, which the GRU's h' = z h + (1 - z) n"
+            " does not allow; use model.core.weight_drop, or the cell lstm or elman"
+        )
+    return Layer(
+        cell,
+        below,
+        size,
+        biases=record.biases,
+        weight_drop=record.weight_drop,
+        input_dropout=record.input_dropout,
+        recurrent_dropout=recurrent_dropout,
+        gate_masks=record.gate_masks,
+        locked=locked,
+        first=first,
+    )
+
+
+def by_gate(x: Tensor, weight: Tensor, bias: Tensor | None, masks: Tensor) -> Tensor:
+    """W_g (m_g * x) + b_g of every gate, [B, G*H]: x [B, I], weight [G*H, I], bias [G*H] or None, masks m [B, G, I]."""
+    blocks = weight.unflatten(0, (masks.shape[1], -1))
+    z = torch.einsum("bgi,ghi->bgh", masks * x.unsqueeze(1), blocks).flatten(1)
+    return z if bias is None else z + bias
