@@ -20,8 +20,12 @@ LAYERS = (
     (("drawing",), "figures and pages, independent of runs"),
     (("data",), "text, music, pairs, grammars and classic tasks; known corpora; windows"),
     (
-        ("network.device", "network.matmul", "network.state", "network.dropout", "network.initialisation"),
-        "matrix products, devices, recurrent state as a value, dropout, initialisation",
+        ("network.precision", "network.int8", "network.matmul", "network.peaks"),
+        "matrix products, their precision and their speed",
+    ),
+    (
+        ("network.device", "network.state", "network.dropout", "network.initialisation"),
+        "devices, recurrent state as a value, dropout, initialisation",
     ),
     (
         ("network.encoders", "network.cells"),
