@@ -77,7 +77,7 @@ def run_trial(trial: Trial) -> TrialResult:
     torch.manual_seed(trial.seed)
     task = classic_task(trial.task)
     draw = np.random.default_rng([trial.seed, trial.span])
-    checked = task.draw(np.random.default_rng([trial.seed, trial.span, 1]), CHECKED, trial.span)
+    checked = task.measured(np.random.default_rng([trial.seed, trial.span, 1]), CHECKED, trial.span)
     model = build_network(task, trial.cell, trial.size)
     learner = learner_of(model, trial.rule)
     learner.check(model, trial.columns)
@@ -131,8 +131,13 @@ def error_flow(model: LanguageModel, batch: Batch, farthest: int = 128) -> list[
 
 @torch.no_grad()
 def error_of(model: LanguageModel, task: ClassicTask, sample: Sample) -> float:
-    """The mean squared error of real values, or the error rate of the judged symbols."""
+    """The mean squared error of real values, or the error rate of the judged symbols or bits."""
     batch, allowed = sample
+    if task.kind == "bits":
+        assert batch.mask is not None
+        trace, _ = model.trace(batch.inputs, model.begin(batch.inputs.shape[1]))
+        likelier = model.output.sample(trace, temperature=0.0)
+        return (likelier != batch.targets)[batch.mask].float().mean().item()
     if task.kind == "values":
         choice = model.output.choice
         assert isinstance(choice, Gaussian)
