@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 
 import msgspec
 import numpy as np
@@ -68,10 +69,16 @@ class TrialResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_trial(trial: Trial) -> TrialResult:
+    """The result of a trial; raises UserError for an unknown name, or parts that do not fit together."""
+    result, _ = train_trial(trial)
+    return result
+
+
+def train_trial(trial: Trial, tell: Callable[[int, float], None] | None = None) -> tuple[TrialResult, LanguageModel]:
     """Train on new sequences at every step, on one thread, until the error is below the threshold or the time is over.
 
-    An error that is not finite ends the trial unsolved. Raises UserError for an unknown name, or parts that do not fit
-    together.
+    An error that is not finite ends the trial unsolved. `tell` is called with every (step, error). Returns the result
+    and the trained network; raises UserError as `run_trial`.
     """
     torch.set_num_threads(1)
     torch.manual_seed(trial.seed)
@@ -90,13 +97,15 @@ def run_trial(trial: Trial) -> TrialResult:
     while True:
         if steps % trial.check_every == 0:
             curve.append((steps, error_of(model, task, checked)))
+            if tell is not None:
+                tell(*curve[-1])
             late = time.process_time() - began > trial.budget
             if curve[-1][1] < task.solved or late or not math.isfinite(curve[-1][1]):
                 break
         update.state = None
         update(task.draw(draw, trial.columns, trial.span).batch, trial.lr)
         steps += 1
-    return TrialResult(
+    result = TrialResult(
         trial=trial,
         solved=curve[-1][1] < task.solved,
         error=curve[-1][1],
@@ -107,6 +116,7 @@ def run_trial(trial: Trial) -> TrialResult:
         flow_before=before,
         flow_after=error_flow(model, checked.batch),
     )
+    return result, model
 
 
 def error_flow(model: LanguageModel, batch: Batch, farthest: int = 128) -> list[float]:

@@ -135,3 +135,14 @@ class TuringMachine(RecurrentCore):
             fill(self.layer.bias, rules.bias, len(self.layer.weight))
         fill(self.interface.weight, rules.input, self.interface.in_features)
         fill(self.interface.bias, config.Zeros(), 1)
+
+
+@torch.no_grad()
+def weights_over_time(core: TuringMachine, x: Float[Tensor, "T B E"], state: State) -> Float[Tensor, "T B H N"]:
+    """Where the heads look at each step of a window x, those that read first; each row [N] sums to 1."""
+    found = []
+    for step in x.unsqueeze(1):
+        _, state = core(step, state)
+        *_, weights, _ = leaves(state)
+        found.append(weights)
+    return torch.stack(found)
