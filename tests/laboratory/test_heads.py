@@ -9,7 +9,7 @@ from elman.cli import main
 from elman.data.classic import TASKS
 from elman.drawing.heat_map import draw_over_time
 from elman.errors import UserError
-from elman.laboratory.heads import Looks, look, machine_of, verdict, write_heads
+from elman.laboratory.heads import Looks, look, machine_of, used_rows, verdict, write_heads
 from elman.laboratory.networks import build_network
 from elman.network.cores.ntm import weights_over_time
 from support.networks import CORES
@@ -41,6 +41,26 @@ def test_what_is_read_is_compared_with_what_was_written():
     assert looks_of([1, 2, 1, 3], [1, 2, 3, 3], due).found == 0.5
     assert "Error 0.25 over 4 steps. The largest weight of a head is 1.00" in verdict(looks)
     assert "in 100 % of the steps" in verdict(looks)
+
+
+@pytest.mark.parametrize(
+    ("used", "shown"),
+    [
+        ([2, 3], [2, 3]),
+        ([6, 7, 0, 1], [6, 7, 0, 1]),
+        ([5, 1], [5, 6, 7, 0, 1]),
+        ([4], [4]),
+        ([0, 7], [7, 0]),
+        (range(8), [*range(8)]),
+        ([], [*range(8)]),
+    ],
+)
+def test_rows_beyond_the_longest_gap_of_the_ring_are_left_out(used, shown):
+    weights = torch.full((2, 3, 8), 0.01)
+    for place, row in enumerate(used):
+        weights[place % 2, place % 3, row] = 0.5
+    assert sorted(used_rows(weights)) == sorted(shown)
+    assert used_rows(weights) == shown
 
 
 def test_a_sequence_of_the_whole_span_is_looked_at():

@@ -21,6 +21,9 @@ from elman.network.model import LanguageModel
 STEP, TALLEST = 9, 384
 """CSS pixels of a step's width, and the most of a memory's height."""
 
+LEAST = 0.05
+"""Of a weight that is drawn wherever it is."""
+
 
 class Looks(NamedTuple):
     """One sequence of a task, and where the heads looked.
@@ -95,21 +98,34 @@ def write_heads(out: Path, looks: Looks, *, title: str, text: list[str]) -> Path
         for name, values in vectors
         if values is not None and values.ndim == 2
     ]
-    height = max(2.0, min(float(STEP), TALLEST / looks.weights.shape[-1]))
+    used = used_rows(looks.weights)
+    height = min(float(STEP), TALLEST / len(used))
     heads = []
-    for number, weights in enumerate(looks.weights.unbind(1)):
+    for number, weights in enumerate(looks.weights[..., used].unbind(1)):
         kind, place = ("reads", number) if number < looks.readers else ("writes", number - looks.readers)
         name = f"head {place + 1} that {kind}"
         heads.append(Figure(name, draw_over_time(_rows(weights), f"the weights of {name}, by step", STEP, height)))
     note = (
-        f"Time runs from left to right. The {looks.weights.shape[-1]} rows of the memory go from top to bottom; the"
-        " darker a cell, the larger the weight of the row at the step."
+        f"Time runs from left to right, and from top to bottom rows {used[0]} to {used[-1]} of the memory, which is a"
+        f" ring of {looks.weights.shape[-1]}; others have no weight above {LEAST:.0%}. The darker a cell, the larger"
+        " the weight of the row at the step."
     )
     sections = [Section("Where the heads look", [note], figures=heads)]
     if shown:
         about = "A column is one step; channels go from top to bottom, below the bits those of marks and numbers."
         sections.insert(0, Section("The sequence", [about], figures=shown))
     return write_page(out, kind="Laboratory", title=title, verdict=verdict(looks), sections=sections, text=text)
+
+
+def used_rows(weights: Tensor) -> list[int]:
+    """The rows of the memory, a ring, without the longest stretch in which no weight [T, H, N] is above `LEAST`."""
+    rows, used = weights.shape[-1], (weights > LEAST).any(0).any(0).nonzero().flatten().tolist()
+    gaps = [(following - row) % rows or rows for row, following in zip(used, used[1:] + used[:1], strict=True)]
+    if not used or max(gaps) == 1:
+        return list(range(rows))
+    longest = gaps.index(max(gaps))
+    first = used[(longest + 1) % len(used)]
+    return [(first + step) % rows for step in range(rows - gaps[longest] + 1)]
 
 
 def verdict(looks: Looks) -> str:

@@ -1,7 +1,11 @@
 """The neural Turing machine against its transcription; its addressing by value, in the limits and by differences."""
 
 import math
+import re
+import tomllib
+from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -17,6 +21,10 @@ from reference.cells import Gate, lstm
 from support.networks import randomise
 
 STEPS, COLUMNS, INPUTS = 5, 2, 3
+
+
+class _Core(msgspec.Struct):
+    core: config.Core
 
 
 def array(tensor):
@@ -201,6 +209,13 @@ def test_the_memory_stays_within_its_bound():
     _, (_, memory, _, _) = core(torch.randn(30, 4, INPUTS, dtype=torch.float64), core.begin(4))
     assert memory.isfinite().all()
     assert memory.abs().max() <= EMPTY + 2 * 30
+
+
+def test_the_documented_records_can_be_read():
+    page = (Path(__file__).parents[3] / "docs" / "cells.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^    (core = \{ kind = \"ntm\".*\})$", page, re.MULTILINE)
+    records = [msgspec.convert(tomllib.loads(line), _Core).core for line in shown]
+    assert [record.controller for record in records] == [config.LSTM(), config.GRU(), config.Perceptron()]
 
 
 def test_a_shift_wider_than_the_memory_is_refused():

@@ -37,7 +37,7 @@ def by_content(
 ) -> Float[Tensor, "B H N"]:
     """w_c(i) = softmax_i(beta cos(k, M(i))) (eqs 5 and 6), where cos(u, v) = u v / sqrt((u u + eps) (v v + eps))."""
     scaled = key * (strength * _inverse_length(key))
-    return (scaled @ memory.transpose(1, 2) * _inverse_length(memory).transpose(1, 2)).softmax(-1)
+    return (torch.bmm(scaled, memory.transpose(1, 2)) * _inverse_length(memory).transpose(1, 2)).softmax(-1)
 
 
 def _inverse_length(vectors: Tensor) -> Tensor:

@@ -82,17 +82,18 @@ class TuringMachine(RecurrentCore):
     def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
         """The trace of a window x [T, B, E], and the state after it."""
         *before, memory, weights, reads = leaves(state)
-        controller, outputs = tuple(before), []
+        controller, hidden, read = tuple(before), list[Tensor](), list[Tensor]()
         recurrent = None if self.recurrent is None else self.recurrent.weights()
         for step in x:
             h, controller = self._controlled(recurrent, torch.cat([step, reads], dim=-1), controller)
             interface = self._divided(linear(h, self.interface.weight, self.interface.bias))
             weights = addressed(memory, weights, interface.heads)
             reading, writing = weights.split(self.heads, dim=1)
-            reads = (reading @ memory).flatten(1)
+            reads = torch.bmm(reading, memory).flatten(1)
             memory = written(memory, writing, interface.erase, interface.add)
-            outputs.append(torch.cat([h, reads], dim=-1))
-        output = torch.stack(outputs)
+            hidden.append(h)
+            read.append(reads)
+        output = torch.cat([torch.stack(hidden), torch.stack(read)], dim=-1)
         return Trace((x, self.output_dropout(output)), (x, output)), (controller, memory, weights, reads)
 
     def _controlled(self, weights: Weights | None, z: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
@@ -109,22 +110,18 @@ class TuringMachine(RecurrentCore):
         return heads * self.width + changed, heads + changed, 2 * heads, heads * self.shifts
 
     def _divided(self, numbers: Tensor) -> Interface:
-        """Divide o [B, _] by what becomes of it, so that each function is applied once for all heads."""
-        heads, width = sum(self.heads), self.width
+        """Divide o [B, _] by what becomes of it, so that each function is applied once for all heads.
+
+        The parts are split off, not sliced: backwards, one split is one concatenation.
+        """
+        count, (_, writers) = sum(self.heads), self.heads
         vectors, shares, positive, shift = numbers.split(self._sections(), dim=-1)
-        vectors = vectors.tanh().unflatten(-1, (-1, width))
-        shares, positive = shares.sigmoid(), softplus(positive).unsqueeze(-1)
-        return Interface(
-            Heads(
-                key=vectors[:, :heads],
-                strength=positive[:, :heads],
-                gate=shares[:, :heads].unsqueeze(-1),
-                shift=shift.unflatten(-1, (heads, self.shifts)).softmax(-1),
-                sharpness=1 + positive[:, heads:],
-            ),
-            erase=shares[:, heads:].unflatten(-1, (-1, width)),
-            add=vectors[:, heads:],
-        )
+        key, add = vectors.tanh().unflatten(-1, (-1, self.width)).split((count, writers), dim=1)
+        gate, erase = shares.sigmoid().split((count, writers * self.width), dim=-1)
+        strength, sharpness = softplus(positive).unsqueeze(-1).split(count, dim=1)
+        shift = shift.unflatten(-1, (count, self.shifts)).softmax(-1)
+        heads = Heads(key, strength, gate.unsqueeze(-1), shift, 1 + sharpness)
+        return Interface(heads, erase.unflatten(-1, (writers, self.width)), add)
 
     def initialise(self, rules: config.Initialisation) -> None:
         """Fill the controller, then W_o as the input weights of a layer; b_o is zero."""
