@@ -13,6 +13,7 @@ from elman.cli.options import AsJson, Natural, Positive, group, number
 from elman.errors import UserError
 
 if TYPE_CHECKING:
+    from elman.data.classic.task import ClassicTask
     from elman.laboratory.conduct import Chain
 
 app = family(
@@ -136,11 +137,7 @@ def compare(
         first = span or task.span
         if longest < first:
             raise UserError(f"--longest is {longest}; it must be {first} or more")
-        for name, asked in (("span", first), ("longest", longest)):
-            if not task.least <= asked <= task.most:
-                raise UserError(
-                    f"--{name} is {asked}; the task {task.name} has spans from {task.least} to {task.most:,}"
-                )
+        _require_spans(task, span=first, longest=longest)
         for cell in _names("cells", cells):
             for rule in _names("rules", rules):
                 trial = Trial(
@@ -219,9 +216,7 @@ def heads(
     chosen, console = classic_task(task), progress.log()
     trained = span or chosen.span
     shown = tested or trained
-    for name, asked in (("span", trained), ("tested", shown)):
-        if not chosen.least <= asked <= chosen.most:
-            raise UserError(f"--{name} is {asked}; the task {task} has spans from {chosen.least} to {chosen.most:,}")
+    _require_spans(chosen, span=trained, tested=shown)
     machine_of(build_network(chosen, cell, 1), cell)
     require_file_name(out)
     trial = Trial(
@@ -246,9 +241,14 @@ def heads(
         "read_where_written": looks.found,
         "report": str(page),
     }
-    rows = [["error", f"{looks.error:.3g}"], ["largest weight", f"{looks.largest:.2f}"],
-            ["read where written", f"{100 * looks.found:.0f} %"]]  # fmt: skip
-    show.print_result(as_json, facts, (text, ["", ""], rows), notes=[verdict(looks), f"page: {page}"])
+    show.print_result(as_json, facts, notes=[text, verdict(looks), f"page: {page}"])
+
+
+def _require_spans(task: "ClassicTask", **spans: int) -> None:
+    """Raises UserError for a span, by its option, that the task does not have."""
+    for option, span in spans.items():
+        if not task.least <= span <= task.most:
+            raise UserError(f"--{option} is {span}; the task {task.name} has spans from {task.least} to {task.most:,}")
 
 
 def _names(option: str, value: str) -> list[str]:
