@@ -12,6 +12,7 @@ import torch
 
 from elman import config
 from elman.errors import UserError
+from elman.network.build import build_model
 from elman.network.cores import addressing
 from elman.network.cores.addressing import Heads, addressed, by_content, sharpened, shifted, written
 from elman.network.cores.core import Surroundings
@@ -199,6 +200,28 @@ def test_it_begins_with_a_constant_memory_and_its_heads_at_row_0():
     assert torch.equal(reads, torch.zeros(3, 4, dtype=torch.float64))
     assert [leaf.shape for leaf in controller] == [(3, 3), (3, 3)]
     assert machine(size=3, rows=4, width=2, controller=config.Perceptron()).begin(3)[0] == ()
+
+
+@pytest.mark.parametrize(
+    ("encoder", "choice"),
+    [
+        (config.Lookup(size=3), config.Flat()),
+        (config.Frames(size=3), config.Bernoulli()),
+        (config.Values(), config.Gaussian()),
+    ],
+)
+def test_it_is_a_core_of_models_of_text_music_and_series(encoder, choice):
+    record = config.TuringMachine(size=4, rows=5, width=2, output_dropout=0.5)
+    model = build_model(config.Model(encoder=encoder, core=record, output=config.Output(choice=choice)), 6).train()
+    steps = torch.randint(2, (7, 3) if isinstance(encoder, config.Lookup) else (7, 3, 6))
+    steps = steps if isinstance(encoder, config.Lookup) else steps.float()
+    log_prob, _ = model.log_prob(steps[:-1], steps[1:], model.begin(3))
+    log_prob.sum().backward()
+    assert log_prob.isfinite().all()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+    trace, _ = model.trace(steps, model.begin(3))
+    assert (trace.top == 0).any()
+    assert not (trace.raw[-1] == 0).any()
 
 
 def test_the_memory_stays_within_its_bound():
