@@ -80,17 +80,14 @@ class Copying:
         return sum(error_of(model, COPY, sample) for sample in samples) / len(samples)
 
 
-def _arm(cell: str, sequences: int, minutes: float, quick_sequences: int) -> Arm:
-    """An arm whose quick version reads fewer sequences."""
-    quick = Computation(Copying(cell, quick_sequences), minutes * quick_sequences / sequences)
-    return Arm(cell, Computation(Copying(cell, sequences), minutes, quick))
-
-
 NTM_COPY = Claim(
     name="ntm-copy",
     sentence="a neural Turing machine learns to copy from fewer sequences than an LSTM, and copies longer ones too",
     source="Graves, Wayne & Danihelka 2014, section 4.1, Figs 3 to 5",
-    arms=(_arm("ntm", 32_000, 1.8, 16_000), _arm("lstm", 320_000, 1.8, 80_000)),
+    arms=tuple(
+        Arm(cell, Computation(Copying(cell, sequences), 1.8))
+        for cell, sequences in (("ntm", 32_000), ("lstm", 320_000))
+    ),
     measure=ClaimMeasure(
         "copying",
         {
@@ -112,5 +109,5 @@ NTM_COPY = Claim(
     notes="100 units, a memory of 128 x 20, Adam, 16 new sequences of one length per step; the LSTM reads ten times as"
     " many sequences, in about the same time. Where a network has not learnt, its numbers of sequences and seconds are"
     " those of the whole training, which are too low and so favour it. The paper trains with RMSprop, and an LSTM of"
-    " three layers of 256. The quick version reads half as many sequences, and the LSTM a quarter.",
+    " three layers of 256. The quick version is one seed: after half as many sequences the machine copies with errors.",
 )
