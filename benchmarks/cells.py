@@ -43,6 +43,10 @@ CORES: dict[str, config.Core] = {
     "melis": config.Stack(sizes=(SIZE, SIZE), connections="melis"),
     "jordan, target": config.Jordan(size=SIZE, feedback="target", decay=0.5),
     "reservoir, 1000": config.Reservoir(size=1000),
+    "turing machine, 128 x 20": config.TuringMachine(size=SIZE),
+    "turing machine, 64 x 16": config.TuringMachine(size=SIZE, rows=64, width=16),
+    "turing machine, 4 + 4 heads": config.TuringMachine(size=SIZE, read_heads=4, write_heads=4),
+    "turing machine, feed-forward": config.TuringMachine(size=SIZE, controller=config.Perceptron()),
 }
 
 

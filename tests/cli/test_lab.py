@@ -18,7 +18,7 @@ def test_lab_lists_tasks_and_cells(capsys):
     assert "rung-forget" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("action", ["tasks", "cells", "compare", "lesson"])
+@pytest.mark.parametrize("action", ["tasks", "cells", "compare", "lesson", "heads"])
 def test_help_has_an_example_that_is_understood(action, capsys):
     assert main(["lab", action, "--help"]) == 0
     text, _, example = capsys.readouterr().out.partition("Arguments:")[0].partition("Options:")[0].partition("Example:")

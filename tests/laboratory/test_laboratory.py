@@ -20,6 +20,8 @@ from elman.laboratory.summary import summarise, table, to_builtins
 from elman.laboratory.trial import Trial, TrialResult, error_flow, error_of, run_trial
 from elman.learning.bptt import WholeWindow
 from elman.learning.echo_state import fit_ridge
+from elman.learning.optimisers import Optimiser
+from elman.learning.update import Update
 from elman.network.output.choice import Surroundings
 from elman.network.output.gaussian import Gaussian
 from elman.objective.loss import Objective
@@ -41,9 +43,12 @@ def keep(folder, *outcomes):
 
 @pytest.mark.parametrize("cell", NETWORKS)
 def test_every_network_reads_every_kind(cell):
-    for name in ("adding", "recall"):
-        if (cell, name) == ("jordan", "adding"):
-            with pytest.raises(UserError, match="the cell jordan reads its own symbols, but the task adding"):
+    for name in ("adding", "recall", "copy"):
+        if cell == "jordan" and name != "recall":
+            has = "bits" if name == "copy" else "real values"
+            with pytest.raises(
+                UserError, match=f"the cell jordan reads its own symbols, but the task {name} has {has}"
+            ):
                 build_network(TASKS[name], cell, 4)
             continue
         model = build_network(TASKS[name], cell, 4)
@@ -73,6 +78,31 @@ def test_the_error_of_values_and_of_symbols():
     log_probs, _ = model.log_probs(sample.batch.inputs, model.begin(50))
     wrong = (log_probs[-1].argmax(-1) != sample.batch.inputs[0]).float().mean().item()
     assert error_of(model, RECALL, sample) == pytest.approx(wrong)
+
+
+def test_the_error_of_bits():
+    """Of an output that is always 1 it is the share of zeros among the bits that are due."""
+    task = TASKS["copy"]
+    model, sample = build_network(task, "lstm", 4), task.draw(np.random.default_rng(0), 50, 6)
+    with torch.no_grad():
+        model.output.choice.weight.zero_()
+        model.output.choice.bias.fill_(1.0)
+    zeros = 1 - sample.batch.targets[sample.batch.mask].mean().item()
+    assert error_of(model, task, sample) == pytest.approx(zeros)
+
+
+@pytest.mark.parametrize("name", ["copy", "repeat-copy", "associative-recall", "priority-sort"])
+def test_tasks_of_bits_are_trained(name):
+    """The loss of a small network falls on one sample."""
+    task = TASKS[name]
+    torch.manual_seed(0)
+    model, batch = build_network(task, "gru", 16), task.measured(np.random.default_rng(0), 4, task.span).batch
+    update = Update(model, WholeWindow(), Objective(), Optimiser(config.Adam(lr=0.01), list(model.parameters())))
+    losses = []
+    for _ in range(60):
+        update.state = None
+        losses.append(update(batch, 0.01).objective.item())
+    assert losses[-1] < 0.8 * losses[0]
 
 
 def test_a_gaussian_of_unit_variance_is_the_normal_distribution():

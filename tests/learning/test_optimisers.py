@@ -36,10 +36,18 @@ def rmsprop(w, g, memory, lr):
     return w - lr * g / (memory["v"].sqrt() + 1e-6)
 
 
+def rmsprop_with_momentum(w, g, memory, lr):
+    """Heavy ball on what RMSprop would take as its step (Graves 2013, eqs 38-41, without the mean)."""
+    memory["v"] = 0.9 * memory.get("v", 0) + 0.1 * g**2
+    memory["step"] = 0.5 * memory.get("step", 0) + g / (memory["v"].sqrt() + 1e-6)
+    return w - lr * memory["step"]
+
+
 RULES = {
     "sgd": (config.SGD(lr=0.1, momentum=0.5), sgd),
     "adam": (config.Adam(lr=0.1, betas=(0.8, 0.95), eps=1e-6), adam),
     "rmsprop": (config.RMSprop(lr=0.1, alpha=0.9, eps=1e-6), rmsprop),
+    "rmsprop with momentum": (config.RMSprop(lr=0.1, alpha=0.9, eps=1e-6, momentum=0.5), rmsprop_with_momentum),
 }
 
 
@@ -87,6 +95,20 @@ def test_clipping_by_tensor():
     assert clip_gradients(given, 0.5, by="tensor").item() == pytest.approx(total)
     assert given[0].grad.norm().item() == pytest.approx(0.5, rel=1e-4)
     torch.testing.assert_close(given[1].grad, before[1])
+
+
+def test_clipping_by_value():
+    """Numbers beyond the limit end at it, the others and what has no gradient stay; the norm is that before."""
+    given = parameters()
+    given[0].grad[0] = torch.tensor([-7.0, 0.125, 7.0])
+    before = [parameter.grad.clone() for parameter in given[:2]]
+    total = math.sqrt(sum(gradient.square().sum().item() for gradient in before))
+    assert clip_gradients(given, 0.5, by="value").item() == pytest.approx(total)
+    assert given[0].grad[0].tolist() == [-0.5, 0.125, 0.5]
+    for parameter, gradient in zip(given, before, strict=False):
+        assert torch.equal(parameter.grad, gradient.clamp(-0.5, 0.5))
+    assert given[2].grad is None
+    assert clip_gradients(given[2:], 0.5, by="value").item() == 0
 
 
 def test_l1_adds_the_sign():

@@ -15,6 +15,7 @@ from elman.network.cells.cell import Weights, build_cell
 from elman.network.cores.core import Surroundings, build_core
 from elman.network.cores.jordan import Jordan
 from elman.network.cores.layer import Layer
+from elman.network.cores.ntm import TuringMachine
 from elman.network.cores.reservoir import Reservoir
 from elman.network.cores.stack import Stack
 from elman.network.cores.window import FeedForwardWindow
@@ -154,7 +155,17 @@ CORES = {name: lambda name=name: stack(name) for name in CELLS} | {
         FeedForwardWindow(config.FeedForward(width=4, size=4, direct=True), Surroundings(3))
     ),
 }
-_TESTED = (config.Stack, config.Jordan, config.Reservoir, config.FeedForward)
+CORES |= {
+    name: lambda record=record: randomise(TuringMachine(record, Surroundings(3)))
+    for name, record in {
+        "ntm": config.TuringMachine(size=4, rows=5, width=2),
+        "ntm-heads": config.TuringMachine(
+            size=3, rows=4, width=2, read_heads=2, write_heads=2, reach=0, controller=config.GRU()
+        ),
+        "ntm-feed-forward": config.TuringMachine(size=4, rows=6, width=2, reach=2, controller=config.Perceptron()),
+    }.items()
+}
+_TESTED = (config.Stack, config.Jordan, config.Reservoir, config.FeedForward, config.TuringMachine)
 CORES |= {
     tag(kind): lambda kind=kind: randomise(build_core(example(kind), 3, 5, locked=True))
     for kind in set(get_args(config.Core)) - {*_TESTED, config.Attentive}  # which needs a source: test_seq2seq

@@ -9,10 +9,11 @@ from msgspec import Meta
 
 from elman.cli import progress, show
 from elman.cli.help import family
-from elman.cli.options import AsJson, Positive, group, number
+from elman.cli.options import AsJson, Natural, Positive, group, number
 from elman.errors import UserError
 
 if TYPE_CHECKING:
+    from elman.data.classic.task import ClassicTask
     from elman.laboratory.conduct import Chain
 
 app = family(
@@ -136,11 +137,7 @@ def compare(
         first = span or task.span
         if longest < first:
             raise UserError(f"--longest is {longest}; it must be {first} or more")
-        for name, asked in (("span", first), ("longest", longest)):
-            if not task.least <= asked <= task.most:
-                raise UserError(
-                    f"--{name} is {asked}; the task {task.name} has spans from {task.least} to {task.most:,}"
-                )
+        _require_spans(task, span=first, longest=longest)
         for cell in _names("cells", cells):
             for rule in _names("rules", rules):
                 trial = Trial(
@@ -175,6 +172,83 @@ def lesson(
             print(f"rung {place}, {rung.cell}: {rung.equations}\n  {rung.lesson}\n")
     text = [f"Rung {place}, {rung.cell}: {rung.equations}. {rung.lesson}" for place, rung in enumerate(LADDER)]
     trials.conduct("lesson", chains(seeds, budget, longest), "From Elman's network to the LSTM", text)
+
+
+@app.command
+def heads(
+    *,
+    task: str = "copy",
+    cell: str = "ntm",
+    span: Positive | None = None,
+    tested: Positive | None = None,
+    size: Positive = 100,
+    columns: Positive = 16,
+    lr: Annotated[float, number(float, Meta(gt=0))] = 3e-3,
+    seed: Natural = 0,
+    budget: Budget = 120.0,
+    out: Annotated[Path, Parameter(metavar="FILE")] = Path("heads.html"),
+    as_json: AsJson = False,
+) -> None:
+    """Where the heads of a neural Turing machine look.
+
+    Train a machine on a task, as a trial of `elman lab compare` does, and draw its heads on one new sequence: which
+    rows of the memory each reads and writes at every step, beside what is read, due and answered. Writes a page.
+    Example: elman lab heads --task copy --span 10 --tested 20 --out heads.html
+
+    Args:
+        task: a task, as `elman lab tasks` shows
+        cell: a network with heads, as `elman lab cells` shows
+        span: the span of training (default: the task's)
+        tested: the span of the sequence that is drawn (default: that of training)
+        size: units of the controller
+        columns: new sequences per step
+        lr: learning rate of Adam
+        seed: of weights and sequences
+        budget: seconds of processor time, unless the task is learnt before
+        out: the page
+    """
+    from elman.data.classic import classic_task
+    from elman.drawing.page import require_file_name
+    from elman.laboratory.heads import look, machine_of, verdict, write_heads
+    from elman.laboratory.networks import build_network
+    from elman.laboratory.trial import Trial, train_trial
+
+    chosen, console = classic_task(task), progress.log()
+    trained = span or chosen.span
+    shown = tested or trained
+    _require_spans(chosen, span=trained, tested=shown)
+    machine_of(build_network(chosen, cell, 1), cell)
+    require_file_name(out)
+    trial = Trial(
+        task=task, cell=cell, span=trained, size=size, columns=columns, lr=lr, seed=seed, budget=budget, check_every=100
+    )
+    result, model = train_trial(trial, lambda step, error: console.print(f"step {step}: error {error:.3g}"))
+    looks = look(model, machine_of(model, cell), chosen, shown, seed)
+    learnt = "learnt" if result.solved else "not learnt"
+    text = (
+        f"{cell}, {size} units, {result.parameters:,} weights: {task} at span {trained} {learnt} after"
+        f" {result.steps * columns:,} sequences, {result.seconds:.0f} s of processor time."
+    )
+    page = write_heads(out, looks, title=f"The heads of {cell} on {task}, span {shown}", text=[text])
+    facts = {
+        "trial": msgspec.to_builtins(trial),
+        "solved": result.solved,
+        "steps": result.steps,
+        "seconds": result.seconds,
+        "tested": shown,
+        "error": looks.error,
+        "largest_weight": looks.largest,
+        "read_where_written": looks.found,
+        "report": str(page),
+    }
+    show.print_result(as_json, facts, notes=[text, verdict(looks), f"page: {page}"])
+
+
+def _require_spans(task: "ClassicTask", **spans: int) -> None:
+    """Raises UserError for a span, by its option, that the task does not have."""
+    for option, span in spans.items():
+        if not task.least <= span <= task.most:
+            raise UserError(f"--{option} is {span}; the task {task.name} has spans from {task.least} to {task.most:,}")
 
 
 def _names(option: str, value: str) -> list[str]:

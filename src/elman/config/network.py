@@ -262,7 +262,25 @@ class Reservoir(Part, frozen=True, tag="reservoir"):
     output_dropout: Rate = 0.0
 
 
-Core: TypeAlias = Stack | FeedForward | Jordan | Reservoir | Attentive
+class Perceptron(Tagged, frozen=True, tag="feed-forward"):
+    """A controller without a state: tanh(W z + b)."""
+
+
+class TuringMachine(Part, frozen=True, tag="ntm"):
+    """Neural Turing machine: `size` units of the controller, `rows` of `width` numbers, shifts up to `reach`."""
+
+    builder: ClassVar = "elman.network.cores.ntm:TuringMachine"
+    size: Positive
+    controller: Cell | Perceptron = LSTM()
+    rows: Positive = 128
+    width: Positive = 20
+    read_heads: Positive = 1
+    write_heads: Positive = 1
+    reach: Annotated[int, Meta(ge=0, le=1000)] = 1
+    output_dropout: Rate = 0.0
+
+
+Core: TypeAlias = Stack | FeedForward | Jordan | Reservoir | Attentive | TuringMachine
 
 
 class Model(Record, frozen=True):

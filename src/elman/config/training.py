@@ -194,6 +194,7 @@ class Training(Record, frozen=True):
     `precision`: of large matrix products (`network/precision.py`); auto is settled and recorded as a run begins.
     `rule`: how gradients are computed. `forcing`: how often the truth is read; None: always.
     `memory`: starting small: stages of a memory that is reset after a few words, before the whole memory.
+    `clip`: the limit of the norm of the gradient, of all tensors or of each, or of every number of it (`clip_by`).
     `log_spectrum`: log sigma_1 of W_hh and the spectral radius of J; None: where there is a constraint.
     """
 
@@ -211,7 +212,7 @@ class Training(Record, frozen=True):
     schedule: Constant | Decay | Plateau | Steps | Cosine = Constant()
     averaging: NonMonotone | Immediate | Exponential | None = None
     clip: PositiveFloat | None = None
-    clip_by: Literal["global", "tensor"] = "global"
+    clip_by: Literal["global", "tensor", "value"] = "global"
     weight_decay: NonNegative = 0.0
     l1: NonNegative = 0.0
     penalties: Penalties = Penalties()

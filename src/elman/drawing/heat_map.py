@@ -1,7 +1,8 @@
-"""Heat maps: the words of a passage by their surprisal, and the weights of attention."""
+"""Heat maps: the words of a passage by their surprisal, the weights of attention, and numbers over time."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from unicodedata import east_asian_width
 
 import msgspec
@@ -102,6 +103,33 @@ def draw_attention(
         f'<svg class="attention" role="img" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}"'
         f' font-size="11"><title>{escape(name)}</title>{"".join(parts)}</svg>'
     )
+
+
+def draw_over_time(rows: Sequence[Sequence[float]], name: str, width: float = 9, height: float = 9) -> Markup:
+    """An `<svg>` of numbers from 0 to 1, time from left to right: the darker a cell, the larger its number.
+
+    `rows` are as long as there are steps, the first at the top; `name` is for screen readers, and a cell has `width`
+    and `height` in CSS pixels. Numbers are rounded to percent; neighbours of one row that are equal then are one bar.
+    """
+    across, down = width * max(map(len, rows), default=0), height * len(rows)
+    parts = [f'<rect class="ground" width="{across:g}" height="{down:g}"/>']
+    for row, line in enumerate(rows):
+        for shade, first, end in _bars([round(100 * min(1.0, max(0.0, number))) for number in line]):
+            parts.append(
+                f'<rect x="{first * width:g}" y="{row * height:g}" width="{(end - first) * width:g}"'
+                f' height="{height:g}" fill-opacity="{shade / 100:g}"/>'
+            )
+    size = f'viewBox="0 0 {across:g} {down:g}" width="{across:g}"'
+    return Markup(f'<svg class="attention" role="img" {size}><title>{escape(name)}</title>{"".join(parts)}</svg>')
+
+
+def _bars(shades: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """(shade, first, end) of each run of equal shades above 0."""
+    at = 0
+    for shade, equal in groupby(shades):
+        first, at = at, at + len(list(equal))
+        if shade:
+            yield shade, first, at
 
 
 def _width(words: Sequence[str]) -> float:

@@ -26,6 +26,7 @@ from elman.network.output.choice import Surroundings
 from elman.network.output.contexts import build_contexts
 from elman.network.output.gaussian import Gaussian
 from elman.network.output.layer import OutputLayer
+from elman.network.output.notes import Bernoulli
 from elman.network.state import State
 from elman.objective.loss import Loss, Objective
 
@@ -82,6 +83,9 @@ NETWORKS: dict[str, Network] = {
                       _two(config.LSTM(peepholes=True), "graves")),
     "melis": Network("Melis et al. 2018: two layers of capped LSTMs, summed",
                      _two(config.LSTM(input_gate="capped"), "melis")),
+    "ntm": Network("Graves et al. 2014: an LSTM beside a memory of 128 x 20", lambda n: config.TuringMachine(size=n)),
+    "ntm-feed-forward": Network("the same with a controller that has no state",
+                                lambda n: config.TuringMachine(size=n, controller=config.Perceptron())),
     "echo-state": Network("Jaeger 2001: only the readout is trained", lambda n: config.Reservoir(size=n)),
 }  # fmt: skip
 
@@ -96,8 +100,8 @@ def network(name: str) -> Network:
 def build_network(task: ClassicTask, name: str, size: int) -> LanguageModel:
     """A network of `size` units for a task, initialised from torch's global random state.
 
-    Symbols have vectors and a softmax; real values are read unchanged and have a linear output. Raises UserError where
-    there is no such network, or it does not fit the task.
+    Symbols have vectors and a softmax; real values and bits are read unchanged, and have a linear output or independent
+    logistic ones. Raises UserError where there is no such network, or it does not fit the task.
     """
     chosen = network(name)
     core, rules = chosen.core(size), chosen.initialisation
@@ -105,10 +109,16 @@ def build_network(task: ClassicTask, name: str, size: int) -> LanguageModel:
         recipe = config.Model(encoder=config.Lookup(size=min(task.inputs, 16)), core=core, initialisation=rules)
         return build_model(recipe, task.inputs)
     if isinstance(core, config.Jordan):
-        raise UserError(f"the cell {name} reads its own symbols, but the task {task.name} has real values")
+        has = "bits" if task.kind == "bits" else "real values"
+        raise UserError(f"the cell {name} reads its own symbols, but the task {task.name} has {has}")
     built = build_core(core, task.inputs, locked=True)
     assert not isinstance(built, Jordan)
-    linear = Gaussian(config.Gaussian(variance="unit"), Surroundings(built.dims[-1], task.outputs))
+    surroundings = Surroundings(built.dims[-1], task.outputs)
+    linear = (
+        Bernoulli(config.Bernoulli(), surroundings)
+        if task.kind == "bits"
+        else Gaussian(config.Gaussian(variance="unit"), surroundings)
+    )
     output = OutputLayer(build_contexts(config.Output(), built.dims), linear)
     model = LanguageModel(Values(config.Values(), Inputs(task.inputs)), built, output)
     model.initialise(rules)

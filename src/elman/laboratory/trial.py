@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 
 import msgspec
 import numpy as np
@@ -68,16 +69,22 @@ class TrialResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_trial(trial: Trial) -> TrialResult:
+    """The result of a trial; raises UserError for an unknown name, or parts that do not fit together."""
+    result, _ = train_trial(trial)
+    return result
+
+
+def train_trial(trial: Trial, tell: Callable[[int, float], None] | None = None) -> tuple[TrialResult, LanguageModel]:
     """Train on new sequences at every step, on one thread, until the error is below the threshold or the time is over.
 
-    An error that is not finite ends the trial unsolved. Raises UserError for an unknown name, or parts that do not fit
-    together.
+    An error that is not finite ends the trial unsolved. `tell` is called with every (step, error). Returns the result
+    and the trained network; raises UserError as `run_trial`.
     """
     torch.set_num_threads(1)
     torch.manual_seed(trial.seed)
     task = classic_task(trial.task)
     draw = np.random.default_rng([trial.seed, trial.span])
-    checked = task.draw(np.random.default_rng([trial.seed, trial.span, 1]), CHECKED, trial.span)
+    checked = task.measured(np.random.default_rng([trial.seed, trial.span, 1]), CHECKED, trial.span)
     model = build_network(task, trial.cell, trial.size)
     learner = learner_of(model, trial.rule)
     learner.check(model, trial.columns)
@@ -90,13 +97,15 @@ def run_trial(trial: Trial) -> TrialResult:
     while True:
         if steps % trial.check_every == 0:
             curve.append((steps, error_of(model, task, checked)))
+            if tell is not None:
+                tell(*curve[-1])
             late = time.process_time() - began > trial.budget
             if curve[-1][1] < task.solved or late or not math.isfinite(curve[-1][1]):
                 break
         update.state = None
         update(task.draw(draw, trial.columns, trial.span).batch, trial.lr)
         steps += 1
-    return TrialResult(
+    result = TrialResult(
         trial=trial,
         solved=curve[-1][1] < task.solved,
         error=curve[-1][1],
@@ -107,6 +116,7 @@ def run_trial(trial: Trial) -> TrialResult:
         flow_before=before,
         flow_after=error_flow(model, checked.batch),
     )
+    return result, model
 
 
 def error_flow(model: LanguageModel, batch: Batch, farthest: int = 128) -> list[float]:
@@ -131,8 +141,13 @@ def error_flow(model: LanguageModel, batch: Batch, farthest: int = 128) -> list[
 
 @torch.no_grad()
 def error_of(model: LanguageModel, task: ClassicTask, sample: Sample) -> float:
-    """The mean squared error of real values, or the error rate of the judged symbols."""
+    """The mean squared error of real values, or the error rate of the judged symbols or bits."""
     batch, allowed = sample
+    if task.kind == "bits":
+        assert batch.mask is not None
+        trace, _ = model.trace(batch.inputs, model.begin(batch.inputs.shape[1]))
+        likelier = model.output.sample(trace, temperature=0.0)
+        return (likelier != batch.targets)[batch.mask].float().mean().item()
     if task.kind == "values":
         choice = model.output.choice
         assert isinstance(choice, Gaussian)

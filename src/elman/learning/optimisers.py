@@ -123,14 +123,19 @@ class Optimiser:
 
 @torch.no_grad()
 def clip_gradients(parameters: Sequence[nn.Parameter], limit: float | None, by: str = "global") -> Tensor:
-    """Scale gradients down to `limit` and return their global norm before the scaling, without waiting for the device.
+    """Clip gradients at `limit` and return their global norm before that, without waiting for the device.
 
-    `by` = "global": all of them together (thesis, Algorithm 2.2); "tensor": each parameter on its own.
+    `by` = "global": the norm of all of them together is scaled down (thesis, Algorithm 2.2); "tensor": that of each
+    parameter; "value": every number is brought into [-limit, limit] (Graves 2013, section 2.1, there for the gradient
+    with respect to the inputs of the LSTM layers).
     """
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     norm = nn.utils.get_total_norm(gradients)
     if limit is not None and by == "global":
         nn.utils.clip_grads_with_norm_(parameters, limit, norm)
+    elif limit is not None and by == "value":
+        for gradient in gradients:
+            gradient.clamp_(-limit, limit)
     elif limit is not None:
         for parameter in parameters:
             nn.utils.clip_grad_norm_(parameter, limit)

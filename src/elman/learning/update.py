@@ -46,7 +46,7 @@ class Update:
         optimiser: Optimiser,
         *,
         clip: float | None = None,
-        clip_by: Literal["global", "tensor"] = "global",
+        clip_by: Literal["global", "tensor", "value"] = "global",
         l1: float = 0.0,
         forcing: config.Forcing | None = None,
         constraint: ConstrainedCore | None = None,

@@ -21,6 +21,7 @@ CORES = {
     "ladder": config.Stack(sizes=(8, 8), cell=config.Ladder(), connections="graves", output_dropout=0.1),
     "jordan": config.Jordan(size=8, output_dropout=0.1),
     "jordan-target": config.Jordan(size=8, feedback="target", decay=0.5),
+    "ntm": config.TuringMachine(size=8, rows=6, width=4, read_heads=2, output_dropout=0.1),
     "reservoir": config.Reservoir(size=30, leak=0.5, output_dropout=0.1),
 }
 
@@ -72,5 +73,6 @@ def test_one_key_changes_the_core(tmp_path, corpus):
         'model.core.cell={kind="highway", depth=2}',
         'model.core.connections="graves"',
         'model.core={kind="reservoir", size=20}',
+        'model.core={kind="ntm", size=8, controller={kind="feed-forward"}}',
     ):
         assert main(["train", str(path), "--data", str(corpus), "--dry-run", "--set", key]) == 0

@@ -1,6 +1,6 @@
 """Classic tasks of recurrent networks; a new one is a file with its `ClassicTask`, and a line of `TASKS`."""
 
-from elman.data.classic import grammars, mackey_glass, memory
+from elman.data.classic import bits, grammars, mackey_glass, memory
 from elman.data.classic.task import ClassicTask
 from elman.errors import UserError
 
@@ -20,6 +20,10 @@ TASKS: dict[str, ClassicTask] = {
         memory.GENERATION,
         memory.FORCED_GENERATION,
         memory.MOVEMENT,
+        bits.COPY,
+        bits.REPEAT_COPY,
+        bits.ASSOCIATIVE_RECALL,
+        bits.PRIORITY_SORT,
     )
 }
 

@@ -11,9 +11,10 @@ from elman.data.windows import Batch
 
 
 class Sample(NamedTuple):
-    """Sequences side by side: symbols [T, B] or values [T, B, P]; the mask of the batch gives the targets of training.
+    """Sequences side by side: symbols [T, B], values or bits [T, B, P]; the mask gives the targets of training.
 
-    `allowed` are the correct symbols, bool [T, B, V]; positions that allow none are not judged. None for values.
+    `allowed` are the correct symbols, bool [T, B, V]; positions that allow none are not judged. None for values and
+    bits.
     """
 
     batch: Batch
@@ -29,11 +30,13 @@ class ClassicTask(NamedTuple):
 
     Attributes:
         sentence: what is to be learnt, and what the span is.
-        inputs: V for symbols, or values per step, of which `outputs` are to be predicted.
+        inputs: V for symbols, or values or bits per step; of these `outputs` are to be predicted.
         chance: the error of the best guess without memory, in words.
-        kind: symbols, or real values with a squared error.
-        solved: the error below which it counts as learnt: mean square, or share of judged positions that are wrong.
+        kind: symbols, real values with a squared error, or bits.
+        solved: the error below which it counts as learnt: mean square, or share of judged positions or bits that are
+            wrong.
         span: the shortest span to try by default, between `least` and `most`.
+        full: draws the sequences on which the error is measured where `draw` draws shorter ones too; None: `draw`.
     """
 
     name: str
@@ -42,12 +45,17 @@ class ClassicTask(NamedTuple):
     inputs: int
     draw: Draw
     chance: str
-    kind: Literal["symbols", "values"] = "symbols"
+    kind: Literal["symbols", "values", "bits"] = "symbols"
     outputs: int = 1
     solved: float = 0.01
     span: int = 8
     least: int = 1
     most: int = 100_000
+    full: Draw | None = None
+
+    def measured(self, rng: np.random.Generator, columns: int, span: int) -> Sample:
+        """Sequences on which the error is measured."""
+        return (self.full or self.draw)(rng, columns, span)
 
 
 def determined(inputs: np.ndarray, targets: np.ndarray, judged: np.ndarray, symbols: int) -> Sample:

@@ -1,0 +1,167 @@
+"""Tasks of binary vectors that must be stored and found again (Graves, Wayne & Danihelka 2014, section 4).
+
+Every step reads some bits, and beside them channels for marks and numbers; vectors are due after the last of the input,
+while nothing is read. All columns of a sample have one length, so that no step is padding.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from elman.data.classic.task import ClassicTask, Sample
+from elman.data.windows import Batch
+
+BITS = 8
+"""Bits of a vector; those of `associative-recall` have 6."""
+
+ITEM, ITEM_BITS = 3, 6
+"""Of `associative-recall`: vectors of an item, and their bits."""
+
+REPETITIONS = 10
+"""Of `repeat-copy` in the paper, where the number is read with mean 0 and variance 1 over 1, ..., 10."""
+
+SORTED = 0.8
+"""Of `priority-sort`: the share of the vectors that is due, 16 of 20 in the paper."""
+
+
+class Layout(NamedTuple):
+    """Inputs and targets, filled in by a task, float32 [T, B, _]; the last `due` steps have targets."""
+
+    inputs: np.ndarray
+    targets: np.ndarray
+    due: int
+
+    def sample(self) -> Sample:
+        """The sequences, with a mask on the steps that are due."""
+        mask = torch.zeros(self.inputs.shape[:2], dtype=torch.bool)
+        mask[len(mask) - self.due :] = True
+        return Sample(Batch(torch.from_numpy(self.inputs), torch.from_numpy(self.targets), mask))
+
+
+def blank(read: int, due: int, columns: int, inputs: int, outputs: int) -> Layout:
+    """Zeros: `read` steps of `inputs` channels, then `due` ones with `outputs` bits each."""
+    empty, wanted = (np.zeros((read + due, columns, size), dtype=np.float32) for size in (inputs, outputs))
+    return Layout(empty, wanted, due)
+
+
+def bits(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Zeros and ones with equal chance, float32."""
+    return rng.integers(0, 2, shape).astype(np.float32)
+
+
+def copy(rng: np.random.Generator, columns: int, length: int) -> Sample:
+    """`length` vectors and a mark; then the vectors are due, in order. Channels: the bits, the mark."""
+    shown = bits(rng, length, columns, BITS)
+    layout = blank(length + 1, length, columns, BITS + 1, BITS)
+    layout.inputs[:length, :, :BITS] = shown
+    layout.inputs[length, :, BITS] = 1
+    layout.targets[length + 1 :] = shown
+    return layout.sample()
+
+
+def repeat_copy(rng: np.random.Generator, columns: int, length: int, repetitions: int) -> Sample:
+    """As `copy`, but the vectors are due `repetitions` times, and then a mark of the end.
+
+    Channels: the bits, the mark, and the number of repetitions at its step. Outputs: the bits, the mark of the end.
+    """
+    shown, mean = bits(rng, length, columns, BITS), (REPETITIONS + 1) / 2
+    layout = blank(length + 1, repetitions * length + 1, columns, BITS + 2, BITS + 1)
+    layout.inputs[:length, :, :BITS] = shown
+    layout.inputs[length, :, BITS] = 1
+    layout.inputs[length, :, BITS + 1] = (repetitions - mean) / ((REPETITIONS**2 - 1) / 12) ** 0.5
+    layout.targets[length + 1 : -1, :, :BITS] = np.tile(shown, (repetitions, 1, 1))
+    layout.targets[-1, :, BITS] = 1
+    return layout.sample()
+
+
+def associative_recall(rng: np.random.Generator, columns: int, items: int) -> Sample:
+    """`items` items of three vectors, each after a mark; then one again, between two marks, and its successor is due.
+
+    The item that is asked for is any but the last. Channels: the bits, the mark before an item, that of the question.
+    """
+    shown = bits(rng, items, ITEM, columns, ITEM_BITS)
+    asked, rows = rng.integers(0, items - 1, columns), np.arange(columns)
+    question = items * (ITEM + 1)
+    layout = blank(question + ITEM + 2, ITEM, columns, ITEM_BITS + 2, ITEM_BITS)
+    for item in range(items):
+        first = item * (ITEM + 1)
+        layout.inputs[first, :, ITEM_BITS] = 1
+        layout.inputs[first + 1 : first + 1 + ITEM, :, :ITEM_BITS] = shown[item]
+    layout.inputs[[question, question + ITEM + 1], :, ITEM_BITS + 1] = 1
+    layout.inputs[question + 1 : question + 1 + ITEM, :, :ITEM_BITS] = shown[asked, :, rows].swapaxes(0, 1)
+    layout.targets[-ITEM:] = shown[asked + 1, :, rows].swapaxes(0, 1)
+    return layout.sample()
+
+
+def priority_sort(rng: np.random.Generator, columns: int, length: int) -> Sample:
+    """`length` vectors, each with a priority U(-1, 1), and a mark; those of highest priority are due, falling.
+
+    Channels: the bits, the priority, the mark.
+    """
+    shown, priorities = bits(rng, length, columns, BITS), rng.uniform(-1, 1, (length, columns)).astype(np.float32)
+    due = max(1, round(SORTED * length))
+    layout = blank(length + 1, due, columns, BITS + 2, BITS)
+    layout.inputs[:length, :, :BITS], layout.inputs[:length, :, BITS] = shown, priorities
+    layout.inputs[length, :, BITS + 1] = 1
+    order = np.argsort(-priorities, axis=0, kind="stable")[:due]
+    layout.targets[length + 1 :] = np.take_along_axis(shown, order[..., None], axis=0)
+    return layout.sample()
+
+
+def some_length(rng: np.random.Generator, span: int, least: int = 1) -> int:
+    """A length from `least` to `span`, all with equal chance."""
+    return int(rng.integers(least, span + 1))
+
+
+COPY = ClassicTask(
+    name="copy",
+    sentence=f"up to as many vectors of {BITS} bits as the span, in order after a mark",
+    source="Graves, Wayne & Danihelka 2014, section 4.1",
+    kind="bits",
+    inputs=BITS + 1,
+    outputs=BITS,
+    draw=lambda rng, columns, span: copy(rng, columns, some_length(rng, span)),
+    full=copy,
+    chance="0.5",
+    most=10_000,
+)
+REPEAT_COPY = ClassicTask(
+    name="repeat-copy",
+    sentence="the same up to as many times as the span, and then a mark of the end",
+    source="Graves, Wayne & Danihelka 2014, section 4.2",
+    kind="bits",
+    inputs=BITS + 2,
+    outputs=BITS + 1,
+    draw=lambda rng, columns, span: repeat_copy(rng, columns, some_length(rng, span), some_length(rng, span)),
+    full=lambda rng, columns, span: repeat_copy(rng, columns, span, span),
+    chance="about 0.44",
+    span=4,
+    most=300,
+)
+ASSOCIATIVE_RECALL = ClassicTask(
+    name="associative-recall",
+    sentence=f"the item after the one asked for, each {ITEM} vectors of {ITEM_BITS} bits; the span is the most items",
+    source="Graves, Wayne & Danihelka 2014, section 4.3",
+    kind="bits",
+    inputs=ITEM_BITS + 2,
+    outputs=ITEM_BITS,
+    draw=lambda rng, columns, span: associative_recall(rng, columns, some_length(rng, span, 2)),
+    full=associative_recall,
+    chance="0.5",
+    span=3,
+    least=2,
+    most=10_000,
+)
+PRIORITY_SORT = ClassicTask(
+    name="priority-sort",
+    sentence=f"of as many vectors as the span the {100 * SORTED:g} % of highest priority, the highest first",
+    source="Graves, Wayne & Danihelka 2014, section 4.5",
+    kind="bits",
+    inputs=BITS + 2,
+    outputs=BITS,
+    draw=priority_sort,
+    chance="0.5",
+    span=5,
+    most=10_000,
+)
