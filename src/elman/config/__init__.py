@@ -4,6 +4,7 @@ A recipe is a TOML file read into `Recipe`. An unknown key, a wrong type or a nu
 names the key by its path.
 """
 
+from elman.config.composition import Affine, BinaryTreeLSTM, ChildSumTreeLSTM, Composition, MatrixVector
 from elman.config.music import MusicData, MusicEvaluation, MusicOptions
 from elman.config.network import (
     GRU,
@@ -30,6 +31,7 @@ from elman.config.network import (
     Normal,
     Orthogonal,
     Reader,
+    Recursive,
     Reservoir,
     Stack,
     Uniform,
@@ -72,6 +74,7 @@ from elman.config.training import (
     FineTune,
     Forcing,
     Immediate,
+    Margin,
     Memory,
     NonMonotone,
     OrthogonalWeights,
@@ -84,3 +87,4 @@ from elman.config.training import (
     Training,
     Window,
 )
+from elman.config.trees import TreeData, TreeEvaluation, TreeOptions
