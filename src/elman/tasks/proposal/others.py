@@ -105,7 +105,7 @@ def timed(proposal: Proposal, needed: int, minutes: float, speed: Speed) -> Prop
 
 
 USUAL = {"music": (176_000, 30), "pairs": (440_000, 8), "series": (10_000, 20), "trees": (51_000, 5)}
-"""By kind: the size of the data for which the recipes were made, in steps, target symbols or constituents, and their epochs there."""
+"""By kind: the size of the data that recipes are for, in steps, target symbols or constituents, and their epochs."""
 
 MOST_EPOCHS = 100
 
