@@ -10,7 +10,7 @@ from elman.data.text.vocabulary import Vocabulary
 from elman.data.trees.corpus import TreeSymbols, gather
 from elman.decoding.bracketing import Augmentation
 from elman.decoding.chart import chart_search
-from elman.objective.trees import tree_loss
+from elman.objective.trees import tree_loss, tree_scores
 from support.tree_networks import random_shape, tree_model
 
 SYMBOLS = TreeSymbols(
@@ -71,6 +71,28 @@ def test_the_hinge_is_the_augmented_score_above_the_right_one(kappa):
     reported = loss.reduced(margin)
     assert float(reported.objective) == pytest.approx((float(loss.nll) + 0.25 * hinge) / float(loss.num_counted))
     assert float(reported.nll_sum) == pytest.approx(float(loss.nll) + 0.25 * hinge)
+
+
+def test_the_hinge_is_zero_where_the_chart_misses_a_better_tree():
+    """The chart keeps one vector per span, so that the right tree may have a higher score than any that it finds."""
+    draw, lengths = np.random.default_rng(0), torch.tensor([6])
+    missed = 0
+    for seed in range(12):
+        model = tree_model(seed=seed)
+        words = draw.integers(0, 9, 6)
+        shapes = [random_shape(6, draw) for _ in range(30)]
+        found = chart_search(model, model.leaves(torch.from_numpy(words).unsqueeze(1), lengths), lengths)[0]
+        totals = []
+        for shape in (found.shape, *shapes):
+            batch = gather(SYMBOLS, [words], [shape])
+            vectors, _ = log_probs(model, batch)
+            labels = model.label_log_probs(vectors).argmax(1, keepdim=True)
+            batch = batch._replace(targets=labels)
+            totals.append((float(tree_scores(model, vectors, log_probs(model, batch)[1], batch.trees).detach()), batch))
+        best, batch = max(totals, key=lambda pair: pair[0])
+        missed += best > totals[0][0] + 1e-9
+        assert float(tree_loss(model, batch, config.Margin(kappa=0.0)).hinge.detach()) == pytest.approx(0, abs=1e-9)
+    assert missed
 
 
 def test_gradients():

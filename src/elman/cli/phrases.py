@@ -55,7 +55,7 @@ def phrases(
         "phrases": [{"phrase": " ".join(words), "nearest": [one._asdict() for one in near]} for words, near in found],
     }
     rows = [
-        [" ".join(words) if not place else "", one.text, one.label, f"{one.cosine:.2f}"]
+        [" ".join(words) if not place else "", one.text, one.label, f"{one.cosine:.3f}"]
         for words, near in found
         for place, one in enumerate(near)
     ]
