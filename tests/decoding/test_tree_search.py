@@ -66,7 +66,7 @@ def test_the_chart_is_a_plain_one(prepared, kappa):
         named[rows[0]] = torch.tensor(one.labels)
         log_prob = model.label_log_probs(vectors).gather(1, named.unsqueeze(1)).squeeze(1)
         wrong = sum(truth.get(span) != label for span, label in zip(one.shape.spans, one.labels, strict=True))
-        assert float(tree_scores(model, vectors, log_prob, trees)) + kappa * wrong == pytest.approx(score)
+        assert tree_scores(model, vectors, log_prob, trees).item() + kappa * wrong == pytest.approx(score)
         assert 4 not in one.labels
 
 
