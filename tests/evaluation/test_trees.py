@@ -9,6 +9,7 @@ import torch
 from elman.config.trees import TreeOptions
 from elman.data.trees.corpus import open_trees
 from elman.data.trees.shape import NONE
+from elman.evaluation import trees
 from elman.evaluation.tree_baselines import _Bags, bag_of_words, majority
 from elman.evaluation.trees import Labelling, choose, label_constituents, linear_trees, parse, training_loss
 from support import treebank
@@ -99,6 +100,14 @@ def test_parses_do_not_depend_on_the_batch(corpus, model, search):
     assert linear_trees(one, split.sentences, symbols) == lines
     assert all(symbols.unknown_label not in found.labels for found in several)
     assert [line.count("XX") for line in lines] == split.lengths.tolist()
+
+
+def test_long_sentences_are_parsed_in_small_batches(corpus, model, monkeypatch):
+    split, symbols = corpus.split("test"), corpus.symbols
+    whole = parse(model, symbols, split.sentences)
+    monkeypatch.setattr(trees, "CELLS", 150)
+    assert trees._small([[3, 1, 2], [4]], np.array([0, 7, 8, 7, 90])) == [[3, 1], [2], [4]]
+    assert parse(model, symbols, split.sentences) == whole
 
 
 def test_the_training_loss_leaves_the_model_as_it_was(corpus, model):

@@ -28,6 +28,9 @@ Search = Literal["chart", "greedy"]
 BATCH = 32
 """Sentences side by side; it changes nothing but the speed."""
 
+CELLS = 50_000
+"""Spans, twice counted, of the charts that are filled side by side at most, which bounds their memory."""
+
 ACCURACY = "constituents labelled right, their trees given, chains of single children as one label"
 
 
@@ -114,7 +117,7 @@ def parse(
     reader, ids = reading(model, symbols, sentences)
     lengths = np.array([len(words) for words in sentences], np.int64)
     found: list[Bracketing | None] = [None] * len(sentences)
-    for indices in _progress(in_batches(lengths, batch_size), len(sentences), advance):
+    for indices in _progress(_small(in_batches(lengths, batch_size), lengths), len(sentences), advance):
         words = torch.nn.utils.rnn.pad_sequence([torch.from_numpy(ids[index].astype(np.int64)) for index in indices])
         words, own = words.to(model.device), torch.from_numpy(lengths[indices]).to(model.device)
         leaves = reader.leaves(words, own)
@@ -143,7 +146,8 @@ def training_loss(
     model.eval()
     reader, ids = reading(model, corpus.symbols, trees.sentences)
     try:
-        for indices in in_batches(trees.lengths, batch_size):
+        batches = in_batches(trees.lengths, batch_size)
+        for indices in batches if margin is None else _small(batches, trees.lengths):
             shapes = [trees.shapes[index] for index in indices]
             batch = gather(corpus.symbols, [ids[index] for index in indices], shapes, margin is not None)
             loss = tree_loss(reader, batch.to(model.device), margin).reduced(margin)
@@ -152,6 +156,15 @@ def training_loss(
     finally:
         model.train(training)
     return total / max(1, count)
+
+
+def _small(batches: list[list[int]], lengths: Ids) -> list[list[int]]:
+    """Batches cut so that the charts over their sentences are not too large together; a sentence is never cut."""
+    found = []
+    for indices in batches:
+        size = max(1, CELLS // int(lengths[indices].max()) ** 2)
+        found += [indices[at : at + size] for at in range(0, len(indices), size)]
+    return found
 
 
 def _progress(batches: list[list[int]], total: int, advance: Advance) -> Iterator[list[int]]:

@@ -47,7 +47,7 @@ class TreeRun(Run):
         bracketed(run.parse([["we", "sleep"]])[0].tree)
     """
 
-    kind, reads = "trees", "vocabulary or set of labels"
+    kind, reads = "trees", "set of labels"
     inputs: TreeSymbols
 
     def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
