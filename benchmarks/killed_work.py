@@ -54,8 +54,15 @@ encoder = { kind = "values", size = 6 }
 core = { kind = "stack", sizes = [12], output_dropout = 0.05 }
 output = { choice = { kind = "gaussian" } }
 """,
+    "trees": """
+title = "trees"
+data = { kind = "trees", valid = 10, test = 10 }
+[model]
+encoder = { kind = "lookup", size = 8, dropout = 0.1 }
+core = { kind = "recursive", size = 8, output_dropout = 0.1 }
+""",
 }
-EPOCHS = {"text": 4, "music": 4, "pairs": 4, "series": 6}
+EPOCHS = {"text": 4, "music": 4, "pairs": 4, "series": 6, "trees": 4}
 
 
 def write_inputs(folder: Path) -> None:
@@ -76,6 +83,9 @@ def write_inputs(folder: Path) -> None:
     pairs = [draw.choice(list("abcdefgh"), draw.integers(1, 7)) for _ in range(240)]
     (folder / "pairs.tsv").write_text("".join(f"{' '.join(one)}\t{' '.join(one[::-1]).upper()}\n" for one in pairs))
     (folder / "series.csv").write_text("wave\n" + "".join(f"{np.sin(at / 3):.6f}\n" for at in range(400)))
+    quadruples = draw.choice(list("abcdefgh"), (80, 4))
+    bank = (f"(ROOT (S (NP (DT {a}) (NN {b})) (VP (VB {c}) (NP (NN {d})))))\n" for a, b, c, d in quadruples)
+    (folder / "trees.ptb").write_text("".join(bank))
     for name, recipe in RECIPES.items():
         text = recipe + TRAINING.format(epochs=EPOCHS[name])
         (folder / f"{name}.toml").write_text(text.replace("length = 8", "") if name == "pairs" else text)
@@ -135,6 +145,7 @@ KINDS: dict[str, Callable[[Path, Path], int]] = {
     "music": lambda inputs, place: train(inputs, place, "music", "npz"),
     "pairs": lambda inputs, place: train(inputs, place, "pairs", "tsv"),
     "series": lambda inputs, place: train(inputs, place, "series", "csv"),
+    "trees": lambda inputs, place: train(inputs, place, "trees", "ptb"),
     "encoding": encode,
     "tuning": tune,
     "reproduce": reproduce,

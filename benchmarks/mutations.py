@@ -33,7 +33,7 @@ from elman.cli import main as elman
 from elman.learning import checkpoint
 
 KINDS = tuple(tiny_runs.MODELS)
-WRITERS = {"text": "generate", "music": "compose", "pairs": "translate", "series": "forecast"}
+WRITERS = {"text": "generate", "music": "compose", "pairs": "translate", "series": "forecast", "trees": "parse"}
 FIGURES = ("split", "method", "nll", "perplexity", "tokens", "accuracy", "nrmse")
 
 
@@ -67,6 +67,7 @@ def commands(kind: str, base: Path) -> dict[str, list[str]]:
         "music": ["--steps", "8", "--out", str(base / "tune.mid"), "--seed", "1"],
         "pairs": ["--source", str(base / "source.txt")],
         "series": ["--steps", "5", "--samples", "3", "--seed", "1"],
+        "trees": ["--text", "a b c d"],
     }[kind]
     return {
         "evaluate": ["evaluate", "RUN", "--json"],

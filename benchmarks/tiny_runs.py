@@ -27,15 +27,24 @@ MODELS: dict[str, dict[str, Any]] = {
         "core": {"kind": "attentive", "stack": {"sizes": [8]}},
     },
     "series": {"encoder": {"kind": "values", "size": 4}, "core": LSTM, "output": {"choice": {"kind": "gaussian"}}},
+    "trees": {
+        "encoder": {"kind": "lookup", "size": 8, "dropout": 0.1},
+        "core": {"kind": "recursive", "size": 8, "parser": True, "output_dropout": 0.1},
+    },
 }
 DATA: dict[str, dict[str, Any]] = {
     "text": {"min_count": 2, "evaluation": {"streams": 4}},
     "music": {"pitches": 88, "evaluation": {"streams": 4}},
     "pairs": {"valid": 20, "test": 20, "max_source": 8},
     "series": {},
+    "trees": {"valid": 10, "test": 10},
 }
 WINDOWS: dict[str, dict[str, Any]] = {kind: {"batch_size": 4, "window": {"length": 10}} for kind in ("text", "series")}
-WINDOWS |= {"music": {"batch_size": 4, "window": {"length": 6}}, "pairs": {"batch_size": 20}}
+WINDOWS |= {
+    "music": {"batch_size": 4, "window": {"length": 6}},
+    "pairs": {"batch_size": 20},
+    "trees": {"batch_size": 10, "margin": {}},
+}
 
 
 def recipe(kind: str) -> config.Recipe:
@@ -59,6 +68,10 @@ def write_data(kind: str, folder: Path) -> Path:
         sources = [draw.choice(list("abcdefgh"), draw.integers(1, 7)) for _ in range(200)]
         path.write_text("".join(f"{' '.join(one)}\t{' '.join(one[::-1]).upper()}\n" for one in sources))
         return path
+    if kind == "trees":
+        path = folder / "trees.ptb"
+        path.write_text("".join(f"(ROOT {_tree(draw, 3)})\n" for _ in range(80)))
+        return path
     if kind == "series":
         path, time = folder / "series.csv", np.arange(400)
         values = np.sin(time / 3) + draw.normal(0, 0.05, len(time))
@@ -72,6 +85,14 @@ def write_data(kind: str, folder: Path) -> Path:
         arrays |= {f"{split}_roll": roll, f"{split}_len": lengths.astype(np.int32)}
     np.savez(path, **arrays)
     return path
+
+
+def _tree(draw: np.random.Generator, depth: int) -> str:
+    """A tree of two to eight words, in brackets."""
+    if depth == 0:
+        return f"({draw.choice(['DT', 'NN', 'VB'])} {draw.choice(list('abcdefgh'))})"
+    below = " ".join(_tree(draw, depth - 1 - int(draw.integers(depth))) for _ in range(2))
+    return f"({draw.choice(['NP', 'VP'])} {below})"
 
 
 def train(kind: str, data: Path, out: Path, *, stopped: bool = False) -> None:

@@ -32,8 +32,12 @@ LAYERS = (
         "symbols to vectors; one cell per file, the fast form beside the plain one",
     ),
     (("network.cores",), "stacks, windows, attention, reservoirs"),
+    (("network.trees",), "compositions of the nodes of trees"),
     (("network.output", "network.stability"), "log-probabilities of symbols; certificates of the dynamics"),
-    (("network.model", "network.seq2seq"), "a language model; a language model whose state a source prepares"),
+    (
+        ("network.model", "network.seq2seq", "network.tree_model"),
+        "a language model; one whose state a source prepares; a model of the nodes of trees",
+    ),
     (("network.build",), "builds a network from a recipe"),
     (("objective", "decoding"), "the loss and its penalties; sampling and beam search"),
     (("learning",), "learning rules, updates, constraints, checkpoints, the trainer"),

@@ -29,8 +29,9 @@ def written(path, data):
         ("wave.dat", "0.5\n-1e-3\n", "series", {"series", "text"}),
         ("pairs.tsv", "a dog\tein Hund\n" * 30, "pairs", {"pairs", "text", "series"}),
         ("numbers.tsv", "a\tb\n" + "1\t2\n" * 30, "series", {"pairs", "text", "series"}),
-        ("trees.txt", "(S (NP (DT the) (NN cat)) (VP (VBZ sits)))\n" * 30, "pairs", {"pairs", "text"}),
-        ("empty.txt", "", "text", {"text", "music", "pairs", "series"}),
+        ("trees.txt", "(S (NP (DT the) (NN cat)) (VP (VBZ sits)))\n" * 30, "trees", {"trees", "pairs", "text"}),
+        ("bank.txt", "doc-1\t(S (NP (DT the) (NN cat)) (VP (VBZ sits)))\n" * 30, "trees", {"trees", "pairs", "text"}),
+        ("empty.txt", "", "text", {"text", "music", "pairs", "series", "trees"}),
     ],
 )
 def test_files(tmp_path, name, data, kind, possible):

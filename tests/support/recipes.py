@@ -37,6 +37,7 @@ WORDS = {
     "headlines": 6_000,
     "translation": 8_000,
     "parsing": 100,
+    "treebank": 5_000,
 }
 PTB_CHARACTERS = 46
 """Different characters in the words of the Penn Treebank."""

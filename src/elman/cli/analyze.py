@@ -24,6 +24,7 @@ app.command("elman.cli.translate:attention", name="attention", help="The attenti
 app.command("elman.cli.analyze_dynamics:dynamics", name="dynamics", help="Decay of the state, gradients in training.")
 app.command("elman.cli.evaluate:frequency", name="frequency", help="Perplexity of rare and frequent words.")
 app.command("elman.cli.embed:neighbours", name="neighbours", help="The words nearest to a string.")
+app.command("elman.cli.phrases:phrases", name="phrases", help="The phrases of a treebank nearest to a phrase.")
 app.command("elman.cli.analyze_dynamics:stability", name="stability", help="Certificates of stability.")
 
 

@@ -1,8 +1,8 @@
-"""elman evaluate: perplexity of a split, of music nats per step, of pairs the measures of the output as well."""
+"""elman evaluate: perplexity of a split, of music nats per step, of pairs and trees the measures of the output too."""
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -72,6 +72,17 @@ class PairsOptions:
     unconstrained: bool = False
 
 
+@group("Trees", 7)
+class TreesOptions:
+    """How a parser searches.
+
+    Attributes:
+        search: chart, or greedy, which is faster and worse (default: as the recipe says).
+    """
+
+    search: Literal["chart", "greedy"] | None = None
+
+
 def evaluate(
     runs: RunFolders,
     /,
@@ -81,12 +92,14 @@ def evaluate(
     adaptation: MethodOptions = MethodOptions(),
     ensemble: EnsembleOptions = EnsembleOptions(),
     pairs: PairsOptions = PairsOptions(),
+    trees: TreesOptions = TreesOptions(),
     common: Common = Common(),
 ) -> None:
     """Perplexity of a split (of music: nats per step), every token counted once.
 
     The stream is preceded by one <eos>, so that its first token counts too; the state is carried over the whole
-    split, in music over each piece. With --ensemble the probabilities of several runs are averaged, with --method
+    split, in music over each piece. Of trees the labels of constituents are evaluated, and the brackets that a parser
+    finds, each beside baselines. With --ensemble the probabilities of several runs are averaged, with --method
     mc-dropout those of several passes of one run, each with masks of dropout as in training.
     """
     from elman.tasks.open import open_run
@@ -96,7 +109,7 @@ def evaluate(
     if not ensemble.ensemble:
         refuse(given(ensemble), "belongs to --ensemble; add it")
     else:
-        refuse(given(pairs), "does not belong to --ensemble; leave it out")
+        refuse([*given(pairs), *given(trees)], "does not belong to --ensemble; leave it out")
     adaptation.check()
     if adaptation.method != "static":
         if ensemble.ensemble or split.streams != 1 or text.warm_up:
@@ -104,12 +117,13 @@ def evaluate(
                 f"--method {adaptation.method} reads one stream with one model; leave out --ensemble, --streams and"
                 " --warm-up"
             )
-        refuse(given(pairs), f"does not belong to --method {adaptation.method}; leave it out")
+        refuse([*given(pairs), *given(trees)], f"does not belong to --method {adaptation.method}; leave it out")
     if ensemble.ensemble:
         rows = [_ensemble(runs, split, text, ensemble, common)]
     else:
         read = {**asdict(split), **asdict(text), "streams": None if split.streams == 1 else split.streams}
-        how = EvaluationOptions(**read, beam=pairs.beam, constrained=False if pairs.unconstrained else None)
+        constrained = False if pairs.unconstrained else None
+        how = EvaluationOptions(**read, beam=pairs.beam, constrained=constrained, search=trees.search)
         opened = [open_run(folder, device) for folder in runs]
         rows = [adaptation.evaluate(run, how) for run in opened]
         split.say_part(opened[0])

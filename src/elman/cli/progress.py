@@ -56,10 +56,12 @@ class TrainingBar:
 
     Args:
         in_perplexity: report losses as perplexities too; otherwise as nats per step.
+        units: what is counted where losses are no perplexities.
     """
 
-    def __init__(self, *, in_perplexity: bool = True) -> None:
+    def __init__(self, *, in_perplexity: bool = True, units: str = "steps") -> None:
         self.console, self.in_perplexity = log(), in_perplexity
+        self.units = "tok" if in_perplexity else units
 
     def begin(self, epochs: int, windows: int, progress: "TrainingProgress") -> None:
         """Show the bar."""
@@ -67,7 +69,7 @@ class TrainingBar:
         columns = (
             "loss {task.fields[loss]:.3f}",
             *(["ppl {task.fields[ppl]:.1f}"] if self.in_perplexity else []),
-            f"{{task.fields[speed]:,.0f}} {'tok' if self.in_perplexity else 'steps'}/s",
+            f"{{task.fields[speed]:,.0f}} {self.units}/s",
         )
         self.bar = Progress(
             text_column("epoch {task.fields[epoch]}"),
@@ -111,7 +113,7 @@ class TrainingBar:
         elif record["kind"] == "event":
             self.console.print(f"{place}  {record['event']}: {record['message']}")
         elif not self.console.is_terminal:
-            speed = f"{record['tokens_per_s']:,.0f} {'tok' if self.in_perplexity else 'steps'}/s"
+            speed = f"{record['tokens_per_s']:,.0f} {self.units}/s"
             self.console.print(f"{place}  train {self._loss(record, 'loss')}  lr {record['lr']:.4g}  {speed}")
 
     def _loss(self, record: dict[str, Any], key: str) -> str:

@@ -87,6 +87,12 @@ _COLUMNS = {
         "tokens": ("tokens", ","),
         "unknown": ("unknown", ","),
     },
+    "nodes": {
+        "nll": ("nats/label", ".4f"),
+        "accuracy": ("accuracy", ".4f"),
+        "tokens": ("constituents", ","),
+        "pairs": ("trees", ","),
+    },
     "steps": {
         "nll": ("nats/step", ".4f"),
         "accuracy": ("accuracy", ".4f"),
@@ -100,10 +106,17 @@ _OF_PARTS = ("bits_per_byte", "word_perplexity")
 """Columns shown only where tokens are parts of words."""
 
 
+def _kind_of(result: Result) -> str:
+    """Which columns a result has: those of words, of nodes of trees, or of steps."""
+    if result.labels is not None:
+        return "nodes"
+    return "steps" if result.characters is None else "words"
+
+
 def print_figures(title: str, first: str, rows: Sequence[tuple[str, Result]]) -> None:
     """Print the results of models by name, in the column headed `first`, and the measures of what they wrote."""
     results = [result for _, result in rows]
-    columns = dict(_COLUMNS["steps" if results[0].characters is None else "words"])
+    columns = dict(_COLUMNS[_kind_of(results[0])])
     if all(one.words in (None, one.tokens) for one in results):
         columns = {key: column for key, column in columns.items() if key not in _OF_PARTS}
     columns = {key: column for key, column in columns.items() if any(getattr(one, key) is not None for one in results)}
@@ -120,6 +133,9 @@ def print_figures(title: str, first: str, rows: Sequence[tuple[str, Result]]) ->
     ]
     print_table(title, [first, "split", *(heading for heading, _ in columns.values())], table)
     for name, result in rows:
+        if result.labels is not None:
+            systems = {system: [measured] for system, measured in result.labels.items()}
+            print_measures(f"{name}, {result.split}", systems)
         if result.output is not None:
             print_output(f"{name}, {result.split}", result.output)
 
@@ -140,7 +156,8 @@ def print_output(title: str, output: OutputQuality) -> None:
     """Print the measures of a model's targets beside those of the baseline."""
     copied = ", unknown words copied" if output.copy_unknown else ""
     kept = {None: "", True: ", constrained", False: ", unconstrained"}[output.constrained]
-    systems = {f"beam {output.beam}{copied}{kept}": output.measures, output.baseline_name: output.baseline}
+    how = f"{output.search} search" if output.search else f"beam {output.beam}{copied}{kept}"
+    systems = {how: output.measures, output.baseline_name: output.baseline}
     print_measures(title, systems)
 
 

@@ -160,7 +160,9 @@ def _train_and_report(experiment: "Experiment", max_minutes: float | None, *, as
         console.print(f": {parameters:,} parameters on {experiment.device}, into {out}")
         for line in experiment.task.summary():
             console.print(f"  {line}")
-        watching: list[Watcher] = [progress.TrainingBar(in_perplexity=recipe.data.reporting.in_perplexity)]
+        reporting = recipe.data.reporting
+        shown = progress.TrainingBar(in_perplexity=reporting.in_perplexity, units=f"{reporting.unit}s")
+        watching: list[Watcher] = [shown]
         if TENSORBOARD in experiment.extras:
             watching.append(progress.TensorBoard(out))
         reason = experiment.train(watching, max_minutes)

@@ -4,6 +4,7 @@ A recipe is a TOML file read into `Recipe`. An unknown key, a wrong type or a nu
 names the key by its path.
 """
 
+from elman.config.composition import Affine, BinaryTreeLSTM, ChildSumTreeLSTM, Composition, MatrixVector
 from elman.config.music import MusicData, MusicEvaluation, MusicOptions
 from elman.config.network import (
     GRU,
@@ -32,6 +33,7 @@ from elman.config.network import (
     Orthogonal,
     Perceptron,
     Reader,
+    Recursive,
     Reservoir,
     Stack,
     TuringMachine,
@@ -77,6 +79,7 @@ from elman.config.training import (
     FineTune,
     Forcing,
     Immediate,
+    Margin,
     Memory,
     NonMonotone,
     OrthogonalWeights,
@@ -89,3 +92,4 @@ from elman.config.training import (
     Training,
     Window,
 )
+from elman.config.trees import TreeData, TreeEvaluation, TreeOptions

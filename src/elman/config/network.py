@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta
 
+from elman.config.composition import BinaryTreeLSTM, Composition
 from elman.config.output import Output
 from elman.config.record import Depth, Nonlinearity, NonNegative, Part, Positive, PositiveFloat, Rate, Record, Tagged
 
@@ -283,6 +284,23 @@ class TuringMachine(Part, frozen=True, tag="ntm"):
 Core: TypeAlias = Stack | FeedForward | Jordan | Reservoir | Attentive | TuringMachine
 
 
+class Recursive(Part, frozen=True, tag="recursive"):
+    """A network over trees: nodes are vectors of `size` numbers, composed of those of their children.
+
+    `leaves`: layers that read the sentence in both directions before, `stack.sizes` holding the size of each direction;
+    None: the leaves are the words alone. `parser`: nodes have scores, by which trees are searched for, and the recipe
+    has a table training.margin; without it trees are always given. `output_dropout`: of the vectors that are labelled
+    and scored.
+    """
+
+    builder: ClassVar = "elman.network.trees.core:build"
+    size: Positive
+    composition: Composition = BinaryTreeLSTM()
+    leaves: Stack | None = None
+    parser: bool = False
+    output_dropout: Rate = 0.0
+
+
 class Model(Record, frozen=True):
     """The network. `masks`: dropout masks held over time ("locked", Gal) or drawn at every step ("fresh", Zaremba).
 
@@ -290,7 +308,7 @@ class Model(Record, frozen=True):
     """
 
     encoder: Encoder
-    core: Core
+    core: Core | Recursive
     output: Output = Output()
     source: Reader | None = None
     initialisation: Initialisation = Initialisation()

@@ -3,14 +3,15 @@
 from typing import TypeAlias, get_args
 
 from elman.config.music import MusicData
-from elman.config.network import Model
+from elman.config.network import Model, Recursive
 from elman.config.pairs import PairData
 from elman.config.record import Count, Record
 from elman.config.series import SeriesData
 from elman.config.text import TextData
-from elman.config.training import Training
+from elman.config.training import BPTT, Penalties, Training
+from elman.config.trees import TreeData
 
-Data: TypeAlias = TextData | MusicData | PairData | SeriesData
+Data: TypeAlias = TextData | MusicData | PairData | SeriesData | TreeData
 """A recipe's data; the key `kind` chooses the record, and `elman.tasks.open` the task."""
 KINDS: dict[str, type[Data]] = {record.__struct_config__.tag: record for record in get_args(Data)}
 
@@ -53,6 +54,33 @@ class Recipe(Record, frozen=True, kw_only=True):
                 "data.evaluation.copy_unknown writes the source symbol with the largest attention weight, but this"
                 ' decoder has no attention; set it to false, or model.core.kind = "attentive"'
             )
+
+        self._check_trees()
+
+    def _check_trees(self) -> None:
+        """Raise ValueError where the data are trees and the network is not one over trees, or the other way round."""
+        core, training, data = self.model.core, self.training, self.data
+        if not isinstance(data, TreeData):
+            if isinstance(core, Recursive):
+                raise ValueError(f'model.core.kind = "recursive" with data.kind = "{self.kind}"; write "trees"')
+            if training.margin is not None:
+                raise ValueError('training.margin is for parsers, with data.kind = "trees"; remove it')
+            return
+        if not isinstance(core, Recursive):
+            raise ValueError('data.kind = "trees" needs model.core.kind = "recursive"')
+        if core.parser != (training.margin is not None):
+            raise ValueError("model.core.parser = true and the table training.margin belong together; set both or none")
+        if data.binary == "none" and (core.parser or core.composition.__struct_config__.tag != "child-sum-lstm"):
+            raise ValueError(
+                'data.binary = "none": constituents of any number of children need the composition child-sum-lstm and'
+                ' a network that is no parser; set data.binary = "right"'
+            )
+        if self.model.output.contexts.__struct_config__.tag != "single":
+            raise ValueError('model.output.contexts: nodes of trees have one context; set kind = "single"')
+        others = ("rule", BPTT()), ("penalties", Penalties()), ("forcing", None), ("memory", ()), ("constraint", None)
+        for key, usual in others:
+            if getattr(training, key) != usual:
+                raise ValueError(f"training.{key} is for sequences, and the data are trees; remove it")
 
     @property
     def kind(self) -> str:

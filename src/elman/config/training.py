@@ -178,6 +178,13 @@ class SpectralNorm(Tagged, frozen=True, tag="spectral-norm"):
     always: bool = True
 
 
+class Margin(Record, frozen=True):
+    """Max-margin training of a parser (`objective/trees.py`): `kappa` per wrong node, beside the labels by `weight`."""
+
+    kappa: PositiveFloat = 0.1
+    weight: PositiveFloat = 1.0
+
+
 class FineTune(Record, frozen=True):
     """Restart from the best model with averaging from the first step; stops by the non-monotone rule."""
 
@@ -193,6 +200,7 @@ class Training(Record, frozen=True):
     `tokens_per_batch`: of pairs, instead of `batch_size`: the most symbols, padding and both sides together.
     `precision`: of large matrix products (`network/precision.py`); auto is settled and recorded as a run begins.
     `rule`: how gradients are computed. `forcing`: how often the truth is read; None: always.
+    `margin`: of parsers of trees.
     `memory`: starting small: stages of a memory that is reset after a few words, before the whole memory.
     `clip`: the limit of the norm of the gradient, of all tensors or of each, or of every number of it (`clip_by`).
     `log_spectrum`: log sigma_1 of W_hh and the spectral radius of J; None: where there is a constraint.
@@ -207,6 +215,7 @@ class Training(Record, frozen=True):
     window: Window = Window()
     rule: Rule = BPTT()
     forcing: Forcing | None = None
+    margin: Margin | None = None
     memory: tuple[Memory, ...] = ()
     loss: Literal["mean", "sum"] = "mean"
     schedule: Constant | Decay | Plateau | Steps | Cosine = Constant()

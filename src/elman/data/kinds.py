@@ -45,11 +45,11 @@ class Look(NamedTuple):
     """What data look like.
 
     Attributes:
-        kind: `text`, `music`, `pairs` or `series`; None: nothing that can be read.
+        kind: `text`, `music`, `pairs`, `series` or `trees`; None: nothing that can be read.
         what: in words.
         possible: the kinds that can read them.
         languages: of parallel files, their endings.
-        form: of pairs, `tsv`, `parallel` or `trees`.
+        form: of pairs, `tsv` or `parallel`; `trees` of trees, which can be read as pairs too.
     """
 
     kind: str | None
@@ -93,9 +93,9 @@ def _look_inside(path: Path) -> Look:
         with path.open("rb") as file:
             head = file.read(HEAD)
     except OSError:
-        return _look("text", "a file that cannot be read", "music", "pairs", "series")
+        return _look("text", "a file that cannot be read", "music", "pairs", "series", "trees")
     if not head.strip():
-        return _look("text", "an empty file", "music", "pairs", "series")
+        return _look("text", "an empty file", "music", "pairs", "series", "trees")
     if head.startswith(b"MThd"):
         return _look("music", "a MIDI file")
     if head.startswith(b"\x93NUMPY"):
@@ -133,11 +133,12 @@ def _look_at_lines(path: Path, lines: Sequence[str]) -> Look:
     two_columns = bool(lines) and tabs.count(1) == len(lines)
     if _is_table(path.suffix.lower(), lines):
         return _look("series", "a table of numbers", "text", *(["pairs"] if two_columns else []))
+    # Before each tree of a treebank there may be an identifier and a tab.
+    text = "\n".join(line.split("\t", 1)[-1] for line in lines)
+    if text.startswith("(") and len(re.findall(r"\([A-Z.,:$`'-]*\s", text)) > len(text) / 40:
+        return _look("trees", "bracketed trees", "pairs", "text", form="trees")
     if two_columns or (len(lines) >= 20 and tabs.count(1) > 0.95 * len(lines)):
         return _look("pairs", "lines of two columns with a tab between", "text", form="tsv")
-    text = "\n".join(lines)
-    if text.startswith("(") and len(re.findall(r"\([A-Z.,:$`'-]*\s", text)) > len(text) / 40:
-        return _look("pairs", "bracketed trees", "text", form="trees")
     return _look("text", "text", *(["pairs"] if any(tabs) else []))
 
 

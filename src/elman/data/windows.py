@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from elman.data.text.vocabulary import Vocabulary
+from elman.data.trees.nodes import Trees
 from elman.errors import UserError
 
 
@@ -34,7 +35,8 @@ class Batch(NamedTuple):
     """One window: symbols [T, B] or frames of notes [T, B, P], and the targets that follow each, of the same shape.
 
     `mask`, bool [T, B]: which targets count; None means all. `fresh`, bool [B]: which columns begin a sequence here;
-    None means none. `source`: what the columns are conditioned on; each begins here, from its source.
+    None means none. `source`: what the columns are conditioned on; each begins here, from its source. `trees`: those
+    over sentences [S, B]; the targets are then the labels of their nodes, [N, 1], with a mask of the same shape.
     """
 
     inputs: Tensor
@@ -42,6 +44,7 @@ class Batch(NamedTuple):
     mask: Tensor | None = None
     fresh: Tensor | None = None
     source: Source | None = None
+    trees: Trees | None = None
 
     def to(self, device: torch.device) -> "Batch":
         """The same window on another device."""

@@ -22,18 +22,20 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 class OutputQuality(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The measured output of a model of pairs beside that of a baseline without a model.
+    """The measured output of a model of pairs, or of a parser, beside that of a baseline without a model.
 
     Attributes:
         beam: hypotheses kept; 1 is greedy.
         copy_unknown: whether `<unk>` was replaced by the source symbol of the largest weight.
         constrained: whether the search was constrained to trees; None for other targets.
+        search: how a parser searched; None for pairs.
         measures: of the model's output, the most important first.
     """
 
     beam: int
     copy_unknown: bool
     constrained: bool | None = None
+    search: str | None = None
     measures: list[Estimate]
     baseline: list[Estimate]
     baseline_name: str
@@ -45,15 +47,16 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     A field that does not apply is None and is not written.
 
     Attributes:
-        nll: mean negative log-likelihood, nats per token (of music and series: per step).
-        tokens: tokens (of music and series: steps) that were scored.
+        nll: mean negative log-likelihood, nats per token (of music and series: per step; of trees: per constituent).
+        tokens: tokens (of music and series: steps; of trees: constituents) that were scored.
         run, data: where a command prints several.
         name: the baseline, in baselines.json.
         context: how the state is carried.
         bits_per_token, bits_per_character, bits_per_byte, bits_per_word: bits over these units.
         word_perplexity: exp of nats per word; None where the text has no spaces between words.
         unknown: tokens that are `<unk>`.
-        accuracy: frame-level accuracy of music, 0 to 1.
+        accuracy: frame-level accuracy of music, 0 to 1; of trees, the share of constituents labelled right.
+        labels: of trees, the label accuracy (percent) of the network and of baselines, by their names.
         nrmse: of series, RMSE of the one-step mean over the standard deviation of the split, over all columns.
         nrmse_by_column: the same of each column.
         streams, warm_up: as in `EvaluationWindows`.
@@ -88,6 +91,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     settings: dict[str, Any] | None = None
     model: str | None = None
     output: OutputQuality | None = None
+    labels: dict[str, Estimate] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The record as JSON writes it."""

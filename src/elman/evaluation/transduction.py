@@ -131,9 +131,7 @@ def baseline(corpus: PairCorpus, pairs: Pairs) -> tuple[str, list[str]]:
     """
     if corpus.options.form == "trees":
         train = corpus.split("train")
-        outer, inner = _labels(train.target_text, train.source_text)
-        trees = (_right_branching(text.split(), outer, inner) for text in pairs.source_text)
-        return "right-branching", [" ".join(linear(tree)) for tree in trees]
+        return "right-branching", right_branching(train.target_text, train.source_text, pairs.source_text)
     tokenisers = corpus.symbols.tokenisers
     sources = [tokenisers.source_words(text) for text in pairs.source_text]
     if corpus.options.measures == "translation":
@@ -141,6 +139,15 @@ def baseline(corpus: PairCorpus, pairs: Pairs) -> tuple[str, list[str]]:
     count = max(1, round(float(corpus.split("train").target.lengths.mean())))
     unit = corpus.options.tokenisation if tokenisers.source.options.spelt else "words"
     return f"first {count} {unit}", [tokenisers.measured_source(words[:count]) for words in sources]
+
+
+def right_branching(trees: Sequence[str], train_sentences: Sequence[str], sentences: Sequence[str]) -> list[str]:
+    """Right-branching linear trees over sentences, with the labels that such constituents have most often in training.
+
+    `trees` are those of the training sentences, in linear form.
+    """
+    outer, inner = _labels(trees, train_sentences)
+    return [" ".join(linear(_right_branching(text.split(), outer, inner))) for text in sentences]
 
 
 def _right_branching(words: list[str], outer: str, inner: str) -> Node:

@@ -19,6 +19,7 @@ from elman.learning.gradient_norm import GradientNorm
 from elman.learning.optimisers import Average, Optimiser, add_l1, clip_gradients
 from elman.learning.progress import averages_at_once
 from elman.learning.rtrl import RTRL
+from elman.learning.trees import ThroughStructure
 from elman.network.model import LanguageModel
 from elman.network.peaks import resolve
 from elman.network.precision import Precision, products_in
@@ -193,6 +194,8 @@ def build_update(recipe: config.Recipe, model: LanguageModel) -> Update:
 
 def build_learner(training: config.Training, model: config.Model) -> Learner:
     """The learning rule of a recipe; raises UserError where it takes single steps and the model needs whole windows."""
+    if isinstance(model.core, config.Recursive):
+        return ThroughStructure(training.margin)
     weight = training.penalties.gradient_norm
     if weight or training.rule != config.BPTT():
         _require_single_steps(training, model)

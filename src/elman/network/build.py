@@ -23,6 +23,8 @@ from elman.network.output.contexts import build_contexts
 from elman.network.output.input_gate import build_input_gate
 from elman.network.output.layer import OutputLayer
 from elman.network.seq2seq import build_seq2seq
+from elman.network.tree_model import TreeModel
+from elman.network.trees.core import RecursiveCore
 
 _FACTORIES = (torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn)
 
@@ -33,18 +35,20 @@ def build_model(
     counts: Sequence[int] | None = None,
     words: Sequence[str] | None = None,
     num_source: int | None = None,
+    num_labels: int | None = None,
 ) -> LanguageModel:
     """The network of a recipe, initialised from torch's global random state; raises UserError where parts do not fit.
 
     `num_words` is V, symbols of the vocabulary, pitches of a frame, or values of a step. `counts` are the occurrences
     of each word, falling, for outputs that treat frequent words differently (by default Zipf's law is assumed), `words`
     the vocabulary for encoders that read spelling (by default words are spelled as their numbers). A source's
-    vocabulary has `num_source` symbols, by default as many as the target's.
+    vocabulary has `num_source` symbols, by default as many as the target's. A network over trees chooses from
+    `num_labels` labels, by default as many as there are words, and `counts` are theirs.
 
     A network that does not fit into the memory of the machine is refused before it is allocated.
     """
     with contextlib.nullcontext() if torch.get_default_device().type == "meta" else _WithinMemory(recipe):
-        return _build(recipe, num_words, counts, words, num_source)
+        return _build(recipe, num_words, counts, words, num_source, num_labels)
 
 
 def _build(
@@ -53,19 +57,23 @@ def _build(
     counts: Sequence[int] | None,
     words: Sequence[str] | None,
     num_source: int | None,
+    num_labels: int | None,
 ) -> LanguageModel:
     locked = recipe.masks == "locked"
     encoder = build_encoder(recipe.encoder, num_words, words, locked=locked)
     core = build_core(recipe.core, encoder.size, num_words, locked=locked, source=recipe.source)
     contexts = build_contexts(recipe.output, core.dims)
     contexts.gate = build_input_gate(recipe.output, encoder, core, num_words)
-    output = OutputLayer(contexts, build_choice(recipe.output, contexts.size, encoder, num_words, counts))
+    num_outputs = (num_labels or num_words) if isinstance(core, RecursiveCore) else num_words
+    output = OutputLayer(contexts, build_choice(recipe.output, contexts.size, encoder, num_outputs, counts))
     if isinstance(core, Jordan) and core.feedback == "output" and not isinstance(output.choice, Choice):
         raise UserError(
             'model.core.kind = "jordan" feeds the distribution of the next symbol back, and the distribution of'
             ' vectors cannot be listed; set model.core.feedback = "target"'
         )
-    if recipe.source is None:
+    if isinstance(core, RecursiveCore):
+        model: LanguageModel = TreeModel(encoder, core, output)
+    elif recipe.source is None:
         model = LanguageModel(encoder, core, output)
     else:
         model = build_seq2seq(recipe, encoder, core, output, num_source or num_words)

@@ -41,7 +41,7 @@ class LanguageModel(nn.Module):
         It still predicts the V symbols of its vocabulary. Its encoder must read spelling.
         """
         assert isinstance(self.encoder, Characters), "only an encoder of spelling knows other words"
-        wider = LanguageModel(self.encoder.knowing(words), self.core, self.output)
+        wider = type(self)(self.encoder.knowing(words), self.core, self.output)
         wider.training = self.training
         return wider
 

@@ -14,6 +14,7 @@ from elman.config.recipe import KINDS
 from elman.config.record import TOKENS, Reporting
 from elman.config.toml import in_present_form
 from elman.data.text.vocabulary import Vocabulary
+from elman.drawing.constituents import TreeDrawing
 from elman.drawing.forecast import Forecast
 from elman.drawing.heat_map import Word
 from elman.drawing.piano_roll import PianoRoll
@@ -37,7 +38,7 @@ class Attention(msgspec.Struct, frozen=True):
             raise ValueError("weights are not a number per target and source word")
 
 
-Figure: TypeAlias = PianoRoll | Forecast
+Figure: TypeAlias = PianoRoll | Forecast | TreeDrawing
 """What a sample may be drawn as."""
 
 

@@ -18,8 +18,9 @@ from elman.tasks.run import Run, present, recipe_of
 from elman.tasks.series.task import SeriesTask
 from elman.tasks.task import Task
 from elman.tasks.text.task import TextTask
+from elman.tasks.trees.task import TreeTask
 
-TASKS: dict[str, type[Task]] = {task.kind: task for task in (TextTask, MusicTask, PairTask, SeriesTask)}
+TASKS: dict[str, type[Task]] = {task.kind: task for task in (TextTask, MusicTask, PairTask, SeriesTask, TreeTask)}
 """By the kind of a recipe's data."""
 
 
@@ -75,6 +76,7 @@ _NEEDS = {
     "music": "MIDI files, or an .npz file of piano rolls",
     "pairs": "lines of a source, a tab and a target, parallel files or trees",
     "series": "a table of numbers (.csv, .tsv, .npy, .npz)",
+    "trees": "trees in brackets, in one file or a folder with train, valid and test",
 }
 
 

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import msgspec
 import torch
@@ -52,6 +52,7 @@ class EvaluationOptions(msgspec.Struct, frozen=True, kw_only=True):
         unknown_as_unk: read unknown words as `<unk>`, also by a model that reads spelling.
         beam: of pairs, hypotheses kept; None: as the recipe says.
         constrained: of pairs, search among trees alone; None: as the recipe says.
+        search: of parsers, how trees are searched for; None: as the recipe says.
     """
 
     split: str = "test"
@@ -62,6 +63,7 @@ class EvaluationOptions(msgspec.Struct, frozen=True, kw_only=True):
     unknown_as_unk: bool = False
     beam: int | None = None
     constrained: bool | None = None
+    search: Literal["chart", "greedy"] | None = None
 
     def require(self, kind: str, *allowed: str) -> None:
         """Raise UserError where an option is set that runs on this kind of data lack."""

@@ -189,8 +189,9 @@ def test_pairs():
         ("de", "fr"),
         "raw",
     )
-    recipe = others.of_pairs(even, found._replace(form="trees"), cut=True).load()
-    assert (recipe.data.form, recipe.data.test) == ("trees", 5)
+    recipe = others.of_trees(100, cut=True).load()
+    assert (recipe.kind, recipe.data.test) == ("trees", 5)
+    assert others.of_trees(100, cut=False).settings == ()
 
 
 @pytest.mark.parametrize(("rows", "columns", "length"), [(100_000, 8, 50), (2000, 4, 50), (200, 2, 25), (10, 2, 1)])

@@ -61,7 +61,12 @@ class Surroundings(NamedTuple):
 
 
 def build_core(
-    record: config.Core, input_size: int, num_outputs: int = 0, *, locked: bool, source: config.Reader | None = None
+    record: config.Core | config.Recursive,
+    input_size: int,
+    num_outputs: int = 0,
+    *,
+    locked: bool,
+    source: config.Reader | None = None,
 ) -> RecurrentCore:
     """The recurrent core of a recipe; arguments as in `Surroundings`; raises UserError where parts do not fit."""
     return resolve_name(record.builder)(record, Surroundings(input_size, num_outputs, locked, source))

@@ -92,6 +92,8 @@ def _reading(found: Look, path: Path) -> tuple[Proposal, bool]:
     options = PairOptions(form=found.form or "tsv", languages=found.languages, skip_empty=True)  # type: ignore[arg-type]
     files = find_files(path, options)
     pairs, _ = read_pairs(files.get("all") or files["train"], options)
+    if found.kind == "trees":
+        return others.of_trees(len(pairs), cut="all" in files), True
     return others.of_pairs(others.pair_facts(pairs), found, cut="all" in files), True
 
 

@@ -1,4 +1,4 @@
-"""Recipes for music, pairs and series of the user's own: rules from facts to settings."""
+"""Recipes for music, pairs, trees and series of the user's own: rules from facts to settings."""
 
 import math
 import re
@@ -13,7 +13,7 @@ SHORTER = 0.5
 """A target of at most this share of the source's length is a headline rather than a translation."""
 
 HELD_OUT = 0.05
-"""Share of the pairs of one file that each held-out split has, at most 2,000 pairs."""
+"""Share of the pairs or trees of one file that each held-out split has, at most 2,000."""
 
 
 class PairFacts(NamedTuple):
@@ -48,15 +48,20 @@ def side_by_side(proposal: Proposal, pieces: int) -> Proposal:
     return proposal.adding(changed(proposal.recipe, {"training.batch_size": batch}), reason)
 
 
+def of_trees(trees: int, *, cut: bool) -> Proposal:
+    """A recipe for a treebank; `cut`: one file, of which some trees are held out."""
+    recipe = "treebank/small-parser.toml"
+    return Proposal(recipe, changed(recipe, _held_out(trees) if cut else {}), ("trees: a parser that labels nodes",))
+
+
+def _held_out(pairs: int) -> dict[str, Any]:
+    share = max(1, min(2000, int(HELD_OUT * pairs)))
+    return {"data.valid": share, "data.test": share}
+
+
 def of_pairs(facts: PairFacts, found: Look, *, cut: bool) -> Proposal:
     """A recipe for pairs; `cut`: one file, or one pair of files, of which some pairs are held out."""
-    values: dict[str, Any] = {}
-    if cut:
-        share = max(1, min(2000, int(HELD_OUT * facts.pairs)))
-        values = {"data.valid": share, "data.test": share}
-    if found.form == "trees":
-        recipe = "parsing/small-trees.toml"
-        return Proposal(recipe, changed(recipe, values), ("trees: sentences as sources, trees as targets",))
+    values = _held_out(facts.pairs) if cut else {}
     short = facts.target <= SHORTER * facts.source
     recipe = "headlines/small-encdec.toml" if short else "translation/small-ja-en.toml"
     values["data.tokenisation"] = "characters" if not facts.words else "words" if facts.tokenised else "raw"
@@ -99,8 +104,8 @@ def timed(proposal: Proposal, needed: int, minutes: float, speed: Speed) -> Prop
     )
 
 
-USUAL = {"music": (176_000, 30), "pairs": (440_000, 8), "series": (10_000, 20)}
-"""By kind: the size of the data for which the recipes were made, in steps or target symbols, and their epochs there."""
+USUAL = {"music": (176_000, 30), "pairs": (440_000, 8), "series": (10_000, 20), "trees": (51_000, 5)}
+"""By kind: the size of the data that recipes are for, in steps, target symbols or constituents, and their epochs."""
 
 MOST_EPOCHS = 100
 

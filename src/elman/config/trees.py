@@ -1,0 +1,83 @@
+"""Trees as data: sentences with their constituents, labelled by the treebank's own categories."""
+
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import Meta
+
+from elman.config.pairs import PairOptions
+from elman.config.record import Count, Positive, Record, Reporting, restricted
+
+
+class TreeOptions(Record, frozen=True, kw_only=True):
+    """How a treebank becomes words, labels and trees.
+
+    Attributes:
+        split, valid, test: which trees of a single file are held out, and how many, as of pairs: those whose sentence
+            has the smallest SHA-256 (`hash`), or the `last`. Folders that bring their own splits are taken as they are.
+        binary: how a constituent of more than two children becomes binary: its last children are put together
+            (`right`), its first ones (`left`), or it is left unchanged (`none`).
+        lowercase: fold capitals of words, never of labels.
+        functions: keep functions of labels (`NP-SBJ`), else `NP`.
+        min_count: words seen less often in training become `<unk>`.
+        max_vocabulary: greatest number of words.
+        min_label: labels seen less often in training become `<unk>`, which a parser never writes.
+        max_words: longer training sentences are left out.
+    """
+
+    split: Literal["hash", "last"] = "hash"
+    valid: Count = 300
+    test: Count = 300
+    binary: Literal["right", "left", "none"] = "right"
+    lowercase: bool = False
+    functions: bool = False
+    min_count: Positive = 2
+    max_vocabulary: Annotated[int, Meta(ge=4)] | None = None
+    min_label: Positive = 2
+    max_words: Positive = 100
+
+    @property
+    def files(self) -> PairOptions:
+        """How the files are found, read and divided: as pairs of a sentence and its tree."""
+        return PairOptions(
+            form="trees", split=self.split, valid=self.valid, test=self.test, tags="keep", functions=self.functions
+        )
+
+
+class TreeEvaluation(Record, frozen=True, kw_only=True):
+    """How trees are searched for when a parser is evaluated (`decoding/chart.py`, `decoding/merging.py`).
+
+    `max_words`: longer sentences are refused by `elman parse`; a chart takes time and memory by the cube of the length.
+    Held-out trees are always read as a whole.
+    """
+
+    search: Literal["chart", "greedy"] = "chart"
+    max_words: Positive = 150
+
+
+class TreeData(TreeOptions, frozen=True, kw_only=True, tag_field="kind", tag="trees"):
+    """A treebank in brackets; `corpus` is a file or a folder, unless --data names another.
+
+    `digest` is that of the data which a run was trained on.
+    """
+
+    encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")
+    command: ClassVar[str] = "parse"
+    reporting: ClassVar[Reporting] = Reporting(
+        "NLL",
+        "nll",
+        "node",
+        "NLL is the mean negative log-likelihood of the label of a constituent, given its tree, in nats; accuracy is"
+        " the share of constituents whose most probable label is right. While a parser is trained, its loss is that of"
+        " the labels of all nodes and of the structured margin.",
+        ("accuracy", "accuracy"),
+        (("lines", "sentences"), ("unknown", "unknown words")),
+    )
+
+    corpus: str | None = None
+    digest: str | None = None
+    evaluation: TreeEvaluation = TreeEvaluation()
+
+    @property
+    def options(self) -> TreeOptions:
+        """How the treebank is read, without where it is from."""
+        return restricted(self, TreeOptions)

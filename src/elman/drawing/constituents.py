@@ -1,0 +1,131 @@
+"""A constituency tree as SVG: its words at the bottom, what each node was taken for, and where that is wrong."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+from unicodedata import east_asian_width
+
+import msgspec
+from markupsafe import Markup, escape
+from msgspec import Meta
+
+Number = Annotated[int, Meta(ge=0)]
+
+_LETTER, _GAP, _ROW, _TEXT = 6.6, 12, 34, 12
+"""CSS pixels of a letter, between words, of one height, and of the letters' height."""
+
+
+class Constituent(msgspec.Struct, frozen=True):
+    """A node: its label, first word, the word after its last, and its height, 1 above words.
+
+    `right`: it is in the right tree. `truth`: what the right tree has over the same words where it is not; empty:
+    nothing.
+    """
+
+    label: str
+    start: Number
+    end: Number
+    height: Annotated[int, Meta(ge=1)]
+    right: bool = True
+    truth: str = ""
+
+
+class TreeDrawing(msgspec.Struct, frozen=True, tag_field="kind", tag="tree"):
+    """A tree over words, its nodes from the top downwards and from left to right.
+
+    `missed`: constituents of the right tree that it lacks, as text. `given`: the tree was given, and the labels alone
+    were found.
+    """
+
+    words: list[str]
+    nodes: list[Constituent]
+    missed: list[str] = []
+    given: bool = False
+
+    def __post_init__(self) -> None:
+        open_: list[Constituent] = []
+        for node in self.nodes:
+            while open_ and open_[-1].end <= node.start:
+                open_.pop()
+            inside = not open_ or (node.start >= open_[-1].start and node.end <= open_[-1].end)
+            if not inside or not 0 <= node.start < node.end <= len(self.words):
+                raise ValueError("the nodes are no tree over the words, from the top downwards")
+            open_.append(node)
+
+    @property
+    def caption(self) -> str:
+        """How many nodes are right, and which are missing."""
+        right = sum(node.right for node in self.nodes)
+        what = "labels" if self.given else "constituents"
+        missed = f"; missed: {', '.join(self.missed)}" if self.missed else ""
+        return f": {right} of {len(self.nodes)} {what} right{missed}"
+
+    def draw(self, name: str, title: str) -> Markup:  # noqa: ARG002 - it has no identifiers
+        """As `draw_tree`."""
+        return draw_tree(self, title)
+
+
+def draw_tree(tree: TreeDrawing, name: str) -> Markup:
+    """An `<svg>` of a tree; wrong nodes have a colour and a mark of their own, their truth is a tooltip.
+
+    `name` is for screen readers.
+    """
+    widths = [max(_width(word), 3 * _LETTER) + _GAP for word in tree.words]
+    edges = [sum(widths[:place]) for place in range(len(widths) + 1)]
+    top = max((node.height for node in tree.nodes), default=0)
+    bottom = (top + 1) * _ROW
+
+    def centre(start: int, end: int) -> float:
+        return (edges[start] + edges[end]) / 2
+
+    lines, labels = list[str](), list[str]()
+    for word, (text, parent) in enumerate(zip(tree.words, _parents_of_words(tree), strict=True)):
+        x = centre(word, word + 1)
+        labels.append(f'<text x="{x:.1f}" y="{bottom}" class="leaf">{escape(text)}</text>')
+        if parent is not None:
+            lines.append(_line(x, bottom - _TEXT, centre(parent.start, parent.end), _y(parent, top)))
+    for node, parent in zip(tree.nodes, _parents(tree.nodes), strict=True):
+        x, y = centre(node.start, node.end), _y(node, top)
+        if parent is not None:
+            lines.append(_line(x, y - _TEXT, centre(parent.start, parent.end), _y(parent, top)))
+        tooltip = "right" if node.right else f"wrong; right: {node.truth}" if node.truth else "wrong: no constituent"
+        shown = node.label if node.right else f"{node.label}*"
+        labels.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" class="{"right" if node.right else "wrong"}">{escape(shown)}'
+            f"<title>{escape(node.label)}: {escape(tooltip)}</title></text>"
+        )
+    width, height = edges[-1] + 2, bottom + 8
+    described = f"{escape(name)}{escape(tree.caption)}"
+    return Markup(
+        f'<svg class="tree" role="img" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" font-size="11"'
+        f' text-anchor="middle"><title>{described}</title>{"".join(lines)}{"".join(labels)}</svg>'
+    )
+
+
+def _y(node: Constituent, top: int) -> float:
+    return (top - node.height) * _ROW + _TEXT + 2
+
+
+def _line(x: float, y: float, x_above: float, y_above: float) -> str:
+    return f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{x_above:.1f}" y2="{y_above + 4:.1f}"/>'
+
+
+def _parents(nodes: Sequence[Constituent]) -> Iterator[Constituent | None]:
+    """The node above each node, which stand from the top downwards."""
+    open_: list[Constituent] = []
+    for node in nodes:
+        while open_ and open_[-1].end <= node.start:
+            open_.pop()
+        yield open_[-1] if open_ else None
+        open_.append(node)
+
+
+def _parents_of_words(tree: TreeDrawing) -> Iterator[Constituent | None]:
+    """The lowest node above each word."""
+    for word in range(len(tree.words)):
+        above = [node for node in tree.nodes if node.start <= word < node.end]
+        yield above[-1] if above else None
+
+
+def _width(word: str) -> float:
+    """CSS pixels of a word, approximately; kana and kanji are wide."""
+    return _LETTER * sum(1.7 if east_asian_width(letter) in "WF" else 1.0 for letter in word)

@@ -1,0 +1,134 @@
+"""The task of trees: the labels of their nodes, and parsing."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+
+from elman.config.recipe import Recipe
+from elman.config.trees import TreeData
+from elman.data.text.cache import Progress
+from elman.data.trees.corpus import TreeSymbols, TreeWindows, open_trees
+from elman.data.trees.shape import tree_of
+from elman.data.windows import Span
+from elman.errors import UserError
+from elman.evaluation.result import Result
+from elman.evaluation.tree_baselines import bag_of_words, majority
+from elman.evaluation.trees import training_loss
+from elman.jobs import Advance
+from elman.network.model import LanguageModel
+from elman.network.tree_model import TreeModel
+from elman.tasks.task import Size, Task, copy_weights, require_whole, write_results
+from elman.tasks.trees.drawing import drawing_of
+from elman.tasks.trees.run import TreeRun
+
+SAMPLES = 4
+"""Trees of the test split that a run folder shows."""
+
+SHOWN_WORDS = (6, 24)
+"""Words of the sentences that are shown, at least and at most."""
+
+_NOMINAL = Size(70_000, 6_000, 85_000)
+"""Constituents, words of the vocabulary and words of a treebank of some 4,000 trees."""
+
+
+class TreeTask(Task):
+    """A treebank, its words and its labels."""
+
+    kind, run = "trees", TreeRun
+    inputs: TreeSymbols
+
+    def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:  # noqa: ARG002 - quick
+        assert isinstance(recipe.data, TreeData)
+        self.recipe, self.data = recipe, recipe.data
+        require_whole(recipe.training, "trees")
+        if recipe.training.tokens_per_batch is not None:
+            raise UserError("training.tokens_per_batch is for pairs; of trees set training.batch_size")
+        self.corpus = open_trees(source, recipe.data.options)
+        self.inputs, self.digest, self.source = self.corpus.symbols, self.corpus.digest, source
+        for split in ("valid", "test"):
+            self.corpus.split(split)
+
+    @classmethod
+    def nominal_size(cls, recipe: Recipe) -> Size:  # noqa: ARG003 - recipes name no treebank
+        """The approximate size of a treebank that recipes are meant for."""
+        return _NOMINAL
+
+    def steps(self, spans: list[Span]) -> tuple[list[Span], float]:
+        """All batches, since they differ in size."""
+        return spans, len(spans)
+
+    def windows(self, max_extra: int | None) -> TreeWindows:  # noqa: ARG002 - trees have no random windows
+        """The training trees, in another order each epoch."""
+        training, trees = self.recipe.training, self.corpus.split("train")
+        parses = training.margin is not None
+        return TreeWindows(self.corpus, trees, training.batch_size, self.recipe.seed, all_nodes=parses)
+
+    def validate(self, model: LanguageModel) -> float:
+        """Nats per label of the validation trees, with the margin of a parser."""
+        assert isinstance(model, TreeModel)
+        return training_loss(model, self.corpus, self.corpus.split("valid"), self.recipe.training.margin)
+
+    def write(self, folder: Path) -> None:
+        """Both vocabularies and data.json."""
+        self.corpus.symbols.save(folder)
+        super().write(folder)
+
+    def start_from(self, model: LanguageModel, folder: Path) -> None:
+        """Weights of a run with the same vocabularies and network."""
+        run = TreeRun(folder)
+        if run.inputs.digest != self.inputs.digest:
+            raise UserError(f"--init {folder}: its words or labels differ; use the same treebank for both")
+        copy_weights(model, run, "the same model section")
+
+    def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:  # noqa: ARG002 - there are no prompts
+        """results.json, and samples.json with trees of the test split as the network sees them."""
+        run = TreeRun(out, device)
+        search = self.data.evaluation.search
+
+        def evaluated(name: str) -> Result:
+            return run.result(self.corpus, self.corpus.split(name), search, advance=advance)
+
+        return write_results(out, evaluated, lambda: {"samples.json": self._samples(run)})
+
+    def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:  # noqa: ARG002 - no order
+        """The labels of constituents by the most frequent one, and by a bag of words."""
+        chosen = [self.corpus.split(name) for name in splits]
+        found = {
+            "majority": [majority(self.corpus, split) for split in chosen],
+            "bag of words": bag_of_words(self.corpus, chosen),
+        }
+        return [
+            one.score.result(split.name, name=name, accuracy=one.accuracy(len(split)).value / 100)
+            for name, labellings in found.items()
+            for one, split in zip(labellings, chosen, strict=True)
+        ]
+
+    def summary(self) -> list[str]:
+        """Sentences and constituents of each split, words and labels."""
+        lines = [
+            f"{name:5} {len(trees):>9,} trees, {trees.facts['tokens']:,} constituents, {trees.facts['words']:,} words"
+            for name, trees in self.corpus.splits.items()
+        ]
+        return [*lines, f"vocabulary {len(self.inputs.words):,}, labels {len(self.inputs):,}"]
+
+    def _samples(self, run: TreeRun) -> list[dict[str, Any]]:
+        """Trees of the test split: as the parser finds them, or with the labels that are given to their nodes."""
+        split = self.corpus.split("test")
+        places = [n for n, words in enumerate(split.sentences) if SHOWN_WORDS[0] <= len(words) <= SHOWN_WORDS[1]]
+        places = (places or [n for n, words in enumerate(split.sentences) if len(words) <= self.data.max_words])[
+            :SAMPLES
+        ]
+        sentences, shapes = [split.sentences[n] for n in places], [split.shapes[n] for n in places]
+        if run.is_parser:
+            found = [one.tree for one in run.parse(sentences, self.data.evaluation.search)]
+        else:
+            named = run.label(sentences, shapes)
+            found = [tree_of(*one) for one in zip(shapes, sentences, named, strict=True)]
+        rows = []
+        for words, shape, tree in zip(sentences, shapes, found, strict=True):
+            drawn = drawing_of(tree, tree_of(shape, words), words, given=not run.is_parser)
+            rows.append({"text": " ".join(words), "figure": msgspec.to_builtins(drawn)})
+        return rows
