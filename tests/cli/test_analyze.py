@@ -52,7 +52,7 @@ def assert_self_contained(page):
 
 @pytest.mark.slow
 def test_rank_of_one_run_is_written_beside_it(runs, analyze):
-    found = json.loads(analyze("rank", runs / "softmax", "--json", "--precision", "float64"))
+    found = json.loads(analyze("rank", runs / "softmax", "--json", "--dtype", "float64"))
     (row,) = found["runs"]
     assert (row["size"], row["bound"], row["num_tokens"], row["method"]) == (8, 10, 200, "exact")
     assert row["rank"] == 10
@@ -69,7 +69,7 @@ def test_rank_of_one_run_is_written_beside_it(runs, analyze):
 @pytest.mark.slow
 def test_ranks_of_several_runs_share_a_page(runs, analyze, tmp_path):
     out = tmp_path / "both.html"
-    told = analyze("rank", runs / "softmax", runs / "doc", "--precision", "float64", "--out", out, "--max-tokens", "90")
+    told = analyze("rank", runs / "softmax", runs / "doc", "--dtype", "float64", "--out", out, "--max-tokens", "90")
     told = " ".join(told.split())
     assert "softmax: a softmax with d = 8 never exceeds d + 2 = 10; the rank 10 is within it." in told
     assert "doc: not bounded by d; the rank" in told

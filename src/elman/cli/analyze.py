@@ -78,7 +78,7 @@ def rank(
     max_tokens: Positive | None = None,
     method: Literal["gram", "exact", "randomised"] | None = None,
     values: Positive = 1000,
-    precision: Literal["float32", "float64"] = "float32",
+    dtype: Literal["float32", "float64"] = "float32",
     out: OutFile = None,
     common: Common = Common(),
 ) -> None:
@@ -94,7 +94,7 @@ def rank(
         method: gram: accurate to about 1e-7 of the largest value, 16 V^2 bytes; exact: a QR, several times the time;
             randomised: the leading values only, with a stated error (default: by the size of the matrix)
         values: number of values that `randomised` finds
-        precision: of the log-probabilities; its epsilon is in the threshold
+        dtype: of the log-probabilities; its epsilon is in the threshold
         out: the page (default: RUN/rank.html; rank.html here for several runs)
     """
     import torch
@@ -111,7 +111,7 @@ def rank(
         tokens = corpus.split(split.split).tokens
         if not len(tokens):
             raise UserError(f"the {split.split} split of {corpus.source} has no tokens; choose another with --split")
-        if precision == "float64":
+        if dtype == "float64":
             loaded.model.to(torch.float64)
         with progress.counting(f"reading {folder}") as advance:
             found = spectrum(

@@ -184,8 +184,7 @@ class Machine:
         from elman.network import peaks, precision
 
         device = self.place()
-        if self.precision is not None:
-            precision.use(peaks.resolve(self.precision, device))
+        precision.use(peaks.resolve(self.precision or "float32", device))
         return device
 
     def place(self) -> "torch.device":

@@ -16,10 +16,12 @@ from torch import Tensor, nn
 
 from elman.config.inference import Rule
 from elman.data.windows import PositionedWindows, TrainingWindows, Windows
+from elman.errors import UserError
 from elman.evaluation.cache import NeuralCache
 from elman.jobs import Advance, Kept
 from elman.learning import checkpoint
 from elman.learning.bptt import bptt
+from elman.network import precision
 from elman.network.model import LanguageModel
 from elman.network.state import State, detach, restart
 from elman.objective.loss import Objective
@@ -49,10 +51,13 @@ class DynamicModel:
     """A copy of a model that learns from the text it reads; the model itself is not changed.
 
     Every segment is scored by weights that have not been updated on it, and only then learnt from. Dropout is off.
-    `model` must not change, since the copy returns to its weights; `statistics` are needed by the rule "rms".
+    `model` must not change, since the copy returns to its weights; `statistics` are needed by the rule "rms". Raises
+    UserError where products are in int8, which has no gradients.
     """
 
     def __init__(self, model: LanguageModel, rule: Rule, statistics: Statistics | None = None) -> None:
+        if precision.chosen() == "int8":
+            raise UserError("--precision int8 runs a model as it is, and cannot adapt it; use float32 or bf16")
         self.rule, self.model = rule, copy.deepcopy(model).eval().requires_grad_(True)
         self._now = [_chunks(parameter) for parameter in self.model.parameters()]
         self._trained = [_chunks(parameter) for parameter in model.parameters()]
