@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from markupsafe import Markup
 
 from elman.analysis.agreement import (
     AgreementLine,
@@ -23,12 +22,12 @@ from elman.analysis.agreement import (
     require_words,
     table,
 )
+from elman.analysis.trajectories import figures
 from elman.config.text import GrammarOptions
 from elman.data.grammar.exact import Oracle
 from elman.data.grammar.reading import read_grammar
 from elman.data.grammar.sample import Sentence, sentences, wish_of
-from elman.drawing.page import Figure, Section, Table, write_page
-from elman.drawing.style import MUTED, SERIES, canvas, label, svg
+from elman.drawing.page import Section, Table, write_page
 from elman.errors import UserError
 from elman.jobs import Advance
 from elman.tasks.text.run import TextRun
@@ -211,38 +210,11 @@ def write_findings(out: Path, found: GrammarFindings) -> Path:
                 "Trajectories",
                 ["The hidden state of the last layer along sentences, after Elman 1991: each point is the state after a"
                  " word, labelled by its place. The components are those of the states of all test sentences."],
-                figures=[figure for index, walk in enumerate(found.walks) for figure in _figures(found, walk, index)],
+                figures=[
+                    figure
+                    for index, walk in enumerate(found.walks)
+                    for figure in figures(found.components, walk.words, walk.states[1:], str(index))
+                ],
             ),
         ],
     )  # fmt: skip
-
-
-def _figures(found: GrammarFindings, walk: Walk, index: int) -> list[Figure]:
-    points = found.components.project(walk.states[1:])
-    sentence, shares = " ".join(walk.words), 100 * found.components.shares
-    labels = f"component 1 ({shares[0]:.0f} %)", f"component 2 ({shares[1]:.0f} %)"
-    plane = _plane(points, walk.words, f"plane-{index}", sentence, labels)
-    return [Figure(sentence, plane), Figure("by word", _by_word(points, walk.words, f"steps-{index}", sentence))]
-
-
-def _plane(points: np.ndarray, words: Sequence[str], name: str, sentence: str, labels: tuple[str, str]) -> Markup:
-    figure, axes = canvas("square")
-    axes.plot(points[:, 0], points[:, 1], "-o", color=SERIES[0], linewidth=1.0, markersize=3.5)
-    for place, (word, (x, y, *_)) in enumerate(zip(words, points, strict=True), start=1):
-        axes.annotate(f"{place} {word}", (x, y), xytext=(3, 3), textcoords="offset points", fontsize=8, color=MUTED)
-    axes.margins(0.15)
-    label(axes, *labels)
-    return svg(figure, name, "State along a sentence", sentence)
-
-
-def _by_word(points: np.ndarray, words: Sequence[str], name: str, sentence: str) -> Markup:
-    figure, axes = canvas("wide")
-    for component in range(min(3, points.shape[1])):
-        axes.plot(points[:, component], "-o", color=SERIES[component], linewidth=1.2, markersize=3)
-        axes.annotate(
-            f"{component + 1}", (len(words) - 1, points[-1, component]), xytext=(5, -3), textcoords="offset points",
-            fontsize=9, color=SERIES[component],
-        )  # fmt: skip
-    axes.set_xticks(range(len(words)), words, rotation=45, ha="right")
-    label(axes, "", "components 1 to 3")
-    return svg(figure, name, "Components of the state, word by word", sentence)

@@ -1,0 +1,70 @@
+"""elman analyze words, trajectory and letters, from the command line to the page."""
+
+import html
+import json
+
+import msgspec
+import pytest
+
+from elman import config
+from elman.cli import main
+from elman.tasks.experiment import Experiment
+from support import text_runs
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A run on words and one on characters."""
+    folder = tmp_path_factory.mktemp("states")
+    text = text_runs.write_corpus(folder / "text")
+    plain = msgspec.to_builtins(text_runs.recipe(epochs=1), str_keys=True)
+    for name in ("words", "characters"):
+        plain["data"]["tokenisation"] = {"words": "raw", "characters": "characters"}[name]
+        Experiment(config.parse_recipe(plain, "toy"), folder / name, data=text).train()
+    return folder
+
+
+def analysed(capsys, *arguments, status=0):
+    found = main(["analyze", *map(str, arguments)])
+    captured = capsys.readouterr()
+    assert found == status, captured.err
+    return captured.out if status == 0 else captured.err
+
+
+@pytest.mark.slow
+def test_words_are_clustered_and_drawn(runs, capsys):
+    found = json.loads(analysed(capsys, "words", runs / "words", "--top", "6", "--groups", "3", "--json"))
+    assert len(found["words"]) == 6
+    assert len(found["merges"]) == 5
+    assert sorted(found["given"]) == sorted(one["word"] for one in found["words"])
+    assert len({one["group"] for one in found["words"]}) <= 3
+    page = (runs / "words/words.html").read_text()
+    assert all(html.escape(one["word"]) in page for one in found["words"])
+    chosen = [one["word"] for one in found["words"][:2]]
+    told = analysed(capsys, "words", runs / "words", "--words", *chosen, "--layer", "0", "--out", runs / "two.html")
+    assert "the input vectors" in told.replace("\n", " ")
+    assert "not in the vocabulary" in analysed(capsys, "words", runs / "words", "--words", "zebra", status=2)
+    assert "lower --least" in analysed(capsys, "words", runs / "words", "--least", "9999", status=2)
+    assert "0 (the input vectors) to 2" in analysed(capsys, "words", runs / "words", "--layer", "3", status=2)
+    assert "--method ward" in analysed(
+        capsys, "words", runs / "words", "--method", "ward", "--metric", "cosine", status=2
+    )
+
+
+@pytest.mark.slow
+def test_paths_of_sentences_are_drawn_together(runs, capsys):
+    found = json.loads(analysed(capsys, "trajectory", runs / "words", "w1 w2 w3", "w1 w4", "--json"))
+    first, second = found["sentences"]
+    assert first["tokens"][:3] == ["w1", "w2", "w3"]
+    assert first["components"][0] == pytest.approx(second["components"][0], abs=1e-5)
+    assert sum(found["shares"]) <= 1 + 1e-9
+    assert "Together" in (runs / "words/trajectory.html").read_text()
+    assert "a sentence is missing" in analysed(capsys, "trajectory", runs / "words", status=2)
+
+
+@pytest.mark.slow
+def test_surprisal_by_place_needs_characters(runs, capsys):
+    found = json.loads(analysed(capsys, "letters", runs / "characters", "--json"))
+    assert [one["label"] for one in found["places"]][:2] == ["1", "2"]
+    assert 0 <= found["area"] <= 1
+    assert "runs on characters" in analysed(capsys, "letters", runs / "words", status=2)
