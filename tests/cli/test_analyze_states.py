@@ -59,7 +59,7 @@ def test_paths_of_sentences_are_drawn_together(runs, capsys):
     assert first["components"][0] == pytest.approx(second["components"][0], abs=1e-5)
     assert sum(found["shares"]) <= 1 + 1e-9
     assert "Together" in (runs / "words/trajectory.html").read_text()
-    assert "a sentence is missing" in analysed(capsys, "trajectory", runs / "words", status=2)
+    assert "no token" in analysed(capsys, "trajectory", runs / "words", "", status=2)
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from elman.jobs import Advance
 from elman.tasks.text.run import TextRun
 
 PLACES = 8
-"""Letters are told apart up to this place in the word; later ones count together."""
+"""Letters are counted by place up to this one in the word; later ones together."""
 
 SHOWN = 60
 """Letters of the beginning that are drawn."""

@@ -114,8 +114,6 @@ def trajectory(
     from elman.analysis.trajectories import write_trajectories_page
     from elman.analysis.words import states_along
 
-    if not sentences:
-        raise UserError("a sentence is missing; give one or more in quotation marks")
     loaded = common.open_text(run)
     level, name = _level(loaded, layer)
     windows, source = _windows(loaded, split, max_tokens)
