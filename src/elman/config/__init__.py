@@ -4,31 +4,24 @@ A recipe is a TOML file read into `Recipe`. An unknown key, a wrong type or a nu
 names the key by its path.
 """
 
+from elman.config.cells import GRU, LSTM, Cell, Continuous, Elman, Highway, Ladder, Mogrifier, Unitary
 from elman.config.composition import Affine, BinaryTreeLSTM, ChildSumTreeLSTM, Composition, MatrixVector
 from elman.config.music import MusicData, MusicEvaluation, MusicOptions
 from elman.config.network import (
-    GRU,
-    LSTM,
     Attentive,
-    Cell,
     Characters,
-    Continuous,
     Core,
-    Elman,
     Encoder,
     FeedForward,
     Frames,
     Glorot,
     He,
-    Highway,
     Identity,
     Init,
     Initialisation,
     Jordan,
-    Ladder,
     Lookup,
     Model,
-    Mogrifier,
     Normal,
     Orthogonal,
     Perceptron,
@@ -38,7 +31,6 @@ from elman.config.network import (
     Stack,
     TuringMachine,
     Uniform,
-    Unitary,
     Values,
     Zeros,
 )

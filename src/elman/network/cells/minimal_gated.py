@@ -4,7 +4,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import linear
 
-from elman.config.network import MinimalGated
+from elman.config.cells import MinimalGated
 from elman.network.cells.cell import Cell, LayerState, Weights
 
 
