@@ -85,7 +85,7 @@ NTM_COPY = Claim(
     sentence="a neural Turing machine learns to copy from fewer sequences than an LSTM, and copies longer ones too",
     source="Graves, Wayne & Danihelka 2014, section 4.1, Figs 3 to 5",
     arms=tuple(
-        Arm(cell, Computation(Copying(cell, sequences), 1.8))
+        Arm(cell, Computation(Copying(cell, 2 * sequences), 2.6, quick=Computation(Copying(cell, sequences), 1.3)))
         for cell, sequences in (("ntm", 32_000), ("lstm", 320_000))
     ),
     measure=ClaimMeasure(
@@ -109,5 +109,6 @@ NTM_COPY = Claim(
     notes="100 units, a memory of 128 x 20, Adam, 16 new sequences of one length per step; the LSTM reads ten times as"
     " many sequences, in about the same time. Where a network has not learnt, its numbers of sequences and seconds are"
     " those of the whole training, which are too low and so favour it. The paper trains with RMSprop, and an LSTM of"
-    " three layers of 256. The quick version is one seed: after half as many sequences the machine copies with errors.",
+    " three layers of 256. The quick version reads half as many sequences: in one seed of six the machine then still"
+    " copied 9 % of the bits wrong.",
 )
