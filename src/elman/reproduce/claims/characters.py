@@ -5,7 +5,7 @@ from elman.reproduce.claim import Claim, Power
 from elman.reproduce.comparison import no_difference
 from elman.reproduce.perplexity import BITS
 
-RATES = Grid(tuple((f"training.optimiser.lr={rate}",) for rate in (3e-3, 1e-2, 2e-2)), ("training.epochs=2",))
+RATES = Grid(tuple((f"training.optimiser.lr={rate}",) for rate in (1.25e-3, 2.5e-3, 5e-3)), ("training.epochs=2",))
 QUICK = ("data.train_tokens=100000", "training.epochs=3")
 
 
@@ -24,8 +24,9 @@ CHARACTER_BOTTLENECK = Claim(
     measure=BITS,
     comparisons=(no_difference("test bits per character", "sigsoftmax", "softmax", margin=0.01),),
     published={"softmax": "1.56 (text8)", "sigsoftmax": "1.56 (text8)"},
-    seeds=Power(effect=0.01, deviation=0.007),
+    seeds=Power(effect=0.01, deviation=0.005),
     notes="The margin of 1 % was fixed beforehand: the thesis gives two decimals, within which two figures may differ"
-    " by .6 %. Small scale: the first 200,000 characters of Shakespeare in lower case, contexts of 96 over 54 symbols,"
-    " 5 epochs of Adam with the betas of the thesis, and for each arm the best of three rates by validation text.",
+    " by .6 %. Small scale: the first million characters of Shakespeare in lower case, contexts of 256 over 54 symbols,"
+    " 5 epochs of Adam with the betas of the thesis, and for each arm the best of three rates by validation text. In a"
+    " network of 96 units on a fifth of the text sigsoftmax was ahead by 1.5 %, although nothing is narrow there.",
 )
