@@ -4,12 +4,15 @@ import pytest
 import torch
 
 from elman import config
+from elman.data.windows import Batch
+from elman.learning.bptt import bptt
 from elman.network import matmul, peaks, precision
 from elman.network.build import build_model
 from elman.network.cells import fast_gru, fast_lstm
 from elman.network.cells.cell import Weights
 from elman.network.cores.stack import layers_of
 from elman.network.output import fast_mixture
+from elman.objective.loss import Objective
 
 UNIT = 2.0**-8
 """Half the distance from 1 to the next number of bf16: the largest relative error of rounding."""
@@ -52,9 +55,7 @@ def test_both_factors_and_then_the_product_are_rounded(uses, transposed):
             assert found.dtype == torch.float32
             error = (found.double() - without - exact).abs()
             assert (error <= UNIT * exact.abs() + 1e-5).all()
-        total = other.clone()
-        matmul.accumulate(total, x, packed)
-        torch.testing.assert_close(total, matmul.multiply_add(x, packed, other))
+        torch.testing.assert_close(other + matmul.multiply(x, packed), matmul.multiply_add(x, packed, other))
     assert torch.equal(matmul.multiply(x, w), matmul.multiply(x, w.clone()))
 
 
@@ -81,6 +82,24 @@ def test_small_products_and_other_types_are_not_rounded(monkeypatch):
         for least, dtype in ((15, torch.bfloat16), (16, torch.float32)):
             monkeypatch.setattr(matmul, "LEAST_ROWS", least)
             assert matmul.rounded(w, 5, 3).dtype == dtype
+
+
+@pytest.mark.parametrize("steps", [1, 5, 20])
+def test_windows_of_any_length_are_differentiated(steps, monkeypatch):
+    """Also where a factor of one product is worth rounding and that of the next is not, as in short windows."""
+    monkeypatch.setattr(matmul, "LEAST_MULTIPLY_ADDS", 1 << 10)
+    monkeypatch.setattr(matmul, "LEAST_ROWS", 16)
+    monkeypatch.setitem(fast_lstm.HIDDEN_SIZE, "bf16", 0)
+    torch.manual_seed(6)
+    record = config.Model(encoder=config.Lookup(size=24), core=config.Stack(sizes=(32, 24)))
+    model, symbols = build_model(record, 40), torch.randint(40, (steps + 1, 1))
+    found = {}
+    for kind in ("float32", "bf16"):
+        model.zero_grad()
+        with precision.products_in(kind):
+            bptt(model, Objective(), Batch(symbols[:-1], symbols[1:]), model.begin(1))
+        found[kind] = torch.cat([p.grad.flatten() for p in model.parameters()])
+    assert relative(found["bf16"], found["float32"]) < 3e-2
 
 
 def test_a_backward_pass_has_the_precision_of_its_forward_pass():

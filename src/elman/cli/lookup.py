@@ -64,7 +64,7 @@ def _machine(common: Common) -> None:
 
     device = common.place()
     measured = peaks.measure(device)
-    gain, auto = peaks.gain(measured), peaks.resolve("auto", device)
+    gain, auto = peaks.gain(measured), peaks.preferred(measured)
     name, threads = processor_name(device), torch.get_num_threads()
     found = {
         "processor": name,

@@ -36,11 +36,11 @@ class Rounded:
 _ROUNDED: MutableMapping[Tensor, Rounded] = WeakTensorKeyDictionary()
 
 
-def applies(x: Tensor, factor: Tensor) -> bool:
-    """Whether products of x [N, I] with this factor are computed here."""
+def applies(factor: Tensor) -> bool:
+    """Whether products with this factor are computed here."""
     if precision.chosen() != "int8" or not isinstance(factor, nn.Parameter):
         return False
-    return x.device.type == "cpu" and x.dtype == factor.dtype == torch.float32
+    return factor.device.type == "cpu" and factor.dtype == torch.float32
 
 
 def multiply(x: Tensor, factor: Tensor, bias: Tensor | None) -> Tensor:

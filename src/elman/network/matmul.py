@@ -50,23 +50,26 @@ def uses_onednn(like: Tensor) -> bool:
     return bool(torch.backends.mkldnn.enabled) and _onednn_works(like.dtype)
 
 
-def _reduced(factor: Tensor, rows: int, uses: int = 1) -> bool:
-    """Whether `uses` products of `rows` rows with this factor are computed in bf16."""
-    if factor.dtype == torch.bfloat16:
-        return True
+def _worth_rounding(factor: Tensor, rows: int, uses: int = 1) -> bool:
+    """Whether a factor is rounded to bf16 for `uses` products with `rows` rows each."""
     if precision.chosen() != "bf16" or factor.dtype != torch.float32:
         return False
     return rows * uses >= LEAST_ROWS and rows * factor.numel() >= LEAST_MULTIPLY_ADDS
 
 
+def _in_bf16(x: Tensor, factor: Tensor) -> bool:
+    """Whether x factor^T is computed in bf16: also wherever one of them has been rounded already."""
+    return torch.bfloat16 in (x.dtype, factor.dtype) or _worth_rounding(factor, len(x))
+
+
 def rounded(factor: Tensor, rows: int, uses: int = 1) -> Tensor:
     """The factor [O, I] of products with `rows` rows, rounded once for all of them where they are computed in bf16."""
-    return factor.to(torch.bfloat16) if _reduced(factor, rows, uses) else factor
+    return factor.to(torch.bfloat16) if _worth_rounding(factor, rows, uses) else factor
 
 
 def pack(factor: Tensor, rows: int, uses: int) -> Tensor:
     """Lay out factor [O, I], any strides, for `uses` products with `rows` rows each."""
-    if int8.applies(factor, factor):
+    if int8.applies(factor):
         return factor  # it is laid out once for all products
     factor = rounded(factor, rows, uses)
     if uses < PACKING_USES or not uses_onednn(factor):
@@ -81,7 +84,7 @@ def _dense(factor: Tensor) -> Tensor:
     return factor.contiguous()
 
 
-def _in_bf16(x: Tensor, factor: Tensor) -> Tensor:
+def _multiply_in_bf16(x: Tensor, factor: Tensor) -> Tensor:
     """Return x factor^T [N, O], rounded to bf16 on a CPU, where products of bf16 factors have no other result."""
     x, factor = x.to(torch.bfloat16), factor.to(torch.bfloat16)
     if x.device.type == "cuda":
@@ -96,10 +99,10 @@ def multiply(x: Tensor, factor: Tensor, bias: Tensor | None = None, *, exact: bo
 
     An `exact` product is float32 where others are bf16.
     """
-    if int8.applies(x, factor):
+    if int8.applies(factor):
         return int8.multiply(x, factor, bias)
-    if not exact and _reduced(factor, len(x)):
-        product = _in_bf16(x, factor)
+    if not exact and _in_bf16(x, factor):
+        product = _multiply_in_bf16(x, factor)
         return product if bias is None else product.add_(bias)
     if uses_onednn(x):
         dense_bias = None if bias is None else bias.contiguous()
@@ -109,18 +112,13 @@ def multiply(x: Tensor, factor: Tensor, bias: Tensor | None = None, *, exact: bo
 
 def multiply_add(x: Tensor, factor: Tensor, other: Tensor) -> Tensor:
     """Return x factor^T + other, [N, O]; arguments as in `multiply`, and other [N, O]."""
-    if int8.applies(x, factor):
+    if int8.applies(factor):
         return int8.multiply(x, factor, None).add_(other)
-    if _reduced(factor, len(x)):
-        return _in_bf16(x, factor).add_(other)
+    if _in_bf16(x, factor):
+        return _multiply_in_bf16(x, factor).add_(other)
     if uses_onednn(x):
         return torch.ops.mkldnn._linear_pointwise.binary(x, other.contiguous(), _dense(factor), None, "add")
     return torch.addmm(other, x, factor.t())
-
-
-def accumulate(total: Tensor, x: Tensor, factor: Tensor) -> None:
-    """Add x factor^T to total [N, O]; arguments as in `multiply`."""
-    total += _in_bf16(x, factor) if _reduced(factor, len(x)) else multiply(x, factor)
 
 
 def sum_biases(one: Tensor | None, other: Tensor | None) -> Tensor | None:
@@ -136,7 +134,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     As `torch.nn.functional.linear`, but faster on CPUs, where it has first derivatives only, as in bf16 everywhere.
     """
     rows = x.reshape(-1, x.shape[-1])
-    if torch.is_autocast_enabled(x.device.type) or not (uses_onednn(x) or _reduced(weight, len(rows))):
+    if torch.is_autocast_enabled(x.device.type) or not (uses_onednn(x) or _in_bf16(rows, weight)):
         return functional.linear(x, weight, bias)
     return _Linear.apply(rows, weight, bias).view(*x.shape[:-1], -1)  # type: ignore[no-untyped-call]
 

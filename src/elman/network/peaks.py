@@ -73,9 +73,14 @@ def gain(peaks: list[Peak]) -> float:
     return best["bf16"] / best["float32"]
 
 
-def automatic(device: torch.device) -> Literal["float32", "bf16"]:
+def preferred(peaks: list[Peak]) -> Literal["float32", "bf16"]:
     """The precision bf16 where its products are `WORTH` times as fast or more."""
-    return "bf16" if gain(measure(device)) >= WORTH else "float32"
+    return "bf16" if gain(peaks) >= WORTH else "float32"
+
+
+def automatic(device: torch.device) -> Literal["float32", "bf16"]:
+    """The precision that is preferred on this machine, measured."""
+    return preferred(measure(device))
 
 
 def resolve(wanted: Literal["auto"] | Precision, device: torch.device) -> Precision:

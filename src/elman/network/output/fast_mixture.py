@@ -85,9 +85,9 @@ def mixture_log_prob(
 
 
 class _Layer(NamedTuple):
-    """z = h W^T + b for chunks of rows h, with W laid out once, and with W^T for the gradient of h."""
+    """z = h W^T + b for chunks of rows h, with W laid out once."""
 
-    transposed: Tensor
+    weight: Tensor
     bias: Tensor | None
     packed: Tensor
     step: int
@@ -97,8 +97,8 @@ class _Layer(NamedTuple):
         num_positions, num_components, width = context.shape
         least = CHUNK_BYTES[weight.device.type] // (len(weight) * weight.element_size())
         step = max(1, max(least, min(CHUNK_ROWS, width // 2)) // num_components)
-        rows, uses = step * num_components, -(-num_positions // step)
-        return cls(matmul.rounded(weight.t(), rows, uses), bias, matmul.pack(weight, rows, uses), step)
+        rows, uses = min(step, num_positions) * num_components, -(-num_positions // step)
+        return cls(weight, bias, matmul.pack(weight, rows, uses), step)
 
     def chunks(self, context: Tensor) -> Iterator[slice]:
         """Whole positions, all components of each."""
@@ -139,6 +139,7 @@ class _MixtureNLL(torch.autograd.Function):
         nll, d_prior = context.new_empty(len(context)), context.new_empty(context.shape[:2])
         d_context = torch.empty_like(context)
         d_weight = SummedGradient(weight)
+        weight_t = matmul.rounded(weight.t(), min(layer.step, len(context)) * num_components)
         d_bias = None if bias is None else torch.zeros_like(bias)
         for chunk in layer.chunks(context):
             h = context[chunk].flatten(0, 1)
@@ -156,7 +157,7 @@ class _MixtureNLL(torch.autograd.Function):
             if d_bias is not None:
                 d_bias.addmv_(d_z.t(), r.view(-1))
             d_z = matmul.rounded(d_z, h.shape[1])
-            d_context[chunk] = matmul.multiply(d_z, layer.transposed).mul_(r).view_as(d_context[chunk])
+            d_context[chunk] = matmul.multiply(d_z, weight_t).mul_(r).view_as(d_context[chunk])
             d_weight.add(r * h, d_z)
         matmul.keep(ctx, d_context, None if log_prior is None else d_prior, d_weight.transposed, d_bias)
         ctx.mark_non_differentiable(nll)
@@ -183,4 +184,4 @@ class SummedGradient:
         h_t, num_symbols = h.t().contiguous(), p.shape[1]
         for start in range(0, num_symbols, self.columns):
             block = slice(start, start + self.columns)
-            matmul.accumulate(self.transposed[:, block], h_t, p[:, block].contiguous().t())
+            self.transposed[:, block] += matmul.multiply(h_t, p[:, block].contiguous().t())
