@@ -65,3 +65,14 @@ def mixture_contexts(levels, projections, squash=np.tanh):
 def mixture(prior, contexts, W, b, activation):
     """sum_s pi_s f(W k_s + b), of one position (Takase et al. 2018, eqs 7-10)."""
     return sum(pi * distribution(activation, W @ k + b) for pi, k in zip(prior, contexts, strict=True))
+
+
+def components(values, heads, levels):
+    """The prior and the contexts of a mixture, given the arrays of an output layer by name and heads by level."""
+    projections = []
+    for level, count in heads.items():
+        weights = np.split(values[f"contexts.projections.{level}.weight"], count)
+        biases = np.split(values[f"contexts.projections.{level}.bias"], count)
+        projections += [(level, *pair) for pair in zip(weights, biases, strict=True)]
+    prior = distribution("softmax", values["contexts.prior.weight"] @ levels[-1])
+    return prior, mixture_contexts(levels, projections)

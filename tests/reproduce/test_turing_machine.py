@@ -2,6 +2,7 @@
 
 import pytest
 
+from elman.laboratory import trial
 from elman.reproduce.claims import turing_machine
 from elman.reproduce.claims.turing_machine import NTM_COPY, Copying
 
@@ -50,11 +51,11 @@ def test_the_worst_length_counts(monkeypatch):
 def test_the_rate_falls_to_nought(monkeypatch):
     rates = []
 
-    class Recorded(turing_machine.Update):
+    class Recorded(trial.Update):
         def __call__(self, batch, lr):
             rates.append(lr)
             return super().__call__(batch, lr)
 
-    monkeypatch.setattr(turing_machine, "Update", Recorded)
+    monkeypatch.setattr(trial, "Update", Recorded)
     TINY(0, None)
     assert rates == pytest.approx([TINY.lr * (24 - step) / 24 for step in range(24)])

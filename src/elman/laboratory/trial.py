@@ -13,6 +13,7 @@ from elman.data.classic import classic_task
 from elman.data.classic.task import ClassicTask, Sample
 from elman.data.windows import Batch
 from elman.laboratory.networks import build_network, learner_of
+from elman.learning.bptt import Learner
 from elman.learning.gradient_norm import errors_back
 from elman.learning.optimisers import Optimiser
 from elman.learning.single_step import OneStep, flat, learns
@@ -88,9 +89,7 @@ def train_trial(trial: Trial, tell: Callable[[int, float], None] | None = None) 
     model = build_network(task, trial.cell, trial.size)
     learner = learner_of(model, trial.rule)
     learner.check(model, trial.columns)
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimiser = Optimiser(config.Adam(lr=trial.lr), parameters)
-    update = Update(model, learner, Objective(), optimiser, clip=trial.clip)
+    step = fresh_step(model, learner, lr=trial.lr, clip=trial.clip)
     before = error_flow(model, checked.batch)
     began, steps, curve = time.process_time(), 0, list[tuple[int, float]]()
     model.train()
@@ -102,8 +101,7 @@ def train_trial(trial: Trial, tell: Callable[[int, float], None] | None = None) 
             late = time.process_time() - began > trial.budget
             if curve[-1][1] < task.solved or late or not math.isfinite(curve[-1][1]):
                 break
-        update.state = None
-        update(task.draw(draw, trial.columns, trial.span).batch, trial.lr)
+        step(task.draw(draw, trial.columns, trial.span).batch, trial.lr)
         steps += 1
     result = TrialResult(
         trial=trial,
@@ -111,12 +109,24 @@ def train_trial(trial: Trial, tell: Callable[[int, float], None] | None = None) 
         error=curve[-1][1],
         steps=steps,
         seconds=round(time.process_time() - began, 2),
-        parameters=sum(parameter.numel() for parameter in parameters),
+        parameters=sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad),
         curve=curve,
         flow_before=before,
         flow_after=error_flow(model, checked.batch),
     )
     return result, model
+
+
+def fresh_step(model: LanguageModel, learner: Learner, *, lr: float, clip: float) -> Callable[[Batch, float], None]:
+    """A training step by Adam, given a batch and the rate, clipped by the global norm; every batch begins afresh."""
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    update = Update(model, learner, Objective(), Optimiser(config.Adam(lr=lr), parameters), clip=clip)
+
+    def step(batch: Batch, lr: float) -> None:
+        update.state = None
+        update(batch, lr)
+
+    return step
 
 
 def error_flow(model: LanguageModel, batch: Batch, farthest: int = 128) -> list[float]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from elman.data.windows import Batch
-from elman.learning.single_step import OneStep, add_gradients, error_at_levels, in_parallel, walk
+from elman.learning.single_step import OneStep, add_gradients, error_at_levels, in_parallel, over_window, walk
 from elman.network.cores.core import Trace
 from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
@@ -146,7 +146,7 @@ class Attenuated(Learner):
         for symbols in batch.inputs:
             seen, state = step(symbols, map_state(lambda leaf: _Attenuation.apply(leaf, self.factor), state))  # type: ignore[no-untyped-call]
             levels.append(seen)
-        stacked = tuple(torch.stack(level) for level in zip(*levels, strict=True))
+        stacked = over_window(levels)
         loss = objective.of_trace(model, Trace(stacked, stacked, inputs=batch.inputs), batch)
         loss.objective.backward()
         return loss._replace(objective=loss.objective.detach()), detach(state)

@@ -12,7 +12,7 @@ from torch import Tensor
 from elman.data.windows import Batch
 from elman.errors import UserError
 from elman.learning.bptt import Learner
-from elman.learning.single_step import OneStep, add_gradients, flat, in_parallel, learns
+from elman.learning.single_step import OneStep, add_gradients, flat, in_parallel, learns, over_window
 from elman.network.cores.core import Trace
 from elman.network.model import LanguageModel
 from elman.network.state import State, leaves, map_state
@@ -66,7 +66,7 @@ def errors_back(
         seen, after = step(symbols, states[-1])
         levels.append(seen)
         states.append(after)
-    stacked = tuple(torch.stack(level) for level in zip(*levels, strict=True))
+    stacked = over_window(levels)
     loss = objective.of_trace(model, Trace(stacked, stacked, inputs=batch.inputs), batch)
     every = [leaf for one in states for leaf in leaves(one)]
     found = torch.autograd.grad(loss.objective, every, allow_unused=True)

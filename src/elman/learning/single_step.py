@@ -69,7 +69,12 @@ def walk(step: OneStep, symbols: Tensor, state: State) -> Walk:
         states.append(state)
         seen, state = step(now, state)
         levels.append(seen)
-    return Walk(tuple(torch.stack(level) for level in zip(*levels, strict=True)), states, state)
+    return Walk(over_window(levels), states, state)
+
+
+def over_window(levels: Sequence[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+    """The levels of T single steps, each [B, _], as those of a window, each [T, B, _]."""
+    return tuple(torch.stack(level) for level in zip(*levels, strict=True))
 
 
 def error_at_levels(

@@ -77,13 +77,7 @@ def test_every_output_is_the_papers_distribution(contexts, activation, tied, off
         levels = [level[t, row].detach().numpy() for level in trace.levels]
         prior, vectors = [1.0], [levels[-1]]
         if contexts != "single":
-            projections = []
-            for level, count in networks.CONTEXTS[contexts].heads.items():
-                weights = np.split(values[f"contexts.projections.{level}.weight"], count)
-                biases = np.split(values[f"contexts.projections.{level}.bias"], count)
-                projections += [(level, *pair) for pair in zip(weights, biases, strict=True)]
-            prior = reference.distribution("softmax", values["contexts.prior.weight"] @ levels[-1])
-            vectors = reference.mixture_contexts(levels, projections)
+            prior, vectors = reference.components(values, networks.CONTEXTS[contexts].heads, levels)
         expected = reference.mixture(prior, vectors, W, b, activation)
         np.testing.assert_allclose(ours[t, row], expected, rtol=1e-9)
 

@@ -65,13 +65,7 @@ def test_every_gate_is_the_papers(gate, contexts, activation):
             levels[-1] = reference.gated(x, W_g, b_g, levels[-1])
         prior, vectors = [1.0], [levels[-1]]
         if contexts == "doc":
-            projections = []
-            for level, count in networks.CONTEXTS[contexts].heads.items():
-                weights = np.split(values[f"contexts.projections.{level}.weight"], count)
-                biases = np.split(values[f"contexts.projections.{level}.bias"], count)
-                projections += [(level, *pair) for pair in zip(weights, biases, strict=True)]
-            prior = reference.distribution("softmax", values["contexts.prior.weight"] @ levels[-1])
-            vectors = reference.mixture_contexts(levels, projections)
+            prior, vectors = reference.components(values, networks.CONTEXTS[contexts].heads, levels)
         logits = [values["choice.weight"] @ vector + values["choice.bias"] for vector in vectors]
         if gate.startswith("logits"):
             W_g, b_g = values["choice.gate_weight"], values["choice.gate_bias"]

@@ -160,14 +160,8 @@ class PairSymbols:
         """Read what `save` wrote; raises UserError where a file is missing or damaged, or sentencepiece is missing."""
         names = [subwords.FILE] if options.shared_vocabulary else [SOURCE_PIECES, TARGET_PIECES]
         models = [subwords.load(folder, name) for name in names] if options.tokenisation == "subwords" else []
-        source, target = (Vocabulary.load(folder / name) for name in (SOURCE_FILE, TARGET_FILE))
-        for name, vocabulary, symbol in (
-            (SOURCE_FILE, source, UNK),
-            (TARGET_FILE, target, UNK),
-            (TARGET_FILE, target, EOS),
-        ):
-            if symbol not in vocabulary.ids:
-                raise UserError(f"{folder / name}: damaged (it lacks {symbol}); restore the file of the run")
+        source = Vocabulary.load(folder / SOURCE_FILE, needs=(UNK,))
+        target = Vocabulary.load(folder / TARGET_FILE, needs=(UNK, EOS))
         return cls(source, target, options, _of(options, *models))
 
 

@@ -138,8 +138,11 @@ class Vocabulary:
         write_atomic(path, self._table())
 
     @classmethod
-    def load(cls, path: Path) -> "Vocabulary":
-        """Read what `save` wrote; raises UserError where there is no such file, or a line is not `word TAB count`."""
+    def load(cls, path: Path, needs: Iterable[str] = ()) -> "Vocabulary":
+        """Read what `save` wrote.
+
+        Raises UserError where there is no such file, a line is not `word TAB count`, or a symbol of `needs` is missing.
+        """
         lines = strict(read_bytes(path, "a run folder keeps its vocabulary here"), str(path)).split("\n")
         table: dict[str, int] = {}
         for number, line in enumerate(lines[:-1] if lines[-1] == "" else lines, start=1):
@@ -152,6 +155,9 @@ class Vocabulary:
             table[word] = int(count)
         if not table:
             raise UserError(f"{path}: the vocabulary is empty; restore the file from its run")
+        for symbol in needs:
+            if symbol not in table:
+                raise UserError(f"{path}: damaged (it lacks {symbol}); restore the file of the run")
         return cls(tuple(table), tuple(table.values()))
 
     def _table(self) -> str:

@@ -77,15 +77,8 @@ class TreeSymbols:
     @classmethod
     def load(cls, folder: Path, options: TreeOptions) -> "TreeSymbols":
         """Read what `save` wrote; raises UserError where a file is missing or damaged."""
-        words, labels = (Vocabulary.load(folder / name) for name in (WORDS_FILE, LABELS_FILE))
-        for name, vocabulary, symbol in (
-            (WORDS_FILE, words, UNK),
-            (LABELS_FILE, labels, NONE),
-            (LABELS_FILE, labels, UNK),
-        ):
-            if symbol not in vocabulary.ids:
-                raise UserError(f"{folder / name}: damaged (it lacks {symbol}); restore the file of the run")
-        return cls(words, labels, options)
+        words = Vocabulary.load(folder / WORDS_FILE, needs=(UNK,))
+        return cls(words, Vocabulary.load(folder / LABELS_FILE, needs=(NONE, UNK)), options)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,15 +7,11 @@ import msgspec
 import numpy as np
 import torch
 
-from elman import config
 from elman.data.classic.memory import RECALL
 from elman.laboratory.networks import build_network, learning_rule
-from elman.laboratory.trial import Trial, error_flow, run_trial
-from elman.learning.optimisers import Optimiser
-from elman.learning.update import Update
+from elman.laboratory.trial import Trial, error_flow, fresh_step, run_trial
 from elman.network.cores.stack import Stack, layers_of
 from elman.network.model import LanguageModel
-from elman.objective.loss import Objective
 from elman.reproduce.arm import Arm, Computation, Measurement
 from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes
 from elman.reproduce.comparison import Bound, lower, times
@@ -86,11 +82,9 @@ class Preserved:
         model, learner = build_network(RECALL, "elman", self.units), learning_rule(self.rule)
         _scale(model, self.gain)
         draw = np.random.default_rng(seed)
-        optimiser = Optimiser(config.Adam(lr=self.lr), list(model.parameters()))
-        update = Update(model, learner, Objective(), optimiser, clip=self.clip)
+        step = fresh_step(model, learner, lr=self.lr, clip=self.clip)
         for _step in range(self.steps):
-            update.state = None
-            update(RECALL.draw(draw, self.batch_size, self.lag).batch, self.lr)
+            step(RECALL.draw(draw, self.batch_size, self.lag).batch, self.lr)
         flow = error_flow(model, RECALL.draw(draw, self.columns, self.lag).batch)
         decades = abs(math.log10(max(flow[self.lag] / flow[0], 1e-30)))
         return Measurement({"decades": decades}, {"error": [norm / flow[0] for norm in flow]})

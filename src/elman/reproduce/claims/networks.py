@@ -6,14 +6,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from elman import config
 from elman.analysis.grammar import examine, options_of
 from elman.data.classic.memory import MOVEMENT
 from elman.laboratory.networks import build_network, learning_rule
-from elman.laboratory.trial import error_of
-from elman.learning.optimisers import Optimiser
-from elman.learning.update import Update
-from elman.objective.loss import Objective
+from elman.laboratory.trial import error_of, fresh_step
 from elman.reproduce.arm import Arm, Computation, Measurement, Source
 from elman.reproduce.claim import Claim, ClaimMeasure
 from elman.reproduce.claims.grammar import divergence
@@ -45,11 +41,9 @@ class Movement:
         model, learner = build_network(MOVEMENT, self.cell, self.units), learning_rule(self.rule)
         learner.check(model, self.columns)
         draw = np.random.default_rng(seed)
-        optimiser = Optimiser(config.Adam(lr=self.lr), list(model.parameters()))
-        update = Update(model, learner, Objective(), optimiser, clip=self.clip)
+        step = fresh_step(model, learner, lr=self.lr, clip=self.clip)
         for _step in range(self.updates):
-            update.state = None
-            update(MOVEMENT.draw(draw, self.columns, self.span).batch, self.lr)
+            step(MOVEMENT.draw(draw, self.columns, self.span).batch, self.lr)
         sample = MOVEMENT.draw(np.random.default_rng([seed, 1]), self.tested, self.span)
         with torch.no_grad():
             log_probs = model.log_probs(sample.batch.inputs, model.begin(self.tested))[0]

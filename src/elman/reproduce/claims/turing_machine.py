@@ -7,16 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from elman import config
 from elman.data.classic.bits import COPY, copy, some_length
 from elman.data.classic.task import Sample
 from elman.laboratory.networks import build_network
-from elman.laboratory.trial import error_of
+from elman.laboratory.trial import error_of, fresh_step
 from elman.learning.bptt import WholeWindow
-from elman.learning.optimisers import Optimiser
-from elman.learning.update import Update
 from elman.network.model import LanguageModel
-from elman.objective.loss import Objective
 from elman.reproduce.arm import Arm, Computation, Measurement
 from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes
 from elman.reproduce.comparison import Bound, lower
@@ -49,15 +45,13 @@ class Copying:
         """Train, and measure the share of wrong bits."""
         torch.manual_seed(seed)
         model, draw = build_network(COPY, self.cell, self.units), np.random.default_rng(seed)
-        optimiser = Optimiser(config.Adam(lr=self.lr), list(model.parameters()))
-        update = Update(model, WholeWindow(), Objective(), optimiser, clip=self.clip)
+        learn = fresh_step(model, WholeWindow(), lr=self.lr, clip=self.clip)
         samples = [self._sample(seed, length) for length in range(1, self.trained + 1)]
         steps, interval = self.sequences // self.columns, self.check_every // self.columns
         errors, needed, seconds, began = [self._error(model, samples)], math.nan, math.nan, time.process_time()
         for step in range(1, steps + 1):
-            update.state = None
             batch = copy(draw, self.columns, some_length(draw, self.trained)).batch
-            update(batch, self.lr * (1 - (step - 1) / steps))
+            learn(batch, self.lr * (1 - (step - 1) / steps))
             if step % interval == 0 or step == steps:
                 errors.append(self._error(model, samples))
                 if math.isnan(needed) and errors[-1] < LEARNT:
