@@ -1,7 +1,8 @@
 """Training steps, evaluation and streaming in each precision, in turns: `python benchmarks/precision.py [RECIPE ...]`.
 
 One JSON line for each recipe, work and precision, with the model FLOPs per second, and first the peaks of the machine.
-`error` compares the gradient of the first step with that of a model in float64: the relative error and the cosine.
+With `--run RUN` the gradient of a trained run over 8 x 70 tokens of its training text is compared instead with that in
+float64: the relative error and the cosine, also with the inputs of the first layer rounded, which elman does not do.
 """
 
 import argparse
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import torch
 
 import timing
@@ -21,11 +23,14 @@ from elman.data.windows import Batch
 from elman.learning.bptt import bptt
 from elman.network import peaks
 from elman.network.build import build_model
+from elman.network.cores.stack import layers_of
 from elman.network.device import use_large_pages
 from elman.network.model import LanguageModel
 from elman.network.precision import Precision, products_in
 from elman.network.state import State
 from elman.objective.loss import build_objective
+from elman.tasks.open import open_run
+from elman.tasks.text.run import TextRun
 
 RECIPES = "ptb/awd-lstm.toml", "ptb/awd-lstm-mos.toml", "ptb/awd-lstm-doc.toml", "shakespeare/demo.toml"
 LENGTH, EVALUATED_COLUMNS = 70, 10
@@ -35,7 +40,8 @@ def arguments() -> argparse.Namespace:
     use_large_pages()
     parser = argparse.ArgumentParser(description="Float32 beside bf16 and int8.")
     parser.add_argument("recipes", nargs="*", default=RECIPES, metavar="RECIPE")
-    parser.add_argument("--parts", default="train,evaluate,stream,error", help="of train, evaluate, stream, error")
+    parser.add_argument("--parts", default="train,evaluate,stream", help="of train, evaluate, stream")
+    parser.add_argument("--run", type=Path, help="a run on text: compare its gradient with that in float64")
     parser.add_argument("--words", type=int, default=10_000, help="size of the vocabulary (default: 10,000)")
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
@@ -90,24 +96,33 @@ def streaming(model: LanguageModel) -> timing.Candidates:
     return {precision: in_precision(precision, tokens) for precision in ("float32", "int8")}
 
 
-def gradients(recipe: Recipe, options: argparse.Namespace) -> dict[str, torch.Tensor]:
-    """The gradient of one window without dropout, by precision, and in float64."""
-    torch.manual_seed(0)
-    model = build_model(recipe.model, options.words).eval()
-    words = torch.randint(options.words, (LENGTH + 1, recipe.training.batch_size))
-    found = {}
-    for name, precision in (("float32", "float32"), ("bf16", "bf16"), ("float64", "float32")):
-        model = model.to(getattr(torch, "float64" if name == "float64" else "float32"))
-        model.zero_grad()
-        with products_in(precision):
-            bptt(model, build_objective(recipe.training), Batch(words[:-1], words[1:]), model.begin(words.shape[1]))
-        kept = [p.grad.flatten() for p in model.parameters() if p.grad is not None]
-        found[name] = torch.cat(kept).double()
-    return found
+def compare_gradients(path: Path) -> None:
+    """Print the error of the gradient of one window, without dropout, in each precision."""
+    run = open_run(path)
+    assert isinstance(run, TextRun), "a run on text"
+    model, columns = run.model.requires_grad_(True), EVALUATED_COLUMNS - 2
+    tokens = np.asarray(run.corpus().split("train").tokens[: (LENGTH + 1) * columns], dtype=np.int64)
+    words = torch.from_numpy(tokens).view(columns, -1).t().contiguous()
+    objective, found = build_objective(run.recipe.training), {}
+    for name in ("float64", "float32", "bf16", "bf16, first layer too"):
+        model.to(torch.float64 if name == "float64" else torch.float32).zero_grad()
+        for layer in layers_of(model.core):
+            layer.first = layer is model.core.layers[0] and not name.endswith("too")
+        with products_in("bf16" if name.startswith("bf16") else "float32"):
+            bptt(model, objective, Batch(words[:-1], words[1:]), model.begin(columns))
+        found[name] = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]).double()
+    exact = found.pop("float64")
+    for name, gradient in found.items():
+        error = ((gradient - exact).norm() / exact.norm()).item()
+        cosine = torch.nn.functional.cosine_similarity(gradient, exact, dim=0).item()
+        print(json.dumps({"run": str(path), "precision": name, "relative": error, "cosine": cosine}), flush=True)
 
 
 def main() -> None:
     options = arguments()
+    if options.run is not None:
+        compare_gradients(options.run)
+        return
     device = torch.device("cpu")
     measured = peaks.measure(device)
     facts = {"threads": options.threads, "peaks": [peak._asdict() for peak in measured], "gain": peaks.gain(measured)}
@@ -141,14 +156,6 @@ def main() -> None:
                 gain = statistics.median(seconds["float32"]) / statistics.median(values)
                 rate = gflop / statistics.median(values)
                 print(json.dumps(line | {"times_float32": round(gain, 3), "gflops": round(rate, 1)}), flush=True)
-        if "error" in parts:
-            found = gradients(recipe, options)
-            exact = found.pop("float64")
-            for precision, gradient in found.items():
-                error = ((gradient - exact).norm() / exact.norm()).item()
-                cosine = torch.nn.functional.cosine_similarity(gradient, exact, dim=0).item()
-                line = {"recipe": name, "part": "error", "precision": precision, "relative": error, "cosine": cosine}
-                print(json.dumps(line), flush=True)
 
 
 if __name__ == "__main__":
