@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import json
 import re
 import shlex
 import subprocess
@@ -12,8 +13,10 @@ from typing import get_args
 
 import msgspec
 import pytest
+from msgspec import inspect
 
 from elman import config
+from elman.cli import application
 from support.commands import commands_of, is_understood
 
 ROOT = Path(__file__).parents[1]
@@ -130,14 +133,64 @@ def test_names_in_the_package_exist(page):
         assert _is_module(module, last) or hasattr(importlib.import_module(module), last), dotted
 
 
-def test_papers_lead_to_files():
+def keys_of(kind, path=""):
+    """The keys of a recipe with their dotted names, each with the words that it may have."""
+    for part in kind.types if isinstance(kind, inspect.UnionType) else (kind,):
+        if isinstance(part, inspect.LiteralType):
+            yield path, set(part.values)
+        elif isinstance(part, inspect.StructType):
+            beginning = f"{path}." if path else ""
+            yield f"{beginning}{part.tag_field or 'kind'}", {part.tag}
+            for field in part.fields:
+                yield f"{beginning}{field.encode_name}", set()
+                yield from keys_of(field.type, f"{beginning}{field.encode_name}")
+
+
+KEYS = {}
+for key, words in keys_of(inspect.type_info(config.Recipe)):
+    KEYS.setdefault(key, set()).update(words)
+
+
+def rows_of_papers():
+    """Idea, source, file, test and recipe or command of every row of docs/papers.md."""
     for row in text_of(ROOT / "docs/papers.md").splitlines():
-        cells = [cell.strip() for cell in row.strip("|").split("|")]
-        if len(cells) != 5 or cells[0] in ("idea", "---"):
-            continue
-        for base, cell in zip((ROOT / "src/elman", ROOT / "tests", ROOT / "recipes"), cells[2:], strict=True):
-            for path in (path for path in SPAN.findall(cell) if path.endswith((".py", ".toml"))):
-                assert (base / path).is_file(), path
+        cells = [cell.strip() for cell in row.strip("|").split(" | ")]
+        if row.startswith("|") and cells[0] not in ("idea", "---") and not row.startswith("|---"):
+            yield pytest.param(cells, id=cells[0])
+
+
+@pytest.mark.parametrize("cells", rows_of_papers())
+def test_papers_lead_to_files_tests_and_uses(cells):
+    """Every row names a file of the package, a test of it, and a recipe, a key or a command; all of them exist."""
+    _, source, files, tests, uses = cells
+    assert source
+    for base, cell in (("src/elman", files), ("tests", tests)):
+        assert SPAN.findall(cell)
+        for path in SPAN.findall(cell):
+            assert (ROOT / base / path).is_file(), path
+    assert SPAN.findall(uses)
+    command = None
+    for span in SPAN.findall(uses):
+        if span.endswith(".toml"):
+            assert (ROOT / "recipes" / span).is_file(), span
+        elif span.startswith("elman "):
+            command = span.split()[1:]
+            names = tuple(word for word in command if not word.startswith("-"))
+            assert any(names[: len(known)] == known for known in commands_of()), span
+        elif span.startswith("--"):
+            assert command, f"{span}: no command before it"
+            assert options_of(command) >= {span.split()[0]}, span
+        else:
+            key, _, value = span.partition(" = ")
+            assert key in KEYS, span
+            assert not value.startswith('"') or json.loads(value) in KEYS[key], span
+
+
+def options_of(command):
+    app = application()
+    for word in command:
+        app = app[word]
+    return {name for argument in app.assemble_argument_collection() for name in argument.names}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
