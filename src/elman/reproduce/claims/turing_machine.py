@@ -99,9 +99,10 @@ NTM_COPY = Claim(
         Bound("beyond", "lstm", LEARNT, exceeds=True),
     ),
     published={"ntm": "learns fast, and copies beyond its lengths", "lstm": "learns slowly, and does not"},
-    notes="100 units, a memory of 128 x 20, Adam, 16 new sequences of one length per step; the LSTM reads ten times as"
-    " many sequences, in about the same time. Seconds depend on the machine and decide nothing. Where a network has not"
-    " learnt, its numbers of sequences and seconds are those of the whole training, which are too low and so favour it. The paper trains with RMSprop, and an LSTM of"
-    " three layers of 256. The quick version reads half as many sequences: in one seed of six the machine then still"
-    " copied 9 % of the bits wrong.",
+    notes="100 units, a memory of 128 x 20, Adam, 16 new sequences of one length per step; the LSTM reads ten times"
+    " as many sequences, in about the same time. Seconds depend on the machine and decide nothing. Where a"
+    " network has not learnt, its numbers of sequences and seconds are those of the whole training, which are"
+    " too low and so favour it. The paper trains with RMSprop, and an LSTM of three layers of 256. The quick"
+    " version reads half as many sequences: in one seed of six the machine then still copied 9 % of the bits"
+    " wrong.",
 )
