@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import shutil
 import xml.etree.ElementTree as ElementTree
 
@@ -114,7 +115,9 @@ def test_the_command_writes_the_page_and_markdown(out, tmp_path, capsys):
         assert ElementTree.fromstring(drawing.encode()).get("width")
         assert "var(--" not in drawing
         assert f"## {one.name}\n" in text
-    assert "| `toy-absent` | not run |" in text
+    assert "Not run: `toy-absent`, `toy-of-data`." in text
+    assert "| [toy-clear](#toy-clear): the error of a is lower (toy-clear) (" in text
+    assert re.search(r"\| a: 1\.\d+ ± 0\.1000; b: 3\.\d+ ± [\d.]+ \(mean error\) \| holds \|", text)
     assert "&lt;unk> \\| 3" in text
     assert "1.1000 ± 0.1000" in text
     assert "1.1000 ± 0.1000" in page

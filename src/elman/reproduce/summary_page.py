@@ -1,6 +1,6 @@
 """The summary of the claims as one HTML page, and as Markdown with a drawing per claim."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from markupsafe import Markup
@@ -98,9 +98,12 @@ def write_markdown(path: Path, summary: Summary) -> Path:
     parts = [
         "# Published claims",
         f"Written by `elman reproduce summary` from the results at {summary.scale} scale: {summary.tally}.",
-        *_remarks_on(summary),
-        _markdown(HEADER, [[f"`{name}`", *cells] for name, *cells in rows(summary)]),
+        _markdown(["claim", "published", "ours", "verdict"], map(_glance, summary.records)),
     ]
+    if summary.missing:
+        parts.append(f"Not run: {', '.join(f'`{claim.name}`' for claim in summary.missing)}.")
+    tests = [[f"`{name}`", *cells] for name, *cells in rows(summary)[: len(summary.records)]]
+    parts += ["## Tests, seeds and times", *_remarks_on(summary), _markdown(HEADER, tests)]
     for made in summary.records:
         file, judged = IMAGES / f"{made.name}.svg", comparisons(made)
         drawing = svg_file(by_seed(made, "narrow"), made.name, made.claim, "one dot per seed, one row per arm")
@@ -117,7 +120,15 @@ def write_markdown(path: Path, summary: Summary) -> Path:
     return path
 
 
-def _markdown(header: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+def _glance(made: ClaimRecord) -> list[str]:
+    """A claim with a link to its section, the published figures and ours by arm, and the verdict."""
+    published = [f"{label}: {arm.published}" for label, arm in made.arms.items() if arm.published]
+    ours = [f"{label}: {arm.figures[made.headline].words}" for label, arm in made.arms.items()]
+    claim = f"[{made.name}](#{made.name}): {made.claim} ({made.source})"
+    return [claim, "; ".join(published), f"{'; '.join(ours)} ({made.metrics[made.headline]})", made.verdict]
+
+
+def _markdown(header: Sequence[str], cells: Iterable[Sequence[str]]) -> str:
     """A table in Markdown."""
     lines = [list(header), ["---"] * len(header), *map(list, cells)]
     return "\n".join(f"| {' | '.join(_text(cell).replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
