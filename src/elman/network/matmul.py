@@ -59,7 +59,7 @@ def _worth_rounding(factor: Tensor, rows: int, uses: int = 1) -> bool:
 
 def _in_bf16(x: Tensor, factor: Tensor) -> bool:
     """Whether x factor^T is computed in bf16: also wherever one of them has been rounded already."""
-    return torch.bfloat16 in (x.dtype, factor.dtype) or _worth_rounding(factor, len(x))
+    return torch.bfloat16 in (x.dtype, factor.dtype) or _worth_rounding(factor, x.shape[0])
 
 
 def rounded(factor: Tensor, rows: int, uses: int = 1) -> Tensor:

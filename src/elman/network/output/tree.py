@@ -74,13 +74,10 @@ class Tree(Choice):
         """Log-probabilities [N, K, V]."""
         head = normalised(log_g(linear(context, self.cluster_weight, self.cluster_bias), self.activation))
         scores = log_g(linear(context, self.weight, self.bias), self.activation)
-        sizes = self.starts.diff()
-        column = torch.arange(int(sizes.max()), device=sizes.device)
-        beyond = column >= sizes.unsqueeze(1)
-        at = self.order[(self.starts[:-1].unsqueeze(1) + column).clamp(max=len(self.order) - 1)]
-        by_cluster = scores[..., at].masked_fill(beyond, -torch.inf)
-        shift = head - by_cluster.logsumexp(-1)
-        return scores + shift[..., self.cluster_of(torch.arange(len(self.order), device=self.order.device))]
+        cluster = self.cluster_of(torch.arange(len(self.order), device=self.order.device))
+        largest = torch.full_like(head, -torch.inf).scatter_reduce(-1, cluster.expand_as(scores), scores.detach(), "amax")
+        sums = torch.zeros_like(head).index_add(-1, cluster, (scores - largest[..., cluster]).exp())
+        return scores + (head - largest - sums.log())[..., cluster]
 
     def log_prob(self, context: Vectors, target: Targets) -> PerContext:
         """Log-probability of the target, [N, K]; only clusters that contain a target are computed."""
