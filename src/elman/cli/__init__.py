@@ -34,6 +34,7 @@ COMMANDS = {
         "translate": ("translate:translate", "Write the target of every source with a run on pairs."),
         "score": ("score:score", "Log-probability and surprisal of every token, word or sentence of a text."),
         "rescore": ("rescore:rescore", "Choose among the n best hypotheses of a recogniser."),
+        "export": ("export:export", "Write a model for other programs: ONNX, or a program of torch."),
         "embed": ("embed:embed", "Hidden states of every token of a text, or word vectors."),
     },
     "Study": {

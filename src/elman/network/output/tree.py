@@ -75,7 +75,9 @@ class Tree(Choice):
         head = normalised(log_g(linear(context, self.cluster_weight, self.cluster_bias), self.activation))
         scores = log_g(linear(context, self.weight, self.bias), self.activation)
         cluster = self.cluster_of(torch.arange(len(self.order), device=self.order.device))
-        largest = torch.full_like(head, -torch.inf).scatter_reduce(-1, cluster.expand_as(scores), scores.detach(), "amax")
+        largest = torch.full_like(head, -torch.inf).scatter_reduce(
+            -1, cluster.expand_as(scores), scores.detach(), "amax"
+        )
         sums = torch.zeros_like(head).index_add(-1, cluster, (scores - largest[..., cluster]).exp())
         return scores + (head - largest - sums.log())[..., cluster]
 

@@ -1,0 +1,64 @@
+"""elman export: a trained model in the formats of other programs."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from cyclopts import Parameter
+
+from elman.cli import progress, show
+from elman.cli.options import Common, DataSource, TextRunFolder
+from elman.errors import UserError
+
+
+def export(
+    run: TextRunFolder,
+    /,
+    *,
+    out: Annotated[Path, Parameter(metavar="FOLDER")],
+    to: Literal["onnx", "torch"] = "onnx",
+    int8: bool = False,
+    half: bool = False,
+    sherpa: bool = False,
+    data: DataSource = None,
+    common: Common = Common(),
+) -> None:
+    """Write a trained model for other programs: one step with its state as input and output.
+
+    The folder has the graph, the words, config.json and a README. Every graph is compared with the model over 200
+    tokens, and its perplexity measured on 5,000 tokens of the valid split.
+
+    Args:
+        out: a new folder
+        to: onnx, or torch, a program of torch.export
+        int8: also write an ONNX graph with weights of eight bits
+        half: also write an ONNX graph in float16
+        sherpa: the form of recurrent language models in sherpa-onnx, for shallow fusion
+        data: a corpus whose valid split is read (default: the data of the run)
+    """
+    from elman.export.folder import Forms, export_onnx, export_program
+
+    if to == "torch" and (int8 or half or sherpa):
+        raise UserError("--int8, --half and --sherpa belong to --to onnx; leave them out")
+    loaded = common.open_text(run)
+
+    def say(line: str) -> None:
+        progress.log().print(line)
+
+    if to == "onnx":
+        made = export_onnx(loaded, out, Forms(int8, half, sherpa), data=data, say=say)
+    else:
+        made = export_program(loaded, out, data=data)
+    rows = [["the model", "", "", "" if made.perplexity is None else f"{made.perplexity:.2f}"]]
+    rows += [
+        [
+            one.name,
+            f"{one.bytes:,}",
+            f"{one.difference:.2g}",
+            "" if one.perplexity is None else f"{one.perplexity:.2f}",
+        ]
+        for one in made.files
+    ]
+    columns = f"perplexity, {made.tokens:,} tokens" if made.tokens else "perplexity"
+    table = (f"{made.folder}: {run}", ["", "bytes", "largest difference, nats", columns], rows)
+    show.print_result(common.as_json, msgspec.to_builtins(made), table)

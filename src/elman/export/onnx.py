@@ -1,0 +1,166 @@
+"""ONNX: a step as a graph of standard operators, its forms of fewer bits, and onnxruntime, which runs them.
+
+Needs onnx, onnxscript and onnxruntime (pip install 'elman[onnx]'). The exporter's own simplifications are left out:
+they drop the addition of numbers as small as the 1e-8 of the ReLU output. onnxruntime simplifies when it loads a graph.
+"""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from elman.errors import UserError
+from elman.export.check import Beginning
+from elman.export.step import Step, tracing
+from elman.files import replacing
+
+OPSET = 18
+"""Of the standard operators."""
+
+NEEDS = "ONNX needs the packages onnx, onnxscript and onnxruntime: pip install 'elman[onnx]'"
+
+
+class OnnxGraph:
+    """A graph that onnxruntime runs on the CPU, with `threads` threads; its metadata as a dictionary."""
+
+    def __init__(self, path: Path, threads: int = 1) -> None:
+        runtime = require_onnx()
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads, options.log_severity_level = threads, 3
+        self.session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        self.inputs = [one.name for one in self.session.get_inputs()]
+        self.metadata: dict[str, str] = self.session.get_modelmeta().custom_metadata_map
+
+    def __call__(self, *inputs: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+        """The outputs for these inputs, both in the order of the graph."""
+        found: list[npt.NDArray[Any]] = self.session.run(None, dict(zip(self.inputs, inputs, strict=True)))
+        return found
+
+
+class OnnxStep(Beginning):
+    """A graph with the inputs and outputs of `Step`."""
+
+    def __init__(self, path: Path, step: Step) -> None:
+        super().__init__(step)
+        self.graph = OnnxGraph(path)
+
+    def __call__(self, symbols: npt.NDArray[np.integer], *state: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+        """As `ExportedStep` has it."""
+        return self.graph(symbols, *state)
+
+
+class PackedOnnxStep:
+    """A graph with the inputs and outputs of `Packed`; its states are its two tensors, [1, B, S]."""
+
+    def __init__(self, path: Path) -> None:
+        self.graph = OnnxGraph(path)
+
+    def begin(self, width: int) -> list[npt.NDArray[Any]]:
+        """Zeros."""
+        zeros = np.zeros((1, width, int(self.graph.metadata["hidden_size"])), np.float32)
+        return [zeros, zeros]
+
+    def __call__(self, symbols: npt.NDArray[np.integer], *state: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+        """As `ExportedStep` has it."""
+        log_probs, *after = self.graph(symbols[:, None], *state)
+        return [log_probs[:, 0], *after]
+
+
+def write_onnx(
+    module: nn.Module,
+    path: Path,
+    inputs: Mapping[str, tuple[Tensor, int]],
+    outputs: Sequence[str],
+    metadata: Mapping[str, str],
+) -> None:
+    """Write a module as a graph; every input is an example and the axis of it that may have any size, the batch.
+
+    Raises UserError where the module has an operation that the graph cannot have.
+    """
+    with tracing():
+        batch = torch.export.Dim("batch", min=1)
+        examples, axes = zip(*inputs.values(), strict=True)
+        first, *rest = ({axis: batch} for axis in axes)
+        try:
+            program = torch.onnx.export(
+                module,
+                examples,
+                dynamo=True,
+                optimize=False,
+                verbose=False,
+                opset_version=OPSET,
+                input_names=list(inputs),
+                output_names=list(outputs),
+                dynamic_shapes=_as_parameters(module, first, rest),
+            )
+        except torch.onnx.errors.OnnxExporterError as error:
+            reason = next((line.strip() for line in str(error.__cause__ or error).splitlines() if line.strip()), "")
+            raise UserError(f"this network cannot be written as ONNX: {reason}") from error
+        assert program is not None
+        program.model.metadata_props.update(metadata)
+        with replacing(path) as temporary:
+            program.save(str(temporary))
+
+
+def _as_parameters(module: nn.Module, first: Any, rest: list[Any]) -> tuple[Any, ...]:
+    """The shapes in the form of the parameters of `forward`, the last of which may gather all others."""
+    import inspect
+
+    gathers = any(one.kind is one.VAR_POSITIONAL for one in inspect.signature(module.forward).parameters.values())
+    return (first, tuple(rest)) if gathers else (first, *rest)
+
+
+def write_int8(path: Path, out: Path) -> None:
+    """Write a graph with weights of eight bits, its inputs being rounded to eight bits as they come."""
+    runtime = require_onnx()
+    with tracing(), tempfile.TemporaryDirectory(dir=out.parent) as folder:
+        import onnx
+        from onnxruntime.quantization import QuantType, quantize_dynamic
+
+        simple = Path(folder) / "simple.onnx"
+        options = runtime.SessionOptions()
+        options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+        options.optimized_model_filepath, options.log_severity_level = str(simple), 3
+        runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        graph = onnx.load(simple)
+        del graph.graph.value_info[:]  # shapes that were inferred before no longer agree
+        onnx.save(graph, simple)
+        with replacing(out) as temporary:
+            quantize_dynamic(simple, temporary, weight_type=QuantType.QInt8)
+    _copy_metadata(path, out)
+
+
+def write_half(path: Path, out: Path) -> None:
+    """Write a graph that computes in float16, its inputs and outputs unchanged."""
+    require_onnx()
+    with tracing():
+        import onnx
+        from onnxruntime.transformers.float16 import convert_float_to_float16
+
+        with replacing(out) as temporary:
+            onnx.save(convert_float_to_float16(onnx.load(path), keep_io_types=True), temporary)
+
+
+def _copy_metadata(path: Path, out: Path) -> None:
+    import onnx
+
+    source, target = onnx.load(path), onnx.load(out)
+    onnx.helper.set_model_props(target, {one.key: one.value for one in source.metadata_props})
+    with replacing(out) as temporary:
+        onnx.save(target, temporary)
+
+
+def require_onnx() -> Any:
+    """onnxruntime; raises UserError where a package is missing."""
+    try:
+        import onnx  # noqa: F401
+        import onnxruntime
+        import onnxscript  # noqa: F401
+    except ImportError:
+        raise UserError(NEEDS) from None
+    return onnxruntime

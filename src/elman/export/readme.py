@@ -1,0 +1,94 @@
+"""What an export wrote, as a record and as the README of its folder."""
+
+import msgspec
+
+from elman import __version__
+from elman.tasks.text.run import TextRun
+
+
+class File(msgspec.Struct, frozen=True):
+    """A written graph.
+
+    Attributes:
+        difference: largest difference of log-probabilities from the model, in nats, over `compared` tokens.
+        perplexity: of the same columns of the valid split as that of the model; None where that split is missing.
+    """
+
+    name: str
+    bytes: int
+    sha256: str
+    difference: float
+    compared: int
+    perplexity: float | None
+
+
+class Exported(msgspec.Struct, frozen=True):
+    """What was written, and the perplexity of the model on so many tokens of the valid split, if there is one."""
+
+    folder: str
+    files: list[File]
+    perplexity: float | None
+    tokens: int
+
+
+def readme(run: TextRun, exported: Exported, *, sherpa: bool) -> str:
+    """The README of the folder, in Markdown."""
+    rows = [
+        f"| `{one.name}` | {one.bytes:,} | {one.difference:.2g} |"
+        f" {'' if one.perplexity is None else f'{one.perplexity:.2f}'} |"
+        for one in exported.files
+    ]
+    measured = (
+        f"The model has a perplexity of {exported.perplexity:.2f} on {exported.tokens:,} tokens of the valid split,"
+        " read in several columns."
+        if exported.perplexity is not None
+        else "The valid split was not at hand."
+    )
+    name = exported.files[0].name
+    return "\n".join(
+        [
+            f"# {run.recipe.title}",
+            "",
+            f"A recurrent language model of {len(run.vocabulary):,} symbols, exported by elman {__version__}.",
+            "",
+            "| file | bytes | largest difference from the model, nats | perplexity |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+            measured,
+            "",
+            *(_SHERPA if sherpa else _PROGRAM if name.endswith(".pt2") else _STEP),
+            "",
+        ]
+    )
+
+
+_STEP = """A step reads one symbol of every sequence and the state, and returns the log-probabilities (nats) of the next
+symbol and the new state. `config.json` names the states, `tokens.txt` the symbols; a sequence begins with the
+symbol `first`, and its state with zeros or with `beginning.npz`.
+
+```python
+import json
+import numpy as np
+import onnxruntime
+
+facts = json.load(open("config.json"))
+session = onnxruntime.InferenceSession("model.onnx")
+state = {one["input"]: np.zeros([1, *one["shape"]], one["dtype"]) for one in facts["states"]}
+log_probs, *after = session.run(None, {"symbols": np.array([facts["first"]]), **state})
+state = dict(zip(state, after))
+```""".splitlines()
+
+_PROGRAM = """`model.pt2` is a program of torch.export. A step reads one symbol of every sequence and the tensors of the
+state, and returns the log-probabilities (nats) of the next symbol and those of the new state.
+
+```python
+import torch
+
+step = torch.export.load("model.pt2").module()
+log_probs, *state = step(torch.tensor([0]), *state)
+```""".splitlines()
+
+_SHERPA = """The graph has the form of recurrent language models in sherpa-onnx (shallow fusion): inputs x [N, 1] and
+two tensors [1, N, S] that begin as zeros, outputs log-probabilities [N, 1, V] and both tensors after the symbols.
+Its metadata has `num_layers`, `hidden_size` and `sos_id`.""".splitlines()
