@@ -44,6 +44,7 @@ LAYERS = (
     (("evaluation",), "perplexity, adaptation, n-grams, minimal pairs, statistics"),
     (("tasks",), "one task per kind of data: open, train, evaluate, sample, adapt, report"),
     (("report",), "the HTML report of runs"),
+    (("hf",), "a language model and its tokeniser as transformers calls them"),
     (("export",), "trained models in the formats of other programs"),
     (("analysis", "laboratory"), "ranks, mixtures, dynamics, grammar; cells and rules side by side"),
     (("reproduce",), "published claims as experiments"),

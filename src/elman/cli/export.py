@@ -16,21 +16,21 @@ def export(
     /,
     *,
     out: Annotated[Path, Parameter(metavar="FOLDER")],
-    to: Literal["onnx", "torch"] = "onnx",
+    to: Literal["onnx", "torch", "hf"] = "onnx",
     int8: bool = False,
     half: bool = False,
     sherpa: bool = False,
     data: DataSource = None,
     common: Common = Common(),
 ) -> None:
-    """Write a trained model for other programs: one step with its state as input and output.
+    """Write a trained model for other programs: one step with its state in and out, or a model of transformers.
 
-    The folder has the graph, the words, config.json and a README. Every graph is compared with the model over 200
+    The folder has the graph, the words, config.json and a README. What was written is compared with the model over 200
     tokens, and its perplexity measured on 5,000 tokens of the valid split.
 
     Args:
         out: a new folder
-        to: onnx, or torch, a program of torch.export
+        to: onnx; torch, a program of torch.export; or hf, a folder that Hugging Face's transformers opens
         int8: also write an ONNX graph with weights of eight bits
         half: also write an ONNX graph in float16
         sherpa: the form of recurrent language models in sherpa-onnx, for shallow fusion
@@ -38,7 +38,7 @@ def export(
     """
     from elman.export.folder import Forms, export_onnx, export_program
 
-    if to == "torch" and (int8 or half or sherpa):
+    if to != "onnx" and (int8 or half or sherpa):
         raise UserError("--int8, --half and --sherpa belong to --to onnx; leave them out")
     loaded = common.open_text(run)
 
@@ -47,8 +47,12 @@ def export(
 
     if to == "onnx":
         made = export_onnx(loaded, out, Forms(int8, half, sherpa), data=data, say=say)
-    else:
+    elif to == "torch":
         made = export_program(loaded, out, data=data)
+    else:
+        from elman.export.hub import export_hub
+
+        made = export_hub(loaded, out, data=data)
     rows = [["the model", "", "", "" if made.perplexity is None else f"{made.perplexity:.2f}"]]
     rows += [
         [

@@ -203,8 +203,10 @@ class Machine:
 
         Raises UserError where the folder is not a run, or one on other data; then the message names a command for it.
         """
+        from elman.tasks.hub import fetched
         from elman.tasks.run import recipe_of
 
+        folder = fetched(folder)
         recipe = recipe_of(folder)
         if recipe.kind != kind.kind:
             raise UserError(

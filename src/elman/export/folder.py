@@ -30,6 +30,9 @@ COMPARED = 200
 COLUMNS, ROWS = 20, 250
 """Columns of the valid split whose perplexity is measured, and tokens in each at most."""
 
+EXACT = ("model.onnx", "model.pt2", "model.safetensors")
+"""Files in float32, which must be the model."""
+
 CONFIG, TOKENS, BEGINNING, README = "config.json", "tokens.txt", "beginning.npz", "README.md"
 
 
@@ -44,7 +47,7 @@ class Forms(NamedTuple):
 FLOAT32 = Forms()
 
 
-class _Text(NamedTuple):
+class Text(NamedTuple):
     """What graphs are compared on: tokens read one by one, and columns [T, B] of the valid split, if it is there."""
 
     tokens: npt.NDArray[np.integer]
@@ -61,8 +64,8 @@ def export_onnx(
     float32 differs from the model.
     """
     require_onnx()
-    step, text = Step(run.model), _text_of(run, data)
-    with _new_folder(out) as folder:
+    step, text = Step(run.model), text_of(run, data)
+    with new_folder(out) as folder:
         main = folder / "model.onnx"
         say("writing model.onnx")
         _write_graph(run, step, main, forms)
@@ -73,18 +76,18 @@ def export_onnx(
                 say(f"writing {paths[-1].name}")
                 write(main, paths[-1])
         files = [
-            _measured(run, path, PackedOnnxStep(path) if forms.sherpa else OnnxStep(path, step), text) for path in paths
+            measured(run, path, PackedOnnxStep(path) if forms.sherpa else OnnxStep(path, step), text) for path in paths
         ]
         return _finish(run, step, folder, out, files, text, _INPUTS[forms.sherpa], forms.sherpa)
 
 
 def export_program(run: TextRun, out: Path, *, data: str | None = None) -> Exported:
     """Write the run's model as a program of torch.export into a new folder; otherwise as `export_onnx`."""
-    step, text = Step(run.model), _text_of(run, data)
-    with _new_folder(out) as folder:
+    step, text = Step(run.model), text_of(run, data)
+    with new_folder(out) as folder:
         path = folder / "model.pt2"
         write_program(step, path)
-        files = [_measured(run, path, read_program(path, step), text)]
+        files = [measured(run, path, read_program(path, step), text)]
         return _finish(run, step, folder, out, files, text, _INPUTS[False], sherpa=False)
 
 
@@ -114,10 +117,10 @@ def _write_graph(run: TextRun, step: Step, path: Path, forms: Forms) -> None:
     write_onnx(module, path, inputs, outputs, {key: str(value) for key, value in facts.items()})
 
 
-def _measured(run: TextRun, path: Path, step: ExportedStep, text: _Text) -> File:
+def measured(run: TextRun, path: Path, step: ExportedStep, text: Text) -> File:
     """Raises UserError where a graph in float32 is not the model."""
     compared = compare(run.model, step, text.tokens, run.first)
-    if path.stem == "model" and not compared.difference <= TOLERANCE:
+    if path.name in EXACT and not compared.difference <= TOLERANCE:
         raise UserError(
             f"the graph is not the model: their log-probabilities differ by {compared.difference:.2g} nats over"
             f" {compared.tokens} tokens; nothing was written"
@@ -126,7 +129,7 @@ def _measured(run: TextRun, path: Path, step: ExportedStep, text: _Text) -> File
     return File(path.name, path.stat().st_size, sha256_file(path), *compared, perplexity=found)
 
 
-def _text_of(run: TextRun, data: str | None) -> _Text:
+def text_of(run: TextRun, data: str | None) -> Text:
     """Tokens to compare on: of the valid split, else drawn by the model."""
     try:
         tokens = run.corpus(data).split("valid").tokens
@@ -136,10 +139,10 @@ def _text_of(run: TextRun, data: str | None) -> _Text:
         notice(f"the valid split cannot be read, so tokens that the model draws are compared: {error}")
         draw = torch.Generator(run.device).manual_seed(0)
         stream = generate(run.model, [run.first], run.begin(), Sampling(), draw)
-        return _Text(np.array([symbol for symbol, _ in (next(stream) for _ in range(COMPARED))]), None)
+        return Text(np.array([symbol for symbol, _ in (next(stream) for _ in range(COMPARED))]), None)
     width = min(COLUMNS, len(tokens))
     height = min(ROWS, len(tokens) // width)
-    return _Text(tokens[:COMPARED], tokens[: height * width].reshape(width, height).T)
+    return Text(tokens[:COMPARED], tokens[: height * width].reshape(width, height).T)
 
 
 def _finish(
@@ -148,7 +151,7 @@ def _finish(
     folder: Path,
     out: Path,
     files: list[File],
-    text: _Text,
+    text: Text,
     inputs: str,
     sherpa: bool,
 ) -> Exported:
@@ -186,7 +189,7 @@ def _finish(
 
 
 @contextlib.contextmanager
-def _new_folder(out: Path) -> Iterator[Path]:
+def new_folder(out: Path) -> Iterator[Path]:
     """A folder that takes the place of `out` when the block ends well; raises UserError where `out` is not empty."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(f"--out {out}: it exists; give the name of a new folder")

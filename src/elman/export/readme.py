@@ -33,6 +33,23 @@ class Exported(msgspec.Struct, frozen=True):
 
 def readme(run: TextRun, exported: Exported, *, sherpa: bool) -> str:
     """The README of the folder, in Markdown."""
+    name = exported.files[0].name
+    return "\n".join(
+        [
+            f"# {run.recipe.title}",
+            "",
+            f"A recurrent language model of {len(run.vocabulary):,} symbols, exported by elman {__version__}.",
+            "",
+            *rows_of(exported),
+            "",
+            *(_SHERPA if sherpa else _PROGRAM if name.endswith(".pt2") else _STEP),
+            "",
+        ]
+    )
+
+
+def rows_of(exported: Exported) -> list[str]:
+    """The table of the files and what was measured, in Markdown."""
     rows = [
         f"| `{one.name}` | {one.bytes:,} | {one.difference:.2g} |"
         f" {'' if one.perplexity is None else f'{one.perplexity:.2f}'} |"
@@ -44,23 +61,13 @@ def readme(run: TextRun, exported: Exported, *, sherpa: bool) -> str:
         if exported.perplexity is not None
         else "The valid split was not at hand."
     )
-    name = exported.files[0].name
-    return "\n".join(
-        [
-            f"# {run.recipe.title}",
-            "",
-            f"A recurrent language model of {len(run.vocabulary):,} symbols, exported by elman {__version__}.",
-            "",
-            "| file | bytes | largest difference from the model, nats | perplexity |",
-            "|---|---|---|---|",
-            *rows,
-            "",
-            measured,
-            "",
-            *(_SHERPA if sherpa else _PROGRAM if name.endswith(".pt2") else _STEP),
-            "",
-        ]
-    )
+    return [
+        "| file | bytes | largest difference from the model, nats | perplexity |",
+        "|---|---|---|---|",
+        *rows,
+        "",
+        measured,
+    ]
 
 
 _STEP = """A step reads one symbol of every sequence and the state, and returns the log-probabilities (nats) of the next

@@ -37,7 +37,7 @@ def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any], *,
     digest = digest_of(plain, text)
     with replacing(path, parents=parents) as temporary:
         try:
-            save_file(plain, temporary, {"facts": text, "digest": digest})
+            save_file(plain, temporary, {"format": "pt", "facts": text, "digest": digest})
         except SafetensorError as error:
             number = next((int(part.split(")")[0]) for part in str(error).split("os error ")[1:]), 5)
             raise OSError(number, str(error)) from error

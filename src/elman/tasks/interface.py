@@ -15,6 +15,7 @@ from elman.data.text.tokeniser import shown
 from elman.evaluation.result import Result
 from elman.learning.trainer import StopReason
 from elman.tasks.experiment import Experiment
+from elman.tasks.hub import fetched
 from elman.tasks.open import entitled, open_run
 from elman.tasks.run import DEFAULT, EvaluationOptions, Run
 from elman.tasks.text.run import TextRun
@@ -49,8 +50,11 @@ class Scored(NamedTuple):
 
 
 def load(path: Path | str, device: torch.device | str = "cpu") -> Run:
-    """Open a run folder, as the run of its kind of data; raises UserError where the folder is not a run."""
-    return open_run(path, device)
+    """Open a run folder, or `hf://USER/NAME` from the Hub of Hugging Face, as the run of its kind of data.
+
+    Raises UserError where the folder is not a run, or cannot be had.
+    """
+    return open_run(fetched(path), device)
 
 
 def train(

@@ -1,0 +1,155 @@
+"""A run folder that Hugging Face's transformers opens too: its own files, and those by which that library knows it."""
+
+import shutil
+from pathlib import Path
+
+import msgspec
+from torch import Tensor
+
+from elman.config import Characters
+from elman.export.check import TorchStep
+from elman.export.folder import measured, new_folder, text_of
+from elman.export.readme import Exported, rows_of
+from elman.export.step import Step
+from elman.files import json_text, write_atomic
+from elman.learning import checkpoint
+from elman.learning.checkpoint import MODEL
+from elman.report.folder import read_folder
+from elman.tasks.text.run import TextRun
+
+KEPT = ("recipe.toml", "results.json", "vocabulary.tsv", "subwords.model")
+"""Files of the run, so that the folder remains one, as far as they are there."""
+
+CODE = "modeling_elman.py"
+
+
+def export_hub(run: TextRun, out: Path, *, data: str | None = None) -> Exported:
+    """Write the run into a new folder in the form of Hugging Face's transformers, and compare it with the model.
+
+    Raises UserError where transformers is missing, the folder is not empty, or what transformers opens there gives
+    other log-probabilities.
+    """
+    from elman.hf import ElmanConfig, ElmanForCausalLM, ElmanTokenizer
+
+    text, vocabulary = text_of(run, data), run.vocabulary
+    with new_folder(out) as folder:
+        for name in KEPT:
+            if (run.path / name).exists():
+                shutil.copyfile(run.path / name, folder / name)
+        facts = {**run.facts, "source": Path(str(run.facts["source"])).name}  # not where it is on this machine
+        write_atomic(folder / "data.json", json_text(facts, indent=2) + "\n")
+        checkpoint.save(folder / MODEL, *checkpoint.load(run.path / MODEL))
+        spelled = isinstance(run.recipe.model.encoder, Characters)
+        ElmanConfig(
+            msgspec.to_builtins(run.recipe.model),
+            len(vocabulary),
+            vocabulary.counts,
+            vocabulary.words if spelled else None,
+            architectures=[ElmanForCausalLM.__name__],
+            auto_map={
+                "AutoConfig": f"{Path(CODE).stem}.ElmanConfig",
+                "AutoModelForCausalLM": f"{Path(CODE).stem}.ElmanForCausalLM",
+            },
+            dtype="float32",
+            bos_token_id=run.first,
+            eos_token_id=vocabulary.eos,
+            pad_token_id=vocabulary.eos,
+        ).save_pretrained(folder)
+        ElmanTokenizer(
+            str(folder / "vocabulary.tsv"),
+            str(folder / "subwords.model") if (folder / "subwords.model").exists() else None,
+            options=msgspec.to_builtins(run.options),
+        ).save_pretrained(folder)
+        _write_generation(run, folder)
+        write_atomic(folder / CODE, _CODE)
+        files = [measured(run, folder / MODEL, _opened(folder, run), text)]
+        exported = Exported(str(out), files, files[0].perplexity, 0 if text.columns is None else text.columns.size)
+        write_atomic(folder / "README.md", _card(run, exported))
+    return exported
+
+
+_CODE = '''"""What transformers runs with trust_remote_code=True; needs elman itself (pip install 'elman[hf]')."""
+
+from elman.hf import ElmanConfig, ElmanForCausalLM, ElmanTokenizer  # noqa: F401
+'''
+
+
+def _write_generation(run: TextRun, folder: Path) -> None:
+    from transformers import GenerationConfig
+
+    forbidden = list(run.unspeakable) or None
+    ids = {"bos_token_id": run.first, "eos_token_id": run.vocabulary.eos, "pad_token_id": run.vocabulary.eos}
+    GenerationConfig(do_sample=True, max_new_tokens=100, suppress_tokens=forbidden, **ids).save_pretrained(folder)
+
+
+def _opened(folder: Path, run: TextRun) -> TorchStep:
+    """What transformers opens in the folder, as a step."""
+    from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    opened = AutoModelForCausalLM.from_pretrained(folder)
+
+    def step(symbols: Tensor, *state: Tensor) -> tuple[Tensor, ...]:
+        read = opened(symbols.unsqueeze(1), state=state)
+        return read.logits.squeeze(1), *read.state
+
+    return TorchStep(step, Step(run.model))
+
+
+def _card(run: TextRun, exported: Exported) -> str:
+    """The model card: facts of the run alone."""
+    from huggingface_hub import EvalResult, ModelCardData
+
+    results = [one for one in read_folder(run.path).results if one.method in (None, "static")]
+    evaluated = [
+        EvalResult(
+            task_type="text-generation",
+            dataset_type="text",
+            dataset_name=Path(str(run.facts["source"])).name,
+            dataset_split=one.split,
+            metric_type="perplexity",
+            metric_value=round(one.perplexity, 2),
+        )
+        for one in results
+    ]
+    front = ModelCardData(
+        library_name="elman",
+        pipeline_tag="text-generation",
+        tags=["elman", "recurrent"],
+        model_name=run.recipe.title,
+        eval_results=evaluated or None,
+    )
+    figures = [f"| {one.split} | {one.perplexity:.2f} | {one.tokens:,} |" for one in results]
+    return "\n".join(
+        [
+            "---",
+            front.to_yaml(),
+            "---",
+            "",
+            f"# {run.recipe.title}",
+            "",
+            f"A recurrent language model of {len(run.vocabulary):,} symbols ({run.options.tokenisation}),"
+            f" {sum(p.numel() for p in run.model.parameters()):,} parameters, trained with elman.",
+            "",
+            *(["| split | perplexity | tokens |", "|---|---|---|", *figures, ""] if figures else []),
+            *rows_of(exported),
+            "",
+            *_USE,
+            "",
+        ]
+    )
+
+
+_USE = """```python
+import elman.hf
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+model = AutoModelForCausalLM.from_pretrained(FOLDER)
+tokenizer = AutoTokenizer.from_pretrained(FOLDER)
+inputs = tokenizer("the king", return_tensors="pt")
+print(tokenizer.decode(model.generate(**inputs, max_new_tokens=20)[0]))
+```
+
+Its logits are log-probabilities in nats, and `state`, which takes the place of `past_key_values`, has a constant size.
+`elman.load(FOLDER)` opens the folder as a run, as do `elman evaluate FOLDER` and the other commands.""".splitlines()

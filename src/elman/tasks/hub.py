@@ -1,0 +1,27 @@
+"""Runs that are kept on the Hub of Hugging Face, named `hf://USER/NAME`, as folders on this machine."""
+
+import re
+from pathlib import Path
+
+from elman.errors import UserError
+
+_NAME = re.compile(r"hf:/{1,2}([\w.-]+/[\w.-]+)")
+
+
+def fetched(path: Path | str) -> Path:
+    """The folder itself, or of `hf://USER/NAME` the copy in the cache of huggingface_hub, which is brought up to date.
+
+    Raises UserError where the package is missing, or there is no such run.
+    """
+    named = _NAME.fullmatch(str(path))
+    if named is None:
+        return Path(path)
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError:
+        raise UserError(f"{path} needs the package huggingface_hub: pip install 'elman[hf]'") from None
+    try:
+        return Path(snapshot_download(named[1]))
+    except (OSError, ValueError) as error:  # of the network, the name, or the Hub
+        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise UserError(f"{path}: it cannot be had from the Hub ({reason})") from error

@@ -1,0 +1,166 @@
+"""Runs as models of transformers: the same log-probabilities, states, samples and tokens."""
+
+import json
+import shutil
+
+import msgspec
+import pytest
+import torch
+
+import elman
+from elman import config
+from elman.cli import main
+from elman.network.build import build_model
+from elman.tasks.hub import fetched
+from support import networks
+from support.commands import output, refusal, trained
+
+pytestmark = pytest.mark.slow
+
+transformers = pytest.importorskip("transformers", reason="models of Hugging Face need elman[hf]")
+
+
+@pytest.fixture(scope="module", params=["words", "characters"])
+def run(request, tmp_path_factory):
+    with trained(request.param, tmp_path_factory) as path:
+        yield elman.load(path)
+
+
+@pytest.fixture(scope="module")
+def folder(run, tmp_path_factory):
+    out = tmp_path_factory.mktemp("hub") / "model"
+    assert main(["export", str(run.path), "--out", str(out), "--to", "hf", "--threads", "1"]) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def opened(folder):
+    import elman.hf  # noqa: F401 - registers the kind of model
+
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    return model.eval(), transformers.AutoTokenizer.from_pretrained(folder)
+
+
+def ids_of(run, count=9):
+    return torch.from_numpy(run.corpus().split("valid").tokens[:count].astype("int64")).unsqueeze(0)
+
+
+def test_the_same_log_probabilities_and_states(run, opened):
+    model, _ = opened
+    ids = ids_of(run)
+    expected, after = run.model.log_probs(ids.t(), run.begin())
+    read = model(ids)
+    torch.testing.assert_close(read.logits[0], expected[:, 0], rtol=1e-5, atol=1e-5)
+    first = model(ids[:, :4])
+    second = model(ids[:, 4:], state=first.state)
+    torch.testing.assert_close(torch.cat([first.logits, second.logits], 1), read.logits, rtol=1e-5, atol=1e-5)
+    for ours, theirs in zip(elman.network.state.leaves(after), second.state, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+    loss = model(ids, labels=ids).loss
+    assert loss.item() == pytest.approx(-expected[:-1, 0].gather(1, ids[0, 1:, None]).mean().item(), rel=1e-5)
+    ignored = ids.clone()
+    ignored[0, 3:] = -100
+    assert model(ids, labels=ignored).loss.item() == pytest.approx(
+        -expected[:2, 0].gather(1, ids[0, 1:3, None]).mean().item(), rel=1e-5
+    )
+    assert model(ids, logits_to_keep=1).logits.shape[1] == 1
+
+
+def test_padding_is_not_read(run, opened):
+    model, _ = opened
+    ids = ids_of(run, 6)
+    alone = model(ids)
+    padded = torch.cat([torch.zeros(1, 3, dtype=torch.int64), ids, torch.ones(1, 2, dtype=torch.int64)], 1)
+    mask = torch.tensor([[0] * 3 + [1] * 6 + [0] * 2])
+    read = model(padded, attention_mask=mask)
+    torch.testing.assert_close(read.logits[:, 3:9], alone.logits, rtol=1e-5, atol=1e-5)
+    for ours, theirs in zip(alone.state, read.state, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+def test_greedy_and_beam_search(run, opened):
+    """The state is carried and reordered: greedy search equals the loop, beams those without a state."""
+    model, _ = opened
+    ids, count = ids_of(run, 4), 5
+    options = {"max_new_tokens": count, "do_sample": False, "eos_token_id": None, "suppress_tokens": None}
+    found = model.generate(ids, **options)
+    expected = ids.clone()
+    for _ in range(count):
+        log_probs, _ = run.model.log_probs(expected.t(), run.begin())
+        expected = torch.cat([expected, log_probs[-1].argmax(-1, keepdim=True)], 1)
+    assert found.tolist() == expected.tolist()
+    with_state = model.generate(ids, num_beams=3, **options)
+    assert with_state.tolist() == model.generate(ids, num_beams=3, use_cache=False, **options).tolist()
+
+
+def test_the_tokens_are_those_of_the_run(run, opened):
+    _, tokeniser = opened
+    words = run.vocabulary.unk is not None
+    text = "w1 w2  zebra w3\nw4" if words else "w1 w2  w3\nw4"
+    encoded = tokeniser(text)["input_ids"]
+    assert encoded == [run.first, *run.encode(text)]
+    if not words:
+        with pytest.raises(ValueError, match="'z' is not in the vocabulary"):
+            tokeniser("z")
+    assert tokeniser.decode(encoded[1:]) == run.tokeniser.decode(run.vocabulary.decode(encoded[1:]))
+
+
+def test_the_folder_is_still_a_run(run, folder, capsys):
+    again = elman.load(folder)
+    ids = ids_of(run)
+    assert torch.equal(again.model.log_probs(ids.t(), again.begin())[0], run.model.log_probs(ids.t(), run.begin())[0])
+    assert json.loads((folder / "data.json").read_text())["source"] == "corpus", "not where it is on this machine"
+    assert json.loads(output(capsys, "info", folder, "--json"))
+    card = (folder / "README.md").read_text()
+    assert card.startswith("---\n")
+    assert "perplexity" in card
+
+
+def test_what_transformers_saves_it_opens(opened, tmp_path):
+    model, tokeniser = opened
+    model.save_pretrained(tmp_path)
+    tokeniser.save_pretrained(tmp_path)
+    again = transformers.AutoModelForCausalLM.from_pretrained(tmp_path)
+    ids = torch.tensor([[0, 1, 2, 1]])
+    assert torch.equal(again(ids).logits, model(ids).logits)
+    assert transformers.AutoTokenizer.from_pretrained(tmp_path)("w1 w2") == tokeniser("w1 w2")
+
+
+@pytest.mark.parametrize("choice", ["adaptive", "tree-random-tied", "rare-class", "mixtape-8-tied"])
+def test_outputs_with_tables_are_stored(choice, tmp_path):
+    """What is drawn or derived when a network is built, such as clusters, comes from the file."""
+    from elman.hf import ElmanConfig, ElmanForCausalLM
+
+    network = networks.choice_model(choice).float()
+    recipe = config.Model(
+        encoder=config.Lookup(size=4),
+        core=config.Stack(sizes=(5, 4)),
+        output=config.Output(choice=networks.CHOICES[choice]),
+    )
+
+    model = ElmanForCausalLM(ElmanConfig(msgspec.to_builtins(recipe), len(networks.COUNTS), networks.COUNTS))
+    model.load_state_dict(network.state_dict())
+    model.save_pretrained(tmp_path)
+    again = ElmanForCausalLM.from_pretrained(tmp_path)
+    ids = torch.tensor([[0, 5, 2, 12]])
+    torch.testing.assert_close(again(ids).logits, model.eval()(ids).logits)
+    assert build_model(recipe, len(networks.COUNTS), networks.COUNTS).state_dict().keys() == again.state_dict().keys()
+
+
+def test_a_run_from_the_hub(run, folder, tmp_path, monkeypatch, capsys):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    asked = []
+
+    def download(name):
+        asked.append(name)
+        if name != "someone/model":
+            raise OSError("404: no such repository\nmore")
+        return str(copy)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    assert elman.load("hf://someone/model").path == copy
+    assert fetched("runs/demo") == elman.tasks.hub.Path("runs/demo")
+    (tmp_path / "text").write_text("w1\n")
+    line = refusal(capsys, "score", "hf://someone/else", tmp_path / "text")
+    assert "it cannot be had from the Hub (404: no such repository)" in line
+    assert asked == ["someone/model", "someone/else"]
