@@ -162,5 +162,5 @@ def test_a_run_from_the_hub(run, folder, tmp_path, monkeypatch, capsys):
     assert fetched("runs/demo") == elman.tasks.hub.Path("runs/demo")
     (tmp_path / "text").write_text("w1\n")
     line = refusal(capsys, "score", "hf://someone/else", tmp_path / "text")
-    assert "it cannot be had from the Hub (404: no such repository)" in line
+    assert "it cannot be fetched from the Hub (404: no such repository)" in line
     assert asked == ["someone/model", "someone/else"]

@@ -73,7 +73,7 @@ class ElmanForCausalLM(PreTrainedModel, GenerationMixin):
         logits_to_keep: int = 0,
         **_: Any,
     ) -> ModelOutput | tuple[Tensor, ...]:
-        """Read symbols [B, T]; where `attention_mask` is 0 nothing is read, and the state stays as it is.
+        """Read symbols [B, T]; where `attention_mask` is 0 nothing is read, and the state remains unchanged.
 
         With `labels` [B, T], the symbols themselves, the loss is the mean of -log p of each symbol but the first.
         """

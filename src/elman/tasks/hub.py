@@ -24,4 +24,4 @@ def fetched(path: Path | str) -> Path:
         return Path(snapshot_download(named[1]))
     except (OSError, ValueError) as error:  # of the network, the name, or the Hub
         reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise UserError(f"{path}: it cannot be had from the Hub ({reason})") from error
+        raise UserError(f"{path}: it cannot be fetched from the Hub ({reason})") from error

@@ -52,7 +52,7 @@ class Scored(NamedTuple):
 def load(path: Path | str, device: torch.device | str = "cpu") -> Run:
     """Open a run folder, or `hf://USER/NAME` from the Hub of Hugging Face, as the run of its kind of data.
 
-    Raises UserError where the folder is not a run, or cannot be had.
+    Raises UserError where the folder is not a run, or cannot be fetched.
     """
     return open_run(fetched(path), device)
 
