@@ -69,7 +69,8 @@ def application() -> App:
         name="elman",
         help="Recurrent models of words, characters, pairs of texts, trees, music and series: train, evaluate, sample,"
         " score.\n\nBegin with `elman demo`, or with a text of your own: elman train novel.txt. `elman COMMAND --help`"
-        " describes a command; `elman --install-completion` lets the shell complete commands and options.",
+        " describes a command; `elman --install-completion` lets the shell complete commands and options."
+        " `--plugin FILE`, anywhere on a line, adds the cells, outputs, activations or claims of a Python file.",
         version=f"elman {__version__}",
         default_parameter=Parameter(negative=(), allow_repeating=True, show_default=shown_default),
         group_arguments=ARGUMENTS,
@@ -102,6 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - until the process ends
     app, tokens = application(), list(sys.argv[1:] if arguments is None else arguments)
     try:
+        tokens = _use_plugins(tokens)
         if (line := mistakes.unknown_option(app, tokens)) is not None:
             raise UserError(line)
         status = app(tokens)
@@ -121,6 +123,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with contextlib.suppress(OSError):
             print(f"elman: {one_line(line)}", file=sys.stderr)
         return 2
+
+
+def _use_plugins(tokens: list[str]) -> list[str]:
+    """The command line without `--plugin FILE`, which may stand anywhere, after the files have been loaded."""
+    kept, files = [], []
+    rest = iter(tokens)
+    for token in rest:
+        name, equals, value = token.partition("=")
+        if name != "--plugin":
+            kept.append(token)
+            continue
+        file = value if equals else next(rest, None)
+        if not file or file.startswith("-"):
+            raise UserError("--plugin needs the name of a file")
+        files.append(str(Path(file).absolute()))
+    if files:
+        before = os.environ.get("ELMAN_PLUGINS")
+        os.environ["ELMAN_PLUGINS"] = os.pathsep.join([*([before] if before else []), *files])  # of child processes too
+        from elman.config import plugins
+
+        for file in files:
+            plugins.load_file(Path(file))
+    return kept
 
 
 def _close_output() -> None:

@@ -4,6 +4,7 @@ A recipe is a TOML file read into `Recipe`. An unknown key, a wrong type or a nu
 names the key by its path.
 """
 
+from elman.config import plugins
 from elman.config.cells import GRU, LSTM, Cell, Continuous, Elman, Highway, Ladder, Mogrifier, Unitary
 from elman.config.composition import Affine, BinaryTreeLSTM, ChildSumTreeLSTM, Composition, MatrixVector
 from elman.config.music import MusicData, MusicEvaluation, MusicOptions
@@ -85,3 +86,5 @@ from elman.config.training import (
     Window,
 )
 from elman.config.trees import TreeData, TreeEvaluation, TreeOptions
+
+plugins.load()

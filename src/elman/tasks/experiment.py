@@ -12,6 +12,7 @@ import torch
 
 import elman
 from elman import config
+from elman.config import plugins
 from elman.data.catalog.prepare import is_known
 from elman.errors import UserError, notice
 from elman.evaluation.result import RESULTS, Result
@@ -148,6 +149,7 @@ def environment(device: torch.device) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "device": str(device),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        **({"plugins": [source._asdict() for source in plugins.loaded]} if plugins.loaded else {}),
     }
 
 

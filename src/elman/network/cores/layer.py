@@ -114,7 +114,8 @@ class Layer(nn.Module):
         for gate in torch.split(self.weight_ih, size):
             fill(gate, rules.input, size)
         if self.cell.structured is not None:
-            self.cell.structured.fill(self.weight_hh)
+            with torch.no_grad():
+                self.cell.structured.fill(self.weight_hh)
         else:
             for index, gate in enumerate(torch.split(self.weight_hh, size)):
                 candidate = rules.candidate if index == self.cell.candidate else None

@@ -2,6 +2,7 @@
 
 from importlib import import_module
 
+from elman.config import plugins
 from elman.errors import UserError
 from elman.reproduce.claim import Claim
 
@@ -17,7 +18,7 @@ CLAIMS: dict[str, Claim] = {
     for module in MODULES
     for value in vars(import_module(f"{__name__}.{module}")).values()
     if isinstance(value, Claim)
-}
+} | dict(plugins.added("claims"))
 
 RENAMED = {"sigsoftmax-characters": "character-bottleneck"}
 """Former names of claims."""

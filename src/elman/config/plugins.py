@@ -1,0 +1,196 @@
+"""Parts that other packages and single files add: cells, output distributions, output activations, claims.
+
+A package names them by entry points in the groups `elman.cells`, `elman.outputs`, `elman.activations` and
+`elman.claims`. A file, given by `--plugin FILE` or in the environment variable ELMAN_PLUGINS, has a dictionary of them:
+
+    ELMAN = {"cells": [Record], "outputs": [Record], "activations": {"name": Activation}, "claims": [CLAIM]}
+
+A record of a cell or of an output is a frozen `elman.config.record.Part` with a tag of its own and the name of its
+builder (docs/plugins.md). It joins the union of its kind in every recipe.
+"""
+
+import hashlib
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from pkgutil import resolve_name
+from types import ModuleType
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+
+from elman.config.record import Part, Record
+from elman.errors import UserError
+
+VARIABLE = "ELMAN_PLUGINS"
+"""The environment variable with files, which the system's separator of paths divides."""
+
+GROUPS = ("cells", "outputs", "activations", "claims")
+
+_ACTIVATIONS = "elman.network.output.activation:ACTIVATIONS"
+
+
+class Source(NamedTuple):
+    """Where a plug-in is from: a package with its version, or a file with its SHA-256."""
+
+    name: str
+    version: str
+
+
+loaded: list[Source] = []
+"""Plug-ins of this process, in the order of loading."""
+
+_added: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
+
+
+def added(group: Literal["cells", "outputs", "activations", "claims"]) -> Mapping[str, Any]:
+    """What plug-ins have added to a group, by name."""
+    return _added[group]
+
+
+def load() -> None:
+    """Load all plug-ins of installed packages, and the files that the environment names.
+
+    Raises UserError with the place of the error where one cannot be loaded.
+    """
+    for group in GROUPS:
+        for point in entry_points(group=f"elman.{group}"):
+            _load_entry(group, point)
+    for file in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
+        load_file(Path(file))
+
+
+def load_file(path: Path) -> None:
+    """Load a file; raises UserError where it is missing, fails, or has no dictionary ELMAN of known groups."""
+    try:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UserError(f"--plugin {path}: {error.strerror or error}") from None
+    source = Source(str(path), digest)
+    if source in loaded:
+        return
+    module = _module(path)
+    table = getattr(module, "ELMAN", None)
+    if not isinstance(table, Mapping) or not set(table) <= set(GROUPS):
+        raise UserError(f"--plugin {path}: it must have a dictionary ELMAN with keys among {', '.join(GROUPS)}")
+    for group, parts in table.items():
+        named = parts if isinstance(parts, Mapping) else {_name_of(group, part, str(path)): part for part in parts}
+        for name, part in named.items():
+            _add(group, name, part, str(path))
+    loaded.append(source)
+
+
+def _module(path: Path) -> ModuleType:
+    """The module of a file, importable by its name afterwards, so that records can name their builders."""
+    name = f"elman_plugin_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UserError(f"--plugin {path}: its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise UserError(f"--plugin {path}{_line_in(error, str(path))}: {_told(error)}") from error
+    return module
+
+
+def _load_entry(group: str, point: EntryPoint) -> None:
+    package = point.dist.name if point.dist else point.value
+    source = Source(package, point.dist.version if point.dist else "")
+    try:
+        part = point.load()
+    except Exception as error:
+        raise UserError(
+            f"the plug-in {package} ({point.value}) cannot be loaded: {_told(error)}; mend it, or pip uninstall"
+            f" {package}"
+        ) from error
+    _add(group, point.name if group == "activations" else _name_of(group, part, package), part, package)
+    if source not in loaded:
+        loaded.append(source)
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _line_in(error: Exception, file: str) -> str:
+    """The line of a file at which an error arose."""
+    if isinstance(error, SyntaxError):
+        return f":{error.lineno}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return f":{lines[-1]}" if lines else ""
+
+
+def _name_of(group: str, part: Any, source: str) -> str:
+    """The tag of a record, or the name of a claim."""
+    if group == "claims" and isinstance(getattr(part, "name", None), str):
+        return str(part.name)
+    if group in ("cells", "outputs") and isinstance(part, type) and issubclass(part, Part):
+        tag = part.__struct_config__.tag
+        if isinstance(tag, str) and isinstance(getattr(part, "builder", None), str):
+            return tag
+    what = "a Claim" if group == "claims" else "a frozen elman.config.record.Part with a tag and a builder"
+    raise UserError(f"the plug-in {source}: {group}: {part!r} is not {what}")
+
+
+def _add(group: str, name: str, part: Any, source: str) -> None:
+    """Put a part into its union or table; raises UserError where its name is taken."""
+    if name in _taken(group):
+        raise UserError(f"the plug-in {source}: {group}: the name {name!r} is taken; choose another")
+    _added[group][name] = part
+    if group == "activations":
+        resolve_name(_ACTIVATIONS)[name] = part
+        _widen("Activation", (name,))
+    elif group in ("cells", "outputs"):
+        _widen("Cell" if group == "cells" else "SymbolChoice", (part,))
+
+
+def _taken(group: str) -> set[str]:
+    from elman import config
+
+    names: dict[str, Callable[[], set[str]]] = {
+        "cells": lambda: {str(one.__struct_config__.tag) for one in get_args(config.Cell)},
+        "outputs": lambda: {
+            str(one.__struct_config__.tag) for one in get_args(config.Output.__annotations__["choice"])
+        },
+        "activations": lambda: set(get_args(config.Activation)),
+        "claims": lambda: set(_added["claims"]),
+    }
+    return names[group]()
+
+
+def _widen(alias: str, more: Sequence[Any]) -> None:
+    """Add members to a union, or to a choice of words, wherever `elman.config` has it or a larger one."""
+    from elman import config
+
+    base = getattr(config, alias)
+    for record in _records(Record):
+        for field, kind in record.__annotations__.items():
+            if _includes(kind, base):
+                record.__annotations__[field] = _with(kind, more)
+    modules = [module for name, module in sys.modules.items() if name.partition(".")[0] == "elman" and module]
+    for module in modules:
+        for name in (alias, "Choice"):
+            kind = vars(module).get(name)
+            if kind is not None and _includes(kind, base):
+                setattr(module, name, _with(kind, more))
+
+
+def _includes(kind: Any, base: Any) -> bool:
+    same = (get_origin(kind) is Literal) == (get_origin(base) is Literal)
+    return same and bool(get_args(base)) and set(get_args(base)) <= set(get_args(kind))
+
+
+def _with(kind: Any, more: Sequence[Any]) -> Any:
+    members = (*get_args(kind), *more)
+    return Literal[members] if get_origin(kind) is Literal else Union[members]  # noqa: UP007 - members are not known here
+
+
+def _records(base: type[Record]) -> Iterator[type[Record]]:
+    for record in base.__subclasses__():
+        yield record
+        yield from _records(record)

@@ -1,0 +1,180 @@
+"""Plug-ins: cells, outputs and activations of other packages and files, in processes of their own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / "examples" / "plugin"
+
+FILE = """
+from typing import ClassVar
+
+from torch.nn.functional import linear
+
+from elman.config.output import Flat
+from elman.config.record import Part
+from elman.network.cells.cell import Cell
+from elman.network.output.flat import build as build_flat
+
+
+class Sum(Part, frozen=True, tag="sum"):
+    builder: ClassVar[str] = f"{__name__}:build"
+    share: float = 0.5
+
+
+def build(record):
+    def step(weights, x, state):
+        return (record.share * state[0] + linear(x, weights.input, weights.input_bias).tanh(),)
+
+    return Cell(1, 1, step)
+
+
+class Plain(Part, frozen=True, tag="plain"):
+    builder: ClassVar[str] = f"{__name__}:build_plain"
+    bias: bool = True
+
+
+def build_plain(record, surroundings):
+    return build_flat(Flat(bias=record.bias), surroundings)
+
+
+ELMAN = {"cells": [Sum], "outputs": [Plain]}
+"""
+
+RECIPE = """
+title = "plug-in"
+seed = 1
+[data]
+kind = "text"
+[model.encoder]
+kind = "lookup"
+size = 4
+[model.core]
+kind = "stack"
+sizes = [4]
+cell = { kind = "sum", share = 0.25 }
+[model.output.choice]
+kind = "plain"
+[training]
+epochs = 1
+batch_size = 2
+optimiser = { kind = "sgd", lr = 0.5 }
+window = { length = 5 }
+"""
+
+
+def elman(*arguments, installed=(), **changes):
+    """A command in a process of its own, with these folders on the path of packages."""
+    environment = {name: value for name, value in os.environ.items() if name != "ELMAN_PLUGINS"}
+    environment |= {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *map(str, installed)]), **changes}
+    command = [sys.executable, "-m", "elman", *map(str, arguments)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=200)
+
+
+def install_example(folder):
+    """The example package as an installer leaves it, by its own table of entry points."""
+    import tomllib
+
+    facts = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
+    info = folder / "elman_example-0.1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {facts['name']}\nVersion: {facts['version']}\n")
+    sections = [
+        "\n".join([f"[{group}]", *(f"{name} = {place}" for name, place in points.items())])
+        for group, points in facts["entry-points"].items()
+    ]
+    (info / "entry_points.txt").write_text("\n".join(sections) + "\n")
+    return folder, EXAMPLE / "src"
+
+
+def test_a_file_adds_a_cell_and_an_output(tmp_path):
+    plugin, recipe, text, out = (tmp_path / name for name in ("parts.py", "recipe.toml", "text.txt", "run"))
+    plugin.write_text(FILE)
+    recipe.write_text(RECIPE)
+    text.write_text("one two three four five six\n" * 60)
+    train = ("train", recipe, "--data", text, "--out", out, "--threads", 1)
+    refused = elman(*train)
+    assert refused.returncode == 2
+    assert 'kind = "sum"; write one of "elman", "lstm"' in refused.stderr
+    trained = elman("--plugin", plugin, *train)
+    assert trained.returncode == 0, trained.stderr
+    by_environment = elman("evaluate", out, "--json", "--threads", 1, ELMAN_PLUGINS=str(plugin))
+    assert json.loads(by_environment.stdout)["perplexity"] > 1
+    (told,) = json.loads((out / "environment.json").read_text())["plugins"]
+    assert told["name"] == str(plugin)
+    assert len(told["version"]) == 64
+    assert elman("evaluate", out).returncode == 2, "without the plug-in the run is refused"
+
+
+def test_the_example_is_trained_and_exported(tmp_path):
+    pytest.importorskip("onnxruntime", reason="ONNX needs elman[onnx]")
+    installed = install_example(tmp_path / "site")
+    text, out = tmp_path / "text.txt", tmp_path / "run"
+    text.write_text("one two three four five six\n" * 60)
+    small = ("--set", "model.core.sizes=[8]", "--set", "model.encoder.size=8", "--set", "training.epochs=1")
+    small += ("--set", "training.batch_size=2")
+    trained = elman(
+        "train", EXAMPLE / "recipe.toml", "--data", text, "--out", out, "--threads", 1, *small, installed=installed
+    )
+    assert trained.returncode == 0, trained.stderr
+    exported = elman("export", out, "--out", tmp_path / "onnx", "--json", installed=installed)
+    assert exported.returncode == 0, exported.stderr
+    assert json.loads(exported.stdout)["files"][0]["difference"] < 1e-4
+    (told,) = json.loads((out / "environment.json").read_text())["plugins"]
+    assert told == {"name": "elman-example", "version": "0.1.0"}
+
+
+def test_the_example_keeps_the_rules(tmp_path):
+    code = (
+        "from elman.testing import check_activation, check_cell;"
+        "from elman_example.cell import Independent; from elman_example.activation import SQUAREPLUS;"
+        "check_cell(Independent()); check_activation(SQUAREPLUS); print('kept')"
+    )
+    path = os.pathsep.join([str(ROOT / "src"), str(EXAMPLE / "src")])
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "kept", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("ELMAN = [", ":1: SyntaxError"),
+        ("import math\nmath.nothing", ":2: AttributeError"),
+        ("x = 1", "it must have a dictionary ELMAN"),
+        ("ELMAN = {'cell': []}", "with keys among cells, outputs, activations, claims"),
+        ("ELMAN = {'cells': [int]}", "is not a frozen elman.config.record.Part"),
+        (FILE.replace('tag="sum"', 'tag="lstm"'), "the name 'lstm' is taken"),
+        (FILE.replace('tag="plain"', 'tag="flat"'), "the name 'flat' is taken"),
+        ("ELMAN = {'activations': {'softmax': None}}", "the name 'softmax' is taken"),
+        ("ELMAN = {'claims': [1]}", "1 is not a Claim"),
+    ],
+)
+def test_a_broken_file_is_refused_in_one_line(code, line, tmp_path):
+    (tmp_path / "broken.py").write_text(code)
+    refused = elman("recipes", "--plugin", tmp_path / "broken.py")
+    assert refused.returncode == 2
+    assert line in refused.stderr
+    assert len(refused.stderr.strip().splitlines()) == 1
+    assert str(tmp_path / "broken.py") in refused.stderr
+
+
+def test_a_broken_package_is_named_with_its_cure(tmp_path):
+    site, _ = install_example(tmp_path / "site")
+    refused = elman("recipes", installed=[site])  # its code is not there
+    assert refused.returncode == 2
+    assert "the plug-in elman-example (elman_example.cell:Independent) cannot be loaded" in refused.stderr
+    assert "pip uninstall elman-example" in refused.stderr
+
+
+def test_a_plugin_needs_a_file(tmp_path):
+    assert "--plugin needs the name of a file" in elman("recipes", "--plugin").stderr
+    missing = elman("recipes", "--plugin", tmp_path / "missing.py")
+    assert missing.returncode == 2
+    assert "No such file" in missing.stderr

@@ -1,0 +1,110 @@
+"""The checks for the cells and activations of plug-ins: elman's own pass, wrong ones fail by the rule they break."""
+
+import pytest
+import torch
+from torch.nn.functional import linear
+
+from elman import testing
+from elman.network.cells import cell as cells
+from elman.network.output.activation import ACTIVATIONS, Activation
+from elman.testing import check_activation, check_cell
+from support import networks
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", networks.CELL_RECORDS)
+def test_every_cell_keeps_the_rules(name):
+    check_cell(networks.CELL_RECORDS[name])
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_every_activation_keeps_the_rules(name):
+    check_activation(ACTIVATIONS[name])
+
+
+def plain(weights, x, state):
+    return (torch.tanh(linear(x, weights.input, weights.input_bias) + linear(state[0], weights.hidden)),)
+
+
+def in_place(weights, x, state):
+    state[0].mul_(0.5)
+    return plain(weights, x, state)
+
+
+def mixes_rows(weights, x, state):
+    return (plain(weights, x, state)[0] + x.mean(0, keepdim=True)[:, :1],)
+
+
+def deaf(weights, x, state):
+    return (state[0] * 0.5,)
+
+
+def two_slots(weights, x, state):
+    return (*plain(weights, x, state), state[0])
+
+
+def not_the_gradient(weights, x, state):
+    (h,) = plain(weights, x, state)
+    return (h.detach() + 0.5 * (h - h.detach()),)
+
+
+def infinite(weights, x, state):
+    return (plain(weights, x, state)[0] / 0.0,)
+
+
+def wrong_sequence(weights, xs, state):
+    outputs, after = cells.unroll(plain, weights, xs, state)
+    return outputs * 1.001, after
+
+
+def wrong_gradient(weights, xs, state):
+    outputs, after = cells.unroll(plain, weights, xs, state)
+    return outputs.detach() + 0.9 * (outputs - outputs.detach()), after
+
+
+@pytest.mark.parametrize(
+    ("cell", "rule"),
+    [
+        (cells.Cell(1, 1, in_place), "must not change its inputs"),
+        (cells.Cell(1, 1, mixes_rows), "sequences do not depend on each other"),
+        (cells.Cell(1, 1, deaf), "outputs depend on the inputs"),
+        (cells.Cell(1, 1, two_slots), "returns as many tensors of state"),
+        (cells.Cell(1, 1, infinite), "outputs are finite"),
+        (cells.Cell(1, 1, not_the_gradient), "Jacobian"),
+        (cells.Cell(1, 1, plain, sequence=wrong_gradient), "the fast form is the loop"),
+    ],
+)
+def test_a_wrong_cell_is_found(cell, rule, monkeypatch):
+    monkeypatch.setattr(testing, "build_cell", lambda _: cell)
+    with pytest.raises((AssertionError, RuntimeError), match=rule):
+        check_cell(None)
+
+
+def test_a_fast_form_with_other_values_is_found(monkeypatch):
+    monkeypatch.setattr(testing, "build_cell", lambda _: cells.Cell(1, 1, plain, sequence=wrong_sequence))
+    with pytest.raises(AssertionError):
+        check_cell(None)
+
+
+def test_a_cell_that_hears_the_future_is_found(monkeypatch):
+    def ahead(weights, xs, state):
+        outputs, after = cells.unroll(plain, weights, xs.roll(-1, 0), state)
+        return outputs, after
+
+    monkeypatch.setattr(testing, "build_cell", lambda _: cells.Cell(1, 1, plain, sequence=ahead))
+    with pytest.raises(AssertionError, match=r"windows give|no later input"):
+        check_cell(None)
+
+
+@pytest.mark.parametrize(
+    ("activation", "rule"),
+    [
+        (Activation(lambda z: z, lambda z: z, lambda z: 2 * torch.ones_like(z), monotone=True), "slope is"),
+        (Activation(lambda z: -z, lambda z: -z, lambda z: -torch.ones_like(z), monotone=True), "falls somewhere"),
+        (Activation(lambda z: z, lambda z: z + 1, 1, monotone=True), "not close"),
+        (Activation(lambda z: z.log(), lambda z: z.log(), lambda z: 1 / z, monotone=True), "finite"),
+    ],
+)
+def test_a_wrong_activation_is_found(activation, rule):
+    with pytest.raises(AssertionError, match=rule):
+        check_activation(activation)
