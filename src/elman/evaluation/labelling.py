@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from elman.data.sentences import Ids, LabelledSymbols
 from elman.evaluation.perplexity import Score
-from elman.evaluation.statistics import Floats, Measure
+from elman.evaluation.statistics import Floats, Measure, precision
 from elman.jobs import Advance
 from elman.network.encoders.characters import Characters
 from elman.network.model import LanguageModel
@@ -40,12 +40,7 @@ class Labelling(NamedTuple):
         counted = np.ones(len(self.right), bool) if among is None else among
         right = np.bincount(self.sentence, (self.found == self.right) & counted, minlength=sentences)
         counts = np.bincount(self.sentence, counted, minlength=sentences)
-        return Measure(name, np.stack([right, counts], 1).astype(np.float64), percent, signature)
-
-
-def percent(sums: Floats) -> float:
-    """The first of two sums in percent of the second; 0 where that is 0."""
-    return float(100 * sums[0] / sums[1]) if sums[1] else 0.0
+        return Measure(name, np.stack([right, counts], 1).astype(np.float64), precision, signature)
 
 
 def reading(model: Model, symbols: LabelledSymbols, sentences: Sequence[Sequence[str]]) -> tuple[Model, list[Ids]]:
