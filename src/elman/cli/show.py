@@ -114,7 +114,7 @@ _OF_PARTS = ("bits_per_byte", "word_perplexity")
 
 
 def _kind_of(results: Sequence[Result]) -> str:
-    """Which columns the results of one kind of data have, baselines among them: those of words, of tags, of nodes of trees, or of steps."""
+    """Which columns results have, baselines among them: those of words, of tags, of nodes of trees, or of steps."""
     if any(one.tagging is not None for one in results):
         return "tags"
     if any(one.labels is not None for one in results):
