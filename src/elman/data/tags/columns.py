@@ -4,8 +4,9 @@ Columns are divided by tabs, or by any blanks where the first line has no tab, a
 ten columns; its comments, multiword tokens (`3-4`) and empty nodes (`3.1`) are left out.
 """
 
+import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,16 +91,20 @@ def read_lines(lines: Sequence[str], name: str, options: TagOptions) -> list[Tag
             f" {layout.columns} columns: read as comments"
         )
     if not sentences:
-        raise UserError(
-            f"{name}: there is no sentence; give a word and its tag per line, a blank line between sentences"
-        )
+        raise UserError(_no_sentence(name))
     return sentences
+
+
+def _no_sentence(name: str) -> str:
+    return f"{name}: there is no sentence; give a word and its tag per line, a blank line between sentences"
 
 
 def _layout(lines: Sequence[str], name: str, options: TagOptions) -> _Layout:
     """The layout by the first line that is no comment; raises UserError where a column is not there."""
     rows = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
     number, first = next((row for row in rows if not row[1].startswith(("#", DOCUMENT))), rows[0] if rows else (1, ""))
+    if not first:
+        raise UserError(_no_sentence(name))
     tabs = "\t" in first or options.form == "conllu"
     columns = CONLLU_COLUMNS if options.form == "conllu" else len(_cells(first, tabs=tabs))
     usual = (FORM, UPOS) if options.form == "conllu" else (0, columns - 1)
@@ -107,12 +112,12 @@ def _layout(lines: Sequence[str], name: str, options: TagOptions) -> _Layout:
         own if given is None else given
         for given, own in zip((options.word_column, options.tag_column), usual, strict=True)
     )
-    if columns < 2 and first:
+    if columns < 2:
         raise UserError(
             f"{name}:{number}: one column, {first.strip()!r}; every line is a word and its tag, with a tab or blanks"
             ' between them (of a treebank in brackets set data.form = "trees")'
         )
-    if first and max(word, tag) >= columns:
+    if max(word, tag) >= columns:
         key = "word_column" if word >= columns else "tag_column"
         raise UserError(
             f"{name}:{number}: {columns} columns, and data.{key} is {max(word, tag)}; the first column is 0, the last"
@@ -149,16 +154,16 @@ def recognised(lines: Sequence[str]) -> str | None:
         return "conllu"
     if not in_columns(lines):
         return None
-    tags, blocks = [cells[-1] for cells in _table(rows)], sum(1 for _ in _blocks(lines))
+    tags, blocks = [cells[-1] for cells in _table(rows)], _blocks(lines)
     divided = blocks >= 2 and len(rows) >= 2 * blocks
     closed = len(set(tags)) <= max(2, len(tags) // 4) and not any(re.search(r"\s|^[-+.\d]+$|^$", tag) for tag in tags)
     return "columns" if divided and closed else None
 
 
 def in_columns(lines: Sequence[str]) -> bool:
-    """Whether every line but blank ones and comments has two columns or more, all as many."""
+    """Whether there are lines, blank ones and comments left out, and each has two columns or more, all as many."""
     table = _table(_rows(lines))
-    return bool(table) and len(table[0]) > 1 and all(len(cells) == len(table[0]) for cells in table)
+    return len(table) > 1 and len(table[0]) > 1 and all(len(cells) == len(table[0]) for cells in table)
 
 
 def _rows(lines: Sequence[str]) -> list[str]:
@@ -175,10 +180,7 @@ def _is_conllu(row: str) -> bool:
     return len(cells) == CONLLU_COLUMNS and re.fullmatch(r"[0-9]+([-.][0-9]+)?", cells[0]) is not None
 
 
-def _blocks(lines: Sequence[str]) -> Iterator[int]:
-    """The places at which blocks of lines that are not blank begin."""
-    before = ""
-    for place, line in enumerate(lines):
-        if line.strip() and not before.strip():
-            yield place
-        before = line
+def _blocks(lines: Sequence[str]) -> int:
+    """How many blocks the lines but comments are divided into by blank ones."""
+    there = [bool(line.strip()) for line in lines if not line.startswith(("#", DOCUMENT))]
+    return sum(here and not before for before, here in itertools.pairwise([False, *there]))
