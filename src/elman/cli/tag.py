@@ -54,7 +54,7 @@ def tag(
     Args:
         file: a UTF-8 text with a sentence per line; - is standard input
         text: one sentence instead of a file
-        given: read words with tags, in the form of the data of the run, and say how many tags are right
+        given: read words with tags, in the form of the data of the run, and report how many tags are right
         raw: split marks off words, as in `data.tokenisation = "raw"` of a text
         probabilities: also write how probable each tag is
         out: the file to write (default: standard output)

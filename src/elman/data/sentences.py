@@ -20,7 +20,7 @@ Lengths = npt.NDArray[np.int64]
 
 
 class Folding(Protocol):
-    """Options that say whether capitals of words are folded."""
+    """Options which state whether capitals of words are folded."""
 
     @property
     def lowercase(self) -> bool:

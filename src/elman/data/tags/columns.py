@@ -52,7 +52,7 @@ class _Layout(NamedTuple):
 def read_columns(path: Path, options: TagOptions) -> list[TaggedSentence]:
     """The sentences of a file; raises UserError, with the file and the line, where a line is not as the others are.
 
-    Where lines that begin with `#` have another number of columns they are taken for comments, and a notice says so.
+    Where lines that begin with `#` have another number of columns they are taken for comments, which a notice reports.
     """
     return read_lines(read_text(path).split("\n"), str(path), options)
 
