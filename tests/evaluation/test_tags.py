@@ -53,6 +53,9 @@ def test_accuracy_of_known_and_unknown_words_by_hand():
     assert known.statistics.tolist() == [[1, 1], [0, 1]]
     assert unknown.statistics.tolist() == [[1, 1], [0, 0]]
     assert [one.value for one in (every, known, unknown)] == pytest.approx([200 / 3, 50, 100])
+    alone = split_of("test", [TaggedSentence(["b"], ["X"])], symbols)
+    names = [one.name for one in measures(Labelling(np.zeros(1), *np.array([[0], [0], [0]])), alone, symbols)]
+    assert names == ["accuracy", "accuracy, known words"]
     (confused,) = confusions(found, symbols)
     assert (confused.right, confused.found, confused.count, confused.total) == ("X", "Y", 1, 2)
 

@@ -80,14 +80,14 @@ def training_loss(model: TagModel, symbols: TagSymbols, split: TaggedSplit, *, b
 
 
 def measures(found: Labelling, split: TaggedSplit, symbols: TagSymbols) -> list[Measure]:
-    """Accuracy (percent), also of words that training has and of the others; of chunks precision, recall and F1."""
+    """Accuracy (percent), also of words that training has and of the others, where there are any; and chunks.
+
+    Of chunks F1, precision and recall come first.
+    """
     known = np.concatenate([symbols.lexicon.knows(symbols.folded(words)) for words in split.sentences])
     signature = "accuracy: words tagged right; known words: those of the training split"
-    rows = [
-        found.accuracy(len(split), "accuracy", signature),
-        found.accuracy(len(split), "accuracy, known words", signature, known),
-        found.accuracy(len(split), "accuracy, unknown words", signature, ~known),
-    ]
+    groups = {"accuracy": known | True, "accuracy, known words": known, "accuracy, unknown words": ~known}
+    rows = [found.accuracy(len(split), name, signature, among) for name, among in groups.items() if among.any()]
     if not symbols.in_chunks:
         return rows
     ends = np.cumsum(split.lengths)[:-1]
