@@ -61,8 +61,15 @@ data = { kind = "trees", valid = 10, test = 10 }
 encoder = { kind = "lookup", size = 8, dropout = 0.1 }
 core = { kind = "recursive", size = 8, output_dropout = 0.1 }
 """,
+    "tags": """
+title = "tags"
+data = { kind = "tags", form = "trees", valid = 10, test = 10 }
+[model]
+encoder = { kind = "lookup", size = 8, dropout = 0.1 }
+core = { kind = "sentence", stack = { sizes = [8], output_dropout = 0.1 } }
+""",
 }
-EPOCHS = {"text": 4, "music": 4, "pairs": 4, "series": 6, "trees": 4}
+EPOCHS = {"text": 4, "music": 4, "pairs": 4, "series": 6, "trees": 4, "tags": 4}
 
 
 def write_inputs(folder: Path) -> None:
@@ -85,7 +92,9 @@ def write_inputs(folder: Path) -> None:
     (folder / "series.csv").write_text("wave\n" + "".join(f"{np.sin(at / 3):.6f}\n" for at in range(400)))
     quadruples = draw.choice(list("abcdefgh"), (80, 4))
     bank = (f"(ROOT (S (NP (DT {a}) (NN {b})) (VP (VB {c}) (NP (NN {d})))))\n" for a, b, c, d in quadruples)
-    (folder / "trees.ptb").write_text("".join(bank))
+    written = "".join(bank)
+    for name in ("trees", "tags"):
+        (folder / f"{name}.ptb").write_text(written)
     for name, recipe in RECIPES.items():
         text = recipe + TRAINING.format(epochs=EPOCHS[name])
         (folder / f"{name}.toml").write_text(text.replace("length = 8", "") if name == "pairs" else text)
@@ -146,6 +155,7 @@ KINDS: dict[str, Callable[[Path, Path], int]] = {
     "pairs": lambda inputs, place: train(inputs, place, "pairs", "tsv"),
     "series": lambda inputs, place: train(inputs, place, "series", "csv"),
     "trees": lambda inputs, place: train(inputs, place, "trees", "ptb"),
+    "tags": lambda inputs, place: train(inputs, place, "tags", "ptb"),
     "encoding": encode,
     "tuning": tune,
     "reproduce": reproduce,

@@ -33,7 +33,14 @@ from elman.cli import main as elman
 from elman.learning import checkpoint
 
 KINDS = tuple(tiny_runs.MODELS)
-WRITERS = {"text": "generate", "music": "compose", "pairs": "translate", "series": "forecast", "trees": "parse"}
+WRITERS = {
+    "text": "generate",
+    "music": "compose",
+    "pairs": "translate",
+    "series": "forecast",
+    "trees": "parse",
+    "tags": "tag",
+}
 FIGURES = ("split", "method", "nll", "perplexity", "tokens", "accuracy", "nrmse")
 
 
@@ -68,6 +75,7 @@ def commands(kind: str, base: Path) -> dict[str, list[str]]:
         "pairs": ["--source", str(base / "source.txt")],
         "series": ["--steps", "5", "--samples", "3", "--seed", "1"],
         "trees": ["--text", "a b c d"],
+        "tags": ["--text", "a b c d"],
     }[kind]
     return {
         "evaluate": ["evaluate", "RUN", "--json"],

@@ -31,6 +31,10 @@ MODELS: dict[str, dict[str, Any]] = {
         "encoder": {"kind": "lookup", "size": 8, "dropout": 0.1},
         "core": {"kind": "recursive", "size": 8, "parser": True, "output_dropout": 0.1},
     },
+    "tags": {
+        "encoder": {"kind": "lookup", "size": 8, "dropout": 0.1},
+        "core": {"kind": "sentence", "stack": {"sizes": [8], "output_dropout": 0.1}},
+    },
 }
 DATA: dict[str, dict[str, Any]] = {
     "text": {"min_count": 2, "evaluation": {"streams": 4}},
@@ -38,12 +42,14 @@ DATA: dict[str, dict[str, Any]] = {
     "pairs": {"valid": 20, "test": 20, "max_source": 8},
     "series": {},
     "trees": {"valid": 10, "test": 10},
+    "tags": {"form": "trees", "valid": 10, "test": 10},
 }
 WINDOWS: dict[str, dict[str, Any]] = {kind: {"batch_size": 4, "window": {"length": 10}} for kind in ("text", "series")}
 WINDOWS |= {
     "music": {"batch_size": 4, "window": {"length": 6}},
     "pairs": {"batch_size": 20},
     "trees": {"batch_size": 10, "margin": {}},
+    "tags": {"batch_size": 10},
 }
 
 
@@ -68,7 +74,7 @@ def write_data(kind: str, folder: Path) -> Path:
         sources = [draw.choice(list("abcdefgh"), draw.integers(1, 7)) for _ in range(200)]
         path.write_text("".join(f"{' '.join(one)}\t{' '.join(one[::-1]).upper()}\n" for one in sources))
         return path
-    if kind == "trees":
+    if kind in ("trees", "tags"):
         path = folder / "trees.ptb"
         path.write_text("".join(f"(ROOT {_tree(draw, 3)})\n" for _ in range(80)))
         return path

@@ -35,8 +35,8 @@ LAYERS = (
     (("network.trees",), "compositions of the nodes of trees"),
     (("network.output", "network.stability"), "log-probabilities of symbols; certificates of the dynamics"),
     (
-        ("network.model", "network.seq2seq", "network.tree_model"),
-        "a language model; one whose state a source prepares; a model of the nodes of trees",
+        ("network.model", "network.seq2seq", "network.tree_model", "network.tag_model"),
+        "a language model; one whose state a source prepares; models of the nodes of trees and of the tags of words",
     ),
     (("network.build",), "builds a network from a recipe"),
     (("objective", "decoding"), "the loss and its penalties; sampling and beam search"),

@@ -188,7 +188,7 @@ def test_a_wrong_setting_is_named_with_what_is_allowed(path, setting, message):
         ),
         (
             'core = { kind = "stack", sizes = [5, 4], cell = { kind = "lstm" } }\n',
-            f"the key model.core is missing; {table_of(config.Core | config.Recursive)}",
+            f"the key model.core is missing; {table_of(config.AnyCore)}",
         ),
         (
             'kind = "adam", ',

@@ -9,6 +9,8 @@ from elman.data.kinds import look
 
 PROSE = "It was a bright cold day in April,\nand the clocks were striking thirteen.\n" * 30
 
+TREES = {"trees", "pairs", "text", "tags"}
+
 
 def written(path, data):
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -25,13 +27,15 @@ def written(path, data):
         ("tune.mid", b"MThd\0\0\0\6", "music", {"music"}),
         ("values.csv", "day,price\nmonday,1\ntuesday,2.5\n", "series", {"series", "text"}),
         ("damaged.csv", "a,b\n1,2\n3\n", "text", {"series", "text"}),
-        ("values.txt", "1 2\n3 4\n", "series", {"series", "text"}),
+        ("values.txt", "1 2\n3 4\n", "series", {"series", "text", "tags"}),
         ("wave.dat", "0.5\n-1e-3\n", "series", {"series", "text"}),
-        ("pairs.tsv", "a dog\tein Hund\n" * 30, "pairs", {"pairs", "text", "series"}),
-        ("numbers.tsv", "a\tb\n" + "1\t2\n" * 30, "series", {"pairs", "text", "series"}),
-        ("trees.txt", "(S (NP (DT the) (NN cat)) (VP (VBZ sits)))\n" * 30, "trees", {"trees", "pairs", "text"}),
-        ("bank.txt", "doc-1\t(S (NP (DT the) (NN cat)) (VP (VBZ sits)))\n" * 30, "trees", {"trees", "pairs", "text"}),
-        ("empty.txt", "", "text", {"text", "music", "pairs", "series", "trees"}),
+        ("pairs.tsv", "a dog\tein Hund\n" * 30, "pairs", {"pairs", "text", "series", "tags"}),
+        ("numbers.tsv", "a\tb\n" + "1\t2\n" * 30, "series", {"pairs", "text", "series", "tags"}),
+        ("trees.txt", "(S (NP (DT the) (NN cat)) (VP (VBZ sits)))\n" * 30, "trees", TREES),
+        ("bank.txt", "doc-1\t(S (NP (DT the) (NN cat)) (VP (VBZ sits)))\n" * 30, "trees", TREES),
+        ("chunks.txt", "the DT B-NP\ncat NN I-NP\n\nit PRP B-NP\nsits VB O\n" * 9, "tags", {"tags", "pairs", "text"}),
+        ("one.conllu", "1\tcat\t_\tNOUN\t_\t_\t_\t_\t_\t_\n" * 2, "tags", {"tags", "pairs", "text"}),
+        ("empty.txt", "", "text", {"text", "music", "pairs", "series", "trees", "tags"}),
     ],
 )
 def test_files(tmp_path, name, data, kind, possible):

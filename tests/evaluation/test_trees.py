@@ -10,8 +10,9 @@ from elman.config.trees import TreeOptions
 from elman.data.trees.corpus import open_trees
 from elman.data.trees.shape import NONE
 from elman.evaluation import trees
+from elman.evaluation.labelling import Labelling
 from elman.evaluation.tree_baselines import _Bags, bag_of_words, majority
-from elman.evaluation.trees import Labelling, choose, label_constituents, linear_trees, parse, training_loss
+from elman.evaluation.trees import choose, label_accuracy, label_constituents, linear_trees, parse, training_loss
 from support import treebank
 from support.tree_networks import tree_model
 
@@ -45,7 +46,7 @@ def test_labels_are_chosen_among_those_of_constituents(corpus):
 
 def test_accuracy_and_loss_by_hand():
     found = Labelling(np.log([0.5, 0.25, 1.0]), np.array([1, 2, 3]), np.array([1, 0, 3]), np.array([0, 0, 2]))
-    measured = found.accuracy(3)
+    measured = label_accuracy(found, 3)
     assert measured.value == pytest.approx(100 * 2 / 3)
     assert measured.statistics.tolist() == [[1, 2], [0, 0], [1, 1]]
     assert found.score.nll == pytest.approx((math.log(2) + math.log(4)) / 3)
@@ -89,7 +90,7 @@ def test_a_bag_of_words_is_better_than_the_majority_and_always_the_same(corpus):
     split = corpus.split("test")
     (bag,), (again,) = bag_of_words(corpus, [split]), bag_of_words(corpus, [split])
     np.testing.assert_array_equal(bag.log_prob, again.log_prob)
-    assert bag.accuracy(len(split)).value > majority(corpus, split).accuracy(len(split)).value
+    assert label_accuracy(bag, len(split)).value > label_accuracy(majority(corpus, split), len(split)).value
 
 
 @pytest.mark.parametrize("search", ["chart", "greedy"])

@@ -117,3 +117,15 @@ def test_l1_adds_the_sign():
     add_l1(given, 0.3)
     torch.testing.assert_close(given[0].grad, before + 0.3 * given[0].detach().sign())
     assert given[2].grad is None
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_step_is_a_change_of_the_parameters(rule):
+    """What is kept of parameters, such as the vectors of spelled words, is computed again by their versions."""
+    used, unused, _ = parameters()
+    optimiser = Optimiser(RULES[rule][0], [used, unused])
+    unused.grad = None
+    before = used._version, unused._version
+    optimiser.step()
+    assert used._version > before[0]
+    assert unused._version == before[1]

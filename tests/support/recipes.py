@@ -38,6 +38,7 @@ WORDS = {
     "translation": 8_000,
     "parsing": 100,
     "treebank": 5_000,
+    "tagging": 6_000,
 }
 PTB_CHARACTERS = 46
 """Different characters in the words of the Penn Treebank."""

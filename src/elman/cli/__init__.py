@@ -25,12 +25,13 @@ COMMANDS = {
     "Use": {
         "evaluate": (
             "evaluate:evaluate",
-            "Perplexity of a split (of music and series: nats per step; of trees: labels, brackets).",
+            "Perplexity of a split (of music and series: nats per step; of trees and tags: what is right).",
         ),
         "generate": ("generate:generate", "Write text, token by token."),
         "compose": ("compose:compose", "Write music as a MIDI file or as sound."),
         "forecast": ("forecast:forecast", "Continue a series of values with a run on series."),
         "parse": ("parse:parse", "Write the tree of every sentence with a run on trees."),
+        "tag": ("tag:tag", "Write the tag of every word with a run on tags."),
         "translate": ("translate:translate", "Write the target of every source with a run on pairs."),
         "score": ("score:score", "Log-probability and surprisal of every token, word or sentence of a text."),
         "rescore": ("rescore:rescore", "Choose among the n best hypotheses of a recogniser."),
@@ -67,9 +68,9 @@ def application() -> App:
     """The application with all commands."""
     app = App(
         name="elman",
-        help="Recurrent models of words, characters, pairs of texts, trees, music and series: train, evaluate, sample,"
-        " score.\n\nBegin with `elman demo`, or with a text of your own: elman train novel.txt. `elman COMMAND --help`"
-        " describes a command; `elman --install-completion` lets the shell complete commands and options."
+        help="Recurrent models of words, characters, pairs of texts, trees, tags, music and series: train, evaluate,"
+        " sample, score.\n\nBegin with `elman demo`, or with a text of your own: elman train novel.txt. `elman COMMAND"
+        " --help` describes a command; `elman --install-completion` lets the shell complete commands and options."
         " `--plugin FILE`, anywhere on a line, adds the cells, outputs, activations or claims of a Python file.",
         version=f"elman {__version__}",
         default_parameter=Parameter(negative=(), allow_repeating=True, show_default=shown_default),

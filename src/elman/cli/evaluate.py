@@ -1,4 +1,4 @@
-"""elman evaluate: perplexity of a split, of music nats per step, of pairs and trees the measures of the output too."""
+"""elman evaluate: perplexity of a split, of music nats per step; of pairs, trees and tags other measures too."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -99,8 +99,9 @@ def evaluate(
 
     The stream is preceded by one <eos>, so that its first token counts too; the state is carried over the whole
     split, in music over each piece. Of trees the labels of constituents are evaluated, and the brackets that a parser
-    finds, each beside baselines. With --ensemble the probabilities of several runs are averaged, with --method
-    mc-dropout those of several passes of one run, each with masks of dropout as in training.
+    finds, of tags those of words and the chunks that they make up, each beside baselines. With --ensemble the
+    probabilities of several runs are averaged, with --method mc-dropout those of several passes of one run, each with
+    masks of dropout as in training.
     """
     from elman.tasks.open import open_run
     from elman.tasks.run import EvaluationOptions

@@ -59,13 +59,10 @@ def parse(
     from elman.data.pairs.trees import bracketed
     from elman.tasks.trees.run import TreeRun
 
-    if (file is None) == (text is None):
-        raise UserError("give a FILE with a sentence per line (- is standard input), or one sentence with --text")
+    lines, name = texts.sentence_lines(file, text)
     if vectors is not None and vectors.suffix != ".npz":
         raise UserError(f"--vectors is {vectors}; its name must end in .npz")
     loaded = common.open_as(TreeRun, run)
-    name = "--text" if file is None else texts.shown_name(file)
-    lines = [text or ""] if file is None else [line.rstrip("\n") for line in texts.read_lines(file)]
     if given:
         if raw or search is not None:
             raise UserError("--given reads whole trees: leave out --raw and --search")
@@ -90,13 +87,8 @@ def parse(
 def _parsed(
     loaded: "TreeRun", lines: list[str], name: str, *, raw: bool, search: Literal["chart", "greedy"] | None
 ) -> list[_Found]:
-    from elman.data.text.tokeniser import split_raw
-
     loaded.require_parser("elman parse without --given")
-    sentences = [split_raw(line) if raw else line.split() for line in lines]
-    blank = [number for number, words in enumerate(sentences, start=1) if not words]
-    if blank:
-        raise UserError(f"{name}:{blank[0]}: a blank line; every line is a sentence: remove it")
+    sentences = texts.sentences(lines, name, raw=raw)
     with progress.counting("parsing") as advance:
         found = loaded.parse(sentences, search, name=name, advance=advance)
     return [_Found(words, *one) for words, one in zip(sentences, found, strict=True)]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from elman.errors import notice
-from elman.evaluation.result import Estimate, OutputQuality, Result
+from elman.evaluation.result import Confusion, Estimate, OutputQuality, Result
 from elman.files import finite
 
 if TYPE_CHECKING:
@@ -93,6 +93,13 @@ _COLUMNS = {
         "tokens": ("constituents", ","),
         "pairs": ("trees", ","),
     },
+    "tags": {
+        "nll": ("nats/word", ".4f"),
+        "accuracy": ("accuracy", ".4f"),
+        "tokens": ("words", ","),
+        "unknown": ("unknown", ","),
+        "pairs": ("sentences", ","),
+    },
     "steps": {
         "nll": ("nats/step", ".4f"),
         "accuracy": ("accuracy", ".4f"),
@@ -106,17 +113,19 @@ _OF_PARTS = ("bits_per_byte", "word_perplexity")
 """Columns shown only where tokens are parts of words."""
 
 
-def _kind_of(result: Result) -> str:
-    """Which columns a result has: those of words, of nodes of trees, or of steps."""
-    if result.labels is not None:
+def _kind_of(results: Sequence[Result]) -> str:
+    """Which columns results have, baselines among them: those of words, of tags, of nodes of trees, or of steps."""
+    if any(one.tagging is not None for one in results):
+        return "tags"
+    if any(one.labels is not None for one in results):
         return "nodes"
-    return "steps" if result.characters is None else "words"
+    return "steps" if results[0].characters is None else "words"
 
 
 def print_figures(title: str, first: str, rows: Sequence[tuple[str, Result]]) -> None:
     """Print the results of models by name, in the column headed `first`, and the measures of what they wrote."""
     results = [result for _, result in rows]
-    columns = dict(_COLUMNS[_kind_of(results[0])])
+    columns = dict(_COLUMNS[_kind_of(results)])
     if all(one.words in (None, one.tokens) for one in results):
         columns = {key: column for key, column in columns.items() if key not in _OF_PARTS}
     columns = {key: column for key, column in columns.items() if any(getattr(one, key) is not None for one in results)}
@@ -136,6 +145,10 @@ def print_figures(title: str, first: str, rows: Sequence[tuple[str, Result]]) ->
         if result.labels is not None:
             systems = {system: [measured] for system, measured in result.labels.items()}
             print_measures(f"{name}, {result.split}", systems)
+        if result.tagging is not None:
+            print_measures(f"{name}, {result.split}", result.tagging)
+        if result.confusions:
+            print_confusions(f"{name}, {result.split}: most often confused", result.confusions)
         if result.output is not None:
             print_output(f"{name}, {result.split}", result.output)
 
@@ -150,6 +163,12 @@ def print_measures(title: str, systems: Mapping[str, Sequence[Estimate]]) -> Non
     print_table(title, ["measure", *(f"{name} (95 %)" for name in systems)], rows)
     for signature in dict.fromkeys(one.signature for one in columns[0]):
         print(signature)
+
+
+def print_confusions(title: str, confusions: Sequence[Confusion]) -> None:
+    """Print which tags were found in the place of which, and how often."""
+    rows = [[one.right, one.found, f"{one.count:,}", f"{one.total:,}"] for one in confusions]
+    print_table(title, ["right", "found", "words", "of"], rows)
 
 
 def print_output(title: str, output: OutputQuality) -> None:

@@ -59,6 +59,32 @@ def write_any_text() -> None:
         sys.stdout.reconfigure(errors="surrogateescape")
 
 
+def sentence_lines(file: str | None, text: str | None) -> tuple[list[str], str]:
+    """The lines of a file of sentences, or one sentence instead, and what messages call them.
+
+    Raises UserError where both or none are given, or the file cannot be read or is empty.
+    """
+    if (file is None) == (text is None):
+        raise UserError("give a FILE with a sentence per line (- is standard input), or one sentence with --text")
+    if file is None:
+        return [text or ""], "--text"
+    return [line.rstrip("\n") for line in read_lines(file)], shown_name(file)
+
+
+def sentences(lines: Sequence[str], name: str, *, raw: bool) -> list[list[str]]:
+    """The words of the sentence in every line, at spaces or, if `raw`, with marks split off.
+
+    Raises UserError where a line is blank.
+    """
+    from elman.data.text.tokeniser import split_raw
+
+    found = [split_raw(line) if raw else line.split() for line in lines]
+    blank = [number for number, words in enumerate(found, start=1) if not words]
+    if blank:
+        raise UserError(f"{name}:{blank[0]}: a blank line; every line is a sentence: remove it")
+    return found
+
+
 def stream_lines(name: str, text: TextOptions | None = None) -> Iterator[str]:
     """As `read_lines`, but standard input line by line as it arrives."""
     if name != "-":

@@ -9,6 +9,7 @@ from elman.config.cells import GRU, LSTM, Cell, Continuous, Elman, Highway, Ladd
 from elman.config.composition import Affine, BinaryTreeLSTM, ChildSumTreeLSTM, Composition, MatrixVector
 from elman.config.music import MusicData, MusicEvaluation, MusicOptions
 from elman.config.network import (
+    AnyCore,
     Attentive,
     Characters,
     Core,
@@ -29,6 +30,7 @@ from elman.config.network import (
     Reader,
     Recursive,
     Reservoir,
+    Sentence,
     Stack,
     TuringMachine,
     Uniform,
@@ -58,6 +60,7 @@ from elman.config.pairs import PairData, PairEvaluation, PairOptions
 from elman.config.recipe import Data, Expected, Recipe
 from elman.config.record import Activation, Nonlinearity
 from elman.config.series import SeriesData, SeriesEvaluation, SeriesOptions
+from elman.config.tags import TagData, TagEvaluation, TagOptions
 from elman.config.text import GrammarOptions, TextData, TextEvaluation, TextOptions
 from elman.config.toml import DESCRIPTIVE, changed_keys, decisive, dump_recipe, flatten, load_recipe, parse_recipe
 from elman.config.training import (

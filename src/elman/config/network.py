@@ -226,6 +226,21 @@ class Recursive(Part, frozen=True, tag="recursive"):
     output_dropout: Rate = 0.0
 
 
+class Sentence(Part, frozen=True, tag="sentence"):
+    """Layers that read a whole sentence, forwards or in both directions, before anything is predicted.
+
+    `stack.sizes` holds the size of each direction; the layers are those of `Reader`.
+    """
+
+    builder: ClassVar = "elman.network.cores.sentence:build"
+    stack: Stack
+    bidirectional: bool = True
+
+
+AnyCore: TypeAlias = Core | Recursive | Sentence
+"""Those of sequences, of trees, and of sentences with tags."""
+
+
 class Model(Record, frozen=True):
     """The network. `masks`: dropout masks held over time ("locked", Gal) or drawn at every step ("fresh", Zaremba).
 
@@ -233,7 +248,7 @@ class Model(Record, frozen=True):
     """
 
     encoder: Encoder
-    core: Core | Recursive
+    core: AnyCore
     output: Output = Output()
     source: Reader | None = None
     initialisation: Initialisation = Initialisation()

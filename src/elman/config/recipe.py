@@ -3,17 +3,21 @@
 from typing import TypeAlias, get_args
 
 from elman.config.music import MusicData
-from elman.config.network import Model, Recursive
+from elman.config.network import Model, Recursive, Sentence
 from elman.config.pairs import PairData
 from elman.config.record import Count, Record
 from elman.config.series import SeriesData
+from elman.config.tags import TagData
 from elman.config.text import TextData
 from elman.config.training import BPTT, Penalties, Training
 from elman.config.trees import TreeData
 
-Data: TypeAlias = TextData | MusicData | PairData | SeriesData | TreeData
+Data: TypeAlias = TextData | MusicData | PairData | SeriesData | TreeData | TagData
 """A recipe's data; the key `kind` chooses the record, and `elman.tasks.open` the task."""
 KINDS: dict[str, type[Data]] = {record.__struct_config__.tag: record for record in get_args(Data)}
+
+OWN_CORES: dict[str, type[Recursive] | type[Sentence]] = {"trees": Recursive, "tags": Sentence}
+"""By kind of data: the core that reads it and nothing else."""
 
 
 class Expected(Record, frozen=True):
@@ -55,32 +59,45 @@ class Recipe(Record, frozen=True, kw_only=True):
                 ' decoder has no attention; set it to false, or model.core.kind = "attentive"'
             )
 
-        self._check_trees()
+        self._check_core()
+        if isinstance(self.data, TreeData):
+            self._check_trees(self.data)
 
-    def _check_trees(self) -> None:
-        """Raise ValueError where the data are trees and the network is not one over trees, or the other way round."""
-        core, training, data = self.model.core, self.training, self.data
-        if not isinstance(data, TreeData):
-            if isinstance(core, Recursive):
-                raise ValueError(f'model.core.kind = "recursive" with data.kind = "{self.kind}"; write "trees"')
-            if training.margin is not None:
-                raise ValueError('training.margin is for parsers, with data.kind = "trees"; remove it')
+    def _check_core(self) -> None:
+        """Raise ValueError where sentences lack their own core, it is with other data, or a key is for sequences."""
+        core, training = self.model.core, self.training
+        for kind, record in OWN_CORES.items():
+            name = record.__struct_config__.tag
+            if isinstance(core, record) and self.kind != kind:
+                raise ValueError(f'model.core.kind = "{name}" with data.kind = "{self.kind}"; write "{kind}"')
+            if self.kind == kind and not isinstance(core, record):
+                raise ValueError(f'data.kind = "{kind}" needs model.core.kind = "{name}"')
+        if training.margin is not None and not isinstance(self.data, TreeData):
+            raise ValueError('training.margin is for parsers, with data.kind = "trees"; remove it')
+        if self.kind not in OWN_CORES:
             return
-        if not isinstance(core, Recursive):
-            raise ValueError('data.kind = "trees" needs model.core.kind = "recursive"')
-        if core.parser != (training.margin is not None):
+        if self.model.output.contexts.__struct_config__.tag != "single":
+            raise ValueError(f'model.output.contexts: the data are {self.kind}, with one context; set kind = "single"')
+        if getattr(self.model.output.choice, "tied", False):
+            raise ValueError(
+                "model.output.choice.tied: labels are predicted, not the words that are read; set it to false"
+            )
+        others = ("rule", BPTT()), ("penalties", Penalties()), ("forcing", None), ("memory", ()), ("constraint", None)
+        for key, usual in others:
+            if getattr(training, key) != usual:
+                raise ValueError(f"training.{key} is for sequences, and the data are {self.kind}; remove it")
+
+    def _check_trees(self, data: TreeData) -> None:
+        """Raise ValueError where parts of a network over trees do not belong together."""
+        core = self.model.core
+        assert isinstance(core, Recursive)
+        if core.parser != (self.training.margin is not None):
             raise ValueError("model.core.parser = true and the table training.margin belong together; set both or none")
         if data.binary == "none" and (core.parser or core.composition.__struct_config__.tag != "child-sum-lstm"):
             raise ValueError(
                 'data.binary = "none": constituents of any number of children need the composition child-sum-lstm and'
                 ' a network that is no parser; set data.binary = "right"'
             )
-        if self.model.output.contexts.__struct_config__.tag != "single":
-            raise ValueError('model.output.contexts: nodes of trees have one context; set kind = "single"')
-        others = ("rule", BPTT()), ("penalties", Penalties()), ("forcing", None), ("memory", ()), ("constraint", None)
-        for key, usual in others:
-            if getattr(training, key) != usual:
-                raise ValueError(f"training.{key} is for sequences, and the data are trees; remove it")
 
     @property
     def kind(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from elman.data.tags.columns import in_columns, recognised
 from elman.data.text.encodings import marked
 
 HEAD = 1 << 16
@@ -18,7 +19,7 @@ _SPLITS = {"train", "valid", "validation", "dev", "test"}
 _NO_LANGUAGES = {".txt", ".tokens", ".raw", ".csv", ".tsv", ".npy", ".npz", ".json", ".jsonl", ".toml", ".md"}
 _BY_SUFFIX = {
     ".csv": frozenset(("series",)),
-    ".tsv": frozenset(("series", "pairs")),
+    ".tsv": frozenset(("series", "pairs", "tags")),
     ".npy": frozenset(("series",)),
     ".npz": frozenset(("music", "series")),
     ".mid": frozenset(("music",)),
@@ -45,11 +46,12 @@ class Look(NamedTuple):
     """What data look like.
 
     Attributes:
-        kind: `text`, `music`, `pairs`, `series` or `trees`; None: nothing that can be read.
+        kind: `text`, `music`, `pairs`, `series`, `trees` or `tags`; None: nothing that can be read.
         what: in words.
         possible: the kinds that can read them.
         languages: of parallel files, their endings.
-        form: of pairs, `tsv` or `parallel`; `trees` of trees, which can be read as pairs too.
+        form: of pairs, `tsv` or `parallel`; `trees` of trees, which can be read as pairs too; of tags, `columns` or
+            `conllu`.
     """
 
     kind: str | None
@@ -93,9 +95,9 @@ def _look_inside(path: Path) -> Look:
         with path.open("rb") as file:
             head = file.read(HEAD)
     except OSError:
-        return _look("text", "a file that cannot be read", "music", "pairs", "series", "trees")
+        return _look("text", "a file that cannot be read", "music", "pairs", "series", "trees", "tags")
     if not head.strip():
-        return _look("text", "an empty file", "music", "pairs", "series", "trees")
+        return _look("text", "an empty file", "music", "pairs", "series", "trees", "tags")
     if head.startswith(b"MThd"):
         return _look("music", "a MIDI file")
     if head.startswith(b"\x93NUMPY"):
@@ -107,7 +109,12 @@ def _look_inside(path: Path) -> Look:
     for start, what in _FORMATS.items():
         if head.startswith(start):
             return Look(None, what, frozenset())
-    return _look_at_lines(path, list(_lines(head)))
+    lines = list(_lines(head))
+    if form := recognised(lines):
+        what = "words and tags in columns" if form == "columns" else "words and tags in the form CoNLL-U"
+        return _look("tags", what, "text", "pairs", form=form)
+    found = _look_at_lines(path, [line for line in lines if line.strip()])
+    return found._replace(possible=found.possible | {"tags"}) if in_columns(lines) else found
 
 
 def _arrays(path: Path) -> list[str]:
@@ -121,11 +128,10 @@ def _arrays(path: Path) -> list[str]:
 
 
 def _lines(head: bytes) -> Iterator[str]:
-    """The lines of the beginning of a text that are not blank, without the last one, which may be cut."""
+    """The lines of the beginning of a text, without the last one, which may be cut."""
     lines = head.decode(marked(head) or "utf-8-sig", errors="replace").split("\n")
     for line in lines if len(head) < HEAD or len(lines) == 1 else lines[:-1]:
-        if line.strip():
-            yield line.rstrip("\r")
+        yield line.rstrip("\r")
 
 
 def _look_at_lines(path: Path, lines: Sequence[str]) -> Look:
@@ -136,7 +142,7 @@ def _look_at_lines(path: Path, lines: Sequence[str]) -> Look:
     # Before each tree of a treebank there may be an identifier and a tab.
     text = "\n".join(line.split("\t", 1)[-1] for line in lines)
     if text.startswith("(") and len(re.findall(r"\([A-Z.,:$`'-]*\s", text)) > len(text) / 40:
-        return _look("trees", "bracketed trees", "pairs", "text", form="trees")
+        return _look("trees", "bracketed trees", "pairs", "text", "tags", form="trees")
     if two_columns or (len(lines) >= 20 and tabs.count(1) > 0.95 * len(lines)):
         return _look("pairs", "lines of two columns with a tab between", "text", form="tsv")
     return _look("text", "text", *(["pairs"] if any(tabs) else []))

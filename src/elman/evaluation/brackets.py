@@ -7,7 +7,7 @@ import numpy as np
 
 from elman.data.pairs.trees import ROOT, Leaf, Node, bare, to_tree
 from elman.errors import UserError
-from elman.evaluation.statistics import Floats, Measure
+from elman.evaluation.statistics import Measure, f1, precision, recall
 
 _DASHES_AND_QUOTES = "\u2013 \u2014 \u2018 \u2019 \u201c \u201d \u2026"
 PUNCTUATION = frozenset(f", . ? ! ; : -- .. ... `` '' \" ' {_DASHES_AND_QUOTES}".split())
@@ -51,12 +51,12 @@ def tree_measures(hypotheses: Sequence[str], references: Sequence[str], sentence
         rows["well-formed"].append([float(ours.repairs == 0), 1])
     statistics = {name: np.array(counted) for name, counted in rows.items()}
     return [
-        Measure("bracket F1", statistics["labelled"], _f1, SIGNATURE),
-        Measure("precision", statistics["labelled"], _share, SIGNATURE),
-        Measure("recall", statistics["labelled"], lambda sums: _percent(sums[0], sums[2]), SIGNATURE),
-        Measure("unlabelled F1", statistics["unlabelled"], _f1, SIGNATURE),
-        Measure("whole trees", statistics["whole"], _share, SIGNATURE),
-        Measure("well-formed", statistics["well-formed"], _share, "lines that needed no repair"),
+        Measure("bracket F1", statistics["labelled"], f1, SIGNATURE),
+        Measure("precision", statistics["labelled"], precision, SIGNATURE),
+        Measure("recall", statistics["labelled"], recall, SIGNATURE),
+        Measure("unlabelled F1", statistics["unlabelled"], f1, SIGNATURE),
+        Measure("whole trees", statistics["whole"], precision, SIGNATURE),
+        Measure("well-formed", statistics["well-formed"], precision, "lines that needed no repair"),
     ]
 
 
@@ -82,15 +82,3 @@ def _unlabelled(found: Brackets) -> Brackets:
 
 def _counts(found: Brackets, true: Brackets) -> list[float]:
     return [(found & true).total(), found.total(), true.total()]
-
-
-def _share(sums: Floats) -> float:
-    return _percent(sums[0], sums[1])
-
-
-def _f1(sums: Floats) -> float:
-    return _percent(2 * sums[0], sums[1] + sums[2])
-
-
-def _percent(part: float, whole: float) -> float:
-    return float(100 * part / whole) if whole else 0.0

@@ -41,13 +41,23 @@ class OutputQuality(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     baseline_name: str
 
 
+class Confusion(msgspec.Struct, frozen=True):
+    """How often another tag was found where one is right, and how often that one is."""
+
+    right: str
+    found: str
+    count: int
+    total: int
+
+
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A model on a split: a row of results.json, of baselines.json, or of `elman evaluate --json`.
 
     A field that does not apply is None and is not written.
 
     Attributes:
-        nll: mean negative log-likelihood, nats per token (of music and series: per step; of trees: per constituent).
+        nll: mean negative log-likelihood, nats per token (of music and series: per step; of trees: per constituent; of
+            tags: per word).
         tokens: tokens (of music and series: steps; of trees: constituents) that were scored.
         run, data: where a command prints several.
         name: the baseline, in baselines.json.
@@ -55,8 +65,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         bits_per_token, bits_per_character, bits_per_byte, bits_per_word: bits over these units.
         word_perplexity: exp of nats per word; None where the text has no spaces between words.
         unknown: tokens that are `<unk>`.
-        accuracy: frame-level accuracy of music, 0 to 1; of trees, the share of constituents labelled right.
+        accuracy: frame-level accuracy of music, 0 to 1; of trees, the share of constituents labelled right,
+            of tags that of words.
         labels: of trees, the label accuracy (percent) of the network and of baselines, by their names.
+        tagging: of tags, the measures (percent) of the network and of the baseline, by their names.
+        confusions: of tags, those most often confused.
         nrmse: of series, RMSE of the one-step mean over the standard deviation of the split, over all columns.
         nrmse_by_column: the same of each column.
         streams, warm_up: as in `EvaluationWindows`.
@@ -92,6 +105,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str | None = None
     output: OutputQuality | None = None
     labels: dict[str, Estimate] | None = None
+    tagging: dict[str, list[Estimate]] | None = None
+    confusions: list[Confusion] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The record as JSON writes it."""

@@ -187,6 +187,25 @@ class Measure:
         return np.array([self.of_sums(row) for row in sums])
 
 
+def precision(sums: Floats) -> float:
+    """The first of some sums in percent of the second, such as right ones of those found; 0 where that is 0."""
+    return _percent(sums[0], sums[1])
+
+
+def recall(sums: Floats) -> float:
+    """The first of some sums in percent of the third, such as right ones of those given; 0 where that is 0."""
+    return _percent(sums[0], sums[2])
+
+
+def f1(sums: Floats) -> float:
+    """The harmonic mean of precision and recall of some sums, in percent: right ones, those found, those given."""
+    return _percent(2 * sums[0], sums[1] + sums[2])
+
+
+def _percent(part: float, whole: float) -> float:
+    return float(100 * part / whole) if whole else 0.0
+
+
 class Difference(msgspec.Struct, frozen=True):
     """How two systems differ by a measure: their values, and b - a with its 95 % interval, by the paired bootstrap.
 

@@ -6,6 +6,7 @@ from typing import assert_never
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.graph import increment_version
 from torch.optim.adam import adam
 from torch.optim.rmsprop import rmsprop
 from torch.optim.sgd import sgd
@@ -110,6 +111,7 @@ class Optimiser:
                 )
             case _:
                 assert_never(self.recipe)
+        increment_version(parameters)  # the fused kernels do not, and what is kept of parameters is kept by version
 
     def tensors(self) -> dict[str, Tensor]:
         """The memory, for a checkpoint; learning rates come from the recipe."""

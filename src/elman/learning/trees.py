@@ -3,15 +3,14 @@
 from elman import config
 from elman.data.windows import Batch
 from elman.errors import UserError
-from elman.learning.bptt import Learner
+from elman.learning.sentences import OfSentences
 from elman.network.model import LanguageModel
-from elman.network.state import State
 from elman.network.tree_model import TreeModel
 from elman.objective.loss import Loss, Objective
 from elman.objective.trees import tree_loss
 
 
-class ThroughStructure(Learner):
+class ThroughStructure(OfSentences):
     """The gradient of the labels of nodes, and of the margin of a parser, through whole trees; there is no state."""
 
     def __init__(self, margin: config.Margin | None = None) -> None:
@@ -22,13 +21,7 @@ class ThroughStructure(Learner):
         if not isinstance(model, TreeModel):
             raise UserError('this rule is for trees; it needs model.core.kind = "recursive"')
 
-    def state_before(self, model: LanguageModel, batch: Batch, state: State | None) -> State:  # noqa: ARG002
-        """Nothing."""
-        return ()
-
-    def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:  # noqa: ARG002
-        """Learn from one batch of trees."""
+    def loss(self, model: LanguageModel, objective: Objective, batch: Batch) -> Loss:  # noqa: ARG002
+        """The loss of a batch of trees."""
         assert isinstance(model, TreeModel)
-        loss = tree_loss(model, batch, self.margin).reduced(self.margin)
-        loss.objective.backward()
-        return loss._replace(objective=loss.objective.detach()), ()
+        return tree_loss(model, batch, self.margin).reduced(self.margin)

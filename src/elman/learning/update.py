@@ -19,6 +19,7 @@ from elman.learning.gradient_norm import GradientNorm
 from elman.learning.optimisers import Average, Optimiser, add_l1, clip_gradients
 from elman.learning.progress import averages_at_once
 from elman.learning.rtrl import RTRL
+from elman.learning.sentences import Tagging
 from elman.learning.trees import ThroughStructure
 from elman.network.model import LanguageModel
 from elman.network.peaks import resolve
@@ -196,6 +197,8 @@ def build_learner(training: config.Training, model: config.Model) -> Learner:
     """The learning rule of a recipe; raises UserError where it takes single steps and the model needs whole windows."""
     if isinstance(model.core, config.Recursive):
         return ThroughStructure(training.margin)
+    if isinstance(model.core, config.Sentence):
+        return Tagging()
     weight = training.penalties.gradient_norm
     if weight or training.rule != config.BPTT():
         _require_single_steps(training, model)

@@ -16,6 +16,7 @@ from elman.config.toml import flatten
 from elman.errors import UserError
 from elman.network.cores.core import build_core
 from elman.network.cores.jordan import Jordan
+from elman.network.cores.sentence import SentenceCore
 from elman.network.encoders.encoder import build_encoder
 from elman.network.model import LanguageModel
 from elman.network.output.choice import Choice, build_choice
@@ -23,6 +24,7 @@ from elman.network.output.contexts import build_contexts
 from elman.network.output.input_gate import build_input_gate
 from elman.network.output.layer import OutputLayer
 from elman.network.seq2seq import build_seq2seq
+from elman.network.tag_model import TagModel
 from elman.network.tree_model import TreeModel
 from elman.network.trees.core import RecursiveCore
 
@@ -42,8 +44,8 @@ def build_model(
     `num_words` is V, symbols of the vocabulary, pitches of a frame, or values of a step. `counts` are the occurrences
     of each word, falling, for outputs that treat frequent words differently (by default Zipf's law is assumed), `words`
     the vocabulary for encoders that read spelling (by default words are spelled as their numbers). A source's
-    vocabulary has `num_source` symbols, by default as many as the target's. A network over trees chooses from
-    `num_labels` labels, by default as many as there are words, and `counts` are theirs.
+    vocabulary has `num_source` symbols, by default as many as the target's. A network over trees or a tagger chooses
+    from `num_labels` labels, by default as many as there are words, and `counts` are theirs.
 
     A network that does not fit into the memory of the machine is refused before it is allocated.
     """
@@ -64,7 +66,7 @@ def _build(
     core = build_core(recipe.core, encoder.size, num_words, locked=locked, source=recipe.source)
     contexts = build_contexts(recipe.output, core.dims)
     contexts.gate = build_input_gate(recipe.output, encoder, core, num_words)
-    num_outputs = (num_labels or num_words) if isinstance(core, RecursiveCore) else num_words
+    num_outputs = (num_labels or num_words) if isinstance(core, RecursiveCore | SentenceCore) else num_words
     output = OutputLayer(contexts, build_choice(recipe.output, contexts.size, encoder, num_outputs, counts))
     if isinstance(core, Jordan) and core.feedback == "output" and not isinstance(output.choice, Choice):
         raise UserError(
@@ -73,6 +75,8 @@ def _build(
         )
     if isinstance(core, RecursiveCore):
         model: LanguageModel = TreeModel(encoder, core, output)
+    elif isinstance(core, SentenceCore):
+        model = TagModel(encoder, core, output)
     elif recipe.source is None:
         model = LanguageModel(encoder, core, output)
     else:

@@ -18,6 +18,7 @@ from elman.drawing.constituents import TreeDrawing
 from elman.drawing.forecast import Forecast
 from elman.drawing.heat_map import Word
 from elman.drawing.piano_roll import PianoRoll
+from elman.drawing.tags import TagDrawing
 from elman.errors import UserError
 from elman.evaluation.result import RESULTS, Result
 from elman.formats import parse_json, parse_toml
@@ -38,7 +39,7 @@ class Attention(msgspec.Struct, frozen=True):
             raise ValueError("weights are not a number per target and source word")
 
 
-Figure: TypeAlias = PianoRoll | Forecast | TreeDrawing
+Figure: TypeAlias = PianoRoll | Forecast | TreeDrawing | TagDrawing
 """What a sample may be drawn as."""
 
 

@@ -16,11 +16,14 @@ from elman.tasks.music.task import MusicTask
 from elman.tasks.pairs.task import PairTask
 from elman.tasks.run import Run, present, recipe_of
 from elman.tasks.series.task import SeriesTask
+from elman.tasks.tags.task import TagTask
 from elman.tasks.task import Task
 from elman.tasks.text.task import TextTask
 from elman.tasks.trees.task import TreeTask
 
-TASKS: dict[str, type[Task]] = {task.kind: task for task in (TextTask, MusicTask, PairTask, SeriesTask, TreeTask)}
+TASKS: dict[str, type[Task]] = {
+    task.kind: task for task in (TextTask, MusicTask, PairTask, SeriesTask, TreeTask, TagTask)
+}
 """By the kind of a recipe's data."""
 
 
@@ -77,6 +80,7 @@ _NEEDS = {
     "pairs": "lines of a source, a tab and a target, parallel files or trees",
     "series": "a table of numbers (.csv, .tsv, .npy, .npz)",
     "trees": "trees in brackets, in one file or a folder with train, valid and test",
+    "tags": "words and tags in columns or trees in brackets, in one file or a folder with train, valid and test",
 }
 
 

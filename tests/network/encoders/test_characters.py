@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from elman import config
 from elman.errors import UserError
+from elman.learning.optimisers import Optimiser
 from elman.network.build import build_model
 from elman.network.encoders.spelling import Alphabet
 from reference import spelling
@@ -213,3 +214,17 @@ def test_what_does_not_fit_is_said():
         )
     with pytest.raises(UserError, match=r"model\.output\.choice\.tied .* vector per word"):
         char_model(output=config.Output(choice=config.Flat(tied=True)))
+
+
+def test_kept_vectors_follow_a_step_of_an_optimiser():
+    """Validation while training reads the vectors of the present parameters, not of those of the first validation."""
+    torch.manual_seed(0)
+    encoder, x = char_model().encoder, torch.tensor([[0, 4]])
+    optimiser = Optimiser(config.Adam(lr=0.1), list(encoder.parameters()))
+    with torch.inference_mode():
+        before = encoder(x)
+    encoder(x).square().sum().backward()
+    optimiser.step()
+    with torch.inference_mode():
+        assert not torch.allclose(encoder(x), before)
+        torch.testing.assert_close(encoder(x)[0], encoder.encode_words([WORDS[0], WORDS[4]]))

@@ -192,6 +192,11 @@ def test_pairs():
     recipe = others.of_trees(100, cut=True).load()
     assert (recipe.kind, recipe.data.test) == ("trees", 5)
     assert others.of_trees(100, cut=False).settings == ()
+    tagger = others.of_tags("conllu", 100, cut=True)
+    recipe = tagger.load()
+    assert (recipe.kind, recipe.data.form, recipe.data.test) == ("tags", "conllu", 5)
+    assert "tags are UPOS" in tagger.reasons[0]
+    assert others.of_tags("columns", 100, cut=False).settings == ("data.form=columns",)
 
 
 @pytest.mark.parametrize(("rows", "columns", "length"), [(100_000, 8, 50), (2000, 4, 50), (200, 2, 25), (10, 2, 1)])

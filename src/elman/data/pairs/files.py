@@ -3,7 +3,7 @@
 import hashlib
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from elman.config.pairs import PairOptions
 from elman.data.pairs.trees import read_trees, to_pair
@@ -68,8 +68,19 @@ def read_pairs(paths: tuple[Path, ...], options: PairOptions) -> tuple[list[RawP
     return kept, len(pairs) - len(kept)
 
 
-def cut(pairs: list[RawPair], options: PairOptions, name: str) -> dict[str, list[RawPair]]:
-    """Pairs of one file as train, valid and test.
+class HasSource(Protocol):
+    """What can be held out: a pair, or a sentence with tags."""
+
+    @property
+    def source(self) -> str:
+        """By which it is held out."""
+
+
+OneT = TypeVar("OneT", bound=HasSource)
+
+
+def cut(pairs: list[OneT], options: PairOptions, name: str, what: str = "pairs") -> dict[str, list[OneT]]:
+    """Pairs of one file as train, valid and test; messages call them `what`.
 
     `hash`: pairs are put in the order of the SHA-256 of their source (then of their place); the first `test` of them
     are the test split, the next `valid` the validation split. `last`: the last `test`, and the `valid` before them.
@@ -80,7 +91,7 @@ def cut(pairs: list[RawPair], options: PairOptions, name: str) -> dict[str, list
     held = options.valid + options.test
     if len(pairs) <= held:
         raise UserError(
-            f"{name}: {len(pairs):,} pairs, too few to hold out data.valid = {options.valid:,} and"
+            f"{name}: {len(pairs):,} {what}, too few to hold out data.valid = {options.valid:,} and"
             f" data.test = {options.test:,}; lower them"
         )
     order = list(range(len(pairs)))
@@ -92,7 +103,7 @@ def cut(pairs: list[RawPair], options: PairOptions, name: str) -> dict[str, list
     seen = {pairs[index].source for index in order[:held]}
     train = [pair for pair in pairs if pair.source not in seen]
     if not train:
-        raise UserError(f"{name}: every training source is also held out; give pairs with more different sources")
+        raise UserError(f"{name}: every training source is also held out; give {what} with more different sources")
     return {"train": train, "valid": [pairs[index] for index in valid], "test": [pairs[index] for index in test]}
 
 

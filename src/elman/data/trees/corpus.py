@@ -1,7 +1,6 @@
 """A treebank: sentences as ids, trees as nodes, and the batches that training reads."""
 
 import dataclasses
-import functools
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,73 +11,33 @@ import numpy.typing as npt
 import torch
 
 from elman.config.trees import TreeOptions
-from elman.data.pairs.batches import by_length, shuffled
 from elman.data.pairs.files import RawPair, cut, find_files, read_pairs
 from elman.data.pairs.trees import linear, to_tree
+from elman.data.sentences import LabelledSymbols
 from elman.data.text.sources import Corpus
 from elman.data.text.vocabulary import UNK, Vocabulary
 from elman.data.trees.nodes import side_by_side
 from elman.data.trees.shape import NONE, Shape, shape_of
-from elman.data.windows import Batch, Span
+from elman.data.windows import Batch
 from elman.errors import UserError
 from elman.files import canonical_json, sha256_file, sha256_lines
 
-WORDS_FILE, LABELS_FILE = "vocabulary.tsv", "labels.tsv"
-"""The words and the labels of a run folder."""
-
 
 @dataclasses.dataclass(frozen=True)
-class TreeSymbols:
+class TreeSymbols(LabelledSymbols):
     """The words that a model of trees reads and the labels that it chooses from, `NONE` and `<unk>` among these."""
 
-    words: Vocabulary
-    labels: Vocabulary
     options: TreeOptions
-
-    def __len__(self) -> int:
-        """The number of labels."""
-        return len(self.labels)
 
     @property
     def none(self) -> int:
         """The id of the label of nodes that are no constituents."""
         return self.labels.ids[NONE]
 
-    @property
-    def unknown_label(self) -> int:
-        """The id of labels that are too rare."""
-        return self.labels.ids[UNK]
-
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of both vocabularies."""
-        return sha256_lines(self.words.digest, self.labels.digest)
-
-    def folded(self, words: Sequence[str]) -> list[str]:
-        """The words as the model reads them."""
-        return [word.lower() for word in words] if self.options.lowercase else list(words)
-
-    def encode(self, words: Sequence[str], more: dict[str, int] | None = None) -> npt.NDArray[np.int32]:
-        """The ids of the words of a sentence; `more` are those of words that the vocabulary lacks."""
-        folded = self.folded(words)
-        ids = self.words.encode(folded)
-        if more:
-            known = self.words.ids
-            ids = np.array(
-                [one if word in known else more.get(word, one) for word, one in zip(folded, ids, strict=True)]
-            )
-        return ids
-
-    def save(self, folder: Path) -> None:
-        """Write both vocabularies into a run folder."""
-        self.words.save(folder / WORDS_FILE)
-        self.labels.save(folder / LABELS_FILE)
-
     @classmethod
     def load(cls, folder: Path, options: TreeOptions) -> "TreeSymbols":
         """Read what `save` wrote; raises UserError where a file is missing or damaged."""
-        words = Vocabulary.load(folder / WORDS_FILE, needs=(UNK,))
-        return cls(words, Vocabulary.load(folder / LABELS_FILE, needs=(NONE, UNK)), options)
+        return cls(*cls.load_vocabularies(folder, NONE), options)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,32 +103,6 @@ def gather(
     targets = torch.from_numpy(labels).unsqueeze(1)
     mask = torch.ones_like(targets, dtype=torch.bool) if all_nodes else targets != symbols.none
     return Batch(words, targets, mask, trees=trees)
-
-
-class TreeWindows:
-    """Trees over sentences of similar length side by side, every tree once per epoch.
-
-    The batches of an epoch depend on the seed and the epoch's number alone, so a resumed run needs only its position.
-    """
-
-    def __init__(self, corpus: TreeCorpus, trees: Treebank, batch_size: int, seed: int, *, all_nodes: bool) -> None:
-        self.corpus, self.trees, self.all_nodes = corpus, trees, all_nodes
-        lengths = np.stack([trees.lengths, trees.lengths])
-        self._batches = functools.lru_cache(1)(lambda epoch: shuffled(lengths, seed, epoch, batch_size=batch_size))
-
-    def spans(self, epoch: int) -> list[Span]:
-        """One for every batch, as long as its longest sentence."""
-        lengths = self.trees.lengths
-        return [Span(place, int(lengths[indices].max()), epoch) for place, indices in enumerate(self._batches(epoch))]
-
-    def batch(self, span: Span) -> Batch:
-        """The batch of a span."""
-        return self.corpus.gather(self.trees, self._batches(span.epoch)[span.start], all_nodes=self.all_nodes)
-
-
-def in_batches(lengths: npt.NDArray[np.int64], batch_size: int) -> list[list[int]]:
-    """All sentences once, those of similar length together, the short ones first."""
-    return by_length(np.stack([lengths, lengths]), batch_size=batch_size)
 
 
 def open_trees(source: str | Path, options: TreeOptions, *, symbols: TreeSymbols | None = None) -> TreeCorpus:

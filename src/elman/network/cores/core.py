@@ -61,7 +61,7 @@ class Surroundings(NamedTuple):
 
 
 def build_core(
-    record: config.Core | config.Recursive,
+    record: config.AnyCore,
     input_size: int,
     num_outputs: int = 0,
     *,

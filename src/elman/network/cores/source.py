@@ -11,7 +11,7 @@ from elman.errors import UserError
 from elman.network.cells.cell import LayerState, Weights
 from elman.network.cores.layer import Layer, build_layer
 from elman.network.cores.stack import dropouts
-from elman.network.encoders.encoder import TokenEncoder
+from elman.network.encoders.encoder import TokenEncoder, build_encoder
 
 HOLD = 1e4
 """A pre-activation at which the sigmoid and its derivative are exact in floating point, whatever else is added."""
@@ -67,6 +67,18 @@ class SourceReader(nn.Module):
 
     def _directions(self) -> list[list[Layer]]:
         return [[layer for layer in both.children() if isinstance(layer, Layer)] for both in self.layers]
+
+
+def sentence_reader(
+    stack: config.Stack, input_size: int, where: str, *, locked: bool, bidirectional: bool = True
+) -> SourceReader:
+    """Layers over whole sentences of vectors; raises UserError where those under the key `where` cannot be a reader's.
+
+    The symbols of its sources are vectors [S, B, I], which are read as they are.
+    """
+    require_plain(stack, where)
+    as_they_are = build_encoder(config.Values(), input_size, locked=locked)
+    return SourceReader(config.Reader(stack=stack, bidirectional=bidirectional), as_they_are, locked=locked)
 
 
 class _Padding:

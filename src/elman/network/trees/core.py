@@ -9,9 +9,8 @@ from torch import Tensor, nn
 from elman import config
 from elman.data.windows import Source
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
-from elman.network.cores.source import SourceReader, require_plain
+from elman.network.cores.source import sentence_reader
 from elman.network.dropout import Dropout
-from elman.network.encoders.encoder import build_encoder
 from elman.network.initialisation import fill
 from elman.network.state import State
 from elman.network.trees.composition import NodeState, build_composition
@@ -29,7 +28,8 @@ class RecursiveCore(RecurrentCore):
     def __init__(self, record: config.Recursive, input_size: int, *, locked: bool) -> None:
         super().__init__()
         self.dims = (input_size, record.size)
-        self.reader = None if record.leaves is None else _reader(record.leaves, input_size, locked=locked)
+        below = record.leaves
+        self.reader = None if below is None else sentence_reader(below, input_size, "model.core.leaves", locked=locked)
         width = input_size if self.reader is None else self.reader.sizes[-1]
         self.composition = build_composition(record.composition, width, record.size)
         self.score_weight = nn.Parameter(torch.empty(1, record.size)) if record.parser else None
@@ -66,9 +66,3 @@ class RecursiveCore(RecurrentCore):
 def build(record: config.Recursive, surroundings: Surroundings) -> RecursiveCore:
     """The core of a recipe; raises UserError where its layers below the leaves cannot read in both directions."""
     return RecursiveCore(record, surroundings.input_size, locked=surroundings.locked)
-
-
-def _reader(stack: config.Stack, input_size: int, *, locked: bool) -> SourceReader:
-    require_plain(stack, "model.core.leaves")
-    as_they_are = build_encoder(config.Values(), input_size, locked=locked)
-    return SourceReader(config.Reader(stack=stack), as_they_are, locked=locked)

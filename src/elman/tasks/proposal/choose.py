@@ -6,10 +6,12 @@ from pathlib import Path
 import torch
 
 from elman.config.pairs import PairOptions
+from elman.config.tags import TagOptions
 from elman.config.text import TextOptions
 from elman.data.catalog.prepare import info, is_known, locate, locate_data
 from elman.data.kinds import Look, look, name_of
 from elman.data.pairs.files import find_files, read_pairs
+from elman.data.tags.corpus import read_sentences
 from elman.data.text.cache import Progress, cache_folder
 from elman.data.text.facts import TextFacts, text_facts
 from elman.data.text.sources import find_sections, require_all
@@ -89,12 +91,22 @@ def _reading(found: Look, path: Path) -> tuple[Proposal, bool]:
         return others.of_music(), True
     if found.kind == "series":
         return others.of_series(), True
+    if found.kind == "tags":
+        return _of_tags(found, path), True
     options = PairOptions(form=found.form or "tsv", languages=found.languages, skip_empty=True)  # type: ignore[arg-type]
     files = find_files(path, options)
     pairs, _ = read_pairs(files.get("all") or files["train"], options)
     if found.kind == "trees":
         return others.of_trees(len(pairs), cut="all" in files), True
     return others.of_pairs(others.pair_facts(pairs), found, cut="all" in files), True
+
+
+def _of_tags(found: Look, path: Path) -> Proposal:
+    form = found.form or "columns"
+    options = TagOptions(form=form)  # type: ignore[arg-type]
+    files = find_files(path, options.files)
+    (first,) = files.get("all") or files["train"]
+    return others.of_tags(form, len(read_sentences(first, options)), cut="all" in files)
 
 
 def _facts_of_text(path: Path) -> TextFacts:

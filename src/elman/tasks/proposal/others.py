@@ -1,4 +1,4 @@
-"""Recipes for music, pairs, trees and series of the user's own: rules from facts to settings."""
+"""Recipes for music, pairs, trees, tags and series of the user's own: rules from facts to settings."""
 
 import math
 import re
@@ -54,6 +54,15 @@ def of_trees(trees: int, *, cut: bool) -> Proposal:
     return Proposal(recipe, changed(recipe, _held_out(trees) if cut else {}), ("trees: a parser that labels nodes",))
 
 
+def of_tags(form: str, sentences: int, *, cut: bool) -> Proposal:
+    """A recipe for sentences with tags, in columns or CoNLL-U; `cut`: one file, of which some are held out."""
+    recipe = "tagging/small-bidirectional-characters.toml"
+    values = {"data.form": form, **(_held_out(sentences) if cut else {})}
+    column = "UPOS" if form == "conllu" else "the last column"
+    reason = f"words and tags: a tagger that reads in both directions and spells words; tags are {column}"
+    return Proposal(recipe, changed(recipe, values), (reason,))
+
+
 def _held_out(pairs: int) -> dict[str, Any]:
     share = max(1, min(2000, int(HELD_OUT * pairs)))
     return {"data.valid": share, "data.test": share}
@@ -104,8 +113,14 @@ def timed(proposal: Proposal, needed: int, minutes: float, speed: Speed) -> Prop
     )
 
 
-USUAL = {"music": (176_000, 30), "pairs": (440_000, 8), "series": (10_000, 20), "trees": (51_000, 5)}
-"""By kind: the size of the data that recipes are for, in steps, target symbols or constituents, and their epochs."""
+USUAL = {
+    "music": (176_000, 30),
+    "pairs": (440_000, 8),
+    "series": (10_000, 20),
+    "trees": (51_000, 5),
+    "tags": (86_000, 8),
+}
+"""By kind: the size of the data that recipes are for, in steps, target symbols, constituents or words; their epochs."""
 
 MOST_EPOCHS = 100
 

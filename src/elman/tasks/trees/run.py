@@ -18,11 +18,12 @@ from elman.data.trees.corpus import Treebank, TreeCorpus, TreeSymbols, gather, o
 from elman.data.trees.shape import NONE, Shape, tree_of
 from elman.errors import UserError
 from elman.evaluation.brackets import tree_measures
+from elman.evaluation.labelling import reading
 from elman.evaluation.result import OutputQuality, Result
 from elman.evaluation.statistics import estimate, estimates
 from elman.evaluation.transduction import right_branching
 from elman.evaluation.tree_baselines import bag_of_words, majority
-from elman.evaluation.trees import Search, choose, label_constituents, linear_trees, parse, reading
+from elman.evaluation.trees import Search, choose, label_accuracy, label_constituents, linear_trees, parse
 from elman.jobs import Advance
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
@@ -103,7 +104,7 @@ class TreeRun(Run):
             "majority": majority(corpus, split),
             "bag of words": bag_of_words(corpus, [split])[0],
         }
-        labels = {name: estimate(one.accuracy(len(split))) for name, one in systems.items()}
+        labels = {name: estimate(label_accuracy(one, len(split))) for name, one in systems.items()}
         return found.score.result(
             split.name,
             accuracy=labels["this network"].value / 100,

@@ -1,5 +1,6 @@
 """The task of trees: the labels of their nodes, and parsing."""
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,15 @@ import torch
 
 from elman.config.recipe import Recipe
 from elman.config.trees import TreeData
+from elman.data.sentences import SentenceWindows
 from elman.data.text.cache import Progress
-from elman.data.trees.corpus import TreeSymbols, TreeWindows, open_trees
+from elman.data.trees.corpus import TreeSymbols, open_trees
 from elman.data.trees.shape import tree_of
 from elman.data.windows import Span
 from elman.errors import UserError
 from elman.evaluation.result import Result
 from elman.evaluation.tree_baselines import bag_of_words, majority
-from elman.evaluation.trees import training_loss
+from elman.evaluation.trees import label_accuracy, training_loss
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.network.tree_model import TreeModel
@@ -60,11 +62,11 @@ class TreeTask(Task):
         """All batches, since they differ in size."""
         return spans, len(spans)
 
-    def windows(self, max_extra: int | None) -> TreeWindows:  # noqa: ARG002 - trees have no random windows
+    def windows(self, max_extra: int | None) -> SentenceWindows:  # noqa: ARG002 - trees have no random windows
         """The training trees, in another order each epoch."""
         training, trees = self.recipe.training, self.corpus.split("train")
-        parses = training.margin is not None
-        return TreeWindows(self.corpus, trees, training.batch_size, self.recipe.seed, all_nodes=parses)
+        gather = functools.partial(self.corpus.gather, trees, all_nodes=training.margin is not None)
+        return SentenceWindows(trees.lengths, gather, training.batch_size, self.recipe.seed)
 
     def validate(self, model: LanguageModel) -> float:
         """Nats per label of the validation trees, with the margin of a parser."""
@@ -101,7 +103,7 @@ class TreeTask(Task):
             "bag of words": bag_of_words(self.corpus, chosen),
         }
         return [
-            one.score.result(split.name, name=name, accuracy=one.accuracy(len(split)).value / 100)
+            one.score.result(split.name, name=name, accuracy=label_accuracy(one, len(split)).value / 100)
             for name, labellings in found.items()
             for one, split in zip(labellings, chosen, strict=True)
         ]

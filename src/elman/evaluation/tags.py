@@ -1,0 +1,116 @@
+"""A tagger on a split: the tags of all words, how many are right, and which are taken for which."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from elman.data.sentences import Ids, in_batches
+from elman.data.tags.corpus import TaggedSplit, TagSymbols, gather
+from elman.evaluation.chunks import chunk_measures
+from elman.evaluation.labelling import Labelling, progressing, reading
+from elman.evaluation.result import Confusion
+from elman.evaluation.statistics import Floats, Measure
+from elman.jobs import Advance
+from elman.network.tag_model import TagModel
+
+BATCH = 32
+"""Sentences side by side; it changes nothing but the speed."""
+
+CONFUSIONS = 10
+"""Pairs of tags that are shown, those confused most often."""
+
+
+class Tagging(NamedTuple):
+    """What was found for every sentence: ids of tags, their probabilities, and log-probabilities of given tags."""
+
+    found: list[Ids]
+    probability: list[Floats]
+    log_prob: list[Floats]
+
+    def labelling(self, labels: Sequence[Ids]) -> Labelling:
+        """The tags found, beside the right ones, word by word in the order of the sentences."""
+        numbers = np.repeat(np.arange(len(labels)), [len(one) for one in labels])
+        return Labelling(np.concatenate(self.log_prob), np.concatenate(self.found), np.concatenate(labels), numbers)
+
+
+@torch.inference_mode()
+def tag(
+    model: TagModel,
+    symbols: TagSymbols,
+    sentences: Sequence[Sequence[str]],
+    labels: Sequence[Ids] | None = None,
+    *,
+    batch_size: int = BATCH,
+    advance: Advance = None,
+) -> Tagging:
+    """The most probable tag of every word by a model in evaluation mode; `<unk>` is never chosen.
+
+    `labels` are the right ones; None: those found take their place in `log_prob`.
+    """
+    reader, ids = reading(model, symbols, sentences)
+    lengths = np.array([len(one) for one in ids], np.int64)
+    parts: list[list[Floats] | list[Ids]] = [[np.zeros(0)] * len(ids) for _ in range(3)]
+    for indices in progressing(in_batches(lengths, batch_size), len(ids), advance):
+        given = ids if labels is None else labels
+        batch = gather([ids[index] for index in indices], [given[index] for index in indices]).to(model.device)
+        assert batch.mask is not None
+        log_probs = reader.tag_log_probs(batch.inputs, batch.mask).double()
+        among = log_probs.index_fill(-1, torch.tensor(symbols.unknown_label, device=model.device), -torch.inf)
+        best, found = among.max(-1)
+        right = best if labels is None else log_probs.gather(-1, batch.targets.unsqueeze(-1)).squeeze(-1)
+        for some, values in zip(parts, (found, best.exp(), right), strict=True):
+            rows = values.T.cpu().numpy()
+            for row, index in zip(rows, indices, strict=True):
+                some[index] = row[: lengths[index]].copy()
+    return Tagging(*parts)  # type: ignore[arg-type]
+
+
+def training_loss(model: TagModel, symbols: TagSymbols, split: TaggedSplit, *, batch_size: int = BATCH) -> float:
+    """Nats per word of the right tags, without dropout; the model is left as it was."""
+    training = model.training
+    model.eval()
+    try:
+        found = tag(model, symbols, split.sentences, split.labels, batch_size=batch_size)
+    finally:
+        model.train(training)
+    return found.labelling(split.labels).score.nll
+
+
+def measures(found: Labelling, split: TaggedSplit, symbols: TagSymbols) -> list[Measure]:
+    """Accuracy (percent), also of words that training has and of the others, where there are any; and chunks.
+
+    Of chunks F1, precision and recall come first.
+    """
+    known = np.concatenate([symbols.lexicon.knows(symbols.folded(words)) for words in split.sentences])
+    signature = "accuracy: words tagged right; known words: those of the training split"
+    groups = {"accuracy": known | True, "accuracy, known words": known, "accuracy, unknown words": ~known}
+    rows = [found.accuracy(len(split), name, signature, among) for name, among in groups.items() if among.any()]
+    if not symbols.in_chunks:
+        return rows
+    ends = np.cumsum(split.lengths)[:-1]
+    written = [symbols.labels.decode(one) for one in np.split(found.found, ends)]
+    return [*chunk_measures(written, split.tags), *rows]
+
+
+def confusions(found: Labelling, symbols: TagSymbols) -> list[Confusion]:
+    """The pairs of a right tag and another that was found most often in its place, falling; ties by the tags."""
+    wrong = found.found != found.right
+    pairs = Counter(zip(found.right[wrong].tolist(), found.found[wrong].tolist(), strict=True))
+    total = Counter(found.right.tolist())
+    ordered = sorted(pairs.items(), key=lambda item: (-item[1], item[0]))[:CONFUSIONS]
+    names = symbols.labels.words
+    return [Confusion(names[right], names[other], count, total[right]) for (right, other), count in ordered]
+
+
+def most_frequent(symbols: TagSymbols, split: TaggedSplit) -> Labelling:
+    """Every word with its most frequent tag in training (`Lexicon`), unknown words with that of words seen once."""
+    words = [word for sentence in split.sentences for word in symbols.folded(sentence)]
+    log_probs = symbols.lexicon.log_probs(words, symbols.labels)
+    right = np.concatenate(split.labels).astype(np.int64)
+    among = log_probs.copy()
+    among[:, symbols.unknown_label] = -np.inf
+    numbers = np.repeat(np.arange(len(split)), split.lengths)
+    return Labelling(log_probs[np.arange(len(right)), right], among.argmax(1), right, numbers)

@@ -1,0 +1,50 @@
+"""The core of a tagger: layers that read whole sentences, forwards or in both directions (Schuster & Paliwal 1997)."""
+
+from typing import final
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from elman import config
+from elman.data.windows import Source
+from elman.network.cores.core import RecurrentCore, Surroundings, Trace
+from elman.network.cores.source import sentence_reader
+from elman.network.state import State
+
+
+@final
+class SentenceCore(RecurrentCore):
+    """Vectors of the words of B sentences of at most S words, [S, B, M], from their own, [S, B, E].
+
+    In both directions each vector depends on the whole sentence, so that there is no state: `forward` takes a window as
+    whole sentences without padding.
+    """
+
+    def __init__(self, record: config.Sentence, input_size: int, *, locked: bool) -> None:
+        super().__init__()
+        where, both = "model.core.stack", record.bidirectional
+        self.reader = sentence_reader(record.stack, input_size, where, locked=locked, bidirectional=both)
+        self.dims = (input_size, self.reader.sizes[-1])
+
+    def read(self, x: Float[Tensor, "S B E"], mask: Bool[Tensor, "S B"]) -> Trace:
+        """The trace of sentences; the mask is false at padding, which follows a sentence and has no effect on it."""
+        vectors = self.reader(Source(x, mask)).memory
+        return Trace((x, vectors), (x, vectors))
+
+    def begin(self, batch: int) -> State:  # noqa: ARG002
+        """Nothing: sentences do not depend on each other."""
+        return ()
+
+    def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
+        """The trace of sentences of one length."""
+        return self.read(x, torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)), state
+
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill the layers, bottom first."""
+        self.reader.initialise(rules)
+
+
+def build(record: config.Sentence, surroundings: Surroundings) -> SentenceCore:
+    """The core of a recipe; raises UserError where its layers cannot be a reader's."""
+    return SentenceCore(record, surroundings.input_size, locked=surroundings.locked)

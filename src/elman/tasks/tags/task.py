@@ -1,0 +1,127 @@
+"""The task of tags: the tag of every word of a sentence."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+
+from elman.config.recipe import Recipe
+from elman.config.tags import TagData
+from elman.data.sentences import SentenceWindows
+from elman.data.tags.corpus import TagSymbols, gather, open_tags
+from elman.data.text.cache import Progress
+from elman.data.windows import Span
+from elman.drawing.tags import TagDrawing
+from elman.errors import UserError
+from elman.evaluation.chunks import require_nervaluate
+from elman.evaluation.result import Result
+from elman.evaluation.tags import most_frequent, training_loss
+from elman.jobs import Advance
+from elman.network.model import LanguageModel
+from elman.network.tag_model import TagModel
+from elman.tasks.tags.run import BASELINE, TagRun
+from elman.tasks.task import Size, Task, copy_weights, require_whole, write_results
+
+SAMPLES = 6
+"""Sentences of the test split that a run folder shows."""
+
+SHOWN_WORDS = (6, 30)
+"""Words of the sentences that are shown, at least and at most."""
+
+_NOMINAL = Size(86_000, 6_000)
+"""Words, and words of the vocabulary, of some 4,000 sentences."""
+
+
+class TagTask(Task):
+    """Sentences with tags, their words and their tags."""
+
+    kind, run = "tags", TagRun
+    inputs: TagSymbols
+
+    def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:  # noqa: ARG002 - quick
+        assert isinstance(recipe.data, TagData)
+        self.recipe, self.data = recipe, recipe.data
+        require_whole(recipe.training, "sentences")
+        if recipe.training.tokens_per_batch is not None:
+            raise UserError("training.tokens_per_batch is for pairs; of tags set training.batch_size")
+        self.corpus = open_tags(source, recipe.data.options)
+        self.inputs, self.digest, self.source = self.corpus.symbols, self.corpus.digest, source
+        for split in ("valid", "test"):
+            self.corpus.split(split)
+        if self.inputs.in_chunks:
+            require_nervaluate()
+
+    @classmethod
+    def nominal_size(cls, recipe: Recipe) -> Size:  # noqa: ARG003 - recipes name no data
+        """The approximate size of the data that recipes are meant for."""
+        return _NOMINAL
+
+    def steps(self, spans: list[Span]) -> tuple[list[Span], float]:
+        """All batches, since they differ in size."""
+        return spans, len(spans)
+
+    def windows(self, max_extra: int | None) -> SentenceWindows:  # noqa: ARG002 - sentences have no random windows
+        """The training sentences, in another order each epoch."""
+        split = self.corpus.split("train")
+
+        def side_by_side(indices: list[int]) -> Any:
+            return gather([split.ids[index] for index in indices], [split.labels[index] for index in indices])
+
+        return SentenceWindows(split.lengths, side_by_side, self.recipe.training.batch_size, self.recipe.seed)
+
+    def validate(self, model: LanguageModel) -> float:
+        """Nats per word of the validation split."""
+        assert isinstance(model, TagModel)
+        return training_loss(model, self.inputs, self.corpus.split("valid"), batch_size=self.data.evaluation.streams)
+
+    def write(self, folder: Path) -> None:
+        """Both vocabularies, the lexicon and data.json."""
+        self.inputs.save(folder)
+        super().write(folder)
+
+    def start_from(self, model: LanguageModel, folder: Path) -> None:
+        """Weights of a run with the same vocabularies and network."""
+        run = TagRun(folder)
+        if run.inputs.digest != self.inputs.digest:
+            raise UserError(f"--init {folder}: its words or tags differ; use the same data for both")
+        copy_weights(model, run, "the same model section")
+
+    def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:  # noqa: ARG002 - there are no prompts
+        """results.json, and samples.json with sentences of the test split and their tags."""
+        run = TagRun(out, device)
+
+        def evaluated(name: str) -> Result:
+            return run.result(self.corpus.split(name), advance=advance)
+
+        return write_results(out, evaluated, lambda: {"samples.json": self._samples(run)})
+
+    def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:  # noqa: ARG002 - no order
+        """Every word with its most frequent tag in training."""
+        rows = []
+        for split in map(self.corpus.split, splits):
+            found = most_frequent(self.inputs, split)
+            accuracy = float((found.found == found.right).mean())
+            rows.append(found.score.result(split.name, name=BASELINE, accuracy=accuracy))
+        return rows
+
+    def summary(self) -> list[str]:
+        """Sentences and words of each split, words and tags."""
+        lines = [
+            f"{name:5} {len(split):>9,} sentences, {split.facts['tokens']:,} words"
+            for name, split in self.corpus.splits.items()
+        ]
+        shown = " (chunks)" if self.inputs.in_chunks else ""
+        return [*lines, f"vocabulary {len(self.inputs.words):,}, tags {len(self.inputs) - 1:,}{shown}"]
+
+    def _samples(self, run: TagRun) -> list[dict[str, Any]]:
+        """Sentences of the test split with the tags that were found and the given ones."""
+        split = self.corpus.split("test")
+        places = [n for n, words in enumerate(split.sentences) if SHOWN_WORDS[0] <= len(words) <= SHOWN_WORDS[1]]
+        places = (places or list(range(len(split))))[:SAMPLES]
+        rows = []
+        for place, found in zip(places, run.tag([split.sentences[place] for place in places]), strict=True):
+            drawn = TagDrawing(found.words, found.tags, split.tags[place])
+            rows.append({"text": " ".join(found.words), "figure": msgspec.to_builtins(drawn)})
+        return rows
