@@ -98,7 +98,7 @@ class PairData(PairOptions, frozen=True, kw_only=True, tag_field="kind", tag="pa
     """Pairs of a source and a target; `corpus` is a known corpus, a file or a folder, unless --data names another.
 
     `digest` is that of the data which a run was trained on. `order`: an epoch reads the training pairs `shuffled`, or
-    in the order of the `file`, which a curriculum needs (Zaremba & Sutskever 2014, section 4).
+    in the order of the `file`, which a curriculum needs (Zaremba & Sutskever 2014).
     """
 
     encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")

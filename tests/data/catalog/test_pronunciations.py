@@ -38,7 +38,7 @@ def test_without_stress_equal_pronunciations_stand_once():
 
 @pytest.mark.parametrize("line", ["cat", "cat k ae t", "cat K AE3 T", "two words K AE1 T"])
 def test_a_line_that_is_no_entry_is_told(line):
-    with pytest.raises(UserError, match="d:2: .* is no entry; every line is a word and its phonemes"):
+    with pytest.raises(UserError, match=r"d:2: .* is no entry; every line is a word and its phonemes"):
         read_dictionary(f"a AH0\n{line}\n", "d")
 
 
@@ -51,7 +51,7 @@ def test_the_splits_are_by_word(tmp_path, monkeypatch):
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(prepare, "_digest_of", lambda path, *_: str(path))
     folder = tmp_path / "cache" / "corpora" / "cmudict"
-    with pytest.raises(UserError, match="cmudict: this corpus is not here yet .* elman data prepare cmudict"):
+    with pytest.raises(UserError, match=r"cmudict: this corpus is not here yet .* elman data prepare cmudict"):
         open_pairs("cmudict", PairOptions())
     (folder / "downloads").mkdir(parents=True)
     lines = [f"{word} K AH{n}\n" for word in words(400) for n in (0, 1)]

@@ -1,6 +1,6 @@
 """Random programs, sums and numbers to copy, and the difficulties at which a curriculum draws them.
 
-Zaremba & Sutskever, Learning to execute, arXiv:1410.4615 (2014), sections 3 and 4, in the form of their published code
+Zaremba & Sutskever, Learning to execute, arXiv:1410.4615 (2014), in the form of their published code
 (github.com/wojciechz/learning_to_execute): a loop stands in one line, and a program combines its operations in a row,
 each with the result of the one before it.
 """
@@ -120,7 +120,7 @@ def draw_pair(task: Task, draw: random.Random, difficulty: Difficulty) -> tuple[
 
 
 def difficulties(strategy: Strategy, target: Difficulty, count: int, draw: random.Random) -> Iterator[Difficulty]:
-    """The difficulty of each of `count` training pairs, in the order in which they are to be read (section 4).
+    """The difficulty of each of `count` training pairs, in the order in which they are to be read.
 
     `baseline`: always the target. `naive`: lengths from 1 to that of the target with one operation, then again with two
     and so on, the same number of pairs each; in the paper validation decides when a stage ends. `mix`: each pair has a

@@ -19,7 +19,7 @@ _TRIES = 1000
 class Wish(NamedTuple):
     """What to draw; `length` and `nesting` are those of held-out pairs, `strategy` chooses those of training.
 
-    `doubled`: a source stands twice, with a line break between (section 3.3).
+    `doubled`: a source stands twice, with a line break between, as the paper doubles its inputs.
     """
 
     task: Task = "execute"
