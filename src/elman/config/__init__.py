@@ -21,6 +21,7 @@ from elman.config.network import (
     Initialisation,
     Jordan,
     Lookup,
+    MemoryLayer,
     Model,
     Normal,
     Orthogonal,

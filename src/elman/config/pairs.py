@@ -97,8 +97,7 @@ class PairEvaluation(Record, frozen=True, kw_only=True):
 class PairData(PairOptions, frozen=True, kw_only=True, tag_field="kind", tag="pairs"):
     """Pairs of a source and a target; `corpus` is a known corpus, a file or a folder, unless --data names another.
 
-    `digest` is that of the data which a run was trained on. `order`: an epoch reads the training pairs `shuffled`, or
-    in the order of the `file`, which a curriculum needs (Zaremba & Sutskever 2014).
+    `digest` is that of the data which a run was trained on.
     """
 
     encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")
@@ -107,7 +106,6 @@ class PairData(PairOptions, frozen=True, kw_only=True, tag_field="kind", tag="pa
 
     corpus: str | None = None
     digest: str | None = None
-    order: Literal["shuffled", "file"] = "shuffled"
     evaluation: PairEvaluation = PairEvaluation()
 
     @property

@@ -55,6 +55,8 @@ class Recipe(Record, frozen=True, kw_only=True):
                 ' decoder has no attention; set it to false, or model.core.kind = "attentive"'
             )
 
+        if self.training.order == "file" and not has_source:
+            raise ValueError(f'training.order = "file" with data.kind = "{self.kind}"; it is for "pairs": remove it')
         self._check_trees()
 
     def _check_trees(self) -> None:

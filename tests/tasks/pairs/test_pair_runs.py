@@ -153,10 +153,10 @@ def test_the_accuracy_is_that_of_every_symbol_given_the_right_ones_before(traine
 
 
 def test_a_curriculum_reads_pairs_in_the_order_of_the_file(pairs, tmp_path, monkeypatch):
-    """With pools of two batches, the first two of every epoch have the first forty pairs; data keep their digest."""
+    """With pools of two batches, the first two of every epoch have the first forty pairs."""
     monkeypatch.setattr(batches, "POOL", 2)
     shuffled = recipe(tmp_path)
-    in_order = msgspec.structs.replace(shuffled, data=msgspec.structs.replace(shuffled.data, order="file"))
+    in_order = recipe(tmp_path, order="file")
     for wanted, same in ((in_order, True), (shuffled, False)):
         task = PairTask(wanted, str(pairs))
         windows, train = task.windows(None), task.corpus.split("train")
@@ -167,7 +167,6 @@ def test_a_curriculum_reads_pairs_in_the_order_of_the_file(pairs, tmp_path, monk
             ]
             first = [train.target[place].tolist() for place in range(40)]
             assert (sorted(found) == sorted(first)) == same
-    assert PairTask(in_order, str(pairs)).digest == PairTask(shuffled, str(pairs)).digest
 
 
 @pytest.mark.slow

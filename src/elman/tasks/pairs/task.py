@@ -69,7 +69,7 @@ class PairTask(Task):
         """The training pairs, in another order each epoch, or in that of the file."""
         training, pairs = self.recipe.training, self.corpus.split("train")
         size = training.batch_size, training.tokens_per_batch
-        return PairWindows(self.corpus, pairs, *size, self.recipe.seed, in_order=self.data.order == "file")
+        return PairWindows(self.corpus, pairs, *size, self.recipe.seed, in_order=training.order == "file")
 
     def validate(self, model: LanguageModel) -> float:
         """Nats per token of the validation targets."""
