@@ -55,7 +55,7 @@ COMMANDS = {
             "lookup:info",
             "What is in a run: parameters by block, data, best epoch, digests; or how fast the machine is.",
         ),
-        "data": ("lookup:app", "Known corpora: list, describe, prepare; a treebank as pairs."),
+        "data": ("lookup:app", "Known corpora: list, describe, prepare; trees and programs as pairs."),
         "recipes": ("lookup:recipes", "The recipes that come with elman."),
     },
 }

@@ -119,6 +119,7 @@ def test_pairs_are_read_as_characters(tmp_path, capsys):
         (("--task", "copy", "--length", "1", "--valid", "9"), "none was a new one for the valid split"),
         (("--task", "add", "--nesting", "2"), "only programs have operations; set it to 1"),
         (("--nesting", "11"), "a program has 10 variables"),
+        (("--length", "101"), "numbers have 100 digits at most"),
     ],
 )
 def test_mistakes_are_one_line(tmp_path, capsys, options, says):

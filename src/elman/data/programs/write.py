@@ -13,6 +13,9 @@ from elman.errors import UserError
 from elman.files import write_atomic
 
 RECORD = "programs.json"
+LONGEST = 100
+"""The most digits of a number."""
+
 _TRIES = 1000
 
 
@@ -47,6 +50,8 @@ def draw_splits(wish: Wish) -> dict[str, list[tuple[str, str]]]:
     """
     if wish.task != "execute" and wish.nesting != 1:
         raise UserError(f"--nesting {wish.nesting} with --task {wish.task}: only programs have operations; set it to 1")
+    if wish.length > LONGEST:
+        raise UserError(f"--length {wish.length}: numbers have {LONGEST} digits at most; lower it")
     if wish.nesting > len(NAMES):
         raise UserError(f"--nesting {wish.nesting}: a program has {len(NAMES)} variables; set it to that at most")
     found: dict[str, list[tuple[str, str]]] = {}
