@@ -3,9 +3,11 @@
 import pytest
 
 from elman.config.pairs import PairOptions
+from elman.config.text import TextOptions
 from elman.data.catalog import prepare
 from elman.data.catalog.pronunciations import Pronunciation, read_dictionary, split_of, write_pronunciations
 from elman.data.pairs.corpus import open_pairs
+from elman.data.text.corpus import open_corpus
 from elman.data.text.sources import SPLITS
 from elman.errors import UserError
 
@@ -65,6 +67,8 @@ def test_the_splits_are_by_word(tmp_path, monkeypatch):
         assert {split_of(word) for word in sources} == {split}
     with pytest.raises(UserError, match="this is a corpus of minimal pairs, not of pairs"):
         open_pairs("blimp", PairOptions())
+    with pytest.raises(UserError, match="this is a corpus of pairs, not text"):
+        open_corpus("cmudict", TextOptions())
 
 
 def test_a_dictionary_of_few_words_is_told(tmp_path):

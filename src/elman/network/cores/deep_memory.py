@@ -5,6 +5,8 @@ the representation of the source is transformed from one memory into the next by
 head and a write head that address cells by location or by content; the decoder attends to the last memory.
 """
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -61,22 +63,22 @@ class MemoryLayer(nn.Module):
 
     def _step_by_step(self, below: Tensor, mask: Tensor) -> tuple[Tensor, LayerState]:
         cells, among = below.transpose(0, 1).contiguous(), mask.t().contiguous()
-        to_read, to_write = (None if head is None else head.keys(cells) for head in (self.reading, self.writing))
+        read, write = (_by_content(head, cells, among) for head in (self.reading, self.writing))
         weights, state = self.layer.weights(), self.layer.begin(below.shape[1])
         memory = cells.new_zeros(*cells.shape[:2], self.layer.hidden_size)
         hidden = []
         for given, flags in zip(below, mask.unsqueeze(-1), strict=True):
-            if self.reading is not None:
-                given = attend(self.reading.scores(state[0].unsqueeze(1), to_read), cells, among)[0].squeeze(1)
+            if read is not None:
+                given = read(state[0])[0].squeeze(1)
             after = self.layer.cell.step(weights, given, state)
             state = tuple(torch.where(flags, new, old) for new, old in zip(after, state, strict=True))
             hidden.append(state[0])
-            if self.writing is not None:
+            if write is not None:
                 assert self.change is not None
-                looks = attend(self.writing.scores(state[0].unsqueeze(1), to_write), cells, among)[1]
+                looks = write(state[0])[1]
                 erase, add = self.change(state[0]).unsqueeze(1).chunk(2, dim=-1)
                 memory = written(memory, looks * flags.unsqueeze(-1), erase.sigmoid(), add.tanh())
-        return (torch.stack(hidden) if self.writing is None else memory.transpose(0, 1)), state
+        return (torch.stack(hidden) if write is None else memory.transpose(0, 1)), state
 
     def initialise(self, rules: config.Initialisation) -> None:
         """Fill the controller, then the heads as inputs of a layer; the biases of what is written are zero."""
@@ -85,3 +87,13 @@ class MemoryLayer(nn.Module):
             for parameter in () if head is None else head.parameters():
                 bias = head is self.change and parameter.ndim == 1
                 fill(parameter, config.Zeros() if bias else rules.input, parameter.shape[-1])
+
+
+def _by_content(
+    head: Additive | None, cells: Tensor, among: Tensor
+) -> Callable[[Tensor], tuple[Tensor, Tensor]] | None:
+    """From a query [B, H] to what a head reads, [B, 1, M], and its weights, [B, 1, S]; None: a head by location."""
+    if head is None:
+        return None
+    keys = head.keys(cells)
+    return lambda query: attend(head.scores(query.unsqueeze(1), keys), cells, among)
