@@ -2,7 +2,7 @@
 
 Zaremba & Sutskever, Learning to execute, arXiv:1410.4615 (2014), in the form of their published code
 (github.com/wojciechz/learning_to_execute): a loop stands in one line, and a program combines its operations in a row,
-each with the result of the one before it.
+each with the result of the one before it. Its operation that changes nothing is left out.
 """
 
 import random
@@ -18,7 +18,7 @@ NAMES = "abcdefghij"
 """Variables; each is set by one operation, so a program has no more operations than these."""
 
 MIXED = 0.2
-"""The share of pairs that the combined strategy draws as `mix` does, as in the published code; the paper gives none."""
+"""The share of pairs that the combined strategy draws as `mix` does, as in the published code."""
 
 
 class Difficulty(NamedTuple):
