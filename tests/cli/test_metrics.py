@@ -36,12 +36,22 @@ def said(capsys, *words):
 def test_one_system_and_another(files, capsys):
     told = said(capsys, "metrics", "ref", "bad", "--against", "good", "--kind", "headlines", "--samples", "50")
     assert told["lines"] == 2
-    assert [figure["value"] for figure in told["systems"]["good"]] == pytest.approx([90, 87.5, 90])
+    assert [figure["value"] for figure in told["systems"]["good"]] == pytest.approx([90, 87.5, 90, 50])
     assert told["differences"][0]["difference"] == pytest.approx(90)
     assert main(["metrics", "ref", "good", "--against", "bad"]) == 0
     out = capsys.readouterr().out
     assert "tok:none" in out
     assert "chrF" in out
+
+
+def test_sequences_with_and_without_sources(files, capsys):
+    (files / "pairs").write_text("b o w\tB OW\nb o w\tB AW\nt o\tT UW\n")
+    (files / "out").write_text("B AW\nB AW\nT\n")
+    kind = ("--kind", "sequences", "--samples", "20")
+    told = said(capsys, "metrics", "pairs", "out", *kind)
+    assert {one["name"]: one["value"] for one in told["systems"]["out"]} == {"exact match": 50, "error rate": 25}
+    told = said(capsys, "metrics", "ref", "good", *kind, "--unit", "characters")
+    assert [one["value"] for one in told["systems"]["good"]] == pytest.approx([50, 100 / 18])
 
 
 def test_a_treebank_and_linear_output(files, capsys):
@@ -61,9 +71,11 @@ def test_a_treebank_becomes_pairs(files, capsys):
 
 def test_metrics_mistakes_are_one_line(files, capsys):
     (files / "short").write_text("one\n")
+    (files / "half").write_text("a\tb\nc\n")
     (files / "broken").write_text("(S (NP (NN x))\n")
     for words, says in {
         ("metrics", "ref", "short"): "short has 1 lines and ref has 2 lines; line n must be",
+        ("metrics", "half", "ref", "--kind", "sequences"): "half:2: 0 tabs; every line is a source, one tab and",
         ("metrics", "ref", "nothing"): "nothing: cannot be read",
         ("metrics", "ref", "bad", "--samples", "1"): "--samples is 1; it must be 10 or more",
         ("metrics", "broken", "short", "--kind", "trees"): "broken:1: a tree begins here",

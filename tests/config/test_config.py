@@ -164,6 +164,7 @@ SETTINGS = [
         "model.source={stack = {sizes = [4]}}",
         'model.source with data.kind = "text"; only "pairs" have sources',
     ),
+    ("training.order=file", 'training.order = "file" with data.kind = "text"; it is for "pairs": remove it'),
     ("data.max_vocabulary=2", "data.max_vocabulary = 2; write a whole number of 3 or more"),
     (
         "data.test_fraction=0.99",

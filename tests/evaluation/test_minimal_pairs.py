@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from elman.config.text import TextOptions
-from elman.data.catalog.prepare import locate_pairs
+from elman.data.catalog.prepare import locate_minimal_pairs
 from elman.data.minimal_pairs import read_pairs
 from elman.data.pair_tables import Pair
 from elman.data.text.sentences import Lexicon, fit
@@ -82,7 +82,7 @@ def test_places_without_minimal_pairs_are_named(tmp_path, monkeypatch):
         read_pairs([str(tmp_path / "no.tsv")])
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path))
     with pytest.raises(UserError, match=r"corpora.blimp.*run: elman data prepare blimp"):
-        locate_pairs("blimp")
+        locate_minimal_pairs("blimp")
 
 
 def test_ordinary_text_is_read_as_the_vocabulary_is():

@@ -147,6 +147,20 @@ def test_baselines_of_pairs_are_scored(tmp_path):
     assert references(corpus.split("test"), corpus.symbols) == ["w5 two"]
 
 
+def test_sequences_are_measured_by_source_beside_the_most_frequent_target(tmp_path):
+    """Two pronunciations of one word: either is right, and the word counts once."""
+    pairs = ["b o w\tB OW", "l o w\tL OW", "b o w s\tB OW", "r o w\tR OW", "t o\tT UW", "t o\tT AH"]
+    path = tmp_path / "pairs.tsv"
+    path.write_text("\n".join(pairs) + "\n")
+    corpus = open_pairs(path, PairOptions(valid=1, test=2, split="last", measures="sequences"))
+    test, rules = corpus.split("test"), rules_of(corpus.options)
+    assert baseline(corpus, test) == ("most frequent target", ["B OW", "B OW"])
+    assert rules_of(PairOptions(measures="sequences", tokenisation="characters")).unit == "characters"
+    found = measures(["T AH", "T AH"], references(test, corpus.symbols), rules, test.source_text)
+    assert values(found) == {"exact match": 100, "error rate": 0}
+    assert values(measures(["T AH", "T AH"], references(test, corpus.symbols), rules))["exact match"] == 50
+
+
 def test_the_right_branching_baseline(tmp_path):
     corpus = corpus_of(tmp_path, [GOLD] * 2 + [GOLD.replace("cat", f"cat{n}") for n in range(3)], form="trees")
     name, output = baseline(corpus, corpus.split("test"))

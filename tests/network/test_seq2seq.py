@@ -9,7 +9,7 @@ from elman import config
 from elman.data.windows import Source
 from elman.errors import UserError
 from elman.network.build import build_model
-from elman.network.cores.source import HOLDING_GATES
+from elman.network.cores.padding import HOLDING_GATES
 from support import pair_networks
 
 SOURCES = [[1, 2, 3], [4, 5, 6, 7, 8, 9, 1, 2], [9], [3, 3, 3, 3]]

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import torch
 
+from elman.evaluation.edits import edit_distance
 from elman.evaluation.ngram import KneserNey
 from elman.reproduce.channel import Channel, Confusion
 from elman.reproduce.claims.counts import MEASURE, Models, against_counts, hear, lines_of
 from elman.tasks.experiment import Experiment
 from elman.tasks.text.ensemble import ensemble_log_probs
-from elman.tasks.text.rescoring import Mix, edit_distance
+from elman.tasks.text.rescoring import Mix
 from elman.tasks.text.run import TextRun
 from support import text_runs
 

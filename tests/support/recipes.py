@@ -37,6 +37,8 @@ WORDS = {
     "headlines": 6_000,
     "translation": 8_000,
     "parsing": 100,
+    "programs": 50,
+    "phonemes": 80,
     "treebank": 5_000,
     "tagging": 6_000,
 }

@@ -40,7 +40,7 @@ COMMANDS = {
     },
     "Study": {
         "compare": ("compare:compare", "Is run B better than run A? Paired tests on texts, minimal pairs, sentences."),
-        "metrics": ("metrics:metrics", "ROUGE, BLEU and chrF, or bracket F1 of a system's output."),
+        "metrics": ("metrics:metrics", "ROUGE, BLEU and chrF, error rate, or bracket F1 of a system's output."),
         "minimal-pairs": ("minimal_pairs:minimal_pairs", "Which sentence of a minimal pair is more probable?"),
         "analyze": ("analyze:app", "Look into a model: rank, mixtures, stability, dynamics, rare words and others."),
         "grammar": ("grammar:app", "Sentences of a grammar with number agreement: write them, test a model on them."),
@@ -57,7 +57,7 @@ COMMANDS = {
             "lookup:info",
             "What is in a run: parameters by block, data, best epoch, digests; or how fast the machine is.",
         ),
-        "data": ("lookup:app", "Known corpora: list, describe, prepare; a treebank as pairs."),
+        "data": ("lookup:app", "Known corpora: list, describe, prepare; trees and programs as pairs."),
         "recipes": ("lookup:recipes", "The recipes that come with elman."),
     },
 }

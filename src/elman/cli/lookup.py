@@ -150,6 +150,7 @@ def _published(recipe: Recipe, loss: float) -> tuple[float, str]:
 
 
 app = family("data", "Known corpora are for --data. Those that need no download are prepared when first used.")
+app.command("elman.cli.programs:programs", name="programs", help="Programs and what they print, as pairs.")
 
 
 @app.command(name="list")

@@ -84,6 +84,7 @@ _COLUMNS = {
         "bits_per_character": ("bits/char", ".4f"),
         "bits_per_byte": ("bits/byte", ".4f"),
         "word_perplexity": ("ppl/word", ".5g"),
+        "accuracy": ("accuracy", ".4f"),
         "tokens": ("tokens", ","),
         "unknown": ("unknown", ","),
     },

@@ -23,6 +23,7 @@ from elman.config.network import (
     Initialisation,
     Jordan,
     Lookup,
+    MemoryLayer,
     Model,
     Normal,
     Orthogonal,

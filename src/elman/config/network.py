@@ -151,17 +151,37 @@ class Attentive(Part, frozen=True, tag="attentive"):
     output_dropout: Rate = 0.0
 
 
+class MemoryLayer(Record, frozen=True):
+    """A memory of `size` numbers per cell over the layer below (`network/cores/deep_memory.py`), and how heads look.
+
+    `score_size`, of content scores, is by default the size.
+    """
+
+    size: Positive
+    read: Literal["content", "location"] = "content"
+    write: Literal["content", "location"] = "location"
+    score_size: Positive | None = None
+    output_dropout: Rate = 0.0
+
+
 class Reader(Record, frozen=True):
     """The layers that read the source (`network/cores/source.py`); `stack.sizes` holds the size of each direction.
 
-    Without an `encoder` the source is read with the target's vectors, which needs one vocabulary for both. `start`:
-    each layer of the decoder begins with the final state of the reader's layer, or with a map of the last layer's.
+    `memories` are layers of memory over the last of them, whose controllers have the cell of the stack. Without an
+    `encoder` the source is read with the target's vectors, which needs one vocabulary for both. `start`: each layer of
+    the decoder begins with the final state of the reader's layer, or with a map of the last layer's.
     """
 
     stack: Stack
     encoder: Lookup | None = None
     bidirectional: bool = True
+    memories: tuple[MemoryLayer, ...] = ()
     start: Literal["copy", "bridge"] = "copy"
+
+    @property
+    def memory_size(self) -> int:
+        """The width of what the decoder attends to."""
+        return self.memories[-1].size if self.memories else (1 + self.bidirectional) * self.stack.sizes[-1]
 
 
 class Jordan(Part, frozen=True, tag="jordan"):

@@ -31,7 +31,8 @@ class PairOptions(Record, frozen=True, kw_only=True):
         reverse_source: the source is read from its last symbol to its first (Sutskever et al. 2014, section 3.3).
         tags: parts of speech in linear trees: all `XX` (Vinyals et al. 2015, section 2.2), or `keep`.
         functions: keep functions and traces of labels (`NP-SBJ`), else `NP`.
-        measures: how output is evaluated: ROUGE (`headlines`), or BLEU and chrF (`translation`); trees by brackets.
+        measures: how output is evaluated: ROUGE (`headlines`), BLEU and chrF (`translation`), or the edit distance
+            (`sequences`); trees by brackets.
         rouge_words: what a word is for ROUGE (`elman.evaluation.transduction.rouge`).
         bleu_tokens: what BLEU counts (`elman.evaluation.transduction.bleu`); `none`: what stands between spaces.
     """
@@ -55,7 +56,7 @@ class PairOptions(Record, frozen=True, kw_only=True):
     reverse_source: bool = False
     tags: Literal["XX", "keep"] = "XX"
     functions: bool = False
-    measures: Literal["headlines", "translation"] = "translation"
+    measures: Literal["headlines", "translation", "sequences"] = "translation"
     rouge_words: Literal["english", "spaces"] = "english"
     bleu_tokens: Literal["none", "13a", "char", "zh", "intl"] = "none"
 

@@ -58,7 +58,8 @@ class Recipe(Record, frozen=True, kw_only=True):
                 "data.evaluation.copy_unknown writes the source symbol with the largest attention weight, but this"
                 ' decoder has no attention; set it to false, or model.core.kind = "attentive"'
             )
-
+        if self.training.order == "file" and not has_source:
+            raise ValueError(f'training.order = "file" with data.kind = "{self.kind}"; it is for "pairs": remove it')
         self._check_core()
         if isinstance(self.data, TreeData):
             self._check_trees(self.data)

@@ -198,6 +198,7 @@ class Training(Record, frozen=True):
     """How the weights are found.
 
     `tokens_per_batch`: of pairs, instead of `batch_size`: the most symbols, padding and both sides together.
+    `order`: of pairs: an epoch reads them `shuffled`, or in the order of the `file`, which a curriculum needs.
     `precision`: of large matrix products (`network/precision.py`); auto is settled and recorded as a run begins.
     `rule`: how gradients are computed. `forcing`: how often the truth is read; None: always.
     `margin`: of parsers of trees.
@@ -210,6 +211,7 @@ class Training(Record, frozen=True):
     optimiser: SGD | Adam | RMSprop
     batch_size: Positive = 20
     tokens_per_batch: Positive | None = None
+    order: Literal["shuffled", "file"] = "shuffled"
     slices: Positive = 1
     precision: Literal["float32", "bf16", "auto"] = "float32"
     window: Window = Window()

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from elman.data.catalog.prepare import info, is_known, locate_pairs
+from elman.data.catalog.prepare import info, is_known, locate_minimal_pairs
 from elman.data.pair_tables import ADVICE, Pair, read_pair_table
 from elman.data.tables import lines_of
 from elman.errors import UserError
@@ -34,7 +34,7 @@ def read_pairs(names: Iterable[str]) -> list[Pair]:
 
 
 def _files(name: str) -> list[Path]:
-    path = locate_pairs(name) if is_known(name) and info(name).kind == "pairs" else Path(name)
+    path = locate_minimal_pairs(name) if is_known(name) and info(name).kind == "minimal pairs" else Path(name)
     if not path.is_dir():
         return [path]
     found = [one for one in sorted(path.iterdir()) if one.suffix in (".jsonl", ".gold", ".tsv", ".csv")]

@@ -65,8 +65,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         bits_per_token, bits_per_character, bits_per_byte, bits_per_word: bits over these units.
         word_perplexity: exp of nats per word; None where the text has no spaces between words.
         unknown: tokens that are `<unk>`.
-        accuracy: frame-level accuracy of music, 0 to 1; of trees, the share of constituents labelled right,
-            of tags that of words.
+        accuracy: 0 to 1: the frame-level accuracy of music; of trees, the share of constituents labelled right; of
+            tags, that of words; of pairs, the share of target symbols that are the most probable ones given those
+            before.
         labels: of trees, the label accuracy (percent) of the network and of baselines, by their names.
         tagging: of tags, the measures (percent) of the network and of the baseline, by their names.
         confusions: of tags, those most often confused.

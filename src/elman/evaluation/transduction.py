@@ -1,7 +1,8 @@
 """Measures of what a system writes, and the baseline it must exceed.
 
 Headlines are measured by ROUGE-1, -2 and -L, translations by BLEU and chrF (as the libraries rouge-score and sacrebleu
-compute them), trees by their brackets.
+compute them), trees by their brackets, other sequences by the edit distance; all of them by how many outputs are right
+as a whole.
 """
 
 from collections import Counter
@@ -17,30 +18,33 @@ from elman.data.pairs.symbols import PairSymbols
 from elman.data.pairs.trees import XX, Leaf, Node, linear, to_tree
 from elman.errors import UserError
 from elman.evaluation.brackets import PUNCTUATION, brackets, tree_measures
+from elman.evaluation.edits import Unit, error_rate, exact_match, items
 from elman.evaluation.statistics import Floats, Measure
 
-Kind = Literal["headlines", "translation", "trees"]
+Kind = Literal["headlines", "translation", "sequences", "trees"]
 RougeWords = Literal["english", "spaces"]
 BleuTokens = Literal["none", "13a", "char", "zh", "intl"]
 
 
 class Rules(NamedTuple):
-    """Which measures, and how words are cut for ROUGE and by sacrebleu."""
+    """Which measures, how words are cut for ROUGE and by sacrebleu, and the symbols of the edit distance."""
 
     kind: Kind
     rouge_words: RougeWords = "english"
     bleu_tokens: BleuTokens = "none"
+    unit: Unit = "words"
 
 
 def rules_of(options: PairOptions) -> Rules:
     """The measures of a corpus of pairs."""
     kind: Kind = "trees" if options.form == "trees" else options.measures
-    return Rules(kind, options.rouge_words, options.bleu_tokens)
+    unit: Unit = "characters" if options.tokenisation == "characters" else "words"
+    return Rules(kind, options.rouge_words, options.bleu_tokens, unit)
 
 
 def require_libraries(rules: Rules) -> None:
     """Raises UserError where a library that the measures need is not installed."""
-    if rules.kind != "trees":
+    if rules.kind in ("headlines", "translation"):
         measures(["a"], ["a"], rules)
 
 
@@ -49,15 +53,19 @@ def measures(
 ) -> list[Measure]:
     """The measures of a system's output, the most important first.
 
-    Hypotheses and references are a line for each source (`PairTokenisers.measured`), trees in linear form; only trees
-    need the sources. Raises UserError where a library is missing, or a reference tree does not fit its sentence.
+    Hypotheses and references are a line for each pair (`PairTokenisers.measured`), trees in linear form. Trees need the
+    sources; sequences of one source are alternatives of which any is right (`elman.evaluation.edits.items`). Raises
+    UserError where a library is missing, or a reference tree does not fit its sentence.
     """
     assert len(hypotheses) == len(references) > 0
     match rules.kind:
         case "headlines":
-            return rouge(hypotheses, references, rules.rouge_words)
+            return [*rouge(hypotheses, references, rules.rouge_words), exact_match(items(hypotheses, references))]
         case "translation":
-            return bleu(hypotheses, references, rules.bleu_tokens)
+            return [*bleu(hypotheses, references, rules.bleu_tokens), exact_match(items(hypotheses, references))]
+        case "sequences":
+            found = items(hypotheses, references, sources)
+            return [exact_match(found), error_rate(found, rules.unit)]
         case "trees":
             return tree_measures(hypotheses, references, sources)
 
@@ -127,12 +135,16 @@ def baseline(corpus: PairCorpus, pairs: Pairs) -> tuple[str, list[str]]:
     """The name and the output of the baseline of a corpus.
 
     Headlines: the first words of the source, as many as training targets have on average. Translation: the source
-    itself. Trees: right-branching, with the label that such constituents have most often in training.
+    itself. Sequences: the most frequent target of training; ties go to the first. Trees: right-branching, with the
+    label that such constituents have most often in training.
     """
     if corpus.options.form == "trees":
         train = corpus.split("train")
         return "right-branching", right_branching(train.target_text, train.source_text, pairs.source_text)
     tokenisers = corpus.symbols.tokenisers
+    if corpus.options.measures == "sequences":
+        ((commonest, _),) = Counter(corpus.split("train").target_text).most_common(1)
+        return "most frequent target", [tokenisers.measured(tokenisers.target_words(commonest))] * len(pairs)
     sources = [tokenisers.source_words(text) for text in pairs.source_text]
     if corpus.options.measures == "translation":
         return "copied source", [tokenisers.measured_source(words) for words in sources]

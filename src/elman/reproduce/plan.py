@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from elman.data.catalog.prepare import locate_pairs
+from elman.data.catalog.prepare import locate_minimal_pairs
 from elman.network.device import choose_device
 from elman.reproduce.arm import Scale, at_scale
 from elman.reproduce.claim import Claim
@@ -53,7 +53,7 @@ def plan(claim: Claim, store: Store, scale: Scale, num_seeds: int | None, machin
     Raises UserError if there are no recipes at this scale, or data or minimal pairs cannot be used.
     """
     for pairs in claim.needs:
-        locate_pairs(pairs)
+        locate_minimal_pairs(pairs)
     seeds = tuple(range(1, (num_seeds or claim.num_seeds(scale)) + 1))
     runs = store.plan(claim, scale, seeds)
     device, training = choose_device(machine.device), dict[Path, float]()

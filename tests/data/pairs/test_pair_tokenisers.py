@@ -87,7 +87,7 @@ def test_measures_see_texts_and_not_pieces(tmp_path, tokenisation):
     pairs = corpus.split("valid")
     right = references(pairs, corpus.symbols)
     assert right == [TARGETS[-1]]
-    assert [round(one.value) for one in measures(right, right, rules_of(options))] == [100, 100]
+    assert [round(one.value) for one in measures(right, right, rules_of(options))] == [100, 100, 100]
     assert baseline(corpus, pairs) == ("copied source", [SOURCES[-1]])
     name, (first,) = baseline(corpus_of(tmp_path, msgspec.structs.replace(options, measures="headlines")), pairs)
     assert name.endswith(tokenisation)

@@ -1,6 +1,7 @@
 """Corpora of pairs: vocabularies, splits, batches, limits, and what is said of bad files."""
 
 import dataclasses
+import itertools
 
 import msgspec
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from elman import config
 from elman.config.pairs import PairOptions
 from elman.config.text import identity
+from elman.data.pairs import batches
 from elman.data.pairs.batches import by_length, shuffled
 from elman.data.pairs.corpus import open_pairs
 from elman.data.pairs.files import RawPair, cut
@@ -72,8 +74,19 @@ def test_buckets_hold_every_pair_once_and_depend_on_seed_and_epoch_alone(corpus,
     assert first == shuffled(pairs.lengths, 1, 2, **size)
     assert first != shuffled(pairs.lengths, 1, 3, **size)
     assert first != shuffled(pairs.lengths, 2, 2, **size)
-    for batches in (first, by_length(pairs.lengths, **size)):
-        assert sorted(index for batch in batches for index in batch) == list(range(len(pairs)))
+    for found in (first, by_length(pairs.lengths, **size)):
+        assert sorted(index for batch in found for index in batch) == list(range(len(pairs)))
+
+
+def test_the_order_of_the_file_is_kept_but_for_neighbours(monkeypatch):
+    """A curriculum: pools of batches come one after another, in every epoch with other batches first."""
+    monkeypatch.setattr(batches, "POOL", 4)
+    lengths = np.random.default_rng(0).integers(1, 9, size=(2, 100))
+    first, second = (shuffled(lengths, 0, epoch, batch_size=5, in_order=True) for epoch in (0, 1))
+    assert first != second
+    for found in (first, second):
+        for at in range(0, 20, 4):
+            assert sorted(itertools.chain(*found[at : at + 4])) == list(range(5 * at, 5 * at + 20))
 
 
 def test_a_batch_by_tokens_keeps_within_them(corpus):

@@ -12,15 +12,17 @@ import torch
 from elman import config
 from elman.cli import main
 from elman.config.inference import Beam
+from elman.data.pairs import batches
 from elman.data.windows import Source
 from elman.errors import UserError
-from elman.evaluation.targets import evaluate_pairs, target_log_probs
+from elman.evaluation.targets import evaluate_pairs, target_accuracy, target_log_probs
 from elman.learning.trainer import StopReason
 from elman.report.page import write_report
 from elman.reproduce.tokens import NATS, TOKENS, run_by_block
 from elman.tasks.experiment import Experiment
 from elman.tasks.open import open_run
 from elman.tasks.pairs.run import PairRun
+from elman.tasks.pairs.task import PairTask
 from elman.tasks.text.run import TextRun
 from support.interruption import StopAt
 
@@ -125,6 +127,46 @@ def test_targets_are_scored_one_by_one_in_their_order(trained):
     assert by_block.figures == {TOKENS: score.count}
     assert sum(by_block.curves[NATS]) == pytest.approx(score.nll_sum, rel=1e-5)
     assert by_block.curves[NATS][0] == pytest.approx(-float(np.concatenate(found)[:3].sum()), rel=1e-5)
+
+
+@pytest.mark.slow
+@torch.inference_mode()
+def test_the_accuracy_is_that_of_every_symbol_given_the_right_ones_before(trained, capsys):
+    """One symbol after another by the model's single step; the run reports it."""
+    run = PairRun(trained)
+    corpus = run.corpus()
+    test, target = corpus.split("test"), corpus.symbols.target
+    right = count = 0
+    for place in range(len(test)):
+        state = run.model.read(corpus.gather(test, [place]).source)
+        before = target.eos
+        for symbol in [*test.target[place].tolist(), target.eos]:
+            log_probs, state = run.model.step(torch.tensor([before]), state)
+            right, count, before = right + int(log_probs.argmax() == symbol), count + 1, symbol
+    assert target_accuracy(run.model, corpus, test) == right / count
+    assert target_accuracy(run.model, corpus, test, batch_size=3) == right / count
+    assert 0 < right < count
+    assert json.loads((trained / "results.json").read_text())[-1]["accuracy"] == right / count
+    assert main(["evaluate", str(trained)]) == 0
+    assert f"{right / count:.4f}" in capsys.readouterr().out
+    assert f"accuracy {100 * right / count:.1f}" in write_report([trained]).read_text().replace("&nbsp;", " ")
+
+
+def test_a_curriculum_reads_pairs_in_the_order_of_the_file(pairs, tmp_path, monkeypatch):
+    """With pools of two batches, the first two of every epoch have the first forty pairs."""
+    monkeypatch.setattr(batches, "POOL", 2)
+    shuffled = recipe(tmp_path)
+    in_order = recipe(tmp_path, order="file")
+    for wanted, same in ((in_order, True), (shuffled, False)):
+        task = PairTask(wanted, str(pairs))
+        windows, train = task.windows(None), task.corpus.split("train")
+        for epoch in (0, 1):
+            read = [windows.batch(span) for span in windows.spans(epoch)[:2]]
+            found = [
+                row[mask][:-1].tolist() for one in read for row, mask in zip(one.targets.T, one.mask.T, strict=True)
+            ]
+            first = [train.target[place].tolist() for place in range(40)]
+            assert (sorted(found) == sorted(first)) == same
 
 
 @pytest.mark.slow

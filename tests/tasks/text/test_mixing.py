@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from elman.data.hypotheses import Hypothesis
-from elman.tasks.text.rescoring import Grid, Mix, Trial, edit_distance, ranked
+from elman.evaluation.edits import edit_distance
+from elman.tasks.text.rescoring import Grid, Mix, Trial, ranked
 
 WORDS = ("a", "b", "c")
 

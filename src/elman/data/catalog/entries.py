@@ -26,7 +26,7 @@ class Entry:
 
     name: str
     title: str
-    kind: Literal["words", "characters", "bytes", "music", "pairs", "series"]
+    kind: Literal["words", "characters", "bytes", "music", "pairs", "minimal pairs", "series"]
     licence: str
     homepage: str
     split: str
@@ -88,6 +88,23 @@ PIANO_ROLLS = (
     _piano_rolls("jsb-chorales", "JSB Chorales", "382 of Bach's chorales", f"{_FREE}; {_RESEARCH}", 229, 76, 77),
     _piano_rolls("musedata", "MuseData", _MUSEDATA, f"see musedata.org; {_RESEARCH}", 524, 135, 124),
     _piano_rolls("piano-midi", "Piano-midi.de", _PIANO_MIDI, "CC BY-SA (Bernd Krueger)", 87, 12, 25),
+)
+
+_CMUDICT_COMMIT = "0f8072f814306c5ee4fbf992ed853601b12c01f9"
+_CMUDICT = Entry(
+    name="cmudict",
+    title="CMU Pronouncing Dictionary, 126,052 English words as letters and phonemes with stress (2024-12-17)",
+    kind="pairs",
+    licence="BSD-2-Clause (Carnegie Mellon University)",
+    homepage="https://github.com/cmusphinx/cmudict",
+    split="by the SHA-256 of the word: 90 % train, 5 % valid, 5 % test",
+    downloads=(
+        Download(
+            "cmudict.dict",
+            (f"https://raw.githubusercontent.com/cmusphinx/cmudict/{_CMUDICT_COMMIT}/cmudict.dict",),
+            "81917843c7f44ce2b094ac63873c2c7a4cf802040792c455ba3ca406891c3d22",
+        ),
+    ),
 )
 
 KNOWN = (
@@ -171,12 +188,18 @@ KNOWN = (
     Entry(
         name="blimp",
         title="BLiMP, 67 sets of 1,000 minimal pairs of English sentences (Warstadt et al., 2020)",
-        kind="pairs",
+        kind="minimal pairs",
         licence="CC BY 4.0",
         homepage="https://github.com/alexwarstadt/blimp",
         split="none; every set is for the test",
         published={"pairs": 67_000},
         downloads=(Download("blimp.zip", ("https://github.com/alexwarstadt/blimp/archive/refs/heads/master.zip",)),),
+    ),
+    _CMUDICT,
+    dataclasses.replace(
+        _CMUDICT,
+        name="cmudict-unstressed",
+        title="CMU Pronouncing Dictionary without stress: 39 phonemes, as in most published figures",
     ),
     Entry(
         name="bach-chorales",

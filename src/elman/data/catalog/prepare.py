@@ -7,7 +7,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from urllib.parse import quote
 
-from elman.data.catalog import pianoroll, unpack
+from elman.data.catalog import pianoroll, pronunciations, unpack
 from elman.data.catalog.download import download
 from elman.data.catalog.entries import KNOWN, PIANO_ROLLS, Download, Entry
 from elman.data.text.cache import Progress, cache_folder
@@ -26,6 +26,8 @@ WRITERS: dict[str, Callable[[list[Path], Path], None]] = {
     "enwik8": lambda files, folder: unpack.in_three(files[0], "enwik8", folder),
     "one-billion-word": lambda files, folder: unpack.one_billion_word(files[0], folder),
     "blimp": lambda files, folder: unpack.members(files[0], ".jsonl", folder),
+    "cmudict": lambda files, folder: pronunciations.write_pronunciations(files[0], folder),
+    "cmudict-unstressed": lambda files, folder: pronunciations.write_pronunciations(files[0], folder, stress=False),
     "bach-chorales": lambda _, folder: pianoroll.write_chorales(folder / "rolls.npz"),
     "mackey-glass": lambda _, folder: resolve_name(_MACKEY_GLASS)(folder / "series.csv"),
     **dict.fromkeys(
@@ -55,7 +57,8 @@ def prepare(
 ) -> Path:
     """Prepare a known corpus: fetch, check, unpack, write `train.txt`, `valid.txt` and `test.txt`; returns the folder.
 
-    Music is written to `rolls.npz` (see `elman.data.catalog.pianoroll`), a series to `series.csv`. Downloads that are
+    Music is written to `rolls.npz` (see `elman.data.catalog.pianoroll`), a series to `series.csv`, pairs to `train.tsv`
+    and so on. Downloads that are
     in the folder already are used, and removed at the end. `corpus.json` is written last; it holds the digests of the
     downloads and whether they were known beforehand.
 
@@ -100,9 +103,9 @@ def locate(name: str, cache: Path) -> Path:
     Raises UserError where it has to be prepared first, or is not text.
     """
     entry = info(name)
-    if entry.kind in ("music", "series"):
+    if entry.kind in ("music", "series", "pairs"):
         raise UserError(f"{name}: this is a corpus of {entry.kind}, not text; give a corpus of words or characters")
-    if entry.kind == "pairs":
+    if entry.kind == "minimal pairs":
         raise UserError(
             f"{name}: these are minimal pairs, not text; they are for: elman minimal-pairs RUN --pairs {name}"
         )
@@ -132,7 +135,13 @@ def locate_data(source: str | Path, kind: str, file: str) -> Path:
     return path
 
 
-def locate_pairs(name: str) -> Path:
+def locate_pairs(source: str | Path) -> Path:
+    """The folder of a known corpus of pairs, and any other path as it is; raises UserError as `locate_data` does."""
+    path = locate_data(source, "pairs", "train.tsv")
+    return path.parent if is_known(str(source)) else path
+
+
+def locate_minimal_pairs(name: str) -> Path:
     """The folder of a known set of minimal pairs; raises UserError where it has to be prepared first."""
     folder = cache_folder() / "corpora" / name
     if not any(folder.glob("*.jsonl")):

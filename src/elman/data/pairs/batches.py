@@ -59,22 +59,29 @@ def by_length(
 
 
 def shuffled(
-    lengths: Lengths, seed: int, epoch: int, *, batch_size: int | None = None, tokens_per_batch: int | None = None
+    lengths: Lengths,
+    seed: int,
+    epoch: int,
+    *,
+    batch_size: int | None = None,
+    tokens_per_batch: int | None = None,
+    in_order: bool = False,
 ) -> list[list[int]]:
     """All pairs once, in a random order that depends on the seed and the epoch alone.
 
     The pairs are shuffled, sorted by length in pools of about fifty batches, and the batches shuffled. A batch has
     `batch_size` pairs, or at most `tokens_per_batch` symbols, padding included, sources and targets together; a longer
-    pair is a batch of its own.
+    pair is a batch of its own. With `in_order` the pairs, and so the pools, keep their order, and the batches are
+    shuffled within each pool.
     """
     draw = np.random.default_rng([seed, epoch])
-    order = draw.permutation(lengths.shape[1])
+    order = np.arange(lengths.shape[1]) if in_order else draw.permutation(lengths.shape[1])
     mean = max(1.0, float(lengths.sum() / max(1, lengths.shape[1])))
     pool = POOL * (batch_size or max(1, round((tokens_per_batch or 1) / mean)))
-    batches: list[list[int]] = []
-    for at in range(0, len(order), pool):
-        batches += _batches(_sorted(order[at : at + pool], lengths), lengths, batch_size, tokens_per_batch)
-    return [batches[index] for index in draw.permutation(len(batches))]
+    starts = range(0, len(order), pool)
+    pools = [_batches(_sorted(order[at : at + pool], lengths), lengths, batch_size, tokens_per_batch) for at in starts]
+    parts = pools if in_order else [[batch for part in pools for batch in part]]
+    return [part[index] for part in parts for index in draw.permutation(len(part))]
 
 
 def _sorted(places: npt.NDArray[np.int64], lengths: Lengths) -> npt.NDArray[np.int64]:

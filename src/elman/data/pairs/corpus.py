@@ -9,6 +9,7 @@ import numpy as np
 
 from elman.config.pairs import PairOptions
 from elman.config.text import identity
+from elman.data.catalog.prepare import locate_pairs
 from elman.data.pairs.batches import Lengths, Sequences, shuffled, side_by_side
 from elman.data.pairs.files import RawPair, cut, find_files, read_pairs
 from elman.data.pairs.symbols import PairSymbols, PairTokenisers, learn_tokenisers
@@ -74,12 +75,23 @@ class PairWindows:
 
     The batches of an epoch depend on the seed and the epoch's number alone, so a resumed run needs only its position. A
     batch has `batch_size` pairs, or, where `tokens` is set, at most so many symbols, padding and both sides together.
+    With `in_order` an epoch reads the pairs in the order of the split, shuffled within neighbouring batches only.
     """
 
-    def __init__(self, corpus: PairCorpus, pairs: Pairs, batch_size: int, tokens: int | None, seed: int) -> None:
+    def __init__(
+        self,
+        corpus: PairCorpus,
+        pairs: Pairs,
+        batch_size: int,
+        tokens: int | None,
+        seed: int,
+        *,
+        in_order: bool = False,
+    ) -> None:
         self.corpus, self.pairs = corpus, pairs
         size = {"tokens_per_batch": tokens} if tokens else {"batch_size": batch_size}
-        self._batches = functools.lru_cache(1)(lambda epoch: shuffled(pairs.lengths, seed, epoch, **size))
+        batches = functools.partial(shuffled, pairs.lengths, seed, in_order=in_order, **size)
+        self._batches = functools.lru_cache(1)(batches)
 
     def spans(self, epoch: int) -> list[Span]:
         """One for every batch, as long as its longest target with its end."""
@@ -92,14 +104,14 @@ class PairWindows:
 
 
 def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols | None = None) -> PairCorpus:
-    """Read a corpus of pairs: a file, a folder, or the beginning that the names of parallel files share.
+    """Read a corpus of pairs: a known one, a file, a folder, or the beginning that the names of parallel files share.
 
     The names are those of `elman.data.pairs.files.find_files`. `symbols` are those of a run; None: they are counted in
     the training split.
 
-    Raises UserError where a file or its pairs cannot be used.
+    Raises UserError where a file or its pairs cannot be used, or a known corpus is not prepared.
     """
-    path = Path(source)
+    path = locate_pairs(source)
     files = find_files(path, options)
     read = {name: read_pairs(paths, options) for name, paths in files.items()}
     raw = {name: pairs for name, (pairs, _) in read.items()}

@@ -216,7 +216,7 @@ def build(record: config.Attentive, surroundings: Surroundings) -> AttentiveCore
             'model.core.kind = "attentive" needs a source, but there is no model.source; describe its reader, such as'
             " source = { stack = { sizes = [200] } }"
         )
-    memory, query = (2 if source.bidirectional else 1) * source.stack.sizes[-1], record.stack.sizes[-1]
+    memory, query = source.memory_size, record.stack.sizes[-1]
     if record.score == "dot" and query != memory:
         raise UserError(
             f'model.core.score = "dot" needs a decoder as wide as the memory, but the last of model.core.stack.sizes is'

@@ -8,16 +8,12 @@ from torch import Tensor, nn
 from elman import config
 from elman.data.windows import Source
 from elman.errors import UserError
-from elman.network.cells.cell import LayerState, Weights
+from elman.network.cells.cell import LayerState
+from elman.network.cores.deep_memory import MemoryLayer
 from elman.network.cores.layer import Layer, build_layer
+from elman.network.cores.padding import Padding, read_padded
 from elman.network.cores.stack import dropouts
 from elman.network.encoders.encoder import TokenEncoder, build_encoder
-
-HOLD = 1e4
-"""A pre-activation at which the sigmoid and its derivative are exact in floating point, whatever else is added."""
-
-HOLDING_GATES = {(3, 1): (), (1, 1): (), (4, 2): (-HOLD, HOLD, 0.0, 0.0), (3, 2): (-HOLD, 0.0, 0.0)}
-"""By (gates, slots) of a cell: the pre-activations that keep its second slot. LSTM: i = 0, f = 1; of 1997: i = 0."""
 
 
 class Reading(NamedTuple):
@@ -35,7 +31,7 @@ class SourceReader(nn.Module):
     """Recurrent layers over a source, in one direction (forward) or two; no result depends on padding.
 
     Its encoder is the target's own where both have one vocabulary; `sizes` holds the width M_l of every layer,
-    directions together.
+    directions together, the layers of memory last.
     """
 
     def __init__(self, record: config.Reader, encoder: TokenEncoder, *, locked: bool) -> None:
@@ -48,22 +44,34 @@ class SourceReader(nn.Module):
             for index, (below, size) in enumerate(zip((encoder.size, *self.sizes), stack.sizes, strict=False))
         )
         self.dropouts = dropouts(len(self.sizes), stack.between_dropout, stack.output_dropout, locked=locked)
+        widths = (self.sizes[-1], *(one.size for one in record.memories))
+        self.memories = nn.ModuleList(
+            MemoryLayer(one, stack.cell, below, locked=locked)
+            for one, below in zip(record.memories, widths, strict=False)
+        )
+        self.sizes += widths[1:]
 
     def forward(self, source: Source) -> Reading:
         """Read symbols [S, B]."""
-        padding = _Padding(source.mask)
+        padding = Padding(source.mask)
         outputs, final = self.encoder(source.symbols), []
         for directions, drop in zip(self._directions(), self.dropouts, strict=True):
-            read = [_read(layer, outputs, padding, backward=bool(n)) for n, layer in enumerate(directions)]
+            read = [read_padded(layer, outputs, padding, backward=bool(n)) for n, layer in enumerate(directions)]
             outputs = drop(torch.cat([one for one, _ in read], -1))
             final.append(tuple(torch.cat(slots, -1) for slots in zip(*(state for _, state in read), strict=True)))
+        for memory in self.memories:
+            outputs, state = memory(outputs, source.mask, padding)
+            final.append(state)
         return Reading(outputs, source.mask, tuple(final))
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the layers, bottom first; the encoder may be the target's and is filled by the model."""
+        """Fill the layers, bottom first, then the memories; the encoder may be the target's, which the model fills."""
         for directions in self._directions():
             for layer in directions:
                 layer.initialise(rules)
+        for memory in self.memories.children():
+            assert isinstance(memory, MemoryLayer)
+            memory.initialise(rules)
 
     def _directions(self) -> list[list[Layer]]:
         return [[layer for layer in both.children() if isinstance(layer, Layer)] for both in self.layers]
@@ -79,47 +87,6 @@ def sentence_reader(
     require_plain(stack, where)
     as_they_are = build_encoder(config.Values(), input_size, locked=locked)
     return SourceReader(config.Reader(stack=stack, bidirectional=bidirectional), as_they_are, locked=locked)
-
-
-class _Padding:
-    """The ends of the sources of a batch, from a mask [S, B] that is false at padding, which follows the source."""
-
-    def __init__(self, mask: Tensor) -> None:
-        self.there = not bool(mask.all())
-        self.flags = (~mask).unsqueeze(-1)
-        self.last = (mask.sum(0) - 1).clamp_min(0).view(1, -1, 1)
-        steps = torch.arange(len(mask), device=mask.device).unsqueeze(1)
-        self.mirrored = torch.where(mask, mask.sum(0) - 1 - steps, steps).unsqueeze(-1)
-
-    def reverse(self, xs: Tensor) -> Tensor:
-        """Each sequence of xs [S, B, _] from its end to its beginning; padding is not moved."""
-        return xs.take_along_dim(self.mirrored, 0) if self.there else xs.flip(0)
-
-
-def _read(layer: Layer, xs: Tensor, padding: _Padding, *, backward: bool) -> tuple[Tensor, LayerState]:
-    """Outputs [S, B, H] over xs [S, B, I] in the order of xs, and the state after each sequence's last symbol."""
-    if backward:
-        xs = padding.reverse(xs)
-    weights, begin = layer.weights(), layer.begin(xs.shape[1])
-    if not padding.there:
-        outputs, state = layer.run(weights, xs, begin)
-    else:
-        outputs, state = layer.run(*_holding(layer, weights, xs, padding.flags), begin)
-        state = (outputs.take_along_dim(padding.last, 0).squeeze(0), *state[1:])
-    return padding.reverse(outputs) if backward else outputs, state
-
-
-def _holding(layer: Layer, weights: Weights, xs: Tensor, flags: Tensor) -> tuple[Weights, Tensor]:
-    """Weights and inputs with one more column, which at padded steps keeps the cell of an LSTM unchanged.
-
-    The output h of a layer is known at every step, so that of the last symbol can be looked up. The cell c is known
-    only after the last step, which may be padding: there the extra column forces the gates to keep it, exactly.
-    """
-    held = HOLDING_GATES[layer.cell.gates, layer.cell.slots]
-    if not held:
-        return weights, xs
-    column = xs.new_tensor(held).repeat_interleave(layer.hidden_size).unsqueeze(1)
-    return weights._replace(input=torch.cat([weights.input, column], 1)), torch.cat([xs, flags.to(xs.dtype)], -1)
 
 
 def require_plain(stack: config.Stack, where: str) -> None:

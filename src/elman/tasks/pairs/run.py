@@ -20,7 +20,7 @@ from elman.decoding.beam import Hypothesis, beam_search
 from elman.decoding.constraint import constraint_of
 from elman.errors import UserError
 from elman.evaluation.result import Result
-from elman.evaluation.targets import copied_words, evaluate_output, evaluate_pairs, pair_result
+from elman.evaluation.targets import copied_words, evaluate_output, evaluate_pairs, pair_result, target_accuracy
 from elman.jobs import Advance
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
@@ -80,7 +80,7 @@ class PairRun(Run):
         return build_model(recipe.model, len(inputs), target.counts, target.words, len(inputs.source))
 
     def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
-        """Perplexity of the targets of a split, each given its source, and how good the model's own output is."""
+        """Perplexity and accuracy of the targets of a split, each given its source, and how good the output is."""
         options.require(self.kind, "streams", "beam", "constrained")
         corpus, rules = self.corpus(options.data), self.data.evaluation
         if options.constrained is not None:
@@ -90,9 +90,11 @@ class PairRun(Run):
         if options.beam is not None:
             rules = msgspec.structs.replace(rules, beam=options.beam)
         pairs = corpus.split(options.split)
-        score = evaluate_pairs(self.model, corpus, pairs, batch_size=options.streams or 64, advance=advance)
+        size = options.streams or 64
+        score = evaluate_pairs(self.model, corpus, pairs, batch_size=size, advance=advance)
+        accuracy = target_accuracy(self.model, corpus, pairs, batch_size=size)
         _, output = evaluate_output(self.model, corpus, pairs, rules, advance)
-        return msgspec.structs.replace(pair_result(score, pairs, output), data=corpus.source)
+        return msgspec.structs.replace(pair_result(score, accuracy, pairs, output), data=corpus.source)
 
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> NoReturn:  # noqa: ARG002 - there is none
         """Raises UserError: targets are conditioned on their sources, and adaptation needs one stream."""

@@ -14,7 +14,7 @@ from elman.data.text.cache import Progress
 from elman.data.windows import Span
 from elman.errors import UserError
 from elman.evaluation.result import Result
-from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_result
+from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_result, target_accuracy
 from elman.evaluation.transduction import references, require_libraries, rules_of
 from elman.files import write_atomic
 from elman.jobs import Advance
@@ -28,6 +28,8 @@ SAMPLES = 6
 
 _PAIRS = {"tsv": (30_000, 20, 8), "parallel": (50_000, 11.4, 8.8), "trees": (4_000, 16.5, 45)}
 """Approximate numbers: training pairs, symbols per source and symbols per target."""
+_SEQUENCES = (150_000, 20, 6)
+"""The same of programs and pronunciations, whose vocabularies have less than a hundred symbols."""
 _GIGAWORD = (3_800_000, 32, 11)
 """The same of headlines in subwords, whose recipes do not cut the vocabulary."""
 
@@ -51,10 +53,12 @@ class PairTask(Task):
         """The approximate size of the data that recipes of this form are meant for."""
         data = recipe.data
         assert isinstance(data, PairData)
+        few = data.form == "trees" or data.measures == "sequences"
         whole = data.form == "tsv" and data.max_vocabulary is None
-        pairs, of_source, of_target = _GIGAWORD if whole else _PAIRS[data.form]
+        usual = _SEQUENCES if data.measures == "sequences" else _GIGAWORD if whole else _PAIRS[data.form]
+        pairs, of_source, of_target = usual
         pairs = min(pairs, data.train_pairs or pairs)
-        words = 100 if data.form == "trees" else data.max_vocabulary or 5_000
+        words = 100 if few else data.max_vocabulary or 5_000
         return Size(round(pairs * of_target), words, round(pairs * of_source))
 
     def steps(self, spans: list[Span]) -> tuple[list[Span], float]:
@@ -62,9 +66,10 @@ class PairTask(Task):
         return spans, len(spans)
 
     def windows(self, max_extra: int | None) -> PairWindows:  # noqa: ARG002 - batches of pairs have no random windows
-        """The training pairs, in another order each epoch."""
+        """The training pairs, in another order each epoch, or in that of the file."""
         training, pairs = self.recipe.training, self.corpus.split("train")
-        return PairWindows(self.corpus, pairs, training.batch_size, training.tokens_per_batch, self.recipe.seed)
+        size = training.batch_size, training.tokens_per_batch
+        return PairWindows(self.corpus, pairs, *size, self.recipe.seed, in_order=training.order == "file")
 
     def validate(self, model: LanguageModel) -> float:
         """Nats per token of the validation targets."""
@@ -90,12 +95,13 @@ class PairTask(Task):
         def evaluated(name: str) -> Result:
             pairs = self.corpus.split(name)
             score = evaluate_pairs(run.model, self.corpus, pairs, advance=advance)
+            accuracy = target_accuracy(run.model, self.corpus, pairs)
             if name != "test":
-                return pair_result(score, pairs)
+                return pair_result(score, accuracy, pairs)
             lines, quality = evaluate_output(run.model, self.corpus, pairs, self.data.evaluation, advance)
             write_lines(out / "output-test.txt", lines)
             write_lines(out / "reference-test.txt", references(pairs, self.corpus.symbols))
-            return pair_result(score, pairs, quality)
+            return pair_result(score, accuracy, pairs, quality)
 
         return write_results(out, evaluated, lambda: {"samples.json": self._samples(run)})
 

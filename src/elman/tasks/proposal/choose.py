@@ -8,7 +8,7 @@ import torch
 from elman.config.pairs import PairOptions
 from elman.config.tags import TagOptions
 from elman.config.text import TextOptions
-from elman.data.catalog.prepare import info, is_known, locate, locate_data
+from elman.data.catalog.prepare import info, is_known, locate, locate_data, locate_pairs
 from elman.data.kinds import Look, look, name_of
 from elman.data.pairs.files import find_files, read_pairs
 from elman.data.tags.corpus import read_sentences
@@ -70,7 +70,10 @@ def _look(source: str) -> tuple[Look, Path]:
     path = Path(source)
     if is_known(source):
         kind = info(source).kind
-        path = locate_data(source, kind, FILES[kind]) if kind in FILES else locate(source, cache_folder())
+        if kind == "pairs":
+            path = locate_pairs(source)
+        else:
+            path = locate_data(source, kind, FILES[kind]) if kind in FILES else locate(source, cache_folder())
     found = look(path)
     if found is None:
         raise UserError(

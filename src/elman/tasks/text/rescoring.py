@@ -12,6 +12,7 @@ import torch
 from elman.data.hypotheses import Hypothesis, by_utterance
 from elman.data.text.reading import Sentence, TextReader
 from elman.data.windows import stack_sequences
+from elman.evaluation.edits import edit_distance
 from elman.evaluation.scoring import Sentences, Unknown
 from elman.network.state import select
 from elman.tasks.text.run import TextRun
@@ -123,22 +124,6 @@ class Trial:
             one = self.hypotheses[index]
             self._errors[index] = edit_distance(one.text.split(), self.references[one.utterance].split())
         return self._errors[index]
-
-
-def edit_distance(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
-    """The Levenshtein distance, in O(n m) time and O(m) memory.
-
-    Example:
-        >>> edit_distance("the cat sat".split(), "a cat sat down".split())
-        2
-    """
-    before = list(range(len(reference) + 1))
-    for row, word in enumerate(hypothesis, start=1):
-        now = [row]
-        for column, wanted in enumerate(reference, start=1):
-            now.append(min(before[column] + 1, now[-1] + 1, before[column - 1] + (word != wanted)))
-        before = now
-    return before[-1]
 
 
 def read_hypotheses(run: TextRun, hypotheses: Sequence[Hypothesis], reader: TextReader | None = None) -> Sentences:
