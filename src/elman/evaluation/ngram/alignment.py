@@ -135,7 +135,7 @@ class Mass:
         """The mass after each n-gram of a length without its first word, [U]."""
         if length == 1:
             return np.full(len(table.levels[0].keys), self._none)
-        found = list[Floats]()
+        found = [np.empty(0)]
         for at in range(0, len(table.levels[length - 1].keys), PART):
             rows = table.rows(length, slice(at, at + PART))[:, 1:]
             found.append(self.after([number[:, -1] for number in table.contexts(rows)], (len(rows),)))

@@ -68,16 +68,12 @@ class _Reader:
         for length, expected in enumerate(counts, start=1):
             self._head(length)
             begin = self.line
-            grams, log_prob, backoff, lines = self._section(length, ids, expected, highest=length == len(counts))
+            grams, log_prob, backoff, lines = self._section(length, ids, highest=length == len(counts))
             if len(grams) != expected:
-                self._fail(
-                    f"the header announces {expected:,} {length}-grams, but the section that begins at line {begin:,}"
-                    f" has {len(grams):,}"
-                )
+                self._fail(f"{len(grams):,} {length}-grams begin here, but the header announces {expected:,}", begin)
             if length == 1:
                 levels.append(Level(np.arange(len(ids)), log_prob, backoff))
-            elif len(grams):
-                levels += [_EMPTY] * (length - 1 - len(levels))
+            else:
                 levels = _with_contexts(levels, grams, self.name)
                 levels.append(self._level(levels, grams, log_prob, backoff, lines))
         if self._ahead() != b"\\end\\":
@@ -108,12 +104,9 @@ class _Reader:
             self._fail(f"expected \\{length}-grams:, {what}")
         self._next()
 
-    def _section(
-        self, length: int, ids: dict[bytes, int], expected: int, *, highest: bool
-    ) -> tuple[Int64s, Floats, Floats, Int64s]:
+    def _section(self, length: int, ids: dict[bytes, int], *, highest: bool) -> tuple[Int64s, Floats, Floats, Int64s]:
         """The words of each n-gram [U, length], log-probabilities, back-off weights (natural) and lines."""
         grams, numbers, weights, places = list[Int64s](), list[Floats](), list[Floats](), list[Int64s]()
-        read = 0
         for first, lines in self._entries():
             rows = [line.split() for line in lines]
             sizes = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
@@ -137,9 +130,6 @@ class _Reader:
                 weight[has] = self._logarithms([rows[index][-1] for index in has], place[has], weights=True)
             weights.append(weight)
             places.append(place)
-            read += len(rows)
-            if read > expected:
-                break
             self._done += len(rows)
             if self._advance is not None:
                 self._advance(self._done, self._total)

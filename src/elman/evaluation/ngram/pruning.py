@@ -83,7 +83,7 @@ def renormalised(table: BackoffTable) -> BackoffTable:
 
 def lower_log_prob(table: BackoffTable, length: int) -> Floats:
     """The log-probability of the last word of each n-gram of a length after one word less, [U]."""
-    lower, found = cut(table, length - 1), list[Floats]()
+    lower, found = cut(table, length - 1), [np.empty(0)]
     for at in range(0, len(table.levels[length - 1].keys), PART):
         rows = table.rows(length, slice(at, at + PART))[:, 1:]
         found.append(lower.score(rows, rows)[0][:, -1])

@@ -81,7 +81,7 @@ class BackoffTable:
         for above, (context, found) in enumerate(self._walk(read, words)):
             here, below, seen = self.levels[above + 1], self.levels[above], found >= 0
             backed_off = log_prob + np.where(context >= 0, below.backoff[context], 0.0)
-            log_prob = np.where(seen, here.log_prob[found], backed_off)
+            log_prob = np.where(seen, here.log_prob[found], backed_off) if seen.any() else backed_off
             length[seen] = above + 2
         return log_prob, length
 
