@@ -18,7 +18,7 @@ LETTERS = "abcde"
 def estimated(sentences, order, thresholds=()):
     """The model of sentences of words, and their vocabulary, in which f never occurs."""
     words = [word for sentence in sentences for word in (*sentence, "<eos>")]
-    vocabulary = Vocabulary.from_counts(Counter({word: 1 for word in "abcdef"} | dict(Counter(words))), add_eos=True)
+    vocabulary = Vocabulary.from_counts(Counter(dict.fromkeys("abcdef", 1) | dict(Counter(words))), add_eos=True)
     return train(vocabulary.encode(words), vocabulary, order, thresholds=thresholds)
 
 
