@@ -1,7 +1,6 @@
 """elman ngram: n-gram models as ARPA files, estimated, described, used on texts, and made smaller."""
 
 import sys
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,53 +11,20 @@ from msgspec import Meta
 from elman.cli import progress, score_rows, show, texts
 from elman.cli.help import family
 from elman.cli.mixing import read_ngram
+from elman.cli.ngram_text import ReadOptions, rows_of, sentences
 from elman.cli.options import AsJson, NonNegative, Positive, TextFile, given, group, number, refuse
-from elman.config.text import TextOptions
 from elman.errors import UserError, notice
 
 if TYPE_CHECKING:
     from elman.data.text.corpus import TextCorpus
     from elman.evaluation.ngram.model import NGramModel
     from elman.evaluation.ngram.table import BackoffTable
-    from elman.tasks.text.run import TextRun
 
 app = family("ngram", "Models are ARPA files, as of SRILM and KenLM too; a name that ends in .gz is compressed.")
 
 Model = Annotated[Path, Parameter(help="an n-gram model, an ARPA file", metavar="MODEL")]
 Out = Annotated[Path, Parameter(metavar="FILE")]
 Entropy = Annotated[NonNegative | None, Parameter(metavar="X")]
-
-
-@group("Text", 2)
-class ReadOptions:
-    """How a text becomes words.
-
-    Attributes:
-        like: read the text as this run reads it, with its vocabulary.
-        tokenisation: words (split at white space, as they stand; the default), raw text, or characters.
-        lowercase: fold capitals.
-    """
-
-    like: Annotated[Path | None, Parameter(metavar="RUN")] = None
-    tokenisation: Literal["words", "raw", "characters"] | None = None
-    lowercase: bool = False
-
-    def options(self, **others: Any) -> TextOptions:
-        """The rules; raises UserError where they are those of a run."""
-        self.check()
-        return TextOptions(tokenisation=self.tokenisation or "words", lowercase=self.lowercase, **others)
-
-    def check(self) -> None:
-        """Raises UserError where options stand beside --like."""
-        if self.like is not None:
-            refuse((name for name in given(self) if name != "--like"), "is that of the run of --like; leave it out")
-
-    def run(self) -> "TextRun | None":
-        """The run that reads the text, if there is one."""
-        from elman.tasks.text.run import TextRun
-
-        self.check()
-        return None if self.like is None else TextRun(self.like)
 
 
 @group("Vocabulary", 3)
@@ -243,13 +209,13 @@ def score(
     run = reading.run()
     read = read_ngram(model)
     tally = Tally()
-    scored = score_sentences(read, _sentences(text, reading, run))
+    scored = score_sentences(read, sentences(text, reading, run))
     if by == "text":
         for sentence in scored:
             tally.add(sentence)
     else:
         write = score_rows.write_jsonl if as_json else score_rows.write_tsv
-        write(_rows(scored, tally, by))
+        write(rows_of(scored, tally, by))
     totals = tally.totals
     facts = {"model": str(model), "text": texts.shown_name(text), **msgspec.to_builtins(totals)}
     rows = [[name.replace("_", " "), _shown(value)] for name, value in msgspec.to_builtins(totals).items()]
@@ -259,57 +225,6 @@ def score(
         print("; ".join(f"{name} {value}" for name, value in rows), file=sys.stderr)
     if totals.impossible:
         notice(f"{totals.impossible:,} words have no probability, since the model has no <unk>; no sum includes them")
-
-
-def _sentences(text: str, reading: ReadOptions, run: "TextRun | None") -> Iterator[list[str]]:
-    """The words of each sentence as the model reads them, `<eos>` at its end."""
-    if run is not None:
-        reader = run.reader(texts.shown_name(text))
-        size = run.vocabulary.ids
-        for sentence in reader.sentences(texts.read_lines(text, run.options)):
-            yield [token if token in size else "<unk>" for token in sentence.read]
-        texts.report(reader)
-        return
-    from elman.data.text.passages import passages
-    from elman.data.text.utf8 import Line
-
-    options = reading.options()
-    lines = (Line(line, True, at) for at, line in enumerate(texts.read_lines(text, options), start=1))
-    yield from (passage.words for passage in passages(lines, options))
-
-
-def _rows(scored: Iterable[Any], tally: Any, by: str) -> Iterator[score_rows.Row]:
-    from elman.evaluation.scoring import surprisal
-
-    for place, sentence in enumerate(scored, start=1):
-        tally.add(sentence)
-        bits = surprisal(sentence.log_prob)
-        if by == "sentence":
-            yield {
-                "sentence": place,
-                "tokens": len(sentence.words),
-                "unknown": int(sentence.unknown.sum()),
-                "log_prob": _cell(sentence.log_prob.sum()),
-                "surprisal": _cell(bits.sum()),
-                "text": " ".join(word for word in sentence.words if word != "<eos>"),
-            }
-            continue
-        rows = zip(sentence.words, sentence.log_prob, bits, sentence.length, sentence.unknown, strict=True)
-        for position, (word, log_prob, surprise, length, unknown) in enumerate(rows, start=1):
-            yield {
-                "sentence": place,
-                "position": position,
-                "word": word,
-                "log_prob": _cell(log_prob),
-                "surprisal": _cell(surprise),
-                "length": int(length),
-                "unknown": int(unknown),
-            }
-
-
-def _cell(value: float) -> float | None:
-    """A number of a row; an empty cell where a word has no probability."""
-    return score_rows.rounded(value) if abs(value) < float("inf") else None
 
 
 def _shown(value: float | None) -> str:
