@@ -229,13 +229,13 @@ def test_what_is_written_is_read_again(tmp_path_factory, sentences, order, strea
 
 
 def test_white_space_within_words(tmp_path):
-    """Models of characters have a space as a word, which a file spells <0x20>."""
+    r"""Models of characters have a space as a word, which a file spells \u0020."""
     vocabulary = Vocabulary.from_counts(Counter("a b\u3000a b a"), add_eos=True)
     tokens = vocabulary.encode([*"a b\u3000a b a", "<eos>"])
     model = train(tokens, vocabulary, 3)
     write_arpa(model, tmp_path / "m.arpa")
     again = read_arpa(tmp_path / "m.arpa")
-    assert "<0x20>" in again.ids
+    assert r"\u0020" in again.ids
     text = [*"b \u3000a", "<eos>"]
     np.testing.assert_allclose(again.score(again.encode(text))[0], model.score(model.encode(text))[0], atol=1e-5)
 

@@ -97,11 +97,9 @@ def test_probabilities_sum_to_one_afterwards(sentences, order, threshold):
 def test_what_stays_has_its_probability_and_its_context():
     table = drawn(4).table
     pruned = pruning.prune(table, 2e-3)
-    sizes = [len(level.keys) for level in pruned.levels]
-    assert sizes[0] == table.vocabulary_size
-    assert all(
-        after < before for after, before in zip(sizes[1:], (len(one.keys) for one in table.levels[1:]), strict=True)
-    )
+    whole, sizes = ([len(level.keys) for level in one.levels] for one in (table, pruned))
+    assert sizes[0] == whole[0]
+    assert all(after < before for after, before in zip(sizes[1:], whole[1:], strict=True))
     for length in range(2, pruned.order + 1):
         for row, log_prob in zip(pruned.rows(length).tolist(), pruned.levels[length - 1].log_prob, strict=True):
             assert np.exp(log_prob) == pytest.approx(distribution(table, row[:-1])[row[-1]])

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
 from elman.data.text.utf8 import from_bytes
 from elman.data.text.vocabulary import UNK
@@ -32,6 +33,7 @@ ROUNDING = 1e-4
 LN10 = math.log(10)
 
 _EMPTY = Level(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
+_SPACES = np.isin(np.arange(256), list(b" \t\n\v\f\r"))
 _COUNT = re.compile(rb"ngram\s+(\d+)\s*=\s*(\d+)")
 _SECTION = re.compile(rb"\\(\d+)-grams:")
 
@@ -108,29 +110,30 @@ class _Reader:
         """The words of each n-gram [U, length], log-probabilities, back-off weights (natural) and lines."""
         grams, numbers, weights, places = list[Int64s](), list[Floats](), list[Floats](), list[Int64s]()
         for first, lines in self._entries():
-            rows = [line.split() for line in lines]
-            sizes = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-            place = np.arange(first, first + len(rows))
-            if not sizes.all():
-                rows, place, sizes = [row for row in rows if row], place[sizes > 0], sizes[sizes > 0]
+            fields, sizes = _fields(lines)
+            full = np.flatnonzero(sizes)
+            begins, place = (np.cumsum(sizes) - sizes)[full], first + full
+            sizes = sizes[full]
             wrong = np.flatnonzero((sizes != length + 1) & (sizes != length + 2))
             if len(wrong):
+                at = wrong[0]
                 self._fail(
                     f"expected a logarithm, {length} word{'s' * (length > 1)} and perhaps a back-off weight, found"
-                    f" {_shown(b' '.join(rows[wrong[0]]))}",
-                    int(place[wrong[0]]),
+                    f" {_shown(b' '.join(fields[begins[at] : begins[at] + sizes[at]]))}",
+                    int(place[at]),
                 )
+            columns = [fields[begins + column].tolist() for column in range(length + 1)]
             if length == 1:
-                self._add_words(rows, place, ids)
-            grams.append(self._numbers(rows, place, ids, length))
-            numbers.append(self._logarithms([row[0] for row in rows], place))
-            weight = np.zeros(len(rows))
+                self._add_words(columns[1], place, ids)
+            grams.append(np.stack([self._numbers(column, place, ids) for column in columns[1:]], axis=1))
+            numbers.append(self._logarithms(columns[0], place))
+            weight = np.zeros(len(place))
             if not highest:
                 has = np.flatnonzero(sizes == length + 2)
-                weight[has] = self._logarithms([rows[index][-1] for index in has], place[has], weights=True)
+                weight[has] = self._logarithms(fields[begins[has] + length + 1].tolist(), place[has], weights=True)
             weights.append(weight)
             places.append(place)
-            self._done += len(rows)
+            self._done += len(place)
             if self._advance is not None:
                 self._advance(self._done, self._total)
         empty = np.empty(0)
@@ -138,19 +141,18 @@ class _Reader:
         log_prob, backoff = np.concatenate([empty, *numbers]), np.concatenate([empty, *weights])
         return found, log_prob, backoff, np.concatenate([empty, *places]).astype(np.int64)
 
-    def _add_words(self, rows: list[list[bytes]], place: Int64s, ids: dict[bytes, int]) -> None:
-        for row, line in zip(rows, place, strict=True):
-            if row[1] in ids:
-                self._fail(f"the word {_shown(row[1])} appears twice", int(line))
-            ids[row[1]] = len(ids)
+    def _add_words(self, words: list[bytes], place: Int64s, ids: dict[bytes, int]) -> None:
+        for word, line in zip(words, place, strict=True):
+            if word in ids:
+                self._fail(f"the word {_shown(word)} appears twice", int(line))
+            ids[word] = len(ids)
 
-    def _numbers(self, rows: list[list[bytes]], place: Int64s, ids: dict[bytes, int], length: int) -> Int64s:
+    def _numbers(self, words: list[bytes], place: Int64s, ids: dict[bytes, int]) -> Int64s:
         try:
-            flat = [ids[word] for row in rows for word in row[1 : length + 1]]
+            return np.array(list(map(ids.__getitem__, words)), dtype=np.int64)
         except KeyError:
-            at, word = next((at, w) for at, row in enumerate(rows) for w in row[1 : length + 1] if w not in ids)
-            self._fail(f"the word {_shown(word)} is not among the 1-grams", int(place[at]))
-        return np.array(flat, dtype=np.int64).reshape(-1, length)
+            at = next(at for at, word in enumerate(words) if word not in ids)
+            self._fail(f"the word {_shown(words[at])} is not among the 1-grams", int(place[at]))
 
     def _logarithms(self, fields: list[bytes], place: Int64s, *, weights: bool = False) -> Floats:
         """Natural logarithms of logarithms to base ten; -inf is a probability of 0."""
@@ -208,6 +210,16 @@ class _Reader:
 
     def _fail(self, what: str, line: int | None = None) -> NoReturn:
         raise UserError(f"{self.name}:{self.line if line is None else line}: {what}; give a complete ARPA file")
+
+
+def _fields(lines: list[bytes]) -> tuple[npt.NDArray[np.object_], Int64s]:
+    """The fields of all lines in a row, and how many each line has."""
+    block = b"".join(lines)
+    ends = np.cumsum(np.fromiter(map(len, lines), dtype=np.int64, count=len(lines)))
+    begins = ~_SPACES[np.frombuffer(block, dtype=np.uint8)]
+    begins[1:] &= ~begins[:-1]
+    sizes = np.add.reduceat(begins, np.concatenate([[0], ends[:-1]]), dtype=np.int64)
+    return np.array(block.split(), dtype=object), sizes
 
 
 def _keys(levels: Sequence[Level], grams: Int64s) -> Int64s:

@@ -77,8 +77,8 @@ def markers_of(words: dict[str, int]) -> Markers | None:
 
 
 def spelling(word: str) -> str:
-    """A word as ARPA files spell it: white space within it, as characters are, is written `<0x20>`."""
-    return _SPACE.sub(lambda found: f"<0x{ord(found[0]):02X}>", word)
+    r"""A word as ARPA files spell it: white space in it, as among characters, is written `\u0020`."""
+    return _SPACE.sub(lambda found: f"\\u{ord(found[0]):04x}", word)
 
 
 def train(
