@@ -20,6 +20,9 @@ from elman.evaluation.ngram.model import NGramModel
 from elman.evaluation.ngram.pruning import PART, lower_log_prob
 from elman.evaluation.ngram.table import NOTHING, BackoffTable, Bools, Floats, Ids, Int64s
 
+IMPOSSIBLE = -227.0
+"""The log-probability (nats) up to which a word, such as `<s>`, is never predicted: -99 in a file."""
+
 LEAST = 1e-30
 """A probability that is taken for 0."""
 
@@ -43,9 +46,7 @@ class AlignedNGram:
         sharing = np.bincount(self._predicted[self._predicted >= 0], minlength=len(model.words))
         with np.errstate(divide="ignore"):
             self._share = np.where(self._predicted >= 0, -np.log(np.maximum(sharing, 1))[self._predicted], -np.inf)
-        unplaced = sharing == 0
-        if self._table.markers is not None:
-            unplaced[self._table.markers.begin] = False
+        unplaced = (sharing == 0) & (self._table.levels[0].log_prob > IMPOSSIBLE)
         ends = np.arange(len(model.words)) == (NOTHING if model.end is None else model.end)
         self.foreign = int((unplaced & ~ends).sum()) - (model.unk is not None and bool(unplaced[model.unk]))
         to_unk = unplaced & ~ends if vocabulary.unk is not None else np.zeros_like(unplaced)
