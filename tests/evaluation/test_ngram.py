@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elman.evaluation.ngram import KneserNey, Unigram
+from elman.evaluation.ngram import kneser_ney
+from elman.evaluation.ngram.unigram import Unigram
 from reference.kneser_ney import SlowKneserNey
 
 SEEN, V = 6, 8
@@ -19,7 +20,7 @@ def zipf(length, seed=0, words=SEEN, exponent=1.6):
 
 @pytest.fixture(scope="module")
 def model():
-    return KneserNey.train(zipf(200), V, 4)
+    return kneser_ney.train(zipf(200), V, 4)
 
 
 def distribution(model, history=()):
@@ -29,7 +30,7 @@ def distribution(model, history=()):
 
 
 def assert_equals_the_dictionary_form(stream, text, vocabulary_size, order):
-    fast = KneserNey.train(stream, vocabulary_size, order)
+    fast = kneser_ney.train(stream, vocabulary_size, order)
     slow = SlowKneserNey(stream.tolist(), vocabulary_size, min(order, len(stream)))
     wanted = [slow.probability(word, text[:at].tolist()) for at, word in enumerate(text.tolist())]
     np.testing.assert_allclose(np.exp(fast.log_prob(text)), wanted, rtol=1e-10)
@@ -57,7 +58,7 @@ def test_equals_the_dictionary_form_on_any_stream(stream, order, random):
 
 def test_bigrams_by_hand():
     # All discounts are 1/2. Each of the three words has one word in front of it: p1 = (1 - 1/2)/3 + 1/2 * 1/3 = 1/3.
-    model = KneserNey.train(np.array([0, 1, 0, 2]), 3, order=2)
+    model = kneser_ney.train(np.array([0, 1, 0, 2]), 3, order=2)
     np.testing.assert_allclose(distribution(model), [1 / 3, 1 / 3, 1 / 3])
     np.testing.assert_allclose(distribution(model, [0]), [1 / 6, 5 / 12, 5 / 12])
     np.testing.assert_allclose(distribution(model, [1]), [2 / 3, 1 / 6, 1 / 6])
@@ -67,7 +68,7 @@ def test_bigrams_by_hand():
 def test_discounts_by_hand():
     # n1..n4 = 8, 4, 2, 1: Y = 1/2, D1 = 1/2, D2 = 5/4, D3+ = 2; 26 tokens, and 8/2 + 4 * 5/4 + 3 * 2 = 15 taken.
     counts = [1] * 8 + [2] * 4 + [3] * 2 + [4] + [0]
-    found = distribution(KneserNey.train(np.repeat(np.arange(16), counts), 16, order=1))
+    found = distribution(kneser_ney.train(np.repeat(np.arange(16), counts), 16, order=1))
     taken = np.repeat([0.5, 1.25, 2, 0], [8, 4, 3, 1])
     np.testing.assert_allclose(found, (counts - taken) / 26 + 15 / 26 / 16)
 
@@ -75,7 +76,7 @@ def test_discounts_by_hand():
 def test_a_discount_that_would_be_negative_is_half_the_count():
     # n1..n4 = 4, 1, 1, 2: Y = 2/3, D1 = 2/3, D2 = 2 - 2 = 0 and D3+ = 3 - 16/3 do not discount; 17 tokens.
     counts = [1] * 4 + [2, 3, 4, 4]
-    found = distribution(KneserNey.train(np.repeat(np.arange(8), counts), 8, order=1))
+    found = distribution(kneser_ney.train(np.repeat(np.arange(8), counts), 8, order=1))
     taken = np.array([2 / 3] * 4 + [1, 1.5, 1.5, 1.5])
     np.testing.assert_allclose(found, (counts - taken) / 17 + taken.sum() / 17 / 8)
 
@@ -89,7 +90,7 @@ def test_sums_to_one_after_any_history(model, history):
 
 @given(st.lists(st.integers(0, V - 1), min_size=1, max_size=25), st.integers(1, 30), st.data())
 def test_sums_to_one_whatever_was_read(stream, order, data):
-    model = KneserNey.train(np.array(stream), V, order)
+    model = kneser_ney.train(np.array(stream), V, order)
     for end in range(len(stream) + 1):
         assert distribution(model, stream[:end]).sum() == pytest.approx(1, abs=1e-12)
     assert distribution(model, data.draw(st.lists(st.integers(0, V - 1), max_size=6))).sum() == pytest.approx(
@@ -114,24 +115,24 @@ def test_no_tokens_have_no_probabilities(model):
 
 @pytest.mark.parametrize("order", [1, 3, 40])
 def test_an_ngram_model_of_one_distinct_word_sums_to_one(order):
-    alone = KneserNey.train(np.zeros(30, dtype=np.int32), V, order)
+    alone = kneser_ney.train(np.zeros(30, dtype=np.int32), V, order)
     assert distribution(alone, [0, 0]).sum() == pytest.approx(1, abs=1e-12)
     assert distribution(alone, [0, 0]).argmax() == 0
     assert np.isfinite(alone.log_prob(np.arange(V))).all()
 
 
 def test_a_vocabulary_of_one_word_is_certain():
-    assert distribution(KneserNey.train(np.zeros(30, dtype=np.int32), 1, 3), [0]) == pytest.approx([1])
+    assert distribution(kneser_ney.train(np.zeros(30, dtype=np.int32), 1, 3), [0]) == pytest.approx([1])
 
 
 def test_order_longer_than_the_stream():
-    assert KneserNey.train(np.array([1, 2]), V, 5).order == 2
+    assert kneser_ney.train(np.array([1, 2]), V, 5).order == 2
 
 
 @pytest.mark.parametrize("word", [-1, V])
 def test_words_outside_the_vocabulary_are_refused(model, word):
     for act in (
-        lambda: KneserNey.train(np.array([0, word]), V),
+        lambda: kneser_ney.train(np.array([0, word]), V),
         lambda: model.log_prob(np.array([word])),
         lambda: model.log_prob(np.array([0]), [word]),
         lambda: Unigram.train(np.array([0, word]), V),
@@ -143,7 +144,7 @@ def test_words_outside_the_vocabulary_are_refused(model, word):
 
 def test_context_helps_where_the_source_has_memory():
     stream = np.tile([0, 1, 2, 3], 100)
-    model = KneserNey.train(stream, V, 3)
+    model = kneser_ney.train(stream, V, 3)
     assert np.exp(-model.log_prob(stream).mean()) < 1.1
     assert np.exp(-Unigram.train(stream, V).log_prob(stream).mean()) > 3.9
 
@@ -155,5 +156,5 @@ def test_unigram_adds_one():
 
 
 def test_the_ngram_model_needs_no_torch():
-    code = "import sys, elman.evaluation.ngram; sys.exit('torch' in sys.modules)"
+    code = "import sys, elman.evaluation.ngram.pruning, elman.evaluation.ngram.arpa; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

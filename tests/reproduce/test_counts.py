@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from elman.evaluation.edits import edit_distance
-from elman.evaluation.ngram import KneserNey
+from elman.evaluation.ngram import kneser_ney
 from elman.reproduce.channel import Channel, Confusion
 from elman.reproduce.claims.counts import MEASURE, Models, against_counts, hear, lines_of
 from elman.tasks.experiment import Experiment
-from elman.tasks.text.ensemble import ensemble_log_probs
+from elman.tasks.text.ensemble import ensemble_log_probs, own_counts
 from elman.tasks.text.rescoring import Mix
 from elman.tasks.text.run import TextRun
 from support import text_runs
@@ -35,7 +35,8 @@ def test_perplexities_are_those_of_the_run_the_counts_and_their_interpolation(fo
     split = run.split(run.corpus(), "test")
 
     def perplexity_of(ngram, weights):
-        return np.exp(-ensemble_log_probs([run], split, ngram, weights).mean())
+        counts = [] if ngram is None else [own_counts(run, ngram)]
+        return np.exp(-ensemble_log_probs([run], split, counts, weights).mean())
 
     assert found["perplexity, network"] == pytest.approx(perplexity_of(None, None), rel=1e-5)
     assert found["perplexity, 5-gram"] == pytest.approx(perplexity_of(3, [0.0, 1.0]), rel=1e-5)
@@ -46,7 +47,7 @@ def test_perplexities_are_those_of_the_run_the_counts_and_their_interpolation(fo
 
 def test_sentences_are_scored_by_each_model_on_its_own(folder):
     run = TextRun(folder)
-    counts = KneserNey.train(run.corpus().split("train").tokens, len(run.vocabulary), 3)
+    counts = kneser_ney.train(run.corpus().split("train").tokens, len(run.vocabulary), 3)
     sentences = [np.array([3, 1, 4, 1]), np.array([2]), np.array([5, 2, 1])]
     by_counts, by_network, both = Models(run, counts, 0.75).log_probs(sentences)
     for index, ids in enumerate(sentences):

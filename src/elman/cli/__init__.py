@@ -43,6 +43,7 @@ COMMANDS = {
         "metrics": ("metrics:metrics", "ROUGE, BLEU and chrF, error rate, or bracket F1 of a system's output."),
         "minimal-pairs": ("minimal_pairs:minimal_pairs", "Which sentence of a minimal pair is more probable?"),
         "analyze": ("analyze:app", "Look into a model: rank, mixtures, stability, dynamics, rare words and others."),
+        "ngram": ("ngram:app", "n-gram models as ARPA files: train, score, describe, prune."),
         "grammar": ("grammar:app", "Sentences of a grammar with number agreement: write them, test a model on them."),
         "lab": ("lab:app", "Networks and learning rules side by side on classic tasks."),
         "reproduce": ("reproduce:reproduce", "Train, measure and judge what the papers claim."),

@@ -2,13 +2,14 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from elman.cli import show
 from elman.cli.adaptation import MethodOptions
+from elman.cli.mixing import MixtureOptions
 from elman.cli.options import (
     AsUnk,
     Common,
@@ -26,8 +27,11 @@ from elman.cli.options import (
     refuse,
 )
 from elman.config.inference import Beam
-from elman.errors import UserError
+from elman.errors import UserError, notice
 from elman.evaluation.result import Result
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @group("Text", 3)
@@ -91,6 +95,7 @@ def evaluate(
     text: TextOptions = TextOptions(),
     adaptation: MethodOptions = MethodOptions(),
     ensemble: EnsembleOptions = EnsembleOptions(),
+    mixture: MixtureOptions = MixtureOptions(),
     pairs: PairsOptions = PairsOptions(),
     trees: TreesOptions = TreesOptions(),
     common: Common = Common(),
@@ -100,8 +105,8 @@ def evaluate(
     The stream is preceded by one <eos>, so that its first token counts too; the state is carried over the whole
     split, in music over each piece. Of trees the labels of constituents are evaluated, and the brackets that a parser
     finds, of tags those of words and the chunks that they make up, each beside baselines. With --ensemble the
-    probabilities of several runs are averaged, with --method mc-dropout those of several passes of one run, each with
-    masks of dropout as in training.
+    probabilities of several runs are averaged, with --mix those of each run and of n-gram models, with --method
+    mc-dropout those of several passes of one run, each with masks of dropout as in training.
     """
     from elman.tasks.open import open_run
     from elman.tasks.run import EvaluationOptions
@@ -109,18 +114,21 @@ def evaluate(
     device = common.use()
     if not ensemble.ensemble:
         refuse(given(ensemble), "belongs to --ensemble; add it")
-    else:
+    elif not mixture.mix:
         refuse([*given(pairs), *given(trees)], "does not belong to --ensemble; leave it out")
+    mixture.refuse_with([*given(pairs), *given(trees)])
     adaptation.check()
     if adaptation.method != "static":
+        mixture.refuse_with(["--method"])
         if ensemble.ensemble or split.streams != 1 or text.warm_up:
             raise UserError(
                 f"--method {adaptation.method} reads one stream with one model; leave out --ensemble, --streams and"
                 " --warm-up"
             )
         refuse([*given(pairs), *given(trees)], f"does not belong to --method {adaptation.method}; leave it out")
-    if ensemble.ensemble:
-        rows = [_ensemble(runs, split, text, ensemble, common)]
+    if ensemble.ensemble or mixture.mix:
+        groups = [runs] if ensemble.ensemble else [(run,) for run in runs]
+        rows = [_ensemble(group, split, text, ensemble, mixture, common) for group in groups]
     else:
         read = {**asdict(split), **asdict(text), "streams": None if split.streams == 1 else split.streams}
         constrained = False if pairs.unconstrained else None
@@ -139,10 +147,16 @@ def evaluate(
 
 
 def _ensemble(
-    folders: tuple[Path, ...], split: SplitOptions, text: TextOptions, ensemble: EnsembleOptions, machine: Machine
+    folders: tuple[Path, ...],
+    split: SplitOptions,
+    text: TextOptions,
+    ensemble: EnsembleOptions,
+    mixture: MixtureOptions,
+    machine: Machine,
 ) -> Result:
+    from elman.config.text import TextEvaluation
     from elman.evaluation.perplexity import score_of, text_result
-    from elman.tasks.text.ensemble import ensemble_log_probs
+    from elman.tasks.text.ensemble import StreamModel, ensemble_log_probs, member_log_probs, own_counts
 
     runs = [machine.open_text(folder) for folder in folders]
     members = len(runs) + (ensemble.ngram is not None)
@@ -151,10 +165,25 @@ def _ensemble(
     split.say_part(runs[0])
     corpus = runs[0].corpus(split.data)
     reader = next((one for one in runs if one.reads_spelling), runs[0])
-    chosen = corpus.split(split.split) if text.unknown_as_unk else reader.split(corpus, split.split)
-    weights = list(ensemble.weights) or None
-    log_probs = ensemble_log_probs(runs, chosen, ensemble.ngram, weights, split.streams, text.skip_first)
+    chosen = reader.split(corpus, split.split, known_only=text.unknown_as_unk)
+    counts: list[StreamModel] = [] if ensemble.ngram is None else [own_counts(runs[0], ensemble.ngram)]
+    counts += mixture.models(runs[0])
+    rules = TextEvaluation(streams=split.streams, warm_up=text.warm_up, skip_first=text.skip_first)
+    weights = list(ensemble.weights) or [1.0] * members
+    if mixture.mix:
+        if ensemble.weights and mixture.parts()[1] is None:
+            raise UserError("--weights: EM finds all weights; give --mix its weights too, or leave --weights out")
+        if split.split == "valid" and mixture.parts()[1] is None:
+            notice("the weights of the mixture are chosen on the split that is evaluated; --split test is held out")
+
+        def on_valid() -> "list[np.ndarray]":
+            valid = reader.split(runs[0].corpus(), "valid", known_only=text.unknown_as_unk)
+            return member_log_probs(runs, valid, counts, runs[0].data.evaluation)
+
+        weights = mixture.weights(weights, on_valid)
+    log_probs = ensemble_log_probs(runs, chosen, counts, weights, rules)
     names = [*map(str, folders), *([f"Kneser-Ney {ensemble.ngram}-gram"] if ensemble.ngram else [])]
+    names += map(str, mixture.parts()[0])
     return msgspec.structs.replace(
         text_result(score_of(log_probs), chosen),
         run=" + ".join(names),
@@ -162,6 +191,8 @@ def _ensemble(
         method="ensemble",
         context="carried",
         streams=split.streams,
+        warm_up=text.warm_up or None,
+        settings={"weights": [round(weight / sum(weights), 6) for weight in weights]},
     )
 
 

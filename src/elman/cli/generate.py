@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from elman.cli import show, states, texts
 from elman.cli.adaptation import OnlineOptions
+from elman.cli.mixing import MixtureOptions
 from elman.cli.options import (
     Common,
     FreeText,
@@ -90,6 +91,7 @@ def generate(
     state: Annotated[Path | None, Parameter(alias="--load-state", metavar="FILE")] = None,
     save_state: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     adaptation: OnlineOptions = OnlineOptions(),
+    mixture: MixtureOptions = MixtureOptions(),
     reading: texts.ReadingOptions = texts.ReadingOptions(),
     common: Common = Common(),
 ) -> None:
@@ -110,7 +112,10 @@ def generate(
     adaptation.check()
     output.check(save_state=save_state is not None, adapt=adaptation.adapt, as_json=common.as_json)
     chosen = record_of(Sampling(), sampling)
+    own = {"--adapt": adaptation.adapt, "--state": state, "--save-state": save_state}
+    mixture.refuse_with([name for name, value in own.items() if value])
     loaded = common.open_text(run)
+    mixture.join(loaded)
     chosen = msgspec.structs.replace(chosen, forbidden=() if sampling.unk else loaded.unspeakable)
     prompt = texts.read_text("-", loaded.tokeniser.options) if prompt == "-" else prompt
     saved = None if state is None else states.load(state, loaded)

@@ -9,6 +9,7 @@ import msgspec
 from cyclopts import Parameter
 
 from elman.cli import texts
+from elman.cli.mixing import MixtureOptions
 from elman.cli.options import Machine, Positive, Real, Reals, Strings, TextFile, TextRunFolder, UnknownOptions, group
 from elman.data.hypotheses import (
     Hypothesis,
@@ -132,6 +133,7 @@ def rescore(
     scores: MixOptions = MixOptions(),
     reading: texts.ReadingOptions = texts.ReadingOptions(),
     unknown: UnknownOptions = UnknownOptions(),
+    mixture: MixtureOptions = MixtureOptions(),
     carry: bool = False,
     all: bool = False,
     batch_size: Positive = 32,
@@ -163,6 +165,7 @@ def rescore(
     source = form.references
     references = None if source is None else read_references(texts.read_lines(source), source)
     loaded = machine.open_text(run)
+    mixture.join(loaded)
     _notice(hypotheses, kaldi=form.kaldi)
     reader = reading.reader(loaded, texts.shown_name(nbest), unknown)
     read = rescoring.read_hypotheses(loaded, hypotheses, reader)

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from elman.cli import score_rows, states, texts
 from elman.cli.adaptation import OnlineOptions
+from elman.cli.mixing import MixtureOptions, read_ngram
 from elman.cli.options import Machine, Positive, TextFile, TextRunFolder, UnknownOptions, group, refuse
 from elman.cli.score_rows import Row
 from elman.drawing.page import require_file_name
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from elman.data.stimuli import Stimulus
     from elman.data.text.reading import Sentence
     from elman.evaluation.adaptive_stream import AdaptiveStream
+    from elman.evaluation.ngram.by_word import WordSurprisal
+    from elman.evaluation.ngram.model import NGramModel
     from elman.evaluation.scoring import Sentences, Unknown
     from elman.tasks.text.run import TextRun
 
@@ -85,6 +88,8 @@ def score(
     reading: texts.ReadingOptions = texts.ReadingOptions(),
     unknown: UnknownOptions = UnknownOptions(),
     adaptation: OnlineOptions = OnlineOptions(),
+    mixture: MixtureOptions = MixtureOptions(),
+    ngram_column: FileOption = None,
     load_state: FileOption = None,
     save_state: FileOption = None,
     machine: Machine = Machine(),
@@ -100,6 +105,7 @@ def score(
         document: the sentences are one text: carry the state
         format: tab-separated or JSON lines
         as_json: the same as --format jsonl
+        ngram_column: with --by word: a column ngram_surprisal, in bits, of the words under this ARPA model alone
         html: with --by word: also write a page with a heat map of the surprisals
         load_state: with --adapt: continue where --save-state left a text
         save_state: with --adapt: write state and adapted weights at the end
@@ -108,13 +114,19 @@ def score(
     if not adaptation.adapt:
         files = {"--load-state": load_state, "--save-state": save_state}
         refuse([name for name, value in files.items() if value is not None], "belongs to --adapt; add it")
+    elif mixture.mix:
+        mixture.refuse_with(["--adapt"])
     unknown.check()
+    if ngram_column is not None and by != "word":
+        raise UserError("--ngram-column adds a column to words; add --by word")
     stimuli.check(by, document=document, adapt=adaptation.adapt)
     if html is not None:
         if by != "word":
             raise UserError("--html shows words; add --by word")
         require_file_name(html)
     loaded = machine.open_text(run)
+    mixture.join(loaded)
+    beside = None if ngram_column is None else read_ngram(ngram_column)
     texts.write_any_text()
     saved = None if load_state is None else states.load(load_state, loaded)
     reader = reading.reader(loaded, texts.shown_name(file), unknown)
@@ -125,12 +137,14 @@ def score(
         text = loaded.as_read(texts.whole_sentences(items, reader, texts.shown_name(file)))
     stream = adaptation.stream(loaded, saved, text.model) if adaptation.adapt else None
     text, treatment = _treatment(unknown, text, file)
-    scoring = Scoring(loaded, treatment, items, stimuli.spill_over or 0, texts.shown_name(file))
+    scoring = Scoring(loaded, treatment, items, stimuli.spill_over or 0, texts.shown_name(file), beside)
     rows = scoring.rows(by, text, stream, document=document, batch_size=1 if file == "-" else 32)
     write = score_rows.write_jsonl if as_json or format == "jsonl" else score_rows.write_tsv
     scoring.keep = html is not None
     write(rows, flush=file == "-")
     texts.report(reader)
+    if ngram_column is not None:
+        print(f"{ngram_column}: {scoring.unseen:,} of {scoring.words:,} words are not in it", file=sys.stderr)
     if html is not None:
         from elman.analysis.by_word import write_reading_page
 
@@ -158,10 +172,17 @@ class Scoring:
     """The rows of a text; `kept` are those of its words, if they are to be kept."""
 
     def __init__(
-        self, loaded: "TextRun", treatment: "Unknown", stimuli: "Sequence[Stimulus] | None", lags: int, name: str
+        self,
+        loaded: "TextRun",
+        treatment: "Unknown",
+        stimuli: "Sequence[Stimulus] | None",
+        lags: int,
+        name: str,
+        beside: "NGramModel | None" = None,
     ) -> None:
         self.loaded, self.treatment, self.stimuli, self.lags, self.name = loaded, treatment, stimuli, lags, name
         self.keep, self.kept = False, list["WordRow"]()
+        self.beside, self.words, self.unseen = beside, 0, 0
 
     def rows(
         self, by: By, text: "Sentences", stream: "AdaptiveStream | None", *, document: bool, batch_size: int
@@ -210,12 +231,22 @@ class Scoring:
 
     def _word_rows(self, number: int, sentence: "Sentence", found: Any) -> Iterator[Row]:
         from elman.analysis.by_word import word_rows
+        from elman.evaluation.ngram.by_word import word_surprisals
 
         divided = self.stimuli is not None and bool(self.stimuli[number - 1].regions)
         places = self._places(number, sentence) if divided else []
         begins = itertools.compress(itertools.count(), sentence.starts)
-        for at, row in zip(begins, word_rows(self.loaded, number, sentence, found, self.treatment), strict=False):
+        counted: Iterator[WordSurprisal | None] = itertools.repeat(None)
+        if self.beside is not None:
+            exclude = self.treatment.treatment == "exclude"
+            counted = iter(word_surprisals(self.beside, sentence, self.loaded.tokeniser, exclude=exclude))
+        rows = word_rows(self.loaded, number, sentence, found, self.treatment)
+        for at, row, by_counts in zip(begins, rows, counted, strict=False):
             if self.keep:
                 self.kept.append(row)
             region = {"region": places[at] + 1} if divided else {}
-            yield {"sentence": row.sentence, "position": row.position, **region, **msgspec.to_builtins(row)}
+            column = {}
+            if by_counts is not None:
+                self.words, self.unseen = self.words + 1, self.unseen + by_counts.unknown
+                column["ngram_surprisal"] = by_counts.bits
+            yield {"sentence": row.sentence, "position": row.position, **region, **msgspec.to_builtins(row), **column}

@@ -127,7 +127,7 @@ def average_probabilities(log_probs: list[np.ndarray], weights: list[float] | No
     """
     stacked = np.stack([part.astype(np.float64) for part in log_probs])
     share = np.full(len(stacked), 1 / len(stacked)) if weights is None else np.array(weights) / np.sum(weights)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):  # a token may have no probability, or none that counts
         return np.logaddexp.reduce(stacked + np.log(share)[:, None], axis=0)
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from elman.data.hypotheses import Hypothesis
-from elman.evaluation.ngram import KneserNey
+from elman.evaluation.ngram import kneser_ney
+from elman.evaluation.ngram.table import BackoffTable
 from elman.evaluation.perplexity import average_probabilities, score_of
 from elman.evaluation.scoring import score_sentences
 from elman.objective import perplexity
@@ -38,7 +39,7 @@ def against_counts(folder: Path, order: int, share: float, utterances: int, chan
     """
     run = TextRun(folder)
     corpus = run.corpus()
-    counts = KneserNey.train(corpus.split("train").tokens, len(run.vocabulary), order)
+    counts = kneser_ney.train(corpus.split("train").tokens, len(run.vocabulary), order)
     models = Models(run, counts, share)
     test = run.split(corpus, "test")
     members = counts.log_prob(test.tokens, [run.first]), run_log_probs(run, test)
@@ -65,7 +66,7 @@ class Models(NamedTuple):
     """A network, the counts of its training text, and the network's share where both are interpolated."""
 
     run: TextRun
-    counts: KneserNey
+    counts: BackoffTable
     share: float
 
     def joined(self, by_counts: npt.NDArray[Any], by_network: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

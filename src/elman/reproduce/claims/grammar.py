@@ -14,7 +14,7 @@ from elman.data.grammar.reading import read_grammar
 from elman.data.grammar.sample import Sentence, wish_of
 from elman.data.minimal_pairs import read_pairs
 from elman.evaluation.minimal_pairs import Ids, PairAccuracy, code, judge_pairs, sentence_log_probs
-from elman.evaluation.ngram import KneserNey
+from elman.evaluation.ngram import kneser_ney
 from elman.reproduce.arm import Arm, Grid, Measurement, Source
 from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes, Power
 from elman.reproduce.comparison import Bound, lower
@@ -59,7 +59,7 @@ def minimal_pairs(folder: Path, pairs: str, order: int) -> Measurement:
     """Accuracy on minimal pairs, beside that of a Kneser-Ney model of the same training text."""
     run = TextRun(folder)
     coded = code(read_pairs([pairs]), run.vocabulary, run.tokeniser)
-    counts = KneserNey.train(run.corpus().split("train").tokens, len(run.vocabulary), order)
+    counts = kneser_ney.train(run.corpus().split("train").tokens, len(run.vocabulary), order)
 
     def by_counts(sentences: Sequence[Ids], _: Sequence[Ids]) -> npt.NDArray[np.float64]:
         return np.array([counts.log_prob(sentence, [run.first]).sum() for sentence in sentences])

@@ -1,41 +1,64 @@
-"""Several models of one text, token by token."""
+"""Several models of one text, token by token: runs, and n-gram models over their vocabulary."""
 
 from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from elman.config.text import TextEvaluation
 from elman.data.text.corpus import Split
 from elman.errors import UserError
-from elman.evaluation.ngram import KneserNey
-from elman.evaluation.perplexity import average_probabilities, reading, token_log_probs
+from elman.evaluation.ngram import kneser_ney
+from elman.evaluation.ngram.table import BackoffTable
+from elman.evaluation.perplexity import ONE_STREAM, average_probabilities, reading, token_log_probs
 from elman.jobs import Advance
 from elman.tasks.text.run import TextRun
+
+
+class StreamModel(Protocol):
+    """A model over the words of a vocabulary, such as `BackoffTable` and `AlignedNGram`."""
+
+    def log_prob(self, tokens: npt.NDArray[Any], history: Sequence[int] = ()) -> npt.NDArray[np.float64]:
+        """The log-probability (nats) of each token, [n]; `history` precedes the first."""
 
 
 def ensemble_log_probs(
     runs: Sequence[TextRun],
     split: Split,
-    ngram: int | None = None,
+    counts: Sequence[StreamModel] = (),
     weights: list[float] | None = None,
-    streams: int = 1,
-    skip_first: bool = False,
+    rules: TextEvaluation = ONE_STREAM,
 ) -> np.ndarray:
     """Log of the averaged probability of every token of a split (`TextRun.split`), [n] float64.
 
-    A Kneser-Ney model of order `ngram` of the first run's training text joins the models where it is set. There is one
-    weight for each member, the n-gram last; None: equal weights.
+    There is one weight for each member, those of `counts` last; None: equal weights.
+
+    Raises UserError where the vocabularies differ.
+    """
+    return average_probabilities(member_log_probs(runs, split, counts, rules), weights)
+
+
+def member_log_probs(
+    runs: Sequence[TextRun],
+    split: Split,
+    counts: Sequence[StreamModel] = (),
+    rules: TextEvaluation = ONE_STREAM,
+) -> list[np.ndarray]:
+    """The log-probability (nats) of every token of a split under each member, [n] each.
+
+    Models of counts read the split as one stream, whatever the rules for networks.
 
     Raises UserError where the vocabularies differ.
     """
     require_one_vocabulary(runs)
-    members = [run_log_probs(run, split, streams, skip_first) for run in runs]
-    if ngram is not None:
-        if ngram < 1:
-            raise UserError(f"--ngram is {ngram}; it must be 1 or more")
-        train = runs[0].corpus().split("train").tokens
-        members.append(KneserNey.train(train, len(runs[0].vocabulary), ngram).log_prob(split.tokens, [runs[0].first]))
-    return average_probabilities(members, weights)
+    networks = [token_log_probs(*reading(run.model, split, run.first, rules)) for run in runs]
+    return [*networks, *(model.log_prob(split.tokens, [runs[0].first]) for model in counts)]
+
+
+def own_counts(run: TextRun, order: int) -> BackoffTable:
+    """A Kneser-Ney model of the training text of a run, read as one running stream as the network reads it."""
+    return kneser_ney.train(run.corpus().split("train").tokens, len(run.vocabulary), order)
 
 
 def run_log_probs(

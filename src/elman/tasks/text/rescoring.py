@@ -159,7 +159,7 @@ def log_probs_carried(
     run: TextRun, hypotheses: Sequence[Hypothesis], read: Sentences, treatment: Unknown, mix: Mix
 ) -> list[float]:
     """As `log_probs_fresh`, but each utterance is read after the hypotheses chosen for those before it."""
-    state, before = run.begin(), run.first
+    state, before = read.model.begin(1), run.first
     items = list(read.items)
     totals = [0.0] * len(items)
     for group in by_utterance(hypotheses).values():

@@ -20,7 +20,9 @@ from elman.data.text.corpus import open_corpus
 from elman.data.text.tokeniser import shown
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import EvaluationWindows, Windows, start_symbol
-from elman.evaluation.ngram import KneserNey, Unigram
+from elman.evaluation.ngram import kneser_ney
+from elman.evaluation.ngram.table import BackoffTable
+from elman.evaluation.ngram.unigram import Unigram
 from elman.evaluation.perplexity import evaluate, evaluate_split, score_of, text_result
 from elman.evaluation.result import Result
 from elman.evaluation.scoring import score_document, surprisal
@@ -131,9 +133,9 @@ class TextTask(Task):
     def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:
         """Unigram and Kneser-Ney n-gram figures."""
         train = self.corpus.split("train").tokens
-        models: dict[str, Unigram | KneserNey] = {
+        models: dict[str, Unigram | BackoffTable] = {
             "unigram": Unigram.train(train, len(self.corpus.vocabulary)),
-            f"Kneser-Ney {order}-gram": KneserNey.train(train, len(self.corpus.vocabulary), order),
+            f"Kneser-Ney {order}-gram": kneser_ney.train(train, len(self.corpus.vocabulary), order),
         }
         rows = []
         for name, model in models.items():

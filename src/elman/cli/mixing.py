@@ -1,0 +1,124 @@
+"""--mix: n-gram models as a part of the model that evaluates, scores, rescores and generates."""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from elman.cli import progress
+from elman.cli.options import group, refuse
+from elman.errors import UserError, notice
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from elman.evaluation.ngram.alignment import AlignedNGram
+    from elman.evaluation.ngram.model import NGramModel
+    from elman.tasks.text.run import TextRun
+
+LEAST = 1e-9
+"""The smallest weight of a part of a mixture."""
+
+
+@group("Mixture", 5)
+class MixtureOptions:
+    """n-gram models that are mixed with the network.
+
+    Attributes:
+        mix: an n-gram model in ARPA form, and = with its weight; may be repeated. The network has the rest of the
+            weight. Without weights those that are best on the valid split are found by EM and printed on standard
+            error.
+    """
+
+    mix: Annotated[tuple[str, ...], Parameter(metavar="NGRAM[=W]")] = ()
+
+    def refuse_with(self, names: Sequence[str]) -> None:
+        """Raises UserError where there is a mixture and one of some options, which do without."""
+        if self.mix:
+            refuse(names, "does not belong to --mix; leave one of the two out")
+
+    def parts(self) -> tuple[list[Path], list[float] | None]:
+        """The files, and their weights if they are given; raises UserError where the weights are impossible."""
+        found = [_parsed(one) for one in self.mix]
+        given = [weight for _, weight in found if weight is not None]
+        if given and len(given) < len(found):
+            raise UserError("--mix: give every n-gram model a weight, or none, and they are found on the valid split")
+        if sum(given) >= 1:
+            raise UserError(f"--mix: the weights sum to {sum(given):g}; leave the network a part of 1")
+        return [path for path, _ in found], given or None
+
+    def models(self, run: "TextRun") -> "list[AlignedNGram]":
+        """The n-gram models over the vocabulary of a run."""
+        return [aligned(path, run) for path in self.parts()[0]]
+
+    def weights(self, shares: Sequence[float], members: "Callable[[], list[np.ndarray]]") -> list[float]:
+        """The weights of runs that have these shares of the rest, and of the n-gram models.
+
+        Without weights they are the best ones for the log-probabilities that `members` returns.
+        """
+        from elman.evaluation.ngram.weights import best_weights
+
+        paths, given = self.parts()
+        if given is not None:
+            return [(1 - sum(given)) * share / sum(shares) for share in shares] + given
+        log_probs = members()
+        found = [max(LEAST, weight) for weight in best_weights(log_probs)]
+        of_runs = found[: len(shares)]
+        text = [f"network {weight:.4f}" for weight in of_runs]
+        text += [f"{path} {weight:.4f}" for path, weight in zip(paths, found[len(shares) :], strict=True)]
+        print(f"mixture: {', '.join(text)} (EM on {len(log_probs[0]):,} tokens, valid)", file=sys.stderr)
+        return found
+
+    def join(self, run: "TextRun") -> None:
+        """Make the mixture the model of a run."""
+        if not self.mix:
+            return
+        from elman.evaluation.mixture import Mixture
+        from elman.tasks.text.ensemble import member_log_probs
+
+        ngrams = self.models(run)
+
+        def members() -> "list[np.ndarray]":
+            split = run.split(run.corpus(), "valid")
+            return member_log_probs([run], split, ngrams, run.data.evaluation)
+
+        run.model = Mixture(run.model, ngrams, self.weights([1.0], members)[1:])
+
+
+def read_ngram(path: Path) -> "NGramModel":
+    """The n-gram model of an ARPA file, with a bar while it is read."""
+    from elman.evaluation.ngram.arpa import read_arpa
+
+    with progress.counting(f"reading {path.name}") as advance:
+        return read_arpa(path, advance)
+
+
+def aligned(path: Path, run: "TextRun") -> "AlignedNGram":
+    """The n-gram model of a file over the vocabulary of a run; words that one of them lacks are reported."""
+    from elman.evaluation.ngram.alignment import AlignedNGram
+
+    model = read_ngram(path)
+    found = AlignedNGram(model, run.vocabulary, str(path))
+    if found.missing:
+        how = "have probability 0" if model.unk is None else "share its probability of <unk>"
+        notice(f"{path}: {found.missing:,} of {len(run.vocabulary):,} words of {run.path} are not in it and {how}")
+    if found.foreign:
+        how = "are left out" if run.vocabulary.unk is None else "are <unk>"
+        notice(f"{path}: {found.foreign:,} of its {len(model.words):,} words are not in {run.path} and {how} there")
+    return found
+
+
+def _parsed(text: str) -> tuple[Path, float | None]:
+    """The file and the weight of NGRAM or NGRAM=W."""
+    name, equals, number = text.rpartition("=")
+    if not equals or Path(text).is_file():
+        return Path(text), None
+    try:
+        weight = float(number)
+    except ValueError:
+        raise UserError(f"--mix {text}: expected a weight after =, such as {name}=0.2") from None
+    if not 0 < weight < 1:
+        raise UserError(f"--mix {text}: the weight must be above 0 and below 1")
+    return Path(name), weight

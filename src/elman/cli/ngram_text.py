@@ -1,0 +1,99 @@
+"""How the commands on n-gram models read a text, and the rows of what they found."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from elman.cli import score_rows, texts
+from elman.cli.options import given, group, refuse
+from elman.config.text import TextOptions
+
+if TYPE_CHECKING:
+    from elman.evaluation.ngram.text import Scored, Tally
+    from elman.tasks.text.run import TextRun
+
+
+@group("Text", 2)
+class ReadOptions:
+    """How a text becomes words.
+
+    Attributes:
+        like: read the text as this run reads it, with its vocabulary.
+        tokenisation: words (split at white space, as they stand; the default), raw text, or characters.
+        lowercase: fold capitals.
+    """
+
+    like: Annotated[Path | None, Parameter(metavar="RUN")] = None
+    tokenisation: Literal["words", "raw", "characters"] | None = None
+    lowercase: bool = False
+
+    def options(self, **others: Any) -> TextOptions:
+        """The rules; raises UserError where they are those of a run."""
+        self.check()
+        return TextOptions(tokenisation=self.tokenisation or "words", lowercase=self.lowercase, **others)
+
+    def check(self) -> None:
+        """Raises UserError where options stand beside --like."""
+        if self.like is not None:
+            refuse((name for name in given(self) if name != "--like"), "is that of the run of --like; leave it out")
+
+    def run(self) -> "TextRun | None":
+        """The run that reads the text, if there is one."""
+        from elman.tasks.text.run import TextRun
+
+        self.check()
+        return None if self.like is None else TextRun(self.like)
+
+
+def sentences(text: str, reading: ReadOptions, run: "TextRun | None") -> Iterator[list[str]]:
+    """The words of each sentence as the model reads them, `<eos>` at its end."""
+    if run is not None:
+        reader = run.reader(texts.shown_name(text))
+        size = run.vocabulary.ids
+        for sentence in reader.sentences(texts.read_lines(text, run.options)):
+            yield [token if token in size else "<unk>" for token in sentence.read]
+        texts.report(reader)
+        return
+    from elman.data.text.passages import passages
+    from elman.data.text.utf8 import Line
+
+    options = reading.options()
+    lines = (Line(line, True, at) for at, line in enumerate(texts.read_lines(text, options), start=1))
+    yield from (passage.words for passage in passages(lines, options))
+
+
+def rows_of(scored: "Iterable[Scored]", tally: "Tally", by: str) -> Iterator[score_rows.Row]:
+    """A row for every sentence or word, each sentence added to the sums as it is read."""
+    from elman.evaluation.scoring import surprisal
+
+    for place, sentence in enumerate(scored, start=1):
+        tally.add(sentence)
+        bits = surprisal(sentence.log_prob)
+        if by == "sentence":
+            yield {
+                "sentence": place,
+                "tokens": len(sentence.words),
+                "unknown": int(sentence.unknown.sum()),
+                "log_prob": _cell(sentence.log_prob.sum()),
+                "surprisal": _cell(bits.sum()),
+                "text": " ".join(word for word in sentence.words if word != "<eos>"),
+            }
+            continue
+        rows = zip(sentence.words, sentence.log_prob, bits, sentence.length, sentence.unknown, strict=True)
+        for position, (word, log_prob, surprise, length, unknown) in enumerate(rows, start=1):
+            yield {
+                "sentence": place,
+                "position": position,
+                "word": word,
+                "log_prob": _cell(log_prob),
+                "surprisal": _cell(surprise),
+                "length": int(length),
+                "unknown": int(unknown),
+            }
+
+
+def _cell(value: float) -> float | None:
+    """A number of a row; an empty cell where a word has no probability."""
+    return score_rows.rounded(value) if abs(value) < float("inf") else None

@@ -1,0 +1,84 @@
+"""A network and n-gram models as one model: p = w_0 p_network + sum over i of w_i p_i, word by word.
+
+The mixture is a `LanguageModel`, whose state is that of the network with the last words that were read, so that
+whatever scores, ranks or draws with a network does so with the mixture.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from elman.evaluation.ngram.alignment import AlignedNGram
+from elman.evaluation.ngram.table import NOTHING
+from elman.network.cores.core import Trace
+from elman.network.model import LanguageModel
+from elman.network.state import State
+
+
+class Mixture(LanguageModel):
+    """A network mixed with n-gram models over its vocabulary, which have the given weights, the network the rest.
+
+    Its state is (state of the network, the last words [B, N - 1]), where N is the highest order and -1 stands before
+    the beginning of a text. `trace` is that of the network.
+    """
+
+    def __init__(self, network: LanguageModel, ngrams: Sequence[AlignedNGram], weights: Sequence[float]) -> None:
+        super().__init__(network.encoder, network.core, network.output)
+        assert len(ngrams) == len(weights) > 0
+        assert 0 < sum(weights) < 1, "the network has the rest"
+        self.network, self.ngrams, self.weights = [network], list(ngrams), list(weights)
+        self.training = network.training
+        self._kept = max(1, *(ngram.order - 1 for ngram in ngrams))
+
+    def knowing(self, words: Sequence[str]) -> "Mixture":
+        """As for `LanguageModel`; the n-gram models read the words too."""
+        return Mixture(self.network[0].knowing(words), [ngram.knowing(words) for ngram in self.ngrams], self.weights)
+
+    def begin(self, batch: int) -> State:
+        """The state of `batch` texts that have not begun."""
+        nothing = torch.full((batch, self._kept), NOTHING, device=self.device)
+        return self.network[0].begin(batch), nothing
+
+    def trace(self, inputs: Tensor, state: State) -> tuple[Trace, State]:
+        """The trace of the network over inputs [T, B], and the state of the mixture after them."""
+        inner, before = state
+        trace, inner = self.network[0].trace(inputs, inner)
+        assert isinstance(before, Tensor)
+        return trace, (inner, torch.cat([before, inputs.t()], 1)[:, -self._kept :])
+
+    def log_prob(self, inputs: Tensor, targets: Tensor, state: State) -> tuple[Tensor, State]:
+        """Log-probability [T, B] (nats) of targets [T, B], each given the inputs up to its position."""
+        trace, after = self.trace(inputs, state)
+        found = [self.output.log_prob(trace, targets)]
+        read = self._read(inputs, state)
+        # Of a stream of words each is predicted from those read before it; the first of these are no targets.
+        words = np.concatenate([np.zeros((len(read), self._kept + 1), np.int64), targets.t().cpu().numpy()], 1)
+        read = np.concatenate([read, np.full((len(read), 1), NOTHING)], 1)
+        for ngram in self.ngrams:
+            log_prob = ngram.score(words, read)[:, self._kept + 1 :]
+            found.append(torch.from_numpy(log_prob.T.copy()).to(found[0]))
+        return self._mixed(found), after
+
+    def log_probs(self, inputs: Tensor, state: State) -> tuple[Tensor, State]:
+        """Log-probabilities [T, B, V] of the symbol that follows each position of inputs [T, B]."""
+        trace, after = self.trace(inputs, state)
+        found = [self.output.log_probs(trace)]
+        read = self._read(inputs, state)
+        for ngram in self.ngrams:
+            last = ngram.log_probs(read)[:, self._kept :]
+            found.append(torch.from_numpy(last.swapaxes(0, 1).copy()).to(found[0]))
+        return self._mixed(found), after
+
+    def _read(self, inputs: Tensor, state: State) -> np.ndarray:
+        """What was read, [B, N - 1 + T]."""
+        before = state[1]
+        assert isinstance(before, Tensor)
+        return torch.cat([before, inputs.t()], 1).cpu().numpy()
+
+    def _mixed(self, log_probs: list[Tensor]) -> Tensor:
+        weights = [1 - sum(self.weights), *self.weights]
+        parts = [part + math.log(weight) for part, weight in zip(log_probs, weights, strict=True)]
+        return torch.logsumexp(torch.stack(parts), 0)

@@ -1,0 +1,132 @@
+"""A text under an n-gram model: sentence by sentence, and in sums as KenLM's `query` and SRILM's `ngram -ppl` give."""
+
+import math
+from collections.abc import Generator, Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from elman.data.text.vocabulary import EOS
+from elman.evaluation.ngram.model import NGramModel
+from elman.evaluation.ngram.table import Floats, Int64s
+from elman.objective import perplexity
+
+BLOCK = 1 << 16
+"""Words scored at once."""
+
+
+class Scored(NamedTuple):
+    """A sentence of n words, its end among them as `<eos>`.
+
+    Attributes:
+        words: as they are read, [n].
+        ids: of the model, -1 where it has neither the word nor `<unk>`, [n].
+        log_prob: in nats, -inf where a word has no probability, [n].
+        length: of the n-gram that gave each probability, [n].
+        unknown: whether the model lacks each word, [n].
+    """
+
+    words: list[str]
+    ids: Int64s
+    log_prob: Floats
+    length: Int64s
+    unknown: np.ndarray
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """The sums of a text.
+
+    Attributes:
+        tokens: words and sentence ends that are predicted.
+        unknown: words that the model lacks; a word that is written `<unk>` is one of them.
+        impossible: words without a probability, since the model has no `<unk>`; they are in no sum.
+        log_prob: of all tokens, nats.
+        perplexity: of all tokens: "including OOVs" of KenLM.
+        known_perplexity: without unknown words: "excluding OOVs" of KenLM, and `ppl` of SRILM.
+        word_perplexity: the log-probability of all known tokens for each known word, sentence ends not counted: `ppl1`
+            of SRILM.
+    """
+
+    sentences: int
+    tokens: int
+    unknown: int
+    impossible: int
+    log_prob: float
+    known_log_prob: float
+    perplexity: float | None
+    known_perplexity: float | None
+    word_perplexity: float | None
+
+
+def score_sentences(model: NGramModel, sentences: Iterable[list[str]]) -> Iterator[Scored]:
+    """The sentences of a text in order, of which each is its words.
+
+    A model of a running stream reads each after those before it.
+    """
+    history: Int64s | None = None
+    group, size = list[list[str]](), 0
+    for words in sentences:
+        group.append(words)
+        size += len(words)
+        if size >= BLOCK:
+            history = yield from _score_group(model, group, history)
+            group, size = [], 0
+    if group:
+        yield from _score_group(model, group, history)
+
+
+def _score_group(model: NGramModel, group: list[list[str]], history: Int64s | None) -> Generator[Scored, None, Int64s]:
+    """The sentences of a group; returns the words before the next group."""
+    ids = model.encode(word for words in group for word in words)
+    log_prob, length = model.score(ids, history)
+    unknown = ids < 0 if model.unk is None else ids == model.unk
+    at = 0
+    for words in group:
+        part = slice(at, at + len(words))
+        yield Scored(words, ids[part], log_prob[part], length[part], unknown[part])
+        at += len(words)
+    before = ids if history is None else np.concatenate([history, ids])
+    return before[max(0, len(before) - model.table.order + 1) :]
+
+
+class Tally:
+    """The sums of sentences, added one by one."""
+
+    def __init__(self) -> None:
+        self._sentences = self._tokens = self._unknown = self._impossible = self._known_tokens = self._ends = 0
+        self._all = self._known = 0.0
+
+    def add(self, scored: Scored) -> None:
+        """Add a sentence."""
+        possible = np.isfinite(scored.log_prob)
+        known = possible & ~scored.unknown
+        self._sentences += 1
+        self._tokens += len(scored.words)
+        self._unknown += int(scored.unknown.sum())
+        self._impossible += int((~possible).sum())
+        self._ends += int(bool(scored.words) and scored.words[-1] == EOS and bool(possible[-1]))
+        self._all += float(scored.log_prob[possible].sum())
+        self._known += float(scored.log_prob[known].sum())
+        self._known_tokens += int(known.sum())
+
+    @property
+    def totals(self) -> Totals:
+        """The sums."""
+        known = self._known_tokens
+        possible = self._tokens - self._impossible
+        return Totals(
+            sentences=self._sentences,
+            tokens=self._tokens,
+            unknown=self._unknown,
+            impossible=self._impossible,
+            log_prob=self._all,
+            known_log_prob=self._known,
+            perplexity=_perplexity(self._all, possible),
+            known_perplexity=_perplexity(self._known, known),
+            word_perplexity=_perplexity(self._known, known - self._ends),
+        )
+
+
+def _perplexity(log_prob: float, count: int) -> float | None:
+    return perplexity(-log_prob / count) if count > 0 and math.isfinite(log_prob) else None
