@@ -21,6 +21,8 @@ def test_every_bug_has_a_name_a_file_a_change_and_tests(planted):
     for bug in bugs:
         assert (ROOT / "src" / "elman" / bug.file).is_file(), bug.name
         assert bug.before != bug.after, bug.name
+        text = (ROOT / "src" / "elman" / bug.file).read_text(encoding="utf-8")
+        assert text.count(bug.before) == 1, f"{bug.name}: its text has changed"
         assert bug.tests, bug.name
         assert all((ROOT / test.split("::")[0]).exists() for test in bug.tests), bug.name
 
