@@ -93,6 +93,24 @@ def test_greedy_and_beam_search(run, opened):
     assert with_state.tolist() == model.generate(ids, num_beams=3, use_cache=False, **options).tolist()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_beams_take_their_states_along(seed):
+    """With large random weights beams differ and change places."""
+    from elman.hf import ElmanConfig, ElmanForCausalLM
+
+    recipe = config.Model(encoder=config.Lookup(size=6), core=config.Stack(sizes=(8,)), output=config.Output())
+    torch.manual_seed(seed)
+    model = ElmanForCausalLM(ElmanConfig(msgspec.to_builtins(recipe), 9, [1] * 9)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(0, 1.0)
+    options = {"max_new_tokens": 8, "do_sample": False, "num_beams": 4, "num_return_sequences": 4, "eos_token_id": None}
+    options |= {"pad_token_id": 0, "return_dict_in_generate": True, "output_scores": True}
+    with_state, without = (model.generate(torch.tensor([[1, 2, 3]]), use_cache=use, **options) for use in (True, False))
+    assert with_state.sequences.tolist() == without.sequences.tolist()
+    torch.testing.assert_close(with_state.sequences_scores, without.sequences_scores)
+
+
 def test_the_tokens_are_those_of_the_run(run, opened):
     _, tokeniser = opened
     words = run.vocabulary.unk is not None
