@@ -37,6 +37,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message that is not blank, or the name of its kind."""
+    lines = (line.strip() for line in str(error).splitlines())
+    return next(filter(None, lines), type(error).__name__)
+
+
 def one_line(text: str) -> str:
     r"""Text without line breaks or other control characters, which are written as escapes; very long text is cut.
 

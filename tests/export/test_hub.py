@@ -10,6 +10,8 @@ import torch
 import elman
 from elman import config
 from elman.cli import main
+from elman.config.text import TextOptions
+from elman.data.text.vocabulary import Vocabulary
 from elman.network.build import build_model
 from elman.tasks.hub import fetched
 from support import networks
@@ -123,6 +125,24 @@ def test_the_tokens_are_those_of_the_run(run, opened):
     assert tokeniser.decode(encoded[1:]) == run.tokeniser.decode(run.vocabulary.decode(encoded[1:]))
 
 
+@pytest.mark.parametrize(
+    ("eos", "tokenisation", "tokens"),
+    [
+        ("line", "words", ["a", "b", "<eos>", "c", "<eos>", "<eos>", "a"]),
+        ("paragraph", "words", ["a", "b", "c", "<eos>", "a"]),
+        ("none", "words", ["a", "b", "c", "a"]),
+        ("exact", "characters", ["a", " ", "b", "<eos>", "c", "<eos>", "<eos>", "a"]),
+    ],
+)
+def test_line_breaks_are_those_of_the_data(eos, tokenisation, tokens, tmp_path):
+    from elman.hf import ElmanTokenizer
+
+    Vocabulary(("a", "b", "c", " ", "<eos>"), (1,) * 5).save(tmp_path / "vocabulary.tsv")
+    options = msgspec.to_builtins(TextOptions(tokenisation=tokenisation, eos=eos))
+    tokeniser = ElmanTokenizer(str(tmp_path / "vocabulary.tsv"), options=options)
+    assert tokeniser.tokenize("a b\nc\n\na") == tokens
+
+
 def test_the_folder_is_still_a_run(run, folder, capsys):
     again = elman.load(folder)
     ids = ids_of(run)
@@ -181,4 +201,5 @@ def test_a_run_from_the_hub(run, folder, tmp_path, monkeypatch, capsys):
     (tmp_path / "text").write_text("w1\n")
     line = refusal(capsys, "score", "hf://someone/else", tmp_path / "text")
     assert "it cannot be fetched from the Hub (404: no such repository)" in line
-    assert asked == ["someone/model", "someone/else"]
+    assert json.loads(output(capsys, "info", "hf://someone/model", "--json"))
+    assert asked == ["someone/model", "someone/else", "someone/model"]

@@ -97,7 +97,7 @@ def test_the_model_itself_stays_as_it_is():
 
 
 def test_a_difference_is_found():
-    """A step with one wrong number of state, and one that is not a number, are told from the model."""
+    """A step with one wrong number of state, and one that is not a number, differ from the model."""
     model = model_of(config.Stack(sizes=(5, 4)))
     step = Step(model)
     assert compare(model, TorchStep(step, step), TOKENS, 0) == Comparison(pytest.approx(0, abs=1e-5), 12)

@@ -86,7 +86,7 @@ def test_small_products_and_other_types_are_not_rounded(monkeypatch):
 
 @pytest.mark.parametrize("steps", [1, 5, 20])
 def test_windows_of_any_length_are_differentiated(steps, monkeypatch):
-    """Also where a factor of one product is worth rounding and that of the next is not, as in short windows."""
+    """Also where a factor of one product is rounded and that of the next is not, as in short windows."""
     monkeypatch.setattr(matmul, "LEAST_MULTIPLY_ADDS", 1 << 10)
     monkeypatch.setattr(matmul, "LEAST_ROWS", 16)
     monkeypatch.setitem(fast_lstm.HIDDEN_SIZE, "bf16", 0)

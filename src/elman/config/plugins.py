@@ -9,7 +9,6 @@ A record of a cell or of an output is a frozen `elman.config.record.Part` with a
 builder (docs/plugins.md). It joins the union of its kind in every recipe.
 """
 
-import hashlib
 import importlib.util
 import os
 import sys
@@ -23,6 +22,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from elman.config.record import Part, Record
 from elman.errors import UserError
+from elman.files import sha256_file
 
 VARIABLE = "ELMAN_PLUGINS"
 """The environment variable with files, which the system's separator of paths divides."""
@@ -55,8 +55,9 @@ def load() -> None:
 
     Raises UserError with the place of the error where one cannot be loaded.
     """
+    installed = entry_points()
     for group in GROUPS:
-        for point in entry_points(group=f"elman.{group}"):
+        for point in installed.select(group=f"elman.{group}"):
             _load_entry(group, point)
     for file in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
         load_file(Path(file))
@@ -65,10 +66,9 @@ def load() -> None:
 def load_file(path: Path) -> None:
     """Load a file; raises UserError where it is missing, fails, or has no dictionary ELMAN of known groups."""
     try:
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        source = Source(str(path), sha256_file(path))
     except OSError as error:
         raise UserError(f"--plugin {path}: {error.strerror or error}") from None
-    source = Source(str(path), digest)
     if source in loaded:
         return
     module = _module(path)

@@ -16,7 +16,7 @@ from elman.config.inference import Sampling
 from elman.decoding.sampling import generate
 from elman.errors import UserError, notice
 from elman.export.check import TOLERANCE, ExportedStep, TorchStep, compare, perplexity_of
-from elman.export.onnx import OnnxStep, PackedOnnxStep, require_onnx, write_half, write_int8, write_onnx
+from elman.export.onnx import OnnxStep, PackedOnnxStep, require_onnx, write_half, write_int8, write_packed, write_step
 from elman.export.packed import Packed
 from elman.export.program import read_program, write_program
 from elman.export.readme import Exported, File, readme
@@ -100,21 +100,11 @@ _INPUTS = {
 def _write_graph(run: TextRun, step: Step, path: Path, forms: Forms) -> None:
     vocabulary = run.vocabulary
     facts = {"model_type": "elman", "title": run.recipe.title, "vocab_size": len(vocabulary), "sos_id": run.first}
-    if forms.sherpa:
-        packed = Packed(step)
-        zeros = torch.zeros(1, 2, packed.size)
-        inputs = {"x": (torch.tensor([[0], [1]]), 0), "h": (zeros, 1), "c": (zeros.clone(), 1)}
-        facts |= {"num_layers": 1, "hidden_size": packed.size, "version": "1"}
-        outputs = ["log_probs", "next_h", "next_c"]
-        module: torch.nn.Module = packed
-    else:
-        states = {
-            f"state_{place}": (tensor.repeat(2, *[1] * (tensor.ndim - 1)), 0)
-            for place, tensor in enumerate(step.beginning)
-        }
-        inputs = {"symbols": (torch.tensor([0, 1]), 0), **states}
-        outputs, module = ["log_probs", *(f"next_{name}" for name in states)], step
-    write_onnx(module, path, inputs, outputs, {key: str(value) for key, value in facts.items()})
+    if not forms.sherpa:
+        return write_step(step, path, facts)
+    packed = Packed(step)
+    facts |= {"num_layers": 1, "hidden_size": packed.size, "version": "1"}
+    return write_packed(packed, path, facts)
 
 
 def measured(run: TextRun, path: Path, step: ExportedStep, text: Text) -> File:
@@ -127,6 +117,14 @@ def measured(run: TextRun, path: Path, step: ExportedStep, text: Text) -> File:
         )
     found = None if text.columns is None else perplexity_of(step, text.columns, run.first)
     return File(path.name, path.stat().st_size, sha256_file(path), *compared, perplexity=found)
+
+
+def with_own(run: TextRun, step: Step, out: Path, files: list[File], text: Text) -> Exported:
+    """What was written, beside the perplexity of the model itself."""
+    if text.columns is None:
+        return Exported(str(out), files, None, 0)
+    own = perplexity_of(TorchStep(step, step), text.columns, run.first)
+    return Exported(str(out), files, own, text.columns.size)
 
 
 def text_of(run: TextRun, data: str | None) -> Text:
@@ -156,8 +154,7 @@ def _finish(
     sherpa: bool,
 ) -> Exported:
     """Write the words, the facts and the README, and put the folder in its place."""
-    ours = None if text.columns is None else perplexity_of(TorchStep(step, step), text.columns, run.first)
-    exported = Exported(str(out), files, ours, 0 if text.columns is None else text.columns.size)
+    exported = with_own(run, step, out, files, text)
     words = run.vocabulary.words
     write_atomic(folder / TOKENS, "".join(f"{word} {number}\n" for number, word in enumerate(words)))
     states = [
@@ -179,7 +176,7 @@ def _finish(
         "inputs": inputs,
         "states": [] if sherpa else states,
         "beginning": "zeros" if zero or sherpa else BEGINNING,
-        "perplexity": ours,
+        "perplexity": exported.perplexity,
         "tokens": exported.tokens,
         "files": msgspec.to_builtins(files),
     }

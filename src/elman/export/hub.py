@@ -8,7 +8,7 @@ from torch import Tensor
 
 from elman.config import Characters
 from elman.export.check import TorchStep
-from elman.export.folder import measured, new_folder, text_of
+from elman.export.folder import measured, new_folder, text_of, with_own
 from elman.export.readme import Exported, rows_of
 from elman.export.step import Step
 from elman.files import json_text, write_atomic
@@ -62,8 +62,8 @@ def export_hub(run: TextRun, out: Path, *, data: str | None = None) -> Exported:
         ).save_pretrained(folder)
         _write_generation(run, folder)
         write_atomic(folder / CODE, _CODE)
-        files = [measured(run, folder / MODEL, _opened(folder, run), text)]
-        exported = Exported(str(out), files, files[0].perplexity, 0 if text.columns is None else text.columns.size)
+        step = Step(run.model)
+        exported = with_own(run, step, out, [measured(run, folder / MODEL, _opened(folder, step), text)], text)
         write_atomic(folder / "README.md", _card(run, exported))
     return exported
 
@@ -82,7 +82,7 @@ def _write_generation(run: TextRun, folder: Path) -> None:
     GenerationConfig(do_sample=True, max_new_tokens=100, suppress_tokens=forbidden, **ids).save_pretrained(folder)
 
 
-def _opened(folder: Path, run: TextRun) -> TorchStep:
+def _opened(folder: Path, beginning: Step) -> TorchStep:
     """What transformers opens in the folder, as a step."""
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
@@ -94,7 +94,7 @@ def _opened(folder: Path, run: TextRun) -> TorchStep:
         read = opened(symbols.unsqueeze(1), state=state)
         return read.logits.squeeze(1), *read.state
 
-    return TorchStep(step, Step(run.model))
+    return TorchStep(step, beginning)
 
 
 def _card(run: TextRun, exported: Exported) -> str:

@@ -4,6 +4,7 @@ Needs onnx, onnxscript and onnxruntime (pip install 'elman[onnx]'). The exporter
 they drop the addition of numbers as small as the 1e-8 of the ReLU output. onnxruntime simplifies when it loads a graph.
 """
 
+import inspect
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,8 +15,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from elman.errors import UserError
+from elman.errors import UserError, first_line
 from elman.export.check import Beginning
+from elman.export.packed import Packed
 from elman.export.step import Step, tracing
 from elman.files import replacing
 
@@ -71,12 +73,28 @@ class PackedOnnxStep:
         return [log_probs[:, 0], *after]
 
 
+def write_step(step: Step, path: Path, metadata: Mapping[str, object]) -> None:
+    """Write a step as `OnnxStep` reads it."""
+    states = {
+        f"state_{place}": (tensor.repeat(2, *[1] * (tensor.ndim - 1)), 0) for place, tensor in enumerate(step.beginning)
+    }
+    inputs = {"symbols": (torch.tensor([0, 1]), 0), **states}
+    write_onnx(step, path, inputs, ["log_probs", *(f"next_{name}" for name in states)], metadata)
+
+
+def write_packed(packed: Packed, path: Path, metadata: Mapping[str, object]) -> None:
+    """Write a step as `PackedOnnxStep` reads it; `metadata` has its `hidden_size`."""
+    zeros = torch.zeros(1, 2, packed.size)
+    inputs = {"x": (torch.tensor([[0], [1]]), 0), "h": (zeros, 1), "c": (zeros.clone(), 1)}
+    write_onnx(packed, path, inputs, ["log_probs", "next_h", "next_c"], metadata)
+
+
 def write_onnx(
     module: nn.Module,
     path: Path,
     inputs: Mapping[str, tuple[Tensor, int]],
     outputs: Sequence[str],
-    metadata: Mapping[str, str],
+    metadata: Mapping[str, object],
 ) -> None:
     """Write a module as a graph; every input is an example and the axis of it that may have any size, the batch.
 
@@ -99,18 +117,17 @@ def write_onnx(
                 dynamic_shapes=_as_parameters(module, first, rest),
             )
         except torch.onnx.errors.OnnxExporterError as error:
-            reason = next((line.strip() for line in str(error.__cause__ or error).splitlines() if line.strip()), "")
-            raise UserError(f"this network cannot be written as ONNX: {reason}") from error
+            raise UserError(
+                f"this network cannot be written as ONNX: {first_line(error.__cause__ or error)}"
+            ) from error
         assert program is not None
-        program.model.metadata_props.update(metadata)
+        program.model.metadata_props.update({key: str(value) for key, value in metadata.items()})
         with replacing(path) as temporary:
             program.save(str(temporary))
 
 
 def _as_parameters(module: nn.Module, first: Any, rest: list[Any]) -> tuple[Any, ...]:
     """The shapes in the form of the parameters of `forward`, the last of which may gather all others."""
-    import inspect
-
     gathers = any(one.kind is one.VAR_POSITIONAL for one in inspect.signature(module.forward).parameters.values())
     return (first, tuple(rest)) if gathers else (first, *rest)
 
@@ -130,9 +147,13 @@ def write_int8(path: Path, out: Path) -> None:
         graph = onnx.load(simple)
         del graph.graph.value_info[:]  # shapes that were inferred before no longer agree
         onnx.save(graph, simple)
+        rounded = Path(folder) / "rounded.onnx"
+        quantize_dynamic(simple, rounded, weight_type=QuantType.QInt8)
+        written = onnx.load(rounded)
+        metadata = onnx.load(path, load_external_data=False).metadata_props
+        onnx.helper.set_model_props(written, {one.key: one.value for one in metadata})
         with replacing(out) as temporary:
-            quantize_dynamic(simple, temporary, weight_type=QuantType.QInt8)
-    _copy_metadata(path, out)
+            onnx.save(written, temporary)
 
 
 def write_half(path: Path, out: Path) -> None:
@@ -144,15 +165,6 @@ def write_half(path: Path, out: Path) -> None:
 
         with replacing(out) as temporary:
             onnx.save(convert_float_to_float16(onnx.load(path), keep_io_types=True), temporary)
-
-
-def _copy_metadata(path: Path, out: Path) -> None:
-    import onnx
-
-    source, target = onnx.load(path), onnx.load(out)
-    onnx.helper.set_model_props(target, {one.key: one.value for one in source.metadata_props})
-    with replacing(out) as temporary:
-        onnx.save(target, temporary)
 
 
 def require_onnx() -> Any:

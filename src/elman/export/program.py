@@ -4,7 +4,7 @@ from pathlib import Path
 
 import torch
 
-from elman.errors import UserError
+from elman.errors import UserError, first_line
 from elman.export.check import TorchStep
 from elman.export.step import Step, tracing
 from elman.files import replacing
@@ -28,6 +28,6 @@ def write_program(step: Step, path: Path) -> None:
                 strict=False,
             )
     except (RuntimeError, torch._dynamo.exc.UserError) as error:
-        raise UserError(f"this network cannot be traced: {str(error).splitlines()[0]}") from error
+        raise UserError(f"this network cannot be traced: {first_line(error)}") from error
     with replacing(path) as temporary, temporary.open("wb") as file:
         torch.export.save(program, file)

@@ -32,11 +32,14 @@ class ElmanForCausalLM(PreTrainedModel, GenerationMixin):
     config_class = ElmanConfig
     main_input_name = "input_ids"
     _is_stateful = True
+    network: LanguageModel
 
     def __init__(self, config: ElmanConfig) -> None:
         super().__init__(config)
-        built = build_model(config.recipe, config.vocab_size, config.counts, config.words)
-        self.encoder, self.core, self.output = built.encoder, built.core, built.output
+        network = build_model(config.recipe, config.vocab_size, config.counts, config.words)
+        self.encoder, self.core, self.output = network.encoder, network.core, network.output
+        # The same parts as the rest of elman calls them; not a part itself, so that parameters keep their names.
+        self.__dict__["network"] = network
         names: dict[int, str] = {}
         self._tied_weights_keys = {}
         for name, parameter in self.named_parameters(remove_duplicate=False):
@@ -45,11 +48,6 @@ class ElmanForCausalLM(PreTrainedModel, GenerationMixin):
                 self._tied_weights_keys[name] = first
         self.config.tie_word_embeddings = bool(self._tied_weights_keys)
         self.post_init()
-
-    @property
-    def network(self) -> LanguageModel:
-        """The model as the rest of elman calls it; its parameters have the same names."""
-        return LanguageModel(self.encoder, self.core, self.output).train(self.training)
 
     def _init_weights(self, module: torch.nn.Module) -> None:
         """Nothing: every tensor is stored."""
@@ -60,7 +58,7 @@ class ElmanForCausalLM(PreTrainedModel, GenerationMixin):
 
     def get_input_embeddings(self) -> torch.nn.Module:
         """The encoder of symbols."""
-        return self.network.encoder
+        return self.encoder
 
     def forward(
         self,

@@ -9,9 +9,11 @@ from transformers import PreTrainedTokenizer
 
 from elman.config.text import TextOptions
 from elman.data.text import subwords
+from elman.data.text.reading import TextReader
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import EOS, UNK, Vocabulary
 from elman.data.windows import start_symbol
+from elman.errors import UserError
 
 VOCABULARY = "vocabulary.tsv"
 
@@ -20,7 +22,7 @@ VOCABULARY = "vocabulary.tsv"
 class ElmanTokenizer(PreTrainedTokenizer):
     """Tokens of a text by the rules of the run's data section, before them the symbol that precedes a text (`<eos>`).
 
-    A line break is `<eos>`. Padding is `<eos>` too, and is never read by the model.
+    Padding is `<eos>`, which the model never reads there.
     """
 
     vocab_files_names = {"vocab_file": VOCABULARY, "subwords_file": subwords.FILE}  # noqa: RUF012
@@ -55,11 +57,12 @@ class ElmanTokenizer(PreTrainedTokenizer):
         return dict(self.vocabulary.ids)
 
     def _tokenize(self, text: str, **_: Any) -> list[str]:
-        tokens: list[str] = []
-        for number, line in enumerate(text.split("\n")):
-            tokens += [EOS] if number and EOS in self.vocabulary.ids else []
-            tokens += self.tokeniser.encode(line)
-        return tokens
+        try:
+            tokens = TextReader(self.vocabulary, self.tokeniser).one(text).read
+        except UserError as error:
+            raise ValueError(str(error)) from error
+        ends = bool(tokens) and tokens[-1] == EOS and self.rules.eos != "exact"
+        return tokens[:-1] if ends else tokens
 
     def _convert_token_to_id(self, token: str) -> int:
         found = self.vocabulary.ids.get(token, self.vocabulary.unk)

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from elman.errors import UserError
+from elman.errors import UserError, first_line
 
 _NAME = re.compile(r"hf:/{1,2}([\w.-]+/[\w.-]+)")
 
@@ -23,5 +23,4 @@ def fetched(path: Path | str) -> Path:
     try:
         return Path(snapshot_download(named[1]))
     except (OSError, ValueError) as error:  # of the network, the name, or the Hub
-        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise UserError(f"{path}: it cannot be fetched from the Hub ({reason})") from error
+        raise UserError(f"{path}: it cannot be fetched from the Hub ({first_line(error)})") from error

@@ -15,7 +15,6 @@ from elman.data.text.tokeniser import shown
 from elman.evaluation.result import Result
 from elman.learning.trainer import StopReason
 from elman.tasks.experiment import Experiment
-from elman.tasks.hub import fetched
 from elman.tasks.open import entitled, open_run
 from elman.tasks.run import DEFAULT, EvaluationOptions, Run
 from elman.tasks.text.run import TextRun
@@ -54,7 +53,7 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Run:
 
     Raises UserError where the folder is not a run, or cannot be fetched.
     """
-    return open_run(fetched(path), device)
+    return open_run(path, device)
 
 
 def train(

@@ -12,6 +12,7 @@ from elman.data.catalog.prepare import is_known
 from elman.data.kinds import look, name_of
 from elman.data.text.cache import Progress
 from elman.errors import UserError
+from elman.tasks.hub import fetched
 from elman.tasks.music.task import MusicTask
 from elman.tasks.pairs.task import PairTask
 from elman.tasks.run import Run, present, recipe_of
@@ -70,8 +71,12 @@ def recorded_source(folder: Path, recipe: Recipe) -> str:
 
 
 def open_run(path: Path | str, device: torch.device | str = "cpu") -> Run:
-    """Open a run folder as the run of its kind of data; raises UserError where the folder is not a run."""
-    return task_of(recipe_of(Path(path))).run(path, device)
+    """Open a run folder, or `hf://USER/NAME` from the Hub of Hugging Face, as the run of its kind of data.
+
+    Raises UserError where the folder is not a run, or cannot be fetched.
+    """
+    folder = fetched(path)
+    return task_of(recipe_of(folder)).run(folder, device)
 
 
 _NEEDS = {

@@ -25,8 +25,29 @@ _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _UNESCAPES = {escaped: plain for plain, escaped in _ESCAPES.items()}
 
 
+class Numbered:
+    """Words in the order of their ids, `<unk>` and `<eos>` among them or not."""
+
+    words: tuple[str, ...]
+
+    @functools.cached_property
+    def ids(self) -> dict[str, int]:
+        """The id of every word."""
+        return {word: index for index, word in enumerate(self.words)}
+
+    @property
+    def unk(self) -> int | None:
+        """The id of `<unk>`, if it is there."""
+        return self.ids.get(UNK)
+
+    @property
+    def eos(self) -> int | None:
+        """The id of `<eos>`, if it is there."""
+        return self.ids.get(EOS)
+
+
 @dataclasses.dataclass(frozen=True)
-class Vocabulary:
+class Vocabulary(Numbered):
     """Words in the order of their ids, each with its count in the text the vocabulary was made from.
 
     >>> vocabulary = Vocabulary.from_counts(Counter("to be or not to be".split()), add_unk=True)
@@ -45,21 +66,6 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self.words)
-
-    @functools.cached_property
-    def ids(self) -> dict[str, int]:
-        """The id of every word."""
-        return {word: index for index, word in enumerate(self.words)}
-
-    @property
-    def unk(self) -> int | None:
-        """The id of `<unk>`, if it is there."""
-        return self.ids.get(UNK)
-
-    @property
-    def eos(self) -> int | None:
-        """The id of `<eos>`, if it is there."""
-        return self.ids.get(EOS)
 
     @functools.cached_property
     def in_lower_case(self) -> bool:

@@ -1,13 +1,12 @@
 """An n-gram model and its words: spelling as in ARPA files, the marks of sentences, and text in its own numbers."""
 
 import dataclasses
-import functools
 import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from elman.data.text.vocabulary import EOS, UNK, Vocabulary
+from elman.data.text.vocabulary import EOS, UNK, Numbered, Vocabulary
 from elman.errors import UserError
 from elman.evaluation.ngram import kneser_ney
 from elman.evaluation.ngram.table import NOTHING, BackoffTable, Floats, Ids, Int64s, Markers
@@ -18,7 +17,7 @@ _SPACE = re.compile(r"[\t\n\v\f\r\x00 ]")
 
 
 @dataclasses.dataclass(frozen=True)
-class NGramModel:
+class NGramModel(Numbered):
     """A table and the words of its ids, spelt as in ARPA files (`spelling`).
 
     Its form follows from its words: with `<eos>` among them, the sentence ends of elman's texts, it is a model of a
@@ -28,20 +27,10 @@ class NGramModel:
     words: tuple[str, ...]
     table: BackoffTable
 
-    @functools.cached_property
-    def ids(self) -> dict[str, int]:
-        """The id of every word."""
-        return {word: index for index, word in enumerate(self.words)}
-
-    @property
-    def unk(self) -> int | None:
-        """The id of `<unk>`, if it is there."""
-        return self.ids.get(UNK)
-
     @property
     def end(self) -> int | None:
         """The id of what ends a sentence: `</s>`, or in a model of a running stream `<eos>`; None: there is neither."""
-        return self.ids.get(EOS) if self.table.markers is None else self.table.markers.end
+        return self.eos if self.table.markers is None else self.table.markers.end
 
     def number(self, word: str) -> int:
         """The id of a word of elman's texts, as it is predicted; -1 where the model lacks it."""
