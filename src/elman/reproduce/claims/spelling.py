@@ -99,7 +99,7 @@ CHARACTER_AWARE = Claim(
     notes="The margin of 1 % is a little more than the published difference of .6 %, at 19 against 52 million"
     " parameters. Small scale: one layer of LSTM, the first 80,000 tokens of Penn Treebank with 3,000 words, SGD"
     " at a rate that falls at fixed epochs, 63 % of the parameters, for each arm the best of three rates by validation"
-    " text. By the paper's rule for the rate, perplexities of one arm differ by a quarter from seed to seed.",
+    " text. The paper halves the rate by single epochs' validation perplexities instead.",
 )
 
 CHARACTER_AWARE_TWINS = Claim(
