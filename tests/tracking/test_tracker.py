@@ -104,7 +104,9 @@ def test_what_is_written_is_what_is_tracked(corpus, tmp_path):
         if (step := line["step"]) and line["kind"] != "event"
     ]
     assert sent("send") == numbers
-    assert {"train/loss", "train/perplexity", "train/lr", "train/grad_norm", "train/tokens_per_s"} <= numbers[0][0].keys()
+    assert {"train/loss", "train/perplexity", "train/lr", "train/grad_norm", "train/tokens_per_s"} <= numbers[0][
+        0
+    ].keys()
     assert {"valid/nll", "valid/perplexity", "valid/best"} <= numbers[-1][0].keys()
     rows = json.loads((out / "results.json").read_text())
     ((figures,),) = sent("figures")
@@ -187,7 +189,9 @@ def test_numbers_that_are_not_finite_are_left_out(tmp_path):
 def test_names():
     assert names_of("fake, fake") == ("fake",)
     assert names_of("none") == ()
-    with pytest.raises(UserError, match=r"--track wandv: no such tracker \(did you mean wandb\?\); choose among tensor"):
+    with pytest.raises(
+        UserError, match=r"--track wandv: no such tracker \(did you mean wandb\?\); choose among tensor"
+    ):
         names_of("wandv")
     with pytest.raises(UserError, match=r"--track missing needs the package a_package.*pip install 'elman\[missing\]'"):
         names_of("fake,missing")

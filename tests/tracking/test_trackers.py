@@ -1,6 +1,7 @@
 """The trackers themselves, each read back by its own program's means; without a network."""
 
 import json
+import struct
 
 import pytest
 
@@ -48,7 +49,10 @@ def stopped_and_resumed(tmp_path, capsys):
             first.train([*trackers, StopAt(STEP)])
         names = json.loads((out / STATE).read_text())
         assert main(["train", "--resume", "--out", str(out), "--threads", "1"]) == 0
-        assert "--track" not in capsys.readouterr().err
+        printed = capsys.readouterr()
+        assert "--track" not in printed.err
+        assert "this model" in printed.out
+        assert "* " not in printed.out  # what trackio prints
         assert json.loads((out / STATE).read_text()) == names
         lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
         return out, lines, names[name]
@@ -97,37 +101,53 @@ def test_tensorboard_drops_what_is_trained_again(tmp_path):
     ]
 
 
+def wandb_records(path):
+    """The records of a file of wandb: a header of 7 bytes, then a log of LevelDB in blocks of 32 KiB."""
+    from wandb.proto import wandb_internal_pb2
+
+    content, place, parts = path.read_bytes(), 7, []
+    while place + 7 <= len(content):
+        left = 32768 - place % 32768
+        length, kind = struct.unpack("<HB", content[place + 4 : place + 7])
+        if left < 7 or (length, kind) == (0, 0):
+            place += left
+            continue
+        parts.append(content[place + 7 : place + 7 + length])
+        place += 7 + length
+        if kind in (1, 4):  # whole, or the last part
+            record = wandb_internal_pb2.Record()
+            record.ParseFromString(b"".join(parts))
+            parts = []
+            yield record
+
+
+def items(found):
+    return {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in found}
+
+
 def test_wandb(stopped_and_resumed):
     pytest.importorskip("wandb", reason="elman[wandb] is not installed")
-    from wandb.proto import wandb_internal_pb2
-    from wandb.sdk.internal.datastore import DataStore
-
     out, lines, names = stopped_and_resumed("wandb")
     assert names["project"] == "elman"
     folders = sorted((out / "wandb").glob(f"offline-run-*-{names['id']}"))
     assert folders
-    history, summary, config, files = [], {}, {}, []
+    history, summary, settings, files, groups = [], {}, {}, [], set()
     for path in sorted(path for folder in folders for path in folder.glob("*.wandb")):
-        store = DataStore()
-        store.open_for_scan(str(path))
-        while (data := store.scan_data()) is not None:
-            record = wandb_internal_pb2.Record()
-            record.ParseFromString(data)
-            history += [
-                {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in record.history.item}
-            ] if record.HasField("history") else []
-            for table, items in ((summary, record.summary.update), (config, record.config.update), (config, record.run.config.update)):
-                table |= {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in items}
+        for record in wandb_records(path):
+            if record.HasField("history"):
+                history.append((record.history.step.num, items(record.history.item)))
+            summary |= items(record.summary.update)
+            settings |= items(record.config.update) | items(record.run.config.update)
             files += [one.path for one in record.files.files]
-            group = record.run.run_group or "" if record.HasField("run") else ""
-            assert group in ("", "a group")
+            groups |= {record.run.run_group} if record.HasField("run") else set()
     for kind, key in (("train", "perplexity"), ("train", "grad_norm"), ("valid", "nll")):
         name = f"{kind}/{key}"
-        assert [(row["_step"], row[name]) for row in history if name in row] == values(lines, kind, key)
+        assert [(step, row[name]) for step, row in history if name in row] == values(lines, kind, key)
     test = json.loads((out / "results.json").read_text())[1]
     assert summary["final/test/perplexity"] == pytest.approx(test["perplexity"])
-    assert config["training.optimiser.lr"] == 0.01
+    assert settings["training.optimiser.lr"] == 0.01
     assert "report.html" in files
+    assert "a group" in groups
 
 
 def test_mlflow(stopped_and_resumed, tmp_path):
@@ -168,6 +188,22 @@ def test_mlflow_keeps_what_a_resumed_run_changes_and_begins_a_new_run_where_the_
     assert f"the run {'0' * 32} of {tmp_path} is not in" in capsys.readouterr().err
     run_id = json.loads((tmp_path / STATE).read_text())["mlflow"]["run_id"]
     assert mlflow.MlflowClient().get_run(run_id).info.status == "FAILED"
+
+
+def test_trackio(stopped_and_resumed):
+    pytest.importorskip("trackio", reason="elman[trackio] is not installed")
+    from trackio.sqlite_storage import SQLiteStorage
+
+    out, lines, names = stopped_and_resumed("trackio")
+    (run,) = SQLiteStorage.get_run_records("elman")
+    assert run["name"] == names["name"]
+    rows = SQLiteStorage.get_logs("elman", names["name"], run_id=run["id"])
+    for kind, key in (("train", "perplexity"), ("train", "grad_norm"), ("valid", "nll")):
+        name = f"{kind}/{key}"
+        assert [(row["step"], row[name]) for row in rows if name in row] == values(lines, kind, key)
+    test = json.loads((out / "results.json").read_text())[1]
+    assert rows[-1]["final/test/perplexity"] == pytest.approx(test["perplexity"])
+    assert SQLiteStorage.get_run_config("elman", names["name"], run_id=run["id"])["training.optimiser.lr"] == 0.01
 
 
 def test_every_tracker_names_its_extra():

@@ -126,9 +126,7 @@ def demo(
     recipe = entitled(config.load_recipe(find("shakespeare/demo.toml"), settings), data, settings)
     resume, extras = (out / "recipe.toml").exists(), [BASELINES, *chosen_trackers(track)]
     with progress.preparing() as advance:
-        experiment = Experiment(
-            recipe, out, data=data, device=device, resume=resume, extras=extras, progress=advance
-        )
+        experiment = Experiment(recipe, out, data=data, device=device, resume=resume, extras=extras, progress=advance)
     status = _conduct(experiment, max_minutes, track, as_json=common.as_json)
     if status == 0 and not common.as_json:
         for sample in read_json(out / "samples.json"):
@@ -149,9 +147,7 @@ def _conduct(experiment: "Experiment", max_minutes: float | None, track: str | N
         return 130
 
 
-def _train_and_report(
-    experiment: "Experiment", max_minutes: float | None, track: str | None, *, as_json: bool
-) -> int:
+def _train_and_report(experiment: "Experiment", max_minutes: float | None, track: str | None, *, as_json: bool) -> int:
     from elman.learning.trainer import StopReason
     from elman.report.page import write_report
     from elman.tasks.tracking import OFF, tracked

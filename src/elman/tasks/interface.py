@@ -73,7 +73,7 @@ def train(
 
     `data` is a file, a folder or a known corpus (None: the recipe's own), and `settings` change a recipe that is a
     file: `"training.epochs=3"`. `resume` resumes the run in `out`; `init` is a run folder from whose weights to start.
-    `track` names trackers, divided by commas: tensorboard, wandb, mlflow, trackio; those of a resumed run are remembered.
+    `track` names trackers, divided by commas: tensorboard, wandb, mlflow, trackio; a resumed run remembers its own.
 
     Raises UserError where the recipe, the data and the folder do not fit each other, or the loss is not finite.
     """

@@ -35,5 +35,5 @@ class TensorBoard(Tracker):
     def _keep(self, path: Path) -> None:
         self._writer.add_text("files", path.name, self._step)
 
-    def _close(self, status: Status) -> None:
+    def _close(self, status: Status) -> None:  # noqa: ARG002 - it has no place for one
         self._writer.close()

@@ -46,7 +46,7 @@ class TrackedRun(NamedTuple):
     @property
     def settings(self) -> dict[str, Any]:
         """Numbers, words and lists by the path of their key; keys without a value are left out."""
-        given = flatten(msgspec.to_builtins(self.recipe, str_keys=True)) + [*self.facts.items()]
+        given = [*flatten(msgspec.to_builtins(self.recipe, str_keys=True)), *self.facts.items()]
         return {key: value for key, value in given if value is not None}
 
     @property
