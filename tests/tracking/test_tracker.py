@@ -113,7 +113,7 @@ def test_what_is_written_is_what_is_tracked(corpus, tmp_path):
     for row in rows:
         assert figures[f"final/{row['split']}/perplexity"] == row["perplexity"]
     assert "final/test/tokens" not in figures
-    assert [what[0] for what in CALLS][0] == "open"
+    assert CALLS[0][0] == "open"
     assert [what[0] for what in CALLS][-3:] == ["figures", "keep", "close"]
     assert sent("close") == [("finished",)]
     assert experiment.extras == ["fake"]
