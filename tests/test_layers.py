@@ -49,7 +49,7 @@ LAYERS = (
     (("export",), "trained models in the formats of other programs"),
     (("analysis", "laboratory"), "ranks, mixtures, dynamics, grammar; cells and rules side by side"),
     (("reproduce",), "published claims as experiments"),
-    (("testing",), "what cells and activations of plug-ins must fulfil"),
+    (("testing",), "what cells, activations and kinds of data of plug-ins must fulfil"),
     (("cli", "__main__"), "the command line"),
 )
 """Rooms and what they hold, lowest first.

@@ -1,5 +1,6 @@
 """A kind of data of a plug-in: trained, resumed, evaluated and reported through the command line."""
 
+import itertools
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import pytest
 
 from elman.config import plugins
 from elman.config.record import Record
+from elman.data.text.corpus import TextCorpus
 from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.tasks.open import task_of
@@ -20,6 +22,8 @@ from elman.tasks.run import Run
 from elman.tasks.task import Task
 from elman.tasks.text.run import TextRun
 from elman.tasks.text.task import TextTask
+from elman.testing import check_task
+from support import text_runs
 
 PLUGIN = Path(__file__).with_name("bases.py")
 RECIPE = """
@@ -105,7 +109,11 @@ def test_without_the_plug_in_the_kinds_are_listed(dna):
     ("before", "after", "line"),
     [
         ('tag="bases"', 'tag="music"', "tasks: the name 'music' is taken; choose another"),
-        ('    task: ClassVar[str] = f"{__name__}:BasesTask"\n', "", "is not a frozen elman.config.record.Record of data"),
+        (
+            '    task: ClassVar[str] = f"{__name__}:BasesTask"\n',
+            "",
+            "is not a frozen elman.config.record.Record of data",
+        ),
         ('tag_field="kind"', 'tag_field="sort"', "is not a frozen elman.config.record.Record of data"),
     ],
 )
@@ -153,3 +161,16 @@ def test_an_error_in_the_code_of_a_task_names_its_line(dna):
     done = session(train, plugin=dna / "broken.py")
     assert re.fullmatch(rf"elman: a plug-in fails at {dna}/broken.py:\d+: \w+Error: .*\n", done.stderr)
     assert not (dna / "run").exists()
+
+
+def test_the_contract_of_tasks(tmp_path):
+    corpus = text_runs.write_corpus(tmp_path / "corpus")
+    check_task(text_runs.recipe(epochs=1), corpus)
+
+
+def test_a_task_whose_data_change_is_found(tmp_path, monkeypatch):
+    corpus = text_runs.write_corpus(tmp_path / "corpus")
+    counted = itertools.count()
+    monkeypatch.setattr(TextCorpus, "digest", property(lambda corpus: f"{next(counted)}"))
+    with pytest.raises(AssertionError, match="the digest is that of the data"):
+        check_task(text_runs.recipe(epochs=1), corpus)

@@ -179,7 +179,10 @@ def _name_of(group: str, part: Any, source: str) -> str:
         tag = part.__struct_config__.tag
         if isinstance(tag, str) and isinstance(getattr(part, "builder", None), str):
             return tag
-    what = {"claims": "a Claim", "tasks": f"a frozen elman.config.record.Record of data with a tag, {', '.join(_OF_DATA)}"}
+    what = {
+        "claims": "a Claim",
+        "tasks": f"a frozen elman.config.record.Record of data with a tag, {', '.join(_OF_DATA)}",
+    }
     part_of_network = "a frozen elman.config.record.Part with a tag and a builder"
     raise UserError(f"the plug-in {source}: {group}: {part!r} is not {what.get(group, part_of_network)}")
 

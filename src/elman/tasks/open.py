@@ -37,7 +37,9 @@ def task_of(recipe: Recipe) -> type[Task]:
     what, place = plugins.name_of(recipe.data) or recipe.kind, getattr(recipe.data, "task", "")
     found = plugins.calling(what, lambda: resolve_name(place))
     if not (isinstance(found, type) and issubclass(found, Task) and found.kind == found.run.kind == recipe.kind):
-        raise UserError(f"{what}: {place} is no elman.tasks.task.Task whose kind, and that of its run, is {recipe.kind!r}")
+        raise UserError(
+            f"{what}: {place} is no elman.tasks.task.Task whose kind, and that of its run, is {recipe.kind!r}"
+        )
     if missing := sorted({*found.__abstractmethods__, *found.run.__abstractmethods__}):
         raise UserError(f"{what}: {place} or its run lacks {', '.join(missing)}")
     return found

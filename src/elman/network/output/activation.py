@@ -81,7 +81,9 @@ def tried(activation: object, what: str) -> Activation:
     if not isinstance(value, Tensor) or value.shape != z.shape:
         raise UserError(f"{what}: log g must return a tensor of the shape that it is given")
     if not bool(value.isfinite().all()):
-        raise UserError(f"{what}: log g is not finite at z = {z[~value.isfinite()][0].item():g}; no probability is zero")
+        raise UserError(
+            f"{what}: log g is not finite at z = {z[~value.isfinite()][0].item():g}; no probability is zero"
+        )
     return activation
 
 
