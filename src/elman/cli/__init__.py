@@ -72,7 +72,7 @@ def application() -> App:
         help="Recurrent models of words, characters, pairs of texts, trees, tags, music and series: train, evaluate,"
         " sample, score.\n\nBegin with `elman demo`, or with a text of your own: elman train novel.txt. `elman COMMAND"
         " --help` describes a command; `elman --install-completion` lets the shell complete commands and options."
-        " `--plugin FILE`, anywhere on a line, adds the cells, outputs, activations, kinds of data or claims of a Python file.",
+        " `--plugin FILE`, anywhere on a line, adds the cells, outputs, activations, tasks or claims of a Python file.",
         version=f"elman {__version__}",
         default_parameter=Parameter(negative=(), allow_repeating=True, show_default=shown_default),
         group_arguments=ARGUMENTS,

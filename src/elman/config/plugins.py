@@ -1,7 +1,8 @@
 """Parts that other packages and single files add: cells, output distributions and activations, kinds of data, claims.
 
 A package names them by entry points in the groups `elman.cells`, `elman.outputs`, `elman.activations`, `elman.tasks`
-and `elman.claims`. A file, given by `--plugin FILE` or in the environment variable ELMAN_PLUGINS, has a dictionary of them:
+and `elman.claims`. A file, given by `--plugin FILE` or in the environment variable ELMAN_PLUGINS, has a dictionary of
+them:
 
     ELMAN = {"cells": [Record], "outputs": [Record], "activations": {"name": Activation}, "tasks": [DataRecord],
              "claims": [CLAIM]}
@@ -173,18 +174,16 @@ def _name_of(group: str, part: Any, source: str) -> str:
     """The tag of a record, or the name of a claim."""
     if group == "claims" and isinstance(getattr(part, "name", None), str):
         return str(part.name)
-    if group == "tasks" and (tag := _tag_of_data(part)) is not None:
-        return tag
+    if group == "tasks" and (kind := _tag_of_data(part)) is not None:
+        return kind
     if group in ("cells", "outputs") and isinstance(part, type) and issubclass(part, Part):
         tag = part.__struct_config__.tag
         if isinstance(tag, str) and isinstance(getattr(part, "builder", None), str):
             return tag
-    what = {
-        "claims": "a Claim",
-        "tasks": f"a frozen elman.config.record.Record of data with a tag, {', '.join(_OF_DATA)}",
-    }
-    part_of_network = "a frozen elman.config.record.Part with a tag and a builder"
-    raise UserError(f"the plug-in {source}: {group}: {part!r} is not {what.get(group, part_of_network)}")
+    data = f"a frozen elman.config.record.Record of data with a tag, {', '.join(_OF_DATA)}"
+    of_network = "a frozen elman.config.record.Part with a tag and a builder"
+    what = {"claims": "a Claim", "tasks": data}.get(group, of_network)
+    raise UserError(f"the plug-in {source}: {group}: {part!r} is not {what}")
 
 
 _OF_DATA = ("corpus", "digest", "options", "encoders", "command", "reporting", "task")
