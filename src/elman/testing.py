@@ -147,7 +147,7 @@ def _slope(activation: Activation, z: Tensor) -> Tensor:
 
 
 class _StopAt(Watcher):
-    """Interrupts training once a step is done, as a signal does."""
+    """Interrupts training after so many steps, as a signal does."""
 
     def __init__(self, step: int) -> None:
         self.at = step
@@ -174,7 +174,7 @@ def check_task(recipe: Recipe, source: Path | str) -> None:
         results = first.finish()
         interrupted = Experiment(recipe, cut, data=data)
         try:
-            interrupted.train([_StopAt(len(spans) // 2)])
+            interrupted.train([_StopAt(len(spans) // 2)])  # type: ignore[abstract]
         except KeyboardInterrupt:
             pass
         else:

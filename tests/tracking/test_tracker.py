@@ -141,7 +141,7 @@ def test_a_tracker_that_fails_is_reported_once_and_training_goes_on(corpus, tmp_
     out = tmp_path / "run"
     train(corpus, out, names=("failing", "fake"), epochs=1)
     told = [line for line in capsys.readouterr().err.splitlines() if "--track failing" in line]
-    assert told == [f"elman: --track failing: no space left; {out} goes on without this tracker"]
+    assert told == [f"elman: --track failing: no space left; {out} continues without this tracker"]
     assert (out / "results.json").is_file()
     assert sent("close") == [("finished",)]
 
@@ -219,7 +219,7 @@ def test_a_tracker_that_a_run_remembers_may_be_missing_elsewhere(corpus, tmp_pat
     resumed = Experiment(text_runs.recipe(epochs=1), out, data=corpus, resume=True)
     with tracked(resumed) as trackers:
         assert trackers == []
-    assert "goes on without this tracker" in capsys.readouterr().err
+    assert "continues without this tracker" in capsys.readouterr().err
 
 
 def test_damaged_names_begin_a_new_run(tmp_path):

@@ -52,7 +52,7 @@ def tracked(
             try:
                 trackers.append(_tracker(name)(run))
             except UserError as error:
-                notice(f"{error}; {experiment.out} goes on without this tracker")
+                notice(f"{error}; {experiment.out} continues without this tracker")
     return closing(trackers)
 
 

@@ -29,7 +29,7 @@ Status = Literal["finished", "stopped", "failed"]
 
 
 class TrackedRun(NamedTuple):
-    """What trackers are told of a run.
+    """What trackers are given of a run.
 
     Attributes:
         folder: the run folder, whose name is that of the run.
@@ -58,8 +58,8 @@ class TrackedRun(NamedTuple):
 class Tracker(Watcher, ABC):
     """A watcher that sends what a training reports to another program.
 
-    Where that fails, it says so once and the training goes on without it. `package` is what it needs, and the name of
-    elman's extra is that of the tracker. Raises UserError where the package is missing.
+    Where that fails, that is reported once and the training continues without it. `package` is what it needs, and the
+    name of elman's extra is that of the tracker. Raises UserError where the package is missing.
     """
 
     name: ClassVar[str]
@@ -129,7 +129,7 @@ class Tracker(Watcher, ABC):
             action()
         except Exception as error:  # whatever goes wrong in another program
             self._failed = True
-            notice(f"--track {self.name}: {first_line(error)}; {self.run.folder} goes on without this tracker")
+            notice(f"--track {self.name}: {first_line(error)}; {self.run.folder} continues without this tracker")
 
     @abstractmethod
     def _open(self, known: dict[str, str], step: int) -> dict[str, str]:

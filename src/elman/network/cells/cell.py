@@ -84,7 +84,7 @@ class Cell(NamedTuple):
 def build_cell(record: config.Cell) -> Cell:
     """The equations of a recipe's cell; raises UserError where the record asks for gates that do not go together.
 
-    That of a plug-in is tried on a small example; UserError says where it is wrong.
+    That of a plug-in is tried on a small example; raises UserError where it is wrong there.
     """
     if (what := plugins.name_of(record)) is None:
         return resolve_name(record.builder)(record)
