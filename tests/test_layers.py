@@ -42,13 +42,14 @@ LAYERS = (
     (("objective", "decoding"), "the loss and its penalties; sampling and beam search"),
     (("learning",), "learning rules, updates, constraints, checkpoints, the trainer"),
     (("evaluation",), "perplexity, adaptation, n-grams, minimal pairs, statistics"),
+    (("tracking",), "trackers of experiments as watchers of a training"),
     (("tasks",), "one task per kind of data: open, train, evaluate, sample, adapt, report"),
     (("report",), "the HTML report of runs"),
     (("hf",), "a language model and its tokeniser as transformers calls them"),
     (("export",), "trained models in the formats of other programs"),
     (("analysis", "laboratory"), "ranks, mixtures, dynamics, grammar; cells and rules side by side"),
     (("reproduce",), "published claims as experiments"),
-    (("testing",), "what cells and activations of plug-ins must fulfil"),
+    (("testing",), "what cells, activations and kinds of data of plug-ins must fulfil"),
     (("cli", "__main__"), "the command line"),
 )
 """Rooms and what they hold, lowest first.

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -129,6 +130,27 @@ def test_the_example_is_trained_and_exported(tmp_path):
     assert told == {"name": "elman-example", "version": "0.1.0"}
 
 
+def test_the_example_is_installed_by_pip_and_exported_to_every_format(tmp_path):
+    pytest.importorskip("transformers", reason="--to hf needs elman[hf]")
+    pytest.importorskip("setuptools", reason="pip builds the example with setuptools, which elman[dev] installs")
+    source, site, text, out = (tmp_path / name for name in ("plugin", "site", "text.txt", "run"))
+    shutil.copytree(EXAMPLE, source)
+    options = ("--no-deps", "--no-build-isolation", "--no-index", "--quiet", "--disable-pip-version-check")
+    pip = [sys.executable, "-m", "pip", "install", *options, "--target", str(site), str(source)]
+    subprocess.run(pip, check=True, capture_output=True, text=True)
+    text.write_text("one two three four five six\n" * 60)
+    small = ("--set", "model.core.sizes=[8]", "--set", "model.encoder.size=8", "--set", "training.epochs=1")
+    train = ("train", source / "recipe.toml", "--data", text, "--out", out, "--threads", 1)
+    trained = elman(*train, *small, "--set", "training.batch_size=2", installed=[site])
+    assert trained.returncode == 0, trained.stderr
+    assert json.loads((out / "environment.json").read_text())["plugins"] == [
+        {"name": "elman-example", "version": "0.1.0"}
+    ]
+    for form in ("torch", "hf"):
+        exported = elman("export", out, "--to", form, "--out", tmp_path / form, installed=[site])
+        assert exported.returncode == 0, exported.stderr
+
+
 def test_the_example_keeps_the_rules(tmp_path):
     code = (
         "from elman.testing import check_activation, check_cell;"
@@ -148,12 +170,14 @@ def test_the_example_keeps_the_rules(tmp_path):
         ("ELMAN = [", ":1: SyntaxError"),
         ("import math\nmath.nothing", ":2: AttributeError"),
         ("x = 1", "it must have a dictionary ELMAN"),
-        ("ELMAN = {'cell': []}", "with keys among cells, outputs, activations, claims"),
+        ("ELMAN = {'cell': []}", "with keys among cells, outputs, activations, tasks, claims"),
         ("ELMAN = {'cells': [int]}", "is not a frozen elman.config.record.Part"),
         (FILE.replace('tag="sum"', 'tag="lstm"'), "the name 'lstm' is taken"),
         (FILE.replace('tag="plain"', 'tag="flat"'), "the name 'flat' is taken"),
         ("ELMAN = {'activations': {'softmax': None}}", "the name 'softmax' is taken"),
         ("ELMAN = {'claims': [1]}", "1 is not a Claim"),
+        ("ELMAN = {'tasks': [int]}", "is not a frozen elman.config.record.Record of data with a tag, corpus, digest"),
+        ("ELMAN = {'activations': {'cube': 1}}", "activations: 'cube': 1 is not an elman.network.output.activation"),
     ],
 )
 def test_a_broken_file_is_refused_in_one_line(code, line, tmp_path):

@@ -3,6 +3,8 @@
 import os
 import signal
 
+from elman.learning.log import Watcher
+
 
 def terminate():
     """The signal that a machine sends before it stops a process."""
@@ -32,17 +34,11 @@ def killed(function):
     assert os.WTERMSIG(status) == signal.SIGKILL
 
 
-class StopAt:
+class StopAt(Watcher):
     """Ends training when a step is done."""
 
     def __init__(self, step, how=terminate):
         self.at, self.how = step, how
-
-    def begin(self, epochs, windows, progress): ...
-
-    def record(self, record): ...
-
-    def end(self): ...
 
     def step(self, progress, tokens, loss):
         if progress.step == self.at:

@@ -334,15 +334,6 @@ def test_dry_run_tells_the_cost_and_begins_no_run(corpus, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_tensorboard_gets_the_metrics(corpus, tmp_path, capsys):
-    (tmp_path / "recipe.toml").write_text(config.dump_recipe(text_runs.recipe(epochs=1)))
-    out = tmp_path / "run"
-    assert main(["train", f"{tmp_path}/recipe.toml", "--data", str(corpus), "--out", str(out), "--tensorboard"]) == 0
-    assert "this model" in capsys.readouterr().out
-    assert [path for path in (out / "tensorboard").iterdir() if "tfevents" in path.name]
-
-
-@pytest.mark.slow
 def test_stop_by_time_says_how_to_go_on(corpus, tmp_path, capsys):
     (tmp_path / "recipe.toml").write_text(config.dump_recipe(text_runs.recipe()))
     out = tmp_path / "run"

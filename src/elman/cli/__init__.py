@@ -72,7 +72,7 @@ def application() -> App:
         help="Recurrent models of words, characters, pairs of texts, trees, tags, music and series: train, evaluate,"
         " sample, score.\n\nBegin with `elman demo`, or with a text of your own: elman train novel.txt. `elman COMMAND"
         " --help` describes a command; `elman --install-completion` lets the shell complete commands and options."
-        " `--plugin FILE`, anywhere on a line, adds the cells, outputs, activations or claims of a Python file.",
+        " `--plugin FILE`, anywhere on a line, adds the cells, outputs, activations, tasks or claims of a Python file.",
         version=f"elman {__version__}",
         default_parameter=Parameter(negative=(), allow_repeating=True, show_default=shown_default),
         group_arguments=ARGUMENTS,
@@ -99,8 +99,6 @@ def application() -> App:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status: 0, 2 for the user's mistakes, 130 when stopped by a signal."""
-    from cyclopts.exceptions import CycloptsError
-
     if sys.stdout is None:  # closed by the caller
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - until the process ends
     app, tokens = application(), list(sys.argv[1:] if arguments is None else arguments)
@@ -117,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _close_output()
         return 0
-    except (CycloptsError, UserError, OSError, MemoryError, RuntimeError) as error:
+    except Exception as error:
         if (line := mistakes.explain(app, error)) is None:
             raise
         if isinstance(error, OSError):

@@ -20,6 +20,7 @@ from cyclopts.exceptions import (
     ValidationError,
 )
 
+from elman.config import plugins
 from elman.errors import UserError
 
 SYNONYMS = {
@@ -127,7 +128,7 @@ def _records(hint: Any) -> Iterator[type[msgspec.Struct]]:
 
 
 def explain(app: App, error: Exception) -> str | None:
-    """One line about an error of the parser, of the user, of a file or of memory; None for any other."""
+    """One line about an error of the parser, of the user, of a file, of memory or of a plug-in; None for any other."""
     match error:
         case UserError():
             return str(error)
@@ -140,7 +141,7 @@ def explain(app: App, error: Exception) -> str | None:
         return (
             f"out of memory ({text or 'no more can be allocated'}); choose smaller sizes, or fewer streams and samples"
         )
-    return None
+    return plugins.blame(error)
 
 
 def _wrong_file(error: OSError) -> str:

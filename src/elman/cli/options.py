@@ -106,6 +106,25 @@ Settable = Annotated[
     ),
 ]
 
+Tracked = Annotated[
+    str | None,
+    Parameter(
+        env_var="ELMAN_TRACK",
+        metavar="NAME[,NAME]",
+        help="also send metrics, recipe, results and report to tensorboard, wandb, mlflow or trackio; none: to no"
+        " tracker, also where the run or the environment variable ELMAN_TRACK names some",
+    ),
+]
+
+
+def chosen_trackers(track: str | None) -> tuple[str, ...]:
+    """The trackers that --track names; raises UserError where one is unknown or its package is missing."""
+    if track is None:
+        return ()
+    from elman.tasks.tracking import names_of
+
+    return names_of(track)
+
 
 def option(field: str, *records: Settings) -> Parameter:
     """The option for a field of a record, which may be left out.

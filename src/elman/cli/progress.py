@@ -1,17 +1,16 @@
-"""Progress on standard error: bars, the course of training, scalars for TensorBoard."""
+"""Progress on standard error: bars, the course of training."""
 
 import contextlib
 import functools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
 
-from elman.errors import UserError
 from elman.objective import perplexity
 
 if TYPE_CHECKING:
@@ -123,32 +122,11 @@ class TrainingBar:
         """Remove the bar."""
         self.bar.stop()
 
+    def conclude(self, figures: Mapping[str, float]) -> None:
+        """Nothing to do: the command prints the results."""
 
-class TensorBoard:
-    """Scalars for TensorBoard (pip install elman[tensorboard])."""
-
-    def __init__(self, folder: Path) -> None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError:
-            raise UserError("--tensorboard needs the package tensorboard: pip install 'elman[tensorboard]'") from None
-        self.writer = SummaryWriter(str(folder / "tensorboard"))
-
-    def begin(self, epochs: int, windows: int, progress: "TrainingProgress") -> None:
+    def attach(self, path: Path) -> None:
         """Nothing to do."""
-
-    def step(self, progress: "TrainingProgress", tokens: int, loss: float) -> None:
-        """Nothing to do."""
-
-    def record(self, record: dict[str, Any]) -> None:
-        """Write the numbers of a record."""
-        for key, value in record.items():
-            if key not in ("step", "phase") and isinstance(value, int | float):
-                self.writer.add_scalar(f"{record['kind']}/{key}", float(value), record["step"])
-
-    def end(self) -> None:
-        """Flush."""
-        self.writer.close()
 
 
 def duration(seconds: float) -> str:

@@ -10,7 +10,7 @@ import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress, show
-from elman.cli.options import Common, DataSource, Positive
+from elman.cli.options import Common, DataSource, Positive, Tracked, chosen_trackers
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def reproduce(
     seeds: Positive | None = None,
     jobs: Positive = 1,
     resume: bool = False,
+    track: Tracked = None,
     into: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     common: Common = Common(),
 ) -> int:
@@ -73,7 +74,8 @@ def reproduce(
     if common.precision is not None:
         raise UserError("--precision: claims are trained with the precision of their recipes; leave it out")
     common.place()
-    console, store, pool = progress.log(), Store(out, data), Pool(jobs, common.device, common.threads)
+    console, store = progress.log(), Store(out, data)
+    pool = Pool(jobs, common.device, common.threads, chosen_trackers(track))
     if name == "all":
         for claim in (claim for claim in claims if claim.data is not None):
             console.print(f"{claim.name}: left out of `all`; it needs --data of its own: {claim.data}")

@@ -7,7 +7,7 @@ import msgspec
 from cyclopts import Parameter
 
 from elman.cli import automatic, progress, show
-from elman.cli.options import Common, DataSource, NonNegative, Positive, Settable, Whole
+from elman.cli.options import Common, DataSource, NonNegative, Positive, Settable, Tracked, Whole, chosen_trackers
 from elman.config.recipe import Recipe
 from elman.config.toml import find, resolve
 from elman.errors import UserError
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from elman.tasks.experiment import Experiment
 
-BASELINES, TENSORBOARD = "baselines", "tensorboard"
-"""What a run computes besides its results, as its folder records it."""
+BASELINES = "baselines"
+"""What a run computes besides its results, as its folder records it beside the names of trackers."""
 
 RunOut = Annotated[Path | None, Parameter(metavar="RUN")]
 
@@ -40,7 +40,7 @@ def train(
     minutes: NonNegative | None = None,
     max_minutes: NonNegative | None = None,
     baselines: bool = False,
-    tensorboard: bool = False,
+    track: Tracked = None,
     dry_run: bool = False,
     common: Common = Common(),
 ) -> int:
@@ -59,14 +59,13 @@ def train(
         out: the run folder (default: runs/NAME-OF-RECIPE, without a recipe runs/NAME-OF-DATA)
         seed: the same as --set seed=N
         epochs: the same as --set training.epochs=N: the number of all epochs, also of a run that is continued
-        resume: continue the run in --out, whose --baselines and --tensorboard are remembered; --epochs, and --set of
+        resume: continue the run in --out, whose --baselines and --track are remembered; --epochs, and --set of
             rates, schedules and the like, may change it from there on
         init: start from the weights of another run, words matched by spelling
         minutes: without a recipe, the time for which a size and epochs are chosen (default: 10)
         max_minutes: stop training after so many minutes, then evaluate and report
         baselines: also compute baselines: of text unigrams and Kneser-Ney n-grams; of series the mean, persistence
             and linear autoregression
-        tensorboard: also write RUN/tensorboard (needs the package tensorboard)
         dry_run: time a few steps, estimate parameters, memory and minutes; no run is started
     """
     from elman import config
@@ -88,12 +87,13 @@ def train(
     loaded = entitled(loaded, data, settings)
     if dry_run:
         return _estimate(loaded, data, device, common.as_json)
-    extras = [name for name, wanted in ((BASELINES, baselines), (TENSORBOARD, tensorboard)) if wanted]
+    trackers = chosen_trackers(track)
+    extras = [*([BASELINES] if baselines else []), *trackers]
     with progress.preparing() as advance:
         experiment = Experiment(
             loaded, out, data=data, device=device, resume=resume, init=init, extras=extras, progress=advance
         )
-    return _conduct(experiment, max_minutes, as_json=common.as_json)
+    return _conduct(experiment, max_minutes, track, as_json=common.as_json)
 
 
 def demo(
@@ -102,6 +102,7 @@ def demo(
     data: Annotated[str, Parameter(metavar="DATA")] = "shakespeare",
     max_minutes: NonNegative | None = None,
     settings: Settable = (),
+    track: Tracked = None,
     common: Common = Common(),
 ) -> int:
     """Learn Shakespeare in a few minutes on a CPU.
@@ -123,12 +124,10 @@ def demo(
     chosen = () if common.precision is None else (f"training.precision={common.precision}",)
     settings = (*settings, *chosen)
     recipe = entitled(config.load_recipe(find("shakespeare/demo.toml"), settings), data, settings)
-    resume = (out / "recipe.toml").exists()
+    resume, extras = (out / "recipe.toml").exists(), [BASELINES, *chosen_trackers(track)]
     with progress.preparing() as advance:
-        experiment = Experiment(
-            recipe, out, data=data, device=device, resume=resume, extras=[BASELINES], progress=advance
-        )
-    status = _conduct(experiment, max_minutes, as_json=common.as_json)
+        experiment = Experiment(recipe, out, data=data, device=device, resume=resume, extras=extras, progress=advance)
+    status = _conduct(experiment, max_minutes, track, as_json=common.as_json)
     if status == 0 and not common.as_json:
         for sample in read_json(out / "samples.json"):
             print("\n" + f"{sample['prompt']} {sample['text']}".strip())
@@ -136,11 +135,11 @@ def demo(
     return status
 
 
-def _conduct(experiment: "Experiment", max_minutes: float | None, *, as_json: bool) -> int:
+def _conduct(experiment: "Experiment", max_minutes: float | None, track: str | None, *, as_json: bool) -> int:
     """Train an experiment, evaluate it, print its results and write the report; a signal stops it in one line."""
     try:
         with handling(interrupt, *ENDING):
-            return _train_and_report(experiment, max_minutes, as_json=as_json)
+            return _train_and_report(experiment, max_minutes, track, as_json=as_json)
     except KeyboardInterrupt:
         began = (experiment.out / "recipe.toml").exists()
         advice = f"; continue with: elman train --resume --out {experiment.out}" if began else ""
@@ -148,13 +147,13 @@ def _conduct(experiment: "Experiment", max_minutes: float | None, *, as_json: bo
         return 130
 
 
-def _train_and_report(experiment: "Experiment", max_minutes: float | None, *, as_json: bool) -> int:
-    from elman.learning.log import Watcher
+def _train_and_report(experiment: "Experiment", max_minutes: float | None, track: str | None, *, as_json: bool) -> int:
     from elman.learning.trainer import StopReason
     from elman.report.page import write_report
+    from elman.tasks.tracking import OFF, tracked
 
     console, recipe, out = progress.log(), experiment.recipe, experiment.out
-    with experiment.lock:
+    with experiment.lock, tracked(experiment, off=track == OFF) as trackers:
         parameters = sum(parameter.numel() for parameter in experiment.model.parameters())
         console.print(recipe.title, style="bold", end="")
         console.print(f": {parameters:,} parameters on {experiment.device}, into {out}")
@@ -162,10 +161,7 @@ def _train_and_report(experiment: "Experiment", max_minutes: float | None, *, as
             console.print(f"  {line}")
         reporting = recipe.data.reporting
         shown = progress.TrainingBar(in_perplexity=reporting.in_perplexity, units=f"{reporting.unit}s")
-        watching: list[Watcher] = [shown]
-        if TENSORBOARD in experiment.extras:
-            watching.append(progress.TensorBoard(out))
-        reason = experiment.train(watching, max_minutes)
+        reason = experiment.train([shown, *trackers], max_minutes)
         if reason is StopReason.INTERRUPTED:
             console.print(f"stopped and saved; continue with: elman train --resume --out {out}")
             return 130
@@ -178,6 +174,7 @@ def _train_and_report(experiment: "Experiment", max_minutes: float | None, *, as
             console.print("computing baselines")
             compared = experiment.baselines()
         page = write_report([out])
+        experiment.attach(page)
     if as_json:
         rows = {"results": msgspec.to_builtins(results), "baselines": msgspec.to_builtins(compared)}
         show.print_json({"run": str(out), **rows, "report": str(page)})

@@ -1,12 +1,15 @@
-"""Parts that other packages and single files add: cells, output distributions, output activations, claims.
+"""Parts that other packages and single files add: cells, output distributions and activations, kinds of data, claims.
 
-A package names them by entry points in the groups `elman.cells`, `elman.outputs`, `elman.activations` and
-`elman.claims`. A file, given by `--plugin FILE` or in the environment variable ELMAN_PLUGINS, has a dictionary of them:
+A package names them by entry points in the groups `elman.cells`, `elman.outputs`, `elman.activations`, `elman.tasks`
+and `elman.claims`. A file, given by `--plugin FILE` or in the environment variable ELMAN_PLUGINS, has a dictionary of
+them:
 
-    ELMAN = {"cells": [Record], "outputs": [Record], "activations": {"name": Activation}, "claims": [CLAIM]}
+    ELMAN = {"cells": [Record], "outputs": [Record], "activations": {"name": Activation}, "tasks": [DataRecord],
+             "claims": [CLAIM]}
 
 A record of a cell or of an output is a frozen `elman.config.record.Part` with a tag of its own and the name of its
-builder (docs/plugins.md). It joins the union of its kind in every recipe.
+builder, that of a kind of data names its task instead (docs/plugins.md). Records join the union of their kind in every
+recipe.
 """
 
 import importlib.util
@@ -27,9 +30,13 @@ from elman.files import sha256_file
 VARIABLE = "ELMAN_PLUGINS"
 """The environment variable with files, which the system's separator of paths divides."""
 
-GROUPS = ("cells", "outputs", "activations", "claims")
+GROUPS = ("cells", "outputs", "activations", "tasks", "claims")
+
+_UNIONS = {"cells": "Cell", "outputs": "SymbolChoice", "tasks": "Data"}
+"""By group of records: the union in `elman.config` that they join."""
 
 _ACTIVATIONS = "elman.network.output.activation:ACTIVATIONS"
+_TRIED = "elman.network.output.activation:tried"
 
 
 class Source(NamedTuple):
@@ -44,10 +51,45 @@ loaded: list[Source] = []
 
 _added: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
 
+_owners: dict[type, str] = {}
+"""By type of record: the plug-in that added it."""
 
-def added(group: Literal["cells", "outputs", "activations", "claims"]) -> Mapping[str, Any]:
+_roots: list[str] = []
+"""The files of plug-ins, and the folders of their packages."""
+
+
+def added(group: Literal["cells", "outputs", "activations", "tasks", "claims"]) -> Mapping[str, Any]:
     """What plug-ins have added to a group, by name."""
     return _added[group]
+
+
+def name_of(record: Any) -> str | None:
+    """How messages name the part of a plug-in that a record is; None where it is one of elman's own."""
+    owner = _owners.get(type(record))
+    return None if owner is None else f"the plug-in {owner}: {record.__struct_config__.tag!r}"
+
+
+def calling(what: str, call: Callable[[], Any]) -> Any:
+    """What code of a plug-in returns; raises UserError with its place where it fails."""
+    try:
+        return call()
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"{what}: {place_of(error)}{_told(error)}") from error
+
+
+def place_of(error: BaseException) -> str:
+    """`FILE:LINE: ` of the innermost line of a plug-in's code at which an error arose; empty where there is none."""
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [f"{frame.filename}:{frame.lineno}: " for frame in frames if frame.filename.startswith(tuple(_roots))]
+    return places[-1] if places else ""
+
+
+def blame(error: BaseException) -> str | None:
+    """One line about an error that arose in the code of a plug-in; None where no plug-in took part."""
+    place = place_of(error)
+    return f"a plug-in fails at {place}{_told(error)}" if place and isinstance(error, Exception) else None
 
 
 def load() -> None:
@@ -72,6 +114,7 @@ def load_file(path: Path) -> None:
     if source in loaded:
         return
     module = _module(path)
+    _roots.append(str(path))
     table = getattr(module, "ELMAN", None)
     if not isinstance(table, Mapping) or not set(table) <= set(GROUPS):
         raise UserError(f"--plugin {path}: it must have a dictionary ELMAN with keys among {', '.join(GROUPS)}")
@@ -108,6 +151,8 @@ def _load_entry(group: str, point: EntryPoint) -> None:
             f"the plug-in {package} ({point.value}) cannot be loaded: {_told(error)}; mend it, or pip uninstall"
             f" {package}"
         ) from error
+    if (file := sys.modules[point.module.partition(".")[0]].__file__) is not None:
+        _roots.append(f"{Path(file).parent}{os.sep}" if Path(file).name == "__init__.py" else file)
     _add(group, point.name if group == "activations" else _name_of(group, part, package), part, package)
     if source not in loaded:
         loaded.append(source)
@@ -129,24 +174,43 @@ def _name_of(group: str, part: Any, source: str) -> str:
     """The tag of a record, or the name of a claim."""
     if group == "claims" and isinstance(getattr(part, "name", None), str):
         return str(part.name)
+    if group == "tasks" and (kind := _tag_of_data(part)) is not None:
+        return kind
     if group in ("cells", "outputs") and isinstance(part, type) and issubclass(part, Part):
         tag = part.__struct_config__.tag
         if isinstance(tag, str) and isinstance(getattr(part, "builder", None), str):
             return tag
-    what = "a Claim" if group == "claims" else "a frozen elman.config.record.Part with a tag and a builder"
+    data = f"a frozen elman.config.record.Record of data with a tag, {', '.join(_OF_DATA)}"
+    of_network = "a frozen elman.config.record.Part with a tag and a builder"
+    what = {"claims": "a Claim", "tasks": data}.get(group, of_network)
     raise UserError(f"the plug-in {source}: {group}: {part!r} is not {what}")
+
+
+_OF_DATA = ("corpus", "digest", "options", "encoders", "command", "reporting", "task")
+"""What the record of a kind of data has beside its options."""
+
+
+def _tag_of_data(part: Any) -> str | None:
+    if not (isinstance(part, type) and issubclass(part, Record) and all(hasattr(part, name) for name in _OF_DATA)):
+        return None
+    tag, field = part.__struct_config__.tag, part.__struct_config__.tag_field
+    return tag if isinstance(tag, str) and field == "kind" else None
 
 
 def _add(group: str, name: str, part: Any, source: str) -> None:
     """Put a part into its union or table; raises UserError where its name is taken."""
     if name in _taken(group):
         raise UserError(f"the plug-in {source}: {group}: the name {name!r} is taken; choose another")
-    _added[group][name] = part
     if group == "activations":
-        resolve_name(_ACTIVATIONS)[name] = part
+        what = f"the plug-in {source}: activations: {name!r}"
+        resolve_name(_ACTIVATIONS)[name] = calling(what, lambda: resolve_name(_TRIED)(part, what))
         _widen("Activation", (name,))
-    elif group in ("cells", "outputs"):
-        _widen("Cell" if group == "cells" else "SymbolChoice", (part,))
+    elif group in _UNIONS:
+        _owners[part] = source
+        _widen(_UNIONS[group], (part,))
+        if group == "tasks":
+            resolve_name("elman.config.recipe:KINDS")[name] = part
+    _added[group][name] = part
 
 
 def _taken(group: str) -> set[str]:
@@ -158,6 +222,7 @@ def _taken(group: str) -> set[str]:
             str(one.__struct_config__.tag) for one in get_args(config.Output.__annotations__["choice"])
         },
         "activations": lambda: set(get_args(config.Activation)),
+        "tasks": lambda: {str(one.__struct_config__.tag) for one in get_args(config.Data)},
         "claims": lambda: set(_added["claims"]),
     }
     return names[group]()

@@ -1,5 +1,6 @@
 """The result of an evaluation: one record from the evaluation to results.json, `--json` and the report."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -113,3 +114,15 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The record as JSON writes it."""
         facts: dict[str, Any] = msgspec.to_builtins(self)
         return facts
+
+
+def figures_of(rows: Iterable[Result]) -> dict[str, float]:
+    """The figures of rows by `SPLIT/NAME`, or `SPLIT/MODEL/NAME` beside baselines; without counts and settings."""
+    figures = dict[str, float]()
+    for row in rows:
+        values = {name: value for name in row.__struct_fields__ if isinstance(value := getattr(row, name), float)}
+        values |= {one.name: one.value for one in (row.output.measures if row.output is not None else [])}
+        values |= {f"{model}/accuracy": one.value for model, one in (row.labels or {}).items()}
+        values |= {f"{model}/{one.name}": one.value for model, all_ in (row.tagging or {}).items() for one in all_}
+        figures |= {f"{row.split}/{name}": value for name, value in values.items()}
+    return figures

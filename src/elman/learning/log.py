@@ -3,7 +3,7 @@
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,7 +22,7 @@ STEPS_BETWEEN_READINGS = {"cpu": 1, "cuda": 10}
 
 
 class Watcher(Protocol):
-    """Follows a training run, such as a progress bar or TensorBoard."""
+    """Follows a training run, such as a progress bar or a tracker of experiments; a method does nothing by default."""
 
     def begin(self, epochs: int, windows: int, progress: Progress) -> None:
         """Training begins or resumes at `progress`; an epoch has about `windows` windows."""
@@ -35,6 +35,12 @@ class Watcher(Protocol):
 
     def end(self) -> None:
         """Training returned."""
+
+    def conclude(self, figures: Mapping[str, float]) -> None:
+        """The best model was evaluated; figures by `SPLIT/NAME`."""
+
+    def attach(self, path: Path) -> None:
+        """A file about the run, such as its report, was written into its folder."""
 
 
 class Log:
@@ -79,6 +85,16 @@ class Log:
         """Training returns."""
         for watcher in self.watchers:
             watcher.end()
+
+    def conclude(self, figures: Mapping[str, float]) -> None:
+        """The best model was evaluated."""
+        for watcher in self.watchers:
+            watcher.conclude(figures)
+
+    def attach(self, path: Path) -> None:
+        """A file about the run was written."""
+        for watcher in self.watchers:
+            watcher.attach(path)
 
     def add(self, loss: Loss, norm: Tensor) -> None:
         """Add a step, its loss and the norm of its gradient, without waiting for the device."""

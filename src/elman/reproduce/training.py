@@ -19,17 +19,19 @@ from elman.network.device import choose_device, use_large_pages
 from elman.report.page import write_report
 from elman.reproduce.planned import UNTRAINED, PlannedRun, Status
 from elman.tasks.experiment import Experiment
+from elman.tasks.tracking import tracked
 
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Machine:
-    """How runs are trained: how many at once, and the device and number of threads of each."""
+    """How runs are trained: how many at once, the device and number of threads of each, and the trackers."""
 
     jobs: int = 1
     device: str = "auto"
     threads: int | None = None
+    track: tuple[str, ...] = ()
 
 
 class Stopped(Exception):  # noqa: N818
@@ -80,16 +82,16 @@ def train(run: PlannedRun, machine: Machine) -> None:
     if machine.threads is not None:
         torch.set_num_threads(machine.threads)
     resume = run.status is Status.INTERRUPTED
-    experiment = Experiment(run.recipe, run.folder, device=choose_device(machine.device), resume=resume)
+    device, group = choose_device(machine.device), run.label
+    experiment = Experiment(run.recipe, run.folder, device=device, resume=resume, extras=machine.track)
     with experiment.lock:
         try:
-            outcome = experiment.train()
+            with tracked(experiment, group) as trackers:
+                if experiment.train(trackers) is StopReason.FINISHED:
+                    experiment.finish()
+                    experiment.attach(write_report([run.folder]))
         except Diverged as error:
             write_atomic(run.folder / "diverged.json", json.dumps({"reason": str(error)}) + "\n")
-            return
-        if outcome is StopReason.FINISHED:
-            experiment.finish()
-            write_report([run.folder])
 
 
 def _first_free(waiting: list[PlannedRun], elsewhere: set[Path], tell: Tell) -> PlannedRun | None:

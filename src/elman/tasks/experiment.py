@@ -15,7 +15,7 @@ from elman import config
 from elman.config import plugins
 from elman.data.catalog.prepare import is_known
 from elman.errors import UserError, notice
-from elman.evaluation.result import RESULTS, Result
+from elman.evaluation.result import RESULTS, Result, figures_of
 from elman.files import FolderLock, require_utf8, write_atomic
 from elman.formats import parse_json
 from elman.learning.checkpoint import CHECKPOINT
@@ -85,7 +85,7 @@ class Experiment:
         self.trainer = Trainer(self.recipe, self.model, self.task.windows, self.task.validate, out, digests)
 
     def train(self, watchers: Sequence[Watcher] = (), max_minutes: float | None = None) -> StopReason:
-        """Train; see `Trainer.run`.
+        """Train; see `Trainer.run`. The watchers get the results of `finish` too.
 
         Raises UserError where another process trains in the folder or has begun a run there, or the loss is not finite.
         """
@@ -115,7 +115,13 @@ class Experiment:
     def finish(self, prompts: Sequence[str] = ("", ""), progress: Any = None) -> list[Result]:
         """Evaluate the best model on the valid and test splits, draw samples, write the results."""
         with self.lock:
-            return self.task.finish(self.out, self.device, prompts, progress)
+            results = self.task.finish(self.out, self.device, prompts, progress)
+        self.trainer.log.conclude(figures_of(results))
+        return results
+
+    def attach(self, path: Path) -> None:
+        """Tell those who watch the training of a file about the run in its folder, such as a report."""
+        self.trainer.log.attach(path)
 
     def baselines(self, order: int = 5, splits: Sequence[str] = ("valid", "test")) -> list[Result]:
         """Unigram and Kneser-Ney n-gram figures on the same splits; also written to baselines.json.

@@ -18,6 +18,7 @@ from elman.tasks.experiment import Experiment
 from elman.tasks.open import entitled, open_run
 from elman.tasks.run import DEFAULT, EvaluationOptions, Run
 from elman.tasks.text.run import TextRun
+from elman.tasks.tracking import OFF, names_of, tracked
 
 AnyRun: TypeAlias = Run | Path | str
 """An open run, or a run folder."""
@@ -66,20 +67,24 @@ def train(
     resume: bool = False,
     init: Path | str | None = None,
     max_minutes: float | None = None,
+    track: str | None = None,
 ) -> Trained:
     """Train a recipe, or its file such as `recipes/shakespeare/demo.toml`, into a run folder; evaluate its best model.
 
     `data` is a file, a folder or a known corpus (None: the recipe's own), and `settings` change a recipe that is a
     file: `"training.epochs=3"`. `resume` resumes the run in `out`; `init` is a run folder from whose weights to start.
+    `track` names trackers, divided by commas: tensorboard, wandb, mlflow, trackio; a resumed run remembers its own.
 
     Raises UserError where the recipe, the data and the folder do not fit each other, or the loss is not finite.
     """
     read = recipe if isinstance(recipe, Recipe) else load_recipe(resolve(Path(recipe)), settings)
     read = entitled(read, data, settings)
     start = None if init is None else Path(init)
-    experiment = Experiment(read, Path(out), data=data, device=device, resume=resume, init=start)
-    outcome = experiment.train(max_minutes=max_minutes)
-    results = [] if outcome is StopReason.INTERRUPTED else experiment.finish()
+    extras = () if track is None else names_of(track)
+    experiment = Experiment(read, Path(out), data=data, device=device, resume=resume, init=start, extras=extras)
+    with tracked(experiment, off=track == OFF) as trackers:
+        outcome = experiment.train(trackers, max_minutes)
+        results = [] if outcome is StopReason.INTERRUPTED else experiment.finish()
     return Trained(open_run(out, device), outcome, results)
 
 

@@ -1,11 +1,13 @@
-"""The tasks by their kind of data: the one place that lists them."""
+"""The tasks by their kind of data: the one place that lists them, beside those of plug-ins."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 
 import msgspec
 import torch
 
+from elman.config import plugins
 from elman.config.recipe import Recipe
 from elman.config.text import TextData
 from elman.data.catalog.prepare import is_known
@@ -25,12 +27,22 @@ from elman.tasks.trees.task import TreeTask
 TASKS: dict[str, type[Task]] = {
     task.kind: task for task in (TextTask, MusicTask, PairTask, SeriesTask, TreeTask, TagTask)
 }
-"""By the kind of a recipe's data."""
+"""By the kind of a recipe's data: elman's own."""
 
 
 def task_of(recipe: Recipe) -> type[Task]:
-    """The task of a recipe's kind of data."""
-    return TASKS[recipe.kind]
+    """The task of a recipe's kind of data; raises UserError where that of a plug-in is none."""
+    if recipe.kind in TASKS:
+        return TASKS[recipe.kind]
+    what, place = plugins.name_of(recipe.data) or recipe.kind, getattr(recipe.data, "task", "")
+    found = plugins.calling(what, lambda: resolve_name(place))
+    if not (isinstance(found, type) and issubclass(found, Task) and found.kind == found.run.kind == recipe.kind):
+        raise UserError(
+            f"{what}: {place} is no elman.tasks.task.Task whose kind, and that of its run, is {recipe.kind!r}"
+        )
+    if missing := sorted({*found.__abstractmethods__, *found.run.__abstractmethods__}):
+        raise UserError(f"{what}: {place} or its run lacks {', '.join(missing)}")
+    return found
 
 
 def open_task(recipe: Recipe, source: str, progress: Progress | None = None) -> Task:
@@ -92,6 +104,8 @@ _NEEDS = {
 def _require_kind(recipe: Recipe, source: str) -> None:
     """Raise UserError where the data certainly belong to another kind than the recipe; bytes can be of any file."""
     data = recipe.data
+    if recipe.kind not in TASKS:  # a plug-in reads what it knows
+        return
     found = None if is_known(source) else look(Path(source))
     if found is None or recipe.kind in found.possible or (isinstance(data, TextData) and data.tokenisation == "bytes"):
         return

@@ -1,5 +1,6 @@
 """A recurrent cell is its equations: a pure function of weights, input and state."""
 
+import functools
 from collections.abc import Callable
 from pkgutil import resolve_name
 from typing import Literal, NamedTuple, TypeAlias
@@ -9,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from elman import config
+from elman.config import plugins
 
 
 class Weights(NamedTuple):
@@ -80,8 +82,16 @@ class Cell(NamedTuple):
 
 
 def build_cell(record: config.Cell) -> Cell:
-    """The equations of a recipe's cell; raises UserError where the record asks for gates that do not go together."""
-    return resolve_name(record.builder)(record)
+    """The equations of a recipe's cell; raises UserError where the record asks for gates that do not go together.
+
+    That of a plug-in is tried on a small example; raises UserError where it is wrong there.
+    """
+    if (what := plugins.name_of(record)) is None:
+        return resolve_name(record.builder)(record)
+    from elman.network.cells.trial import tried
+
+    calling = functools.partial(plugins.calling, what)
+    return tried(calling(lambda: resolve_name(record.builder)(record)), calling, what)
 
 
 def unroll(step: Step, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:

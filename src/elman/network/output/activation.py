@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid, softplus
 
 from elman import config
+from elman.errors import UserError
 
 RELU_EPSILON = 1e-8
 """The term that keeps the ReLU output function positive (thesis 4.49, with each term normalised)."""
@@ -69,6 +70,21 @@ class Activation(NamedTuple):
     slope: Elementwise | Literal[1]
     monotone: bool
     shares: Callable[[Tensor], Shares] | None = None
+
+
+def tried(activation: object, what: str) -> Activation:
+    """An activation of a plug-in; raises UserError where it is none, or its log g is not finite or elementwise."""
+    if not isinstance(activation, Activation):
+        raise UserError(f"{what}: {activation!r:.60} is not an elman.network.output.activation.Activation")
+    z = torch.linspace(-30, 30, 121)
+    value = activation.log_g(z)
+    if not isinstance(value, Tensor) or value.shape != z.shape:
+        raise UserError(f"{what}: log g must return a tensor of the shape that it is given")
+    if not bool(value.isfinite().all()):
+        raise UserError(
+            f"{what}: log g is not finite at z = {z[~value.isfinite()][0].item():g}; no probability is zero"
+        )
+    return activation
 
 
 def _spherical(z: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from jaxtyping import Float, Shaped
 from torch import Generator, Tensor, nn
 
 from elman import config
+from elman.config import plugins
 from elman.errors import UserError
 from elman.network.encoders.encoder import TokenEncoder
 from elman.network.encoders.lookup import Lookup
@@ -150,7 +151,14 @@ def build_choice(
 ) -> Conditional:
     """The choice of a recipe; arguments as in `Surroundings`; raises UserError where parts do not fit together."""
     surroundings = Surroundings(size, num_outputs, record.activation, encoder, counts, _gate_size(record, encoder))
-    choice: Conditional = resolve_name(record.choice.builder)(record.choice, surroundings)
+    what = plugins.name_of(record.choice)
+    choice: Conditional = (
+        resolve_name(record.choice.builder)(record.choice, surroundings)
+        if what is None
+        else plugins.calling(what, lambda: resolve_name(record.choice.builder)(record.choice, surroundings))
+    )
+    if not isinstance(choice, Conditional):
+        raise UserError(f"{what}: its builder returned {choice!r:.60}, not an elman.network.output.choice.Choice")
     if choice.predicts != encoder.reads:
         raise UserError(
             f"model.encoder and model.output.choice do not fit together: {encoder.reads} are read and {choice.predicts}"

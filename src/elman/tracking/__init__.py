@@ -1,0 +1,1 @@
+"""Trackers of experiments: TensorBoard, wandb, MLflow and trackio, as watchers of a training run."""

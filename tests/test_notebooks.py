@@ -1,0 +1,47 @@
+"""The notebooks, each executed from its beginning to its end at the small sizes, and stored without outputs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+SECONDS = 120
+"""For one cell; small sizes take a few."""
+
+
+def test_there_are_notebooks():
+    assert {"five-minutes", "reading-times", "cells", "music"} <= {path.stem for path in NOTEBOOKS}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_stored_without_outputs_and_is_linked(path):
+    cells = json.loads(path.read_text())["cells"]
+    assert cells[0]["cell_type"] == "markdown"
+    assert cells[0]["source"][0].startswith("# ")
+    for cell in cells:
+        assert not cell.get("outputs"), f"{path.name}: clear the outputs before it is stored"
+        assert cell.get("execution_count") is None
+    assert f"notebooks/{path.name}" in (ROOT / "docs" / "notebooks.md").read_text()
+    for readme in ("README.md", "README.ja.md"):
+        assert f"(notebooks/{path.name})" in (ROOT / readme).read_text()
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs(path, tmp_path, monkeypatch):
+    nbformat = pytest.importorskip("nbformat", reason="elman[notebooks] is not installed")
+    nbclient = pytest.importorskip("nbclient", reason="elman[notebooks] is not installed")
+    pytest.importorskip("ipykernel", reason="elman[notebooks] is not installed")
+    for name, value in {"ELMAN_SMALL": "1", "OMP_NUM_THREADS": "1", "IPYTHONDIR": str(tmp_path)}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("ELMAN_TRACK", raising=False)
+    for folder in ("JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "TMPDIR"):
+        monkeypatch.setenv(folder, str(tmp_path))
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    nbclient.NotebookClient(notebook, timeout=SECONDS, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    text = json.dumps([cell.get("outputs", []) for cell in notebook.cells])
+    assert '"output_type": "error"' not in text
+    assert "nan" not in text
