@@ -1,4 +1,4 @@
-"""One process of two threads against two processes of one thread: tokens per second of a recipe in two slices, in pairs.
+"""One process of two threads against two processes of one thread: tokens per second in two slices, in pairs.
 
 python benchmarks/parallel.py RECIPE --data DATA [--pairs 3] [--steps 60]
 """
@@ -57,7 +57,7 @@ def main() -> None:
     for _ in range(given.pairs):
         one, two = (speed(form, given.recipe, given.data, given.steps) for form in FORMS)
         ratios.append(two / one)
-        print(f"{one:,.0f} tokens/s with {[*FORMS][0]}, {two:,.0f} with {[*FORMS][1]}: {two / one:.3f}", flush=True)
+        print(f"{one:,.0f} tokens/s with 2 threads, {two:,.0f} with 2 processes: {two / one:.3f}", flush=True)
     print(f"median ratio {median(ratios):.3f}")
 
 

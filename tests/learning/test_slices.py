@@ -65,7 +65,7 @@ def window(masked=False, rows=ROWS):
 def gradient(slices, model, batch, rule=RULES["whole"], objective=None):
     """Loss, state after and gradients of a batch in slices, from the first state."""
 
-    def learn(part, state):  # noqa: ARG001
+    def learn(part, state):
         return rule(model, objective or Objective(PENALTIES), part, rule.begin(model, part.num_columns))
 
     parameters = list(model.parameters())
@@ -113,7 +113,9 @@ def test_teams_find_the_same_bits(size, rows):
     model, batch = networks.model("doc").float(), window(masked=True, rows=rows)
     loss, after, found = gradient(Slices(8, SEED, ALONE), model, batch)
     for of_team in by_threads(8, size, model, batch):
-        for one, alone in zip((*of_team[0], *leaves(of_team[1]), *of_team[2]), (*loss, *leaves(after), *found), strict=True):
+        for one, alone in zip(
+            (*of_team[0], *leaves(of_team[1]), *of_team[2]), (*loss, *leaves(after), *found), strict=True
+        ):
             assert torch.equal(one, alone)
 
 
@@ -123,7 +125,7 @@ def test_slices_are_added_as_a_balanced_tree():
     parts = torch.tensor([1.0, 2.0**-24, 2.0**-24, -1.0, 1.0, 2.0**-23, 2.0**-24, 2.0**-24])
     nothing = Loss(*torch.zeros(4))
 
-    def learn(part, state):  # noqa: ARG001
+    def learn(part, state):
         weight.grad = parts[part.inputs[0, 0]].reshape(1)
         return nothing, None
 
@@ -150,7 +152,7 @@ def test_masks_belong_to_seed_step_and_slice():
 def test_a_step_in_slices_leaves_the_random_state_as_it_is():
     model, batch = networks.model(), window()
 
-    def learn(part, state):  # noqa: ARG001
+    def learn(part, state):
         torch.rand(9)
         return RULES["whole"](model, Objective(), part, model.begin(part.num_columns))
 

@@ -8,7 +8,6 @@ import torch
 from elman import config
 from elman.data.windows import Batch
 from elman.learning.bptt import bptt
-from elman.network.state import leaves
 from elman.objective.loss import Objective, build_objective
 from elman.objective.penalties import activation, balance, balance_columns, temporal_activation
 from support import networks

@@ -70,10 +70,16 @@ def write_music(folder):
 
 
 KINDS = {
-    "text": (lambda folder: text_runs.write_corpus(folder / "corpus"), lambda _: text_runs.recipe(slices=4, **AVERAGED)),
+    "text": (
+        lambda folder: text_runs.write_corpus(folder / "corpus"),
+        lambda _: text_runs.recipe(slices=4, **AVERAGED),
+    ),
     "music": (write_music, lambda _: music_runs.recipe(slices=4, epochs=1)),
     "pairs": (write_pairs, pairs_recipe),
-    "tags": (lambda folder: tagged.write(folder / "tags.tsv"), lambda _: tagged.recipe(epochs=1, training={"slices": 4})),
+    "tags": (
+        lambda folder: tagged.write(folder / "tags.tsv"),
+        lambda _: tagged.recipe(epochs=1, training={"slices": 4}),
+    ),
 }
 
 

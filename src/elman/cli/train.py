@@ -94,7 +94,15 @@ def train(
     with together.joined(device) as team:
         with progress.preparing() as advance:
             experiment = Experiment(
-                loaded, out, data=data, device=device, resume=resume, init=init, extras=extras, progress=advance, team=team
+                loaded,
+                out,
+                data=data,
+                device=device,
+                resume=resume,
+                init=init,
+                extras=extras,
+                progress=advance,
+                team=team,
             )
         if not team.leads:
             return together.follow(experiment, max_minutes)

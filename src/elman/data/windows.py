@@ -44,6 +44,10 @@ class Whole(NamedTuple):
         counted = torch.tensor(steps.numel(), device=batch.targets.device) if batch.mask is None else batch.mask.sum()
         return cls(counted, batch.num_columns)
 
+    def to(self, device: torch.device, *, non_blocking: bool = False) -> "Whole":
+        """The same on another device."""
+        return Whole(self.counted.to(device, non_blocking=non_blocking), self.columns)
+
 
 class Batch(NamedTuple):
     """One window: symbols [T, B] or frames of notes [T, B, P], and the targets that follow each, of the same shape.
@@ -74,7 +78,6 @@ class Batch(NamedTuple):
 
     def to(self, device: torch.device) -> "Batch":
         """The same window on another device."""
-        assert self.whole is None, "batches are moved whole"
         return Batch(*(None if part is None else part.to(device, non_blocking=True) for part in self))  # type: ignore[arg-type]
 
     def columns(self, rows: slice) -> "Batch":

@@ -229,20 +229,19 @@ def build_learner(training: config.Training, model: config.Model) -> Learner:
         return Tagging()
     weight = training.penalties.gradient_norm
     if weight or training.rule != config.BPTT():
-        _require_single_steps(training, model)
+        _require_single_steps(model)
     rule: Learner
-    if isinstance(training.rule, config.RTRL):
-        rule = RTRL(training.rule.max_gb)
-    else:
-        steps, factor = training.rule.steps, training.rule.attenuation
-        if steps is not None:
-            rule = Lookback(steps, factor)
-        else:
+    match training.rule:
+        case config.RTRL(max_gb=max_gb):
+            rule = RTRL(max_gb)
+        case config.BPTT(steps=None, attenuation=factor):
             rule = WholeWindow() if factor == 1 else Attenuated(factor)
+        case config.BPTT(steps=int(steps), attenuation=factor):
+            rule = Lookback(steps, factor)
     return GradientNorm(rule, weight) if weight else rule
 
 
-def _require_single_steps(training: config.Training, model: config.Model) -> None:
+def _require_single_steps(model: config.Model) -> None:
     """Refuse what needs whole windows: a source, dropout masks held over time."""
     stepwise = "training.rule and training.penalties.gradient_norm process a window step by step"
     if model.source is not None:

@@ -52,10 +52,10 @@ class Objective:
         counted = trace.top.new_ones(trace.top.shape[:2]) if batch.mask is None else batch.mask.to(trace.top.dtype)
         count, whole = counted.sum(), batch.whole
         if self.reduction == "mean":
-            scale = 1.0 / (count if whole is None else whole.counted.to(count.dtype))
+            reduced = counted * (1.0 / (count if whole is None else whole.counted.to(count.dtype)))
         else:
-            scale = 1.0 / (batch.targets.shape[1] if whole is None else whole.columns)
-        objective, each = model.output.nll(contexts, batch.targets, counted * scale)
+            reduced = counted * (1.0 / (batch.targets.shape[1] if whole is None else whole.columns))
+        objective, each = model.output.nll(contexts, batch.targets, reduced)
         nll_sum = (each * counted).sum()
         each_penalty = [*(of(trace, contexts) for of in self.penalties), *(of(model) for of in self.of_weights)]
         penalty = sum(each_penalty, objective.new_zeros(())) * batch.share
