@@ -1,4 +1,4 @@
-"""The objective: how it is reduced, what a mask leaves out, and slices of the batch."""
+"""The objective: how it is reduced, and what a mask leaves out."""
 
 from functools import partial
 
@@ -8,7 +8,6 @@ import torch
 from elman import config
 from elman.data.windows import Batch
 from elman.learning.bptt import bptt
-from elman.network.state import leaves
 from elman.objective.loss import Objective, build_objective
 from elman.objective.penalties import activation, balance, balance_columns, temporal_activation
 from support import networks
@@ -63,22 +62,6 @@ def test_the_recipe_names_the_penalties():
     assert [(term.func, term.args) for term in objective.penalties] == expected
     assert objective.reduction == "sum"
     assert build_objective(config.Training(epochs=1, optimiser=config.SGD(lr=1.0))).penalties == ()
-
-
-@pytest.mark.parametrize("slices", [2, 3, 4, 6])
-@pytest.mark.parametrize("reduction", ["mean", "sum"])
-def test_slices_give_the_gradient_of_the_whole_batch(reduction, slices):
-    """Also where the columns cannot be shared out evenly."""
-    model, batch = networks.model("doc"), window()
-    objective = Objective(PENALTIES, reduction)
-
-    def gradient(slices):
-        model.zero_grad()
-        loss, state = bptt(model, objective, batch, model.begin(ROWS), slices)
-        return [*loss, *leaves(state), *(parameter.grad for parameter in model.parameters())]
-
-    for whole, sliced in zip(gradient(1), gradient(slices), strict=True):
-        torch.testing.assert_close(sliced, whole)
 
 
 def test_bptt_is_the_gradient_of_the_objective_and_adds_to_grad():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from cyclopts import Parameter
 
-from elman.cli import automatic, progress, show
+from elman.cli import automatic, progress, show, together
 from elman.cli.options import Common, DataSource, NonNegative, Positive, Settable, Tracked, Whole, chosen_trackers
 from elman.config.recipe import Recipe
 from elman.config.toml import find, resolve
@@ -48,7 +48,8 @@ def train(
 
     Without a recipe one is chosen, with a size that suits the data and --minutes, and printed as a command. The run
     folder holds everything: recipe, vocabulary, checkpoints, metrics, results, report. Ctrl-C, SIGTERM and SIGHUP
-    finish the step and save; --resume --out RUN continues bit for bit, and --epochs N extends a finished run.
+    finish the step and save; --resume --out RUN continues bit for bit, and --epochs N extends a finished run. Several
+    processes share a training: torchrun --nproc-per-node 2 -m elman train RECIPE --set training.slices=2.
 
     Args:
         recipe: a TOML recipe (`elman recipes`), or data, for which a recipe is chosen; with --resume the recipe of the
@@ -75,8 +76,9 @@ def train(
     given = {"seed": seed, "training.epochs": epochs, "training.precision": common.precision}
     settings = (*settings, *(f"{key}={value}" for key, value in given.items() if value is not None))
     recipe, data = automatic.sources(recipe, data)
-    device = common.place()
+    device, resume = together.own_device(common.place()), together.resumes(out, resume=resume)
     if recipe is None and data is not None and not resume:
+        together.require_recipe()
         options = automatic.options_of(common, init, baselines=baselines)
         loaded, out, max_minutes = automatic.choose(data, out, minutes, max_minutes, device, settings, options)
     else:
@@ -89,11 +91,22 @@ def train(
         return _estimate(loaded, data, device, common.as_json)
     trackers = chosen_trackers(track)
     extras = [*([BASELINES] if baselines else []), *trackers]
-    with progress.preparing() as advance:
-        experiment = Experiment(
-            loaded, out, data=data, device=device, resume=resume, init=init, extras=extras, progress=advance
-        )
-    return _conduct(experiment, max_minutes, track, as_json=common.as_json)
+    with together.joined(device) as team:
+        with progress.preparing() as advance:
+            experiment = Experiment(
+                loaded,
+                out,
+                data=data,
+                device=device,
+                resume=resume,
+                init=init,
+                extras=extras,
+                progress=advance,
+                team=team,
+            )
+        if not team.leads:
+            return together.follow(experiment, max_minutes)
+        return _conduct(experiment, max_minutes, track, as_json=common.as_json)
 
 
 def demo(

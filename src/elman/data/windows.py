@@ -31,12 +31,31 @@ class Source(NamedTuple):
         return Source(self.symbols[:, rows], self.mask[:, rows])
 
 
+class Whole(NamedTuple):
+    """The batch that some columns are a part of: its targets that count, an integer tensor, and its columns."""
+
+    counted: Tensor
+    columns: int
+
+    @classmethod
+    def of(cls, batch: "Batch") -> "Whole":
+        """That of a batch which is not a part of another."""
+        steps = batch.targets.shape[:2]
+        counted = torch.tensor(steps.numel(), device=batch.targets.device) if batch.mask is None else batch.mask.sum()
+        return cls(counted, batch.num_columns)
+
+    def to(self, device: torch.device, *, non_blocking: bool = False) -> "Whole":
+        """The same on another device."""
+        return Whole(self.counted.to(device, non_blocking=non_blocking), self.columns)
+
+
 class Batch(NamedTuple):
     """One window: symbols [T, B] or frames of notes [T, B, P], and the targets that follow each, of the same shape.
 
     `mask`, bool [T, B]: which targets count; None means all. `fresh`, bool [B]: which columns begin a sequence here;
     None means none. `source`: what the columns are conditioned on; each begins here, from its source. `trees`: those
     over sentences [S, B]; the targets are then the labels of their nodes, [N, 1], with a mask of the same shape.
+    `whole`: the batch that these columns are a part of, whose mean the loss is a share of; None: they are all.
     """
 
     inputs: Tensor
@@ -45,6 +64,17 @@ class Batch(NamedTuple):
     fresh: Tensor | None = None
     source: Source | None = None
     trees: Trees | None = None
+    whole: Whole | None = None
+
+    @property
+    def num_columns(self) -> int:
+        """B."""
+        return self.inputs.shape[1]
+
+    @property
+    def share(self) -> float:
+        """The share of these columns in the whole batch."""
+        return 1.0 if self.whole is None else self.num_columns / self.whole.columns
 
     def to(self, device: torch.device) -> "Batch":
         """The same window on another device."""

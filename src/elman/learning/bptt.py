@@ -15,7 +15,7 @@ from elman.learning.single_step import OneStep, add_gradients, error_at_levels, 
 from elman.network.cores.core import Trace
 from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
-from elman.network.state import State, concatenate, detach, leaves, map_state, restart, select
+from elman.network.state import State, detach, leaves, map_state, restart
 from elman.objective.loss import Loss, Objective
 
 
@@ -56,39 +56,23 @@ class Learner(ABC):
         """Learn from one window, from the state before it; the state returned has no gradient history."""
 
 
-def bptt(model: LanguageModel, objective: Objective, batch: Batch, state: State, slices: int = 1) -> tuple[Loss, State]:
+def bptt(model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
     """Add the gradient of the window's loss to every parameter's `.grad`.
 
     The truncation BPTT(h) is the length h of the window; h = 1 is the rule of Elman's and Jordan's networks. The state
-    returned is detached: the next window continues from it without a gradient. The columns are processed in `slices`
-    parts one after another, to save memory: the gradient of the mean is the same (each part draws its own dropout
-    masks).
+    returned is detached: the next window continues from it without a gradient.
     """
-    if slices == 1:
-        loss, state = objective(model, batch, state)
-        loss.objective.backward()
-        return loss._replace(objective=loss.objective.detach()), detach(state)
-    columns = batch.inputs.shape[1]
-    parts, states = [], []
-    for index in range(slices):
-        rows = slice(index * columns // slices, (index + 1) * columns // slices)
-        loss, after = objective(model, batch.columns(rows), select(state, rows))
-        share = (rows.stop - rows.start) / columns
-        (loss.objective * share).backward()
-        parts.append(loss._replace(objective=loss.objective.detach() * share, penalty=loss.penalty * share))
-        states.append(detach(after))
-    return Loss(*(sum(values[1:], values[0]) for values in zip(*parts, strict=True))), concatenate(states)
+    loss, state = objective(model, batch, state)
+    loss.objective.backward()
+    return loss._replace(objective=loss.objective.detach()), detach(state)
 
 
 class WholeWindow(Learner):
     """Each window by one back-propagation; see `bptt`."""
 
-    def __init__(self, slices: int = 1) -> None:
-        self.slices = slices
-
     def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
         """Learn from one window."""
-        return bptt(model, objective, batch, state, self.slices)
+        return bptt(model, objective, batch, state)
 
 
 class Lookback(Learner):

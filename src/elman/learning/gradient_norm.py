@@ -49,7 +49,7 @@ class GradientNorm(Learner):
         """Learn from one window."""
         step = OneStep(model)
         states, errors = errors_back(model, step, objective, batch, self.rule.model_state(state))
-        omega = self.weight * preservation(step, batch.inputs, states[:-1], errors[1:])
+        omega = self.weight * batch.share * preservation(step, batch.inputs, states[:-1], errors[1:])
         parameters = step.learnt
         add_gradients(parameters, torch.autograd.grad(omega, parameters, allow_unused=True))
         loss, state = self.rule(model, objective, batch, state)

@@ -183,6 +183,19 @@ class Log:
             os.fsync(file.fileno())
 
 
+class FollowersLog(Log):
+    """The log of a process that does not lead: it sums the same losses and writes nothing."""
+
+    def clear(self) -> None:
+        """There is nothing to clear."""
+
+    def resume(self, progress: Progress) -> None:
+        """There are no lines to drop."""
+
+    def write(self, kind: str, progress: Progress, epoch: float, facts: dict[str, Any]) -> None:
+        """Nothing."""
+
+
 def _is_until(line: bytes, step: int) -> bool:
     """Whether a line is whole and belongs to `step` or an earlier one."""
     try:

@@ -19,10 +19,11 @@ from elman.jobs import listening
 from elman.learning import checkpoint
 from elman.learning.checkpoint import CHECKPOINT, BestModel
 from elman.learning.constraint import recurrent_spectrum
-from elman.learning.log import Log
+from elman.learning.log import FollowersLog, Log
 from elman.learning.progress import Progress, averages_at_once, phases_of, read_progress, record_validation
 from elman.learning.resumption import Changes, described, recorded_recipe, reopen, require_own
 from elman.learning.schedules import rate
+from elman.learning.team import ALONE, Team
 from elman.learning.update import build_update
 from elman.network.model import LanguageModel
 from elman.network.precision import products_in
@@ -45,8 +46,10 @@ class Trainer:
         validate: computes the validation NLL (nats per token) of the model with its present weights.
         folder: the run folder; `checkpoint.safetensors`, `model.safetensors` and `metrics.jsonl` are written there.
         facts: digests of data and vocabulary, stored in models and checkpoints beside the recipe.
+        team: the processes that share the slices of each batch; the first one decides, validates and writes.
 
-    Raises UserError where the text is too short, or the constraint or the learning rule does not fit the model.
+    Raises UserError where the text is too short, the constraint or the learning rule does not fit the model, or the
+    team does not divide the slices.
     """
 
     def __init__(
@@ -57,14 +60,16 @@ class Trainer:
         validate: Callable[[LanguageModel], float],
         folder: Path,
         facts: dict[str, Any],
+        team: Team = ALONE,
     ) -> None:
+        self.team = team
         self.training, self.model, self.validate = recipe.training, model, validate
         self.windows_for, self.folder, self.recipe = windows, folder, recipe
         self.facts = facts | {"recipe": config.decisive(recipe)}
         self.phases = phases_of(recipe.training)
-        self.update = build_update(recipe, model)
+        self.update = build_update(recipe, model, team)
         self.progress = Progress(averaging=averages_at_once(recipe.training))
-        self.log = Log(folder / "metrics.jsonl", model.device)
+        self.log = (Log if team.leads else FollowersLog)(folder / "metrics.jsonl", model.device)
         self.best = BestModel(folder)
         self._begun = False
         self._place: os.stat_result | None = None
@@ -99,9 +104,10 @@ class Trainer:
         self.progress, self._begun = progress, True
         self._begin_phase()
         self.update.require(path, tensors, self.training.batch_size)
-        self.best.restore()
-        if progress.best is not None:
-            self.best.require(self.facts)
+        if self.team.leads:
+            self.best.restore()
+            if progress.best is not None:
+                self.best.require(self.facts)
         self.log.resume(progress)
         self.update.restore(tensors, progress.average_count)
         if not progress.finished:
@@ -141,9 +147,14 @@ class Trainer:
                     self._validate()
                     if progress.finished:
                         break
-                if stop.is_set() or time.monotonic() > deadline:
-                    return self._stop_early(stop)
-                if self.log.due_to_save(self.training.checkpoint_minutes):
+                stopped, late, due = self.team.any(
+                    stop.is_set(),
+                    time.monotonic() > deadline,
+                    self.log.due_to_save(self.training.checkpoint_minutes),
+                )
+                if stopped or late:
+                    return self._stop_early(interrupted=stopped)
+                if due:
                     self.save()
             else:
                 progress.epoch += 1
@@ -160,7 +171,7 @@ class Trainer:
         lr = rate(self.phase.schedule, self.phase.optimiser.lr, epoch, self.phase.epochs, progress.by_epoch)
         if window.random:
             lr *= span.length / window.length
-        loss = self.update.gradient(self.windows.batch(span).to(self.model.device), epoch)
+        loss = self.update.gradient(self.windows.batch(span).to(self.model.device), epoch, progress.step)
         norm = self.update.clip()
         progress.step += 1
         progress.window += 1
@@ -226,19 +237,23 @@ class Trainer:
         return nll
 
     def _nll(self) -> float:
+        """The validation NLL (nats per token), by the first process."""
         with self.log.paused(), self.update.averaged(), products_in(self.update.precision):
-            return self.validate(self.model)
+            return self.team.from_first(self.validate(self.model) if self.team.leads else math.nan)
 
     def _save_best(self, nll: float, *, provisional: bool = False) -> None:
         facts = {**self.facts, "step": self.progress.step, "epoch": self._epoch(), "valid_nll": nll}
         if self.update.average is not None:
             facts["averaged"] = True
+        if not self.team.leads:
+            return
         self._require_folder()
         with self.update.averaged():
             self.best.save(self.model, facts, provisional=provisional)
 
     def _begin_fine_tuning(self) -> None:
         """Begin the next phase, from the best model, with a new optimiser and average."""
+        self.team.wait()  # for the first process to have written it
         checkpoint.load_model(self.model, checkpoint.load(self.best.path)[0])
         self.progress.begin_next_phase()
         self._begin_phase()
@@ -269,9 +284,9 @@ class Trainer:
         """Epochs done in this phase, with a fraction."""
         return self.progress.epoch + self.progress.window / len(self._spans())
 
-    def _stop_early(self, stop: threading.Event) -> StopReason:
+    def _stop_early(self, *, interrupted: bool) -> StopReason:
         self.save()
-        if stop.is_set():
+        if interrupted:
             return StopReason.INTERRUPTED
         nll = self._nll()
         best = math.isfinite(nll) and (self.progress.best is None or nll < self.progress.best)
@@ -283,18 +298,22 @@ class Trainer:
         return StopReason.OUT_OF_TIME
 
     def save(self) -> str:
-        """Write the checkpoint and return its digest.
+        """Write the checkpoint and return its digest; the first of several processes writes, the others return "".
 
-        Raises UserError where the loss or a weight is not finite, or the folder has been removed.
+        Raises UserError where the loss or a weight is not finite, the folder has been removed, or the weights of two
+        processes differ.
         """
         self._read_losses()
         self._require_finite()
-        self._require_folder()
+        if self.team.size > 1:
+            self.team.require_same(checkpoint.digest_of(checkpoint.model_tensors(self.model)), "weights")
+        if self.team.leads:
+            self._require_folder()
         self.log.saving(self.progress)
         if self.update.average is not None:
             self.progress.average_count = self.update.average.count
-        facts = {**self.facts, "progress": msgspec.to_builtins(self.progress)}
-        return checkpoint.save(self.folder / CHECKPOINT, self.update.tensors(), facts, parents=False)
+        facts, tensors = {**self.facts, "progress": msgspec.to_builtins(self.progress)}, self.update.tensors()
+        return checkpoint.save(self.folder / CHECKPOINT, tensors, facts, parents=False) if self.team.leads else ""
 
     def _event(self, name: str, message: str, **facts: Any) -> None:
         self.log.write("event", self.progress, self._epoch(), {"event": name, "message": message, **facts})

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +21,8 @@ from elman.learning.optimisers import Average, Optimiser, add_l1, clip_gradients
 from elman.learning.progress import averages_at_once
 from elman.learning.rtrl import RTRL
 from elman.learning.sentences import Tagging
+from elman.learning.slices import Slices
+from elman.learning.team import ALONE, Team
 from elman.learning.trees import ThroughStructure
 from elman.network.model import LanguageModel
 from elman.network.peaks import resolve
@@ -53,10 +56,12 @@ class Update:
         forcing: config.Forcing | None = None,
         constraint: ConstrainedCore | None = None,
         precision: Precision = "float32",
+        slices: Slices | None = None,
     ) -> None:
         self.model, self.learner, self.objective, self.optimiser = model, learner, objective, optimiser
         self.clip_at, self.clip_by, self.l1, self.forcing, self.constraint = clip, clip_by, l1, forcing, constraint
         self.precision: Precision = precision
+        self.slices = slices
         self.average: Average | None = None
         self.state: State | None = None
 
@@ -67,19 +72,30 @@ class Update:
         self.apply(lr)
         return loss
 
-    def gradient(self, batch: Batch, epoch: float = 0.0) -> Loss:
-        """Compute the gradient of a window's loss, unclipped; the weights do not change."""
+    def gradient(self, batch: Batch, epoch: float = 0.0, step: int = 0) -> Loss:
+        """Compute the gradient of a window's loss, unclipped; the weights do not change.
+
+        `epoch` is the time of scheduled sampling; `step` numbers the steps of training, where there are slices.
+        """
         self.model.train()
+        self.optimiser.zero_grad()
         with products_in(self.precision):
-            before = self.learner.state_before(self.model, batch, self.state)
-            if self.forcing is not None:
-                probability = forcing_probability(self.forcing, epoch)
-                batch = listen_to_itself(self.model, batch, self.learner.model_state(before), probability)
-            self.optimiser.zero_grad()
-            loss, after = self.learner(self.model, self.objective, batch, before)
-        self.state = after if batch.source is None else None
+            if self.slices is None:
+                loss, self.state = self._learn(epoch, batch, self.state)
+            else:
+                learn = partial(self._learn, epoch)
+                loss, self.state = self.slices.gradient(learn, self.optimiser.parameters, batch, self.state, step)
         add_l1(self.optimiser.parameters, self.l1)
         return loss
+
+    def _learn(self, epoch: float, batch: Batch, state: State | None) -> tuple[Loss, State | None]:
+        """Add the gradient of a batch, or of a slice of one, and return its loss and the state to go on from."""
+        before = self.learner.state_before(self.model, batch, state)
+        if self.forcing is not None:
+            probability = forcing_probability(self.forcing, epoch)
+            batch = listen_to_itself(self.model, batch, self.learner.model_state(before), probability)
+        loss, after = self.learner(self.model, self.objective, batch, before)
+        return loss, after if batch.source is None else None
 
     def clip(self) -> Tensor:
         """Clip the gradient and return its norm before that, without waiting for the device."""
@@ -120,13 +136,22 @@ class Update:
         trained = [tensor.detach() for tensor in (*self.optimiser.parameters, *averages)]
         return bool(torch.stack([tensor.isfinite().all() for tensor in trained]).all()) if trained else True
 
+    def _whole_state(self) -> State:
+        """The state of all columns, () where there is none; every process of a team must ask."""
+        if self.state is None or self.slices is None:
+            return () if self.state is None else self.state
+        return self.slices.whole(self.state)
+
     def tensors(self) -> dict[str, Tensor]:
-        """Everything from which `restore` continues bit for bit, the random states included."""
+        """Everything from which `restore` continues bit for bit, the random states included.
+
+        Every process of a team must ask, since each has the state of its own columns.
+        """
         parts = {
             "model": checkpoint.model_tensors(self.model),
             "optimiser": self.optimiser.tensors(),
             "average": {} if self.average is None else self.average.tensors(),
-            "state": {} if self.state is None else {str(index): leaf for index, leaf in enumerate(leaves(self.state))},
+            "state": {str(index): leaf for index, leaf in enumerate(leaves(self._whole_state()))},
             "constraint": {} if self.constraint is None else self.constraint.tensors(),
             "random": {"cpu": torch.get_rng_state()},
         }
@@ -157,19 +182,21 @@ class Update:
             self.constraint.restore(checkpoint.under("constraint/", tensors))
         if saved := checkpoint.under("state/", tensors):
             in_order = (saved[str(index)].to(self.model.device) for index in range(len(saved)))
-            self.state = rebuild(self.learner.begin(self.model, 1), in_order)
+            state = rebuild(self.learner.begin(self.model, 1), in_order)
+            self.state = state if self.slices is None else self.slices.own_rows(state)
         random = checkpoint.under("random/", tensors)
         torch.set_rng_state(random["cpu"])
         if "cuda" in random and torch.cuda.is_available():
             torch.cuda.set_rng_state(random["cuda"])
 
 
-def build_update(recipe: config.Recipe, model: LanguageModel) -> Update:
+def build_update(recipe: config.Recipe, model: LanguageModel, team: Team = ALONE) -> Update:
     """The training step of a recipe in its first phase, after projecting the weights onto its constraint.
 
-    Raises UserError where the constraint or the learning rule does not fit the model.
+    Raises UserError where the constraint or the learning rule does not fit the model, or the team the slices.
     """
     training = recipe.training
+    sliced = training.slices > 1 or team.size > 1
     objective, learner = build_objective(training), build_learner(training, recipe.model)
     learner.check(model, training.batch_size)
     constraint = build_constraint(training, model.core)
@@ -187,6 +214,7 @@ def build_update(recipe: config.Recipe, model: LanguageModel) -> Update:
         forcing=training.forcing,
         constraint=constraint,
         precision=resolve(training.precision, model.device),
+        slices=Slices(training.slices, recipe.seed, team) if sliced else None,
     )
     if averages_at_once(training):
         update.begin_averaging(training)
@@ -201,21 +229,20 @@ def build_learner(training: config.Training, model: config.Model) -> Learner:
         return Tagging()
     weight = training.penalties.gradient_norm
     if weight or training.rule != config.BPTT():
-        _require_single_steps(training, model)
+        _require_single_steps(model)
     rule: Learner
-    if isinstance(training.rule, config.RTRL):
-        rule = RTRL(training.rule.max_gb)
-    else:
-        steps, factor = training.rule.steps, training.rule.attenuation
-        if steps is not None:
+    match training.rule:
+        case config.RTRL(max_gb=max_gb):
+            rule = RTRL(max_gb)
+        case config.BPTT(steps=None, attenuation=factor):
+            rule = WholeWindow() if factor == 1 else Attenuated(factor)
+        case config.BPTT(steps=int(steps), attenuation=factor):
             rule = Lookback(steps, factor)
-        else:
-            rule = WholeWindow(training.slices) if factor == 1 else Attenuated(factor)
     return GradientNorm(rule, weight) if weight else rule
 
 
-def _require_single_steps(training: config.Training, model: config.Model) -> None:
-    """Refuse what needs whole windows: a source, dropout masks held over time, slices of the batch."""
+def _require_single_steps(model: config.Model) -> None:
+    """Refuse what needs whole windows: a source, dropout masks held over time."""
     stepwise = "training.rule and training.penalties.gradient_norm process a window step by step"
     if model.source is not None:
         raise UserError(
@@ -229,5 +256,3 @@ def _require_single_steps(training: config.Training, model: config.Model) -> Non
                     f"{stepwise}, which model.{part}.{name} does not allow: set it to 0, or use the rule bptt without"
                     " steps or attenuation, and gradient_norm = 0"
                 )
-    if training.slices > 1:
-        raise UserError(f"training.slices is {training.slices}; with this training.rule it must be 1")

@@ -50,12 +50,15 @@ class Objective:
         """The loss of `batch`, given the trace of the core of `model` over its inputs."""
         contexts = model.output.contexts(trace)
         counted = trace.top.new_ones(trace.top.shape[:2]) if batch.mask is None else batch.mask.to(trace.top.dtype)
-        count = counted.sum()
-        scale = 1.0 / count if self.reduction == "mean" else 1.0 / batch.targets.shape[1]
-        objective, each = model.output.nll(contexts, batch.targets, counted * scale)
+        count, whole = counted.sum(), batch.whole
+        if self.reduction == "mean":
+            reduced = counted * (1.0 / (count if whole is None else whole.counted.to(count.dtype)))
+        else:
+            reduced = counted * (1.0 / (batch.targets.shape[1] if whole is None else whole.columns))
+        objective, each = model.output.nll(contexts, batch.targets, reduced)
         nll_sum = (each * counted).sum()
         each_penalty = [*(of(trace, contexts) for of in self.penalties), *(of(model) for of in self.of_weights)]
-        penalty = sum(each_penalty, objective.new_zeros(()))
+        penalty = sum(each_penalty, objective.new_zeros(())) * batch.share
         return Loss(objective + penalty, nll_sum, count, penalty.detach())
 
 

@@ -1,5 +1,6 @@
 """One experiment from recipe to report: prepare the run folder, train, evaluate, sample."""
 
+import contextlib
 import platform
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
@@ -21,6 +22,7 @@ from elman.formats import parse_json
 from elman.learning.checkpoint import CHECKPOINT
 from elman.learning.log import Watcher
 from elman.learning.resumption import described, split_changes
+from elman.learning.team import ALONE, Team
 from elman.learning.trainer import StopReason, Trainer
 from elman.network.device import processor_name
 from elman.network.model import LanguageModel
@@ -41,7 +43,8 @@ class Experiment:
     gives, if it does. A resumed run may change the keys of `elman.learning.resumption.CHANGEABLE`. `init` is a run
     folder from whose weights to start, words mapped by their spelling. `extras` is kept in the folder and joined with
     that of the run to resume: what else a command computes for the run. `lock` is held while it trains and while it
-    writes results, so that one process at a time works in the folder.
+    writes results, so that one process at a time works in the folder. Of a `team` of processes the first one alone
+    writes; the folder must be there for all of them.
     """
 
     def __init__(
@@ -55,12 +58,13 @@ class Experiment:
         init: Path | None = None,
         extras: Collection[str] = (),
         progress: Any = None,
+        team: Team = ALONE,
     ) -> None:
         out = out.expanduser()
         require_utf8(out, "--out")
-        self.out, self.device, self.resume = out, torch.device(device), resume
+        self.out, self.device, self.resume, self.team = out, torch.device(device), resume, team
         self.lock = FolderLock(out)
-        recipe = _settled(recipe, out, self.device, resume)
+        recipe = _settled(recipe, out, self.device, resume, team)
         self._before = _require_place(out, recipe, resume)
         source = str(data) if data is not None else recorded_source(out, recipe) if resume else source_of(recipe)
         # Names stay and paths become absolute, so that the source means the same from every working folder.
@@ -82,7 +86,7 @@ class Experiment:
         freeze_all_but_gate(recipe.model.output, self.model, init, resume=resume)
         self.model.to(self.device)
         digests = {"vocabulary": self.task.inputs.digest, "data": self.task.digest}
-        self.trainer = Trainer(self.recipe, self.model, self.task.windows, self.task.validate, out, digests)
+        self.trainer = Trainer(self.recipe, self.model, self.task.windows, self.task.validate, out, digests, team)
 
     def train(self, watchers: Sequence[Watcher] = (), max_minutes: float | None = None) -> StopReason:
         """Train; see `Trainer.run`. The watchers get the results of `finish` too.
@@ -90,27 +94,39 @@ class Experiment:
         Raises UserError where another process trains in the folder or has begun a run there, or the loss is not finite.
         """
         self.trainer.log.watchers = tuple(watchers)
-        with self.lock:
-            if self.resume and (self.trainer.best.exists or (self.out / CHECKPOINT).exists()):
-                changes = self.trainer.resume(self._before)
-                self._write_extras()
-                self._write_place()
-                if self.recipe != self._before:
-                    write_atomic(self.out / "recipe.toml", config.dump_recipe(self.recipe))
-                if changes:
-                    notice(f"{self.out}: continued with {described(changes)}")
-                    self.trainer.record_changes(changes)
-                if not self.trainer.progress.finished:  # those of an earlier end are not those of the model to come
-                    (self.out / RESULTS).unlink(missing_ok=True)
+        begun = self.resume and (self.trainer.best.exists or (self.out / CHECKPOINT).exists())
+        self.team.wait()  # until every process has looked at the folder
+        with self.lock if self.team.leads else contextlib.nullcontext():
+            if begun:
+                self._continue()
             elif self.trainer.progress.step == 0:
-                _require_place(self.out, self.recipe, self.resume)
-                self.task.write(self.out)
-                write_json(self.out / "environment.json", environment(self.device))
-                self._write_extras()
-                self.trainer.begin()
-                # Last, since a folder with a recipe is a run: killed before this, the folder is still free.
-                write_atomic(self.out / "recipe.toml", config.dump_recipe(self.recipe))
+                self._begin()
             return self.trainer.run(max_minutes)
+
+    def _begin(self) -> None:
+        if self.team.leads:
+            _require_place(self.out, self.recipe, self.resume)
+            self.task.write(self.out)
+            write_json(self.out / "environment.json", environment(self.device))
+            self._write_extras()
+        self.trainer.begin()
+        if self.team.leads:
+            # Last, since a folder with a recipe is a run: killed before this, the folder is still free.
+            write_atomic(self.out / "recipe.toml", config.dump_recipe(self.recipe))
+
+    def _continue(self) -> None:
+        changes = self.trainer.resume(self._before)
+        if self.team.leads:
+            self._write_extras()
+            self._write_place()
+            if self.recipe != self._before:
+                write_atomic(self.out / "recipe.toml", config.dump_recipe(self.recipe))
+        if changes:
+            notice(f"{self.out}: continued with {described(changes)}")
+            self.trainer.record_changes(changes)
+        if self.team.leads and not self.trainer.progress.finished:
+            # Those of an earlier end are not those of the model to come.
+            (self.out / RESULTS).unlink(missing_ok=True)
 
     def finish(self, prompts: Sequence[str] = ("", ""), progress: Any = None) -> list[Result]:
         """Evaluate the best model on the valid and test splits, draw samples, write the results."""
@@ -181,15 +197,15 @@ def _require_place(out: Path, recipe: config.Recipe, resume: bool) -> config.Rec
     return before
 
 
-def _settled(recipe: config.Recipe, out: Path, device: torch.device, resume: bool) -> config.Recipe:
-    """A recipe whose precision is settled: by that of the run to resume, else by the speed of the machine."""
+def _settled(recipe: config.Recipe, out: Path, device: torch.device, resume: bool, team: Team) -> config.Recipe:
+    """A recipe whose precision is settled: by that of the run to resume, else by the speed of the first machine."""
     if recipe.training.precision != "auto":
         return recipe
     existing = out / "recipe.toml"
     if resume and existing.exists():
         settled = config.load_recipe(existing).training.precision
     else:
-        settled = automatic(device)
+        settled = "bf16" if team.from_first(automatic(device) == "bf16") else "float32"
         notice(f"training.precision = auto: {settled}, by the speed of products on this machine (elman info --machine)")
     return msgspec.structs.replace(recipe, training=msgspec.structs.replace(recipe.training, precision=settled))
 

@@ -119,12 +119,10 @@ def copy_weights(model: LanguageModel, run: Run, advice: str) -> None:
     model.load_state_dict(theirs)
 
 
-def require_whole(training: Training, what: str) -> None:
-    """Raise UserError where training cuts its data in ways that suit streams alone."""
+def require_no_random_windows(training: Training, what: str) -> None:
+    """Raise UserError where training cuts its data into windows of random lengths, as suits streams alone."""
     if training.window.random:
         raise UserError(f"training.window.random: {what} are not cut into windows at random; set random = false")
-    if training.slices != 1:
-        raise UserError(f"training.slices = {training.slices}: a batch of {what} is not cut into slices; set it to 1")
 
 
 def write_results(out: Path, evaluated: Callable[[str], Result], more: Callable[[], Mapping[str, Any]]) -> list[Result]:

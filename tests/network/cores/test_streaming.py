@@ -105,9 +105,8 @@ def test_detach_cuts_the_gradient_and_keeps_the_value(name):
 def test_bptt_gives_back_a_state_without_history():
     model = networks.model()
     symbols = torch.randint(7, (6, 4))
-    for slices in (1, 2):
-        _, state = bptt(model, Objective(), Batch(symbols[:-1], symbols[1:]), model.begin(4), slices)
-        assert not any(leaf.requires_grad for leaf in leaves(state))
+    _, state = bptt(model, Objective(), Batch(symbols[:-1], symbols[1:]), model.begin(4))
+    assert not any(leaf.requires_grad for leaf in leaves(state))
 
 
 @pytest.mark.parametrize("name", networks.CORES)

@@ -243,7 +243,6 @@ def test_bad_sources(capsys, recipe_file, data, tmp_path):
     (tmp_path / "train" / "a.mid").write_bytes(b"MThd")
     assert f"{tmp_path / 'train' / 'a.mid'}: not a readable MIDI file" in line(tmp_path)
     assert "set random = false" in line(data, "--set", "training.window.random=true")
-    assert "training.slices = 2" in line(data, "--set", "training.slices=2")
     flat = ("--set", "model.output.choice={kind='flat'}")
     assert "model.encoder and model.output.choice do not fit together" in line(data, *flat)
     assert not (tmp_path / "run").exists()

@@ -240,7 +240,6 @@ def test_a_recipe_is_chosen_for_columns(data, tmp_path, capsys, monkeypatch):
         ({"data": {"form": "trees"}}, "between trees"),
         ({"encoder": {"kind": "frames", "size": 4}}, 'write "lookup" or "characters"'),
         ({"training": {"window": {"random": True}}}, "training.window.random"),
-        ({"training": {"slices": 2}}, "training.slices"),
     ],
 )
 def test_mistakes_in_a_recipe(changes, message, data, tmp_path):

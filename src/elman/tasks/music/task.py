@@ -22,7 +22,7 @@ from elman.evaluation.result import Result
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.tasks.music.run import MusicRun, evaluate_pieces
-from elman.tasks.task import Size, Task, copy_weights, require_whole, write_results
+from elman.tasks.task import Size, Task, copy_weights, require_no_random_windows, write_results
 
 SAMPLE_STEPS = 128
 """Steps of the samples in a run folder."""
@@ -40,7 +40,7 @@ class MusicTask(Task):
     def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:  # noqa: ARG002 - quick
         assert isinstance(recipe.data, MusicData)
         self.recipe, self.data = recipe, recipe.data
-        require_whole(recipe.training, "pieces")
+        require_no_random_windows(recipe.training, "pieces")
         require_mido()  # the samples are MIDI files: better refused now than after training
         self.corpus = open_music(source, recipe.data.options)
         self.inputs, self.digest, self.source = Pitches(recipe.data.pitches), self.corpus.digest, source

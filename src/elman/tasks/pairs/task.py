@@ -21,7 +21,7 @@ from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
 from elman.tasks.pairs.run import PairRun, Translation
-from elman.tasks.task import Size, Task, copy_weights, require_whole, write_results
+from elman.tasks.task import Size, Task, copy_weights, require_no_random_windows, write_results
 
 SAMPLES = 6
 """Sources of the test split whose targets a run folder shows."""
@@ -43,7 +43,7 @@ class PairTask(Task):
     def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:  # noqa: ARG002 - quick
         assert isinstance(recipe.data, PairData)
         self.recipe, self.data = recipe, recipe.data
-        require_whole(recipe.training, "pairs")
+        require_no_random_windows(recipe.training, "pairs")
         require_libraries(rules_of(recipe.data.options))  # better refused now than after training
         self.corpus = open_pairs(source, recipe.data.options)
         self.inputs, self.digest, self.source = self.corpus.symbols, self.corpus.digest, source

@@ -22,7 +22,7 @@ from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.network.tag_model import TagModel
 from elman.tasks.tags.run import BASELINE, TagRun
-from elman.tasks.task import Size, Task, copy_weights, require_whole, write_results
+from elman.tasks.task import Size, Task, copy_weights, require_no_random_windows, write_results
 
 SAMPLES = 6
 """Sentences of the test split that a run folder shows."""
@@ -43,7 +43,7 @@ class TagTask(Task):
     def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:  # noqa: ARG002 - quick
         assert isinstance(recipe.data, TagData)
         self.recipe, self.data = recipe, recipe.data
-        require_whole(recipe.training, "sentences")
+        require_no_random_windows(recipe.training, "sentences")
         if recipe.training.tokens_per_batch is not None:
             raise UserError("training.tokens_per_batch is for pairs; of tags set training.batch_size")
         self.corpus = open_tags(source, recipe.data.options)

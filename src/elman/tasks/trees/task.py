@@ -22,7 +22,7 @@ from elman.evaluation.trees import label_accuracy, training_loss
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.network.tree_model import TreeModel
-from elman.tasks.task import Size, Task, copy_weights, require_whole, write_results
+from elman.tasks.task import Size, Task, copy_weights, require_no_random_windows, write_results
 from elman.tasks.trees.drawing import drawing_of
 from elman.tasks.trees.run import TreeRun
 
@@ -45,7 +45,9 @@ class TreeTask(Task):
     def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:  # noqa: ARG002 - quick
         assert isinstance(recipe.data, TreeData)
         self.recipe, self.data = recipe, recipe.data
-        require_whole(recipe.training, "trees")
+        require_no_random_windows(recipe.training, "trees")
+        if recipe.training.slices != 1:
+            raise UserError(f"training.slices = {recipe.training.slices}: a batch of trees is not cut; set it to 1")
         if recipe.training.tokens_per_batch is not None:
             raise UserError("training.tokens_per_batch is for pairs; of trees set training.batch_size")
         self.corpus = open_trees(source, recipe.data.options)

@@ -1,0 +1,65 @@
+"""One process of two threads against two processes of one thread: tokens per second in two slices, in pairs.
+
+python benchmarks/parallel.py RECIPE --data DATA [--pairs 3] [--steps 60]
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+FORMS = {
+    "1 process, 2 threads": ([sys.executable], "2"),
+    "2 processes, 1 thread": (
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"],
+        "1",
+    ),
+}
+
+
+def speed(form: str, recipe: str, data: str, steps: int) -> float:
+    """The median of tokens per second over the lines of metrics but the first, which pays for the start."""
+    launcher, threads = FORMS[form]
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "run"
+        keys = ("training.slices=2", f"training.log_every={max(1, steps // 6)}", "training.epochs=1000")
+        settings = [word for key in keys for word in ("--set", key)]
+        command = [*launcher, "-m", "elman", "train", recipe, "--data", data, "--out", str(out), "--threads", threads]
+        process = subprocess.Popen([*command, *settings], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        assert process.stderr is not None
+        lines: list[str] = []
+        for line in process.stderr:
+            lines.append(line)
+            metrics = out / "metrics.jsonl"
+            rows = [json.loads(row) for row in metrics.read_text().splitlines()] if metrics.exists() else []
+            rows = [row for row in rows if row["kind"] == "train"]
+            if rows and rows[-1]["step"] >= steps:
+                break
+        process.kill()
+        process.wait()
+        if not rows:
+            raise SystemExit("".join(lines))
+    return median(row["tokens_per_s"] for row in rows[1:])
+
+
+def main() -> None:
+    """Measure the pairs in turn and print them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("recipe")
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=60)
+    given = parser.parse_args()
+    ratios = []
+    for _ in range(given.pairs):
+        one, two = (speed(form, given.recipe, given.data, given.steps) for form in FORMS)
+        ratios.append(two / one)
+        print(f"{one:,.0f} tokens/s with 2 threads, {two:,.0f} with 2 processes: {two / one:.3f}", flush=True)
+    print(f"median ratio {median(ratios):.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""The processes that train one model together, under torchrun; every process computes a part of each batch.
+
+Sums have one order, whatever the number of processes: a balanced tree, whose lower part is added within a process and
+whose upper part between processes (`Team.add`), so that equal parts give equal bits.
+"""
+
+import contextlib
+import datetime
+import os
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor, distributed
+
+from elman.errors import UserError
+
+LONGEST_WAIT = datetime.timedelta(days=7)
+"""For another process, such as the first one while it validates; one that ended is noticed at once."""
+
+
+class Team:
+    """One process alone; the first of its interface's two forms.
+
+    Attributes:
+        rank: the number of this process, from 0.
+        size: the number of processes.
+    """
+
+    rank, size = 0, 1
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process decides, writes the run folder and speaks."""
+        return self.rank == 0
+
+    def add(self, tensors: Sequence[Tensor]) -> None:
+        """Replace tensors by their sums over all processes, neighbours first."""
+
+    def any(self, *flags: bool) -> tuple[bool, ...]:
+        """Whether each flag is set in any process."""
+        return flags
+
+    def from_first(self, number: float) -> float:
+        """The number of the first process."""
+        return number
+
+    def gather(self, tensor: Tensor) -> list[Tensor]:
+        """The tensors of all processes, of one shape, in the order of their ranks."""
+        return [tensor]
+
+    def require_same(self, digest: str, what: str) -> None:
+        """Raise UserError where `digest` differs between processes."""
+
+    def wait(self) -> None:
+        """Return when all processes have come here."""
+
+
+ALONE = Team()
+
+
+class Processes(Team):
+    """The processes that torchrun has started; a power of two of them.
+
+    Raises UserError, in every method, where another process has ended.
+    """
+
+    def __init__(self) -> None:
+        self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
+        gpus = distributed.get_backend() == "nccl"
+        self._device = torch.device("cuda", torch.cuda.current_device()) if gpus else torch.device("cpu")
+
+    def add(self, tensors: Sequence[Tensor]) -> None:
+        """Exchange the sums of 1, 2, 4, ... neighbours: a + b = b + a to the bit, so all processes have the same."""
+        distance = 1
+        while distance < self.size:
+            other = self.rank ^ distance
+            for tensor in tensors:
+                received = torch.empty_like(tensor)
+                with _noticing_the_end():
+                    exchange = [
+                        distributed.P2POp(distributed.isend, tensor, other),
+                        distributed.P2POp(distributed.irecv, received, other),
+                    ]
+                    for request in distributed.batch_isend_irecv(exchange):
+                        request.wait()
+                tensor.add_(received)
+            distance *= 2
+
+    def any(self, *flags: bool) -> tuple[bool, ...]:
+        """Whether each flag is set in any process."""
+        found = torch.tensor(flags, dtype=torch.int32, device=self._device)
+        with _noticing_the_end():
+            distributed.all_reduce(found, distributed.ReduceOp.MAX)
+        return tuple(bool(flag) for flag in found.tolist())
+
+    def from_first(self, number: float) -> float:
+        """The number of the first process."""
+        found = torch.tensor(number, dtype=torch.float64, device=self._device)
+        with _noticing_the_end():
+            distributed.broadcast(found, 0)
+        return float(found)
+
+    def gather(self, tensor: Tensor) -> list[Tensor]:
+        """The tensors of all processes, of one shape, in the order of their ranks."""
+        found = [torch.empty_like(tensor) for _ in range(self.size)]
+        with _noticing_the_end():
+            distributed.all_gather(found, tensor.contiguous())
+        return found
+
+    def require_same(self, digest: str, what: str) -> None:
+        """Raise UserError where `digest`, in hexadecimal digits, differs between processes."""
+        own = torch.frombuffer(bytearray.fromhex(digest), dtype=torch.uint8).to(self._device)
+        differing = [rank for rank, one in enumerate(self.gather(own)) if not torch.equal(one, own)]
+        if differing:
+            raise UserError(
+                f"the {what} of process {differing[0]} differ from those of process {self.rank}; all processes need the"
+                " same versions, the same kind of processor or GPU and the same --threads; continue with --resume"
+            )
+
+    def wait(self) -> None:
+        """Return when all processes have come here."""
+        self.any(False)
+
+
+@contextlib.contextmanager
+def _noticing_the_end() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:
+        raise UserError(
+            "another process of this training has ended (its own message says why); start them again with --resume"
+        ) from error
+
+
+def started_by_torchrun() -> bool:
+    """Whether this process is one of several, or of one, that torchrun has started."""
+    return "TORCHELASTIC_RUN_ID" in os.environ and "RANK" in os.environ
+
+
+def restarted() -> bool:
+    """Whether torchrun has started the processes again after one of them ended (`--max-restarts`)."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+
+
+@contextlib.contextmanager
+def team_of(device: torch.device) -> Iterator[Team]:
+    """The processes of torchrun within the block, by NCCL on GPUs and gloo on CPUs; else this process alone.
+
+    Raises UserError where their number is not a power of two.
+    """
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if not started_by_torchrun() or size == 1:
+        yield ALONE
+        return
+    if size & (size - 1):
+        raise UserError(
+            f"torchrun started {size} processes; their number must be a power of two that divides training.slices"
+        )
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=LONGEST_WAIT)
+    try:
+        yield Processes()
+    finally:
+        distributed.destroy_process_group()

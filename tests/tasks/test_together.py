@@ -1,0 +1,166 @@
+"""One training by several processes, as torchrun starts them: the same weights, whatever their number and their end."""
+
+import os
+import socket
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from elman import config
+from elman.errors import UserError
+from elman.learning import checkpoint
+from elman.learning.team import team_of
+from elman.learning.trainer import StopReason
+from elman.tasks.experiment import Experiment
+from support import music_runs, tagged, text_runs
+from support.interruption import StopAt, kill
+
+CPU = torch.device("cpu")
+KILLED = -9
+RAISED = 3
+
+AVERAGED = {
+    "epochs": 2,
+    "averaging": {"kind": "non-monotone", "interval": 1},
+    "validate_every": 13,
+    "fine_tune": {"lr": 1.0, "epochs": 1, "interval": 2},
+}
+
+PAIRS = """
+title = "toy pairs"
+seed = 3
+[model]
+encoder = { kind = "lookup", size = 8, dropout = 0.1 }
+source = { encoder = { kind = "lookup", size = 8 }, stack = { sizes = [8], output_dropout = 0.1 } }
+core = { kind = "attentive", stack = { sizes = [16], weight_drop = 0.1 }, output_dropout = 0.1 }
+[model.output]
+contexts = { kind = "mixture", heads = { 1 = 2 }, size = 8 }
+choice = { kind = "flat", tied = true }
+[training]
+epochs = 2
+batch_size = 20
+slices = 4
+optimiser = { kind = "adam", lr = 0.01 }
+[data]
+kind = "pairs"
+valid = 20
+test = 20
+"""
+
+
+def write_pairs(folder):
+    """A file of lines `c a b TAB B A C`; the last batch has fewer pairs than slices."""
+    draw = np.random.default_rng(0)
+    lines = [list(draw.choice(list("abcdefgh"), draw.integers(1, 7))) for _ in range(143)]
+    path = folder / "pairs.tsv"
+    path.write_text("".join(f"{' '.join(one)}\t{' '.join(one[::-1]).upper()}\n" for one in lines))
+    return path
+
+
+def pairs_recipe(folder):
+    (folder / "pairs.toml").write_text(PAIRS)
+    return config.load_recipe(folder / "pairs.toml")
+
+
+def write_music(folder):
+    np.savez(folder / "music.npz", **music_runs.arrays())
+    return folder / "music.npz"
+
+
+KINDS = {
+    "text": (
+        lambda folder: text_runs.write_corpus(folder / "corpus"),
+        lambda _: text_runs.recipe(slices=4, **AVERAGED),
+    ),
+    "music": (write_music, lambda _: music_runs.recipe(slices=4, epochs=1)),
+    "pairs": (write_pairs, pairs_recipe),
+    "tags": (
+        lambda folder: tagged.write(folder / "tags.tsv"),
+        lambda _: tagged.recipe(epochs=1, training={"slices": 4}),
+    ),
+}
+
+
+def together(size, train):
+    """Call `train(team)` in `size` processes, and return how each ended: its status, or minus the signal."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    children = []
+    for rank in range(size):
+        child = os.fork()
+        if child == 0:
+            place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "MASTER_PORT": port}
+            os.environ |= {name: str(value) for name, value in place.items()}
+            os.environ |= {"MASTER_ADDR": "127.0.0.1", "TORCHELASTIC_RUN_ID": "test"}
+            status = 1
+            try:
+                with team_of(CPU) as team:
+                    status = train(team)
+            except UserError:
+                status = RAISED
+            finally:
+                os._exit(status)
+        children.append(child)
+    ends = [os.waitpid(child, 0)[1] for child in children]
+    return [-os.WTERMSIG(end) if os.WIFSIGNALED(end) else os.WEXITSTATUS(end) for end in ends]
+
+
+def digests(folder: Path):
+    files = (folder / name for name in (checkpoint.CHECKPOINT, checkpoint.MODEL))
+    return [checkpoint.digest_of(checkpoint.load(path)[0]) for path in files]
+
+
+def training(recipe, out, data, *, resume=False, stop=None):
+    """A function that trains to the end, or until `stop`: (rank, step, how)."""
+
+    def train(team):
+        experiment = Experiment(recipe, out, data=data, resume=resume, team=team)
+        watchers = [StopAt(*stop[1:])] if stop is not None and stop[0] == team.rank else []
+        return [*StopReason].index(experiment.train(watchers))
+
+    return train
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_processes_share_a_training(kind, tmp_path):
+    """Dropout, averaging and fine-tuning included; in text the state of the columns is carried."""
+    write, make = KINDS[kind]
+    data, recipe = write(tmp_path), make(tmp_path)
+    assert Experiment(recipe, tmp_path / "1", data=data).train() is StopReason.FINISHED
+    assert together(2, training(recipe, tmp_path / "2", data)) == [0, 0]
+    assert digests(tmp_path / "1") == digests(tmp_path / "2")
+
+
+def test_a_training_that_loses_processes_goes_on_with_others(tmp_path):
+    """A signal to one process stops all; a kill of one ends all; every time another number of them goes on."""
+    data = text_runs.write_corpus(tmp_path / "corpus")
+    recipe = text_runs.recipe(slices=4, **AVERAGED, checkpoint_minutes=0.0)
+    assert Experiment(recipe, tmp_path / "alone", data=data).train() is StopReason.FINISHED
+    out = tmp_path / "run"
+    interrupted = [*StopReason].index(StopReason.INTERRUPTED)
+    assert together(2, training(recipe, out, data, stop=(1, 10))) == [interrupted] * 2
+    killed = together(4, training(recipe, out, data, resume=True, stop=(2, 30, kill)))
+    assert killed == [RAISED, RAISED, KILLED, RAISED]
+    assert together(1, training(recipe, out, data, resume=True)) == [0]
+    assert digests(out) == digests(tmp_path / "alone")
+
+
+def test_a_loss_that_is_not_finite_ends_all_processes(tmp_path):
+    data = text_runs.write_corpus(tmp_path / "corpus")
+    recipe = text_runs.recipe(slices=2, optimiser={"kind": "sgd", "lr": 1e39}, clip=None)
+    assert together(2, training(recipe, tmp_path / "run", data)) == [RAISED, RAISED]
+
+
+def test_numbers_of_processes_that_cannot_share_the_slices(tmp_path):
+    data, recipe = text_runs.write_corpus(tmp_path / "corpus"), text_runs.recipe()
+    assert together(2, training(recipe, tmp_path / "run", data)) == [RAISED, RAISED]
+    assert not (tmp_path / "run").exists()
+    assert together(3, lambda _: 0) == [RAISED] * 3
