@@ -20,7 +20,6 @@ from cyclopts.exceptions import (
     ValidationError,
 )
 
-from elman.config import plugins
 from elman.errors import UserError
 
 SYNONYMS = {
@@ -141,6 +140,8 @@ def explain(app: App, error: Exception) -> str | None:
         return (
             f"out of memory ({text or 'no more can be allocated'}); choose smaller sizes, or fewer streams and samples"
         )
+    from elman.config import plugins  # loads them, and may fail
+
     return plugins.blame(error)
 
 
