@@ -59,6 +59,7 @@ COMMANDS = {
             "What is in a run: parameters by block, data, best epoch, digests; or how fast the machine is.",
         ),
         "data": ("lookup:app", "Known corpora: list, describe, prepare; trees and programs as pairs."),
+        "models": ("models:app", "Trained models by name: list, describe, fetch, publish."),
         "recipes": ("lookup:recipes", "The recipes that come with elman."),
     },
 }

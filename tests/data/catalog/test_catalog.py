@@ -1,11 +1,8 @@
-import functools
-import http.server
 import inspect
 import io
 import json
 import pickle
 import tarfile
-import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,52 +23,15 @@ from elman.data.text.sources import SPLITS
 from elman.data.text.utf8 import to_bytes
 from elman.errors import UserError
 from elman.files import sha256_file
-
-
-class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves a folder, with ranges; `cut` files lose their second half, as when a connection breaks off."""
-
-    cut: frozenset[str] = frozenset()
-    asked: list[str | None]
-
-    def do_GET(self) -> None:
-        path = Path(self.translate_path(self.path))
-        if not path.is_file():
-            self.send_error(404)
-            return
-        data, span = path.read_bytes(), self.headers.get("Range")
-        self.server.asked.append(span)
-        start = int(span.removeprefix("bytes=").removesuffix("-")) if span else 0
-        if start >= len(data) > 0:
-            self.send_error(416)
-            return
-        self.send_response(206 if span else 200)
-        if span:
-            self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
-        self.send_header("Content-Length", str(len(data) - start))
-        self.end_headers()
-        broken = path.name in self.server.cut
-        self.wfile.write(data[start : len(data) // 2] if broken else data[start:])
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-class Server(http.server.ThreadingHTTPServer):
-    def __init__(self, folder: Path) -> None:
-        super().__init__(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder)))
-        self.folder, self.cut, self.asked = folder, set(), []
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+from support.server import Server, serving
 
 
 @pytest.fixture
 def server(tmp_path) -> Iterator[Server]:
     folder = tmp_path / "served"
     folder.mkdir()
-    with Server(folder) as running:
-        threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    with serving(folder) as running:
         yield running
-        running.shutdown()
 
 
 def message(function, *arguments, **more) -> str:
