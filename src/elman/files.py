@@ -148,6 +148,15 @@ def _may_run(process: int, path: Path) -> bool:
     return True
 
 
+def shipped_folder(name: str) -> Path:
+    """A folder that comes with the package.
+
+    In a checkout it is a link to the folder of that name, which Windows may write as a file, so that folder is taken.
+    """
+    here = Path(__file__).with_name(name)
+    return here if here.is_dir() else Path(__file__).parents[2] / name
+
+
 def write_atomic(path: Path, data: bytes | str) -> None:
     """Write `data` (text as UTF-8) to `path`, completely or not at all; raises UserError as `replacing` does."""
     with replacing(path) as temporary:

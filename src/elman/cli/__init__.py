@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cyclopts import App, Group, Parameter
 
-from elman import __version__
+import elman
 from elman.cli import mistakes
 from elman.cli.help import ARGUMENTS, OPTIONS, PlainHelp, shown_default
 from elman.errors import UserError, one_line
@@ -59,6 +59,7 @@ COMMANDS = {
             "What is in a run: parameters by block, data, best epoch, digests; or how fast the machine is.",
         ),
         "data": ("lookup:app", "Known corpora: list, describe, prepare; trees and programs as pairs."),
+        "docs": ("docs:docs", "The pages of the documentation, without a network."),
         "models": ("models:app", "Trained models by name: list, describe, fetch, publish."),
         "recipes": ("lookup:recipes", "The recipes that come with elman."),
     },
@@ -74,7 +75,7 @@ def application() -> App:
         " sample, score.\n\nBegin with `elman demo`, or with a text of your own: elman train novel.txt. `elman COMMAND"
         " --help` describes a command; `elman --install-completion` lets the shell complete commands and options."
         " `--plugin FILE`, anywhere on a line, adds the cells, outputs, activations or claims of a Python file.",
-        version=f"elman {__version__}",
+        version=lambda: f"elman {elman.__version__}",
         default_parameter=Parameter(negative=(), allow_repeating=True, show_default=shown_default),
         group_arguments=ARGUMENTS,
         group_parameters=OPTIONS,
