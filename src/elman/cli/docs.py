@@ -20,7 +20,9 @@ def docs(page: str | None = None, /, *, as_json: AsJson = False) -> None:
     """
     pages = {path.stem: path for path in sorted(FOLDER.glob("*.md"))}
     if page is None:
-        titles = {name: path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ") for name, path in pages.items()}
+        titles = {
+            name: path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ") for name, path in pages.items()
+        }
         show.print_result(as_json, titles, ("documentation", ["page", "title"], [list(row) for row in titles.items()]))
         return
     name = page.removeprefix("docs/").removesuffix(".md")

