@@ -5,6 +5,7 @@ when a command is used, so that `elman --help` answers at once.
 """
 
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -104,7 +105,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from cyclopts.exceptions import CycloptsError
 
     if sys.stdout is None:  # closed by the caller
-        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - until the process ends
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the process ends
+    if os.name == "nt":  # whose files have the code page of the country
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     app, tokens = application(), list(sys.argv[1:] if arguments is None else arguments)
     try:
         tokens = _use_plugins(tokens)
@@ -119,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _close_output()
         return 0
-    except (CycloptsError, UserError, OSError, MemoryError, RuntimeError) as error:
+    except (CycloptsError, UserError, OSError, MemoryError, RuntimeError, TypeError) as error:
         if (line := mistakes.explain(app, error)) is None:
             raise
         if isinstance(error, OSError):

@@ -6,6 +6,7 @@ everything in it is checked when it is read.
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from itertools import chain
@@ -58,6 +59,8 @@ def load(path: Path, *needed: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
         with safe_open(path, framework="pt") as file:
             header = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if os.name == "nt":  # where a file that tensors are mapped from cannot be replaced
+            tensors = {name: tensor.clone() for name, tensor in tensors.items()}
     except (SafetensorError, OSError, RuntimeError) as error:
         raise UserError(f"{path}: truncated or not a model file ({error}); restore it or train again") from None
     if not {"facts", "digest"} <= header.keys():

@@ -21,6 +21,7 @@ from elman.learning.progress import averages_at_once
 from elman.learning.rtrl import RTRL
 from elman.learning.sentences import Tagging
 from elman.learning.trees import ThroughStructure
+from elman.network.device import random_states, restore_random_states
 from elman.network.model import LanguageModel
 from elman.network.peaks import resolve
 from elman.network.precision import Precision, products_in
@@ -128,15 +129,13 @@ class Update:
             "average": {} if self.average is None else self.average.tensors(),
             "state": {} if self.state is None else {str(index): leaf for index, leaf in enumerate(leaves(self.state))},
             "constraint": {} if self.constraint is None else self.constraint.tensors(),
-            "random": {"cpu": torch.get_rng_state()},
+            "random": random_states(),
         }
-        if torch.cuda.is_available():
-            parts["random"]["cuda"] = torch.cuda.get_rng_state()
         return {f"{part}/{name}": tensor for part, held in parts.items() for name, tensor in held.items()}
 
     def require(self, path: Path, tensors: Mapping[str, Tensor], batch_size: int) -> None:
         """Raise UserError where the tensors of a checkpoint are not those that `restore` needs in this phase."""
-        loose = ("state/", "constraint/", "random/cuda")
+        loose = ("state/", "constraint/", "random/cuda", "random/mps")
         own, found = (
             {name: tensor for name, tensor in some.items() if not name.startswith(loose)}
             for some in (self.tensors(), tensors)
@@ -158,10 +157,7 @@ class Update:
         if saved := checkpoint.under("state/", tensors):
             in_order = (saved[str(index)].to(self.model.device) for index in range(len(saved)))
             self.state = rebuild(self.learner.begin(self.model, 1), in_order)
-        random = checkpoint.under("random/", tensors)
-        torch.set_rng_state(random["cpu"])
-        if "cuda" in random and torch.cuda.is_available():
-            torch.cuda.set_rng_state(random["cuda"])
+        restore_random_states(checkpoint.under("random/", tensors))
 
 
 def build_update(recipe: config.Recipe, model: LanguageModel) -> Update:
