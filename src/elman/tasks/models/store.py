@@ -72,7 +72,7 @@ def fetch(name: str, model: Model, progress: Progress | None = None) -> Path:
     if not (path.is_file() and sha256_file(path) == archive.sha256):
         download(archive.urls, path, sha256=archive.sha256, size=archive.bytes, progress=progress)
     _fill(folder, model, lambda new: _unpack(path, model.files, new))
-    path.unlink()
+    path.unlink(missing_ok=True)
     return folder
 
 
@@ -141,7 +141,9 @@ def _fill(folder: Path, model: Model, write: Callable[[Path], None]) -> None:
         if (wrong := altered(new, model)) is not None:
             raise UserError(f"{folder.name}: {wrong} is not the file of the registry; nothing was kept")
         write_atomic(new / ENTRY, msgspec.json.format(msgspec.json.encode(model)))
-        old = new.with_name(f"{new.name}.old")
+        if entry_of(folder) == model and altered(folder, model) is None:
+            return  # another process was faster
+        old = _temporary(folder)
         with contextlib.suppress(FileNotFoundError):
             folder.rename(old)
         try:
@@ -149,13 +151,19 @@ def _fill(folder: Path, model: Model, write: Callable[[Path], None]) -> None:
         except OSError:
             if entry_of(folder) != model:  # another process may have put it there meanwhile
                 raise
-        shutil.rmtree(old, ignore_errors=True)
+        finally:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _temporary(folder: Path) -> Path:
+    """A name beside a folder, under which `remove_abandoned` finds what a killed process left."""
+    return folder.parent / f".{folder.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
 
 
 @contextlib.contextmanager
 def _beside(folder: Path) -> Iterator[Path]:
     """A new folder beside another; raises UserError where there is no room for it, or no right to make it."""
-    new = folder.parent / f".{folder.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
+    new = _temporary(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(folder.parent)
