@@ -4,6 +4,8 @@
 #   make test    make the environment with the developers' tools, run the tests
 #   make quick   run the tests that are not slow, in under a minute
 #   make check   format, lint, types, documentation, tests with doctests
+#   make release the wheel and the sdist in dist/, checked
+#   make model   train the model that comes with elman, and put it into the package
 #   make docs    the documentation as web pages, in site/
 #   make clean   remove .venv, site/ and caches; runs/ stays
 #
@@ -18,7 +20,7 @@ ARGS    ?=
 bin         := $(VENV)/bin
 environment := PYTHON="$(PYTHON)" VENV="$(VENV)" ./scripts/environment
 
-.PHONY: help demo test quick check format lint types docs clean
+.PHONY: help demo test quick check format lint types docs release model clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -46,13 +48,22 @@ types: $(VENV)/.installed-dev
 docs: $(VENV)/.installed-dev
 	$(bin)/mkdocs build --strict --quiet --site-dir site
 
+release: $(VENV)/.installed-release
+	rm -rf dist
+	$(bin)/python -m build $(ARGS)
+	$(bin)/python -m twine check --strict dist/*
+
+model: $(VENV)/.installed
+	$(bin)/elman demo $(ARGS)
+	$(bin)/python scripts/included_model.py runs/demo shakespeare
+
 clean:
-	rm -rf .venv site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.installed: pyproject.toml constraints.txt scripts/environment
 	@$(environment)
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed
-	@$(environment) dev
+$(VENV)/.installed-dev $(VENV)/.installed-release: $(VENV)/.installed-%: $(VENV)/.installed
+	@$(environment) $*
 	@touch $@

@@ -1,10 +1,14 @@
 import gc
+import os
 
 import pytest
 import torch
 from hypothesis import settings
 
 from elman.errors import notice
+
+if os.name != "posix":
+    collect_ignore = ["tasks/test_stopping.py"]  # every test sends signals that Windows lacks
 
 torch.set_num_threads(1)
 settings.register_profile("elman", deadline=None, max_examples=40, derandomize=True)

@@ -15,6 +15,7 @@ from elman.errors import UserError
 from elman.files import FolderLock, is_taken, json_text, require_utf8, write_atomic
 from elman.jobs import Kept
 from elman.learning import checkpoint
+from support.systems import posix
 
 HOLD = "import sys; from pathlib import Path; from elman.files import FolderLock\n"
 HOLD += "with FolderLock(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
@@ -59,6 +60,7 @@ def test_a_folder_that_cannot_be(tmp_path):
         FolderLock(tmp_path / "file").__enter__()
 
 
+@posix
 def test_files_have_the_permissions_that_the_umask_leaves(tmp_path):
     for mask, mode in ((0o077, 0o600), (0o022, 0o644), (0o002, 0o664)):
         before = os.umask(mask)

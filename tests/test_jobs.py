@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from elman.jobs import ENDING, handling, interrupt
+from support.systems import posix
 
 PARENT = """
 import os, sys, time
@@ -42,6 +43,7 @@ def test_the_processes_of_a_killed_process_end(tmp_path):
     assert not is_running(child)
 
 
+@posix
 @pytest.mark.parametrize("number", ENDING)
 def test_signals_end_a_block_and_the_handlers_come_back(number):
     before = signal.getsignal(number)

@@ -3,10 +3,10 @@
 The names below are loaded when first used, so that `import elman` does not wait for torch.
 """
 
+import functools
 import importlib
+from pathlib import Path
 from typing import Any
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "load": "elman.tasks.interface",
@@ -33,6 +33,27 @@ __all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version()
     if name not in _HOMES:
         raise AttributeError(f"module 'elman' has no attribute {name!r}; it has {', '.join(__all__)}")
     return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+@functools.cache
+def _version() -> str:
+    """The version by the tags of a checkout, where setuptools-scm is installed; otherwise that of the installation."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    root = Path(__file__).parents[2]
+    if (root / ".git").exists() and (root / "pyproject.toml").is_file():
+        try:
+            from setuptools_scm import get_version
+
+            return str(get_version(root, fallback_version=None))
+        except (ImportError, LookupError, OSError):
+            pass
+    try:
+        return version("elman")
+    except PackageNotFoundError:
+        return "0+unknown"

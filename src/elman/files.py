@@ -54,7 +54,7 @@ class FolderLock:
             raise UserError(explain(self.folder, error)) from error
         if isinstance(self._lock, filelock.UnixFileLock):  # elsewhere the file is locked itself, or is the lock
             with contextlib.suppress(OSError):  # the process id only informs; a full disk is reported by later writes
-                Path(self._lock.lock_file).write_text(f"{os.getpid()}\n")
+                Path(self._lock.lock_file).write_text(f"{os.getpid()}\n", encoding="utf-8")
         if self._lock.lock_counter == 1:
             remove_abandoned(self.folder)
         return self
@@ -117,11 +117,22 @@ def replacing(path: Path, *, parents: bool = True) -> Iterator[Path]:
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         temporary.chmod(own.stat().st_mode & 0o666)
-        temporary.replace(path)
+        _replace(temporary, path)
     except OSError as error:
         raise UserError(explain(path, error)) from error
     finally:
         shutil.rmtree(own, ignore_errors=True)
+
+
+def _replace(new: Path, path: Path) -> None:
+    """Give a file the place of another; Windows refuses while a program has that open, so it is tried for a second."""
+    for _ in range(20 if os.name == "nt" else 0):
+        try:
+            new.replace(path)
+            return
+        except PermissionError:
+            time.sleep(0.05)
+    new.replace(path)
 
 
 _ABANDONED = re.compile(r"\..+\.(\d+)-[0-9a-f]{8}\.tmp")
@@ -146,6 +157,15 @@ def _may_run(process: int, path: Path) -> bool:
     except (OSError, OverflowError):
         return True
     return True
+
+
+def shipped_folder(name: str) -> Path:
+    """A folder that comes with the package.
+
+    In a checkout it is a link to the folder of that name, which Windows may write as a file, so that folder is taken.
+    """
+    here = Path(__file__).with_name(name)
+    return here if here.is_dir() else Path(__file__).parents[2] / name
 
 
 def write_atomic(path: Path, data: bytes | str) -> None:

@@ -20,6 +20,7 @@ from elman.reproduce.perplexity import PERPLEXITY
 from elman.reproduce.planned import Status
 from elman.reproduce.runs import Store, canonical, measured
 from support import text_runs
+from support.systems import posix
 
 
 @pytest.mark.slow
@@ -52,6 +53,7 @@ def test_a_training_that_diverges_is_a_result(experiment, corpus, tmp_path):
 
 
 @pytest.mark.slow
+@posix
 def test_a_signal_saves_every_run(experiment, corpus, tmp_path):
     """SIGTERM to the parent: the child saves, and a second call continues the same run."""
     store = Store(tmp_path / "out", str(corpus))

@@ -3,11 +3,14 @@
 import os
 import signal
 
+import pytest
+
 from elman.learning.log import Watcher
 
 
 def terminate():
     """The signal that a machine sends before it stops a process."""
+    _require_posix()
     os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -18,11 +21,13 @@ def interrupt():
 
 def kill():
     """What the kernel does when memory runs out."""
+    _require_posix()
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def killed(function):
     """Call a function in a child of this process, which kills itself on the way."""
+    _require_posix()
     child = os.fork()
     if child == 0:
         try:
@@ -32,6 +37,12 @@ def killed(function):
     _, status = os.waitpid(child, 0)
     assert os.WIFSIGNALED(status)
     assert os.WTERMSIG(status) == signal.SIGKILL
+
+
+def _require_posix():
+    """On Windows a signal would end the tests themselves."""
+    if os.name != "posix":
+        pytest.skip("signals and forks of POSIX")
 
 
 class StopAt(Watcher):

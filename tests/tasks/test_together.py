@@ -17,6 +17,8 @@ from elman.tasks.experiment import Experiment
 from support import music_runs, tagged, text_runs
 from support.interruption import StopAt, kill
 
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="forks of POSIX")
+
 CPU = torch.device("cpu")
 KILLED = -9
 RAISED = 3

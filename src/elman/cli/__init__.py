@@ -5,6 +5,7 @@ when a command is used, so that `elman --help` answers at once.
 """
 
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from cyclopts import App, Group, Parameter
 
-from elman import __version__
+import elman
 from elman.cli import mistakes
 from elman.cli.help import ARGUMENTS, OPTIONS, PlainHelp, shown_default
 from elman.errors import UserError, one_line
@@ -59,6 +60,8 @@ COMMANDS = {
             "What is in a run: parameters by block, data, best epoch, digests; or how fast the machine is.",
         ),
         "data": ("lookup:app", "Known corpora: list, describe, prepare; trees and programs as pairs."),
+        "docs": ("docs:docs", "The pages of the documentation, without a network."),
+        "models": ("models:app", "Trained models by name: list, describe, fetch, publish."),
         "recipes": ("lookup:recipes", "The recipes that come with elman."),
     },
 }
@@ -73,7 +76,7 @@ def application() -> App:
         " sample, score.\n\nBegin with `elman demo`, or with a text of your own: elman train novel.txt. `elman COMMAND"
         " --help` describes a command; `elman --install-completion` lets the shell complete commands and options."
         " `--plugin FILE`, anywhere on a line, adds the cells, outputs, activations, tasks or claims of a Python file.",
-        version=f"elman {__version__}",
+        version=lambda: f"elman {elman.__version__}",
         default_parameter=Parameter(negative=(), allow_repeating=True, show_default=shown_default),
         group_arguments=ARGUMENTS,
         group_parameters=OPTIONS,
@@ -100,7 +103,11 @@ def application() -> App:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status: 0, 2 for the user's mistakes, 130 when stopped by a signal."""
     if sys.stdout is None:  # closed by the caller
-        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - until the process ends
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the process ends
+    if os.name == "nt":  # whose files have the code page of the country
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     app, tokens = application(), list(sys.argv[1:] if arguments is None else arguments)
     try:
         tokens = _use_plugins(tokens)

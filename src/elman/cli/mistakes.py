@@ -47,6 +47,8 @@ _CURES = {
     errno.ENOSPC: "free some space",
 }
 
+_NO_FLOAT64 = "--device mps has no float64, in which this is computed; write --device cpu"
+
 OLD_COMMANDS = {"generate": ("sample",), "evaluate": ("eval", "test", "perplexity", "tune")}
 """Commands, and what one may look for them under."""
 
@@ -136,6 +138,8 @@ def explain(app: App, error: Exception) -> str | None:
         case OSError():
             return _wrong_file(error)
     text = " ".join(str(error).split())
+    if isinstance(error, TypeError):
+        return _NO_FLOAT64 if "MPS" in text and "float64" in text else None
     if isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__ or "allocate memory" in text:
         return (
             f"out of memory ({text or 'no more can be allocated'}); choose smaller sizes, or fewer streams and samples"

@@ -41,10 +41,11 @@ class ReadOptions:
 
     def run(self) -> "TextRun | None":
         """The run that reads the text, if there is one."""
+        from elman.tasks.hub import fetched
         from elman.tasks.text.run import TextRun
 
         self.check()
-        return None if self.like is None else TextRun(self.like)
+        return None if self.like is None else TextRun(fetched(self.like))
 
 
 def sentences(text: str, reading: ReadOptions, run: "TextRun | None") -> Iterator[list[str]]:

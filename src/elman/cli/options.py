@@ -187,7 +187,7 @@ class Machine:
     """Where the computation runs.
 
     Attributes:
-        device: auto (a GPU if there is one), cpu, cuda or cuda:1.
+        device: auto (a GPU of CUDA if there is one, else the CPU), cpu, cuda, cuda:1, mps or xpu.
         threads: CPU threads (default: chosen by torch).
         precision: of large matrix products: float32, bf16, or auto, which is bf16 where that is at least 1.3 times as
             fast (`elman info --machine`); int8 runs a trained model with weights of eight bits (default: float32, in

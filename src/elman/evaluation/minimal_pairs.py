@@ -238,7 +238,7 @@ def _score(model: LanguageModel, levels: Sequence[PrefixLevel], first: int) -> l
         assert trace.inputs is not None
         read = Trace(levels_of_parents, raw, inputs=trace.inputs[:, parents])
         log_prob = model.output.log_prob(read, targets.unsqueeze(0)).squeeze(0)
-        so_far = so_far[level.parents] + log_prob.double().cpu().numpy()
+        so_far = so_far[level.parents] + log_prob.cpu().double().numpy()
         found.append(so_far)
         if depth + 1 < len(levels):
             state, symbols = select(state, parents), torch.from_numpy(level.symbols).to(model.device)

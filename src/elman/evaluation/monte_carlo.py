@@ -33,7 +33,7 @@ def dropout_log_probs(
         for index in range(sampling.samples):
             parts = []
             for log_prob, _ in stream(model, windows, dropout=True):
-                parts.append(log_prob.double().cpu().numpy())
+                parts.append(log_prob.cpu().double().numpy())
                 done += 1
                 if advance is not None:
                     advance(done, sampling.samples * windows.num_windows)

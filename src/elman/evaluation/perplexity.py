@@ -95,7 +95,7 @@ def sum_scores(log_probs: Iterable[Tensor], num_parts: int, advance: Advance = N
     """The score of log-probabilities (nats, [n] each); `advance` is called with (parts done, parts in all)."""
     total, count = 0.0, 0
     for done, log_prob in enumerate(log_probs, start=1):
-        total -= log_prob.double().sum().item()
+        total -= log_prob.cpu().double().sum().item()
         count += len(log_prob)
         if advance is not None:
             advance(done, num_parts)

@@ -14,6 +14,7 @@ from elman.evaluation.labelling import Labelling, progressing, reading
 from elman.evaluation.result import Confusion
 from elman.evaluation.statistics import Floats, Measure
 from elman.jobs import Advance
+from elman.network.device import widest
 from elman.network.tag_model import TagModel
 
 BATCH = 32
@@ -57,7 +58,7 @@ def tag(
         given = ids if labels is None else labels
         batch = gather([ids[index] for index in indices], [given[index] for index in indices]).to(model.device)
         assert batch.mask is not None
-        log_probs = reader.tag_log_probs(batch.inputs, batch.mask).double()
+        log_probs = reader.tag_log_probs(batch.inputs, batch.mask).to(widest(model.device))
         among = log_probs.index_fill(-1, torch.tensor(symbols.unknown_label, device=model.device), -torch.inf)
         best, found = among.max(-1)
         right = best if labels is None else log_probs.gather(-1, batch.targets.unsqueeze(-1)).squeeze(-1)

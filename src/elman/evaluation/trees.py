@@ -53,9 +53,9 @@ def label_constituents(
         vectors = reader.nodes(reader.leaves(batch.inputs, batch.trees.lengths), batch.trees)[0][counted]
         found, log_probs = choose(reader.label_log_probs(vectors), symbols)
         right, sentence = batch.targets[counted].squeeze(1), batch.trees.sentence[counted]
-        log_prob = log_probs.gather(1, right.unsqueeze(1)).squeeze(1).double()
+        log_prob = log_probs.gather(1, right.unsqueeze(1)).squeeze(1).cpu().double()
         numbers = np.array(indices)[sentence.cpu().numpy()]
-        parts.append((log_prob.cpu().numpy(), found.cpu().numpy(), right.cpu().numpy(), numbers))
+        parts.append((log_prob.numpy(), found.cpu().numpy(), right.cpu().numpy(), numbers))
     return Labelling(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 

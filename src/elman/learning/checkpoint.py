@@ -6,6 +6,7 @@ everything in it is checked when it is read.
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from itertools import chain
@@ -21,6 +22,8 @@ from torch import Tensor, nn
 from elman.errors import UserError
 from elman.files import replacing
 from elman.formats import parse_json
+from elman.learning import packing
+from elman.learning.packing import UNPACKED
 
 CHECKPOINT, MODEL = "checkpoint.safetensors", "model.safetensors"
 """In a run folder: everything that resuming needs, and the best model."""
@@ -45,7 +48,7 @@ def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any], *,
 
 
 def load(path: Path, *needed: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read a checkpoint onto the CPU, with the facts of the names `needed`.
+    """Read a checkpoint onto the CPU, with the facts of the names `needed`; packed weights become float32.
 
     Raises UserError where there is no such file, it is truncated, altered or not one of ours, or lacks one of the
     facts, as a model does in the place of a checkpoint.
@@ -56,6 +59,8 @@ def load(path: Path, *needed: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
         with safe_open(path, framework="pt") as file:
             header = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if os.name == "nt":  # where a file that tensors are mapped from cannot be replaced
+            tensors = {name: tensor.clone() for name, tensor in tensors.items()}
     except (SafetensorError, OSError, RuntimeError) as error:
         raise UserError(f"{path}: truncated or not a model file ({error}); restore it or train again") from None
     if not {"facts", "digest"} <= header.keys():
@@ -71,7 +76,20 @@ def load(path: Path, *needed: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
             f"{path}: another kind of file than its name says (without {', '.join(missing)}); restore the file"
             " of the run"
         )
-    return tensors, facts
+    return (_unpacked(path, tensors, facts[UNPACKED]) if UNPACKED in facts else tensors), facts
+
+
+def _unpacked(path: Path, tensors: Mapping[str, Tensor], digest: str) -> dict[str, Tensor]:
+    """Weights in float32, of a file that keeps them in fewer bits; raises UserError where they are not those stated."""
+    try:
+        whole = packing.unpack(tensors)
+    except ValueError as error:
+        raise UserError(f"{path}: its weights cannot be unpacked ({error}); restore the file") from None
+    if (found := digest_of(whole)) != digest:
+        raise UserError(
+            f"{path}: its weights have the digest {found:.12} and should have {digest:.12}; restore the file"
+        )
+    return whole
 
 
 def require_fit(path: Path, own: Mapping[str, Tensor], tensors: Mapping[str, Tensor], recipe: Path) -> None:
@@ -91,6 +109,14 @@ def _described(tensor: Tensor) -> str:
     """The shape of a tensor, and its type unless it is that of weights."""
     kind = "" if tensor.dtype == torch.float32 else f"{tensor.dtype} ".removeprefix("torch.")
     return f"{kind}{tuple(tensor.shape)}"
+
+
+def save_packed(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any], form: packing.Form) -> str:
+    """Write a model in fewer bits, and the digest of what `load` makes of it, which is returned."""
+    packed = packing.pack(tensors, form)
+    digest = digest_of(packing.unpack(packed))
+    save(path, packed, {**facts, UNPACKED: digest})
+    return digest
 
 
 def digest_of(tensors: Mapping[str, Tensor], text: str = "") -> str:

@@ -14,10 +14,11 @@ from elman.errors import UserError
 from elman.files import explain, json_text, write_atomic
 from elman.formats import parse_json
 from elman.learning.progress import Progress
+from elman.network.device import widest
 from elman.objective import perplexity
 from elman.objective.loss import Loss
 
-STEPS_BETWEEN_READINGS = {"cpu": 1, "cuda": 10}
+STEPS_BETWEEN_READINGS = {"cpu": 1}
 """By device: reading a loss waits for the device, so a GPU is read only every few steps."""
 
 
@@ -52,9 +53,10 @@ class Log:
     def __init__(self, path: Path, device: torch.device) -> None:
         self.path = path
         self.watchers: Sequence[Watcher] = ()
-        self._steps_between = STEPS_BETWEEN_READINGS[device.type]
-        self._sums = torch.zeros(4, dtype=torch.float64, device=device)  # NLL, positions, penalty, steps not finite
-        self._last = torch.zeros(2, dtype=torch.float64, device=device)  # objective, gradient norm
+        self._steps_between = STEPS_BETWEEN_READINGS.get(device.type, 10)
+        self._wide = widest(device)
+        self._sums = torch.zeros(4, dtype=self._wide, device=device)  # NLL, positions, penalty, steps not finite
+        self._last = torch.zeros(2, dtype=self._wide, device=device)  # objective, gradient norm
         self._unread = self._tokens = 0  # steps since the sums were read; tokens since `_line_at`
         self._lines = 0
         self._line_at = self._saved_at = self._counted_to = time.monotonic()
@@ -99,8 +101,9 @@ class Log:
     def add(self, loss: Loss, norm: Tensor) -> None:
         """Add a step, its loss and the norm of its gradient, without waiting for the device."""
         broken = ~(loss.objective.isfinite() & norm.isfinite())
-        self._sums += torch.stack([loss.nll_sum.double(), loss.num_counted.double(), loss.penalty.double(), broken])
-        self._last = torch.stack([loss.objective.double(), norm.double()])
+        parts = loss.nll_sum, loss.num_counted, loss.penalty, broken
+        self._sums += torch.stack([part.to(self._wide) for part in parts])
+        self._last = torch.stack([loss.objective.to(self._wide), norm.to(self._wide)])
         self._unread += 1
 
     @property

@@ -24,6 +24,7 @@ from elman.learning.sentences import Tagging
 from elman.learning.slices import Slices
 from elman.learning.team import ALONE, Team
 from elman.learning.trees import ThroughStructure
+from elman.network.device import random_states, restore_random_states
 from elman.network.model import LanguageModel
 from elman.network.peaks import resolve
 from elman.network.precision import Precision, products_in
@@ -153,15 +154,13 @@ class Update:
             "average": {} if self.average is None else self.average.tensors(),
             "state": {str(index): leaf for index, leaf in enumerate(leaves(self._whole_state()))},
             "constraint": {} if self.constraint is None else self.constraint.tensors(),
-            "random": {"cpu": torch.get_rng_state()},
+            "random": random_states(),
         }
-        if torch.cuda.is_available():
-            parts["random"]["cuda"] = torch.cuda.get_rng_state()
         return {f"{part}/{name}": tensor for part, held in parts.items() for name, tensor in held.items()}
 
     def require(self, path: Path, tensors: Mapping[str, Tensor], batch_size: int) -> None:
         """Raise UserError where the tensors of a checkpoint are not those that `restore` needs in this phase."""
-        loose = ("state/", "constraint/", "random/cuda")
+        loose = ("state/", "constraint/", "random/cuda", "random/mps")
         own, found = (
             {name: tensor for name, tensor in some.items() if not name.startswith(loose)}
             for some in (self.tensors(), tensors)
@@ -184,10 +183,7 @@ class Update:
             in_order = (saved[str(index)].to(self.model.device) for index in range(len(saved)))
             state = rebuild(self.learner.begin(self.model, 1), in_order)
             self.state = state if self.slices is None else self.slices.own_rows(state)
-        random = checkpoint.under("random/", tensors)
-        torch.set_rng_state(random["cpu"])
-        if "cuda" in random and torch.cuda.is_available():
-            torch.cuda.set_rng_state(random["cuda"])
+        restore_random_states(checkpoint.under("random/", tensors))
 
 
 def build_update(recipe: config.Recipe, model: LanguageModel, team: Team = ALONE) -> Update:

@@ -3,7 +3,7 @@
 import os
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
@@ -12,7 +12,11 @@ from elman.errors import UserError
 
 
 def choose_device(name: str) -> torch.device:
-    """The device of a name; `auto` is the first GPU, or else the CPU. Raises UserError where it is unavailable."""
+    """The device of a name; raises UserError where it is unavailable.
+
+    `auto` is the first GPU of CUDA, or else the CPU. MPS, of Apple's processors, has to be named: a recurrent step is
+    many small operations, each started on its own there, and there is no float64.
+    """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -38,6 +42,30 @@ _COUNTS: dict[str, Callable[[], int]] = {
 """How many devices of each type torch can compute on."""
 
 
+def widest(device: torch.device) -> torch.dtype:
+    """The type in which sums are formed on a device: float64, except on MPS, which has none."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
+def random_states() -> dict[str, torch.Tensor]:
+    """The states of torch's generators on this machine, by the type of device."""
+    states = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        states["cuda"] = torch.cuda.get_rng_state()
+    if torch.backends.mps.is_available():
+        states["mps"] = torch.mps.get_rng_state()
+    return states
+
+
+def restore_random_states(states: Mapping[str, torch.Tensor]) -> None:
+    """Continue the draws of `random_states`, as far as the devices are there."""
+    torch.set_rng_state(states["cpu"])
+    if "cuda" in states and torch.cuda.is_available():
+        torch.cuda.set_rng_state(states["cuda"])
+    if "mps" in states and torch.backends.mps.is_available():
+        torch.mps.set_rng_state(states["mps"])
+
+
 def usable_threads(wanted: int) -> int:
     """As many threads as are asked for, at most one for each core; a smaller number is reported on standard error."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -52,7 +80,7 @@ def processor_name(device: torch.device) -> str:
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()

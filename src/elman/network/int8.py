@@ -22,13 +22,18 @@ LEVELS = 127
 """Largest magnitude of a rounded weight."""
 
 
+def by_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """A matrix [O, I] as integers of eight bits [O, I] and the scale of every row, float32 [O]."""
+    scales = weight.abs().amax(1).clamp_(min=torch.finfo(torch.float32).tiny).div_(LEVELS)
+    return (weight / scales.unsqueeze(1)).round_().to(torch.int8), scales
+
+
 class Rounded:
     """A parameter W [O, I] of eight bits, laid out for oneDNN, with the version of the tensor it was made from."""
 
     def __init__(self, weight: Tensor) -> None:
         self.version = weight._version
-        self.scales = weight.detach().abs().amax(1).clamp_(min=torch.finfo(torch.float32).tiny).div_(LEVELS)
-        rounded = (weight.detach() / self.scales.unsqueeze(1)).round_().to(torch.int8)
+        rounded, self.scales = by_rows(weight.detach())
         self.packed = torch.ops.onednn.qlinear_prepack(rounded, [1, weight.shape[1]])
         self.zeros = torch.zeros(len(weight), dtype=torch.int64)
 

@@ -65,6 +65,8 @@ def _seconds(product: Callable[[], object], device: torch.device) -> float:
 def _wait(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
+    elif device.type == "mps":
+        torch.mps.synchronize()
 
 
 def gain(peaks: list[Peak]) -> float:

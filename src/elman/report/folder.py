@@ -22,7 +22,9 @@ from elman.drawing.tags import TagDrawing
 from elman.errors import UserError
 from elman.evaluation.result import RESULTS, Result
 from elman.formats import parse_json, parse_toml
+from elman.learning.packing import SCALE
 from elman.report.metrics import Metrics, SavedModel, read_metrics, with_model
+from elman.tasks.hub import fetched
 
 T = TypeVar("T")
 
@@ -169,7 +171,7 @@ def read_folders(paths: Sequence[Path]) -> tuple[list[RunFolder], list[Path]]:
     Raises UserError where none is a run folder, or a file of a run is damaged.
     """
     found, others = list[RunFolder](), list[Path]()
-    for path in paths:
+    for path in map(fetched, paths):
         try:
             found.append(read_folder(path))
         except NotARunError:
@@ -245,7 +247,8 @@ def _model(path: Path) -> tuple[int | None, SavedModel | None]:
         return None, None
     try:
         with safe_open(path, framework="numpy") as file:
-            count = sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+            names = [name for name in file.keys() if not name.endswith(SCALE)]  # noqa: SIM118
+            count = sum(math.prod(file.get_slice(name).get_shape()) for name in names)
             facts = (file.metadata() or {}).get("facts", "")
     except (SafetensorError, OSError) as error:
         raise UserError(f"{path}: truncated or not a model file ({error}); restore or remove it") from None

@@ -1,7 +1,6 @@
 """Estimate the cost of a recipe (parameters, memory, minutes) from a few timed steps, without writing anything."""
 
 import itertools
-import resource
 import statistics
 import sys
 import time
@@ -70,5 +69,30 @@ def peak_mb(device: torch.device) -> float:
     """Peak memory in MB: of the GPU's allocator, else of this process."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 1e6
+    if sys.platform == "win32":
+        return _peak_on_windows() / 1e6
+    import resource
+
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1e6 if sys.platform == "darwin" else peak / 1e3
+
+
+def _peak_on_windows() -> int:
+    """The largest working set of this process in bytes, as GetProcessMemoryInfo of Windows gives it."""
+    import ctypes
+    from ctypes import wintypes
+
+    class Counters(ctypes.Structure):  # PROCESS_MEMORY_COUNTERS
+        _fields_ = (
+            ("size", wintypes.DWORD),
+            ("page_faults", wintypes.DWORD),
+            ("peak", ctypes.c_size_t),
+            *((f"other_{index}", ctypes.c_size_t) for index in range(7)),
+        )
+
+    counters = Counters(size=ctypes.sizeof(Counters))
+    kernel = ctypes.WinDLL("kernel32", use_last_error=True)  # type: ignore[attr-defined,unused-ignore]
+    kernel.GetCurrentProcess.restype = wintypes.HANDLE
+    found = kernel.K32GetProcessMemoryInfo
+    found.argtypes = wintypes.HANDLE, ctypes.POINTER(Counters), wintypes.DWORD
+    return int(counters.peak) if found(kernel.GetCurrentProcess(), ctypes.byref(counters), counters.size) else 0

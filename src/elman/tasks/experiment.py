@@ -27,6 +27,7 @@ from elman.learning.trainer import StopReason, Trainer
 from elman.network.device import processor_name
 from elman.network.model import LanguageModel
 from elman.network.peaks import automatic
+from elman.tasks.hub import fetched
 from elman.tasks.open import open_task, recorded_source, source_of
 from elman.tasks.run import data_facts
 from elman.tasks.task import Task, write_json
@@ -79,6 +80,7 @@ class Experiment:
         self.extras = sorted({*extras, *(_extras_of(out) if resume else ())})
         torch.manual_seed(recipe.seed)
         self.model: LanguageModel = self.task.build()
+        init = None if init is None else fetched(init)
         if init is not None and not resume:
             self.task.start_from(self.model, init)
         if not resume:

@@ -1,26 +1,48 @@
-"""Runs that are kept on the Hub of Hugging Face, named `hf://USER/NAME`, as folders on this machine."""
+"""Runs by name: models that come with elman or were fetched, and runs on the Hub of Hugging Face."""
 
 import re
 from pathlib import Path
 
-from elman.errors import UserError, first_line
+from elman.errors import UserError, did_you_mean, first_line, notice
+from elman.tasks.models import registry, store
 
 _NAME = re.compile(r"hf:/{1,2}([\w.-]+/[\w.-]+)")
 
 
 def fetched(path: Path | str) -> Path:
-    """The folder itself, or of `hf://USER/NAME` the copy in the cache of huggingface_hub, which is brought up to date.
+    """The folder of a run: the path itself, the model of that name, or of `hf://USER/NAME` the copy in the cache.
 
-    Raises UserError where the package is missing, or there is no such run.
+    A folder here takes precedence over a model of the same name, which is reported. Raises UserError where a model is
+    damaged, where a name is nearly that of a model, and of the Hub where the package is missing, or there is no such
+    run.
     """
-    named = _NAME.fullmatch(str(path))
-    if named is None:
-        return Path(path)
+    if (named := _NAME.fullmatch(str(path))) is not None:
+        return _of_hub(named[1])
+    return Path(path) if _is_path(path) else store.open_model(str(path))
+
+
+def _is_path(path: Path | str) -> bool:
+    """Whether a path is one, rather than the name of a model."""
+    name, here = str(path), Path(path)
+    if here.exists() or not registry.NAME.fullmatch(name):
+        if here.exists() and store.is_model(name):
+            notice(f"{name}: the folder of this name is opened, not the model; from another folder the model is")
+        return True
+    if store.is_model(name):
+        return False
+    if near := did_you_mean(name, registry.own() | store.fetched()):
+        raise UserError(f"{name} is neither a run folder nor a model{near}; `elman models list` shows the models")
+    return True
+
+
+def _of_hub(name: str) -> Path:
+    """The copy of a run on the Hub in the cache of huggingface_hub, which is brought up to date."""
+    path = f"hf://{name}"
     try:
         from huggingface_hub import snapshot_download
     except ImportError:
         raise UserError(f"{path} needs the package huggingface_hub: pip install 'elman[hf]'") from None
     try:
-        return Path(snapshot_download(named[1]))
+        return Path(snapshot_download(name))
     except (OSError, ValueError) as error:  # of the network, the name, or the Hub
         raise UserError(f"{path}: it cannot be fetched from the Hub ({first_line(error)})") from error

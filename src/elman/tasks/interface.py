@@ -15,6 +15,7 @@ from elman.data.text.tokeniser import shown
 from elman.evaluation.result import Result
 from elman.learning.trainer import StopReason
 from elman.tasks.experiment import Experiment
+from elman.tasks.hub import fetched
 from elman.tasks.open import entitled, open_run
 from elman.tasks.run import DEFAULT, EvaluationOptions, Run
 from elman.tasks.text.run import TextRun
@@ -119,4 +120,4 @@ def score(run: AnyRun, lines: Sequence[str] | str, *, document: bool = False) ->
 
 
 def _text(run: AnyRun) -> TextRun:
-    return run if isinstance(run, TextRun) else TextRun(run.path if isinstance(run, Run) else run)
+    return run if isinstance(run, TextRun) else TextRun(run.path if isinstance(run, Run) else fetched(run))

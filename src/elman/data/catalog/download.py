@@ -17,6 +17,7 @@ def download(
     path: Path,
     *,
     sha256: str | None = None,
+    size: int | None = None,
     progress: Callable[[str, int, int], None] | None = None,
     timeout: float = 30.0,
 ) -> str:
@@ -26,16 +27,16 @@ def download(
     receives the file's name, the bytes so far and all bytes (0 if that is not known). An address that is silent for
     `timeout` seconds is given up.
 
-    Raises UserError where no address gave the whole file, or its digest is not `sha256`.
+    Raises UserError where no address gave the whole file, it has not `size` bytes, or its digest is not `sha256`.
     """
     failures = []
     for url in urls:
         part = path.with_name(f"{path.name}.part")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _fetch(url, part, progress, timeout)
+            _fetch(url, part, size, progress, timeout)
         except (OSError, http.client.HTTPException) as error:
-            failures.append(f"{url} ({_reason(error)})")
+            failures.append(f"{url} ({reason_of(error)})")
             continue
         found = sha256_file(part)
         if sha256 is not None and found != sha256:
@@ -50,7 +51,9 @@ def download(
     )
 
 
-def _fetch(url: str, part: Path, progress: Callable[[str, int, int], None] | None, timeout: float) -> None:
+def _fetch(
+    url: str, part: Path, size: int | None, progress: Callable[[str, int, int], None] | None, timeout: float
+) -> None:
     done = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
     try:
@@ -59,24 +62,33 @@ def _fetch(url: str, part: Path, progress: Callable[[str, int, int], None] | Non
         if error.code != 416 or not done:
             raise
         part.unlink()
-        _fetch(url, part, progress, timeout)
+        _fetch(url, part, size, progress, timeout)
         return
     with response:
         if not (response.status == 206 and response.headers.get("Content-Range", "").startswith(f"bytes {done}-")):
             done = 0
         length = response.headers.get("Content-Length")
         total = done + int(length) if length else 0
+        if size is not None and total not in (0, size):
+            part.unlink(missing_ok=True)
+            raise ConnectionError(f"{total} bytes instead of {size}")
         with part.open("ab" if done else "wb") as file:
             while block := response.read(_BLOCK):
                 file.write(block)
                 done += len(block)
+                if size is not None and done > size:
+                    break
                 if progress is not None:
                     progress(f"downloading {part.stem}", done, total)
-    if total and done != total:
-        raise ConnectionError(f"broken off after {done} of {total} bytes")
+    if size is not None and done > size:
+        part.unlink()
+        raise ConnectionError(f"more than {size} bytes")
+    if (total or done) != done or (size or done) != done:
+        raise ConnectionError(f"broken off after {done} of {total or size} bytes")
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """Why an address did not answer, in a few words."""
     if isinstance(error, urllib.error.HTTPError):
         return f"HTTP {error.code} {error.reason}"
     cause = error.reason if isinstance(error, urllib.error.URLError) else error

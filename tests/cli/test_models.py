@@ -1,0 +1,145 @@
+"""elman models: the model that comes with elman in the place of a run, and a run published and fetched again."""
+
+import json
+import re
+import tomllib
+
+import numpy as np
+import pytest
+
+import elman
+from elman.cli import main
+from elman.export import publishing
+from elman.files import sha256_file
+from elman.learning import checkpoint
+from elman.tasks.models import registry, store
+from support.commands import output, refusal, trained
+from support.server import serving
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv(registry.VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    with trained("words", tmp_path_factory) as path:
+        yield path
+
+
+def publish(run, out, *more):
+    return main(
+        ["models", "publish", str(run), "--name", "tiny", "--out", str(out), "--licence", "MIT", *map(str, more)]
+    )
+
+
+class TestShakespeare:
+    def test_it_generates(self, capsys):
+        words = output(capsys, "generate", "shakespeare", "--tokens", "20", "--seed", "1", "--raw")
+        assert len(words.split()) + words.count("\n") in (20, 21)  # a line break is a token
+
+    def test_its_weights_and_log_probabilities_are_those_of_its_card(self, capsys):
+        """The digest of the float32 weights is exact; log-probabilities differ by rounding between processors."""
+        facts = json.loads(output(capsys, "info", "shakespeare", "--json"))
+        card = output(capsys, "models", "info", "shakespeare")
+        assert facts["parameters"] == 3_647_905
+        assert f"float32 (`elman info` shows it): {facts['model_digest']}" in card
+        assert "public domain" in card
+        (tokens, log_probs), *_ = elman.score("shakespeare", ["To be, or not to be, that is the question."])
+        assert tokens[:4] == ["To", "be", ",", "or"]
+        assert len(tokens) == LOG_PROBS[0]
+        np.testing.assert_allclose(log_probs[:4], LOG_PROBS[1], atol=1e-3)
+        assert float(log_probs.sum()) == pytest.approx(LOG_PROBS[2], abs=0.01)
+
+    def test_its_results_are_those_of_the_card(self, capsys):
+        card = output(capsys, "models", "info", "shakespeare")
+        rows = json.loads((store.open_model("shakespeare") / "results.json").read_text())
+        assert [row["split"] for row in rows] == ["valid", "test"]
+        for row in rows:
+            assert f"| {row['split']} | {row['perplexity']:.2f} |" in card
+
+    def test_a_report_is_written_beside_the_copy_in_the_cache(self, tmp_path, capsys):
+        output(capsys, "report", "shakespeare")
+        assert (tmp_path / "cache/models/shakespeare/report.html").is_file()
+        assert "3,647,905" in (tmp_path / "cache/models/shakespeare/report.html").read_text()
+
+    def test_scores_of_a_text(self, tmp_path, capsys):
+        (tmp_path / "lines.txt").write_text("my lord, the king is dead\n")
+        assert "king" in output(capsys, "score", "shakespeare", tmp_path / "lines.txt")
+
+
+LOG_PROBS = (14, [-5.83804, -3.32864, -6.34786, -3.91646], -51.2354)
+
+
+def test_list(capsys):
+    rows = json.loads(output(capsys, "models", "list", "--json"))
+    assert [(row["name"], row["where"]) for row in rows] == [("shakespeare", "comes with elman")]
+    assert "shakespeare" in output(capsys, "models", "list")
+
+
+@pytest.mark.parametrize("weights", ["float32", "int8"])
+def test_a_run_is_published_fetched_and_opened(run, tmp_path, capsys, weights, monkeypatch):
+    served = tmp_path / "served"
+    assert publish(run, served, "--weights", weights, "--registry", tmp_path / "registry.toml") == 0
+    assert sorted(path.name for path in served.iterdir()) == ["tiny", "tiny.toml", "tiny.zip"]
+    (tmp_path / "registry.toml").replace(served / "registry.toml")
+    monkeypatch.chdir(tmp_path)
+    with serving(served) as server:
+        monkeypatch.setenv(registry.VARIABLE, f"{server.url}/registry.toml")
+        capsys.readouterr()
+        rows = json.loads(output(capsys, "models", "list", "--json"))
+        assert rows[-1]["where"] == "elman models fetch tiny"
+        output(capsys, "models", "fetch", "tiny")
+    monkeypatch.delenv(registry.VARIABLE)
+    original, opened = elman.load(run), elman.load("tiny")
+    found, expected = (checkpoint.model_tensors(one.model) for one in (opened, original))
+    for name, tensor in expected.items():
+        np.testing.assert_allclose(
+            found[name], tensor, atol=float(tensor.abs().max()) / (200 if weights == "int8" else 1e9)
+        )
+    card = output(capsys, "models", "info", "tiny")
+    assert checkpoint.digest_of(found) in card
+    assert output(capsys, "generate", "tiny", "--tokens", "5", "--seed", "1")
+
+
+def test_publishing_keeps_nothing_of_this_machine(run, tmp_path, capsys):
+    assert publish(run, tmp_path / "out", "--weights", "half") == 0
+    here = str(run.parent)
+    for path in (tmp_path / "out").rglob("*"):
+        assert path.is_dir() or here.encode() not in path.read_bytes(), path
+    entry = tomllib.loads((tmp_path / "out/tiny.toml").read_text())["tiny"]
+    assert entry["archive"]["bytes"] == (tmp_path / "out/tiny.zip").stat().st_size
+    assert entry["archive"]["sha256"] == sha256_file(tmp_path / "out/tiny.zip")
+    assert not {"environment.json", "checkpoint.safetensors"} & entry["files"].keys()
+
+
+def test_the_same_files_give_the_same_archive(run, tmp_path, capsys):
+    assert publish(run, tmp_path / "a") == 0
+    publishing.write_zip(tmp_path / "a/tiny", tmp_path / "again.zip")
+    assert sha256_file(tmp_path / "a/tiny.zip") == sha256_file(tmp_path / "again.zip")
+
+
+def test_what_is_refused(run, tmp_path, capsys):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/file").write_text("")
+    assert "it exists" in refusal(capsys, *f"models publish {run} --name tiny --licence MIT --out full".split())
+    assert "cannot be the name" in refusal(capsys, *f"models publish {run} --name Tiny --licence MIT --out new".split())
+    assert "--licence is empty" in refusal(
+        capsys, "models", "publish", run, "--name", "a", "--licence", "", "--out", "x"
+    )
+    assert "did you mean shakespeare?" in refusal(capsys, "models", "fetch", "shakespare")
+    assert "did you mean shakespeare?" in refusal(capsys, "generate", "shakespare")
+    assert "cannot be read" in refusal(capsys, "models", "list", "--registry", "nowhere.toml")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_name_is_not_taken_twice(run, tmp_path, capsys):
+    assert publish(run, tmp_path / "a", "--registry", tmp_path / "registry.toml") == 0
+    capsys.readouterr()
+    line = refusal(
+        capsys, *f"models publish {run} --name tiny --licence MIT --out b --registry {tmp_path}/registry.toml".split()
+    )
+    assert re.search("a model tiny is there already", line)
