@@ -16,8 +16,9 @@ from elman.learning.trainer import StopReason
 from elman.tasks.experiment import Experiment
 from support import music_runs, tagged, text_runs
 from support.interruption import StopAt, kill
+from support.systems import posix
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="forks of POSIX")
+pytestmark = posix
 
 CPU = torch.device("cpu")
 KILLED = -9
