@@ -164,19 +164,23 @@ def test_what_transformers_saves_it_opens(opened, tmp_path):
     assert transformers.AutoTokenizer.from_pretrained(tmp_path)("w1 w2") == tokeniser("w1 w2")
 
 
-@pytest.mark.parametrize("choice", ["adaptive", "tree-random-tied", "rare-class", "mixtape-8-tied"])
-def test_outputs_with_tables_are_stored(choice, tmp_path):
+@pytest.mark.parametrize(
+    ("choice", "contexts"),
+    [("adaptive", "doc"), ("tree-random-tied", "mos"), ("rare-class", "single"), ("mixtape-8-tied", "single")],
+)
+def test_outputs_with_tables_are_stored(choice, contexts, tmp_path):
     """What is drawn or derived when a network is built, such as clusters, comes from the file."""
     from elman.hf import ElmanConfig, ElmanForCausalLM
 
-    network = networks.choice_model(choice).float()
+    network = networks.choice_model(choice, contexts).float()
     recipe = config.Model(
         encoder=config.Lookup(size=4),
         core=config.Stack(sizes=(5, 4)),
-        output=config.Output(choice=networks.CHOICES[choice]),
+        output=config.Output(contexts=networks.CONTEXTS[contexts], choice=networks.CHOICES[choice]),
     )
 
-    model = ElmanForCausalLM(ElmanConfig(msgspec.to_builtins(recipe), len(networks.COUNTS), networks.COUNTS))
+    network_facts = msgspec.to_builtins(recipe, str_keys=True)
+    model = ElmanForCausalLM(ElmanConfig(network_facts, len(networks.COUNTS), networks.COUNTS))
     model.load_state_dict(network.state_dict())
     model.save_pretrained(tmp_path)
     again = ElmanForCausalLM.from_pretrained(tmp_path)

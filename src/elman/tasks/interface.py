@@ -15,6 +15,7 @@ from elman.data.text.tokeniser import shown
 from elman.evaluation.result import Result
 from elman.learning.trainer import StopReason
 from elman.tasks.experiment import Experiment
+from elman.tasks.hub import named
 from elman.tasks.open import entitled, open_run
 from elman.tasks.run import DEFAULT, EvaluationOptions, Run
 from elman.tasks.text.run import TextRun
@@ -51,9 +52,10 @@ class Scored(NamedTuple):
 def load(path: Path | str, device: torch.device | str = "cpu") -> Run:
     """Open a run folder, or `hf://USER/NAME` from the Hub of Hugging Face, as the run of its kind of data.
 
-    Raises UserError where the folder is not a run, or cannot be fetched.
+    `"USER/NAME"` is one on the Hub, too, where neither that folder nor a folder USER is here. Raises UserError where
+    the folder is not a run, or cannot be fetched.
     """
-    return open_run(path, device)
+    return open_run(named(path), device)
 
 
 def train(
