@@ -49,7 +49,8 @@ class Hub:
                         return self.answer(403, {"error": "You don't have the rights to create a model there."})
                     if name in hub.repositories:
                         return self.answer(409, {"error": "You already created it", "url": self.page(name)})
-                    hub.repositories[name], hub.private[name] = {}, facts.get("private", facts.get("visibility") == "private")
+                    hub.repositories[name] = {}
+                    hub.private[name] = facts.get("private", facts.get("visibility") == "private")
                     return self.answer(200, {"url": self.page(name)})
                 if asked := re.fullmatch(r"/api/models/([^/]+/[^/]+)/preupload/main", self.path.partition("?")[0]):
                     files = [one["path"] for one in json.loads(body)["files"]]
