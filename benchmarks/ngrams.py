@@ -2,11 +2,11 @@ r"""n-gram models: `python benchmarks/ngrams.py [--text FILE [--query FILE]] [--
 
 A text is drawn whose words follow each other by Zipf's law, or a FILE is read; n-grams of its first nine tenths are
 counted, and the rest is queried; with --query all of the text is counted and another FILE queried. Seconds are
-processor time. `estimate` counts and smooths, `write` and `read` are those of an ARPA file, `query` scores the rest word
-by word. Beside them: KenLM loading the same file and answering the same queries through its Python package, where that
-is installed (`pip install kenlm==0.3.0` needs a compiler), and its `lmplz`, which the package does not contain, where it
-is on the path. Both perplexities of what is queried, and the largest difference of a log-probability (base ten), are
-printed; exit status 1 where that is above 1e-4.
+processor time. `estimate` counts and smooths, `write` and `read` are those of an ARPA file, `query` scores the rest
+word by word. Beside them: KenLM loading the same file and answering the same queries through its Python package, where
+that is installed (`pip install kenlm==0.3.0` needs a compiler), and its `lmplz`, which the package does not contain,
+where it is on the path. Both perplexities of what is queried, and the largest difference of a log-probability (base
+ten), are printed; exit status 1 where that is above 1e-4.
 """
 
 import argparse
