@@ -49,7 +49,7 @@ def export(
     if to == "arpa":
         raise UserError(
             "--to arpa: a network has no n-grams, whose form ARPA is; `elman ngram train --like RUN --out FILE.arpa`"
-            " estimates an n-gram model from the run's training text, and `elman ngram export` writes one anew"
+            " estimates an n-gram model from the run's training text, and `elman ngram export` writes such a file again"
         )
     if to != "onnx" and (int8 or half or sherpa):
         raise UserError("--int8, --half and --sherpa belong to --to onnx; leave them out")

@@ -1,7 +1,7 @@
 """What lm-evaluation-harness asks of a language model, answered by a run on text; independent of that package.
 
 A request is a context and its continuation, a whole text, or a context to continue. Texts are read as the run's own
-training text was (`TextReader`): unknown words are `<unk>`, and line breaks `<eos>` where the recipe says so.
+training text was (`TextReader`): unknown words are `<unk>`, and by the recipe's rule line breaks are `<eos>`.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ End: TypeAlias = Literal["auto", "always", "never"]
 """Whether the `<eos>` that ends a text is counted; `auto`: where there is no context, so that the text is whole."""
 
 MAX_TOKENS = 256
-"""Tokens of a generated continuation, unless the request says how many."""
+"""Tokens of a generated continuation, unless the request sets another number."""
 
 TOKEN_LIMITS = ("max_gen_toks", "max_new_tokens", "max_tokens")
 
@@ -52,7 +52,7 @@ class Answers:
 
         Answers(elman.load("runs/demo")).continuations([("my lord", " is dead")])
 
-    `end` says whether the end of a text is counted; with `unknown_as_unk` unknown words are `<unk>` also to a model
+    `end`: whether the end of a text is counted; with `unknown_as_unk` unknown words are `<unk>` also to a model
     that reads spelling. Raises UserError where a text has a character that the vocabulary, without `<unk>`, lacks.
     """
 
@@ -68,7 +68,7 @@ class Answers:
         """The answer to each pair of a context, which may be empty, and its continuation.
 
         What counts are the tokens of both together that are not those of the context alone. `documents` names the
-        document of each pair: how many hold different texts that the model reads as the same is told once, since the
+        document of each pair: how many hold different texts that the model reads as the same is reported once, since the
         harness takes the first of equal choices. Raises UserError as the class says.
         """
         reader = self._reader()

@@ -33,7 +33,7 @@ def answers_of(
 ) -> Answers:
     """A run folder, or `hf://USER/NAME`, as it answers the harness; `batch_size` may be a word such as `auto`.
 
-    The harness asks for the first GPU where nobody named a device; without a GPU that is the CPU. Raises UserError
+    The harness asks for the first GPU where no device is named; without a GPU that is the CPU. Raises UserError
     where the folder is not a run on text.
     """
     size = int(batch_size) if str(batch_size).isdigit() else ANY_SIZE
