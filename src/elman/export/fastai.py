@@ -176,7 +176,7 @@ def _network(tensors: Mapping[str, Tensor], path: str) -> tuple[config.Model, di
     for name in (_ENCODER, _DECODER):
         if name not in tensors:
             raise UserError(f"{path}: {name} is missing; a language model of fastai has it, a classifier does not")
-    numbers = sorted({int(found[1]) for name in tensors if (found := re.match(r"0\.rnns\.(\d+)\.", name))})
+    numbers = sorted({int(layer[1]) for name in tensors if (layer := re.match(r"0\.rnns\.(\d+)\.", name))})
     if numbers != list(range(len(numbers))) or not numbers:
         raise UserError(f"{path}: the layers 0.rnns.N are numbered {numbers or 'nowhere'}; 0, 1, ... is expected")
     found, used = {"encoder.weight": tensors[_ENCODER]}, {_ENCODER, _DECODER, _BIAS}

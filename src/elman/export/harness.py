@@ -68,14 +68,14 @@ class Answers:
         """The answer to each pair of a context, which may be empty, and its continuation.
 
         What counts are the tokens of both together that are not those of the context alone. `documents` names the
-        document of each pair: how many hold different texts that the model reads as the same is reported once, since the
-        harness takes the first of equal choices. Raises UserError as the class says.
+        document of each pair: how many hold different texts that the model reads as the same is reported once, since
+        the harness takes the first of equal choices. Raises UserError as the class does.
         """
         reader = self._reader()
         model, requests = self._requests(reader, pairs)
         order = sorted(range(len(requests)), key=lambda place: len(requests[place].ids))
         found: dict[int, Continuation] = {}
-        ids, inputs = ((requests[place][side] for place in order) for side in (0, 1))
+        ids, inputs = ([getattr(requests[place], side) for place in order] for side in ("ids", "inputs"))
         predictions = predict_sentences(model, ids, self.run.first, self.batch_size, inputs)
         for place, prediction in zip(order, predictions, strict=True):
             counted = slice(requests[place].start, None)

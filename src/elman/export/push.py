@@ -54,8 +54,8 @@ def push(folder: Path, name: str, *, private: bool = False, dry_run: bool = Fals
     if dry_run:
         return Pushed(name, private, sent, "")
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HTTPError  # that of the transport, in which its own versions differ
-    from huggingface_hub.utils import disable_progress_bars
+    from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]  # of the transport, which differs by version
+    from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
 
     disable_progress_bars()
     api = HfApi()
