@@ -56,7 +56,9 @@ def lab_scale(recipe: Recipe) -> Recipe:
     """The recipe with few units, a vocabulary that some thousand words fill, and one epoch of small batches."""
     raw = msgspec.to_builtins(recipe, str_keys=True)
     raw["model"] = _smaller(raw["model"])
-    choice = raw["model"]["output"]["choice"]
+    choice, gate = (raw["model"]["output"][part] for part in ("choice", "gate"))
+    if gate is not None:
+        gate["alone"] = False  # such a gate is trained on the weights of another run
     if "cutoffs" in choice:
         choice["cutoffs"] = [20 * (place + 1) for place in range(len(choice["cutoffs"]))]
     training = raw["training"]

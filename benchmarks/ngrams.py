@@ -119,7 +119,7 @@ def main() -> int:
         report(
             "query, KenLM, word by word", len(words), "tokens", lambda: [[*theirs.full_scores(one)] for one in lines]
         )
-        report("query, KenLM, sums of sentences", count, "tokens", lambda: [theirs.score(one) for one in lines])
+        report("query, KenLM, sums of sentences", len(words), "tokens", lambda: [theirs.score(one) for one in lines])
         wanted = np.array([one[0] for line in lines for one in theirs.full_scores(line)])
         found = read.score(read.encode(words))[0] / LN10
         for name, log_probs in (("perplexity", found), ("perplexity, KenLM", wanted)):

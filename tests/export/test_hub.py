@@ -189,6 +189,24 @@ def test_outputs_with_tables_are_stored(choice, contexts, tmp_path):
     assert build_model(recipe, len(networks.COUNTS), networks.COUNTS).state_dict().keys() == again.state_dict().keys()
 
 
+def test_a_model_of_spelling_is_stored(tmp_path):
+    """transformers builds networks without memory before it fills them; what words are spelled with is made again."""
+    from elman.hf import ElmanConfig, ElmanForCausalLM
+
+    words = ["<eos>", "<unk>", "cat", "cats", "dog"]
+    recipe = config.Model(
+        encoder=config.Characters(size=3, widths=(1, 2), filters=(3, 4)),
+        core=config.Stack(sizes=(5,)),
+        output=config.Output(),
+    )
+    model = ElmanForCausalLM(ElmanConfig(msgspec.to_builtins(recipe, str_keys=True), 5, [1] * 5, words)).eval()
+    model.save_pretrained(tmp_path)
+    again, ids = ElmanForCausalLM.from_pretrained(tmp_path), torch.tensor([[0, 2, 3, 1]])
+    assert torch.equal(again(ids).logits, model(ids).logits)
+    with torch.no_grad():
+        assert torch.equal(again(ids).logits, model(ids).logits)
+
+
 def test_a_run_from_the_hub(run, folder, tmp_path, monkeypatch, capsys):
     copy = shutil.copytree(folder, tmp_path / "copy")
     asked = []
