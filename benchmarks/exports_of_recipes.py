@@ -154,7 +154,7 @@ def page(rows: Sequence[Row]) -> str:
     largest = max((max(row.differences.values()) for row in verified), default=math.nan)
     reasons: dict[str, list[str]] = {}
     for row in refused:
-        reasons.setdefault(row.refusal, []).append(f"`{row.name}`")
+        reasons.setdefault(row.refusal.replace("`", "'"), []).append(f"`{row.name}`")
     listed = [f"| {', '.join(names)} | {reason} |" for reason, names in reasons.items()]
     return "\n".join(
         [
