@@ -1,11 +1,12 @@
-r"""n-gram models: `python benchmarks/ngrams.py [--text FILE] [--order N]`.
+r"""n-gram models: `python benchmarks/ngrams.py [--text FILE [--query FILE]] [--order N]`.
 
 A text is drawn whose words follow each other by Zipf's law, or a FILE is read; n-grams of its first nine tenths are
-counted, and the rest is queried. Seconds are processor time. `estimate` counts and smooths, `write` and `read` are
-those of an ARPA file, `query` scores the rest word by word. Beside them: KenLM loading the same file and answering the
-same queries through its Python package, where that is installed (`pip install kenlm==0.3.0` needs a compiler), and its
-`lmplz`, which the package does not contain, where it is on the path. The largest difference of a log-probability (base
-ten) is printed.
+counted, and the rest is queried; with --query all of the text is counted and another FILE queried. Seconds are
+processor time. `estimate` counts and smooths, `write` and `read` are those of an ARPA file, `query` scores the rest
+word by word. Beside them: KenLM loading the same file and answering the same queries through its Python package, where
+that is installed (`pip install kenlm==0.3.0` needs a compiler), and its `lmplz`, which the package does not contain,
+where it is on the path. Both perplexities of what is queried, and the largest difference of a log-probability (base
+ten), are printed; exit status 1 where that is above 1e-4.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import json
 import resource
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -33,6 +35,10 @@ except ImportError:
     kenlm = None
 
 
+EQUAL = 1e-4
+"""The largest difference of a log-probability (base ten) of the same model."""
+
+
 def drawn(sentences: int, words: int = 20_000) -> list[list[str]]:
     """Sentences in which each word depends on the one before: half of them come from 20 successors of it."""
     draw = np.random.default_rng(0)
@@ -49,6 +55,11 @@ def drawn(sentences: int, words: int = 20_000) -> list[list[str]]:
     return found
 
 
+def lines_of(file: Path) -> list[list[str]]:
+    """The words of every line."""
+    return [line.split() for line in file.read_text().splitlines()]
+
+
 def seconds(run: Callable[[], object], repetitions: int) -> float:
     """The median processor time, of this process or of the ones it starts."""
     found = []
@@ -61,18 +72,21 @@ def seconds(run: Callable[[], object], repetitions: int) -> float:
     return median(found)
 
 
-def main() -> None:
+def main() -> int:
     """Print one JSON line for each measurement."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--text", type=Path)
+    parser.add_argument("--query", type=Path)
     parser.add_argument("--order", type=int, default=5)
     parser.add_argument("--sentences", type=int, default=40_000)
     parser.add_argument("--repetitions", type=int, default=3)
     options = parser.parse_args()
     text = drawn(options.sentences)
     if options.text is not None:
-        text = [line.split() for line in options.text.read_text().splitlines()]
+        text = lines_of(options.text)
     counted, queried = text[: len(text) * 9 // 10], text[len(text) * 9 // 10 :]
+    if options.query is not None:
+        counted, queried = text, lines_of(options.query)
     tokens = [word for line in counted for word in (*line, "<eos>")]
     vocabulary = Vocabulary.from_counts(Counter(tokens))
     ids = vocabulary.encode(tokens)
@@ -99,17 +113,21 @@ def main() -> None:
         report("query", len(words), "tokens", lambda: read.score(read.encode(words)))
         if kenlm is None:
             print(json.dumps({"what": "query, KenLM", "missing": "the package kenlm is not installed"}))
-            return
+            return 0
         report("read, KenLM", ngrams, "ngrams", lambda: kenlm.Model(str(file)))
         theirs, lines = kenlm.Model(str(file)), [" ".join(line) for line in queried]
         report(
             "query, KenLM, word by word", len(words), "tokens", lambda: [[*theirs.full_scores(one)] for one in lines]
         )
-        report("query, KenLM, sums of sentences", count, "tokens", lambda: [theirs.score(one) for one in lines])
+        report("query, KenLM, sums of sentences", len(words), "tokens", lambda: [theirs.score(one) for one in lines])
         wanted = np.array([one[0] for line in lines for one in theirs.full_scores(line)])
         found = read.score(read.encode(words))[0] / LN10
-        print(json.dumps({"what": "largest difference", "log10": float(np.abs(found - wanted).max())}))
+        for name, log_probs in (("perplexity", found), ("perplexity, KenLM", wanted)):
+            print(json.dumps({"what": name, "tokens": len(words), "perplexity": round(10 ** -log_probs.mean(), 3)}))
+        largest = float(np.abs(found - wanted).max())
+        print(json.dumps({"what": "largest difference", "log10": largest}))
+        return int(largest > EQUAL)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

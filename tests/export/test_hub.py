@@ -164,25 +164,47 @@ def test_what_transformers_saves_it_opens(opened, tmp_path):
     assert transformers.AutoTokenizer.from_pretrained(tmp_path)("w1 w2") == tokeniser("w1 w2")
 
 
-@pytest.mark.parametrize("choice", ["adaptive", "tree-random-tied", "rare-class", "mixtape-8-tied"])
-def test_outputs_with_tables_are_stored(choice, tmp_path):
+@pytest.mark.parametrize(
+    ("choice", "contexts"),
+    [("adaptive", "doc"), ("tree-random-tied", "mos"), ("rare-class", "single"), ("mixtape-8-tied", "single")],
+)
+def test_outputs_with_tables_are_stored(choice, contexts, tmp_path):
     """What is drawn or derived when a network is built, such as clusters, comes from the file."""
     from elman.hf import ElmanConfig, ElmanForCausalLM
 
-    network = networks.choice_model(choice).float()
+    network = networks.choice_model(choice, contexts).float()
     recipe = config.Model(
         encoder=config.Lookup(size=4),
         core=config.Stack(sizes=(5, 4)),
-        output=config.Output(choice=networks.CHOICES[choice]),
+        output=config.Output(contexts=networks.CONTEXTS[contexts], choice=networks.CHOICES[choice]),
     )
 
-    model = ElmanForCausalLM(ElmanConfig(msgspec.to_builtins(recipe), len(networks.COUNTS), networks.COUNTS))
+    network_facts = msgspec.to_builtins(recipe, str_keys=True)
+    model = ElmanForCausalLM(ElmanConfig(network_facts, len(networks.COUNTS), networks.COUNTS))
     model.load_state_dict(network.state_dict())
     model.save_pretrained(tmp_path)
     again = ElmanForCausalLM.from_pretrained(tmp_path)
     ids = torch.tensor([[0, 5, 2, 12]])
     torch.testing.assert_close(again(ids).logits, model.eval()(ids).logits)
     assert build_model(recipe, len(networks.COUNTS), networks.COUNTS).state_dict().keys() == again.state_dict().keys()
+
+
+def test_a_model_of_spelling_is_stored(tmp_path):
+    """transformers builds networks without memory before it fills them; what words are spelled with is made again."""
+    from elman.hf import ElmanConfig, ElmanForCausalLM
+
+    words = ["<eos>", "<unk>", "cat", "cats", "dog"]
+    recipe = config.Model(
+        encoder=config.Characters(size=3, widths=(1, 2), filters=(3, 4)),
+        core=config.Stack(sizes=(5,)),
+        output=config.Output(),
+    )
+    model = ElmanForCausalLM(ElmanConfig(msgspec.to_builtins(recipe, str_keys=True), 5, [1] * 5, words)).eval()
+    model.save_pretrained(tmp_path)
+    again, ids = ElmanForCausalLM.from_pretrained(tmp_path), torch.tensor([[0, 2, 3, 1]])
+    assert torch.equal(again(ids).logits, model(ids).logits)
+    with torch.no_grad():
+        assert torch.equal(again(ids).logits, model(ids).logits)
 
 
 def test_a_run_from_the_hub(run, folder, tmp_path, monkeypatch, capsys):

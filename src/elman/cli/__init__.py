@@ -37,6 +37,7 @@ COMMANDS = {
         "score": ("score:score", "Log-probability and surprisal of every token, word or sentence of a text."),
         "rescore": ("rescore:rescore", "Choose among the n best hypotheses of a recogniser."),
         "export": ("export:export", "Write a model for other programs: ONNX, or a program of torch."),
+        "import": ("imports:app", "Models of other programs as runs: language models of fastai."),
         "embed": ("embed:embed", "Hidden states of every token of a text, or word vectors."),
     },
     "Study": {

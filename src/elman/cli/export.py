@@ -16,11 +16,14 @@ def export(
     /,
     *,
     out: Annotated[Path, Parameter(metavar="FOLDER")],
-    to: Literal["onnx", "torch", "hf"] = "onnx",
+    to: Literal["onnx", "torch", "hf", "arpa"] = "onnx",
     int8: bool = False,
     half: bool = False,
     sherpa: bool = False,
     data: DataSource = None,
+    push: Annotated[str | None, Parameter(metavar="USER/NAME")] = None,
+    private: bool = False,
+    dry_run: bool = False,
     common: Common = Common(),
 ) -> None:
     """Write a trained model for other programs: one step with its state in and out, or a model of transformers.
@@ -30,16 +33,34 @@ def export(
 
     Args:
         out: a new folder
-        to: onnx; torch, a program of torch.export; or hf, a folder that Hugging Face's transformers opens
+        to: onnx; torch, a program of torch.export; or hf, a folder that Hugging Face's transformers opens (arpa, the
+            form of n-gram models, is refused with the command that writes it)
         int8: also write an ONNX graph with weights of eight bits
         half: also write an ONNX graph in float16
         sherpa: the form of recurrent language models in sherpa-onnx, for shallow fusion
         data: a corpus whose valid split is read (default: the data of the run)
+        push: with --to hf, send the folder to the Hub of Hugging Face; the token is HF_TOKEN, or that of `hf auth
+            login`
+        private: only the owner sees what is sent
+        dry_run: list what would be sent, and send nothing
     """
     from elman.export.folder import Forms, export_onnx, export_program
 
+    if to == "arpa":
+        raise UserError(
+            "--to arpa: a network has no n-grams, whose form ARPA is; `elman ngram train --like RUN --out FILE.arpa`"
+            " estimates an n-gram model from the run's training text, and `elman ngram export` writes such a file again"
+        )
     if to != "onnx" and (int8 or half or sherpa):
         raise UserError("--int8, --half and --sherpa belong to --to onnx; leave them out")
+    if push is None and (private or dry_run):
+        raise UserError("--private and --dry-run belong to --push; add it, or leave them out")
+    if push is not None:
+        from elman.export.push import require_name
+
+        if to != "hf":
+            raise UserError("--push belongs to --to hf; add it")
+        require_name(push)
     loaded = common.open_text(run)
 
     def say(line: str) -> None:
@@ -64,5 +85,15 @@ def export(
         for one in made.files
     ]
     columns = f"perplexity, {made.tokens:,} tokens" if made.tokens else "perplexity"
-    table = (f"{made.folder}: {run}", ["", "bytes", "largest difference, nats", columns], rows)
-    show.print_result(common.as_json, msgspec.to_builtins(made), table)
+    tables = [(f"{made.folder}: {run}", ["", "bytes", "largest difference, nats", columns], rows)]
+    facts, notes = msgspec.to_builtins(made), []
+    if push is not None:
+        from elman.export import push as hub
+
+        sent = hub.push(out, push, private=private, dry_run=dry_run)
+        facts["pushed"] = msgspec.to_builtins(sent)
+        listed = [[one.name, f"{one.bytes:,}"] for one in sent.files]
+        whose = "private" if private else "public"
+        tables.append((f"{'would be sent' if dry_run else 'sent'} to {push} ({whose})", ["file", "bytes"], listed))
+        notes = [] if dry_run else [f"commit: {sent.commit}"]
+    show.print_result(common.as_json, facts, *tables, notes=notes)

@@ -41,7 +41,7 @@ def export_hub(run: TextRun, out: Path, *, data: str | None = None) -> Exported:
         checkpoint.save(folder / MODEL, *checkpoint.load(run.path / MODEL))
         spelled = isinstance(run.recipe.model.encoder, Characters)
         ElmanConfig(
-            msgspec.to_builtins(run.recipe.model),
+            msgspec.to_builtins(run.recipe.model, str_keys=True),
             len(vocabulary),
             vocabulary.counts,
             vocabulary.words if spelled else None,

@@ -30,4 +30,4 @@ class ElmanConfig(PretrainedConfig):
     @property
     def recipe(self) -> config.Model:
         """The network as a recipe has it."""
-        return msgspec.convert(self.network, config.Model)
+        return msgspec.convert(self.network, config.Model, str_keys=True)

@@ -85,5 +85,6 @@ class ElmanTokenizer(PreTrainedTokenizer):
         if self.tokeniser.subwords is None:
             return (str(path),)
         pieces = Path(save_directory) / f"{beginning}{subwords.FILE}"
-        shutil.copyfile(str(self.subwords_file), pieces)
+        if Path(str(self.subwords_file)).resolve() != pieces.resolve():
+            shutil.copyfile(str(self.subwords_file), pieces)
         return str(path), str(pieces)

@@ -46,3 +46,15 @@ def _of_hub(name: str) -> Path:
         return Path(snapshot_download(name))
     except (OSError, ValueError) as error:  # of the network, the name, or the Hub
         raise UserError(f"{path}: it cannot be fetched from the Hub ({first_line(error)})") from error
+
+
+def named(path: Path | str) -> Path | str:
+    """`USER/NAME`, where no such folder and no folder USER is here, as `hf://USER/NAME`; anything else as it is.
+
+    >>> named("runs"), named("./someone/model")
+    ('runs', './someone/model')
+    """
+    known = isinstance(path, Path) or not re.fullmatch(r"[A-Za-z0-9][\w.-]*/[\w.-]+", path)
+    if known or Path(str(path)).exists() or Path(str(path)).parent.exists():
+        return path
+    return f"hf://{path}"

@@ -15,7 +15,7 @@ from elman.data.text.tokeniser import shown
 from elman.evaluation.result import Result
 from elman.learning.trainer import StopReason
 from elman.tasks.experiment import Experiment
-from elman.tasks.hub import fetched
+from elman.tasks.hub import fetched, named
 from elman.tasks.open import entitled, open_run
 from elman.tasks.run import DEFAULT, EvaluationOptions, Run
 from elman.tasks.text.run import TextRun
@@ -53,9 +53,10 @@ class Scored(NamedTuple):
 def load(path: Path | str, device: torch.device | str = "cpu") -> Run:
     """Open a run folder, or `hf://USER/NAME` from the Hub of Hugging Face, as the run of its kind of data.
 
-    Raises UserError where the folder is not a run, or cannot be fetched.
+    `"USER/NAME"` is one on the Hub, too, where neither that folder nor a folder USER is here. Raises UserError where
+    the folder is not a run, or cannot be fetched.
     """
-    return open_run(path, device)
+    return open_run(named(path), device)
 
 
 def train(
@@ -120,4 +121,4 @@ def score(run: AnyRun, lines: Sequence[str] | str, *, document: bool = False) ->
 
 
 def _text(run: AnyRun) -> TextRun:
-    return run if isinstance(run, TextRun) else TextRun(run.path if isinstance(run, Run) else fetched(run))
+    return run if isinstance(run, TextRun) else TextRun(run.path if isinstance(run, Run) else fetched(named(run)))

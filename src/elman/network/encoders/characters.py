@@ -73,13 +73,15 @@ class Characters(TokenEncoder):
         )
         self.bias = nn.Parameter(torch.zeros(self.size))
         self.highways = nn.ModuleList(Highway(self.size) for _ in range(record.highways))
+        self._strings: Sequence[str] = self.words
         self._spellings = self._spell(self.words)
         self._kept, self._kept_with_more = Kept(), Kept()
 
     def knowing(self, more: Sequence[str]) -> "Characters":
         """An encoder with the same parameters that also reads symbol V + i, as the i-th of the strings `more`."""
         wider = copy.copy(self)
-        wider._spellings = self._spell([*self.words, *more])
+        wider._strings = [*self.words, *more]
+        wider._spellings = self._spell(wider._strings)
         wider._kept_with_more = Kept()  # the vectors of the vocabulary itself are shared
         return wider
 
@@ -114,6 +116,9 @@ class Characters(TokenEncoder):
         return Spellings.of(words, self.alphabet, max(self.widths))
 
     def _spellings_at(self, device: torch.device) -> Spellings:
+        if self._spellings.starts.is_meta:  # built without memory, and filled with the weights of a file since then
+            with torch.device("cpu"):
+                self._spellings = self._spell(self._strings)
         if self._spellings.starts.device != device:
             self._spellings = self._spellings.to(device)
         return self._spellings
