@@ -11,7 +11,7 @@ import torch
 
 from elman import config
 from elman.network.build import build_model
-from elman.network.cells.cell import Weights, build_cell
+from elman.network.cells.cell import Weights, build_cell, unroll
 from elman.network.cores.core import Surroundings, build_core
 from elman.network.cores.jordan import Jordan
 from elman.network.cores.layer import Layer
@@ -99,19 +99,27 @@ def weights(cell, inputs=3, size=4, biases=2):
     def leaf(*shape):
         return (0.7 * torch.randn(*shape, dtype=torch.float64)).requires_grad_()
 
-    rows, input_rows = cell.gates * size, (cell.input_gates or cell.gates) * size
+    rows = cell.gates * size
+    input_rows = rows if cell.input_gates is None else cell.input_gates * size
     return Weights(
         leaf(input_rows, inputs),
         leaf(*((rows, size) if cell.structured is None else cell.structured.shape(size))),
-        leaf(input_rows) if biases >= 1 else None,
-        leaf(rows) if biases == 2 else None,
+        leaf(input_rows) if biases >= 1 and input_rows else None,
+        leaf(rows) if biases == 2 and rows else None,
         leaf(3, size) if cell.peepholes else None,
-        None if cell.extra is None else tuple(leaf(*shape) for shape in cell.extra(inputs, size)),
+        None if cell.extra is None else tuple(leaf(*array.shape) for array in cell.extra(inputs, size)),
     )
 
 
-def state(cell, rows=2, size=4):
-    return tuple(torch.randn(rows, size, dtype=torch.float64, requires_grad=True) for _ in range(cell.slots))
+def state(cell, rows=2, size=4, inputs=3):
+    """Leaves of random numbers; where their shapes are the cell's own, those that random steps have reached."""
+    if cell.memory is None:
+        return tuple(torch.randn(rows, size, dtype=torch.float64, requires_grad=True) for _ in range(cell.slots))
+    with torch.no_grad():
+        begun = tuple(torch.zeros(rows, *shape, dtype=torch.float64) for shape in cell.shapes(inputs, size))
+        xs = torch.randn(5, rows, inputs, dtype=torch.float64)
+        _, reached = unroll(cell.step, weights(cell, inputs, size), xs, begun)
+    return tuple(part.clone().requires_grad_() for part in reached)
 
 
 def stack(name, sizes=(6, 4), inputs=3, **rates):

@@ -89,7 +89,7 @@ def gates_of(layer: Layer, *, detached: bool = True) -> Gates:
 
     def split(stacked: Tensor | None) -> dict[str, Tensor]:
         if stacked is None:
-            stacked = layer.weight_hh.new_zeros(len(letters) * size)
+            stacked = layer.weight_ih.new_zeros(len(letters) * size)
         stacked = stacked.detach().double() if detached else stacked
         return dict(zip(letters, stacked.split(size), strict=True))
 
