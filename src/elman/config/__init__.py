@@ -5,7 +5,23 @@ names the key by its path.
 """
 
 from elman.config import plugins
-from elman.config.cells import GRU, LSTM, Cell, Continuous, Elman, Highway, Ladder, Mogrifier, Unitary
+from elman.config.cells import (
+    GRU,
+    LRU,
+    LSTM,
+    QRNN,
+    RGLRU,
+    SRU,
+    Cell,
+    Continuous,
+    Elman,
+    Highway,
+    Ladder,
+    MinGRU,
+    MinLSTM,
+    Mogrifier,
+    Unitary,
+)
 from elman.config.composition import Affine, BinaryTreeLSTM, ChildSumTreeLSTM, Composition, MatrixVector
 from elman.config.music import MusicData, MusicEvaluation, MusicOptions
 from elman.config.network import (

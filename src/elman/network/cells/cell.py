@@ -1,6 +1,7 @@
 """A recurrent cell is its equations: a pure function of weights, input and state."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pkgutil import resolve_name
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -9,6 +10,8 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from elman import config
+from elman.network import matmul
+from elman.network.precision import products_in
 
 
 class Weights(NamedTuple):
@@ -125,6 +128,12 @@ def step_of(driven: Step) -> Step:
 def hoist(driven: Step) -> Sequence:
     """A sequence function that forms the input products of all steps at once; `driven` as in `step_of`."""
     return lambda weights, xs, state: unroll(driven, weights, linear(xs, weights.input, weights.input_bias), state)
+
+
+def input_products(weights: Weights, xs: Tensor) -> Tensor:
+    """W x + b of all steps at once, [T, B, G*H], differentiable once: for sequence functions."""
+    with products_in("float32") if weights.exact else nullcontext():
+        return matmul.linear(xs, weights.input, weights.input_bias)
 
 
 def of_sums(gated: Step) -> Step:
