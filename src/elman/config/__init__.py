@@ -47,6 +47,7 @@ from elman.config.network import (
     Reader,
     Recursive,
     Reservoir,
+    Residual,
     Sentence,
     Stack,
     TuringMachine,
