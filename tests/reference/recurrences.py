@@ -76,3 +76,49 @@ def rg_lru(W_r, b_r, W_i, b_i, lam, u, s, first):
     r, i = sigm(blocks(W_r, u) + b_r), sigm(blocks(W_i, u) + b_i)
     a = sigm(-lam) ** (8 * r)
     return a * s + (1.0 if first else np.sqrt(1 - a**2)) * (i * u)
+
+
+def log_sigm(x):
+    return -softplus(-x)
+
+
+def slstm(i, f, z, o, exponential, c, n):
+    """Beck et al. 2024, eqs 8-14 without the stabiliser: raw gates, and the unscaled c and n."""
+    c = (np.exp(f) if exponential else sigm(f)) * c + np.exp(i) * np.tanh(z)
+    n = (np.exp(f) if exponential else sigm(f)) * n + np.exp(i)
+    return sigm(o) * c / n, c, n
+
+
+def mlstm_head(q, k, v, i, f, C, n):
+    """Eqs 19-27 without the stabiliser, for one head of one sequence: C [d, d] holds v k', and the output h~."""
+    k = k / np.sqrt(len(k))
+    C = sigm(f) * C + np.exp(i) * np.outer(v, k)
+    n = sigm(f) * n + np.exp(i) * k
+    return C @ q / max(abs(n @ q), 1.0), C, n
+
+
+def ssd_head(x, B, C, step, A, skip, S):
+    """Dao & Gu 2024, eq. 1 with a scalar A < 0, for one head of one sequence: S [n, d]."""
+    S = np.exp(step * A) * S + np.outer(B, step * x)
+    return C @ S + skip * x, S
+
+
+def delta_head(q, k, v, beta, g, S):
+    """Yang, Kautz & Hatamizadeh 2024, eq. 10, S [d_v, d_k]: S (e^g (I - beta k k')) + beta v k'."""
+    S = S @ (np.exp(g) * (np.eye(len(k)) - beta * np.outer(k, k))) + beta * np.outer(v, k)
+    return S @ q / np.sqrt(len(q)), S
+
+
+def rwkv7_head(r, w, k, v, kappa, a, S):
+    """Peng et al. 2025, eq. 17, S [d_v, d_k]: S (diag(w) - kappa' (a kappa)) + v' k, read by r."""
+    S = S @ (np.diag(w) - np.outer(kappa, a * kappa)) + np.outer(v, k)
+    return S @ r, S
+
+
+def rms_norm(x, epsilon=1e-5):
+    return x / np.sqrt((x**2).mean(-1, keepdims=True) + epsilon)
+
+
+def norm(x, epsilon=1e-5):
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + epsilon)

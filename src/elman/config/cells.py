@@ -130,6 +130,50 @@ class RGLRU(Part, frozen=True, tag="rg-lru"):
     convolution: Reach = 4
 
 
+class SLSTM(Part, frozen=True, tag="slstm"):
+    """sLSTM of xLSTM: exponential input gate, normaliser and stabiliser; recurrent weights in blocks, one a head."""
+
+    builder: ClassVar = "elman.network.cells.xlstm:build_slstm"
+    heads: Heads = 4
+    forget: Literal["sigmoid", "exponential"] = "sigmoid"
+
+
+class MLSTM(Part, frozen=True, tag="mlstm"):
+    """mLSTM of xLSTM: a matrix memory in each head; `head_norm` normalises what is read from each."""
+
+    builder: ClassVar = "elman.network.cells.xlstm:build_mlstm"
+    heads: Heads = 4
+    head_norm: bool = True
+
+
+class Mamba2(Part, frozen=True, tag="mamba2"):
+    """Mixer of Mamba-2 (SSD): a decay per head; `states` rows of each head's memory, inner width `expand` times."""
+
+    builder: ClassVar = "elman.network.cells.mamba2:build"
+    heads: Heads = 4
+    states: Positive = 16
+    expand: Depth = 2
+    convolution: Reach = 4
+
+
+class DeltaNet(Part, frozen=True, tag="deltanet"):
+    """Delta rule on a matrix memory in each head, `gated` by a decay; `negative_eigenvalues`: beta up to 2."""
+
+    builder: ClassVar = "elman.network.cells.deltanet:build"
+    heads: Heads = 4
+    gated: bool = True
+    negative_eigenvalues: bool = False
+    convolution: Reach = 4
+
+
+class RWKV7(Part, frozen=True, tag="rwkv7"):
+    """Time mixing of RWKV-7; `rank` is that of the maps to decay, rate and output gate."""
+
+    builder: ClassVar = "elman.network.cells.rwkv7:build"
+    heads: Heads = 4
+    rank: Positive = 16
+
+
 Cell: TypeAlias = (
     Elman
     | LSTM
@@ -146,4 +190,9 @@ Cell: TypeAlias = (
     | SRU
     | LRU
     | RGLRU
+    | SLSTM
+    | MLSTM
+    | Mamba2
+    | DeltaNet
+    | RWKV7
 )
