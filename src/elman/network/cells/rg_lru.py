@@ -6,8 +6,8 @@
     s' = a s + sqrt(1 - a^2) (i u)                            (eq. 4)
     h' = W_o (gelu(W_g x + b) s') + b_o
 
-At the first step of a sequence i u enters whole, with a factor of 1 in place of the root; a number of the state says
-whether there has been a step. As in the published code the slope of the root is bounded, by 1000. At first a^8 is
+At the first step of a sequence i u enters whole, with a factor of 1 in place of the root; a number of the state marks
+that there has been a step. As in the published code the slope of the root is bounded, by 1000. At first a^8 is
 uniform in [0.9, 0.999] with r = 1.
 """
 
