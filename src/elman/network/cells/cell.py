@@ -66,6 +66,25 @@ Memory: TypeAlias = Callable[[int, int], tuple[Shape, ...]]
 """(I, H) -> the shapes of the tensors of a cell's state without the batch, the first of which is (H,)."""
 
 
+class Gate(NamedTuple):
+    """A product of one input with weights [R, I], and its bias [R], of a gate's sums."""
+
+    weight: Tensor
+    bias: Tensor
+
+
+class Retention(NamedTuple):
+    """What share of its old state a cell keeps, where a step multiplies it by factors that the inputs alone decide.
+
+    `gates` are the products of the present input, of the one before and so on, whose sum the factors depend on; an
+    input before the first counts as no product. `factor` maps the least and the greatest possible sums, [R] each, to
+    the largest possible |factor| of each unit or head.
+    """
+
+    gates: tuple[Gate, ...]
+    factor: Callable[[Tensor, Tensor], Tensor]
+
+
 class Cell(NamedTuple):
     """One step of a recurrence, and its faster form over time (`sequence`; None means the plain loop).
 
@@ -75,7 +94,7 @@ class Cell(NamedTuple):
     when it is shut. `extra` are further arrays. `structured`: the recurrent weights have a form of their own. Recurrent
     dropout masks h before the step, `Weights.mask` in the products, or nothing. `gated` is the step given
     z = W x + U h + b [B, G*H] in place of x, of cells that read x and h in such sums alone, so that each gate can have
-    masks of its own.
+    masks of its own. `retention`: the factors of a state that enters a step linearly.
     """
 
     gates: int
@@ -92,6 +111,7 @@ class Cell(NamedTuple):
     gated: Step | None = None
     structured: Structured | None = None
     memory: Memory | None = None
+    retention: Callable[[Weights], Retention] | None = None
 
     def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
         """The shapes of the tensors of the state, without the batch, of `size` units that read `inputs` numbers."""
@@ -134,6 +154,13 @@ def input_products(weights: Weights, xs: Tensor) -> Tensor:
     """W x + b of all steps at once, [T, B, G*H], differentiable once: for sequence functions."""
     with products_in("float32") if weights.exact else nullcontext():
         return matmul.linear(xs, weights.input, weights.input_bias)
+
+
+def block_of(weights: Weights, block: int, size: int) -> Gate:
+    """One block of `size` rows of the input product; without a bias its bias is zero."""
+    rows = slice(block * size, (block + 1) * size)
+    weight = weights.input[rows]
+    return Gate(weight, weight.new_zeros(size) if weights.input_bias is None else weights.input_bias[rows])
 
 
 def of_sums(gated: Step) -> Step:

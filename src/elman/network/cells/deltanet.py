@@ -16,7 +16,17 @@ from torch.nn.functional import linear, silu, softplus
 
 from elman import config
 from elman.network import matmul
-from elman.network.cells.cell import Array, Cell, LayerState, Shape, Structured, Weights, input_products
+from elman.network.cells.cell import (
+    Array,
+    Cell,
+    Gate,
+    LayerState,
+    Retention,
+    Shape,
+    Structured,
+    Weights,
+    input_products,
+)
 from elman.network.cells.chunked import chunked
 from elman.network.cells.heads import by_heads, convolve, convolve_step, root_mean_square_norm, unit, width_of
 
@@ -76,6 +86,13 @@ def build(record: config.DeltaNet) -> Cell:
         outputs = matmul.linear(written(weights, y, gate), out)
         return outputs, (outputs[-1].clone(), S, before)
 
+    def kept(weights: Weights) -> Retention:
+        """exp(g) of each head; the matrix I - beta k k' beside it has no norm above 1."""
+        assert weights.extra is not None
+        rate, bias = weights.hidden
+        gate = Gate(weights.extra[0][heads:], bias)
+        return Retention((gate,), lambda low, high: (-rate.exp() * softplus(low)).exp())  # noqa: ARG005
+
     def arrays(inputs: int, size: int) -> tuple[Array, ...]:
         d = width_of(size, heads, "deltanet")
         return (
@@ -100,6 +117,7 @@ def build(record: config.DeltaNet) -> Cell:
         masks=None,
         structured=Structured(lambda _: (2, heads), fill) if gated else None,
         memory=memory,
+        retention=kept if gated else None,
     )
 
 

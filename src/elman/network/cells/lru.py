@@ -19,7 +19,7 @@ from torch.nn.functional import linear
 from elman import config
 from elman.errors import UserError
 from elman.network import matmul
-from elman.network.cells.cell import Array, Cell, LayerState, Structured, Weights, input_products
+from elman.network.cells.cell import Array, Cell, LayerState, Retention, Structured, Weights, input_products
 from elman.network.cells.scan import scan
 
 LEAST = 1e-6
@@ -55,6 +55,11 @@ def sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, L
     re, im = states.real, states.imag
     outputs = matmul.linear(re, c_re) - matmul.linear(im, c_im) + input_products(weights, xs)
     return outputs, (outputs[-1].clone(), re[-1].clone(), im[-1].clone())
+
+
+def _kept(weights: Weights) -> Retention:
+    """The moduli of the eigenvalues, whatever the inputs are."""
+    return Retention((), lambda low, high: (-weights.hidden[0].exp()).exp())  # noqa: ARG005
 
 
 def build(record: config.LRU) -> Cell:
@@ -93,4 +98,5 @@ def build(record: config.LRU) -> Cell:
         masks=None,
         structured=Structured(lambda size: (3, number(size)), ring),
         memory=lambda _, size: ((size,), (number(size),), (number(size),)),
+        retention=_kept,
     )

@@ -16,7 +16,17 @@ from torch.nn.functional import linear, silu, softplus
 
 from elman import config
 from elman.network import matmul
-from elman.network.cells.cell import Array, Cell, LayerState, Shape, Structured, Weights, input_products
+from elman.network.cells.cell import (
+    Array,
+    Cell,
+    Gate,
+    LayerState,
+    Retention,
+    Shape,
+    Structured,
+    Weights,
+    input_products,
+)
 from elman.network.cells.chunked import chunked
 from elman.network.cells.heads import by_heads, convolve, convolve_step, root_mean_square_norm, width_of
 
@@ -71,6 +81,13 @@ def build(record: config.Mamba2) -> Cell:
         outputs = matmul.linear(written(weights, y, u, z), out)
         return outputs, (outputs[-1].clone(), S, before)
 
+    def kept(weights: Weights) -> Retention:
+        """exp(-D A) of each head, with the least D."""
+        assert weights.extra is not None
+        bias, rate = weights.hidden[0], weights.hidden[1].exp()
+        gate = Gate(weights.extra[0][2 * n :], bias)
+        return Retention((gate,), lambda low, high: (-rate * softplus(low)).exp())  # noqa: ARG005
+
     def arrays(inputs: int, size: int) -> tuple[Array, ...]:
         inner = expand * size
         width_of(inner, heads, "mamba2")
@@ -98,4 +115,5 @@ def build(record: config.Mamba2) -> Cell:
         masks=None,
         structured=Structured(lambda _: (3, heads), fill),
         memory=memory,
+        retention=kept,
     )

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from elman import config
-from elman.network.cells.cell import Cell, LayerState, Weights, input_products, step_of
+from elman.network.cells.cell import Cell, LayerState, Retention, Weights, block_of, input_products, step_of
 from elman.network.cells.scan import scan
 
 
@@ -59,11 +59,41 @@ def lstm_sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tens
     return states, (states[-1].clone(),)
 
 
+def _kept_by_gru(weights: Weights) -> Retention:
+    return Retention((block_of(weights, 0, len(weights.input) // 2),), lambda low, high: (-low).sigmoid())  # noqa: ARG005
+
+
+def _kept_by_lstm(weights: Weights) -> Retention:
+    def factor(low: Tensor, high: Tensor) -> Tensor:
+        f, i = high.chunk(2)[0], low.chunk(2)[1]
+        return (softplus(-i) - softplus(-f)).sigmoid()
+
+    return Retention((block_of(weights, 0, 2 * len(weights.input) // 3),), factor)
+
+
 MIN_GRU = Cell(
-    0, 1, step_of(driven_gru), gru_sequence, "min-gru", candidate=1, keeps=((0, -1),), input_gates=2, masks=None
+    gates=0,
+    slots=1,
+    step=step_of(driven_gru),
+    sequence=gru_sequence,
+    name="min-gru",
+    candidate=1,
+    keeps=((0, -1),),
+    input_gates=2,
+    masks=None,
+    retention=_kept_by_gru,
 )
 MIN_LSTM = Cell(
-    0, 1, step_of(driven_lstm), lstm_sequence, "min-lstm", candidate=2, keeps=((0, 1),), input_gates=3, masks=None
+    gates=0,
+    slots=1,
+    step=step_of(driven_lstm),
+    sequence=lstm_sequence,
+    name="min-lstm",
+    candidate=2,
+    keeps=((0, 1),),
+    input_gates=3,
+    masks=None,
+    retention=_kept_by_lstm,
 )
 
 

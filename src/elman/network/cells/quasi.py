@@ -14,7 +14,17 @@ from torch.nn.functional import linear
 
 from elman import config
 from elman.network import matmul
-from elman.network.cells.cell import Array, Cell, LayerState, Shape, Weights, input_products
+from elman.network.cells.cell import (
+    Array,
+    Cell,
+    Gate,
+    LayerState,
+    Retention,
+    Shape,
+    Weights,
+    block_of,
+    input_products,
+)
 from elman.network.cells.scan import scan
 
 
@@ -66,7 +76,16 @@ def _before(inputs: int, size: int) -> tuple[Array, ...]:
     return (Array((3 * size, inputs)),)
 
 
-QRNN_1 = Cell(0, 2, step, sequence, "qrnn", keeps=((1, 1),), input_gates=3, masks=None)
+def _kept(weights: Weights) -> Retention:
+    size = len(weights.input) // 3
+    gates = [block_of(weights, 1, size)]
+    if weights.extra:
+        before = weights.extra[0][size : 2 * size]
+        gates.append(Gate(before, before.new_zeros(size)))
+    return Retention(tuple(gates), lambda low, high: high.sigmoid())  # noqa: ARG005
+
+
+QRNN_1 = Cell(0, 2, step, sequence, "qrnn", keeps=((1, 1),), input_gates=3, masks=None, retention=_kept)
 QRNN_2 = QRNN_1._replace(slots=3, step=step_of_two, sequence=sequence_of_two, extra=_before, memory=_memory)
 
 

@@ -19,7 +19,18 @@ from torch.nn.functional import gelu, linear, softplus
 
 from elman import config
 from elman.network import matmul
-from elman.network.cells.cell import Array, Cell, LayerState, Shape, Structured, Weights, input_products
+from elman.network.cells.cell import (
+    Array,
+    Cell,
+    Gate,
+    LayerState,
+    Retention,
+    Shape,
+    Structured,
+    Weights,
+    block_of,
+    input_products,
+)
 from elman.network.cells.heads import block_diagonal, convolve, convolve_step, width_of
 from elman.network.cells.scan import scan
 
@@ -80,6 +91,20 @@ def sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, L
     return outputs, (outputs[-1].clone(), states[-1].clone(), torch.ones_like(begun), before)
 
 
+def _kept(weights: Weights) -> Retention:
+    """The gate r reads the convolved inputs: a product for each of them, through the blocks of W_r."""
+    assert weights.extra is not None
+    kernel, shift, (of_r, _), (bias, _), _, _ = weights.extra
+    of_u = block_of(weights, 0, len(kernel))
+    blocks = torch.block_diag(*of_r)
+    gates = [
+        Gate(blocks @ (taps.unsqueeze(1) * of_u.weight), blocks @ (taps * of_u.bias)) for taps in kernel.t().flip(0)
+    ]
+    gates[0] = gates[0]._replace(bias=gates[0].bias + blocks @ shift + bias)
+    rate = POWER * softplus(weights.hidden[0])
+    return Retention(tuple(gates), lambda low, high: (-rate * low.sigmoid()).exp())  # noqa: ARG005
+
+
 def build(record: config.RGLRU) -> Cell:
     """The cell of a recipe; a layer raises UserError where the heads do not divide it."""
     heads, reach = record.heads, record.convolution
@@ -109,4 +134,5 @@ def build(record: config.RGLRU) -> Cell:
         masks=None,
         structured=Structured(lambda size: (1, size), fill),
         memory=memory,
+        retention=_kept,
     )

@@ -24,7 +24,9 @@ from elman.network import matmul
 from elman.network.cells.cell import (
     Array,
     Cell,
+    Gate,
     LayerState,
+    Retention,
     Shape,
     Structured,
     Weights,
@@ -122,6 +124,11 @@ def build_mlstm(record: config.MLSTM) -> Cell:
         bias[:heads].normal_(0, 0.1)
         bias[heads:] = torch.linspace(3, 6, heads)
 
+    def kept(weights: Weights) -> Retention:
+        """The forget gate of each head: the factor of C and n before they are scaled by e^-m."""
+        assert weights.extra is not None
+        return Retention((Gate(weights.extra[0][heads:], weights.extra[1][heads:]),), lambda low, high: high.sigmoid())  # noqa: ARG005
+
     def arrays(inputs: int, size: int) -> tuple[Array, ...]:
         width_of(size, heads, "mlstm")
         gates = (Array((2 * heads, inputs), config.Zeros()), Array((2 * heads,), gate_biases))
@@ -141,4 +148,5 @@ def build_mlstm(record: config.MLSTM) -> Cell:
         extra=arrays,
         masks=None,
         memory=memory,
+        retention=kept,
     )
