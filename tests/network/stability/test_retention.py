@@ -103,6 +103,8 @@ def test_layers_above_the_lowest():
 def test_a_core_with_other_cells_has_none():
     with pytest.raises(UserError, match="stability certificates are for the cells"):
         certify(model(config.SLSTM(heads=2)), WORDS)
+    (line,) = certify(model(config.SLSTM(heads=2)), WORDS, torch.randint(WORDS, (60, 1)))
+    assert line.tier == 3
 
 
 @pytest.mark.parametrize("cell", ["lru", "slstm", "rwkv7", "mamba2"])

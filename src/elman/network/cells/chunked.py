@@ -18,8 +18,8 @@ they must not fall below e^-60 over a chunk in float32, as those of RWKV-7 do no
 import torch
 from torch import Tensor
 
-LENGTH = 16
-"""Steps of a chunk."""
+LENGTH = 48
+"""The most steps of a chunk; a window is divided into equal ones."""
 
 
 def chunked(
@@ -29,7 +29,7 @@ def chunked(
     log_w: Tensor,
     state: Tensor,
     rank_one: tuple[Tensor, Tensor] | None = None,
-    length: int = LENGTH,
+    length: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """All outputs y [T, B, h, V], and the state after them, [B, h, K, V].
 
@@ -40,11 +40,12 @@ def chunked(
         log_w: [T, B, h, 1] or [T, B, h, K], at most 0
         state: [B, h, K, V]
         rank_one: a and b, [T, B, h, K] each
-        length: steps of a chunk
+        length: the most steps of a chunk; None: `LENGTH`
     """
     given = [q, k, v, log_w, *(rank_one or ())]
-    outputs = []
-    for parts in zip(*(part.movedim(0, 2).split(length, dim=2) for part in given), strict=True):
+    outputs, most = [], length or LENGTH
+    even = -(-len(q) // -(-len(q) // most))
+    for parts in zip(*(part.movedim(0, 2).split(even, dim=2) for part in given), strict=True):
         y, state = _chunk(state, *parts)
         outputs.append(y)
     return torch.cat(outputs, dim=2).movedim(2, 0), state
