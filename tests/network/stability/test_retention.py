@@ -119,3 +119,13 @@ def test_exponent_and_decay_of_any_cell(cell):
         modulus = (-core.layers[0].weight_hh[0].exp()).exp().max().item()
         found = largest_exponent(core, torch.randn(400, 2, 3).double(), warm_up=200)
         assert found == pytest.approx(math.log(modulus), abs=0.02)
+
+
+def test_the_first_step_has_no_input_before_it():
+    """A window of two whose earlier input always closes the gate: the first step keeps the most."""
+    made = model(config.QRNN(), scale=0.0)
+    layer = made.core.layers[0]
+    with torch.no_grad():
+        made.encoder.weight.fill_(1.0)
+        layer.extra[0].fill_(-1.0)
+    assert certify(made, WORDS)[0].value == pytest.approx(0.5)
