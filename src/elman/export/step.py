@@ -62,7 +62,8 @@ def tracing() -> Iterator[None]:
 def plain(model: LanguageModel) -> LanguageModel:
     """A copy on the CPU, in evaluation mode, without fast forms of cells and without spelling."""
     with torch.no_grad():
-        copied = take_plain_steps(copy.deepcopy(model).cpu().eval())
+        copied = copy.deepcopy(model).cpu().eval()
+        take_plain_steps(copied)
         if isinstance(copied.encoder, Characters):
             copied.encoder = _table(copied.encoder)
     return copied.requires_grad_(False)
