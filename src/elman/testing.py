@@ -33,7 +33,9 @@ ROWS, STEPS, INPUTS, UNITS = 2, 5, 3, 4
 def check_cell(record: Record, *, units: int = UNITS, seed: int = 0) -> None:
     """A cell in float64: shapes, state, causality, rows apart, fast form, gradients, with 0, 1 and 2 biases.
 
-    The step must not change its arguments, and must be differentiable once, wherever the random draw puts it.
+    The step must not change its arguments, and must be differentiable once, wherever the random draw puts it. A state
+    of tensors [B, H] is drawn at random; one of other shapes (`Cell.memory`) is reached from the first state by a few
+    steps, since its tensors may depend on each other.
     """
     cell = build_cell(record)
     for biases in (0, 1, 2):
@@ -44,6 +46,9 @@ def check_cell(record: Record, *, units: int = UNITS, seed: int = 0) -> None:
                 parameter.normal_(0, 0.7)
         xs = torch.randn(STEPS, ROWS, INPUTS, dtype=torch.float64)
         state = tuple(torch.randn(ROWS, units, dtype=torch.float64) for _ in range(cell.slots))
+        if cell.memory is not None:
+            with torch.no_grad():
+                state = unroll(cell.step, layer.weights(), torch.randn_like(xs), layer.begin(ROWS))[1]
         _check_shapes(layer, cell, xs, state, units)
         _check_windows(layer, xs, state)
         _check_causes(layer, xs, state)
@@ -66,7 +71,12 @@ def _check_shapes(layer: Layer, cell: Cell, xs: Tensor, state: LayerState, units
     outputs, after = _run(layer, xs, state)
     assert outputs.shape == (STEPS, ROWS, units), "outputs are [T, B, H]"
     assert len(after) == cell.slots, "a step returns as many tensors of state as it reads"
-    assert all(part.shape == (ROWS, units) for part in after), "every tensor of the state is [B, H]"
+    shapes = cell.shapes(INPUTS, units)
+    assert shapes[0] == (units,), "the first tensor of the state is [B, H]"
+    assert [part.shape for part in begun] == [(ROWS, *shape) for shape in shapes], "a state begins with its shapes"
+    assert [part.shape for part in after] == [(ROWS, *shape) for shape in shapes], (
+        "every tensor of the state is [B, H], or has the shape that `memory` gives"
+    )
     assert bool(torch.isfinite(outputs).all()), "outputs are finite"
     assert torch.equal(outputs[-1], after[0]), "the first tensor of the state is the output"
 
@@ -119,7 +129,7 @@ def _check_gradients(layer: Layer, cell: Cell, xs: Tensor, state: LayerState) ->
 
     def through(*arguments: Tensor) -> tuple[Tensor, ...]:
         outputs, after = unroll(cell.step, layer.weights(), arguments[0], arguments[1:])
-        return outputs, *after
+        return tuple(part for part in (outputs, *after) if part.requires_grad)
 
     assert torch.autograd.gradcheck(through, given, check_undefined_grad=False), "gradients are those of the step"
 

@@ -19,6 +19,9 @@ TOKENS = np.random.default_rng(0).integers(0, WORDS, 12)
 
 RECORDS = {f"cell {name}": config.Stack(sizes=(6, 4), cell=cell) for name, cell in networks.CELL_RECORDS.items()}
 RECORDS |= {
+    "cell rwkv7": config.Stack(
+        sizes=(6, 4), cell=config.RWKV7(heads=1, rank=3)
+    ),  # a norm of two numbers is all but a sign
     "graves": config.Stack(sizes=(5, 5), cell=config.LSTM(), connections="graves"),
     "melis": config.Stack(sizes=(5, 5), cell=config.LSTM(input_gate="capped"), connections="melis"),
     "jordan": config.Jordan(size=4),
@@ -26,6 +29,8 @@ RECORDS |= {
     "reservoir": config.Reservoir(size=12, leak=0.3, density=0.5),
     "window": config.FeedForward(width=3, size=4),
     "ntm": config.TuringMachine(size=4, rows=5, width=2),
+    "residual": config.Residual(size=6, cell=config.RGLRU(heads=2)),
+    "residual-layer-norm": config.Residual(size=6, cell=config.MinGRU(), norm="layer", feed_forward="mlp"),
 }
 
 

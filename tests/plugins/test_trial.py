@@ -59,11 +59,11 @@ def test_every_cell_passes(name):
     [
         (right, "it: its builder returned <function right"),
         (Cell(1, 1, too_few), "it: TypeError: too_few() takes 2 positional arguments but 3 were given"),
-        (Cell(1, 1, wide), "it: its step returned [2, 8] as tensor 0 of its state; it must be [B, H], here [2, 4]"),
+        (Cell(1, 1, wide), "it: its step returned [2, 8] as tensor 0 of its state, which is [2, 4] here"),
         (Cell(1, 1, crossed), "it: RuntimeError: "),
         (Cell(1, 1, infinite), "it: its step gives values that are not finite"),
         (Cell(1, 1, bare), "it: its step must return a tuple of tensors, the state; it returned Tensor"),
-        (Cell(1, 2, right), "it: its step returned 1 tensors of state, but its Cell has slots = 2"),
+        (Cell(1, 2, right), "it: its step returned 1 tensors of state, but its Cell has 2"),
         (Cell(1, 1, right, sequence=sequence), "it: its sequence must return outputs [T, B, H] and the state"),
         (Cell(1, 1, right, structured=Structured(lambda: (1, 1), torch.zeros_like)), "it: TypeError"),
     ],

@@ -135,6 +135,9 @@ PUBLISHED = {
     },
     "lstm-long-lag": {"error": {"lstm": 0.001, "elman": 0.167}},
     "echo-state": {"NRMSE": {"reservoir": 6e-5}},
+    "linear-parity": {
+        "beyond": {"lstm": 1e-4, "slstm": 1e-4, "min-gru": 0.5, "lru": 0.5, "mamba2": 0.48},
+    },
     "ntm-copy": {
         "sequences": {"ntm": 3e4, "lstm": 1e6},
         "seconds": {"ntm": 60.0, "lstm": 600.0},

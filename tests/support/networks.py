@@ -11,7 +11,7 @@ import torch
 
 from elman import config
 from elman.network.build import build_model
-from elman.network.cells.cell import Weights, build_cell
+from elman.network.cells.cell import Weights, build_cell, unroll
 from elman.network.cores.core import Surroundings, build_core
 from elman.network.cores.jordan import Jordan
 from elman.network.cores.layer import Layer
@@ -64,6 +64,20 @@ CELL_RECORDS = with_examples(
         "highway-1": config.Highway(depth=1),
         "highway-3": config.Highway(depth=3),
         "highway-2-carry": config.Highway(depth=2, coupled=False),
+        "qrnn-1": config.QRNN(window=1),
+        "qrnn-2": config.QRNN(),
+        "sru": config.SRU(highway_bias=-1.0),
+        "lru": config.LRU(),
+        "lru-3": config.LRU(states=3, radius=(0.5, 0.9), phase=0.3),
+        "rg-lru": config.RGLRU(heads=2, convolution=3),
+        "slstm": config.SLSTM(heads=2),
+        "slstm-exponential": config.SLSTM(heads=1, forget="exponential"),
+        "mlstm": config.MLSTM(heads=2),
+        "mlstm-without-norm": config.MLSTM(heads=1, head_norm=False),
+        "mamba2": config.Mamba2(heads=2, states=3, convolution=3),
+        "deltanet": config.DeltaNet(heads=2, convolution=3),
+        "deltanet-negative": config.DeltaNet(heads=1, gated=False, negative_eigenvalues=True, convolution=2),
+        "rwkv7": config.RWKV7(heads=2, rank=3),
         "mogrifier-5": config.Mogrifier(),
         "mogrifier-4-low-rank": config.Mogrifier(rounds=4, rank=2, input_gate="capped"),
     },
@@ -99,19 +113,27 @@ def weights(cell, inputs=3, size=4, biases=2):
     def leaf(*shape):
         return (0.7 * torch.randn(*shape, dtype=torch.float64)).requires_grad_()
 
-    rows, input_rows = cell.gates * size, (cell.input_gates or cell.gates) * size
+    rows = cell.gates * size
+    input_rows = rows if cell.input_gates is None else cell.input_gates * size
     return Weights(
         leaf(input_rows, inputs),
         leaf(*((rows, size) if cell.structured is None else cell.structured.shape(size))),
-        leaf(input_rows) if biases >= 1 else None,
-        leaf(rows) if biases == 2 else None,
+        leaf(input_rows) if biases >= 1 and input_rows else None,
+        leaf(rows) if biases == 2 and rows else None,
         leaf(3, size) if cell.peepholes else None,
-        None if cell.extra is None else tuple(leaf(*shape) for shape in cell.extra(inputs, size)),
+        None if cell.extra is None else tuple(leaf(*array.shape) for array in cell.extra(inputs, size)),
     )
 
 
-def state(cell, rows=2, size=4):
-    return tuple(torch.randn(rows, size, dtype=torch.float64, requires_grad=True) for _ in range(cell.slots))
+def state(cell, rows=2, size=4, inputs=3):
+    """Leaves of random numbers; where their shapes are the cell's own, those that random steps have reached."""
+    if cell.memory is None:
+        return tuple(torch.randn(rows, size, dtype=torch.float64, requires_grad=True) for _ in range(cell.slots))
+    with torch.no_grad():
+        begun = tuple(torch.zeros(rows, *shape, dtype=torch.float64) for shape in cell.shapes(inputs, size))
+        xs = torch.randn(5, rows, inputs, dtype=torch.float64)
+        _, reached = unroll(cell.step, weights(cell, inputs, size), xs, begun)
+    return tuple(part.clone().requires_grad_() for part in reached)
 
 
 def stack(name, sizes=(6, 4), inputs=3, **rates):

@@ -17,29 +17,28 @@ from elman.drawing.page import Figure, Section, Table, require_file_name, write_
 from elman.drawing.plots import Curve, Mark, Plot
 from elman.drawing.style import legend
 from elman.errors import UserError
-from elman.network.cores.stack import Stack, layers_of
-from elman.network.stability.fixed_point import State, advance, double_weights
+from elman.network.cores.plain import plain_step
+from elman.network.cores.stack import Layers
+from elman.network.state import leaves, map_state
 from elman.report.folder import RunFolder, read_folder
 from elman.report.metrics import Train
 from elman.tasks.open import open_run
 
 
 @torch.no_grad()
-def state_decay(core: Stack, *, trials: int = 50, steps: int = 100, kick: float = 0.1, seed: int = 0) -> Tensor:
+def state_decay(core: Layers, *, trials: int = 50, steps: int = 100, kick: float = 0.1, seed: int = 0) -> Tensor:
     """The norm ||h_t|| of all layers after an input x_1 ~ N(0, kick^2 I) and none afterwards (Fig. 3.2), [steps].
 
     The lowest layer reads the input at step 1; the mean is taken over `trials` inputs. Defaults are the thesis's.
     """
-    layers = layers_of(core)
-    stepped = [(double_weights(layer), layer.cell.step) for layer in layers]
-    state: State = tuple(tuple(leaf.double() for leaf in layer.begin(trials)) for layer in layers)
+    advance, state = plain_step(core), map_state(Tensor.double, core.begin(trials))
     generator = torch.Generator().manual_seed(seed)
     draw = torch.randn(trials, core.dims[0], generator=generator, dtype=torch.float64)
-    x = kick * draw.to(layers[0].weight_hh.device)
+    x = kick * draw.to(next(leaves(state)).device)
     norms = []
     for _ in range(steps):
-        state = advance(stepped, x, state)
-        norms.append(torch.cat([leaves[0] for leaves in state], dim=1).norm(dim=1).mean())
+        state = advance(x, state)
+        norms.append(torch.cat([next(leaves(layer)) for layer in state], dim=1).norm(dim=1).mean())
         x = torch.zeros_like(x)
     return torch.stack(norms)
 
@@ -97,7 +96,7 @@ def examine(folder: Path, device: torch.device, *, trials: int, steps: int, kick
     """One run."""
     run, written = open_run(folder, device), read_folder(folder)
     core = run.model.core
-    if not isinstance(core, Stack):
+    if not isinstance(core, Layers):
         raise UserError(f"{folder}: its model has no recurrent layers, and so no state to follow")
     norms = state_decay(core, trials=trials, steps=steps, kick=kick)
     success, verdict = succeeded(written, run.recipe.training.epochs, run.uniform_nll())

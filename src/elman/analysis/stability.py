@@ -6,11 +6,14 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from elman.network.cores.stack import Stack, stack_of
+from elman.network.cores.core import RecurrentCore
+from elman.network.cores.residual import Residual
+from elman.network.cores.stack import Layers, Stack, layers_of, stack_of
 from elman.network.model import LanguageModel
-from elman.network.stability.certificate import Certificate, origin
+from elman.network.stability.certificate import LETTERS, Certificate, origin
 from elman.network.stability.fixed_point import fixed_point_certificates, lyapunov
 from elman.network.stability.incremental import Range, exact_range, frames_range, incremental
+from elman.network.stability.retention import Lowest, linear_cells, retained, stream_of
 
 
 @torch.no_grad()
@@ -24,10 +27,16 @@ def encoded_words(model: LanguageModel, num_words: int, chunk: int = 4096) -> Te
 def certify(model: LanguageModel, num_words: int, text: Tensor | None = None) -> list[Certificate]:
     """The certificates of every layer, lowest tier first; without word ids `text` [T, B] tier 3 is left out.
 
-    Raises UserError where the model has no recurrent layers, or cells without certificates.
+    Cells that are linear in their state have tiers 2 and 3 alone, and others without certificates tier 3. Raises
+    UserError where the model has no recurrent layers, or cells without certificates and no text is given.
     """
-    core, words = stack_of(model.core, "a certificate of stability"), encoded_words(model, num_words)
-    return _all_tiers(core, partial(exact_range, words), None if text is None else words[text])
+    words = encoded_words(model, num_words)
+    vectors = None if text is None else words[text]
+    found = _of_other_cells(model.core, lambda core: partial(exact_range, stream_of(core, words)), vectors)
+    if found is not None:
+        return found
+    core = stack_of(model.core, "a certificate of stability")
+    return _all_tiers(core, partial(exact_range, words), vectors)
 
 
 @torch.no_grad()
@@ -36,12 +45,28 @@ def certify_music(model: LanguageModel, num_pitches: int, frames: Tensor | None 
 
     `frames` are zeros and ones [T, B, P] for tier 3; the encoder adds up vectors of notes. Raises as `certify` does.
     """
-    core = stack_of(model.core, "a certificate of stability")
     model.eval()
     silence = torch.zeros(1, 1, num_pitches, device=model.device)
     none, single = (model.encoder(each)[0].double() for each in (silence, silence + torch.eye(num_pitches).to(silence)))
     vectors = None if frames is None else model.encoder(frames).double()
-    return _all_tiers(core, partial(frames_range, none[0], single - none), vectors)
+    lowest = partial(frames_range, none[0], single - none)
+    found = _of_other_cells(model.core, lambda core: None if isinstance(core, Residual) else lowest, vectors)
+    if found is not None:
+        return found
+    return _all_tiers(stack_of(model.core, "a certificate of stability"), lowest, vectors)
+
+
+def _of_other_cells(
+    core: RecurrentCore, lowest: Callable[[Layers], Lowest | None], vectors: Tensor | None
+) -> list[Certificate] | None:
+    """The certificates of layers that `_all_tiers` does not know; None: it knows them, or nothing can be said."""
+    if not isinstance(core, Layers):
+        return None
+    exponent = [] if vectors is None else [lyapunov(core, vectors)]
+    if linear_cells(core):
+        return [*retained(core, lowest(core)), *exponent]
+    known = isinstance(core, Stack) and all(layer.cell.name in LETTERS for layer in layers_of(core))
+    return None if known else exponent or None
 
 
 def _all_tiers(core: Stack, lowest: Callable[[Tensor, Tensor], Range], vectors: Tensor | None) -> list[Certificate]:

@@ -5,7 +5,28 @@ names the key by its path.
 """
 
 from elman.config import plugins
-from elman.config.cells import GRU, LSTM, Cell, Continuous, Elman, Highway, Ladder, Mogrifier, Unitary
+from elman.config.cells import (
+    GRU,
+    LRU,
+    LSTM,
+    MLSTM,
+    QRNN,
+    RGLRU,
+    RWKV7,
+    SLSTM,
+    SRU,
+    Cell,
+    Continuous,
+    DeltaNet,
+    Elman,
+    Highway,
+    Ladder,
+    Mamba2,
+    MinGRU,
+    MinLSTM,
+    Mogrifier,
+    Unitary,
+)
 from elman.config.composition import Affine, BinaryTreeLSTM, ChildSumTreeLSTM, Composition, MatrixVector
 from elman.config.music import MusicData, MusicEvaluation, MusicOptions
 from elman.config.network import (
@@ -31,6 +52,7 @@ from elman.config.network import (
     Reader,
     Recursive,
     Reservoir,
+    Residual,
     Sentence,
     Stack,
     TuringMachine,

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta
 
-from elman.config.record import Depth, Nonlinearity, Part, Positive, PositiveFloat
+from elman.config.record import Depth, Fraction, Nonlinearity, Part, Positive, PositiveFloat
 
 
 class Elman(Part, frozen=True, tag="elman"):
@@ -80,4 +80,119 @@ class Unitary(Part, frozen=True, tag="unitary"):
     builder: ClassVar = "elman.network.cells.unitary:build"
 
 
-Cell: TypeAlias = Elman | LSTM | GRU | MinimalGated | Highway | Mogrifier | Ladder | Continuous | Unitary
+Heads: TypeAlias = Positive
+Reach: TypeAlias = Annotated[int, Meta(ge=2, le=1000)]
+
+
+class MinGRU(Part, frozen=True, tag="min-gru"):
+    """minGRU: a gated unit whose one gate and candidate read the input alone."""
+
+    builder: ClassVar = "elman.network.cells.minimal_linear:build_gru"
+
+
+class MinLSTM(Part, frozen=True, tag="min-lstm"):
+    """minLSTM: forget and input gate, scaled to add up to 1, and candidate read the input alone."""
+
+    builder: ClassVar = "elman.network.cells.minimal_linear:build_lstm"
+
+
+class QRNN(Part, frozen=True, tag="qrnn"):
+    """Quasi-recurrent network with fo-pooling; `window`: whether it reads the present input or the one before too."""
+
+    builder: ClassVar = "elman.network.cells.quasi:build"
+    window: Literal[1, 2] = 2
+
+
+class SRU(Part, frozen=True, tag="sru"):
+    """Simple recurrent unit; `highway_bias`: the initial bias of the gate between the cell and the skip connection."""
+
+    builder: ClassVar = "elman.network.cells.sru:build"
+    highway_bias: Annotated[float, Meta(ge=-30, le=30)] = 0.0
+
+
+class LRU(Part, frozen=True, tag="lru"):
+    """Linear recurrent unit of `states` complex numbers, by default as many as the layer has units.
+
+    `radius` and `phase`: the eigenvalues begin between two radii, and with phases up to the given one.
+    """
+
+    builder: ClassVar = "elman.network.cells.lru:build"
+    states: Positive | None = None
+    radius: tuple[Fraction, Fraction] = (0.0, 1.0)
+    phase: PositiveFloat = 6.283185307179586
+
+
+class RGLRU(Part, frozen=True, tag="rg-lru"):
+    """Real-gated linear recurrent unit after a `convolution` over so many inputs; gates in blocks, one a head."""
+
+    builder: ClassVar = "elman.network.cells.rg_lru:build"
+    heads: Heads = 4
+    convolution: Reach = 4
+
+
+class SLSTM(Part, frozen=True, tag="slstm"):
+    """sLSTM of xLSTM: exponential input gate, normaliser and stabiliser; recurrent weights in blocks, one a head."""
+
+    builder: ClassVar = "elman.network.cells.xlstm:build_slstm"
+    heads: Heads = 4
+    forget: Literal["sigmoid", "exponential"] = "sigmoid"
+
+
+class MLSTM(Part, frozen=True, tag="mlstm"):
+    """mLSTM of xLSTM: a matrix memory in each head; `head_norm` normalises what is read from each."""
+
+    builder: ClassVar = "elman.network.cells.xlstm:build_mlstm"
+    heads: Heads = 4
+    head_norm: bool = True
+
+
+class Mamba2(Part, frozen=True, tag="mamba2"):
+    """Mixer of Mamba-2 (SSD): a decay per head; `states` rows of each head's memory, inner width `expand` times."""
+
+    builder: ClassVar = "elman.network.cells.mamba2:build"
+    heads: Heads = 4
+    states: Positive = 16
+    expand: Depth = 2
+    convolution: Reach = 4
+
+
+class DeltaNet(Part, frozen=True, tag="deltanet"):
+    """Delta rule on a matrix memory in each head, `gated` by a decay; `negative_eigenvalues`: beta up to 2."""
+
+    builder: ClassVar = "elman.network.cells.deltanet:build"
+    heads: Heads = 4
+    gated: bool = True
+    negative_eigenvalues: bool = False
+    convolution: Reach = 4
+
+
+class RWKV7(Part, frozen=True, tag="rwkv7"):
+    """Time mixing of RWKV-7; `rank` is that of the maps to decay, rate and output gate."""
+
+    builder: ClassVar = "elman.network.cells.rwkv7:build"
+    heads: Heads = 4
+    rank: Positive = 16
+
+
+Cell: TypeAlias = (
+    Elman
+    | LSTM
+    | GRU
+    | MinimalGated
+    | Highway
+    | Mogrifier
+    | Ladder
+    | Continuous
+    | Unitary
+    | MinGRU
+    | MinLSTM
+    | QRNN
+    | SRU
+    | LRU
+    | RGLRU
+    | SLSTM
+    | MLSTM
+    | Mamba2
+    | DeltaNet
+    | RWKV7
+)

@@ -7,7 +7,7 @@ from msgspec import Meta
 from elman.config.cells import LSTM, Cell
 from elman.config.composition import BinaryTreeLSTM, Composition
 from elman.config.output import Output
-from elman.config.record import Nonlinearity, NonNegative, Part, Positive, PositiveFloat, Rate, Record, Tagged
+from elman.config.record import Depth, Nonlinearity, NonNegative, Part, Positive, PositiveFloat, Rate, Record, Tagged
 
 
 class Uniform(Tagged, frozen=True, tag="uniform"):
@@ -129,6 +129,27 @@ class Stack(Part, frozen=True, tag="stack"):
     output_dropout: Rate = 0.0
 
 
+class Residual(Part, frozen=True, tag="residual"):
+    """`depth` residual blocks of one width: a normalised recurrent layer, and a normalised feed-forward half.
+
+    `feed_forward`: none, a layer of GELUs, or a gated one, whose inner width is `expansion` times the size. `dropout`
+    masks what each half adds. The other keys are those of a stack.
+    """
+
+    builder: ClassVar = "elman.network.cores.residual:Residual"
+    size: Positive
+    depth: Depth = 2
+    cell: Cell = LSTM()
+    norm: Literal["rms", "layer"] = "rms"
+    feed_forward: Literal["none", "mlp", "glu"] = "glu"
+    expansion: PositiveFloat = 3.0
+    biases: Literal[0, 1, 2] = 1
+    weight_drop: Rate = 0.0
+    recurrent_dropout: Rate = 0.0
+    dropout: Rate = 0.0
+    output_dropout: Rate = 0.0
+
+
 class FeedForward(Part, frozen=True, tag="window"):
     """Bengio's window model."""
 
@@ -226,7 +247,7 @@ class TuringMachine(Part, frozen=True, tag="ntm"):
     output_dropout: Rate = 0.0
 
 
-Core: TypeAlias = Stack | FeedForward | Jordan | Reservoir | Attentive | TuringMachine
+Core: TypeAlias = Stack | Residual | FeedForward | Jordan | Reservoir | Attentive | TuringMachine
 
 
 class Recursive(Part, frozen=True, tag="recursive"):

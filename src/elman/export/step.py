@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from elman import config
-from elman.network.cores.layer import Layer
+from elman.network.cores.layer import take_plain_steps
 from elman.network.encoders.characters import Characters
 from elman.network.encoders.encoder import Inputs
 from elman.network.encoders.lookup import Lookup
@@ -63,9 +63,7 @@ def plain(model: LanguageModel) -> LanguageModel:
     """A copy on the CPU, in evaluation mode, without fast forms of cells and without spelling."""
     with torch.no_grad():
         copied = copy.deepcopy(model).cpu().eval()
-        for module in copied.modules():
-            if isinstance(module, Layer):
-                module.cell = module.cell._replace(sequence=None)
+        take_plain_steps(copied)
         if isinstance(copied.encoder, Characters):
             copied.encoder = _table(copied.encoder)
     return copied.requires_grad_(False)

@@ -52,6 +52,10 @@ def _layer(cell: config.Cell) -> Callable[[int], config.Core]:
     return lambda size: config.Stack(sizes=(size,), cell=cell, biases=1)
 
 
+def _block(cell: config.Cell) -> Callable[[int], config.Core]:
+    return lambda size: config.Residual(size=size, depth=1, cell=cell)
+
+
 def _two(cell: config.Cell, connections: Literal["graves", "melis"]) -> Callable[[int], config.Core]:
     return lambda size: config.Stack(sizes=(size, size), cell=cell, connections=connections, biases=1)
 
@@ -79,6 +83,22 @@ NETWORKS: dict[str, Network] = {
                        _layer(config.Unitary())),
     "highway": Network("Zilly et al. 2017, depth 3", _layer(config.Highway(depth=3))),
     "mogrifier": Network("Melis et al. 2020, 5 rounds", _layer(config.Mogrifier())),
+    "min-gru": Network("Feng et al. 2024: gates of the input alone", _layer(config.MinGRU())),
+    "min-lstm": Network("Feng et al. 2024: the LSTM's", _layer(config.MinLSTM())),
+    "qrnn": Network("Bradbury et al. 2017: gates of two inputs", _layer(config.QRNN())),
+    "sru": Network("Lei et al. 2018: gates see their own cell", _layer(config.SRU())),
+    "lru": Network("Orvieto et al. 2023: linear, complex and diagonal, in a residual block", _block(config.LRU())),
+    "rg-lru": Network("De et al. 2024: linear, real and gated, in a residual block; a size divisible by 4",
+                      _block(config.RGLRU())),
+    "slstm": Network("Beck et al. 2024: exponential gates; a size divisible by 4", _layer(config.SLSTM())),
+    "mlstm": Network("Beck et al. 2024: a matrix memory, in a residual block; a size divisible by 4",
+                     _block(config.MLSTM())),
+    "mamba2": Network("Dao & Gu 2024: a decay per head, in a residual block; an even size", _block(config.Mamba2())),
+    "deltanet": Network("Yang et al. 2024: the gated delta rule, in a residual block; a size divisible by 4",
+                        _block(config.DeltaNet())),
+    "deltanet-negative": Network("the same with eigenvalues below 0 (Grazzi et al. 2024)",
+                                 _block(config.DeltaNet(negative_eigenvalues=True))),
+    "rwkv7": Network("Peng et al. 2025, in a residual block; a size divisible by 4", _block(config.RWKV7())),
     "graves": Network("Graves 2013: two layers, both connected to input and output, peepholes",
                       _two(config.LSTM(peepholes=True), "graves")),
     "melis": Network("Melis et al. 2018: two layers of capped LSTMs, summed",

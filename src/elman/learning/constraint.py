@@ -65,7 +65,7 @@ class ConstrainedCore:
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         """Continue from `tensors`."""
-        device = self.layers[0].weight_hh.device
+        device = self.layers[0].weight_ih.device
         for index, projector in enumerate(self.projectors):
             projector.restore(under(f"{index}/", tensors), device)
         self._sums, self._calls = {}, 0

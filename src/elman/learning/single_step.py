@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from elman.data.windows import Batch
 from elman.network.cores.core import Trace
 from elman.network.cores.jordan import Jordan
-from elman.network.cores.layer import Layer
+from elman.network.cores.layer import take_plain_steps
 from elman.network.model import LanguageModel
 from elman.network.state import State, concatenate, leaves, map_state
 from elman.objective.loss import Loss, Objective
@@ -29,9 +29,7 @@ class OneStep(nn.Module):
         self.encoder, self.core, output = copy.deepcopy((model.encoder, model.core, model.output), memo)
         listens = isinstance(self.core, Jordan) and self.core.feedback == "output"
         self.output = output if listens else None  # its weights affect the states too
-        for module in self.core.modules():
-            if isinstance(module, Layer):
-                module.cell = module.cell._replace(sequence=None)
+        take_plain_steps(self.core)
 
     def forward(self, symbols: Tensor, state: State) -> tuple[tuple[Tensor, ...], State]:
         """From symbols [B], or values [B, P], and a state to the levels, each [B, _], and the next state."""

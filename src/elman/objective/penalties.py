@@ -73,7 +73,7 @@ def fixed_point_hinge(weight: float, margin: float, model: LanguageModel) -> Ten
     total = torch.zeros((), device=model.device)
     for layer in layers_of(core):
         state, _ = fixed_point.settle(layer, x, steps=200, tolerance=1e-6)
-        parts = fixed_point.blocks(layer, gates_of(layer, detached=False), x.to(layer.weight_hh.dtype), state)
+        parts = fixed_point.blocks(layer, gates_of(layer, detached=False), x.to(layer.weight_ih.dtype), state)
         value = torch.stack([smooth_norm(part) for part in parts]).sum()
         total = total + (value - (1 - margin)).relu()
         x = state[0]

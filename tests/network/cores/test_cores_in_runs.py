@@ -22,6 +22,8 @@ CORES = {
     "jordan": config.Jordan(size=8, output_dropout=0.1),
     "jordan-target": config.Jordan(size=8, feedback="target", decay=0.5),
     "ntm": config.TuringMachine(size=8, rows=6, width=4, read_heads=2, output_dropout=0.1),
+    "mlstm": config.Residual(size=8, depth=1, cell=config.MLSTM(heads=2), dropout=0.1),
+    "rg-lru": config.Residual(size=8, depth=1, cell=config.RGLRU(heads=2), output_dropout=0.1, feed_forward="none"),
     "reservoir": config.Reservoir(size=30, leak=0.5, output_dropout=0.1),
 }
 

@@ -44,7 +44,7 @@ def test_a_network_learns_when_one_key_is_changed(name):
     words = torch.randint(WORDS, (9, 4))
     batch, optimiser = Batch(words[:-1], words[1:]), torch.optim.Adam(model.parameters(), lr=2e-3)
     losses = []
-    for _ in range(12):
+    for _ in range(18):
         optimiser.zero_grad()
         loss, _ = learner(model, Objective(), batch, learner.begin(model, 4))
         losses.append(loss.objective.item())

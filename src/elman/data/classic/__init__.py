@@ -1,6 +1,6 @@
 """Classic tasks of recurrent networks; a new one is a file with its `ClassicTask`, and a line of `TASKS`."""
 
-from elman.data.classic import bits, grammars, mackey_glass, memory
+from elman.data.classic import bits, grammars, mackey_glass, memory, tracking
 from elman.data.classic.task import ClassicTask
 from elman.errors import UserError
 
@@ -24,6 +24,10 @@ TASKS: dict[str, ClassicTask] = {
         bits.REPEAT_COPY,
         bits.ASSOCIATIVE_RECALL,
         bits.PRIORITY_SORT,
+        tracking.PARITY,
+        tracking.WORD_PROBLEM,
+        tracking.SELECTIVE_COPYING,
+        tracking.KEY_RECALL,
     )
 }
 

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from contextlib import nullcontext
 from pkgutil import resolve_name
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -11,15 +12,17 @@ from torch.nn.functional import linear
 
 from elman import config
 from elman.config import plugins
+from elman.network import matmul
+from elman.network.precision import products_in
 
 
 class Weights(NamedTuple):
     """The arrays of one recurrent layer; G gates are stacked on the first axis.
 
-    Shapes: input [G*H, I], hidden [G*H, H] (or that of `Cell.structured`), biases [G*H] or None, peephole [3, H]
-    (i, f, o) or None. `extra` holds the further matrices of a cell that has them; `mask` [B, H] multiplies the state in
-    the products (see `Cell.masks`). `exact` is whether products of `input` and the inputs stay float32 where others are
-    bf16 (`network/precision.py`).
+    Shapes: input [G*H, I], hidden [G*H, H] (or that of `Cell.structured`; no rows without recurrent weights), biases
+    [G*H] or None, peephole [3, H] (i, f, o) or None. `extra` holds the further arrays of a cell that has them; `mask`
+    [B, H] multiplies the state in the products (see `Cell.masks`). `exact` is whether products of `input` and the
+    inputs stay float32 where others are bf16 (`network/precision.py`).
     """
 
     input: Tensor
@@ -33,7 +36,7 @@ class Weights(NamedTuple):
 
 
 LayerState: TypeAlias = tuple[Tensor, ...]
-"""Leaves [B, H]; the first is the output h."""
+"""Tensors [B, ...], the first of which is the output h [B, H]; the others have the shapes of `Cell.shapes`."""
 
 Step: TypeAlias = Callable[[Weights, Tensor, LayerState], LayerState]
 """(weights, x [B, I], state) -> state."""
@@ -49,20 +52,51 @@ class Structured(NamedTuple):
     fill: Callable[[Tensor], None]
 
 
-Shapes: TypeAlias = Callable[[int, int], tuple[tuple[int, int], ...]]
-"""(I, H) -> the shapes of a cell's extra matrices."""
+class Array(NamedTuple):
+    """A further array of a cell: its shape, and how it begins; None: by the rule of the input weights."""
+
+    shape: tuple[int, ...]
+    start: config.Init | Callable[[Tensor], object] | None = None
+
+
+Arrays: TypeAlias = Callable[[int, int], tuple[Array, ...]]
+"""(I, H) -> a cell's extra arrays."""
+
+Shape: TypeAlias = tuple[int, ...]
+
+Memory: TypeAlias = Callable[[int, int], tuple[Shape, ...]]
+"""(I, H) -> the shapes of the tensors of a cell's state without the batch, the first of which is (H,)."""
+
+
+class Gate(NamedTuple):
+    """A product of one input with weights [R, I], and its bias [R], of a gate's sums."""
+
+    weight: Tensor
+    bias: Tensor
+
+
+class Retention(NamedTuple):
+    """What share of its old state a cell keeps, where a step multiplies it by factors that the inputs alone decide.
+
+    `gates` are the products of the present input, of the one before and so on, whose sum the factors depend on; an
+    input before the first counts as no product. `factor` maps the least and the greatest possible sums, [R] each, to
+    the largest possible |factor| of each unit or head.
+    """
+
+    gates: tuple[Gate, ...]
+    factor: Callable[[Tensor, Tensor], Tensor]
 
 
 class Cell(NamedTuple):
     """One step of a recurrence, and its faster form over time (`sequence`; None means the plain loop).
 
-    The recurrent weights have `gates` blocks of H rows, the input weights `input_gates` (None: as many), and the state
-    has `slots` tensors [B, H]. `candidate` is the block of the candidate state, `keeps` (block, sign) of each gate that
-    keeps the old state: 1 when it is open, -1 when it is shut. `extra` are the shapes of further matrices, which begin
-    as input weights, or by `extra_rule`. `structured`: the recurrent weights have a form of their own. Recurrent
+    The recurrent weights have `gates` blocks of H rows (0: there are none), the input weights `input_gates` (None: as
+    many), and the state has `slots` tensors, which are [B, H] unless `memory` gives their shapes. `candidate` is the
+    block of the candidate state, `keeps` (block, sign) of each gate that keeps the old state: 1 when it is open, -1
+    when it is shut. `extra` are further arrays. `structured`: the recurrent weights have a form of their own. Recurrent
     dropout masks h before the step, `Weights.mask` in the products, or nothing. `gated` is the step given
     z = W x + U h + b [B, G*H] in place of x, of cells that read x and h in such sums alone, so that each gate can have
-    masks of its own.
+    masks of its own. `retention`: the factors of a state that enters a step linearly.
     """
 
     gates: int
@@ -73,12 +107,22 @@ class Cell(NamedTuple):
     candidate: int = 0
     keeps: tuple[tuple[int, int], ...] = ()
     input_gates: int | None = None
-    extra: Shapes | None = None
+    extra: Arrays | None = None
     masks: Literal["state", "products"] | None = "state"
     peepholes: bool = False
-    extra_rule: config.Init | None = None
     gated: Step | None = None
     structured: Structured | None = None
+    memory: Memory | None = None
+    retention: Callable[[Weights], Retention] | None = None
+
+    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
+        """The shapes of the tensors of the state, without the batch, of `size` units that read `inputs` numbers."""
+        return ((size,),) * self.slots if self.memory is None else self.memory(inputs, size)
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether the output before is multiplied by weights, those of `Weights.hidden`."""
+        return self.gates > 0 or self.structured is not None
 
 
 def build_cell(record: config.Cell) -> Cell:
@@ -114,6 +158,19 @@ def step_of(driven: Step) -> Step:
 def hoist(driven: Step) -> Sequence:
     """A sequence function that forms the input products of all steps at once; `driven` as in `step_of`."""
     return lambda weights, xs, state: unroll(driven, weights, linear(xs, weights.input, weights.input_bias), state)
+
+
+def input_products(weights: Weights, xs: Tensor) -> Tensor:
+    """W x + b of all steps at once, [T, B, G*H], differentiable once: for sequence functions."""
+    with products_in("float32") if weights.exact else nullcontext():
+        return matmul.linear(xs, weights.input, weights.input_bias)
+
+
+def block_of(weights: Weights, block: int, size: int) -> Gate:
+    """One block of `size` rows of the input product; without a bias its bias is zero."""
+    rows = slice(block * size, (block + 1) * size)
+    weight = weights.input[rows]
+    return Gate(weight, weight.new_zeros(size) if weights.input_bias is None else weights.input_bias[rows])
 
 
 def of_sums(gated: Step) -> Step:

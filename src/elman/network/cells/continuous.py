@@ -19,7 +19,7 @@ from torch.nn.functional import linear
 
 from elman import config
 from elman.errors import UserError
-from elman.network.cells.cell import Cell, LayerState, Weights, hoist, step_of
+from elman.network.cells.cell import Array, Cell, LayerState, Weights, hoist, step_of
 from elman.network.cells.elman import NONLINEARITIES
 
 
@@ -50,9 +50,8 @@ def build(record: config.Continuous) -> Cell:
         step=step_of(driven),
         sequence=hoist(driven),
         name="continuous",
-        extra=(lambda _, size: ((1, size),)) if record.learned else None,
+        extra=(lambda _, size: (Array((1, size), config.Zeros()),)) if record.learned else None,
         masks=None,
-        extra_rule=config.Zeros(),
     )
 
 

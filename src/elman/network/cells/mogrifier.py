@@ -4,7 +4,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from elman import config
-from elman.network.cells.cell import Cell, LayerState, Weights
+from elman.network.cells.cell import Array, Cell, LayerState, Weights
 from elman.network.cells.lstm import CAPPED_LSTM, LSTM
 
 
@@ -24,11 +24,11 @@ def build(record: config.Mogrifier) -> Cell:
     rounds, rank = record.rounds, record.rank
     lstm = LSTM if record.input_gate == "free" else CAPPED_LSTM
 
-    def shapes(inputs: int, size: int) -> tuple[tuple[int, int], ...]:
+    def matrices(inputs: int, size: int) -> tuple[Array, ...]:
         sides = [(inputs, size) if i % 2 else (size, inputs) for i in range(1, rounds + 1)]
         if rank is None:
-            return tuple(sides)
-        return tuple(shape for rows, columns in sides for shape in ((rows, rank), (rank, columns)))
+            return tuple(map(Array, sides))
+        return tuple(Array(shape) for rows, columns in sides for shape in ((rows, rank), (rank, columns)))
 
     def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
         h, c = state
@@ -42,4 +42,4 @@ def build(record: config.Mogrifier) -> Cell:
                 x = 2 * _product(maps, h).sigmoid() * x
         return lstm.step(weights, x, (h, c))
 
-    return Cell(gates=4, slots=2, step=step, name="mogrifier", candidate=2, keeps=((1, 1),), extra=shapes)
+    return Cell(gates=4, slots=2, step=step, name="mogrifier", candidate=2, keeps=((1, 1),), extra=matrices)

@@ -21,7 +21,7 @@ def tried(cell: Any, calling: Callable[[Callable[[], Any]], Any], what: str) -> 
         raise UserError(f"{what}: its builder returned {cell!r:.60}, not an elman.network.cells.cell.Cell")
     with torch.random.fork_rng(devices=[]), torch.device("cpu"), torch.no_grad():
         weights: Weights = calling(lambda: _weights(cell))
-        xs, state = _even(STEPS, ROWS, INPUTS), tuple(_even(ROWS, UNITS) for _ in range(cell.slots))
+        xs, state = _even(STEPS, ROWS, INPUTS), tuple(_even(ROWS, *shape) for shape in cell.shapes(INPUTS, UNITS))
         _require_state(calling(lambda: cell.step(weights, xs[0], state)), cell, f"{what}: its step")
         if (sequence := cell.sequence) is not None:
             found = calling(lambda: sequence(weights, xs, state))
@@ -35,13 +35,13 @@ def _require_state(state: Any, cell: Cell, what: str) -> None:
     if not isinstance(state, tuple) or not all(isinstance(part, Tensor) for part in state):
         raise UserError(f"{what} must return a tuple of tensors, the state; it returned {type(state).__name__}")
     found: LayerState = state
-    if len(found) != cell.slots:
-        raise UserError(f"{what} returned {len(found)} tensors of state, but its Cell has slots = {cell.slots}")
-    for number, part in enumerate(found):
-        if part.shape != (ROWS, UNITS):
-            shape = list(part.shape)
+    shapes = cell.shapes(INPUTS, UNITS)
+    if len(found) != len(shapes):
+        raise UserError(f"{what} returned {len(found)} tensors of state, but its Cell has {len(shapes)}")
+    for number, (part, shape) in enumerate(zip(found, shapes, strict=True)):
+        if part.shape != (ROWS, *shape):
             raise UserError(
-                f"{what} returned {shape} as tensor {number} of its state; it must be [B, H], here {[ROWS, UNITS]}"
+                f"{what} returned {list(part.shape)} as tensor {number} of its state, which is {[ROWS, *shape]} here"
             )
         if not bool(part.isfinite().all()):
             raise UserError(f"{what} gives values that are not finite for moderate inputs and weights")
@@ -56,7 +56,7 @@ def _weights(cell: Cell) -> Weights:
     else:
         hidden = torch.empty(cell.structured.shape(UNITS))
         cell.structured.fill(hidden)
-    extra = None if cell.extra is None else tuple(_even(*shape) for shape in cell.extra(INPUTS, UNITS))
+    extra = None if cell.extra is None else tuple(_even(*array.shape) for array in cell.extra(INPUTS, UNITS))
     peephole = _even(3, UNITS) if cell.peepholes else None
     return Weights(_even(rows, INPUTS), hidden, _even(rows), _even(gates), peephole, extra)
 

@@ -1,5 +1,7 @@
 """One recurrent layer: the weights of a cell, and the dropout of its products and weights."""
 
+from typing import TypeVar
+
 import torch
 from torch import Tensor, nn
 
@@ -35,30 +37,37 @@ class Layer(nn.Module):
         first: bool = False,
     ) -> None:
         super().__init__()
-        rows, input_rows = cell.gates * hidden_size, (cell.input_gates or cell.gates) * hidden_size
+        rows = cell.gates * hidden_size
+        input_rows = rows if cell.input_gates is None else cell.input_gates * hidden_size
         self.cell, self.input_size, self.hidden_size = cell, input_size, hidden_size
         self.weight_drop, self.input_dropout, self.recurrent_dropout = weight_drop, input_dropout, recurrent_dropout
         self.gate_masks, self.locked, self.first = gate_masks, locked, first
         self.weight_ih = nn.Parameter(torch.empty(input_rows, input_size))
         recurrent = (rows, hidden_size) if cell.structured is None else cell.structured.shape(hidden_size)
-        self.weight_hh = nn.Parameter(torch.empty(recurrent))
+        self.weight_hh = nn.Parameter(torch.empty(recurrent)) if cell.recurrent else None
         # A single bias belongs to the product that every gate has.
-        with_input, with_hidden = (biases >= 1, biases == 2) if input_rows == rows else (biases == 2, biases >= 1)
-        self.bias_ih = nn.Parameter(torch.empty(input_rows)) if with_input else None
-        self.bias_hh = nn.Parameter(torch.empty(rows)) if with_hidden else None
+        on_input = rows in (0, input_rows)
+        with_input, with_hidden = (biases >= 1, biases == 2) if on_input else (biases == 2, biases >= 1)
+        self.bias_ih = nn.Parameter(torch.empty(input_rows)) if with_input and input_rows else None
+        self.bias_hh = nn.Parameter(torch.empty(rows)) if with_hidden and rows else None
         self.peephole = nn.Parameter(torch.empty(3, hidden_size)) if cell.peepholes else None
-        shapes = None if cell.extra is None else cell.extra(input_size, hidden_size)
-        self.extra = None if shapes is None else nn.ParameterList(nn.Parameter(torch.empty(shape)) for shape in shapes)
+        self.arrays = () if cell.extra is None else cell.extra(input_size, hidden_size)
+        parameters = [nn.Parameter(torch.empty(array.shape)) for array in self.arrays]
+        self.extra = None if cell.extra is None else nn.ParameterList(parameters)
+        self.shapes = cell.shapes(input_size, hidden_size)
 
     def weights(self) -> Weights:
         """The arrays to compute with: in training, DropConnect is applied to a copy of the recurrent weights."""
-        hidden = dropout.elementwise(self.weight_hh, self.weight_drop if self.training else 0.0)
+        if self.weight_hh is None:
+            hidden = self.weight_ih.new_empty(0, self.hidden_size)
+        else:
+            hidden = dropout.elementwise(self.weight_hh, self.weight_drop if self.training else 0.0)
         extra = None if self.extra is None else tuple(self.extra)
         return Weights(self.weight_ih, hidden, self.bias_ih, self.bias_hh, self.peephole, extra, exact=self.first)
 
     def begin(self, batch: int) -> LayerState:
         """Zeros."""
-        return tuple(self.weight_hh.new_zeros(batch, self.hidden_size) for _ in range(self.cell.slots))
+        return tuple(self.weight_ih.new_zeros(batch, *shape) for shape in self.shapes)
 
     def forward(self, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         """Outputs [T, B, H] over xs [T, B, I], and the state after them."""
@@ -114,17 +123,22 @@ class Layer(nn.Module):
         for gate in torch.split(self.weight_ih, size):
             fill(gate, rules.input, size)
         if self.cell.structured is not None:
+            assert self.weight_hh is not None
             with torch.no_grad():
                 self.cell.structured.fill(self.weight_hh)
-        else:
+        elif self.weight_hh is not None:
             for index, gate in enumerate(torch.split(self.weight_hh, size)):
                 candidate = rules.candidate if index == self.cell.candidate else None
                 fill(gate, candidate or rules.hidden, size)
         for vector in (self.bias_ih, self.bias_hh, self.peephole):
             if vector is not None:
                 fill(vector, rules.bias, size)
-        for matrix in self.extra or ():
-            fill(matrix, self.cell.extra_rule or rules.input, matrix.shape[1])
+        for parameter, array in zip(self.extra or (), self.arrays, strict=True):
+            if callable(array.start):
+                with torch.no_grad():
+                    array.start(parameter)
+            else:
+                fill(parameter, array.start or rules.input, parameter.shape[-1])
         if rules.forget_bias is not None:
             self._set_forget_bias(rules.forget_bias)
 
@@ -139,21 +153,38 @@ class Layer(nn.Module):
                     vector[rows], rest = rest, 0.0
 
 
+Module = TypeVar("Module", bound=nn.Module)
+
+
+def take_plain_steps(module: Module) -> Module:
+    """Let every layer of a module use the plain step of its cell instead of the fast function over time; the module."""
+    for part in module.modules():
+        if isinstance(part, Layer):
+            part.cell = part.cell._replace(sequence=None)
+    return module
+
+
 def build_layer(record: config.Stack, below: int, size: int, *, locked: bool, first: bool = False) -> Layer:
     """One layer of width `size` on vectors of width `below`, the `first` or not.
 
     Raises UserError where its cell has no recurrent dropout, no masks by gate, or weights of which none can be dropped.
     """
     cell, recurrent_dropout = build_cell(record.cell), record.recurrent_dropout
-    if record.weight_drop and cell.structured is not None:
+    if record.weight_drop and (cell.structured is not None or not cell.recurrent):
+        instead = "" if cell.masks is None else ", or use model.core.recurrent_dropout"
         raise UserError(
             f"model.core.weight_drop drops elements of a recurrent matrix, and the cell {cell.name} has none; set it to"
-            " 0, or use model.core.recurrent_dropout"
+            f" 0{instead}"
         )
     if record.gate_masks and cell.gated is None:
         raise UserError(
             "model.core.gate_masks gives each gate masks of its own in the products with x and h, which the cell"
             f" {cell.name} has in another form; set it to false, or use the cell lstm, elman or ladder"
+        )
+    if recurrent_dropout and not cell.recurrent:
+        raise UserError(
+            "model.core.recurrent_dropout masks the output in products with recurrent weights, and the cell"
+            f" {cell.name} has none; set it to 0, or use model.core.input_dropout"
         )
     if recurrent_dropout and cell.masks is None:
         raise UserError(

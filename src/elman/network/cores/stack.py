@@ -156,6 +156,7 @@ def _candidate(stacked: Tensor, layer: Layer) -> Tensor:
 def candidate_hidden(layer: Layer) -> Tensor:
     """W_hh [H, H] of the candidate state, as a view: n of a GRU, g of an LSTM, all of Elman's."""
     assert layer.cell.structured is None, "a cell whose recurrent weights are no matrix"
+    assert layer.weight_hh is not None, "a cell without recurrent weights"
     return _candidate(layer.weight_hh, layer)
 
 

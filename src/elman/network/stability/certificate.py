@@ -41,17 +41,18 @@ DOES_NOT = "nothing of states far from 0, of inputs, or of a model with biases, 
 
 def origin(core: Stack) -> list[Certificate]:
     """One certificate per layer; for an LSTM the block is U_g, and the same 2 = (1 - f) / (i o) with gates of 1/2."""
+    kinds = [kind_of(layer) for layer in layers_of(core)]
     return [
         Certificate(
             tier=0,
             layer=number,
             name="sigma_1(W_hh)",
             value=torch.linalg.matrix_norm(candidate_hidden(layer).detach().double(), 2).item(),
-            limit=1 / slope_of(layer) if kind_of(layer) == "elman" else 2.0,
+            limit=1 / slope_of(layer) if kind == "elman" else 2.0,
             proves=PROVES,
             does_not=DOES_NOT,
         )
-        for number, layer in enumerate(layers_of(core), start=1)
+        for number, (kind, layer) in enumerate(zip(kinds, layers_of(core), strict=True), start=1)
     ]
 
 
@@ -89,7 +90,7 @@ def gates_of(layer: Layer, *, detached: bool = True) -> Gates:
 
     def split(stacked: Tensor | None) -> dict[str, Tensor]:
         if stacked is None:
-            stacked = layer.weight_hh.new_zeros(len(letters) * size)
+            stacked = layer.weight_ih.new_zeros(len(letters) * size)
         stacked = stacked.detach().double() if detached else stacked
         return dict(zip(letters, stacked.split(size), strict=True))
 
@@ -102,7 +103,7 @@ def kind_of(layer: Layer) -> Kind:
         return layer.cell.name
     raise UserError(
         "stability certificates are for the cells elman (without softplus), gru, and lstm with a forget gate and no"
-        " peepholes"
+        " peepholes, and, all layers alike, min-gru, min-lstm, qrnn, lru, rg-lru, mlstm, mamba2 and gated deltanet"
     )
 
 

@@ -14,20 +14,21 @@ gates in all units this is sigma_1(U_g) < (1 - f) / (i o).
 The largest Lyapunov exponent along a text (tier 3) is a diagnostic and not a proof (Benettin et al. 1980).
 """
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
-from elman.network.cells.cell import LayerState, Step, Weights
+from elman.network.cells.cell import LayerState, Weights
+from elman.network.cores.core import RecurrentCore
 from elman.network.cores.layer import Layer
+from elman.network.cores.plain import plain_step
 from elman.network.cores.stack import Stack, layers_of
 from elman.network.stability.certificate import Certificate, Gates, gates_of, slope_of
+from elman.network.state import leaves, map_state
 
 
 def fixed_point_certificates(core: Stack, steps: int = 2000) -> list[Certificate]:
     """One certificate per layer, at the state that the network without input reaches from 0; NaN if it reaches none."""
-    below = torch.zeros(1, core.dims[0], dtype=torch.float64, device=layers_of(core)[0].weight_hh.device)
+    below = torch.zeros(1, core.dims[0], dtype=torch.float64, device=layers_of(core)[0].weight_ih.device)
     found = []
     for number, layer in enumerate(layers_of(core), start=1):
         state, settled = settle(layer, below, steps)
@@ -50,18 +51,16 @@ def fixed_point_certificates(core: Stack, steps: int = 2000) -> list[Certificate
 
 
 def double_weights(layer: Layer) -> Weights:
-    """The layer's arrays in float64, without DropConnect."""
+    """The arrays, in float64 and without DropConnect, of a layer whose cell has certificates."""
     arrays = (layer.weight_ih, layer.weight_hh, layer.bias_ih, layer.bias_hh, layer.peephole)
-    extra = None if layer.extra is None else tuple(matrix.detach().double() for matrix in layer.extra)
-    double = Weights(*(None if array is None else array.detach().double() for array in arrays))  # type: ignore[arg-type]
-    return double._replace(extra=extra)
+    return Weights(*(None if array is None else array.detach().double() for array in arrays))  # type: ignore[arg-type]
 
 
 @torch.no_grad()
 def settle(layer: Layer, x: Tensor, steps: int = 2000, tolerance: float = 1e-11) -> tuple[LayerState, bool]:
     """The state after `steps` steps from 0 with a constant input x [1, I], and whether it has converged."""
     weights = double_weights(layer)
-    state: LayerState = tuple(x.new_zeros(1, layer.hidden_size) for _ in range(layer.cell.slots))
+    state: LayerState = tuple(x.new_zeros(1, *shape) for shape in layer.shapes)
     for _ in range(steps):
         new = layer.cell.step(weights, x, state)
         moved = max((a - b).abs().max().item() for a, b in zip(new, state, strict=True))
@@ -111,45 +110,28 @@ def _lstm_blocks(u: dict[str, Tensor], inner: dict[str, Tensor], c: Tensor) -> t
     return out.unsqueeze(1) * into, (c.tanh() * o * (1 - o)).unsqueeze(1) * u["o"]
 
 
-State = tuple[LayerState, ...]
-
-
-def advance(layers: Sequence[tuple[Weights, Step]], x: Tensor, state: State) -> State:
-    """One step of all layers from float64 weights, by the plain equations."""
-    new = []
-    for (weights, step), before in zip(layers, state, strict=True):
-        after = step(weights, x, before)
-        new.append(after)
-        x = after[0]
-    return tuple(new)
-
-
 @torch.no_grad()
-def largest_exponent(core: Stack, vectors: Tensor, warm_up: int = 50, seed: int = 0) -> float:
+def largest_exponent(core: RecurrentCore, vectors: Tensor, warm_up: int = 50, seed: int = 0) -> float:
     """Growth of a small difference between states in nats per step, along encoded words [T, B, E], float64.
 
     It follows random tangent vectors; the first `warm_up` steps, in which they align, are not counted.
     """
-    layers = [(double_weights(layer), layer.cell.step) for layer in layers_of(core)]
-    columns = vectors.shape[1]
-    state: State = tuple(tuple(leaf.double() for leaf in layer.begin(columns)) for layer in layers_of(core))
+    advance, columns = plain_step(core), vectors.shape[1]
+    state = map_state(Tensor.double, core.begin(columns))
     generator = torch.Generator().manual_seed(seed)
-    tangent: State = tuple(
-        tuple(torch.randn(leaf.shape, generator=generator, dtype=leaf.dtype).to(leaf) for leaf in leaves)
-        for leaves in state
-    )
+    tangent = map_state(lambda leaf: torch.randn(leaf.shape, generator=generator, dtype=leaf.dtype).to(leaf), state)
     growth = vectors.new_zeros(columns)
     for time, x in enumerate(vectors):
-        state, tangent = torch.func.jvp(lambda at, x=x: advance(layers, x, at), (state,), (tangent,))[:2]
-        size = torch.stack([leaf.square().sum(1) for leaves in tangent for leaf in leaves]).sum(0).sqrt()
+        state, tangent = torch.func.jvp(lambda at, x=x: advance(x, at), (state,), (tangent,))[:2]
+        size = torch.stack([leaf.flatten(1).square().sum(1) for leaf in leaves(tangent)]).sum(0).sqrt()
         size = size.clamp(min=1e-300)
-        tangent = tuple(tuple(leaf / size.unsqueeze(1) for leaf in leaves) for leaves in tangent)
+        tangent = map_state(lambda leaf, by=size: leaf / by.view(-1, *[1] * (leaf.ndim - 1)), tangent)
         if time >= warm_up:
             growth += size.log()
     return (growth / max(1, len(vectors) - warm_up)).mean().item()
 
 
-def lyapunov(core: Stack, vectors: Tensor) -> Certificate:
+def lyapunov(core: RecurrentCore, vectors: Tensor) -> Certificate:
     """The exponent in the form of a certificate."""
     return Certificate(
         tier=3,

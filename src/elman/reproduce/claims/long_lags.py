@@ -94,6 +94,7 @@ def _scale(model: LanguageModel, gain: float) -> None:
     assert isinstance(model.core, Stack)
     with torch.no_grad():
         for layer in layers_of(model.core):
+            assert layer.weight_hh is not None
             layer.weight_hh.mul_(gain)
 
 

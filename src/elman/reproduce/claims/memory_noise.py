@@ -71,6 +71,7 @@ class Recaller:
         assert isinstance(self.core, Stack)
         with torch.no_grad():
             for layer in layers_of(self.core):
+                assert layer.weight_hh is not None
                 layer.weight_ih.normal_(0, 1, generator=self.generator)
                 layer.weight_hh.normal_(0, units**-0.5, generator=self.generator)
                 candidate_hidden(layer).copy_(2 * torch.eye(units))  # as far as any constraint allows

@@ -1,0 +1,64 @@
+"""The simple recurrent unit (Lei, Zhang, Wang, Dai & Artzi 2018): no product with the state, only its own elements.
+
+    f  = sigm(W_f x + v_f c + b_f)         c' = f c + (1 - f) (W x)
+    r  = sigm(W_r x + v_r c + b_r)         h' = r c' + (1 - r) alpha x              (eqs 1-4 and section 3.2)
+
+The skip connection reads x itself where it is as wide as the layer, and else a product of x. alpha =
+sqrt(1 + 2 exp(b)) keeps the variance of h, where b, `highway_bias`, is the initial bias of r: r then is
+sigm(... + b + b_r), b_r being the bias that is learned. The bias of a layer is also added to W x, which the paper
+leaves out. c enters the gates, so the recurrence is not linear in c, and is a loop over elementwise operations.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn.functional import linear
+
+from elman import config
+from elman.network import matmul
+from elman.network.cells.cell import Array, Cell, LayerState, Structured, Weights, input_products
+
+
+@torch.no_grad()
+def fill(vectors: Tensor) -> None:
+    """Fill v_f and v_r [2, H] from U(-1 / sqrt(H), 1 / sqrt(H))."""
+    bound = 1 / math.sqrt(vectors.shape[1])
+    vectors.uniform_(-bound, bound)
+
+
+def build(record: config.SRU) -> Cell:
+    """The cell of a recipe."""
+    shift, alpha = record.highway_bias, math.sqrt(1 + 2 * math.exp(record.highway_bias))
+
+    def recur(weights: Weights, sums: Tensor, skip: Tensor, c: Tensor) -> LayerState:
+        candidate, f, r = sums.chunk(3, dim=-1)
+        v_f, v_r = weights.hidden
+        gate = (r + shift + v_r * c).sigmoid()
+        c = torch.lerp(candidate, c, (f + v_f * c).sigmoid())
+        return torch.lerp(alpha * skip, c, gate), c
+
+    def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
+        skip = linear(x, weights.extra[0]) if weights.extra else x
+        return recur(weights, linear(x, weights.input, weights.input_bias), skip, state[1])
+
+    def sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+        skips = matmul.linear(xs, weights.extra[0]) if weights.extra else xs
+        outputs = []
+        for sums, skip in zip(input_products(weights, xs), skips, strict=True):
+            state = recur(weights, sums, skip, state[1])
+            outputs.append(state[0])
+        return torch.stack(outputs), state
+
+    return Cell(
+        gates=0,
+        slots=2,
+        step=step,
+        sequence=sequence,
+        name="sru",
+        keeps=((1, 1),),
+        input_gates=3,
+        extra=lambda inputs, size: () if inputs == size else (Array((size, inputs)),),
+        masks=None,
+        structured=Structured(lambda size: (2, size), fill),
+    )

@@ -1,0 +1,103 @@
+"""Residual blocks of recurrent layers: normalised, read, and added to a stream of one width.
+
+    x := x + drop(cell(norm(x)))             the recurrent half; at first x is the input, or W times one of other width
+    x := x + drop(feed(norm(x)))             the feed-forward half, step by step
+    output: norm(x)
+
+The norm stands before each half (Xiong et al. 2020), RMSNorm (Zhang & Sennrich 2019) or layer normalisation (Ba, Kiros
+& Hinton 2016). The feed-forward half is W_2 gelu(W_1 x) or, gated, W_3 (gelu(W_1 x) * W_2 x) (Shazeer 2020), as in the
+blocks of Griffin (De et al. 2024); its inner width is `expansion` times that of the stream. Any cell may be used.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import gelu
+
+from elman import config
+from elman.network.cores.core import Surroundings, Trace
+from elman.network.cores.layer import build_layer
+from elman.network.cores.stack import Layers, layers_of
+from elman.network.dropout import Dropout
+from elman.network.initialisation import fill
+from elman.network.matmul import linear
+from elman.network.state import State
+
+
+def build_norm(kind: str, size: int) -> nn.Module:
+    """A norm of vectors of `size` numbers with a learned scale, which begins at 1; layer normalisation also shifts."""
+    return nn.RMSNorm(size, eps=1e-6) if kind == "rms" else nn.LayerNorm(size)
+
+
+class FeedForward(nn.Module):
+    """W_2 gelu(W_1 x), or gated W_3 (gelu(W_1 x) * W_2 x), of vectors of `size` numbers; without biases."""
+
+    def __init__(self, size: int, inner: int, *, gated: bool) -> None:
+        super().__init__()
+        self.into = nn.Parameter(torch.empty((1 + gated) * inner, size))
+        self.out = nn.Parameter(torch.empty(size, inner))
+        self.gated = gated
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., size] to [..., size]."""
+        inner = linear(x, self.into)
+        if not self.gated:
+            return linear(gelu(inner), self.out)
+        gate, value = inner.chunk(2, dim=-1)
+        return linear(gelu(gate) * value, self.out)
+
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill both matrices as input weights."""
+        fill(self.into, rules.input, self.into.shape[1])
+        fill(self.out, rules.input, self.out.shape[1])
+
+
+class Residual(Layers):
+    """`depth` blocks; level l of the trace is the stream after block l, the last one normalised."""
+
+    def __init__(self, record: config.Residual, surroundings: Surroundings) -> None:
+        depth, size, below = record.depth, record.size, surroundings.input_size
+        stack = config.Stack(
+            sizes=(size,) * depth,
+            cell=record.cell,
+            biases=record.biases,
+            weight_drop=record.weight_drop,
+            recurrent_dropout=record.recurrent_dropout,
+        )
+        super().__init__([build_layer(stack, size, size, locked=surroundings.locked) for _ in range(depth)])
+        self.into = nn.Parameter(torch.empty(size, below)) if below != size else None
+        self.norms = nn.ModuleList(build_norm(record.norm, size) for _ in range(depth))
+        halves = depth if record.feed_forward != "none" else 0
+        inner = max(1, round(record.expansion * size))
+        self.feeds = nn.ModuleList(FeedForward(size, inner, gated=record.feed_forward == "glu") for _ in range(halves))
+        self.feed_norms = nn.ModuleList(build_norm(record.norm, size) for _ in range(halves))
+        self.last_norm = build_norm(record.norm, size)
+        self.dropout = Dropout(record.dropout, locked=surroundings.locked)
+        self.output_dropout = Dropout(record.output_dropout, locked=surroundings.locked)
+        self.dims = (below, *stack.sizes)
+
+    def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
+        """The trace of a window x [T, B, E], and the state after it."""
+        stream = x if self.into is None else linear(x, self.into)
+        levels, after = [x], []
+        for index, (layer, norm, before) in enumerate(zip(self.layers, self.norms, state, strict=True)):
+            outputs, new = layer(norm(stream), before)
+            stream = stream + self.dropout(outputs)
+            if self.feeds:
+                stream = stream + self.dropout(self.feeds[index](self.feed_norms[index](stream)))
+            levels.append(stream)
+            after.append(new)
+        top = self.last_norm(stream)
+        raw = (*levels[:-1], top)
+        return Trace((*raw[:-1], self.output_dropout(top)), raw), tuple(after)
+
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill the map into the stream, then block by block the layer and its feed-forward half; norms begin at 1."""
+        if self.into is not None:
+            fill(self.into, rules.input, self.into.shape[1])
+        for index, layer in enumerate(layers_of(self)):
+            layer.initialise(rules)
+            if self.feeds:
+                feed = self.feeds[index]
+                assert isinstance(feed, FeedForward)
+                feed.initialise(rules)
