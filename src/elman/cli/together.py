@@ -61,5 +61,5 @@ def follow(experiment: "Experiment", max_minutes: float | None) -> int:
 
     try:
         return 130 if experiment.train((), max_minutes) is StopReason.INTERRUPTED else 0
-    except Diverged:  # the first process says so
+    except Diverged:  # the first process reports it
         return 2

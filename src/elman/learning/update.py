@@ -90,7 +90,7 @@ class Update:
         return loss
 
     def _learn(self, epoch: float, batch: Batch, state: State | None) -> tuple[Loss, State | None]:
-        """Add the gradient of a batch, or of a slice of one, and return its loss and the state to go on from."""
+        """Add the gradient of a batch, or of a slice of one, and return its loss and the state to continue from."""
         before = self.learner.state_before(self.model, batch, state)
         if self.forcing is not None:
             probability = forcing_probability(self.forcing, epoch)
