@@ -36,6 +36,7 @@ COMMANDS = {
         "score": ("score:score", "Log-probability and surprisal of every token, word or sentence of a text."),
         "rescore": ("rescore:rescore", "Choose among the n best hypotheses of a recogniser."),
         "export": ("export:export", "Write a model for other programs: ONNX, or a program of torch."),
+        "serve": ("serve:serve", "A page to look into models while typing, and a JSON interface to them."),
         "embed": ("embed:embed", "Hidden states of every token of a text, or word vectors."),
     },
     "Study": {
