@@ -126,8 +126,7 @@ class Events(Response):
         tasks = [asyncio.ensure_future(one) for one in (self._write(send), _left(receive), self.api.stopping.wait())]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if tasks[0].done():
-                tasks[0].result()
+            written, left, _ = (task.done() for task in tasks)
         finally:
             self.api.streams -= 1
             for task in tasks:
@@ -135,7 +134,7 @@ class Events(Response):
             await asyncio.gather(*tasks, return_exceptions=True)
             await self.events.aclose()
         with contextlib.suppress(OSError):
-            if self.api.stopping.is_set() and not tasks[1].done():
+            if not (written or left):
                 await _send(send, messages.Ended(reason="stopped"))
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from elman.errors import UserError, first_line
 from elman.serve.api import Api
@@ -70,9 +71,20 @@ def serve(
     listening = listen(host, port)
     more_files()
     app, api = build_app(services, limits, host, token)
+    server = server_of(app, api)
+    begun(address(host, listening.getsockname()[1], token))
+    try:
+        asyncio.run(server.serve(sockets=[listening]))
+    finally:
+        api.worker.stop()
+        listening.close()
+
+
+def server_of(app: ASGIApp, api: Api) -> Server:
+    """The server of an application, within the limits of its API."""
     config = uvicorn.Config(
         app,
-        http=protocol_of(limits),
+        http=protocol_of(api.limits),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -85,13 +97,7 @@ def serve(
         backlog=BACKLOG,
         h11_max_incomplete_event_size=16_384,
     )
-    server = Server(config, api)
-    begun(address(host, listening.getsockname()[1], token))
-    try:
-        asyncio.run(server.serve(sockets=[listening]))
-    finally:
-        api.worker.stop()
-        listening.close()
+    return Server(config, api)
 
 
 def listen(host: str, port: int) -> socket.socket:

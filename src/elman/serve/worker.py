@@ -6,6 +6,7 @@ stream is asked for its next unit when the client has taken the last one: a slow
 """
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections import deque
@@ -123,7 +124,8 @@ class Worker:
         for queue in self._queues:
             while queue:
                 unit = queue.popleft()
-                unit.loop.call_soon_threadsafe(unit.future.cancel)
+                with contextlib.suppress(RuntimeError):  # its loop has ended
+                    unit.loop.call_soon_threadsafe(unit.future.cancel)
 
 
 def _advance(work: Work[AnswerT]) -> list[AnswerT]:
@@ -145,7 +147,5 @@ def _hand_over(unit: _Unit, found: Any, error: BaseException | None) -> None:
             unit.future.set_exception(error)
             unit.future.exception()  # a close that fails is nobody's
 
-    try:
+    with contextlib.suppress(RuntimeError):  # the loop has ended
         unit.loop.call_soon_threadsafe(settle)
-    except RuntimeError:  # the loop has ended
-        return
