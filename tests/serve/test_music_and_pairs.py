@@ -86,4 +86,7 @@ def test_targets_and_attention(tmp_path):
     for one in found.targets:
         assert np.shape(one.attention) == (len(one.words) + 1, 3)
         np.testing.assert_allclose(np.sum(one.attention, axis=1), 1, atol=1e-3)
+    unknown = answer(service(folder).ask("translate", m.Translate(text="x y"), tab()))
+    assert not unknown.targets
+    assert "none of the 2 symbols is in the source vocabulary" in unknown.note
     assert "attention" in service(folder).facts().panels

@@ -390,10 +390,11 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Translated(msgspec.Struct, frozen=True, kw_only=True):
-    """The targets of a source, best first."""
+    """The targets of a source, best first; `note` says why there are none."""
 
     source: list[str]
     targets: list[Target]
+    note: str = ""
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 import math
 
 from elman.config.inference import Beam
+from elman.errors import UserError
 from elman.serve import messages
 from elman.serve.limits import Limits
 from elman.serve.service import Service
@@ -43,7 +44,10 @@ class PairService(Service):
         size = max(question.beam, question.targets)
         longest = min(LONGEST_TARGET, 2 * len(line.split()) + 10, self.run.options.max_target)
         beam = Beam(size=size, nbest=question.targets, max_length=longest)
-        (found,) = self.run.translate([line], beam)
+        try:
+            (found,) = self.run.translate([line], beam, name="the source")
+        except UserError as error:  # what is being written may be too long, or unknown so far
+            return messages.Translated(source=[], targets=[], note=str(error))
         yield
         targets = [
             messages.Target(

@@ -130,8 +130,11 @@ class TextViews:
         return self._components[layer]
 
     def neighbours(self, question: messages.Neighbours, tab: Tab) -> Work[messages.Nearest]:  # noqa: ARG002
-        """The words whose vectors of the encoder are nearest to that of a word."""
+        """The words whose vectors of the encoder are nearest to that of a word; none of a word without a vector."""
         word = question.word.lower() if self.run.options.lowercase else question.word
+        if word not in self.run.vocabulary.ids and not self.run.reads_spelling:
+            yield
+            return messages.Nearest(word=word, known=False, neighbours=[])
         (found,) = neighbourhoods(self.run.model, self.run.vocabulary, [word], question.count)
         yield
         near = [

@@ -11,7 +11,8 @@ export function neighbours(desk) {
     if (!wanted) return;
     try {
       const found = await desk.backend.neighbours({ run: desk.run.name, word: wanted, count: 12 }, desk.left.signal);
-      note.textContent = found.known ? "" : `“${found.word}” is not in the vocabulary; its spelling has a vector.`;
+      note.textContent = found.known ? ""
+        : `“${found.word}” is not in the vocabulary${found.neighbours.length ? "; its spelling has a vector" : ""}.`;
       list.replaceChildren(...found.neighbours.map((one) => el("li", { style: { "--width": Math.max(0, one.cosine) } },
         el("span", { class: "token" }, shownToken(one.word)), el("span", { class: "rail" }, el("i")),
         el("span", { class: "share" }, number(one.cosine)))));

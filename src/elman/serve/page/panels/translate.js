@@ -8,15 +8,18 @@ export function translate(desk) {
   const source = el("textarea", { rows: 3, spellcheck: "false", dir: "auto", maxlength: desk.opened.longest_text });
   const targets = el("ol", { class: "targets" });
   const map = el("div", { class: "scroll drawing", tabindex: 0, role: "region", "aria-label": "attention" });
+  const note = el("p", { class: "note", role: "status" });
   let beam = 5;
   const ask = newest(() => desk.attempt(async () => {
     if (!source.value.trim()) {
       targets.replaceChildren();
       map.replaceChildren();
+      note.textContent = "";
       return;
     }
     const question = { run: desk.run.name, text: source.value, beam, targets: Math.min(3, beam) };
     const found = await desk.backend.translate(question, desk.left.signal);
+    note.textContent = found.note;
     const buttons = found.targets.map((one, at) => el("button", {
       type: "button", "aria-pressed": "false", onclick: () => show(at),
     }, one.text || "(empty)"));
@@ -27,6 +30,7 @@ export function translate(desk) {
     targets.replaceChildren(...found.targets.map((one, at) => el("li", {}, buttons[at],
       el("span", { class: "note" }, `${number(one.bits, 1)} bits`))));
     if (found.targets.length) show(0);
+    else map.replaceChildren();
   }));
   source.addEventListener("input", ask);
   const element = section("translate", "From source to target", "The best targets that a beam search finds.",
@@ -34,7 +38,7 @@ export function translate(desk) {
     slider("beam", { min: 1, max: 10, step: 1, value: beam }, String, (value) => {
       beam = value;
       ask();
-    }), targets,
+    }), note, targets,
     desk.can("attention") ? el("p", { class: "note" }, "A row is a word of the target, a column one of the source; the"
       + " darker a cell, the larger the weight.") : null, map);
   element.classList.add("wide");
