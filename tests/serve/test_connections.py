@@ -16,6 +16,7 @@ pytest.importorskip("uvicorn", reason="the server needs elman[serve]")
 from support.served import serving, text_folder
 
 JSON = {"content-type": "application/json"}
+POST = b"POST /api/%b HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +52,7 @@ def test_heads_and_bodies_that_arrive_too_slowly_end_their_connections(folder):
         again.settimeout(10)
         assert again.recv(100).startswith(b"HTTP/1.1 200")
         body = socket.create_connection(("127.0.0.1", port))
-        head = b"POST /api/score HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 90\r\n\r\n"
-        body.sendall(head + b'{"te')
+        body.sendall(POST % (b"score", 90) + b'{"te')
         for letter in b"GET / HTTP/1.1\r\nX-Slow: ":
             for one in (*slow, again):
                 try:
@@ -101,7 +101,9 @@ def _is_up(port):
         return False
 
 
-@pytest.mark.parametrize("path", ["/../../../../etc/passwd", "/panels/../../api.py", "/%2e%2e/api.py", "/..\\\\api.py", "*"])
+@pytest.mark.parametrize(
+    "path", ["/../../../../etc/passwd", "/panels/../../api.py", "/%2e%2e/api.py", "/..\\\\api.py", "*"]
+)
 def test_paths_are_names_and_not_places(folder, path):
     with serving(folder) as (port, _), socket.create_connection(("127.0.0.1", port)) as one:
         one.settimeout(10)
@@ -114,7 +116,10 @@ def test_paths_are_names_and_not_places(folder, path):
 
 def test_a_head_that_is_too_long_or_no_http_is_refused(folder):
     with serving(folder) as (port, _):
-        for data in (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 100_000, b"\x16\x03\x01\x02\x00\x01" * 50 + b"\r\n\r\n"):
+        for data in (
+            b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 100_000,
+            b"\x16\x03\x01\x02\x00\x01" * 50 + b"\r\n\r\n",
+        ):
             with socket.create_connection(("127.0.0.1", port)) as one:
                 one.settimeout(10)
                 one.sendall(data)
@@ -146,8 +151,7 @@ def test_a_client_that_reads_nothing_stops_nobody(folder):
         idle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         idle.connect(("127.0.0.1", port))
         question = json.dumps({"text": "to", "drawn": 100_000}).encode()
-        head = f"POST /api/generate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(question)}\r\n\r\n"
-        idle.sendall(head.encode() + question)
+        idle.sendall(POST % (b"generate", len(question)) + question)
         status, events = request(port, "POST", "/api/generate", {"text": "be", "drawn": 50})
         assert status == 200
         assert events.count(b"event: token") == 50
@@ -157,7 +161,19 @@ def test_a_client_that_reads_nothing_stops_nobody(folder):
 
 @pytest.mark.slow
 def test_ctrl_c_ends_the_server_and_its_streams(folder):
-    command = [sys.executable, "-m", "elman", "serve", str(folder), "--port", "0", "--threads", "1", "--drawn", "100000"]
+    command = [
+        sys.executable,
+        "-m",
+        "elman",
+        "serve",
+        str(folder),
+        "--port",
+        "0",
+        "--threads",
+        "1",
+        "--drawn",
+        "100000",
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         line = process.stdout.readline()

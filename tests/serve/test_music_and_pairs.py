@@ -48,7 +48,9 @@ def test_a_continuation_is_that_of_the_library(music):
     events = drawn(service(music).ask("generate", m.Generate(roll=ROLL, drawn=6, seed=4), tab()))
     expected = run.inputs.sounding(run.compose(steps=6, seed=4, prompt=frames(run, ROLL)))
     assert [event.notes for event in events if isinstance(event, m.DrawnStep)] == expected
-    split = drawn(service(music).ask("generate", m.Generate(roll=ROLL[:2], after_roll=ROLL[2:], drawn=6, seed=4), tab()))
+    split = drawn(
+        service(music).ask("generate", m.Generate(roll=ROLL[:2], after_roll=ROLL[2:], drawn=6, seed=4), tab())
+    )
     assert split == events
 
 

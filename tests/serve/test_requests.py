@@ -18,6 +18,8 @@ from elman.serve.operations import OPERATIONS, openapi
 from elman.serve.services import open_services
 from support.served import music_folder, pairs_folder, text_folder, text_recipe
 
+LIMITS = Limits()
+
 
 @pytest.fixture(scope="module")
 def services(tmp_path_factory):
@@ -36,7 +38,7 @@ def client(services):
     yield from _client(services)
 
 
-def _client(services, limits=Limits(), host="127.0.0.1", token=None):
+def _client(services, limits=LIMITS, host="127.0.0.1", token=None):
     app, api = build_app(services, limits, host, token)
     with TestClient(app, base_url=f"http://{host}:8321") as found:
         found.api = api
@@ -207,8 +209,8 @@ def test_only_json_is_read(client):
 
 @pytest.mark.parametrize(
     "path",
-    ["/../pyproject.toml", "/%2e%2e/%2e%2e/etc/passwd", "/panels/../../api.py", "//etc/passwd", "/panels", "/main.js%00",
-     "/api/score/", "/style.css/"],
+    ["/../pyproject.toml", "/%2e%2e/%2e%2e/etc/passwd", "/panels/../../api.py", "//etc/passwd", "/panels",
+     "/main.js%00", "/api/score/", "/style.css/"],
 )  # fmt: skip
 def test_no_other_file_can_be_asked_for(client, path):
     answer = client.get(path, follow_redirects=False)

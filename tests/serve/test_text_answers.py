@@ -55,7 +55,7 @@ def test_a_text_has_the_surprisal_of_the_library(run, served, tab):
     found = ask(served, tab, "score", m.Score(text=TEXT))
     expected = bits(run, TEXT)[:-1]  # the end of its line has not been written
     np.testing.assert_allclose([mark.bits for mark in found.marks], expected, atol=1e-5)
-    assert [mark.text for mark in found.marks] == "To be , or not to be ? The king".split()
+    assert [mark.text for mark in found.marks] == ["To", "be", ",", "or", "not", "to", "be", "?", "The", "king"]
     assert [mark.begins for mark in found.marks] == [True, True, False, True, True, True, True, False, True, True]
     assert (found.tokens, found.computed) == (10, 10)
     assert found.bits == pytest.approx(expected.sum(), abs=1e-4)
@@ -252,7 +252,10 @@ def test_words_that_are_read_otherwise_are_not_compared(served, tab, monkeypatch
     monkeypatch.setattr("elman.serve.text_views.words_of", lambda *_: next(readings))
     found = answer(compare(served, served, m.Compare(text="to be"), tab))
     assert not found.same_words
-    assert [(word.first, word.second, word.difference) for word in found.words] == [(1.0, None, None), (2.0, None, None)]
+    assert [(word.first, word.second, word.difference) for word in found.words] == [
+        (1.0, None, None),
+        (2.0, None, None),
+    ]
 
 
 def test_letters_of_japanese(tmp_path):

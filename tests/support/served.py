@@ -19,7 +19,7 @@ from elman.serve.limits import Limits
 from elman.serve.services import open_services, serve_run
 from elman.tasks.open import open_run, task_of
 
-WORDS = "to be or not the king of a question , . ! ?".split()
+WORDS = ["to", "be", "or", "not", "the", "king", "of", "a", "question", ",", ".", "!", "?"]
 CONTEXTS = {
     "single": {"kind": "single"},
     "doc": {"kind": "mixture", "heads": {"1": 1, "2": 2}, "size": 5},
@@ -45,7 +45,7 @@ def text_recipe(contexts="single", encoder=None, cell="lstm", **data):
 
 def text_folder(folder, recipe=None, words=WORDS, *, unk=True):
     """A run on text over these words."""
-    vocabulary = Vocabulary.from_counts(Counter({word: 9 for word in words}), add_unk=unk)
+    vocabulary = Vocabulary.from_counts(Counter(dict.fromkeys(words, 9)), add_unk=unk)
     return _folder(folder, recipe or text_recipe(), vocabulary, lambda: vocabulary.save(folder / "vocabulary.tsv"))
 
 

@@ -48,7 +48,7 @@ class Api:
                 found = failure(refused)
             except UserError as error:
                 found = failure(Refused(400, one_line(str(error))))
-            except Exception as error:  # noqa: BLE001 - one request fails, the server lives
+            except Exception as error:
                 found = failure(Refused(500, _reported(operation.name, error)))
             self.counts[operation.name, found.status_code] += 1
             return found
@@ -149,7 +149,7 @@ class Events(Response):
             return
         except UserError as error:
             await _send(send, messages.Broken(error=one_line(str(error))))
-        except Exception as error:  # noqa: BLE001 - one request fails, the server lives
+        except Exception as error:
             await _send(send, messages.Broken(error=_reported("generate", error)))
 
 

@@ -11,7 +11,6 @@ import ipaddress
 import socket
 from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
@@ -134,7 +133,7 @@ def _headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 def _cookie(header: str) -> str:
-    cookies: SimpleCookie[Any] | SimpleCookie = SimpleCookie()
+    cookies = SimpleCookie()
     try:
         cookies.load(header)
     except CookieError:

@@ -102,7 +102,7 @@ class Sentences(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Pairs(Question, frozen=True, kw_only=True):
-    """Minimal pairs: which sentence of each is the more probable one?"""
+    """Minimal pairs, of each of which the more probable sentence is asked for."""
 
     pairs: Annotated[list[Sentences], Meta(min_length=1, max_length=100)]
 

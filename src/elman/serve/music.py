@@ -119,9 +119,7 @@ class MusicService(Service):
         return self.run.model.trace(frames, state)[1]
 
     @torch.inference_mode()
-    def _sample(
-        self, frame: Tensor, state: State, temperature: float, generator: Generator
-    ) -> tuple[Tensor, State]:
+    def _sample(self, frame: Tensor, state: State, temperature: float, generator: Generator) -> tuple[Tensor, State]:
         return self.run.model.sample(frame, state, temperature, generator)
 
     @torch.inference_mode()

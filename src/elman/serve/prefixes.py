@@ -27,7 +27,7 @@ NODES = 12_000
 
 
 class Scored(NamedTuple):
-    """A symbol as it was predicted: its surprisal in bits, rank (1 the most probable) and the entropy before it, in bits.
+    """A symbol as it was predicted: surprisal in bits, rank (1 the most probable), and entropy in bits before it.
 
     They are plain numbers, since a text has many.
     """
@@ -120,7 +120,7 @@ class Prefixes:
 
     def place(self, text: Symbols, position: int) -> Work[tuple[list[int], State]]:
         """The symbols to read, at least one, and the state before them, after the first `position` symbols."""
-        beginning = Symbols(text.model, *(part[:position] for part in text[1:]))
+        beginning = Symbols(text.model, text.inputs[:position], text.ids[:position], text.keys[:position])
         yield from self.read(beginning)
         path = [self._root]
         for key in beginning.keys:

@@ -114,7 +114,7 @@ def listen(host: str, port: int) -> socket.socket:
 def address(host: str, port: int, token: str | None) -> str:
     """Where the page is."""
     name = f"[{host}]" if ":" in host else host
-    shown = {"0.0.0.0": socket.gethostname(), "[::]": socket.gethostname()}.get(name, name)  # noqa: S104
+    shown = {"0.0.0.0": socket.gethostname(), "[::]": socket.gethostname()}.get(name, name)
     return f"http://{shown}:{port}/" + ("" if token is None else f"?token={token}")
 
 

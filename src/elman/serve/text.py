@@ -171,9 +171,7 @@ class TextService(Service):
         """What the tab has read."""
         return tab.keep(self.name, Prefixes, lambda: Prefixes(self.run.first, self.limits.tab_megabytes))
 
-    def placed(
-        self, question: messages.Placed, tab: Tab
-    ) -> Work[tuple[Text, tuple[LanguageModel, list[int], State]]]:
+    def placed(self, question: messages.Placed, tab: Tab) -> Work[tuple[Text, tuple[LanguageModel, list[int], State]]]:
         """The text of a question; the model, the symbols still to be read and the state before them at its position."""
         adapted = tab.find(self.name, Adapted)
         text = read_text(self.run, question.text, known_only=adapted is not None)

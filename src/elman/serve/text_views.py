@@ -138,8 +138,7 @@ class TextViews:
         (found,) = neighbourhoods(self.run.model, self.run.vocabulary, [word], question.count)
         yield
         near = [
-            messages.Near(word=token_shown(self.run, one.word), cosine=min(1.0, one.cosine))
-            for one in found.neighbours
+            messages.Near(word=token_shown(self.run, one.word), cosine=min(1.0, one.cosine)) for one in found.neighbours
         ]
         return messages.Nearest(word=found.word, known=found.known, neighbours=near)
 

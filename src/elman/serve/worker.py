@@ -10,7 +10,7 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from elman.serve.limits import busy
@@ -63,7 +63,7 @@ class Worker:
         finally:
             self._close(work)
 
-    async def events(self, stream: Stream[EventT]) -> AsyncIterator[EventT]:
+    async def events(self, stream: Stream[EventT]) -> AsyncGenerator[EventT, None]:
         """The events of a stream, each computed when the one before it has been taken."""
         done = object()
         try:
@@ -116,7 +116,7 @@ class Worker:
             began = time.perf_counter()
             try:
                 found, error = unit.call(), None
-            except BaseException as caught:  # noqa: BLE001 - raised again where the request waits
+            except BaseException as caught:
                 found, error = None, caught
             self.units += 1
             self.seconds += time.perf_counter() - began
