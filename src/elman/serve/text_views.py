@@ -96,7 +96,7 @@ class TextViews:
         layer = last if question.layer is None else question.layer
         if layer > last:
             raise UserError(f"layer is {layer}; this model has the layers 0 (the input vectors) to {last}")
-        basis = yield from self._basis(layer)
+        basis = yield from self.basis(layer)
         adapted = tab.find(self.service.name, Adapted)
         text = read_text(self.run, question.text, known_only=adapted is not None)
         scored = yield from self.service.scored(text, tab)
@@ -116,7 +116,7 @@ class TextViews:
             layers=self.num_layers,
         )
 
-    def _basis(self, layer: int) -> Work[Components]:
+    def basis(self, layer: int) -> Work[Components]:
         """The principal components of the states along texts that the model draws; computed once."""
         if layer not in self._components:
             model, draws = self.run.model, Generator(self.run.device).manual_seed(0)

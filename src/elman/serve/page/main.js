@@ -1,6 +1,6 @@
 // The page: one backend, one run at a time, and the panels that it can fill.
 
-import { Server } from "./server.js";
+import { Chosen } from "./chosen.js";
 import { el, number } from "./tools.js";
 import { compare } from "./panels/compare.js";
 import { components } from "./panels/components.js";
@@ -103,7 +103,7 @@ function show(desk) {
 }
 
 async function begin() {
-  const backend = new Server();
+  const backend = new Chosen();
   const opened = await backend.open();
   const select = document.getElementById("run");
   select.append(...opened.runs.map((run) => el("option", { value: run.name }, `${run.name} (${run.kind})`)));

@@ -27,9 +27,7 @@ export function write(desk) {
   const score = newest(async () => {
     const began = performance.now();
     await desk.attempt(async () => {
-      const text = area.value;
-      const found = await desk.backend.score(desk.question({ text }), desk.left.signal);
-      desk.text = text;
+      const found = await desk.backend.score(desk.question(), desk.left.signal);
       desk.marks = found.marks;
       row.show(found.marks);
       const mean = found.tokens ? found.bits / found.tokens : 0;
@@ -39,24 +37,26 @@ export function write(desk) {
           + `${number(found.computed, 0)} read in ${number(performance.now() - began, 0)} ms`
         : "";
       notes.textContent = found.notes.join("; ");
-      if (row.current === null) desk.position = null;
       desk.tell("scored");
     });
   });
 
-  area.addEventListener("input", () => {
-    row.select(null, false);
+  /** The text is now that of the area; its marks follow. */
+  function changed() {
+    desk.text = area.value;
     desk.position = null;
+    row.select(null, false);
     score();
-  });
+  }
+
+  area.addEventListener("input", changed);
   area.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && event.ctrlKey) desk.tell("sample");
   });
   desk.hear("begun", score);
   desk.hear("write", (event) => {
     area.value = event.detail.text;
-    row.select(null, false);
-    score();
+    changed();
     area.focus();
   });
 
