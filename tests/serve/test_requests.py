@@ -11,7 +11,7 @@ import msgspec
 import torch
 from starlette.testclient import TestClient
 
-from elman.serve import messages as m
+from elman.serve import answers
 from elman.serve.app import build_app, page_files
 from elman.serve.limits import Limits
 from elman.serve.operations import OPERATIONS, openapi
@@ -90,7 +90,9 @@ def test_every_operation_answers_what_its_schema_says(client):
         assert answer.status_code == 200, answer.text
         if one.streams:
             for event in events(answer):
-                msgspec.convert(event, m.Begun | m.Drawn | m.DrawnStep | m.Ended | m.Broken)
+                msgspec.convert(
+                    event, answers.Begun | answers.Drawn | answers.DrawnStep | answers.Ended | answers.Broken
+                )
         else:
             kinds = one.answers[0] if len(one.answers) == 1 else one.answers[0] | one.answers[1]
             msgspec.json.decode(answer.content, type=kinds)

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from elman.errors import UserError, one_line
-from elman.serve import messages
+from elman.serve import answers, questions
 from elman.serve.guard import failure
 from elman.serve.limits import Limits, Refused
 from elman.serve.operations import Operation
@@ -57,9 +57,9 @@ class Api:
 
     async def _answer(self, operation: Operation, request: Request) -> Response:
         question = self._decode(operation, await self._body(request))
-        if isinstance(question, messages.Leave):
+        if isinstance(question, questions.Leave):
             self.tabs.close(question.tab or "")
-            return _json(messages.Left())
+            return _json(answers.Left())
         tab = self.tabs.use(question.tab)
         work = self._work(operation.name, question, tab)
         if not operation.streams:
@@ -71,16 +71,16 @@ class Api:
         return Events(self, events, first)
 
     def _work(self, name: str, question: Any, tab: Tab) -> Generator[Any, None, Any]:
-        if isinstance(question, messages.Compare):
+        if isinstance(question, questions.Compare):
             first, second = (find_text(self.services, one) for one in (question.run, question.other))
             for service in (first, second):
                 service.check(question)
             return compare(first, second, question, tab)
         return find(self.services, question.run).ask(name, question, tab)
 
-    def _decode(self, operation: Operation, body: bytes) -> messages.Question:
+    def _decode(self, operation: Operation, body: bytes) -> questions.Question:
         try:
-            found: messages.Question = msgspec.json.decode(body, type=operation.question)
+            found: questions.Question = msgspec.json.decode(body, type=operation.question)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Refused(400, one_line(f"{operation.name}: {error}")) from None
         return found
@@ -135,7 +135,7 @@ class Events(Response):
             await self.events.aclose()
         with contextlib.suppress(OSError):
             if not (written or left):
-                await _send(send, messages.Ended(reason="stopped"))
+                await _send(send, answers.Ended(reason="stopped"))
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _write(self, send: Send) -> None:
@@ -143,14 +143,14 @@ class Events(Response):
             await _send(send, self.first)
             async for event in self.events:
                 if event is not None:
-                    self.api.drawn += isinstance(event, messages.Drawn | messages.DrawnStep)
+                    self.api.drawn += isinstance(event, answers.Drawn | answers.DrawnStep)
                     await _send(send, event)
         except OSError:
             return
         except UserError as error:
-            await _send(send, messages.Broken(error=one_line(str(error))))
+            await _send(send, answers.Broken(error=one_line(str(error))))
         except Exception as error:
-            await _send(send, messages.Broken(error=_reported("generate", error)))
+            await _send(send, answers.Broken(error=_reported("generate", error)))
 
 
 async def _send(send: Send, event: msgspec.Struct) -> None:

@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from elman.serve import messages
+from elman.serve import answers
 from elman.serve.api import Api
 from elman.serve.guard import Guard, failure
 from elman.serve.limits import Limits, Refused
@@ -43,7 +43,7 @@ def build_app(
         return Response(body, media_type=TYPES["." + path.rpartition(".")[2]])
 
     async def runs(_: Request) -> Response:
-        found = messages.Runs(
+        found = answers.Runs(
             runs=[_facts(service.facts(), services) for service in services.values()],
             longest_text=limits.text,
             most_steps=limits.steps,
@@ -86,7 +86,7 @@ def page_files() -> Iterator[tuple[str, bytes]]:
     return below(resources.files("elman.serve") / "page", "")
 
 
-def _facts(facts: messages.RunFacts, services: Services) -> messages.RunFacts:
+def _facts(facts: answers.RunFacts, services: Services) -> answers.RunFacts:
     """With `compare` among the panels, where there is another run on text."""
     texts = sum(service.kind == "text" for service in services.values())
     if facts.kind == "text" and texts > 1:

@@ -17,8 +17,8 @@ import msgspec
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from elman.serve.answers import Failure
 from elman.serve.limits import Refused
-from elman.serve.messages import Failure
 
 COOKIE = "elman-token"
 
@@ -76,7 +76,8 @@ class Guard:
                 fixed = ((name.encode(), value.encode()) for name, value in HEADERS.items())
                 message = {**message, "headers": [*message["headers"], *(one for one in fixed if one[0] not in given)]}
             try:
-                await asyncio.wait_for(send(message), self.send_seconds)
+                async with asyncio.timeout(self.send_seconds):
+                    await send(message)
             except TimeoutError:
                 raise OSError("the client takes nothing") from None
 

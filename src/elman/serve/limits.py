@@ -39,7 +39,7 @@ class Limits(Settings, frozen=True, kw_only=True):
 
 
 class Refused(UserError):  # noqa: N818 - an answer, not a fault
-    """A request that is not answered: the status of HTTP that says why, and after how many seconds to try again."""
+    """A request that is not answered: its status of HTTP, and after how many seconds to try again."""
 
     def __init__(self, status: int, line: str, retry_after: int | None = None) -> None:
         super().__init__(line)

@@ -12,7 +12,7 @@ from elman.config.music import MusicData
 from elman.data.music.pitches import Roll
 from elman.errors import UserError
 from elman.network.state import State, select
-from elman.serve import messages
+from elman.serve import answers, questions
 from elman.serve.limits import Limits
 from elman.serve.prefixes import begin
 from elman.serve.service import Service, place_in
@@ -40,10 +40,10 @@ class MusicService(Service):
         self.run, self.pitches = run, run.inputs
         self.answers = {"score": self.score, "next": self.next, "generate": self.generate}
 
-    def facts(self) -> messages.RunFacts:
+    def facts(self) -> answers.RunFacts:
         """As for every service."""
         assert isinstance(self.run.recipe.data, MusicData)
-        return messages.RunFacts(
+        return answers.RunFacts(
             name=self.name,
             title=self.run.recipe.title,
             kind=self.kind,
@@ -55,7 +55,7 @@ class MusicService(Service):
             step_seconds=QUARTER_SECONDS / self.run.options.steps_per_quarter,
         )
 
-    def score(self, question: messages.Score, tab: Tab) -> Work[messages.MusicScore]:  # noqa: ARG002
+    def score(self, question: questions.Score, tab: Tab) -> Work[answers.MusicScore]:  # noqa: ARG002
         """Every step of a piece with its surprisal."""
         frames = self._frames(question.roll)
         state, bits = begin(self.run.model), list[float]()
@@ -65,32 +65,32 @@ class MusicService(Service):
             bits += (-log_prob / math.log(2)).tolist()
             yield
         steps = [
-            messages.Step(notes=notes, bits=one)
+            answers.Step(notes=notes, bits=one)
             for notes, one in zip(self.pitches.sounding(_roll(frames[1:])), bits, strict=True)
         ]
-        return messages.MusicScore(steps=steps, bits=sum(bits), computed=len(steps))
+        return answers.MusicScore(steps=steps, bits=sum(bits), computed=len(steps))
 
-    def next(self, question: messages.Next, tab: Tab) -> Work[messages.NextNotes]:  # noqa: ARG002
+    def next(self, question: questions.Next, tab: Tab) -> Work[answers.NextNotes]:  # noqa: ARG002
         """How often each pitch sounds in the step at a position, among so many that are drawn with one seed."""
         frames, state = yield from self._placed(question)
         shares = self._shares(frames[-1:], state, question.temperature)
         yield
         found = [(place + self.pitches.lowest, share) for place, share in enumerate(shares) if share > 0]
-        return messages.NextNotes(pitches=[one for one, _ in found], shares=[one for _, one in found], draws=DRAWS)
+        return answers.NextNotes(pitches=[one for one, _ in found], shares=[one for _, one in found], draws=DRAWS)
 
-    def generate(self, question: messages.Generate, tab: Tab) -> Stream[object]:  # noqa: ARG002
+    def generate(self, question: questions.Generate, tab: Tab) -> Stream[object]:  # noqa: ARG002
         """Steps that continue a piece, one event each."""
         frames, state = yield from self._placed(question, question.after_roll)
         seed = secrets.randbits(48) if question.seed is None else question.seed
         generator, frame = Generator(self.run.device).manual_seed(seed), frames[-1:]
-        yield messages.Begun(seed=seed)
+        yield answers.Begun(seed=seed)
         for _ in range(question.drawn):
             frame, state = self._sample(frame, state, question.temperature, generator)
             (notes,) = self.pitches.sounding(_roll(frame))
-            yield messages.DrawnStep(notes=notes)
-        yield messages.Ended(reason="length")
+            yield answers.DrawnStep(notes=notes)
+        yield answers.Ended(reason="length")
 
-    def _placed(self, question: messages.Weighed, after: Sequence[messages.Chord] = ()) -> Work[tuple[Tensor, State]]:
+    def _placed(self, question: questions.Weighed, after: Sequence[questions.Chord] = ()) -> Work[tuple[Tensor, State]]:
         """The frames [T, 1, P] up to a position, and the state before the last of them."""
         if question.top_k is not None or question.top_p is not None:
             raise UserError("top_k and top_p are for runs on text; of music leave them out")
@@ -101,7 +101,7 @@ class MusicService(Service):
             yield
         return frames, state
 
-    def _frames(self, roll: Sequence[messages.Chord]) -> Tensor:
+    def _frames(self, roll: Sequence[questions.Chord]) -> Tensor:
         """A silent frame and those of a roll, [T + 1, 1, P]; raises UserError where a pitch is out of range."""
         frames = np.zeros((len(roll) + 1, len(self.pitches)), np.float32)
         for step, notes in enumerate(roll, start=1):

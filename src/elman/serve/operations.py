@@ -5,41 +5,57 @@ from typing import Any, NamedTuple
 import msgspec
 
 from elman import __version__
-from elman.serve import messages as m
+from elman.serve import answers, questions
 
 
 class Operation(NamedTuple):
     """A question that is sent to /api/NAME by POST, and its answers; those of a stream are its events."""
 
     name: str
-    question: type[m.Question]
+    question: type[questions.Question]
     answers: tuple[type[msgspec.Struct], ...]
     line: str
     streams: bool = False
 
 
 OPERATIONS = (
-    Operation("score", m.Score, (m.TextScore, m.MusicScore), "Surprisal of every token of a text, or step of a piece."),
-    Operation("next", m.Next, (m.NextWords, m.NextNotes), "What may follow, with the settings of draws."),
+    Operation(
+        "score",
+        questions.Score,
+        (answers.TextScore, answers.MusicScore),
+        "Surprisal of every token of a text, or step of a piece.",
+    ),
+    Operation(
+        "next", questions.Next, (answers.NextWords, answers.NextNotes), "What may follow, with the settings of draws."
+    ),
     Operation(
         "generate",
-        m.Generate,
-        (m.Begun, m.Drawn, m.DrawnStep, m.Ended, m.Broken),
+        questions.Generate,
+        (answers.Begun, answers.Drawn, answers.DrawnStep, answers.Ended, answers.Broken),
         "Draw a continuation, token by token, as server-sent events; it ends when the client leaves.",
         streams=True,
     ),
-    Operation("components", m.Components, (m.Mixed,), "The components of a mixture: weights and predictions by layer."),
-    Operation("states", m.States, (m.Trajectory,), "The path of the hidden state, and the spectral radius of J."),
-    Operation("compare", m.Compare, (m.Compared,), "A text under two runs, word by word."),
-    Operation("neighbours", m.Neighbours, (m.Nearest,), "The words nearest to a word."),
-    Operation("pairs", m.Pairs, (m.JudgedPairs,), "Minimal pairs: the more probable sentence of each."),
-    Operation("adapt", m.Adapt, (m.Adapting,), "Let the model learn from the text of a tab, or no longer."),
-    Operation("translate", m.Translate, (m.Translated,), "The best targets of a source, with attention."),
-    Operation("leave", m.Leave, (m.Left,), "Forget what is kept for a tab."),
+    Operation(
+        "components",
+        questions.Components,
+        (answers.Mixed,),
+        "The components of a mixture: weights and predictions by layer.",
+    ),
+    Operation(
+        "states", questions.States, (answers.Trajectory,), "The path of the hidden state, and the spectral radius of J."
+    ),
+    Operation("compare", questions.Compare, (answers.Compared,), "A text under two runs, word by word."),
+    Operation("neighbours", questions.Neighbours, (answers.Nearest,), "The words nearest to a word."),
+    Operation("pairs", questions.Pairs, (answers.JudgedPairs,), "Minimal pairs: the more probable sentence of each."),
+    Operation(
+        "adapt", questions.Adapt, (answers.Adapting,), "Let the model learn from the text of a tab, or no longer."
+    ),
+    Operation("translate", questions.Translate, (answers.Translated,), "The best targets of a source, with attention."),
+    Operation("leave", questions.Leave, (answers.Left,), "Forget what is kept for a tab."),
 )
 
 PATHS = {
-    "/api/runs": ("The runs that are served, and the limits of requests.", m.Runs),
+    "/api/runs": ("The runs that are served, and the limits of requests.", answers.Runs),
     "/health": ("Whether the server answers.", None),
     "/metrics": ("Counters as text, in the format of Prometheus.", None),
 }
@@ -57,10 +73,10 @@ _STATUSES = {
 def openapi() -> dict[str, Any]:
     """The description of the interface."""
     kinds = [one.question for one in OPERATIONS] + [answer for one in OPERATIONS for answer in one.answers]
-    kinds += [m.Runs, m.Failure]
+    kinds += [answers.Runs, answers.Failure]
     _, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     refused = {
-        status: {"description": line, "content": _content("application/json", [m.Failure])}
+        status: {"description": line, "content": _content("application/json", [answers.Failure])}
         for status, line in _STATUSES.items()
     }
     paths: dict[str, Any] = {}
@@ -80,7 +96,7 @@ def openapi() -> dict[str, Any]:
         paths[path] = {"get": {"operationId": path.rsplit("/", 1)[1], "summary": line, "responses": responses}}
     return {
         "openapi": "3.1.0",
-        "info": {"title": "elman serve", "version": __version__, "description": m.__doc__},
+        "info": {"title": "elman serve", "version": __version__, "description": questions.__doc__},
         "paths": paths,
         "components": {
             "schemas": components,

@@ -4,7 +4,7 @@ import math
 
 from elman.config.inference import Beam
 from elman.errors import UserError
-from elman.serve import messages
+from elman.serve import answers, questions
 from elman.serve.limits import Limits
 from elman.serve.service import Service
 from elman.serve.tabs import Tab
@@ -25,9 +25,9 @@ class PairService(Service):
         self.run = run
         self.answers = {"translate": self.translate}
 
-    def facts(self) -> messages.RunFacts:
+    def facts(self) -> answers.RunFacts:
         """As for every service."""
-        return messages.RunFacts(
+        return answers.RunFacts(
             name=self.name,
             title=self.run.recipe.title,
             kind=self.kind,
@@ -38,7 +38,7 @@ class PairService(Service):
             tokenisation=self.run.options.tokenisation,
         )
 
-    def translate(self, question: messages.Translate, tab: Tab) -> Work[messages.Translated]:  # noqa: ARG002
+    def translate(self, question: questions.Translate, tab: Tab) -> Work[answers.Translated]:  # noqa: ARG002
         """The best targets of one source."""
         line = " ".join(question.text.split())
         size = max(question.beam, question.targets)
@@ -47,10 +47,10 @@ class PairService(Service):
         try:
             (found,) = self.run.translate([line], beam, name="the source")
         except UserError as error:  # what is being written may be too long, or unknown so far
-            return messages.Translated(source=[], targets=[], note=str(error))
+            return answers.Translated(source=[], targets=[], note=str(error))
         yield
         targets = [
-            messages.Target(
+            answers.Target(
                 text=one.text,
                 words=one.words,
                 bits=-one.log_prob / math.log(2),
@@ -58,4 +58,4 @@ class PairService(Service):
             )
             for one in found
         ]
-        return messages.Translated(source=found[0].source if found else [], targets=targets)
+        return answers.Translated(source=found[0].source if found else [], targets=targets)

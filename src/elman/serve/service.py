@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator
 from typing import Any, ClassVar
 
 from elman.errors import UserError
-from elman.serve import messages
+from elman.serve import answers
 from elman.serve.limits import Limits, Refused
 from elman.serve.tabs import Tab
 from elman.tasks.run import Run
@@ -28,7 +28,7 @@ class Service(ABC):
         self.answers: dict[str, Answer] = {}
 
     @abstractmethod
-    def facts(self) -> messages.RunFacts:
+    def facts(self) -> answers.RunFacts:
         """What the page must know of it."""
 
     def ask(self, operation: str, question: Any, tab: Tab) -> Generator[Any, None, Any]:

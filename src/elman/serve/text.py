@@ -14,7 +14,7 @@ from elman.errors import UserError
 from elman.network.model import LanguageModel
 from elman.network.state import State
 from elman.objective import perplexity
-from elman.serve import messages, text_views
+from elman.serve import answers, questions, text_views
 from elman.serve.adapted import Adapted
 from elman.serve.limits import Limits, busy
 from elman.serve.prefixes import Prefixes, Scored
@@ -46,11 +46,11 @@ class TextService(Service):
             **self.views.answers,
         }
 
-    def facts(self) -> messages.RunFacts:
+    def facts(self) -> answers.RunFacts:
         """As for every service."""
         options = self.run.options
         letters = ["letters"] if options.tokenisation in ("characters", "bytes") else []
-        return messages.RunFacts(
+        return answers.RunFacts(
             name=self.name,
             title=self.run.recipe.title,
             kind=self.kind,
@@ -63,7 +63,7 @@ class TextService(Service):
             lowercase=options.lowercase,
         )
 
-    def score(self, question: messages.Score, tab: Tab) -> Work[messages.TextScore]:
+    def score(self, question: questions.Score, tab: Tab) -> Work[answers.TextScore]:
         """Every token of a text with its surprisal, the entropy before it and its rank."""
         adapted = tab.find(self.name, Adapted)
         text = read_text(self.run, question.text, known_only=adapted is not None)
@@ -75,7 +75,7 @@ class TextService(Service):
         else:
             scored, computed = yield from adapted.read(text.symbols.ids)
         bits = sum(one.bits for one in scored)
-        return messages.TextScore(
+        return answers.TextScore(
             marks=marks_of(self.run, text, scored),
             tokens=text.length,
             bits=bits,
@@ -85,7 +85,7 @@ class TextService(Service):
             notes=text.notes,
         )
 
-    def next(self, question: messages.Next, tab: Tab) -> Work[messages.NextWords]:
+    def next(self, question: questions.Next, tab: Tab) -> Work[answers.NextWords]:
         """The distribution of the token at a position."""
         text, place = yield from self.placed(question, tab)
         model, unread, state = place
@@ -98,7 +98,7 @@ class TextService(Service):
     @torch.inference_mode()
     def _next(
         self, log_probs: Tensor, sampling: Sampling, count: int, position: int, actual: int | None
-    ) -> messages.NextWords:
+    ) -> answers.NextWords:
         probs = log_probs[0].double().exp()
         scores = weighed(log_probs, sampling)[0].double()
         drawn = scores.softmax(-1)
@@ -106,13 +106,13 @@ class TextService(Service):
             drawn = torch.zeros_like(drawn).index_fill_(0, scores.argmax(), 1.0)
         best = probs.topk(min(count, len(probs))).indices
 
-        def candidate(number: int) -> messages.Candidate:
+        def candidate(number: int) -> answers.Candidate:
             token = token_shown(self.run, self.run.vocabulary.words[number])
-            return messages.Candidate(
+            return answers.Candidate(
                 token=token, id=number, probability=float(probs[number]), drawn=float(drawn[number])
             )
 
-        return messages.NextWords(
+        return answers.NextWords(
             words=[candidate(number) for number in best.tolist()],
             entropy=float(torch.special.entr(probs).sum() / math.log(2)),
             position=position,
@@ -120,7 +120,7 @@ class TextService(Service):
             left=max(0.0, 1.0 - float(probs[best].sum())),
         )
 
-    def generate(self, question: messages.Generate, tab: Tab) -> Stream[object]:
+    def generate(self, question: questions.Generate, tab: Tab) -> Stream[object]:
         """Tokens that continue a text, one event each."""
         text, (model, unread, state) = yield from self.placed(question, tab)
         size = len(self.run.vocabulary)
@@ -133,18 +133,18 @@ class TextService(Service):
         for token in (*text.tokens[: question.position], *self.run.vocabulary.decode(question.after)):
             undo.add(token)
         unread = [*unread, *question.after]
-        yield messages.Begun(seed=seed)
+        yield answers.Begun(seed=seed)
         for _ in range(question.drawn):
             symbol, log_prob, state = _draw(model, unread, state, sampling, generator)
             unread = [symbol]
             token = words[symbol]
             added = undo.add(token)
-            yield messages.Drawn(
+            yield answers.Drawn(
                 id=symbol, token=token_shown(self.run, token), text=readable(added), bits=-log_prob / math.log(2)
             )
-        yield messages.Ended(reason="length")
+        yield answers.Ended(reason="length")
 
-    def adapt(self, question: messages.Adapt, tab: Tab) -> Work[messages.Adapting]:
+    def adapt(self, question: questions.Adapt, tab: Tab) -> Work[answers.Adapting]:
         """Let the weights follow the text of a tab, or no longer."""
         if question.tab is None:
             raise UserError("adapt needs a tab, whose text is learnt")
@@ -156,9 +156,9 @@ class TextService(Service):
             tab.drop(self.name, Adapted)
             tab.keep(self.name, Adapted, lambda: Adapted(self.run, question.rate))
         yield
-        return messages.Adapting(on=question.on)
+        return answers.Adapting(on=question.on)
 
-    def sampling(self, question: messages.Weighed) -> Sampling:
+    def sampling(self, question: questions.Weighed) -> Sampling:
         """The settings of draws; raises UserError where one is out of range."""
         forbidden = () if question.unk else self.run.unspeakable
         found = Sampling(
@@ -171,7 +171,7 @@ class TextService(Service):
         """What the tab has read."""
         return tab.keep(self.name, Prefixes, lambda: Prefixes(self.run.first, self.limits.tab_megabytes))
 
-    def placed(self, question: messages.Placed, tab: Tab) -> Work[tuple[Text, tuple[LanguageModel, list[int], State]]]:
+    def placed(self, question: questions.Placed, tab: Tab) -> Work[tuple[Text, tuple[LanguageModel, list[int], State]]]:
         """The text of a question; the model, the symbols still to be read and the state before them at its position."""
         adapted = tab.find(self.name, Adapted)
         text = read_text(self.run, question.text, known_only=adapted is not None)

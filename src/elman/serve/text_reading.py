@@ -9,7 +9,7 @@ from elman.data.text.reading import Sentence
 from elman.data.text.subwords import piece_bytes
 from elman.data.text.utf8 import readable
 from elman.data.text.vocabulary import EOS
-from elman.serve.messages import Mark
+from elman.serve.answers import Mark
 from elman.serve.prefixes import Scored, Symbols
 from elman.tasks.text.run import TextRun
 

@@ -21,7 +21,7 @@ from elman.learning.constraint import spectral_radii
 from elman.network.model import LanguageModel
 from elman.network.output.contexts import Mixture
 from elman.network.state import State
-from elman.serve import messages
+from elman.serve import answers, questions
 from elman.serve.adapted import Adapted
 from elman.serve.prefixes import begin
 from elman.serve.tabs import Tab
@@ -55,7 +55,7 @@ class TextViews:
         if isinstance(self.run.model.output.contexts, Mixture):
             self.answers["components"] = self.components
 
-    def components(self, question: messages.Components, tab: Tab) -> Work[messages.Mixed]:
+    def components(self, question: questions.Components, tab: Tab) -> Work[answers.Mixed]:
         """The weights of a mixture's components at a position, and what each predicts."""
         text, (model, unread, state) = yield from self.service.placed(question, tab)
         prior, each = _mixture(model, unread, state)
@@ -63,11 +63,11 @@ class TextViews:
         return self._mixed(levels_of(model), prior, each, question.count, position)
 
     @torch.inference_mode()
-    def _mixed(self, levels: Sequence[int], prior: Tensor, each: Tensor, count: int, position: int) -> messages.Mixed:
+    def _mixed(self, levels: Sequence[int], prior: Tensor, each: Tensor, count: int, position: int) -> answers.Mixed:
         probs, entropy = each.exp(), torch.special.entr(each.exp()).sum(-1) / math.log(2)
         places = [levels[: at + 1].count(level) for at, level in enumerate(levels)]
         found = [
-            messages.Component(
+            answers.Component(
                 name=f"{level}.{place}",
                 layer=level,
                 weight=float(weight),
@@ -81,16 +81,16 @@ class TextViews:
             own = [at for at, one in enumerate(levels) if one == level]
             weight = float(prior[own].sum())
             mixed = (prior[own].unsqueeze(1) * probs[own]).sum(0) / max(weight, 1e-300)
-            shares.append(messages.LayerShare(layer=level, weight=weight, words=self._likely(mixed, count)))
+            shares.append(answers.LayerShare(layer=level, weight=weight, words=self._likely(mixed, count)))
         in_use = float(effective_number(prior.numpy(force=True)))
-        return messages.Mixed(components=found, layers=shares, in_use=in_use, position=position)
+        return answers.Mixed(components=found, layers=shares, in_use=in_use, position=position)
 
-    def _likely(self, probs: Tensor, count: int) -> list[messages.Likely]:
+    def _likely(self, probs: Tensor, count: int) -> list[answers.Likely]:
         best, words = probs.topk(min(count, len(probs))), self.run.vocabulary.words
         rows = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        return [messages.Likely(token=token_shown(self.run, words[one]), probability=share) for one, share in rows]
+        return [answers.Likely(token=token_shown(self.run, words[one]), probability=share) for one, share in rows]
 
-    def states(self, question: messages.States, tab: Tab) -> Work[messages.Trajectory]:
+    def states(self, question: questions.States, tab: Tab) -> Work[answers.Trajectory]:
         """The path of the state along a text, in the plane of its principal components."""
         last = self.num_layers - 1
         layer = last if question.layer is None else question.layer
@@ -106,7 +106,7 @@ class TextViews:
         places = [0, *(mark.at + mark.tokens for mark in marks if mark.at is not None)]
         if self._radii is None:
             self._radii = spectral_radii(self.run.model.core)
-        return messages.Trajectory(
+        return answers.Trajectory(
             labels=["", *("↵" if mark.ends else mark.text for mark in marks)],
             points=basis.project(states[places])[:, :3].round(5).tolist(),
             shares=basis.shares[:3].tolist(),
@@ -129,28 +129,28 @@ class TextViews:
             self._components[layer] = principal_components(parts, count=3)
         return self._components[layer]
 
-    def neighbours(self, question: messages.Neighbours, tab: Tab) -> Work[messages.Nearest]:  # noqa: ARG002
+    def neighbours(self, question: questions.Neighbours, tab: Tab) -> Work[answers.Nearest]:  # noqa: ARG002
         """The words whose vectors of the encoder are nearest to that of a word; none of a word without a vector."""
         word = question.word.lower() if self.run.options.lowercase else question.word
         if word not in self.run.vocabulary.ids and not self.run.reads_spelling:
             yield
-            return messages.Nearest(word=word, known=False, neighbours=[])
+            return answers.Nearest(word=word, known=False, neighbours=[])
         (found,) = neighbourhoods(self.run.model, self.run.vocabulary, [word], question.count)
         yield
         near = [
-            messages.Near(word=token_shown(self.run, one.word), cosine=min(1.0, one.cosine)) for one in found.neighbours
+            answers.Near(word=token_shown(self.run, one.word), cosine=min(1.0, one.cosine)) for one in found.neighbours
         ]
-        return messages.Nearest(word=found.word, known=found.known, neighbours=near)
+        return answers.Nearest(word=found.word, known=found.known, neighbours=near)
 
-    def pairs(self, question: messages.Pairs, tab: Tab) -> Work[messages.JudgedPairs]:  # noqa: ARG002
+    def pairs(self, question: questions.Pairs, tab: Tab) -> Work[answers.JudgedPairs]:  # noqa: ARG002
         """The bits of both sentences of each pair, each read by itself with its end."""
-        found = list[messages.JudgedPair]()
+        found = list[answers.JudgedPair]()
         for pair in question.pairs:
             judged = judge(self.run, [Pair(pair.good, pair.bad, "the pair")])
             bits = surprisal(judged.log_probs[0])
             same = judged.coded[0].same
             found.append(
-                messages.JudgedPair(
+                answers.JudgedPair(
                     good=None if same else float(bits[0]),
                     bad=None if same else float(bits[1]),
                     correct=None if same else bool(bits[0] < bits[1]),
@@ -159,12 +159,12 @@ class TextViews:
             )
             yield
         right = [one.correct for one in found if one.correct is not None]
-        return messages.JudgedPairs(pairs=found, accuracy=sum(right) / len(right) if right else None)
+        return answers.JudgedPairs(pairs=found, accuracy=sum(right) / len(right) if right else None)
 
 
 def compare(
-    first: "TextService", second: "TextService", question: messages.Compare, tab: Tab
-) -> Work[messages.Compared]:
+    first: "TextService", second: "TextService", question: questions.Compare, tab: Tab
+) -> Work[answers.Compared]:
     """A text under two runs; where they read other words, differences are left out."""
     sides = []
     for service in (first, second):
@@ -179,12 +179,12 @@ def compare(
         if same
         else [_compared(word, one, None) for word, one in left]
     )
-    return messages.Compared(words=rows, first=left_total, second=right_total, same_words=same)
+    return answers.Compared(words=rows, first=left_total, second=right_total, same_words=same)
 
 
-def _compared(word: str, first: float | None, second: float | None) -> messages.ComparedWord:
+def _compared(word: str, first: float | None, second: float | None) -> answers.ComparedWord:
     difference = None if first is None or second is None else second - first
-    return messages.ComparedWord(word=word, first=first, second=second, difference=difference)
+    return answers.ComparedWord(word=word, first=first, second=second, difference=difference)
 
 
 @torch.inference_mode()

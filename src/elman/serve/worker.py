@@ -83,7 +83,7 @@ class Worker:
         self._thread.join(timeout=10)
 
     def _close(self, work: Generator[Any, None, Any]) -> None:
-        """End a generator in the thread that runs it: nobody else may, and it may be in the middle of a unit."""
+        """End a generator in the thread that runs it, since it may be in the middle of a unit."""
         loop = asyncio.get_running_loop()
         with self._ready:
             self._queues[0].append(_Unit(work.close, loop, loop.create_future()))
@@ -145,7 +145,7 @@ def _hand_over(unit: _Unit, found: Any, error: BaseException | None) -> None:
             unit.future.set_result(found)
         else:
             unit.future.set_exception(error)
-            unit.future.exception()  # a close that fails is nobody's
+            unit.future.exception()  # a close that fails is not reported
 
     with contextlib.suppress(RuntimeError):  # the loop has ended
         unit.loop.call_soon_threadsafe(settle)

@@ -1,24 +1,13 @@
 """The page in a real browser: every panel is driven, and the console stays silent."""
 
-import os
-import shutil
-import time
-
 import pytest
 
+from support.browser import CHROMIUM, launched, wait
 from support.served import music_folder, pairs_folder, serving, text_folder, text_recipe
 
 pytest.importorskip("starlette", reason="the server needs elman[serve]")
 pytest.importorskip("uvicorn", reason="the server needs elman[serve]")
-api = pytest.importorskip("playwright.sync_api", reason="the browser is driven by playwright: pip install playwright")
-
-CHROMIUM = os.environ.get("ELMAN_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--autoplay-policy=no-user-gesture-required",
-]
+pytest.importorskip("playwright", reason="the browser is driven by playwright: pip install playwright")
 
 pytestmark = [
     pytest.mark.slow,
@@ -29,10 +18,8 @@ TEXT = "To be, or not to be? The king"
 
 @pytest.fixture(scope="module")
 def browser():
-    with api.sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+    with launched() as found:
         yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")
@@ -80,14 +67,6 @@ def type_text(page, text):
     area.press_sequentially(text)
     wait(page, "document.querySelectorAll('#heat-map [role=option]').length >= 1")
     return area
-
-
-def wait(page, condition):
-    """Until a condition holds; `wait_for_function` would need code from strings, which the page forbids."""
-    end = time.monotonic() + 15
-    while not page.evaluate(condition):
-        assert time.monotonic() < end, f"{condition}: {page.locator('#status').inner_text()}"
-        page.wait_for_timeout(30)
 
 
 def panel(page, name):
