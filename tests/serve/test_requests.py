@@ -12,9 +12,10 @@ import torch
 from starlette.testclient import TestClient
 
 from elman.serve import answers
-from elman.serve.app import build_app, page_files
+from elman.serve.app import build_app
 from elman.serve.limits import Limits
 from elman.serve.operations import OPERATIONS, openapi
+from elman.serve.page_files import page_files
 from elman.serve.services import open_services
 from support.served import music_folder, pairs_folder, text_folder, text_recipe
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-pytest.importorskip("starlette", reason="the page is part of elman[serve]")
 pytest.importorskip("onnxruntime", reason="ONNX needs elman[onnx]")
 pytest.importorskip("onnxscript", reason="ONNX needs elman[onnx]")
 

@@ -1,8 +1,6 @@
 """The application: the page, the JSON interface, its description, and figures about the server."""
 
 from collections.abc import Iterator
-from importlib import resources
-from importlib.resources.abc import Traversable
 
 import msgspec
 from starlette.applications import Starlette
@@ -17,14 +15,8 @@ from elman.serve.api import Api
 from elman.serve.guard import Guard, failure
 from elman.serve.limits import Limits, Refused
 from elman.serve.operations import OPERATIONS, openapi
+from elman.serve.page_files import TYPES, page_files
 from elman.serve.services import Services
-
-TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
 
 
 def build_app(
@@ -71,19 +63,6 @@ def build_app(
     ]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _refused})
     return Guard(app, host, token, limits.request_seconds), api
-
-
-def page_files() -> Iterator[tuple[str, bytes]]:
-    """The files of the page by their paths; no other file can be asked for."""
-
-    def below(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
-        for one in folder.iterdir():
-            if one.is_dir():
-                yield from below(one, f"{path}{one.name}/")
-            elif f".{one.name.rpartition('.')[2]}" in TYPES:
-                yield f"{path}{one.name}", one.read_bytes()
-
-    return below(resources.files("elman.serve") / "page", "")
 
 
 def _facts(facts: answers.RunFacts, services: Services) -> answers.RunFacts:

@@ -32,8 +32,8 @@ from elman.learning.constraint import spectral_radii
 from elman.network.output.choice import Choice
 from elman.network.output.contexts import Mixture
 from elman.network.state import leaves, rebuild
-from elman.serve.app import TYPES, page_files
 from elman.serve.limits import Limits
+from elman.serve.page_files import TYPES, page_files
 from elman.serve.text import TextService
 from elman.serve.worker import Work
 from elman.tasks.text.run import TextRun

@@ -7,7 +7,6 @@ import threading
 import numpy as np
 import pytest
 
-pytest.importorskip("starlette", reason="the page is part of elman[serve]")
 pytest.importorskip("onnxruntime", reason="ONNX needs elman[onnx]")
 pytest.importorskip("onnxscript", reason="ONNX needs elman[onnx]")
 pytest.importorskip("playwright", reason="the browser is driven by playwright: pip install playwright")
