@@ -7,7 +7,7 @@ from support.served import music_folder, pairs_folder, serving, text_folder, tex
 
 pytest.importorskip("starlette", reason="the server needs elman[serve]")
 pytest.importorskip("uvicorn", reason="the server needs elman[serve]")
-pytest.importorskip("playwright", reason="the browser is driven by playwright: pip install playwright")
+pytest.importorskip("playwright", reason="the browser is driven by playwright: elman[browser]")
 
 pytestmark = [
     pytest.mark.slow,

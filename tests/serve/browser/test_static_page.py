@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("onnxruntime", reason="ONNX needs elman[onnx]")
 pytest.importorskip("onnxscript", reason="ONNX needs elman[onnx]")
-pytest.importorskip("playwright", reason="the browser is driven by playwright: pip install playwright")
+pytest.importorskip("playwright", reason="the browser is driven by playwright: elman[browser]")
 
 import elman
 from elman.data.text.cache import cache_folder

@@ -27,7 +27,7 @@ export function samples(desk) {
       },
     });
     const prompt = el("span", { class: "prompt" }, tail(sample.shown));
-    const again = el("button", { type: "button", onclick: () => run() }, "Continue");
+    const again = el("button", { type: "button", onclick: () => draw() }, "Continue");
     const stop = el("button", { type: "button", onclick: () => sample.control?.abort() }, "Stop");
     const use = el("button", { type: "button", onclick: () => desk.tell("write", { text: written() }) }, "Write it");
     const drop = el("button", { type: "button", "aria-label": "Remove this sample", onclick: () => {
@@ -35,12 +35,13 @@ export function samples(desk) {
       card.remove();
     } }, "×");
     const state = el("span", { class: "note", role: "status" });
-    const card = el("article", { class: "sample", "aria-label": "sample" }, el("div", { class: "run" }, prompt,
-      row.element), el("div", { class: "bar tools" }, stop, again, use, drop, state));
+    const run = el("div", { class: "run" }, prompt, row.element);
+    const card = el("article", { class: "sample", "aria-label": "sample" }, run,
+      el("div", { class: "bar tools" }, stop, again, use, drop, state));
     const written = () => sample.shown + sample.tokens.map((token) => token.text).join("");
     row.show(sample.tokens.map(item));
 
-    async function run() {
+    async function draw() {
       if (sample.control) return;
       sample.control = new AbortController();
       const gone = () => sample.control?.abort();
@@ -62,6 +63,7 @@ export function samples(desk) {
             const token = { id: event.id, text: event.text, bits: event.bits, ends: event.token === "<eos>" };
             sample.tokens.push(token);
             row.add(item(token));
+            run.scrollTop = run.scrollHeight;
           } else if (event.event === "end") {
             end = event.reason === "length" ? "done" : "the server ended";
           } else if (event.event === "error") {
@@ -82,7 +84,7 @@ export function samples(desk) {
     else list.prepend(card);
     if (from.tokens.length) card.classList.add("branch");
     while (list.children.length > MOST) list.lastElementChild.remove();
-    run();
+    draw();
   }
 
   const stopAll = () => open.forEach((sample) => sample.control?.abort());
