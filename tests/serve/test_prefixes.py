@@ -83,3 +83,25 @@ def test_words_beyond_the_vocabulary_differ_by_what_they_are(model):
     before = prefixes.computed
     answer(prefixes.read(Symbols(model, [1, 5, 2], [1, 5, 2], [1, "dog", 2])))
     assert prefixes.computed == before + 2
+
+
+@pytest.mark.parametrize("nodes", [12_000, 150])
+def test_questions_of_one_tab_may_take_turns(model, monkeypatch, nodes):
+    """Each is read in pieces, and between two pieces others read the same text, or begin the tree again."""
+    monkeypatch.setattr("elman.serve.prefixes.NODES", nodes)
+    draw, prefixes = random.Random(1), Prefixes(FIRST, 0.01)
+    for _ in range(6):
+        text = [draw.randrange(9) for _ in range(60)]
+        works = [prefixes.read(symbols(model, text)), prefixes.place(symbols(model, text), 55)]
+        works += [prefixes.place(symbols(model, text[:30] + [draw.randrange(9)] * 25), 50)]
+        found = {}
+        while len(found) < len(works):
+            number = draw.choice([one for one in range(len(works)) if one not in found])
+            try:
+                next(works[number])
+            except StopIteration as stop:
+                found[number] = stop.value
+        assert_equal(found[0], at_once(model, text))
+        log_probs, _ = read(model, *found[1])
+        expected, _ = read(model, [FIRST, *text[:55]], model.begin(1))
+        torch.testing.assert_close(log_probs, expected, atol=1e-5, rtol=0)

@@ -216,6 +216,24 @@ def test_a_tab_that_adapts_learns_what_was_read_and_not_the_last_word(run, serve
     np.testing.assert_allclose([mark.bits for mark in again.marks], bits(run, TEXT)[:-1], atol=1e-5)
 
 
+def test_two_questions_of_a_tab_that_adapts_do_not_teach_it_twice(run, served, tab):
+    ask(served, tab, "adapt", questions.Adapt(tab="a-tab-of-mine", on=True))
+    text = " ".join([TEXT] * 3)
+    works = [
+        served.ask(name, kind(text=text), tab) for name, kind in (("score", questions.Score), ("next", questions.Next))
+    ]
+    found = {}
+    while len(found) < 2:
+        for number in {0, 1} - found.keys():
+            try:
+                next(works[number])
+            except StopIteration as stop:
+                found[number] = stop.value
+    stream = AdaptiveStream(run.model, RULES["sgd"], None, run.first)
+    expected = -stream.score(run.encode(text)) / math.log(2)
+    np.testing.assert_allclose([mark.bits for mark in found[0].marks], expected, atol=1e-4)
+
+
 def test_other_questions_are_answered_by_the_adapted_model(run, served, tab):
     ask(served, tab, "adapt", questions.Adapt(tab="a-tab-of-mine", on=True))
     found = ask(served, tab, "next", questions.Next(text=TEXT, count=200))

@@ -25,6 +25,7 @@ class Adapted:
 
     def __init__(self, run: TextRun, rate: float) -> None:
         self._run, self._rule = run, type(RULES["sgd"])(kind="sgd", lr=rate, decay=0.0)
+        self._busy = False
         self._restart()
 
     @property
@@ -33,7 +34,19 @@ class Adapted:
         return self._stream.model
 
     def read(self, ids: Sequence[int]) -> Work[tuple[list[Scored], int]]:
-        """How each token was predicted by the weights of that time, and how many were read for this answer."""
+        """How each token was predicted by the weights of that time, and how many were read for this answer.
+
+        A question of the same tab that comes while another one is learning waits for it.
+        """
+        while self._busy:
+            yield
+        self._busy = True
+        try:
+            return (yield from self._learn(ids))
+        finally:
+            self._busy = False
+
+    def _learn(self, ids: Sequence[int]) -> Work[tuple[list[Scored], int]]:
         settled = list(ids[:-1])
         if self._read != settled[: len(self._read)]:
             self._restart()
@@ -45,7 +58,6 @@ class Adapted:
             self._read += part
             yield
         last = [self._last(ids[-1])] if ids else []
-        yield
         return [*self._scored, *last], len(new) + len(last)
 
     def _last(self, token: int) -> Scored:

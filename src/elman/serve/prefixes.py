@@ -93,6 +93,19 @@ class Prefixes:
 
     def read(self, text: Symbols) -> Work[list[Scored]]:
         """How each symbol of a text was predicted, reading only what is new."""
+        path = yield from self._path(text)
+        return [node.scored for node in path[1:] if node.scored is not None]
+
+    def place(self, text: Symbols, position: int) -> Work[tuple[list[int], State]]:
+        """The symbols to read, at least one, and the state before them, after the first `position` symbols."""
+        path = yield from self._path(
+            Symbols(text.model, text.inputs[:position], text.ids[:position], text.keys[:position])
+        )
+        at, state = self._nearest(text, path)
+        return [self.first, *text.inputs][at : position + 1], state
+
+    def _path(self, text: Symbols) -> Work[list[_Node]]:
+        """The prefixes of a text, [n + 1], the new ones read; another question of the tab may do the same meanwhile."""
         if self._nodes + len(text.keys) > NODES:
             self._begin()
         path = [self._root]
@@ -101,39 +114,35 @@ class Prefixes:
                 break
             path.append(node)
         known = len(path) - 1
-        if known < len(text.keys):
-            at, state = self._nearest(text, path)
-            for end in _cuts(at, len(text.keys)):
-                new, state = _predict(text.model, [self.first, *text.inputs], text.ids, at, end, state)
-                self.computed += end - at
-                for place, one in enumerate(new, start=at + 1):
-                    if place > known:
-                        node = _Node(one)
-                        path[-1].children[text.keys[place - 1]] = node
-                        path.append(node)
-                        self._nodes += 1
-                self._keep(path[end], state)
-                at = end
-                yield
-        found = [node.scored for node in path[1:]]
-        return [one for one in found if one is not None]
-
-    def place(self, text: Symbols, position: int) -> Work[tuple[list[int], State]]:
-        """The symbols to read, at least one, and the state before them, after the first `position` symbols."""
-        beginning = Symbols(text.model, text.inputs[:position], text.ids[:position], text.keys[:position])
-        yield from self.read(beginning)
-        path = [self._root]
-        for key in beginning.keys:
-            path.append(path[-1].children[key])
+        if known == len(text.keys):
+            return path
         at, state = self._nearest(text, path)
-        return [self.first, *text.inputs][at : position + 1], state
+        for end in _cuts(at, len(text.keys)):
+            new, state = _predict(text.model, [self.first, *text.inputs], text.ids, at, end, state)
+            self.computed += end - at
+            for place, one in enumerate(new, start=at + 1):
+                if place > known:
+                    path.append(self._child(path[-1], text.keys[place - 1], one))
+            self._keep(path[end], state)
+            at = end
+            yield
+        return path
+
+    def _child(self, node: _Node, key: Hashable, found: Scored) -> _Node:
+        """The prefix with one more symbol, which another question may have read already."""
+        child = node.children.get(key)
+        if child is None:
+            child = node.children[key] = _Node(found)
+            self._nodes += 1
+        return child
 
     def _nearest(self, text: Symbols, path: Sequence[_Node]) -> tuple[int, State]:
         """The last prefix of a path whose state is kept, and that state."""
         for at in range(len(path) - 1, 0, -1):
             node = path[at]
             if node.state is not None:
-                self._kept.move_to_end(id(node))
+                if id(node) in self._kept:  # not of a tree that was begun again meanwhile
+                    self._kept.move_to_end(id(node))
                 return at, node.state
         return 0, begin(text.model)
 
