@@ -94,6 +94,19 @@ def test_connections_beyond_the_limit_are_refused_and_the_server_lives(folder):
         until(lambda: _is_up(port))
 
 
+def test_answers_do_not_wait_for_the_client_s_acknowledgements(folder):
+    """Without TCP_NODELAY the body of an answer waits for the acknowledgement of its head, 40 ms."""
+    with serving(folder) as (port, _):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        times = []
+        for _ in range(15):
+            began = time.perf_counter()
+            connection.request("GET", "/api/runs")
+            connection.getresponse().read()
+            times.append(time.perf_counter() - began)
+        assert sorted(times)[3] < 0.03
+
+
 def _is_up(port):
     try:
         return is_alive(port)

@@ -4,6 +4,7 @@ uvicorn waits for a head as long as a client likes, so that a few hundred slow c
 """
 
 import asyncio
+import socket
 from typing import Any, cast
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -37,6 +38,8 @@ def protocol_of(limits: Limits) -> type[asyncio.Protocol]:
                     transport.write_eof()
                 self.loop.call_later(_LINGER, transport.close)
                 return
+            # asyncio leaves this out for a socket that was made elsewhere, and each answer waits 40 ms for the client.
+            transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             super().connection_made(transport)
             self._expect_head()
 
