@@ -32,7 +32,7 @@ def port(tmp_path_factory):
         music_folder(runs / "tunes", "nade"),
         pairs_folder(runs / "pairs"),
     ]
-    with serving(*folders) as (found, _):
+    with serving(*folders, drawn=100_000) as (found, _):
         yield found
 
 
@@ -125,14 +125,14 @@ def test_a_word_of_the_text_is_chosen_with_the_keys(page):
 def test_samples_stream_stop_continue_and_branch(page):
     type_text(page, "to be")
     samples = panel(page, "samples")
-    samples.get_by_label("tokens").fill("2000")
+    samples.get_by_label("tokens").fill("100000")
     samples.get_by_role("button", name="Draw a sample").click()
     wait(page, "document.querySelectorAll('#samples .sample .word').length > 3")
     samples.get_by_role("button", name="Stop", exact=True).click()
     wait(page, "document.querySelector('#samples .sample').dataset.state === 'stopped'")
     count = "document.querySelectorAll('#samples .sample')[0].querySelectorAll('.word').length"
     before = page.evaluate(count)
-    assert before < 2000
+    assert before < 100_000
     samples.get_by_label("tokens").fill("5")
     samples.get_by_role("button", name="Continue").click()
     wait(page, f"{count} === {before} + 5")
