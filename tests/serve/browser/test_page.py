@@ -128,7 +128,7 @@ def test_samples_stream_stop_continue_and_branch(page):
     samples.get_by_label("tokens").fill("100000")
     samples.get_by_role("button", name="Draw a sample").click()
     wait(page, "document.querySelectorAll('#samples .sample .word').length > 3")
-    samples.get_by_role("button", name="Stop", exact=True).click()
+    samples.get_by_role("button", name="Stop", exact=True).press("Enter")  # it moves while the sample grows
     wait(page, "document.querySelector('#samples .sample').dataset.state === 'stopped'")
     count = "document.querySelectorAll('#samples .sample')[0].querySelectorAll('.word').length"
     before = page.evaluate(count)

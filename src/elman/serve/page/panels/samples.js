@@ -41,6 +41,16 @@ export function samples(desk) {
     const written = () => sample.shown + sample.tokens.map((token) => token.text).join("");
     row.show(sample.tokens.map(item));
 
+    let following = false;
+    function follow() {
+      if (following) return;
+      following = true;
+      requestAnimationFrame(() => {
+        following = false;
+        run.scrollTop = run.scrollHeight;
+      });
+    }
+
     async function draw() {
       if (sample.control) return;
       sample.control = new AbortController();
@@ -63,7 +73,7 @@ export function samples(desk) {
             const token = { id: event.id, text: event.text, bits: event.bits, ends: event.token === "<eos>" };
             sample.tokens.push(token);
             row.add(item(token));
-            run.scrollTop = run.scrollHeight;
+            follow();
           } else if (event.event === "end") {
             end = event.reason === "length" ? "done" : "the server ended";
           } else if (event.event === "error") {
