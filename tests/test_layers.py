@@ -48,6 +48,7 @@ LAYERS = (
     (("hf",), "a language model and its tokeniser as transformers calls them"),
     (("export",), "trained models in the formats of other programs"),
     (("analysis", "laboratory"), "ranks, mixtures, dynamics, grammar; cells and rules side by side"),
+    (("serve",), "a trained model behind a page and a JSON interface"),
     (("reproduce",), "published claims as experiments"),
     (("testing",), "what cells, activations and kinds of data of plug-ins must fulfil"),
     (("cli", "__main__"), "the command line"),

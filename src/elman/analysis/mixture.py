@@ -21,6 +21,7 @@ from elman.drawing.page import Figure, Section, Table, part_of, write_page
 from elman.drawing.style import canvas, colour, label, legend, svg
 from elman.errors import UserError
 from elman.evaluation.perplexity import traces
+from elman.network.cores.core import Trace
 from elman.network.model import LanguageModel
 from elman.network.output.choice import Choice
 from elman.network.output.contexts import Mixture
@@ -92,34 +93,45 @@ def read_mixture(
     The `top` most probable words of each component are kept; `inputs` [T] are read in place of the stream (see
     `elman.evaluation.scoring`). The model is in evaluation mode; raises UserError where its output is no mixture.
     """
+    levels = levels_of(model)
+    windows = list(_read(model, tokens, first, inputs, len(levels), top))
+    return MixtureReading(levels, *(torch.cat(parts).cpu().numpy() for parts in zip(*windows, strict=True)))
+
+
+def levels_of(model: LanguageModel) -> list[int]:
+    """The layer of each component, [K]; raises UserError where the output of the model is no mixture."""
     contexts = model.output.contexts
     if not isinstance(contexts, Mixture):
         raise UserError(
             "the output of the run is a single distribution, not a mixture; choose a run whose recipe has"
             ' model.output.contexts.kind = "mixture"'
         )
-    levels = [level for level, count in contexts.heads.items() for _ in range(count)]
-    windows = list(_read(model, tokens, first, inputs, len(levels), top))
-    return MixtureReading(levels, *(torch.cat(parts).cpu().numpy() for parts in zip(*windows, strict=True)))
+    return [level for level, count in contexts.heads.items() for _ in range(count)]
+
+
+@torch.inference_mode()
+def components(model: LanguageModel, trace: Trace) -> tuple[Tensor, Tensor]:
+    """The weights [N, K] of the components at N positions, and the log-probabilities [N, K, V] of each, in float64."""
+    choice = model.output.choice
+    assert isinstance(choice, Choice), "words, not frames of notes"
+    vectors, log_prior = model.output.contexts(trace)
+    return log_prior.flatten(0, 1).double().exp(), choice.log_probs(vectors.flatten(0, 1)).double()
 
 
 @torch.inference_mode()
 def _read(
     model: LanguageModel, tokens: np.ndarray, first: int, inputs: np.ndarray | None, num_components: int, top: int
 ) -> Iterator[tuple[Tensor, ...]]:
-    choice = model.output.choice
-    assert isinstance(choice, Choice), "words, not frames of notes"
     length = max(1, min(256, _ELEMENTS // (num_components * num_words(model))))
     for batch, _, trace in traces(model, EvaluationWindows(tokens, first, length=length, inputs=inputs)):
         targets = batch.targets.flatten()
-        vectors, log_prior = model.output.contexts(trace)
-        each = choice.log_probs(vectors.flatten(0, 1)).double()
+        prior, each = components(model, trace)
         probs = each.exp()
         # An impossible word has no share in the entropy: 0 log 0 = 0.
         entropy = torch.special.entr(probs).sum(-1) / math.log(2)
         best = probs.topk(min(top, probs.shape[-1]))
         own = each.gather(-1, targets.view(-1, 1, 1).expand(-1, num_components, 1)).squeeze(-1)
-        yield log_prior.flatten(0, 1).double().exp(), entropy, best.indices, best.values, own
+        yield prior, entropy, best.indices, best.values, own
 
 
 def write_mixture_page(

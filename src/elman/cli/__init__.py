@@ -38,6 +38,7 @@ COMMANDS = {
         "rescore": ("rescore:rescore", "Choose among the n best hypotheses of a recogniser."),
         "export": ("export:export", "Write a model for other programs: ONNX, or a program of torch."),
         "import": ("imports:app", "Models of other programs as runs: language models of fastai."),
+        "serve": ("serve:serve", "A page to look into models while typing, and a JSON interface to them."),
         "embed": ("embed:embed", "Hidden states of every token of a text, or word vectors."),
     },
     "Study": {

@@ -1,7 +1,7 @@
 """elman export: a trained model in the formats of other programs."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from cyclopts import Parameter
@@ -10,13 +10,16 @@ from elman.cli import progress, show
 from elman.cli.options import Common, DataSource, TextRunFolder
 from elman.errors import UserError
 
+if TYPE_CHECKING:
+    from elman.tasks.text.run import TextRun
+
 
 def export(
     run: TextRunFolder,
     /,
     *,
     out: Annotated[Path, Parameter(metavar="FOLDER")],
-    to: Literal["onnx", "torch", "hf", "arpa"] = "onnx",
+    to: Literal["onnx", "torch", "hf", "web", "arpa"] = "onnx",
     int8: bool = False,
     half: bool = False,
     sherpa: bool = False,
@@ -24,17 +27,19 @@ def export(
     push: Annotated[str | None, Parameter(metavar="USER/NAME")] = None,
     private: bool = False,
     dry_run: bool = False,
+    package: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     common: Common = Common(),
 ) -> None:
-    """Write a trained model for other programs: one step with its state in and out, or a model of transformers.
+    """Write a trained model for other programs: a step with its state in and out, a model of transformers, a page.
 
     The folder has the graph, the words, config.json and a README. What was written is compared with the model over 200
     tokens, and its perplexity measured on 5,000 tokens of the valid split.
 
     Args:
         out: a new folder
-        to: onnx; torch, a program of torch.export; or hf, a folder that Hugging Face's transformers opens (arpa, the
-            form of n-gram models, is refused with the command that writes it)
+        to: onnx; torch, a program of torch.export; hf, a folder that Hugging Face's transformers opens; or web, the page
+            of `elman serve` without a server (arpa, the form of n-gram models, is refused with the command that writes
+            it)
         int8: also write an ONNX graph with weights of eight bits
         half: also write an ONNX graph in float16
         sherpa: the form of recurrent language models in sherpa-onnx, for shallow fusion
@@ -43,6 +48,7 @@ def export(
             login`
         private: only the owner sees what is sent
         dry_run: list what would be sent, and send nothing
+        package: the npm package of onnxruntime-web, for --to web (default: fetched once by npm)
     """
     from elman.export.folder import Forms, export_onnx, export_program
 
@@ -53,6 +59,8 @@ def export(
         )
     if to != "onnx" and (int8 or half or sherpa):
         raise UserError("--int8, --half and --sherpa belong to --to onnx; leave them out")
+    if to != "web" and package is not None:
+        raise UserError("--package belongs to --to web; leave it out")
     if push is None and (private or dry_run):
         raise UserError("--private and --dry-run belong to --push; add it, or leave them out")
     if push is not None:
@@ -66,6 +74,9 @@ def export(
     def say(line: str) -> None:
         progress.log().print(line)
 
+    if to == "web":
+        _web(loaded, out, package, data, common)
+        return
     if to == "onnx":
         made = export_onnx(loaded, out, Forms(int8, half, sherpa), data=data, say=say)
     elif to == "torch":
@@ -97,3 +108,17 @@ def export(
         tables.append((f"{'would be sent' if dry_run else 'sent'} to {push} ({whose})", ["file", "bytes"], listed))
         notes = [] if dry_run else [f"commit: {sent.commit}"]
     show.print_result(common.as_json, facts, *tables, notes=notes)
+
+
+def _web(loaded: "TextRun", out: Path, package: Path | None, data: str | None, common: Common) -> None:
+    from elman.serve.static import export_web
+
+    made = export_web(loaded, out, package=package, data=data, say=progress.log().print)
+    rows = [
+        ["folder, bytes", f"{made.bytes:,}"],
+        ["model, bytes", f"{made.model_bytes:,}"],
+        [f"largest difference over {made.compared:,} tokens, nats: float32", f"{made.difference:.2g}"],
+        ["eight bits", f"{made.difference_int8:.2g}"],
+    ]
+    notes = [f"try it: python -m http.server --directory {made.folder}"]
+    show.print_result(common.as_json, made._asdict(), (f"{made.folder}: a page", ["", ""], rows), notes=notes)

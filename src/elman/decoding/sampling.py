@@ -21,11 +21,22 @@ def draw(log_probs: Tensor, sampling: Sampling, generator: Generator | None = No
             "the model's probabilities are not numbers, since its training has diverged; train again with a lower"
             " training.optimiser.lr"
         )
+    scores = weighed(log_probs, sampling)
+    if sampling.temperature == 0:
+        return scores.argmax(-1)
+    return torch.multinomial(scores.softmax(-1), 1, generator=generator).squeeze(-1)
+
+
+def weighed(log_probs: Tensor, sampling: Sampling) -> Tensor:
+    """Scores [B, V] whose softmax is drawn from, given log_probs [B, V]: -inf for what is never drawn.
+
+    At temperature 0, where the greatest is taken, they are the log-probabilities of the symbols allowed.
+    """
     scores = log_probs.clone()
     if sampling.forbidden:
         scores[:, list(sampling.forbidden)] = -torch.inf
     if sampling.temperature == 0:
-        return scores.argmax(-1)
+        return scores
     scores = scores / sampling.temperature
     if sampling.top_k is not None and sampling.top_k < scores.shape[-1]:
         smallest = scores.topk(sampling.top_k).values[:, -1:]
@@ -34,7 +45,7 @@ def draw(log_probs: Tensor, sampling: Sampling, generator: Generator | None = No
         ordered, order = scores.softmax(-1).sort(dim=-1, descending=True)
         beyond = ordered.cumsum(-1) - ordered >= sampling.top_p
         scores = scores.masked_fill(beyond.gather(-1, order.argsort(-1)), -torch.inf)
-    return torch.multinomial(scores.softmax(-1), 1, generator=generator).squeeze(-1)
+    return scores
 
 
 @torch.inference_mode()

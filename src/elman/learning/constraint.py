@@ -129,8 +129,14 @@ def recurrent_spectrum(core: RecurrentCore) -> dict[str, Any]:
     """
     if not isinstance(core, Stack) or any(layer.cell.name not in CELLS for layer in layers_of(core)):
         return {}
-    layers = layers_of(core)
     with torch.no_grad():
-        sigmas = [torch.linalg.matrix_norm(candidate_hidden(layer), 2).item() for layer in layers]
-        radii = [torch.linalg.eigvals(linearised(layer)).abs().max().item() for layer in layers]
-    return {"sigma_1": sigmas, "spectral_radius": max(radii)}
+        sigmas = [torch.linalg.matrix_norm(candidate_hidden(layer), 2).item() for layer in layers_of(core)]
+    return {"sigma_1": sigmas, "spectral_radius": max(spectral_radii(core))}
+
+
+@torch.no_grad()
+def spectral_radii(core: RecurrentCore) -> list[float]:
+    """The spectral radius of J of each layer (thesis 3.10); empty where `recurrent_spectrum` is."""
+    if not isinstance(core, Stack) or any(layer.cell.name not in CELLS for layer in layers_of(core)):
+        return []
+    return [torch.linalg.eigvals(linearised(layer)).abs().max().item() for layer in layers_of(core)]

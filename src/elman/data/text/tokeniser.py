@@ -13,15 +13,16 @@ from elman.data.text.vocabulary import EOS
 
 APOSTROPHE, LEFT_QUOTE = "\u2019", "\u2018"
 
-_LEADING = "tis|twas|twere|twill|twould|twixt|tween|gainst|mongst|scape|em|gan|gins|cause"
-_TRAILING = "th|o|i|ha|wi|t"
+LEADING = "tis|twas|twere|twill|twould|twixt|tween|gainst|mongst|scape|em|gan|gins|cause"
+TRAILING = "th|o|i|ha|wi|t"
+"""Words that an apostrophe precedes or follows."""
 _LETTER = r"[\w\u0300-\u036f]"
 _APOSTROPHE = r"['\u2019]"
 _RAW = re.compile(
     rf"""
       <unk>                                                           # stands for an unknown word
-    | (?<!\w) {_APOSTROPHE} (?ai:{_LEADING}) (?!{_LETTER})             # 'tis 'twas 'gainst
-    | (?<!\w) (?ai:{_TRAILING}) {_APOSTROPHE} (?!{_LETTER})            # th' o' i'
+    | (?<!\w) {_APOSTROPHE} (?ai:{LEADING}) (?!{_LETTER})             # 'tis 'twas 'gainst
+    | (?<!\w) (?ai:{TRAILING}) {_APOSTROPHE} (?!{_LETTER})            # th' o' i'
     | \d+ (?:[.,:/]\d+)+ (?!{_LETTER})                                # 3.14  1,000  12:30
     | {_LETTER}+ (?: (?:[-\u2011]|{_APOSTROPHE}) {_LETTER}+ )*         # well-beloved  o'er
     | -{{2,}} | \.{{2,}}                                              # dashes or points in a row
@@ -30,9 +31,10 @@ _RAW = re.compile(
     re.VERBOSE,
 )
 
-_TIGHT_BEFORE = frozenset([",", ".", ";", ":", "!", "?", ")", "]", "}", "%", "...", "..", "…", "”", "»"])
-_TIGHT_AFTER = frozenset(["(", "[", "{", "$", "£", "€", "#", "@", "“", LEFT_QUOTE, "«"])
-_TIGHT = frozenset(["--", "---", "—", "/"])
+TIGHT_BEFORE = frozenset([",", ".", ";", ":", "!", "?", ")", "]", "}", "%", "...", "..", "…", "”", "»"])
+TIGHT_AFTER = frozenset(["(", "[", "{", "$", "£", "€", "#", "@", "“", LEFT_QUOTE, "«"])
+TIGHT = frozenset(["--", "---", "—", "/"])
+"""Marks without a space before them, after them, and on both sides."""
 _MARKS = frozenset(['"', "'", APOSTROPHE])
 _SENTENCE_END = frozenset([".", "!", "?"])
 _RUN = 8
@@ -165,10 +167,10 @@ class Detokeniser:
 
     def _tightness(self, word: str) -> tuple[bool, bool]:
         """Whether the word takes no space before it, and none after it."""
-        if word in _TIGHT:
+        if word in TIGHT:
             return True, True
         if word not in _MARKS:
-            return word in _TIGHT_BEFORE, word in _TIGHT_AFTER
+            return word in TIGHT_BEFORE, word in TIGHT_AFTER
         if word in self._open:
             self._open.remove(word)
             return True, False

@@ -1,0 +1,78 @@
+"""elman serve: a page to look into models while typing, and a JSON interface for other programs."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from elman.cli.options import Machine, Natural, RunFolders, group, option, record_of
+from elman.errors import UserError
+from elman.serve.limits import Limits
+
+NEEDS = "elman serve needs the packages starlette and uvicorn: pip install 'elman[serve]'"
+
+
+@group("Limits", 2)
+class LimitOptions:
+    """What one request, and all together, may take."""
+
+    body: Annotated[int | None, option("body", Limits())] = None
+    text: Annotated[int | None, option("text", Limits())] = None
+    steps: Annotated[int | None, option("steps", Limits())] = None
+    drawn: Annotated[int | None, option("drawn", Limits())] = None
+    tabs: Annotated[int | None, option("tabs", Limits())] = None
+    tab_megabytes: Annotated[float | None, option("tab_megabytes", Limits())] = None
+    tab_minutes: Annotated[float | None, option("tab_minutes", Limits())] = None
+    adapted: Annotated[int | None, option("adapted", Limits())] = None
+    connections: Annotated[int | None, option("connections", Limits())] = None
+    waiting: Annotated[int | None, option("waiting", Limits())] = None
+    request_seconds: Annotated[float | None, option("request_seconds", Limits())] = None
+
+
+def serve(
+    runs: RunFolders,
+    /,
+    *,
+    port: Natural = 8321,
+    host: Annotated[str, Parameter(metavar="ADDRESS")] = "127.0.0.1",
+    token: Annotated[str | None, Parameter(metavar="TEXT")] = None,
+    open_page: Annotated[bool, Parameter(name="--open")] = False,
+    limits: LimitOptions = LimitOptions(),
+    machine: Machine = Machine(),
+) -> None:
+    """A page to look into models while typing, and a JSON interface; Ctrl-C ends it.
+
+    Runs on text, music and pairs. Each word that is typed is shown with its surprisal, with what could follow, samples,
+    components of mixtures and the path of the state. The page and the model stay on this machine.
+
+    Args:
+        port: where it listens; 0 is a free one
+        host: only this machine by default; 0.0.0.0 lets others in who have the token
+        token: that the address must hold (default: for other hosts a fresh one)
+        open_page: open the page in the browser
+    """
+    bounds = record_of(Limits(), limits)
+    if not runs:
+        raise UserError("give a run folder, or several")
+    if port > 65_535:
+        raise UserError(f"--port {port}: it must be 0 to 65535")
+    if token is not None and not (token.isascii() and token.replace("-", "").replace("_", "").isalnum()):
+        raise UserError("--token: it must be letters, digits, - and _, since it stands in the address")
+    try:
+        from elman.serve.server import serve as listen
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "h11", "anyio"):
+            raise
+        raise UserError(NEEDS) from None
+    from elman.serve.services import open_services
+
+    services = open_services(runs, machine.use(), bounds)
+
+    def begun(address: str) -> None:
+        print(f"elman: {', '.join(services)} at {address} (Ctrl-C ends)", flush=True)
+        if open_page:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    listen(services, host=host, port=port, token=token, limits=bounds, begun=begun)
+    print("elman: ended", flush=True)

@@ -1,0 +1,1 @@
+"""A trained model behind a page and a JSON interface."""

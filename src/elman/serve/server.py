@@ -1,0 +1,127 @@
+"""A server process: it listens, prints its address, and ends its streams and itself on Ctrl-C."""
+
+import asyncio
+import contextlib
+import secrets
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from elman.errors import UserError, first_line
+from elman.serve.api import Api
+from elman.serve.app import build_app
+from elman.serve.guard import is_loopback
+from elman.serve.limits import Limits
+from elman.serve.protocol import protocol_of
+from elman.serve.services import Services
+
+GRACE = 3
+"""Seconds within which requests may end when the server does."""
+
+BACKLOG = 1024
+"""Connections that the machine keeps until they are accepted."""
+
+
+class Server(uvicorn.Server):
+    """A uvicorn server that ends its streams, and the process as usual, when it is asked to end."""
+
+    def __init__(self, config: uvicorn.Config, api: Api) -> None:
+        super().__init__(config)
+        self.api = api
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams, then as every server."""
+        self.api.stopping.set()
+        await super().shutdown(sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Ctrl-C is how a server ends, so the signal is not raised again."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
+
+def serve(
+    services: Services,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8321,
+    token: str | None = None,
+    limits: Limits = Limits(),  # noqa: B008 - a frozen record
+    begun: Callable[[str], None] = print,
+) -> None:
+    """Serve runs until the process is asked to end.
+
+    Where other machines reach the host, a token is made unless one is given. `begun` is called with the address, the
+    token in it. Raises UserError where the address cannot be used.
+    """
+    if token is None and not is_loopback(host):
+        token = secrets.token_urlsafe(16)
+    listening = listen(host, port)
+    more_files()
+    app, api = build_app(services, limits, host, token)
+    server = server_of(app, api)
+    begun(address(host, listening.getsockname()[1], token))
+    try:
+        asyncio.run(server.serve(sockets=[listening]))
+    finally:
+        api.worker.stop()
+        listening.close()
+
+
+def server_of(app: ASGIApp, api: Api) -> Server:
+    """The server of an application, within the limits of its API."""
+    config = uvicorn.Config(
+        app,
+        http=protocol_of(api.limits),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=20,
+        timeout_graceful_shutdown=GRACE,
+        backlog=BACKLOG,
+        h11_max_incomplete_event_size=16_384,
+    )
+    return Server(config, api)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; raises UserError where the address cannot be used."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise UserError(
+            f"--host {host} --port {port}: {first_line(error)}; choose another with --port, or --port 0 for a free one"
+        ) from None
+
+
+def address(host: str, port: int, token: str | None) -> str:
+    """Where the page is."""
+    name = f"[{host}]" if ":" in host else host
+    shown = {"0.0.0.0": socket.gethostname(), "[::]": socket.gethostname()}.get(name, name)
+    return f"http://{shown}:{port}/" + ("" if token is None else f"?token={token}")
+
+
+def more_files() -> None:
+    """Allow this process as many open connections as the machine permits."""
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -1,0 +1,65 @@
+"""The runs that are served, by their names."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from elman.errors import UserError, did_you_mean
+from elman.serve.limits import Limits
+from elman.serve.music import MusicService
+from elman.serve.pairs import PairService
+from elman.serve.service import Service
+from elman.serve.text import TextService
+from elman.tasks.music.run import MusicRun
+from elman.tasks.open import open_run
+from elman.tasks.pairs.run import PairRun
+from elman.tasks.run import Run
+from elman.tasks.text.run import TextRun
+
+Services = dict[str, Service]
+"""By name, in the order in which they were given."""
+
+
+def open_services(folders: Sequence[Path], device: torch.device, limits: Limits) -> Services:
+    """Open runs with their models; raises UserError where one cannot be served."""
+    found: Services = {}
+    for folder in folders:
+        run = open_run(folder, device)
+        name = _unique(run.path.resolve().name, found)
+        found[name] = serve_run(name, run, limits)
+    return found
+
+
+def serve_run(name: str, run: Run, limits: Limits) -> Service:
+    """The service of a run; raises UserError where there is none for its kind of data."""
+    match run:
+        case TextRun():
+            return TextService(name, run, limits)
+        case MusicRun():
+            return MusicService(name, run, limits)
+        case PairRun():
+            return PairService(name, run, limits)
+    raise UserError(f"{run.path} is a run on {run.kind}; runs on text, music and pairs can be served")
+
+
+def find(services: Services, name: str) -> Service:
+    """The service of a name, or the first for an empty one; raises UserError where there is none."""
+    if not name:
+        return next(iter(services.values()))
+    if name not in services:
+        raise UserError(f"there is no run {name!r} here; there are {', '.join(services)}{did_you_mean(name, services)}")
+    return services[name]
+
+
+def find_text(services: Services, name: str) -> TextService:
+    """As `find`; raises UserError where it is not a run on text."""
+    service = find(services, name)
+    if not isinstance(service, TextService):
+        raise UserError(f"{service.name} is a run on {service.kind}; two runs on text can be compared")
+    return service
+
+
+def _unique(name: str, taken: Services) -> str:
+    numbered = (f"{name}-{number}" for number in range(2, len(taken) + 2))
+    return next((one for one in (name, *numbered) if one not in taken), name)

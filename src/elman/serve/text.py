@@ -1,0 +1,203 @@
+"""Answers of a run on text: how a text is predicted, what may follow, and what is drawn."""
+
+import math
+import secrets
+
+import torch
+from torch import Generator, Tensor
+
+from elman.config.inference import Sampling
+from elman.data.text.tokeniser import Detokeniser
+from elman.data.text.utf8 import readable
+from elman.decoding.sampling import draw, read, weighed
+from elman.errors import UserError
+from elman.network.model import LanguageModel
+from elman.network.state import State
+from elman.objective import perplexity
+from elman.serve import answers, questions, text_views
+from elman.serve.adapted import Adapted
+from elman.serve.limits import Limits, busy
+from elman.serve.prefixes import Prefixes, Scored
+from elman.serve.service import Service, place_in
+from elman.serve.tabs import Tab
+from elman.serve.text_reading import Text, marks_of, read_text, token_shown
+from elman.serve.worker import Stream, Work
+from elman.tasks.text.run import TextRun
+
+
+class TextService(Service):
+    """A run on text.
+
+    A tab that adapts is scored word by word as its model learns; other questions are answered by the adapted model as
+    it then is, which reads the text from its beginning.
+    """
+
+    kind = "text"
+
+    def __init__(self, name: str, run: TextRun, limits: Limits) -> None:
+        super().__init__(name, run, limits)
+        self.run = run
+        self.views = text_views.TextViews(self)
+        self.answers = {
+            "score": self.score,
+            "next": self.next,
+            "generate": self.generate,
+            "adapt": self.adapt,
+            **self.views.answers,
+        }
+
+    def facts(self) -> answers.RunFacts:
+        """As for every service."""
+        options = self.run.options
+        letters = ["letters"] if options.tokenisation in ("characters", "bytes") else []
+        return answers.RunFacts(
+            name=self.name,
+            title=self.run.recipe.title,
+            kind=self.kind,
+            panels=[*self.answers, *letters],
+            size=len(self.run.vocabulary),
+            parameters=self.parameters,
+            layers=self.views.num_layers,
+            tokenisation=options.tokenisation,
+            spelt=options.spelt,
+            lowercase=options.lowercase,
+        )
+
+    def score(self, question: questions.Score, tab: Tab) -> Work[answers.TextScore]:
+        """Every token of a text with its surprisal, the entropy before it and its rank."""
+        adapted = tab.find(self.name, Adapted)
+        text = read_text(self.run, question.text, known_only=adapted is not None)
+        if adapted is None:
+            prefixes = self.prefixes(tab)
+            before = prefixes.computed
+            scored = yield from prefixes.read(text.symbols)
+            computed = prefixes.computed - before
+        else:
+            scored, computed = yield from adapted.read(text.symbols.ids)
+        bits = sum(one.bits for one in scored)
+        return answers.TextScore(
+            marks=marks_of(self.run, text, scored),
+            tokens=text.length,
+            bits=bits,
+            perplexity=_finite(perplexity(bits * math.log(2) / text.length)) if text.length else None,
+            computed=computed,
+            adapted=adapted is not None,
+            notes=text.notes,
+        )
+
+    def next(self, question: questions.Next, tab: Tab) -> Work[answers.NextWords]:
+        """The distribution of the token at a position."""
+        text, place = yield from self.placed(question, tab)
+        model, unread, state = place
+        log_probs, _ = read(model, unread, state)
+        yield
+        position, sampling = place_in(question.position, text.length), self.sampling(question)
+        actual = text.symbols.ids[position] if position < text.length else None
+        return self._next(log_probs, sampling, question.count, position, actual)
+
+    @torch.inference_mode()
+    def _next(
+        self, log_probs: Tensor, sampling: Sampling, count: int, position: int, actual: int | None
+    ) -> answers.NextWords:
+        probs = log_probs[0].double().exp()
+        scores = weighed(log_probs, sampling)[0].double()
+        drawn = scores.softmax(-1)
+        if sampling.temperature == 0:
+            drawn = torch.zeros_like(drawn).index_fill_(0, scores.argmax(), 1.0)
+        best = probs.topk(min(count, len(probs))).indices
+
+        def candidate(number: int) -> answers.Candidate:
+            token = token_shown(self.run, self.run.vocabulary.words[number])
+            return answers.Candidate(
+                token=token, id=number, probability=float(probs[number]), drawn=float(drawn[number])
+            )
+
+        return answers.NextWords(
+            words=[candidate(number) for number in best.tolist()],
+            entropy=float(torch.special.entr(probs).sum() / math.log(2)),
+            position=position,
+            actual=None if actual is None else candidate(actual),
+            left=max(0.0, 1.0 - float(probs[best].sum())),
+        )
+
+    def generate(self, question: questions.Generate, tab: Tab) -> Stream[object]:
+        """Tokens that continue a text, one event each."""
+        text, (model, unread, state) = yield from self.placed(question, tab)
+        size = len(self.run.vocabulary)
+        if (wrong := next((one for one in question.after if one >= size), None)) is not None:
+            raise UserError(f"after has {wrong}, and the vocabulary has {size:,} tokens, numbered from 0")
+        sampling = self.sampling(question)
+        seed = secrets.randbits(48) if question.seed is None else question.seed
+        generator, words = Generator(self.run.device).manual_seed(seed), self.run.vocabulary.words
+        undo = Detokeniser(self.run.options)
+        for token in (*text.tokens[: question.position], *self.run.vocabulary.decode(question.after)):
+            undo.add(token)
+        unread = [*unread, *question.after]
+        yield answers.Begun(seed=seed)
+        for _ in range(question.drawn):
+            symbol, log_prob, state = _draw(model, unread, state, sampling, generator)
+            unread = [symbol]
+            token = words[symbol]
+            added = undo.add(token)
+            yield answers.Drawn(
+                id=symbol, token=token_shown(self.run, token), text=readable(added), bits=-log_prob / math.log(2)
+            )
+        yield answers.Ended(reason="length")
+
+    def adapt(self, question: questions.Adapt, tab: Tab) -> Work[answers.Adapting]:
+        """Let the weights follow the text of a tab, or no longer."""
+        if question.tab is None:
+            raise UserError("adapt needs a tab, whose text is learnt")
+        if not question.on:
+            tab.drop(self.name, Adapted)
+        else:
+            if tab.find(self.name, Adapted) is None and tab.holding(Adapted) >= self.limits.adapted:
+                raise busy(f"{self.limits.adapted} tabs adapt already", 30)
+            tab.drop(self.name, Adapted)
+            tab.keep(self.name, Adapted, lambda: Adapted(self.run, question.rate))
+        yield
+        return answers.Adapting(on=question.on)
+
+    def sampling(self, question: questions.Weighed) -> Sampling:
+        """The settings of draws; raises UserError where one is out of range."""
+        forbidden = () if question.unk else self.run.unspeakable
+        found = Sampling(
+            temperature=question.temperature, top_k=question.top_k, top_p=question.top_p, forbidden=forbidden
+        )
+        found.check()
+        return found
+
+    def prefixes(self, tab: Tab) -> Prefixes:
+        """What the tab has read."""
+        return tab.keep(self.name, Prefixes, lambda: Prefixes(self.run.first, self.limits.tab_megabytes))
+
+    def placed(self, question: questions.Placed, tab: Tab) -> Work[tuple[Text, tuple[LanguageModel, list[int], State]]]:
+        """The text of a question; the model, the symbols still to be read and the state before them at its position."""
+        adapted = tab.find(self.name, Adapted)
+        text = read_text(self.run, question.text, known_only=adapted is not None)
+        position = place_in(question.position, text.length)
+        if adapted is None:
+            unread, state = yield from self.prefixes(tab).place(text.symbols, position)
+            return text, (text.symbols.model, unread, state)
+        yield from adapted.read(text.symbols.ids)
+        fresh = Prefixes(self.run.first, self.limits.tab_megabytes)
+        unread, state = yield from fresh.place(text.symbols._replace(model=adapted.model), position)
+        return text, (adapted.model, unread, state)
+
+    def scored(self, text: Text, tab: Tab) -> Work[list[Scored]]:
+        """How the tokens of a text were predicted, by the model as it was trained."""
+        return (yield from self.prefixes(tab).read(text.symbols))
+
+
+def _draw(
+    model: LanguageModel, unread: list[int], state: State, sampling: Sampling, generator: Generator
+) -> tuple[int, float, State]:
+    """Read symbols and draw the next: its number, its log-probability (nats) and the state before it is read."""
+    log_probs, state = read(model, unread, state)
+    with torch.inference_mode():
+        symbol = int(draw(log_probs, sampling, generator))
+    return symbol, float(log_probs[0, symbol]), state
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
