@@ -15,6 +15,9 @@ from elman.errors import UserError
 DEEPEST = 64
 """How many tables and lists may stand within each other."""
 
+SCALE = ":scale"
+"""In a model file, what follows the name of a matrix of eight bits in the name of its scales; no name has a colon."""
+
 LARGEST = 2**63
 """Integers are less than this in size, as in TOML and in tensors."""
 

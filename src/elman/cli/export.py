@@ -37,9 +37,9 @@ def export(
 
     Args:
         out: a new folder
-        to: onnx; torch, a program of torch.export; hf, a folder that Hugging Face's transformers opens; or web, the page
-            of `elman serve` without a server (arpa, the form of n-gram models, is refused with the command that writes
-            it)
+        to: onnx; torch, a program of torch.export; hf, a folder that Hugging Face's transformers opens; or web, the
+            page of `elman serve` without a server (arpa, the form of n-gram models, is refused with the command that
+            writes it)
         int8: also write an ONNX graph with weights of eight bits
         half: also write an ONNX graph in float16
         sherpa: the form of recurrent language models in sherpa-onnx, for shallow fusion

@@ -23,7 +23,7 @@ def joined(device: "torch.device") -> Iterator["Team"]:
     with contextlib.ExitStack() as stack:
         team = stack.enter_context(team_of(device))
         if not team.leads:
-            silent = stack.enter_context(Path(os.devnull).open("w"))
+            silent = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
             stack.enter_context(contextlib.redirect_stderr(silent))
         yield team
 

@@ -12,12 +12,10 @@ from typing import Literal, TypeAlias
 import torch
 from torch import Tensor
 
+from elman.formats import SCALE
 from elman.network.int8 import by_rows
 
 Form: TypeAlias = Literal["int8", "half"]
-
-SCALE = ":scale"
-"""What follows the name of a matrix in the name of its scales; no parameter has a colon in its name."""
 
 UNPACKED = "unpacked"
 """The fact of a model file that holds the digest of its weights as float32."""

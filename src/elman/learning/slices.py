@@ -101,7 +101,7 @@ class Slices:
 
 @contextlib.contextmanager
 def masks_of(seed: int, step: int, index: int, device: torch.device) -> Iterator[None]:
-    """Within the block torch's random numbers are those of one slice of one step; afterwards they continue as before."""
+    """Within the block torch's random numbers are those of one slice of one step; then they continue as before."""
     own = np.random.SeedSequence([seed, step, index]).generate_state(1, np.uint64)
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
         torch.manual_seed(int(own[0]))

@@ -128,7 +128,8 @@ def _noticing_the_end() -> Iterator[None]:
         yield
     except RuntimeError as error:
         raise UserError(
-            "another process of this training has ended (its own message states the reason); start them again with --resume"
+            "another process of this training has ended (its own message states the reason); start them again with"
+            " --resume"
         ) from error
 
 

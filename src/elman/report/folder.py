@@ -21,8 +21,7 @@ from elman.drawing.piano_roll import PianoRoll
 from elman.drawing.tags import TagDrawing
 from elman.errors import UserError
 from elman.evaluation.result import RESULTS, Result
-from elman.formats import parse_json, parse_toml
-from elman.learning.packing import SCALE
+from elman.formats import SCALE, parse_json, parse_toml
 from elman.report.metrics import Metrics, SavedModel, read_metrics, with_model
 from elman.tasks.hub import fetched
 
