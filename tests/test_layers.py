@@ -42,7 +42,6 @@ LAYERS = (
     (("objective", "decoding"), "the loss and its penalties; sampling and beam search"),
     (("learning",), "learning rules, updates, constraints, checkpoints, the trainer"),
     (("evaluation",), "perplexity, adaptation, n-grams, minimal pairs, statistics"),
-    (("tracking",), "trackers of experiments as watchers of a training"),
     (("tasks",), "one task per kind of data: open, train, evaluate, sample, adapt, report"),
     (("report",), "the HTML report of runs"),
     (("hf",), "a language model and its tokeniser as transformers calls them"),

@@ -121,7 +121,7 @@ def chosen_trackers(track: str | None) -> tuple[str, ...]:
     """The trackers that --track names; raises UserError where one is unknown or its package is missing."""
     if track is None:
         return ()
-    from elman.tasks.tracking import names_of
+    from elman.tasks.tracking.trackers import names_of
 
     return names_of(track)
 

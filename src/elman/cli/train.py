@@ -166,7 +166,7 @@ def _conduct(experiment: "Experiment", max_minutes: float | None, track: str | N
 def _train_and_report(experiment: "Experiment", max_minutes: float | None, track: str | None, *, as_json: bool) -> int:
     from elman.learning.trainer import StopReason
     from elman.report.page import write_report
-    from elman.tasks.tracking import OFF, tracked
+    from elman.tasks.tracking.trackers import OFF, tracked
 
     console, recipe, out = progress.log(), experiment.recipe, experiment.out
     with experiment.lock, tracked(experiment, off=track == OFF) as trackers:

@@ -19,7 +19,7 @@ from elman.network.device import choose_device, use_large_pages
 from elman.report.page import write_report
 from elman.reproduce.planned import UNTRAINED, PlannedRun, Status
 from elman.tasks.experiment import Experiment
-from elman.tasks.tracking import tracked
+from elman.tasks.tracking.trackers import tracked
 
 Tell = Callable[[str], None]
 

@@ -19,7 +19,7 @@ from elman.tasks.hub import fetched, named
 from elman.tasks.open import entitled, open_run
 from elman.tasks.run import DEFAULT, EvaluationOptions, Run
 from elman.tasks.text.run import TextRun
-from elman.tasks.tracking import OFF, names_of, tracked
+from elman.tasks.tracking.trackers import OFF, names_of, tracked
 
 AnyRun: TypeAlias = Run | Path | str
 """An open run, or a run folder."""

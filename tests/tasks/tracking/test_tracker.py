@@ -9,10 +9,10 @@ from elman import config
 from elman.cli import main
 from elman.errors import UserError, notice
 from elman.learning.progress import Progress
-from elman.tasks import tracking
 from elman.tasks.experiment import Experiment
-from elman.tasks.tracking import names_of, tracked
-from elman.tracking.tracker import STATE, TrackedRun, Tracker, closing
+from elman.tasks.tracking import trackers as tracking
+from elman.tasks.tracking.tracker import STATE, TrackedRun, Tracker, closing
+from elman.tasks.tracking.trackers import names_of, tracked
 from support import text_runs
 from support.interruption import StopAt
 

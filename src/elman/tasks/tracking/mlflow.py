@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from elman.errors import notice
-from elman.tracking.tracker import PROJECT, Status, Tracker
+from elman.tasks.tracking.tracker import PROJECT, Status, Tracker
 
 STATUS: dict[Status, str] = {"finished": "FINISHED", "stopped": "KILLED", "failed": "FAILED"}
 

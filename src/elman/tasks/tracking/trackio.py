@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, ClassVar
 
-from elman.tracking.tracker import PROJECT, Status, Tracker
+from elman.tasks.tracking.tracker import PROJECT, Status, Tracker
 
 
 class Trackio(Tracker):

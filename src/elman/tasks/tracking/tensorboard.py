@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, ClassVar
 
-from elman.tracking.tracker import Status, Tracker
+from elman.tasks.tracking.tracker import Status, Tracker
 
 FOLDER = "tensorboard"
 

@@ -5,13 +5,13 @@ from importlib import import_module
 
 from elman.errors import UserError, did_you_mean, notice
 from elman.tasks.experiment import Experiment
-from elman.tracking.tracker import TrackedRun, Tracker, closing
+from elman.tasks.tracking.tracker import TrackedRun, Tracker, closing
 
 TRACKERS = {
-    "tensorboard": "elman.tracking.tensorboard:TensorBoard",
-    "wandb": "elman.tracking.wandb:WeightsAndBiases",
-    "mlflow": "elman.tracking.mlflow:MLflow",
-    "trackio": "elman.tracking.trackio:Trackio",
+    "tensorboard": "elman.tasks.tracking.tensorboard:TensorBoard",
+    "wandb": "elman.tasks.tracking.wandb:WeightsAndBiases",
+    "mlflow": "elman.tasks.tracking.mlflow:MLflow",
+    "trackio": "elman.tasks.tracking.trackio:Trackio",
 }
 """By name; a module is imported when its tracker is used."""
 

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Any, ClassVar
 
-from elman.tracking.tracker import PROJECT, Status, Tracker
+from elman.tasks.tracking.tracker import PROJECT, Status, Tracker
 
 
 class WeightsAndBiases(Tracker):
