@@ -210,5 +210,5 @@ def test_every_tracker_names_its_extra():
     import tomllib
     from pathlib import Path
 
-    project = Path(__file__).parents[2] / "pyproject.toml"
+    project = Path(__file__).parents[3] / "pyproject.toml"
     assert set(TRACKERS) <= set(tomllib.loads(project.read_text())["project"]["optional-dependencies"])
