@@ -28,15 +28,23 @@ from elman.network.cells.cell import (
     input_products,
 )
 from elman.network.cells.chunked import chunked
-from elman.network.cells.heads import by_heads, convolve, convolve_step, root_mean_square_norm, unit, width_of
+from elman.network.cells.heads import (
+    by_heads,
+    convolve,
+    convolve_step,
+    first_rates,
+    first_steps,
+    root_mean_square_norm,
+    unit,
+    width_of,
+)
 
 
 @torch.no_grad()
 def fill(hidden: Tensor) -> None:
     """A and b, [2, heads]: exp(A) uniform in [1, 16], softplus(b) log-uniform in [0.001, 0.1]."""
-    hidden[0] = torch.empty_like(hidden[0]).uniform_(1, 16).log()
-    step = torch.empty_like(hidden[1]).uniform_(math.log(0.001), math.log(0.1)).exp()
-    hidden[1] = torch.expm1(step).log()
+    hidden[0] = first_rates(hidden[0])
+    hidden[1] = first_steps(hidden[1])
 
 
 def build(record: config.DeltaNet) -> Cell:

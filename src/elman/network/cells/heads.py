@@ -1,5 +1,7 @@
 """Parts that the cells with heads and with a short memory of their inputs share."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -34,6 +36,21 @@ def unit(x: Tensor, epsilon: float = 1e-6) -> Tensor:
 def root_mean_square_norm(x: Tensor, scale: Tensor, epsilon: float = 1e-5) -> Tensor:
     """Return x [..., d] over the root of its mean square, times the scale [d]."""
     return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + epsilon) * scale
+
+
+def inverse_softplus(x: Tensor) -> Tensor:
+    """Return log(exp(x) - 1), of which softplus is x > 0."""
+    return torch.expm1(x).log()
+
+
+def first_rates(like: Tensor) -> Tensor:
+    """Logarithms of rates of decay, uniform in [1, 16], as Mamba-2 draws them."""
+    return torch.empty_like(like).uniform_(1, 16).log()
+
+
+def first_steps(like: Tensor) -> Tensor:
+    """Biases of step sizes, softplus of which is log-uniform in [0.001, 0.1], as Mamba-2 draws them."""
+    return inverse_softplus(torch.empty_like(like).uniform_(math.log(0.001), math.log(0.1)).exp())
 
 
 def convolve(xs: Tensor, before: Tensor, kernel: Tensor, bias: Tensor | None = None) -> tuple[Tensor, Tensor]:

@@ -28,15 +28,22 @@ from elman.network.cells.cell import (
     input_products,
 )
 from elman.network.cells.chunked import chunked
-from elman.network.cells.heads import by_heads, convolve, convolve_step, root_mean_square_norm, width_of
+from elman.network.cells.heads import (
+    by_heads,
+    convolve,
+    convolve_step,
+    first_rates,
+    first_steps,
+    root_mean_square_norm,
+    width_of,
+)
 
 
 @torch.no_grad()
 def fill(hidden: Tensor) -> None:
     """The bias of D, A, and the factor s of the skip connection, [3, heads]."""
-    step = torch.empty_like(hidden[0]).uniform_(math.log(0.001), math.log(0.1)).exp()
-    hidden[0] = torch.expm1(step).log()
-    hidden[1] = torch.empty_like(hidden[1]).uniform_(1, 16).log()
+    hidden[0] = first_steps(hidden[0])
+    hidden[1] = first_rates(hidden[1])
     hidden[2] = 1.0
 
 

@@ -31,7 +31,7 @@ from elman.network.cells.cell import (
     block_of,
     input_products,
 )
-from elman.network.cells.heads import block_diagonal, convolve, convolve_step, width_of
+from elman.network.cells.heads import block_diagonal, convolve, convolve_step, inverse_softplus, width_of
 from elman.network.cells.scan import scan
 
 POWER = 8.0
@@ -45,7 +45,7 @@ STEEPEST = 1000.0
 def fill(parameter: Tensor) -> None:
     """Lambda [1, H] such that exp(-8 softplus(Lambda)) is uniform in [0.9, 0.999]."""
     rate = -parameter.uniform_(0.9, 0.999).log() / POWER
-    parameter.copy_(torch.expm1(rate).log())
+    parameter.copy_(inverse_softplus(rate))
 
 
 def bounded_root(x: Tensor) -> Tensor:

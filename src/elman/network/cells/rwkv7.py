@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import torch
 from torch import Tensor
-from torch.nn.functional import layer_norm, linear
+from torch.nn.functional import layer_norm, linear, normalize
 
 from elman import config
 from elman.network import matmul
@@ -72,8 +72,7 @@ def build(record: config.RWKV7) -> Cell:
         a = product(product(x_a, u_a), v_a, a_0).sigmoid()
         g = product(product(x_g, u_g).sigmoid(), v_g)
         xi, alpha, _ = weights.hidden
-        direction = by_heads(k * xi, heads)
-        direction = direction / direction.norm(dim=-1, keepdim=True).clamp(min=1e-12)
+        direction = normalize(by_heads(k * xi, heads), dim=-1)
         k = k * (1 + (a - 1) * alpha)
         r, k, v, log_w, a = (by_heads(part, heads) for part in (r, k, v, log_w, a))
         return r, k, v, log_w, direction, a, g
