@@ -136,7 +136,7 @@ def test_slices_are_added_as_a_balanced_tree():
 
 def test_masks_belong_to_seed_step_and_slice():
     def drawn(*place):
-        with masks_of(*place, torch.device("cpu")):
+        with masks_of(*place):
             return torch.rand(4).tolist()
 
     places = [(1, 0, 0), (1, 0, 1), (1, 1, 0), (2, 0, 0)]

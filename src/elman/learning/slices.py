@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from elman.data.windows import Batch, Whole
 from elman.errors import UserError
 from elman.learning.team import Team
+from elman.network.device import random_states, restore_random_states, widest
 from elman.network.state import State, concatenate, map_state, select
 from elman.objective.loss import Loss
 
@@ -77,10 +78,10 @@ class Slices:
             for parameter in parameters:
                 parameter.grad = None
             before = None if state is None else select(state, slice(rows.start - first, rows.stop - first))
-            with masks_of(self.seed, step, index, parameters[0].device):
+            with masks_of(self.seed, step, index):
                 loss, after = learn(batch.columns(rows)._replace(whole=whole), before)
             states.append(after)
-            return _flat(parameters), torch.stack([part.detach().double() for part in loss])
+            return _flat(parameters), torch.stack([part.detach().to(widest(part.device)) for part in loss])
 
         def tree(slices: range) -> tuple[Tensor, Tensor]:
             if len(slices) == 1:
@@ -100,12 +101,14 @@ class Slices:
 
 
 @contextlib.contextmanager
-def masks_of(seed: int, step: int, index: int, device: torch.device) -> Iterator[None]:
+def masks_of(seed: int, step: int, index: int) -> Iterator[None]:
     """Within the block torch's random numbers are those of one slice of one step; then they continue as before."""
-    own = np.random.SeedSequence([seed, step, index]).generate_state(1, np.uint64)
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+    own, before = np.random.SeedSequence([seed, step, index]).generate_state(1, np.uint64), random_states()
+    try:
         torch.manual_seed(int(own[0]))
         yield
+    finally:
+        restore_random_states(before)
 
 
 def _flat(parameters: Sequence[nn.Parameter]) -> Tensor:
@@ -115,4 +118,4 @@ def _flat(parameters: Sequence[nn.Parameter]) -> Tensor:
 def _nothing(parameters: Sequence[nn.Parameter]) -> tuple[Tensor, Tensor]:
     """The gradient and the loss of no columns."""
     size, device = sum(one.numel() for one in parameters), parameters[0].device
-    return parameters[0].new_zeros(size), torch.zeros(len(Loss._fields), dtype=torch.float64, device=device)
+    return parameters[0].new_zeros(size), torch.zeros(len(Loss._fields), dtype=widest(device), device=device)
