@@ -101,7 +101,7 @@ def _write_graph(run: TextRun, step: Step, path: Path, forms: Forms) -> None:
     vocabulary = run.vocabulary
     facts = {"model_type": "elman", "title": run.recipe.title, "vocab_size": len(vocabulary), "sos_id": run.first}
     if not forms.sherpa:
-        return write_step(step, path, facts)
+        return write_step(step, step.beginning, path, facts)
     packed = Packed(step)
     facts |= {"num_layers": 1, "hidden_size": packed.size, "version": "1"}
     return write_packed(packed, path, facts)

@@ -73,13 +73,19 @@ class PackedOnnxStep:
         return [log_probs[:, 0], *after]
 
 
-def write_step(step: Step, path: Path, metadata: Mapping[str, object]) -> None:
-    """Write a step as `OnnxStep` reads it."""
+def write_step(
+    step: nn.Module,
+    beginning: Sequence[Tensor],
+    path: Path,
+    metadata: Mapping[str, object],
+    outputs: Sequence[str] = ("log_probs",),
+) -> None:
+    """Write a step from symbols and a state to `outputs` and the next state, as `OnnxStep` reads it."""
     states = {
-        f"state_{place}": (tensor.repeat(2, *[1] * (tensor.ndim - 1)), 0) for place, tensor in enumerate(step.beginning)
+        f"state_{place}": (tensor.repeat(2, *[1] * (tensor.ndim - 1)), 0) for place, tensor in enumerate(beginning)
     }
     inputs = {"symbols": (torch.tensor([0, 1]), 0), **states}
-    write_onnx(step, path, inputs, ["log_probs", *(f"next_{name}" for name in states)], metadata)
+    write_onnx(step, path, inputs, [*outputs, *(f"next_{name}" for name in states)], metadata)
 
 
 def write_packed(packed: Packed, path: Path, metadata: Mapping[str, object]) -> None:

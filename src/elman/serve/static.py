@@ -19,14 +19,15 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from elman.analysis.mixture import levels_of
 from elman.data.archives import Archive
 from elman.data.text.cache import cache_folder
 from elman.data.text.tokeniser import LEADING, TIGHT, TIGHT_AFTER, TIGHT_BEFORE, TRAILING
 from elman.errors import UserError, first_line, notice
 from elman.export.check import Beginning, compare
 from elman.export.folder import new_folder, text_of
-from elman.export.onnx import OnnxGraph, require_onnx, write_int8, write_onnx
-from elman.export.step import Step, tracing
+from elman.export.onnx import OnnxGraph, require_onnx, write_int8, write_step
+from elman.export.step import Step
 from elman.files import json_text, write_atomic
 from elman.learning.constraint import spectral_radii
 from elman.network.output.choice import Choice
@@ -128,7 +129,7 @@ def export_web(
         names = ["log_probs", "levels", *(["prior", "each"] if look.mixes else [])]
         whole, small = folder / "whole.onnx", folder / "model.onnx"
         say("writing the graph")
-        _write(look, step, whole, names)
+        write_step(look, step.beginning, whole, {"model_type": "elman"}, names)
         write_int8(whole, small)
         extra = len(names) - 1
         exact = compare(run.model, _Graph(whole, step, extra), text.tokens, run.first)
@@ -155,8 +156,7 @@ def facts_of(run: TextRun, step: Step, difference: float) -> dict[str, Any]:
     facts, vocabulary, model = service.facts(), run.vocabulary, run.model
     kept = [one for one in facts.panels if one not in ("adapt", "neighbours", "compare")]
     bases = [_done(service.views.basis(layer)) for layer in range(service.views.num_layers)]
-    contexts = model.output.contexts
-    heads = contexts.heads if isinstance(contexts, Mixture) else {}
+    mixes = isinstance(model.output.contexts, Mixture)
     return {
         "facts": msgspec.to_builtins(msgspec.structs.replace(facts, panels=kept)),
         "words": vocabulary.words,
@@ -183,7 +183,7 @@ def facts_of(run: TextRun, step: Step, difference: float) -> dict[str, Any]:
             }
             for one in step.beginning
         ],
-        "component_layers": [level for level, count in heads.items() for _ in range(count)],
+        "component_layers": levels_of(model) if mixes else [],
         "bases": [
             {
                 "mean": [float(f"{x:.6g}") for x in one.mean],
@@ -204,15 +204,6 @@ def _done(work: Work[Any]) -> Any:
             next(work)
         except StopIteration as stop:
             return stop.value
-
-
-def _write(look: LookStep, step: Step, path: Path, outputs: list[str]) -> None:
-    states = {
-        f"state_{place}": (tensor.repeat(2, *[1] * (tensor.ndim - 1)), 0) for place, tensor in enumerate(step.beginning)
-    }
-    inputs = {"symbols": (torch.tensor([0, 1]), 0), **states}
-    with tracing():
-        write_onnx(look, path, inputs, [*outputs, *(f"next_{name}" for name in states)], {"model_type": "elman"})
 
 
 def _write_page(folder: Path) -> None:
