@@ -234,7 +234,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 row = row_of(name, recipes[name], Path(folder))
-            except Exception as error:  # goes on to the next recipe, and is told at the end
+            except Exception as error:  # the next recipe follows, and the end reports it
                 row = Row(name, {}, fault=f"{type(error).__name__}: {first_line(error)}")
         rows[name] = row._replace(seconds=round(time.process_time() - begun, 1))
         _keep(rows[name], options.rows)

@@ -127,11 +127,12 @@ def recurrent_spectrum(core: RecurrentCore) -> dict[str, Any]:
 
     Empty for cores and cells whose recurrence these matrices do not describe.
     """
-    if not isinstance(core, Stack) or any(layer.cell.name not in CELLS for layer in layers_of(core)):
+    if not (radii := spectral_radii(core)):
         return {}
+    assert isinstance(core, Stack)
     with torch.no_grad():
         sigmas = [torch.linalg.matrix_norm(candidate_hidden(layer), 2).item() for layer in layers_of(core)]
-    return {"sigma_1": sigmas, "spectral_radius": max(spectral_radii(core))}
+    return {"sigma_1": sigmas, "spectral_radius": max(radii)}
 
 
 @torch.no_grad()

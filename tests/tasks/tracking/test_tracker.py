@@ -1,4 +1,4 @@
-"""What all trackers do, with one that records what it is told and one that fails."""
+"""What all trackers do, with one that records what it receives and one that fails."""
 
 import json
 from typing import ClassVar
