@@ -133,6 +133,51 @@ def test_equal_results_are_written_alike(out, tmp_path):
     assert files[0] == files[1]
 
 
+def test_claims_without_a_new_result_are_kept_in_the_file(out, tmp_path, capsys):
+    """Writing the same claims at once or one after another leaves the same file."""
+    command = ["reproduce", "summary", "--out", str(out), "--into"]
+    whole, parts = tmp_path / "whole" / "claims.md", tmp_path / "parts" / "claims.md"
+    assert main([*command, str(whole)]) == 0
+    aside = out / "toy-open.json"
+    aside.rename(tmp_path / "later.json")
+    assert main([*command, str(parts)]) == 0
+    assert "## toy-open" not in parts.read_text()
+    assert "not run: 3" in parts.read_text()
+    (tmp_path / "later.json").rename(aside)
+    for name in ("toy-clear", "toy-opposite"):
+        (out / f"{name}.json").rename(tmp_path / f"{name}.json")
+    capsys.readouterr()
+    assert main([*command, str(parts)]) == 0
+    assert f"2 claims have no result in {out} and are kept as they stand" in capsys.readouterr().err
+    remark = "one that several claims use counts once"
+    known = whole.read_text().replace(f"{remark}.", f"{remark}, but for claims that were not computed together.")
+    assert parts.read_text() == known
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("# My notes\n", "not a summary of claims at the scale small; choose another file, or remove it"),
+        (
+            "# Published claims\n\nWritten by `elman reproduce summary` from the results at quick scale: holds: 1.\n\n"
+            "## Tests, seeds and times\n",
+            "not a summary of claims at the scale small",
+        ),
+        (
+            "# Published claims\n\nWritten by `elman reproduce summary` from the results at small scale: holds: 1.\n\n"
+            "## Tests, seeds and times\n\n## toy-absent\n",
+            "its claims cannot be read",
+        ),
+    ],
+)
+def test_another_file_is_not_overwritten(text, message, out, tmp_path, capsys):
+    into = tmp_path / "notes.md"
+    into.write_text(text)
+    assert main(["reproduce", "summary", "--out", str(out), "--into", str(into)]) == 2
+    assert message in capsys.readouterr().err
+    assert into.read_text() == text
+
+
 def test_the_facts_are_printed_as_json(out, capsys):
     capsys.readouterr()
     assert main(["reproduce", "summary", "--out", str(out), "--json"]) == 0

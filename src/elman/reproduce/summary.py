@@ -15,28 +15,52 @@ from elman.reproduce.statistics import LEVEL
 
 
 @dataclass(frozen=True)
-class Summary:
-    """The records of a scale in the order of the claims, and the claims without one.
+class Row:
+    """What a table of claims says of one: verdict, p-value where a test decides it, seeds, minutes of training."""
 
-    `p_values` are those of the claims that a test decides or could decide, by name (`p_value`), and `adjusted` the same
-    for so many claims by Holm's method.
+    name: str
+    verdict: str
+    p_value: float | None
+    seeds: int
+    minutes: float | None
+
+    @property
+    def answer(self) -> str:
+        """The verdict without its remark in parentheses."""
+        return self.verdict.partition(" (")[0]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The records of a scale, and the claims without one.
+
+    Attributes:
+        records: in the order of the claims.
+        kept: the rows of claims that have no record here, from an earlier summary.
+        rows: of the records and those kept, in the order of the claims.
+        missing: the claims that are in neither.
+        p_values: those of the claims that a test decides or could decide, by name (`p_value`).
+        adjusted: the same for so many claims by Holm's method.
     """
 
     scale: Scale
     records: Sequence[ClaimRecord]
+    kept: Sequence[Row]
+    rows: Sequence[Row]
     missing: Sequence[Claim]
     p_values: dict[str, float]
     adjusted: dict[str, float]
 
     @property
     def minutes(self) -> float:
-        """Of training; a run of several claims counts once."""
-        return sum({folder: minutes for one in self.records for folder, minutes in one.training.items()}.values())
+        """Of training; a run of several claims counts once, but for those that were kept."""
+        here = {folder: minutes for one in self.records for folder, minutes in one.training.items()}
+        return sum(here.values()) + sum(row.minutes or 0.0 for row in self.kept)
 
     @property
     def tally(self) -> str:
         """How many claims have which verdict."""
-        counts = Counter(one.verdict.partition(" (")[0] for one in self.records)
+        counts = Counter(row.answer for row in self.rows)
         parts = [f"{verdict}: {counts[verdict]}" for verdict in sorted(counts, key=lambda verdict: -counts[verdict])]
         return ", ".join([*parts, *([f"not run: {len(self.missing)}"] if self.missing else [])])
 
@@ -44,7 +68,7 @@ class Summary:
     def chance(self) -> str:
         """What to expect of so many tests by chance, and what Holm's method leaves."""
         count = len(self.p_values)
-        decided = [one.name for one in self.records if one.answer != "undecided" and one.name in self.p_values]
+        decided = [row.name for row in self.rows if row.answer != "undecided" and row.name in self.p_values]
         kept = [name for name in decided if self.adjusted[name] < LEVEL]
         lost = "" if len(kept) == len(decided) else f" (not {', '.join(name for name in decided if name not in kept)})"
         return (
@@ -80,20 +104,26 @@ WITHIN = (
 )
 
 
-def summarise(out: Path, claims: Sequence[Claim], scale: Scale) -> Summary:
+def summarise(out: Path, claims: Sequence[Claim], scale: Scale, earlier: Sequence[Row] = ()) -> Summary:
     """The records of claims in a folder of reproductions, with those of `claims` that have none.
 
-    A record that cannot be read is reported and counts as none. Raises UserError where no claim has one at this scale.
+    Of claims without a record the row of an `earlier` summary is kept. A record that cannot be read is reported and
+    counts as none. Raises UserError where no claim has one at this scale.
     """
     paths = {claim.name: out / f"{at_scale(claim.name, scale)}.json" for claim in claims}
     found = {name: one for name, path in paths.items() if path.is_file() and (one := _readable(path)) is not None}
-    records = list(found.values())
-    if not records:
+    if not found:
         raise UserError(f"{out}: no claim has a result at the scale {scale}; run `elman reproduce all --out {out}`")
-    p_values = {one.name: p for one in records if (p := p_value(one)) is not None}
-    missing = [claim for claim in claims if claim.has(scale) and claim.name not in found]
+    kept = {row.name: row for row in earlier if row.name in paths and row.name not in found}
+    rows = [_row(found[name]) if name in found else kept[name] for name in paths if name in found or name in kept]
+    missing = [claim for claim in claims if claim.has(scale) and claim.name not in found and claim.name not in kept]
+    p_values = {row.name: row.p_value for row in rows if row.p_value is not None}
     adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
-    return Summary(scale, records, missing, p_values, adjusted)
+    return Summary(scale, list(found.values()), list(kept.values()), rows, missing, p_values, adjusted)
+
+
+def _row(made: ClaimRecord) -> Row:
+    return Row(made.name, made.verdict, p_value(made), len(made.seeds), made.minutes)
 
 
 def _readable(path: Path) -> ClaimRecord | None:

@@ -1,0 +1,127 @@
+"""The summary of the claims as Markdown, with a drawing per claim; those without a new result are kept."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from elman.drawing.style import svg_file
+from elman.errors import UserError, notice
+from elman.files import write_atomic
+from elman.reproduce.arm import Scale
+from elman.reproduce.claim import Claim
+from elman.reproduce.figures import by_seed
+from elman.reproduce.page import comparisons, table
+from elman.reproduce.record import ClaimRecord
+from elman.reproduce.summary import Row, summarise
+from elman.reproduce.summary_page import HEADER, remarks, remarks_on, rows
+
+IMAGES = Path("images", "claims")
+"""Where the drawings are, from the file's folder."""
+
+TITLE = "# Published claims"
+BY = "Written by `elman reproduce summary` from the results at {} scale"
+TESTS = "Tests, seeds and times"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A claim in such a file: its cells in the table at the top, its row in that of the tests, and its section."""
+
+    glance: Sequence[str]
+    row: Row
+    section: str
+
+
+def write_markdown(path: Path, out: Path, claims: Sequence[Claim], scale: Scale) -> Path:
+    """Write the summary of the results in `out`, and a drawing of each claim into `IMAGES` beside it; returns the path.
+
+    Claims that `path` describes already and `out` has no result of are kept. Raises UserError where `out` has no
+    result, or `path` is a file that was not written for this scale by this function.
+    """
+    earlier = read_markdown(path, scale) if path.is_file() else {}
+    summary = summarise(out, claims, scale, [entry.row for entry in earlier.values()])
+    entries = {row.name: earlier[row.name] for row in summary.kept}
+    if entries:
+        notice(f"{path}: {len(entries)} claims have no result in {out} and are kept as they stand")
+    for made, row in ((made, row) for made in summary.records for row in summary.rows if row.name == made.name):
+        drawing = svg_file(by_seed(made, "narrow"), made.name, made.claim, "one dot per seed, one row per arm")
+        write_atomic(path.parent / _drawing(made.name), drawing)
+        entries[made.name] = Entry(_glance(made), row, _section(made))
+    ordered = [entries[row.name] for row in summary.rows]
+    parts = [
+        TITLE,
+        f"{BY.format(scale)}: {summary.tally}.",
+        _markdown(["claim", "published", "ours", "verdict"], (entry.glance for entry in ordered)),
+    ]
+    if summary.missing:
+        parts.append(f"Not run: {', '.join(f'`{claim.name}`' for claim in summary.missing)}.")
+    tests = [[f"`{name}`", *cells] for name, *cells in rows(summary)[: len(summary.rows)]]
+    parts += [f"## {TESTS}", *remarks_on(summary), _markdown(HEADER, tests)]
+    write_atomic(path, "\n\n".join([*parts, *(entry.section for entry in ordered)]) + "\n")
+    return path
+
+
+def read_markdown(path: Path, scale: Scale) -> dict[str, Entry]:
+    """The claims that `write_markdown` described in a file; raises UserError where it did not write it for `scale`."""
+    head, *sections = path.read_text(encoding="utf-8").rstrip("\n").split("\n\n## ")
+    names = [section.partition("\n")[0] for section in sections]
+    if not head.startswith(f"{TITLE}\n\n{BY.format(scale)}: ") or names[:1] != [TESTS]:
+        raise UserError(f"{path}: not a summary of claims at the scale {scale}; choose another file, or remove it")
+    glances, tests = _cells(head), _cells(sections[0])
+    try:
+        found = {
+            name: Entry(glances[f"[{name}]"], _row(name, tests[f"`{name}`"]), f"## {section}")
+            for name, section in zip(names[1:], sections[1:], strict=True)
+        }
+    except (KeyError, ValueError) as error:
+        raise UserError(f"{path}: its claims cannot be read ({error}); choose another file, or remove it") from None
+    return found
+
+
+def _cells(text: str) -> dict[str, list[str]]:
+    """The cells of the rows of a table, by the first one as far as its link."""
+    lines = [line.removeprefix("| ").removesuffix(" |") for line in text.splitlines() if line.startswith("| ")]
+    cells = [[cell.replace("\0", "|") for cell in line.replace("\\|", "\0").split(" | ")] for line in lines]
+    return {row[0].partition("(")[0]: row for row in cells}
+
+
+def _row(name: str, cells: Sequence[str]) -> Row:
+    _, verdict, p, _, seeds, minutes = cells
+    return Row(name, verdict, float(p) if p else None, int(seeds), float(minutes) if minutes else None)
+
+
+def _section(made: ClaimRecord) -> str:
+    """Verdict, drawing, tables and remarks of a claim."""
+    judged = comparisons(made)
+    parts = [
+        f"## {made.name}",
+        _text(f"**{made.verdict[0].upper()}{made.verdict[1:]}**: {made.claim} ({made.source})."),
+        f"![{made.metrics[made.headline]} by arm, a dot per seed]({_drawing(made.name).as_posix()})",
+        _markdown(*table(made)),
+        _markdown(judged.header, judged.rows),
+        *map(_text, remarks(made)),
+    ]
+    return "\n\n".join(parts)
+
+
+def _drawing(name: str) -> Path:
+    return IMAGES / f"{name}.svg"
+
+
+def _glance(made: ClaimRecord) -> list[str]:
+    """A claim with a link to its section, the published figures and ours by arm, and the verdict."""
+    published = [f"{label}: {arm.published}" for label, arm in made.arms.items() if arm.published]
+    ours = [f"{label}: {arm.figures[made.headline].words}" for label, arm in made.arms.items()]
+    claim = f"[{made.name}](#{made.name}): {made.claim} ({made.source})"
+    return [claim, "; ".join(published), f"{'; '.join(ours)} ({made.metrics[made.headline]})", made.verdict]
+
+
+def _markdown(header: Sequence[str], cells: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [list(header), ["---"] * len(header), *map(list, cells)]
+    return "\n".join(f"| {' | '.join(_text(cell).replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+def _text(plain: str) -> str:
+    """Without what Markdown reads as a tag, such as <unk>."""
+    return plain.replace("<", "&lt;")
