@@ -13,6 +13,7 @@ from elman.data.classic import TASKS
 from elman.data.classic.memory import RECALL
 from elman.data.windows import Batch
 from elman.errors import UserError
+from elman.jobs.launching import Launch
 from elman.laboratory.conduct import LADDER, Chain, chains, conduct, reach
 from elman.laboratory.networks import NETWORKS, PENALTY, build_network, learner_of, learning_rule
 from elman.laboratory.page import verdict, write_laboratory
@@ -138,7 +139,7 @@ def test_spans_double_until_one_is_not_learnt(tmp_path):
     keep(tmp_path, outcome(spans[0], True), outcome(spans[1], True), outcome(spans[2], False))
     chain, short = Chain(first, 1024), Chain(first, 16)
     told = []
-    found = conduct([chain, short], tmp_path, 1, told.append)
+    found = conduct([chain, short], tmp_path, Launch(), told.append)
     assert [one.trial.span for one in found[chain]] == [8, 16, 32]
     assert [one.trial.span for one in found[short]] == [8, 16]
     assert reach(found[chain]) == 16
