@@ -94,16 +94,21 @@ Watch = Callable[[Count], None]
 
 def train_all(runs: Sequence[PlannedRun], machine: Machine, tell: Tell, every: float = 30.0) -> None:
     """Train the runs that are not trained yet, as `train_programme`; raises UserError where one of them failed."""
+    train_programme(Listed(runs), machine, tell, reporting(tell, every))
 
+
+def reporting(tell: Tell, every: float = 30.0) -> Watch:
+    """Report how far the training of many runs is, every so many seconds."""
     last = time.monotonic()
 
     def watch(count: Count) -> None:
         nonlocal last
         if time.monotonic() - last > every:
             last = time.monotonic()
-            tell(f"{count.ended} of {count.total} runs done; " + "; ".join(map(progress_of, count.running)))
+            failed = f", {count.failed} failed" if count.failed else ""
+            tell(f"{count.ended} of {count.total} runs done{failed}; " + "; ".join(map(progress_of, count.running)))
 
-    train_programme(Listed(runs), machine, tell, watch)
+    return watch
 
 
 def train_programme(programme: Programme, machine: Machine, tell: Tell, watch: Watch) -> None:
@@ -118,12 +123,13 @@ def train_programme(programme: Programme, machine: Machine, tell: Tell, watch: W
     begun, ended, failed = time.monotonic(), 0, 0
     with listening() as stop, Crew[Path](machine.launch, tell) as crew:
         while True:
-            for run in programme.more(max(0, crew.room - len(waiting))):
-                if run.status not in UNTRAINED:
-                    programme.ended(run, None)
-                elif run.folder not in known:
-                    waiting.append(run)
-                known[run.folder] = run
+            while runs := programme.more(max(0, crew.room - len(waiting))):
+                for run in runs:
+                    if run.status not in UNTRAINED:
+                        programme.ended(run, None)
+                    elif run.folder not in known:
+                        waiting.append(run)
+                    known[run.folder] = run
             while crew.room and (run := _first_free(waiting, elsewhere, tell)) is not None:
                 if run.status in UNTRAINED:
                     crew.start(run.folder, run.folder.name, train, run, machine)
