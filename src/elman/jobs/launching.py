@@ -111,11 +111,11 @@ class _Begun:
 class Crew(Generic[Key]):
     """Jobs by key that run side by side; one that fails is begun again as often as the launch permits.
 
-    If the block ends by an exception, the jobs are asked to stop and waited for. Raises UserError as `Launch.open`.
+    `tell` is called with a line for that, in which `shown` names the job by its key. If the block ends by an exception, the jobs are asked to stop and waited for. Raises UserError as `Launch.open`.
     """
 
-    def __init__(self, launch: Launch, tell: Tell) -> None:
-        self.launch, self.tell = launch, tell
+    def __init__(self, launch: Launch, tell: Tell, shown: Callable[[Key], str] = str) -> None:
+        self.launch, self.tell, self.shown = launch, tell, shown
         self._launcher = launch.open()
         self._running: dict[Key, _Begun] = {}
         self._stopped: set[Key] = set()
@@ -163,7 +163,7 @@ class Crew(Generic[Key]):
             if outcome.failure is None or key in self._stopped or begun.failures >= self.launch.retries:
                 found.append((key, outcome))
             else:
-                self.tell(f"{begun.name}: failed ({outcome.failure}); it is begun again")
+                self.tell(f"{self.shown(key)}: failed ({outcome.failure}); it is begun again")
                 self._running[key] = self._begin(begun.name, begun.call, begun.failures + 1)
         return found
 

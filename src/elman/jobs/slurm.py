@@ -5,6 +5,7 @@ begun again finds the jobs of the one before by their names.
 """
 
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Mapping
@@ -72,7 +73,8 @@ class SlurmJob:
         try:
             found = self._job.result()
         except Exception as error:  # submitit wraps the errors of jobs and of Slurm in several classes
-            return Outcome(failure=f"{first_line(error)} (see {self._job.paths.stderr})")
+            raised = re.findall(r"^[A-Z]\w*: .+", str(error), re.MULTILINE)  # the last line of a trace within the message
+            return Outcome(failure=f"{raised[-1] if raised else first_line(error)} (see {self._job.paths.stderr})")
         return found if isinstance(found, Outcome) else Outcome(failure="its result is not that of elman")
 
     def stop(self) -> None:
@@ -125,7 +127,7 @@ class Slurm:
 
     def _found(self, name: str) -> Any:
         """The job that an earlier process submitted under a name, if it has not ended."""
-        number = self._submitted.pop(name, None)
+        number = self._submitted.get(name)
         if number is None or self._executor.cluster != "slurm":
             return None
         from submitit import SlurmJob as Submitted

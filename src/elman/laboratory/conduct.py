@@ -45,7 +45,7 @@ def conduct(
     """
     found: dict[Chain, list[TrialResult]] = {chain: [] for chain in chains}
     folder = folder.absolute()
-    with Crew[Trial](launch, tell) as crew:
+    with Crew[Trial](launch, tell, lambda trial: trial.name) as crew:
         chains_of, ready = dict[Trial, list[Chain]](), list[Trial]()
 
         def advance(chain: Chain) -> None:

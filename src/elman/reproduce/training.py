@@ -121,7 +121,7 @@ def train_programme(programme: Programme, machine: Machine, tell: Tell, watch: W
     """
     waiting, known, elsewhere, started = list[PlannedRun](), dict[Path, PlannedRun](), set[Path](), dict[Path, float]()
     begun, ended, failed = time.monotonic(), 0, 0
-    with listening() as stop, Crew[Path](machine.launch, tell) as crew:
+    with listening() as stop, Crew[Path](machine.launch, tell, lambda folder: known[folder].name) as crew:
         while True:
             while runs := programme.more(max(0, crew.room - len(waiting))):
                 for run in runs:

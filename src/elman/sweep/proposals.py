@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,6 +22,17 @@ UNPRUNED, FIRST_CHECKS = 4, 1
 """Trials that run to their end before any is pruned, and validations of each run that are not judged."""
 
 
+class Unlocked:
+    """The lock of a journal with a single writer: one process owns the folder of a sweep."""
+
+    def acquire(self) -> bool:
+        """Nothing."""
+        return True
+
+    def release(self) -> None:
+        """Nothing."""
+
+
 class Proposals:
     """Trials of Optuna's TPE sampler, each a setting with all seeds.
 
@@ -38,21 +49,12 @@ class Proposals:
         except ImportError:
             raise UserError("--search optuna needs the package optuna: pip install 'elman[optuna]'") from None
 
-        class Unlocked(journal.BaseJournalFileLock):
-            """No lock: one process owns the folder of a sweep."""
-
-            def acquire(self) -> bool:
-                return True
-
-            def release(self) -> None:
-                pass
-
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self.sweep, self.tell, self.optuna = sweep, tell, optuna
-        path = sweep.out / STUDY
+        path, lock = sweep.out / STUDY, cast(Any, Unlocked())
         _cut_half_line(path)
         try:
-            storage = optuna.storages.JournalStorage(journal.JournalFileBackend(str(path), Unlocked()))
+            storage = optuna.storages.JournalStorage(journal.JournalFileBackend(str(path), lock))
             pruner = optuna.pruners.MedianPruner(n_startup_trials=UNPRUNED, n_warmup_steps=FIRST_CHECKS)
             self.study = optuna.create_study(
                 storage=storage, study_name="sweep", pruner=pruner, sampler=self._sampler(0), load_if_exists=True
@@ -117,12 +119,12 @@ class Proposals:
         self._sizes[path] = size
         checks = () if (found := run.metrics) is None else found.valid
         trial, known = self._trials[number], self.study.get_trials(deepcopy=False)[number].intermediate_values
-        for place, check in enumerate(checks, start=1):
+        for place, check in enumerate(checks):
             if place in known:
                 continue
             trial.report(check.nll, place)
             if trial.should_prune():
-                self.tell(f"{run.name}: pruned after validation {place}, {check.nll:.4f} nats")
+                self.tell(f"{run.name}: pruned after validation {place + 1}, {check.nll:.4f} nats")
                 return True
         return False
 
