@@ -74,9 +74,14 @@ def test_an_exception_stops_the_jobs(monkeypatch):
     launcher = inline.use(monkeypatch)
     begun = []
     monkeypatch.setattr(launcher, "start", lambda *_: begun.append(inline.Done(attempt(refuse))) or begun[-1])
-    with pytest.raises(KeyboardInterrupt), Crew(Launch(retries=5), print) as crew:
-        crew.start("key", "a", give, 1)
-        raise KeyboardInterrupt
+
+    def interrupted():
+        with Crew(Launch(retries=5), print) as crew:
+            crew.start("key", "a", give, 1)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert [job.stops for job in begun] == [1]
     assert launcher.closed
 
@@ -126,7 +131,7 @@ def test_every_launcher_gives_outcomes_and_stops_as_asked(name, tmp_path, import
     ("launch", "message"),
     [
         (Launch("slurm", options={"cluster": "local", "partitoin": "gpu"}), "--slurm: Unknown argument 'partitoin'"),
-        (Launch("slurm", options={"cluster": "local", "time": "an hour"}), "--slurm: Parameter \"timeout_min\""),
+        (Launch("slurm", options={"cluster": "local", "time": "an hour"}), '--slurm: Parameter "timeout_min"'),
         (Launch("slurm", options={"cluster": "abacus"}), "--slurm: AutoExecutor doesn't know"),
         (Launch("ray", options={"num_cpu": "1"}), "--ray num_cpu: there is no such option"),
         (Launch("ray", options={"num_cpus": "-1"}), "--ray num_cpus=-1: it must be a number, 0 or more"),
@@ -167,8 +172,7 @@ def test_a_job_whose_time_is_over_saves_itself_and_is_queued_again(tmp_path, imp
 
 
 def children_of(process):
-    with open(f"/proc/{process}/task/{process}/children") as file:
-        return [int(word) for word in file.read().split()]
+    return [int(word) for word in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
 def test_jobs_of_an_earlier_driver_are_found_by_their_names(tmp_path, monkeypatch):

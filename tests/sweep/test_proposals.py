@@ -6,9 +6,10 @@ import sys
 import pytest
 
 from elman.cli import main
+from elman.config.toml import read_tables
 from elman.errors import UserError
 from elman.reproduce.planned import Status
-from elman.config.toml import read_tables
+from elman.sweep.conduct import with_more
 from elman.sweep.question import Question, Sweep, reopen_sweep
 from elman.sweep.space import parse_settings
 
@@ -34,7 +35,10 @@ def trials(out):
     from optuna.storages import journal
 
     storage = optuna.storages.JournalStorage(journal.JournalFileBackend(str(out / "study.journal")))
-    return [(trial.params, trial.state.name, trial.value) for trial in optuna.load_study(study_name="sweep", storage=storage).trials]
+    return [
+        (trial.params, trial.state.name, trial.value)
+        for trial in optuna.load_study(study_name="sweep", storage=storage).trials
+    ]
 
 
 @pytest.mark.slow
@@ -58,8 +62,6 @@ def test_a_search_is_the_same_for_a_seed_and_continues_where_it_stopped(
     assert found["best"]["settings"] == found["rows"][0]["settings"]
     assert float(found["best"]["settings"][LR]) < 0.03
     with pytest.raises(UserError, match="--seeds: the trials of Optuna have the seeds"):
-        from elman.sweep.conduct import with_more
-
         with_more(reopen_sweep(parts), (1, 2, 3), None)
     capsys.readouterr()
 
@@ -87,9 +89,7 @@ def finish(run, nll):
     (run.folder / "results.json").write_text(json.dumps([{"split": "valid", "perplexity": 1.0, "nll": nll}]))
 
 
-def test_a_run_worse_than_the_median_is_pruned_and_its_other_seeds_are_not_begun(
-    proposals, recipe, corpus, tmp_path
-):
+def test_a_run_worse_than_the_median_is_pruned_and_its_other_seeds_are_not_begun(proposals, recipe, corpus, tmp_path):
     out, told = tmp_path / "out", []
     out.mkdir()
     question = Question(

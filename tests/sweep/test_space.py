@@ -13,12 +13,20 @@ from elman.sweep.question import parse_seeds
 from elman.sweep.space import Range, Setting, Space, Values, parse_settings, short_names, split_values
 
 TEXTS = st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), max_size=8)
+
+
+def table(parts):
+    """Values as an inline table."""
+    return "{" + ", ".join(f"k{number} = {part}" for number, part in enumerate(parts)) + "}"
+
+
 PLAIN = (st.integers(-9, 99) | st.sampled_from([0.5, 1e-3, True, False])).map(json.dumps) | TEXTS.map(json.dumps)
 LITERAL = TEXTS.filter(lambda text: "'" not in text).map(lambda text: f"'{text}'")
 VALUES = st.recursive(
     PLAIN | LITERAL,
-    lambda inner: st.lists(inner, max_size=3).map(lambda parts: f"[{', '.join(parts)}]")
-    | st.lists(inner, max_size=2).map(lambda parts: "{%s}" % ", ".join(f"k{n} = {p}" for n, p in enumerate(parts))),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda parts: f"[{', '.join(parts)}]") | st.lists(inner, max_size=2).map(table)
+    ),
     max_leaves=5,
 )
 BARE = st.from_regex(r"[A-Za-z][A-Za-z0-9_.' +-]{0,8}[A-Za-z0-9]", fullmatch=True)

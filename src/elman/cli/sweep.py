@@ -16,7 +16,7 @@ from elman.errors import UserError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from elman.reproduce.training import Count, Machine, Watch
+    from elman.reproduce.training import Count, Machine, Tell, Watch
     from elman.sweep.conduct import Result
     from elman.sweep.question import SearchName, Sweep
 
@@ -153,7 +153,7 @@ def _search_of(name: str) -> "SearchName":
 
 
 @contextlib.contextmanager
-def _shown(console: "Console") -> Iterator[tuple[object, "Watch"]]:
+def _shown(console: "Console") -> Iterator[tuple["Tell", "Watch"]]:
     """How lines and the progress are printed: a bar on a terminal, else a line every half minute."""
     from elman.reproduce.training import reporting
 
@@ -192,7 +192,9 @@ def _dry_run(asked: "Sweep", machine: "Machine", *, as_json: bool) -> None:
         total = count * sum(minutes.values()) / len(minutes)
         note = f"Optuna: {question.trials} trials, {count} runs; listed are settings at the ends of all ranges."
     else:
-        note = f"{len(everything.tried)} settings, {len(question.seeds)} seeds: {len(runs)} runs, {len(waiting)} to train."
+        note = (
+            f"{len(everything.tried)} settings, {len(question.seeds)} seeds: {len(runs)} runs, {len(waiting)} to train."
+        )
     together = max(1, min(machine.launch.at_once, len(waiting)))
     time = f"About {total / together:.1f} minutes, {together} in parallel, at the speed of this machine."
     facts = {

@@ -52,7 +52,7 @@ def read_tables(path: Path) -> dict[str, Any]:
 
 
 def set_recipe(tables: dict[str, Any], settings: Sequence[str], source: str) -> Recipe:
-    """The recipe of some tables, which stay as they are, with `key.path=value` settings; raises as `load_recipe`."""
+    """The recipe of some tables, which are not changed, with `key.path=value` settings; raises as `load_recipe`."""
     raw = copy.deepcopy(tables)
     for setting in settings:
         _apply(raw, setting)

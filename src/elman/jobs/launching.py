@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Literal, NamedTuple, Protocol, Self, TypeVar, get_args
+from typing import Any, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
 
 from elman.errors import UserError, first_line
 
@@ -13,10 +13,9 @@ Key = TypeVar("Key", bound=Hashable)
 Tell = Callable[[str], None]
 
 Launchers = Literal["local", "slurm", "ray"]
-NAMES: tuple[Launchers, ...] = get_args(Launchers)
 
 AT_ONCE = {"local": 1, "slurm": 100, "ray": 100}
-"""Jobs given to a launcher at a time, unless --jobs is given; Slurm and Ray let those wait for which there is no room."""
+"""Jobs given to a launcher at a time unless --jobs is given; Slurm and Ray let those wait that have no room."""
 
 
 class Outcome(NamedTuple):
@@ -68,7 +67,7 @@ class Launch:
         launcher: local, slurm or ray.
         jobs: how many are begun at a time; None: as many as is usual for the launcher.
         retries: how often a job that failed is begun again.
-        options: what the launcher is told, such as the partition of Slurm.
+        options: those of the launcher itself, such as the partition of Slurm.
         folder: where a launcher keeps its files.
     """
 
@@ -111,7 +110,8 @@ class _Begun:
 class Crew(Generic[Key]):
     """Jobs by key that run side by side; one that fails is begun again as often as the launch permits.
 
-    `tell` is called with a line for that, in which `shown` names the job by its key. If the block ends by an exception, the jobs are asked to stop and waited for. Raises UserError as `Launch.open`.
+    `tell` is called with a line for that, in which `shown` names the job by its key. If the block ends by an exception,
+    the jobs are asked to stop and waited for. Raises UserError as `Launch.open`.
     """
 
     def __init__(self, launch: Launch, tell: Tell, shown: Callable[[Key], str] = str) -> None:

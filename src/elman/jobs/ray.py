@@ -1,7 +1,9 @@
 """Jobs as tasks of Ray: on a cluster that is running, or on one of this machine that is begun for the purpose."""
 
+import logging
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from elman.errors import UserError, first_line
@@ -60,14 +62,14 @@ class Ray:
         }
         if self._owned:
             try:
-                ray.init(**_where(options), log_to_driver=False, logging_level="error")
+                ray.init(**_where(options), log_to_driver=False, logging_level=logging.ERROR)
             except (ConnectionError, ValueError, RuntimeError) as error:
                 raise UserError(f"--ray: {first_line(error)}") from None
 
     def start(self, name: str, function: Callable[..., Any], /, *arguments: Any) -> RayJob:
         """Begin a task; it waits until the cluster has room for it."""
         task = self._ray.remote(_attempt_at).options(name=name, max_retries=0, **self._resources)
-        self._tasks.append(task.remote(os.getcwd(), function, *arguments))
+        self._tasks.append(task.remote(str(Path.cwd()), function, *arguments))
         return RayJob(self._ray, self._tasks[-1])
 
     def close(self) -> None:

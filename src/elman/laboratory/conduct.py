@@ -52,7 +52,8 @@ def conduct(
             while (trial := chain.after(found[chain])) is not None:
                 result = kept_result(folder, trial).find()
                 if result is None:
-                    ready += [] if trial in chains_of else [trial]
+                    if trial not in chains_of:
+                        ready.append(trial)
                     chains_of.setdefault(trial, []).append(chain)
                     return
                 found[chain].append(result)

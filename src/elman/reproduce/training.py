@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -29,7 +29,7 @@ Tell = Callable[[str], None]
 class Machine:
     """How runs are trained: how many at once and where, the device and number of threads of each, and the trackers."""
 
-    launch: Launch = Launch()
+    launch: Launch = field(default_factory=Launch)
     device: str = "auto"
     threads: int | None = None
     track: tuple[str, ...] = ()
@@ -42,13 +42,13 @@ class Stopped(Exception):  # noqa: N818
 class Programme(Protocol):
     """Which runs are trained: it may depend on how others end."""
 
-    def more(self, room: int) -> Sequence[PlannedRun]:
+    def more(self, room: int, /) -> Sequence[PlannedRun]:
         """Runs to train beside those so far; asked for again and again, while `room` more may begin at once."""
 
-    def ended(self, run: PlannedRun, failure: str | None) -> None:
+    def ended(self, run: PlannedRun, failure: str | None, /) -> None:
         """A run is trained, diverged, failed for the last time, or was not needed any more."""
 
-    def unwanted(self, running: Sequence[PlannedRun]) -> Iterable[PlannedRun]:
+    def unwanted(self, running: Sequence[PlannedRun], /) -> Iterable[PlannedRun]:
         """Which of the running runs are not needed any more."""
 
 
@@ -58,7 +58,7 @@ class Listed:
     def __init__(self, runs: Sequence[PlannedRun]) -> None:
         self.runs = list(runs)
 
-    def more(self, room: int) -> Sequence[PlannedRun]:
+    def more(self, _: int) -> Sequence[PlannedRun]:
         """All of them, once."""
         runs, self.runs = self.runs, []
         return runs
@@ -68,7 +68,7 @@ class Listed:
         if failure is not None:
             raise UserError(f"{run.name}: {failure}")
 
-    def unwanted(self, running: Sequence[PlannedRun]) -> Iterable[PlannedRun]:
+    def unwanted(self, _: Sequence[PlannedRun]) -> Iterable[PlannedRun]:
         """None."""
         return ()
 
@@ -130,14 +130,14 @@ def train_programme(programme: Programme, machine: Machine, tell: Tell, watch: W
                     elif run.folder not in known:
                         waiting.append(run)
                     known[run.folder] = run
-            while crew.room and (run := _first_free(waiting, elsewhere, tell)) is not None:
-                if run.status in UNTRAINED:
-                    crew.start(run.folder, run.folder.name, train, run, machine)
-                    started[run.folder] = time.monotonic()
-                    tell(f"{run.name}: training into {run.folder}")
+            while crew.room and (free := _first_free(waiting, elsewhere, tell)) is not None:
+                if free.status in UNTRAINED:
+                    crew.start(free.folder, free.folder.name, train, free, machine)
+                    started[free.folder] = time.monotonic()
+                    tell(f"{free.name}: training into {free.folder}")
                 else:
-                    tell(f"{run.name}: done by another process")
-                    programme.ended(run, None)
+                    tell(f"{free.name}: done by another process")
+                    programme.ended(free, None)
             if not waiting and not crew.running:
                 return
             time.sleep(0.1)

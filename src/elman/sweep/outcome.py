@@ -24,9 +24,7 @@ from elman.tasks.run import data_facts
 
 State = Literal["done", "diverged", "failed", "pruned", "unfinished"]
 
-VALID = ClaimMeasure(
-    "valid-text", {}, partial(tokens.run_by_block, split="valid"), tokens.BLOCKS, diverged={}
-)
+VALID = ClaimMeasure("valid-text", {}, partial(tokens.run_by_block, split="valid"), tokens.BLOCKS, diverged={})
 """The nats of the validation text by block, kept beside every run that is compared."""
 
 

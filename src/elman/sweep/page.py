@@ -38,9 +38,7 @@ TESTS = (
 def write_sweep_page(sweep: Sweep, found: Found, runs: Mapping[str, Sequence[PlannedRun]]) -> Path:
     """Write the page and return its path."""
     tested = any(row.test is not None for row in found.rows)
-    failures = [
-        [row.label, str(seed), failure] for row in found.rows for seed, failure in sorted(row.failures.items())
-    ]
+    failures = [[row.label, str(seed), failure] for row in found.rows for seed, failure in sorted(row.failures.items())]
     sections = [
         Section(
             "Settings",

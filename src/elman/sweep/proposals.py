@@ -137,7 +137,9 @@ class Proposals:
             self._open.add(trial.number)
         one = Tried(setting, self.sweep.runs(setting), pruned=pruned)
         if frozen.state == self.optuna.trial.TrialState.FAIL:
-            one.failures = dict.fromkeys((run.recipe.seed for run in one.runs if run.status in UNTRAINED), "failed before")
+            one.failures = dict.fromkeys(
+                (run.recipe.seed for run in one.runs if run.status in UNTRAINED), "failed before"
+            )
         self.tried.append(one)
 
     def _setting(self, parameters: dict[str, Any]) -> Setting:

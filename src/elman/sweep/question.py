@@ -169,7 +169,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
 
 
 def numbers_of(sweep: Sweep, key: str, settings: Sequence[Setting]) -> list[float] | None:
-    """The values of a key as numbers, in the order of the settings; None where one is none or they are a list of two."""
+    """The values of a key as numbers, in the order of the settings; None where one is not, or only two are listed."""
     axis = sweep.question.space.axes[key]
     if isinstance(axis, Values) and len(axis.texts) < 3:
         return None

@@ -36,13 +36,13 @@ class Search(Protocol):
 
     tried: list[Tried]
 
-    def more(self, room: int) -> Sequence[PlannedRun]:
+    def more(self, room: int, /) -> Sequence[PlannedRun]:
         """See `Programme`."""
 
-    def ended(self, run: PlannedRun, failure: str | None) -> None:
+    def ended(self, run: PlannedRun, failure: str | None, /) -> None:
         """See `Programme`."""
 
-    def unwanted(self, running: Sequence[PlannedRun]) -> Iterable[PlannedRun]:
+    def unwanted(self, running: Sequence[PlannedRun], /) -> Iterable[PlannedRun]:
         """See `Programme`."""
 
 
@@ -60,7 +60,7 @@ class Everything:
                 raise UserError(f"{places[first.folder]} and {first.label} are the same recipe; leave one of them out")
             places[first.folder] = first.label
 
-    def more(self, room: int) -> Sequence[PlannedRun]:
+    def more(self, _: int) -> Sequence[PlannedRun]:
         """All of them, once."""
         runs, self._left = self._left, []
         return runs
@@ -70,7 +70,7 @@ class Everything:
         if failure is not None:
             next(one for one in self.tried if run.folder in one.folders).fail(run, failure)
 
-    def unwanted(self, running: Sequence[PlannedRun]) -> Iterable[PlannedRun]:
+    def unwanted(self, _: Sequence[PlannedRun]) -> Iterable[PlannedRun]:
         """None."""
         return ()
 

@@ -94,14 +94,18 @@ class Space(msgspec.Struct, frozen=True):
     def at(self, shares: Iterable[float]) -> Setting:
         """The setting at a share, 0 to 1, of every axis."""
         return self._setting(
-            axis.at(share) if isinstance(axis, Range) else axis.texts[min(len(axis.texts) - 1, int(share * len(axis.texts)))]
+            axis.at(share)
+            if isinstance(axis, Range)
+            else axis.texts[min(len(axis.texts) - 1, int(share * len(axis.texts)))]
             for axis, share in zip(self.axes.values(), shares, strict=True)
         )
 
     def extremes(self) -> list[Setting]:
         """Settings in which every value of a list and both ends of every range occur."""
         longest = max((len(axis.texts) if isinstance(axis, Values) else 2 for axis in self.axes.values()), default=1)
-        ends = [[*axis.texts] if isinstance(axis, Values) else [axis.at(0.0), axis.at(1.0)] for axis in self.axes.values()]
+        ends = [
+            [*axis.texts] if isinstance(axis, Values) else [axis.at(0.0), axis.at(1.0)] for axis in self.axes.values()
+        ]
         return list(dict.fromkeys(self._setting(end[place % len(end)] for end in ends) for place in range(longest)))
 
     def label(self, setting: Setting) -> str:
