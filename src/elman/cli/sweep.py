@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from elman.reproduce.training import Count, Machine, Tell, Watch
-    from elman.sweep.conduct import Result
+    from elman.sweep.conduct import Advance, Result
     from elman.sweep.question import SearchName, Sweep
 
 Varied = Annotated[
@@ -81,12 +81,8 @@ def sweep(
         return 0
     console = progress.log()
     try:
-        with _shown(console) as (tell, watch), progress.preparing("checking settings") as advance:
-
-            def count(done: int, total: int) -> None:
-                advance("settings", done, total)
-
-            result = conduct(asked, machine, tell, watch, count)
+        with _shown(console) as (tell, watch, advance):
+            result = conduct(asked, machine, tell, watch, advance)
     except Stopped:
         console.print(f"stopped and saved; continue with: elman sweep --resume --out {asked.out}")
         return 130
@@ -153,24 +149,27 @@ def _search_of(name: str) -> "SearchName":
 
 
 @contextlib.contextmanager
-def _shown(console: "Console") -> Iterator[tuple["Tell", "Watch"]]:
+def _shown(console: "Console") -> Iterator[tuple["Tell", "Watch", "Advance"]]:
     """How lines and the progress are printed: a bar on a terminal, else a line every half minute."""
     from elman.reproduce.training import reporting
 
     if not console.is_terminal:
-        yield console.print, reporting(console.print)
+        yield console.print, reporting(console.print), lambda done, total: None
         return
     with progress.bar("{task.fields[state]}") as bar:
         task = bar.add_task("runs", total=None, state="")
 
         def watch(count: "Count") -> None:
-            left = count.seconds / count.ended * (count.total - count.ended) if count.ended else None
+            left = count.seconds_left
             time = "" if left is None else f", {progress.duration(left)} left"
             failed = f", {count.failed} failed" if count.failed else ""
             state = f"{count.ended} of {count.total} done, {len(count.running)} running{failed}{time}"
             bar.update(task, completed=count.ended, total=count.total, state=state)
 
-        yield bar.console.print, watch
+        def advance(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, state="settings checked or compared")
+
+        yield bar.console.print, watch, advance
 
 
 def _dry_run(asked: "Sweep", machine: "Machine", *, as_json: bool) -> None:

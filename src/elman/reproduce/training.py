@@ -51,6 +51,9 @@ class Programme(Protocol):
     def unwanted(self, running: Sequence[PlannedRun], /) -> Iterable[PlannedRun]:
         """Which of the running runs are not needed any more."""
 
+    def later(self) -> int:
+        """How many runs may follow at most, beside those that `more` has given."""
+
 
 class Listed:
     """Runs that are all known; the first that fails ends the others, which are saved."""
@@ -72,12 +75,17 @@ class Listed:
         """None."""
         return ()
 
+    def later(self) -> int:
+        """Those that have not been given, none after the first time."""
+        return len(self.runs)
+
 
 @dataclass(frozen=True)
 class Count:
-    """How far the training of many runs is; `ended` and `failed` are those of this command, `running` by run."""
+    """How far the training of many runs is; `ended` and `failed` are those of this command, `later` may follow."""
 
     waiting: int
+    later: int
     running: Sequence[PlannedRun]
     ended: int
     failed: int
@@ -85,8 +93,13 @@ class Count:
 
     @property
     def total(self) -> int:
-        """Runs that this command has to train, as far as they are known."""
-        return self.waiting + len(self.running) + self.ended
+        """Runs that this command has to train, at most."""
+        return self.waiting + self.later + len(self.running) + self.ended
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Estimated by the runs that have ended; None before the first."""
+        return self.seconds / self.ended * (self.total - self.ended) if self.ended else None
 
 
 Watch = Callable[[Count], None]
@@ -106,7 +119,9 @@ def reporting(tell: Tell, every: float = 30.0) -> Watch:
         if time.monotonic() - last > every:
             last = time.monotonic()
             failed = f", {count.failed} failed" if count.failed else ""
-            tell(f"{count.ended} of {count.total} runs done{failed}; " + "; ".join(map(progress_of, count.running)))
+            left = "" if count.seconds_left is None else f", about {count.seconds_left / 60:.1f} minutes left"
+            running = "; ".join(map(progress_of, count.running))
+            tell(f"{count.ended} of {count.total} runs done{failed}{left}; {running}")
 
     return watch
 
@@ -155,10 +170,11 @@ def train_programme(programme: Programme, machine: Machine, tell: Tell, watch: W
                 failure = None if folder in unwanted or run.status not in UNTRAINED else _failure(run, outcome)
                 failed += failure is not None
                 how = run.status.value if failure is None else f"failed ({failure})"
+                how = "stopped" if folder in unwanted and run.status in UNTRAINED else how
                 tell(f"{run.name}: {how} after {time.monotonic() - started[folder]:.0f} s")
                 programme.ended(run, failure)
             running = [known[folder] for folder in crew.running]
-            watch(Count(len(waiting), running, ended, failed, time.monotonic() - begun))
+            watch(Count(len(waiting), programme.later(), running, ended, failed, time.monotonic() - begun))
 
 
 def train(run: PlannedRun, machine: Machine) -> None:

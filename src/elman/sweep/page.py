@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from markupsafe import Markup
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from elman.drawing.dots import Row as Dots
 from elman.drawing.dots import draw_dots
@@ -106,13 +107,16 @@ def _by_value(sweep: Sweep, found: Found) -> list[Section]:
 def _scatter(
     found: Found, rows: Sequence[Row], key: str, name: str, values: Sequence[float], logarithmic: bool
 ) -> Markup:
-    figure, axes = canvas("narrow")
+    figure, axes = canvas("wide")
     for value, row in zip(values, rows, strict=True):
         seeds = _values(found, row)
         axes.plot([value] * len(seeds), seeds, "o", color=colour(0), alpha=0.6, markersize=4.5)
     axes.plot([values[0]], [sum(_values(found, rows[0])) / len(rows[0].nll)], "D", color=MUTED, markerfacecolor="none")
     if logarithmic:
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=6))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
     label(axes, name, f"valid {found.scale.name}")
     words = "a dot per seed of each setting; the diamond is the mean of the best"
     return svg(figure, "by-" + "".join(c if c.isalnum() else "-" for c in key), f"Figures by {key}", words)

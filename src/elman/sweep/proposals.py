@@ -110,6 +110,13 @@ class Proposals:
                 one.pruned = self._is_pruned(number, one.runs[0])
         return [one.runs[0] for one in self.tried if one.pruned]
 
+    def later(self) -> int:
+        """The seeds of trials that have not ended, and all of those to come."""
+        follow = [(number, run) for number in self._open for run in self.tried[number].runs]
+        known = sum((number, run.folder) not in self._handed and run.status in UNTRAINED for number, run in follow)
+        to_come = max(0, (self.sweep.question.trials or TRIALS) - len(self.tried))
+        return known + to_come * len(self.sweep.question.seeds)
+
     def _is_pruned(self, number: int, run: PlannedRun) -> bool:
         """Report the validations that were written since the last look; whether the trial should end."""
         path = run.folder / "metrics.jsonl"

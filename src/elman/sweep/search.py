@@ -45,6 +45,9 @@ class Search(Protocol):
     def unwanted(self, running: Sequence[PlannedRun], /) -> Iterable[PlannedRun]:
         """See `Programme`."""
 
+    def later(self) -> int:
+        """See `Programme`."""
+
 
 class Everything:
     """All runs of a list of settings: the first seed of each, then the second, and so on."""
@@ -73,6 +76,10 @@ class Everything:
     def unwanted(self, _: Sequence[PlannedRun]) -> Iterable[PlannedRun]:
         """None."""
         return ()
+
+    def later(self) -> int:
+        """Those that have not been given, none after the first time."""
+        return len(self._left)
 
 
 def search_of(sweep: Sweep, tell: Tell) -> Search:
