@@ -57,6 +57,15 @@ def test_a_failure_is_begun_again_as_often_as_that(times, retries, tries, tmp_pa
     )
 
 
+def test_a_job_that_was_asked_to_stop_is_not_begun_again(monkeypatch):
+    launcher = inline.use(monkeypatch)
+    with Crew(Launch(retries=5), print) as crew:
+        crew.start("key", "a", refuse)
+        crew.stop("key")
+        assert [outcome.failure for _, outcome in crew.ended()] == ["the text is too short"]
+    assert launcher.names == ["a"]
+
+
 def test_no_more_jobs_than_allowed_and_closed_at_the_end(monkeypatch):
     launcher = inline.use(monkeypatch)
     with Crew(Launch(jobs=2), print) as crew:
@@ -140,7 +149,7 @@ def test_every_launcher_gives_outcomes_and_stops_as_asked(name, tmp_path, import
 def test_wrong_options_of_launchers_are_refused(launch, message, tmp_path):
     pytest.importorskip(PACKAGES[launch.launcher])
     with pytest.raises(UserError) as error:
-        dataclasses.replace(launch, folder=tmp_path).open()
+        dataclasses.replace(launch, folder=tmp_path).begin()
     assert str(error.value).startswith(message)
 
 
@@ -148,7 +157,7 @@ def test_wrong_options_of_launchers_are_refused(launch, message, tmp_path):
 def test_a_missing_package_names_its_extra(name, monkeypatch):
     monkeypatch.setitem(sys.modules, PACKAGES[name], None)
     with pytest.raises(UserError, match=rf"pip install 'elman\[{name}\]'"):
-        Launch(name).open()
+        Launch(name).begin()
 
 
 @posix
@@ -156,7 +165,7 @@ def test_a_missing_package_names_its_extra(name, monkeypatch):
 def test_a_job_whose_time_is_over_saves_itself_and_is_queued_again(tmp_path, importable):
     """By the signal that Slurm sends before it ends a job."""
     pytest.importorskip("submitit")
-    launcher = Launch("slurm", options={"cluster": "local"}, folder=tmp_path).open()
+    launcher = Launch("slurm", options={"cluster": "local"}, folder=tmp_path).begin()
     path = tmp_path / "begun"
     job = launcher.start("a job", until_a_signal, path)
     deadline = time.monotonic() + 60

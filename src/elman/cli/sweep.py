@@ -154,7 +154,7 @@ def _shown(console: "Console") -> Iterator[tuple["Tell", "Watch", "Advance"]]:
     from elman.reproduce.training import reporting
 
     if not console.is_terminal:
-        yield console.print, reporting(console.print), lambda done, total: None
+        yield console.print, reporting(console.print), lambda *_: None
         return
     with progress.bar("{task.fields[state]}") as bar:
         task = bar.add_task("runs", total=None, state="")

@@ -82,7 +82,7 @@ class Launch:
         """How many jobs are begun at a time."""
         return self.jobs or AT_ONCE[self.launcher]
 
-    def open(self) -> Launcher:
+    def begin(self) -> Launcher:
         """The launcher; raises UserError where its package is missing, or an option is unknown or wrong."""
         if self.launcher == "slurm":
             from elman.jobs.slurm import Slurm
@@ -111,12 +111,12 @@ class Crew(Generic[Key]):
     """Jobs by key that run side by side; one that fails is begun again as often as the launch permits.
 
     `tell` is called with a line for that, in which `shown` names the job by its key. If the block ends by an exception,
-    the jobs are asked to stop and waited for. Raises UserError as `Launch.open`.
+    the jobs are asked to stop and waited for. Raises UserError as `Launch.begin`.
     """
 
     def __init__(self, launch: Launch, tell: Tell, shown: Callable[[Key], str] = str) -> None:
         self.launch, self.tell, self.shown = launch, tell, shown
-        self._launcher = launch.open()
+        self._launcher = launch.begin()
         self._running: dict[Key, _Begun] = {}
         self._stopped: set[Key] = set()
 

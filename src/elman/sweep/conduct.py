@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from elman.errors import UserError
-from elman.files import FolderLock, remove_abandoned
+from elman.files import FolderLock
 from elman.network.device import choose_device
 from elman.reproduce.planned import UNTRAINED
 from elman.reproduce.training import Machine, Stopped, Tell, Watch, train_programme
@@ -37,7 +37,6 @@ def conduct(sweep: Sweep, machine: Machine, tell: Tell, watch: Watch, advance: A
     Stopped then; UserError where a setting cannot be trained, before any is, or the folder is in use.
     """
     with FolderLock(sweep.out):
-        remove_abandoned(sweep.out)
         search = search_of(sweep, tell)
         check(sweep, machine, advance)
         write_question(sweep, {})
