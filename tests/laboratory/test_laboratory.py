@@ -13,6 +13,7 @@ from elman.data.classic import TASKS
 from elman.data.classic.memory import RECALL
 from elman.data.windows import Batch
 from elman.errors import UserError
+from elman.jobs.launching import Launch
 from elman.laboratory.conduct import LADDER, Chain, chains, conduct, reach
 from elman.laboratory.networks import NETWORKS, PENALTY, build_network, learner_of, learning_rule
 from elman.laboratory.page import verdict, write_laboratory
@@ -25,6 +26,7 @@ from elman.learning.update import Update
 from elman.network.output.choice import Surroundings
 from elman.network.output.gaussian import Gaussian
 from elman.objective.loss import Objective
+from support import inline
 
 
 def outcome(trial, solved, flow=(1.0, 0.5, 0.25)):
@@ -138,12 +140,29 @@ def test_spans_double_until_one_is_not_learnt(tmp_path):
     keep(tmp_path, outcome(spans[0], True), outcome(spans[1], True), outcome(spans[2], False))
     chain, short = Chain(first, 1024), Chain(first, 16)
     told = []
-    found = conduct([chain, short], tmp_path, 1, told.append)
+    found = conduct([chain, short], tmp_path, Launch(), told.append)
     assert [one.trial.span for one in found[chain]] == [8, 16, 32]
     assert [one.trial.span for one in found[short]] == [8, 16]
     assert reach(found[chain]) == 16
     assert told == []
     assert chain.after([outcome(msgspec.structs.replace(first, budget=1.0), False)]) is None
+
+
+def test_trials_are_run_once_and_kept(tmp_path, monkeypatch):
+    """Two chains with the same first trial: one job; what is kept is not run again, what fails is reported."""
+    launcher = inline.use(monkeypatch)
+    first = Trial(task="recall", cell="gru", span=2, size=16, budget=20.0, lr=0.01)
+    told = []
+    found = conduct([Chain(first, 2), Chain(first, 3)], tmp_path, Launch(), told.append)
+    assert launcher.names == [first.name]
+    assert [[one.trial for one in results] for results in found.values()] == [[first], [first]]
+    assert told == [f"{first.name}: learnt, error {found[Chain(first, 2)][0].error:.3g}, "
+                    f"{found[Chain(first, 2)][0].seconds:.0f} s"]  # fmt: skip
+    conduct([Chain(first, 2)], tmp_path, Launch(), told.append)
+    assert len(launcher.names) == 1
+    with pytest.raises(UserError, match=r"recall-gru-hebb-span-2-seed-0: there is no rule hebb"):
+        conduct([Chain(msgspec.structs.replace(first, rule="hebb"), 2)], tmp_path, Launch(retries=1), told.append)
+    assert told[-1].startswith("recall-gru-hebb-span-2-seed-0: failed (there is no rule hebb")
 
 
 @pytest.mark.slow

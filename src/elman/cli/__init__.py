@@ -49,6 +49,7 @@ COMMANDS = {
         "ngram": ("ngram:app", "n-gram models as ARPA files: train, score, describe, prune."),
         "grammar": ("grammar:app", "Sentences of a grammar with number agreement: write them, test a model on them."),
         "lab": ("lab:app", "Networks and learning rules side by side on classic tasks."),
+        "sweep": ("sweep:sweep", "Train a recipe with other settings and seeds, and find the best."),
         "reproduce": ("reproduce:reproduce", "Train, measure and judge what the papers claim."),
     },
     "Look up": {

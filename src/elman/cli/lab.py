@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from elman.cli import progress, show
 from elman.cli.help import family
+from elman.cli.launching import LaunchOptions
 from elman.cli.options import AsJson, Natural, Positive, group, number
 from elman.errors import UserError
 
@@ -35,14 +36,14 @@ class TrialOptions:
     Attributes:
         out: folder of outcomes and page; finished trials in it are not repeated (default: runs/lab-compare,
             runs/lab-lesson).
-        jobs: trials in parallel, each on one thread.
     """
 
     out: Annotated[Path | None, Parameter(metavar="DIR")] = None
-    jobs: Positive = 1
     as_json: AsJson = False
 
-    def conduct(self, command: str, chains: "list[Chain]", title: str, text: list[str]) -> None:
+    def conduct(
+        self, command: str, chains: "list[Chain]", launching: LaunchOptions, title: str, text: list[str]
+    ) -> None:
         """Run the trials that are not finished, print the outcomes of all, and write the page."""
         from elman.laboratory import summary
         from elman.laboratory.conduct import conduct
@@ -54,7 +55,7 @@ class TrialOptions:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"--out {out} cannot be a folder: {error.strerror}; give another place") from error
-        results = conduct(chains, out, self.jobs, progress.log().print)
+        results = conduct(chains, out, launching.launch(out), progress.log().print)
         page = write_laboratory(out / "report.html", results, title=title, text=text)
         rows = summary.summarise(results)
         facts = {**summary.to_builtins(results), "report": str(page)}
@@ -107,6 +108,7 @@ def compare(
     seeds: Positive = 3,
     budget: Budget = 60.0,
     trials: TrialOptions = TrialOptions(),
+    launching: LaunchOptions = LaunchOptions(),
 ) -> None:
     """Cells x rules x tasks: the span at which each still learns.
 
@@ -144,12 +146,17 @@ def compare(
                     task=task.name, cell=cell, rule=rule, span=first, size=size, budget=budget, columns=columns, lr=lr
                 )
                 chains += [Chain(msgspec.structs.replace(trial, seed=seed), longest) for seed in range(seeds)]
-    trials.conduct("compare", chains, "Networks and learning rules side by side", [])
+    trials.conduct("compare", chains, launching, "Networks and learning rules side by side", [])
 
 
 @app.command
 def lesson(
-    *, longest: Positive = 128, seeds: Positive = 1, budget: Budget = 15.0, trials: TrialOptions = TrialOptions()
+    *,
+    longest: Positive = 128,
+    seeds: Positive = 1,
+    budget: Budget = 15.0,
+    trials: TrialOptions = TrialOptions(),
+    launching: LaunchOptions = LaunchOptions(),
 ) -> None:
     """From Elman's network to the LSTM, gate by gate.
 
@@ -171,7 +178,7 @@ def lesson(
         for place, rung in enumerate(LADDER):
             print(f"rung {place}, {rung.cell}: {rung.equations}\n  {rung.lesson}\n")
     text = [f"Rung {place}, {rung.cell}: {rung.equations}. {rung.lesson}" for place, rung in enumerate(LADDER)]
-    trials.conduct("lesson", chains(seeds, budget, longest), "From Elman's network to the LSTM", text)
+    trials.conduct("lesson", chains(seeds, budget, longest), launching, "From Elman's network to the LSTM", text)
 
 
 @app.command

@@ -10,6 +10,7 @@ import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress, show
+from elman.cli.launching import LaunchOptions
 from elman.cli.options import Common, DataSource, Positive, Tracked, chosen_trackers
 from elman.errors import UserError
 
@@ -28,10 +29,10 @@ def reproduce(
     data: DataSource = None,
     out: Annotated[Path, Parameter(metavar="FOLDER")] = Path("runs/reproduce"),
     seeds: Positive | None = None,
-    jobs: Positive = 1,
     resume: bool = False,
     track: Tracked = None,
     into: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    launching: LaunchOptions = LaunchOptions(),
     common: Common = Common(),
 ) -> int:
     """Train, measure and judge what the papers claim.
@@ -47,7 +48,6 @@ def reproduce(
         data: a corpus for every run (default: Shakespeare at the scale small)
         out: the folder of runs and reports
         seeds: seeds 1 to N (default: as the experiment plans)
-        jobs: runs trained in parallel
         resume: continue in OUT, which must exist
         into: of `summary`, a Markdown file to write too, such as docs/claims.md
     """
@@ -75,7 +75,8 @@ def reproduce(
         raise UserError("--precision: claims are trained with the precision of their recipes; leave it out")
     common.place()
     console, store = progress.log(), Store(out, data)
-    pool = Pool(jobs, common.device, common.threads, chosen_trackers(track))
+    launch = launching.launch(out)
+    pool = Pool(launch, common.device, common.threads, chosen_trackers(track))
     if name == "all":
         for claim in (claim for claim in claims if claim.data is not None):
             console.print(f"{claim.name}: left out of `all`; it needs --data of its own: {claim.data}")
@@ -89,7 +90,7 @@ def reproduce(
             with attempt(claim.name):
                 plans.append(plan(claim, store, chosen, seeds, pool))
                 console.print(_planned(plans[-1]))
-        console.print(f"planned: {_minutes(total_minutes(plans, pool))} in all, {jobs} in parallel")
+        console.print(f"planned: {_minutes(total_minutes(plans, pool))} in all, {launch.at_once} in parallel")
         for planned in plans:
             with attempt(planned.claim.name):
                 outcomes.append(conduct(planned, store, pool, console.print))

@@ -1,5 +1,6 @@
 """From TOML to a recipe and back, and the recipes that come with elman."""
 
+import copy
 import math
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
@@ -42,10 +43,20 @@ def load_recipe(path: Path | str, settings: Sequence[str] | None = None) -> Reci
     Raises UserError where there is no such file, it is not TOML, a key is unknown, a value has a wrong type or is out
     of range, or bases form a circle.
     """
-    raw = in_present_form(_read(Path(path)))
-    for setting in settings or []:
+    return set_recipe(read_tables(Path(path)), settings or [], str(path))
+
+
+def read_tables(path: Path) -> dict[str, Any]:
+    """The tables of a recipe file, completed from its base; raises UserError as `load_recipe`, which parses them."""
+    return in_present_form(_read(path))
+
+
+def set_recipe(tables: dict[str, Any], settings: Sequence[str], source: str) -> Recipe:
+    """The recipe of some tables, which are not changed, with `key.path=value` settings; raises as `load_recipe`."""
+    raw = copy.deepcopy(tables)
+    for setting in settings:
         _apply(raw, setting)
-    return parse_recipe(raw, str(path))
+    return parse_recipe(raw, source)
 
 
 def parse_recipe(raw: dict[str, Any], source: str) -> Recipe:

@@ -1,15 +1,17 @@
 """Many trials, several at once: chains of growing spans, whose results are kept so that none is run twice."""
 
+import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
+from elman.errors import UserError
 from elman.files import write_atomic
 from elman.formats import parse_json
-from elman.jobs import Kept, processes
+from elman.jobs import Kept
+from elman.jobs.launching import Crew, Launch
 from elman.laboratory.trial import Trial, TrialResult, run_trial
 
 
@@ -33,36 +35,53 @@ def reach(results: Sequence[TrialResult]) -> int:
 
 
 def conduct(
-    chains: Sequence[Chain], folder: Path, jobs: int, tell: Callable[[str], None]
+    chains: Sequence[Chain], folder: Path, launch: Launch, tell: Callable[[str], None]
 ) -> dict[Chain, list[TrialResult]]:
-    """Run the trials that are not kept yet, `jobs` at a time, each in a process with one thread.
+    """Run the trials that are not kept yet, as many at a time as the launch permits, each with one thread.
 
     Results are kept in one file per trial under `trials/` of the folder; `tell` is called with a line for each. Raises
-    UserError for a name that does not exist, parts that do not fit together, or a folder that cannot be written.
+    UserError for a name that does not exist, parts that do not fit together, a folder that cannot be written, or a
+    trial that failed.
     """
     found: dict[Chain, list[TrialResult]] = {chain: [] for chain in chains}
-    running: dict[Future[TrialResult], Chain] = {}
-    with processes(jobs) as pool:
+    folder = folder.absolute()
+    with Crew[Trial](launch, tell, lambda trial: trial.name) as crew:
+        chains_of, ready = dict[Trial, list[Chain]](), list[Trial]()
 
         def advance(chain: Chain) -> None:
             while (trial := chain.after(found[chain])) is not None:
                 result = kept_result(folder, trial).find()
                 if result is None:
-                    running[pool.submit(run_trial, trial)] = chain
+                    if trial not in chains_of:
+                        ready.append(trial)
+                    chains_of.setdefault(trial, []).append(chain)
                     return
                 found[chain].append(result)
 
         for chain in chains:
             advance(chain)
-        while running:
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                chain, result = running.pop(future), future.result()
-                kept_result(folder, result.trial).keep(result)
-                found[chain].append(result)
+        while ready or crew.running:
+            while ready and crew.room:
+                trial = ready.pop(0)
+                crew.start(trial, trial.name, run_and_keep, trial, folder)
+            time.sleep(0.02)
+            for trial, outcome in crew.ended():
+                result = kept_result(folder, trial).find()
+                if result is None:
+                    raise UserError(f"{trial.name}: {outcome.failure or 'its result is missing'}")
                 word = "learnt" if result.solved else "not learnt"
-                tell(f"{result.trial.name}: {word}, error {result.error:.3g}, {result.seconds:.0f} s")
-                advance(chain)
+                tell(f"{trial.name}: {word}, error {result.error:.3g}, {result.seconds:.0f} s")
+                for chain in chains_of.pop(trial):
+                    found[chain].append(result)
+                    advance(chain)
     return found
+
+
+def run_and_keep(trial: Trial, folder: Path) -> None:
+    """Run a trial, unless its result is kept, and keep the result; raises UserError as `run_trial`."""
+    kept = kept_result(folder, trial)
+    if kept.find() is None:
+        kept.keep(run_trial(trial))
 
 
 def kept_result(folder: Path, trial: Trial) -> Kept[TrialResult, Trial]:

@@ -79,4 +79,5 @@ def _measuring(planned: Planned, claim: Claim) -> float:
 def total_minutes(plans: Sequence[Plan], machine: Machine) -> float:
     """Remaining minutes of several reproductions; a run that several of them need counts once."""
     training = {folder: minutes for planned in plans for folder, minutes in planned.training.items()}
-    return sum(training.values()) / machine.jobs + sum(planned.measuring for planned in plans)
+    together = max(1, min(machine.launch.at_once, len(training)))
+    return sum(training.values()) / together + sum(planned.measuring for planned in plans)

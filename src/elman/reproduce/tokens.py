@@ -33,15 +33,15 @@ Ten columns are much faster than one and have nearly the same figure.
 """
 
 
-def run_by_block(folder: Path, block: int, streams: int) -> Measurement:
-    """The tokens of the test text, or of the test targets of pairs, and their summed nats by block; else nothing."""
+def run_by_block(folder: Path, block: int, streams: int, split: str = "test") -> Measurement:
+    """The tokens of a text, or of the targets of pairs, and their summed nats by block; else nothing."""
     run = open_run(folder)
     if isinstance(run, TextRun):
         skip_first = run.data.evaluation.skip_first
-        return by_block(run_log_probs(run, run.split(run.corpus(), "test"), streams, skip_first), block)
+        return by_block(run_log_probs(run, run.split(run.corpus(), split), streams, skip_first), block)
     if isinstance(run, PairRun):
         corpus = run.corpus()
-        return by_block(np.concatenate(target_log_probs(run.model, corpus, corpus.split("test"))), block)
+        return by_block(np.concatenate(target_log_probs(run.model, corpus, corpus.split(split))), block)
     return Measurement({}, {})
 
 

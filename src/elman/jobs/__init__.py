@@ -78,7 +78,7 @@ def processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
         UserError: a process was killed from outside, for example because memory ran out.
     """
     others = set(active_children())
-    executor = ProcessPoolExecutor(jobs, get_context("spawn"), _begin_worker)
+    executor = ProcessPoolExecutor(jobs, get_context("spawn"), begin_worker)
     try:
         yield executor
     except BrokenProcessPool:
@@ -91,7 +91,8 @@ def processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
         executor.shutdown(cancel_futures=True)
 
 
-def _begin_worker() -> None:
+def begin_worker() -> None:
+    """Prepare a spawned process: it ignores Ctrl-C between trainings, and ends when its parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -1,0 +1,220 @@
+"""elman sweep: a recipe with several values of its keys and several seeds, and which are best."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+from cyclopts import Parameter
+
+from elman.cli import progress, show
+from elman.cli.launching import LaunchOptions
+from elman.cli.options import Common, DataSource, Natural, Positive, Tracked, chosen_trackers
+from elman.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from elman.reproduce.training import Count, Machine, Tell, Watch
+    from elman.sweep.conduct import Advance, Result
+    from elman.sweep.question import SearchName, Sweep
+
+Varied = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--set",
+        metavar="KEY=VALUE[,VALUE]",
+        help="set a key of the recipe, or try several values of it: training.clip=0.25,0.5; with --search random or"
+        " optuna also a range: log:1e-4..1e-1, float:0.1..0.5, int:100..800/50; may be repeated",
+    ),
+]
+
+
+def sweep(
+    recipe: Path | None = None,
+    /,
+    *,
+    settings: Varied = (),
+    seeds: str | None = None,
+    search: str = "grid",
+    trials: Positive | None = None,
+    seed: Natural = 0,
+    data: DataSource = None,
+    out: Annotated[Path | None, Parameter(metavar="DIR")] = None,
+    resume: bool = False,
+    dry_run: bool = False,
+    track: Tracked = None,
+    launching: LaunchOptions = LaunchOptions(),
+    common: Common = Common(),
+) -> int:
+    """Train a recipe with other settings and seeds, and find the best.
+
+    Every combination of the values after --set is trained with every seed, or, with --search random and optuna, as many
+    as --trials. Settings are compared by the validation split alone. Writes into --out the runs, best.toml (the recipe
+    of the best setting), sweep.json and report.html; prints a table with the mean over seeds and paired tests of the
+    best against the others. The same command continues what was stopped. Example: elman sweep
+    recipes/shakespeare/demo.toml --set model.output.activation=softmax,sigsoftmax --seeds 1-3 --out runs/outputs
+
+    Args:
+        recipe: a TOML recipe (`elman recipes`)
+        seeds: seeds of every setting, as 1-5 or 1,2,7 (default: 1)
+        search: grid (every combination), random, or optuna, which proposes settings from the results so far and ends
+            runs that are worse than the median
+        trials: settings that random and optuna try (default: 20)
+        seed: of the search
+        data: data of every run, as for `elman train`
+        out: the folder of runs and results (default: runs/sweep-NAME-OF-RECIPE)
+        resume: continue the sweep in --out without repeating its RECIPE and --set
+        dry_run: list the runs and estimate their time; nothing is trained
+    """
+    from elman.reproduce.training import Machine, Stopped
+    from elman.sweep.conduct import conduct
+
+    if common.precision is not None:
+        raise UserError("--precision: the runs have the precision of their recipe; use --set training.precision=bf16")
+    common.place()
+    asked = _asked(recipe, settings, seeds, search, trials, seed, data, out, resume=resume)
+    machine = Machine(launching.launch(asked.out), common.device, common.threads, chosen_trackers(track))
+    if dry_run:
+        _dry_run(asked, machine, as_json=common.as_json)
+        return 0
+    console = progress.log()
+    try:
+        with _shown(console) as (tell, watch, advance):
+            result = conduct(asked, machine, tell, watch, advance)
+    except Stopped:
+        console.print(f"stopped and saved; continue with: elman sweep --resume --out {asked.out}")
+        return 130
+    _print(asked, result, as_json=common.as_json)
+    if result.found.failed:
+        console.print(f"{result.found.failed} runs failed; the same command tries them again")
+    return 1 if result.found.failed else 0
+
+
+def _asked(
+    recipe: Path | None,
+    settings: tuple[str, ...],
+    seeds: str | None,
+    search: str,
+    trials: int | None,
+    seed: int,
+    data: str | None,
+    out: Path | None,
+    *,
+    resume: bool,
+) -> "Sweep":
+    """The sweep that is asked for: a new one, or that of a folder, which may get more seeds and trials."""
+    from elman.config.toml import resolve
+    from elman.data.catalog.prepare import is_known
+    from elman.sweep.conduct import with_more
+    from elman.sweep.question import TRIALS, Question, open_sweep, parse_seeds, reopen_sweep
+    from elman.sweep.space import parse_settings
+
+    chosen = None if seeds is None else parse_seeds(seeds)
+    if recipe is None:
+        if not resume:
+            raise UserError("RECIPE is missing; give one, such as recipes/shakespeare/demo.toml, or --resume --out DIR")
+        if out is None:
+            raise UserError("--resume needs --out DIR, the folder of the sweep")
+        given = {"--set": bool(settings), "--search": search != "grid", "--seed": seed != 0, "--data": data is not None}
+        for name in (name for name, is_given in given.items() if is_given):
+            raise UserError(f"{name}: the sweep in {out} has its own; leave it out, or give the RECIPE too")
+        return with_more(reopen_sweep(out.expanduser()), chosen, trials)
+    recipe = resolve(recipe)
+    out = (out or Path("runs") / f"sweep-{recipe.stem}").expanduser()
+    if resume and not out.is_dir():
+        raise UserError(f"--resume: there is no folder {out}; leave --resume out to begin")
+    how = _search_of(search)
+    if how == "grid" and trials is not None:
+        raise UserError("--trials belongs to --search random or optuna; a grid tries every combination")
+    space = parse_settings(settings)
+    if how != "grid" and not space.axes:
+        raise UserError(f"--search {how}: there is nothing to vary; give --set KEY=VALUE,VALUE or a range")
+    question = Question(
+        space=space,
+        search=how,
+        trials=None if how == "grid" else trials or TRIALS,
+        seeds=chosen or (1,),
+        sampler_seed=seed,
+        data=data if data is None or is_known(data) else str(Path(data).expanduser().absolute()),
+    )
+    return open_sweep(out, recipe, question)
+
+
+def _search_of(name: str) -> "SearchName":
+    if name in ("grid", "random", "optuna"):
+        return name  # type: ignore[return-value]
+    raise UserError(f"--search {name}: choose grid, random or optuna")
+
+
+@contextlib.contextmanager
+def _shown(console: "Console") -> Iterator[tuple["Tell", "Watch", "Advance"]]:
+    """How lines and the progress are printed: a bar on a terminal, else a line every half minute."""
+    from elman.reproduce.training import reporting
+
+    if not console.is_terminal:
+        yield console.print, reporting(console.print), lambda *_: None
+        return
+    with progress.bar("{task.fields[state]}") as bar:
+        task = bar.add_task("runs", total=None, state="")
+
+        def watch(count: "Count") -> None:
+            left = count.seconds_left
+            time = "" if left is None else f", {progress.duration(left)} left"
+            failed = f", {count.failed} failed" if count.failed else ""
+            state = f"{count.ended} of {count.total} done, {len(count.running)} running{failed}{time}"
+            bar.update(task, completed=count.ended, total=count.total, state=state)
+
+        def advance(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, state="settings checked or compared")
+
+        yield bar.console.print, watch, advance
+
+
+def _dry_run(asked: "Sweep", machine: "Machine", *, as_json: bool) -> None:
+    """List the runs with their states and the minutes of each."""
+    from elman.reproduce.planned import UNTRAINED
+    from elman.sweep.conduct import known_settings, minutes_of
+    from elman.sweep.search import Everything
+
+    question = asked.question
+    everything = Everything(asked, known_settings(asked))
+    with progress.counting("timing a few steps") as advance:
+        minutes = dict(minutes_of(asked, machine, advance))
+    runs = [run for one in everything.tried for run in one.runs]
+    waiting = [run for run in runs if run.status in UNTRAINED]
+    rows = [[run.label, str(run.recipe.seed), run.status.value, f"{minutes[run.label]:.1f}"] for run in runs]
+    total = sum(minutes[run.label] for run in waiting)
+    if question.search == "optuna":
+        count = (question.trials or 0) * len(question.seeds)
+        total = count * sum(minutes.values()) / len(minutes)
+        note = f"Optuna: {question.trials} trials, {count} runs; listed are settings at the ends of all ranges."
+    else:
+        note = (
+            f"{len(everything.tried)} settings, {len(question.seeds)} seeds: {len(runs)} runs, {len(waiting)} to train."
+        )
+    together = max(1, min(machine.launch.at_once, len(waiting)))
+    time = f"About {total / together:.1f} minutes, {together} in parallel, at the speed of this machine."
+    facts = {
+        "question": msgspec.to_builtins(question),
+        "runs": [
+            {"label": run.label, "seed": run.recipe.seed, "state": run.status.value, "folder": str(run.folder),
+             "minutes": minutes[run.label]} for run in runs
+        ],
+        "minutes": total / together,
+    }  # fmt: skip
+    show.print_result(
+        as_json, facts, (str(asked.out), ["setting", "seed", "state", "minutes"], rows), notes=[note, time]
+    )
+
+
+def _print(asked: "Sweep", result: "Result", *, as_json: bool) -> None:
+    found = result.found
+    facts = {"out": str(asked.out), **found.facts(), "report": str(result.page)}
+    notes = [found.line(), *([] if result.best is None else [f"best: {result.best}"]), f"report: {result.page}"]
+    if found.best_test is not None:
+        from elman.sweep.record import reported
+
+        notes.insert(1, f"Its test {found.scale.name}: {reported(found.scale, found.best_test)}.")
+    show.print_result(as_json, facts, (asked.name, found.header(), found.table()), notes=notes)

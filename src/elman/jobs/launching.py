@@ -1,0 +1,172 @@
+"""Many jobs side by side, whichever launcher runs them: processes of this machine, jobs of Slurm, tasks of Ray."""
+
+import traceback
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
+
+from elman.errors import UserError, first_line
+
+Key = TypeVar("Key", bound=Hashable)
+Tell = Callable[[str], None]
+
+Launchers = Literal["local", "slurm", "ray"]
+
+AT_ONCE = {"local": 1, "slurm": 100, "ray": 100}
+"""Jobs given to a launcher at a time unless --jobs is given; Slurm and Ray let those wait that have no room."""
+
+
+class Outcome(NamedTuple):
+    """How a job ended: with a value, or with a failure in one line; `trace` is that of an unexpected one."""
+
+    value: Any = None
+    failure: str | None = None
+    trace: str = ""
+
+
+class Job(Protocol):
+    """A call that was begun elsewhere."""
+
+    def done(self) -> bool:
+        """Whether it has ended, without waiting."""
+
+    def outcome(self) -> Outcome:
+        """How it ended; asked for once, when it is done."""
+
+    def stop(self) -> None:
+        """Ask it to end soon: a training saves itself, another call is broken off."""
+
+
+class Launcher(Protocol):
+    """Begins jobs."""
+
+    def start(self, name: str, function: Callable[..., Any], /, *arguments: Any) -> Job:
+        """Begin a call of a module's function; the name identifies it to the user, and to a later process."""
+
+    def close(self) -> None:
+        """Wait for the jobs that were asked to stop, and free everything."""
+
+
+def attempt(function: Callable[..., Any], /, *arguments: Any) -> Outcome:
+    """The outcome of a call, made where the job runs, so that failures look alike whichever launcher carries them."""
+    try:
+        return Outcome(function(*arguments))
+    except UserError as error:
+        return Outcome(failure=first_line(error))
+    except Exception as error:
+        return Outcome(failure=f"{type(error).__name__}: {first_line(error)}", trace=traceback.format_exc())
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How many jobs run, and where.
+
+    Attributes:
+        launcher: local, slurm or ray.
+        jobs: how many are begun at a time; None: as many as is usual for the launcher.
+        retries: how often a job that failed is begun again.
+        options: those of the launcher itself, such as the partition of Slurm.
+        folder: where a launcher keeps its files.
+    """
+
+    launcher: Launchers = "local"
+    jobs: int | None = None
+    retries: int = 0
+    options: Mapping[str, str] = field(default_factory=dict)
+    folder: Path = Path()
+
+    @property
+    def at_once(self) -> int:
+        """How many jobs are begun at a time."""
+        return self.jobs or AT_ONCE[self.launcher]
+
+    def begin(self) -> Launcher:
+        """The launcher; raises UserError where its package is missing, or an option is unknown or wrong."""
+        if self.launcher == "slurm":
+            from elman.jobs.slurm import Slurm
+
+            return Slurm(self.folder, self.options)
+        if self.launcher == "ray":
+            from elman.jobs.ray import Ray
+
+            return Ray(self.options)
+        from elman.jobs.local import Local
+
+        return Local()
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """A running job, with what begins it again."""
+
+    job: Job
+    name: str
+    call: tuple[Callable[..., Any], tuple[Any, ...]]
+    failures: int = 0
+
+
+class Crew(Generic[Key]):
+    """Jobs by key that run side by side; one that fails is begun again as often as the launch permits.
+
+    `tell` is called with a line for that, in which `shown` names the job by its key. If the block ends by an exception,
+    the jobs are asked to stop and waited for. Raises UserError as `Launch.begin`.
+    """
+
+    def __init__(self, launch: Launch, tell: Tell, shown: Callable[[Key], str] = str) -> None:
+        self.launch, self.tell, self.shown = launch, tell, shown
+        self._launcher = launch.begin()
+        self._running: dict[Key, _Begun] = {}
+        self._stopped: set[Key] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        try:
+            if kind is not None:
+                for key in self._running:
+                    self.stop(key)
+        finally:
+            self._launcher.close()
+
+    @property
+    def running(self) -> list[Key]:
+        """The keys of the jobs that have not ended."""
+        return list(self._running)
+
+    @property
+    def room(self) -> int:
+        """How many more jobs may be begun now."""
+        return max(0, self.launch.at_once - len(self._running))
+
+    def start(self, key: Key, name: str, function: Callable[..., Any], /, *arguments: Any) -> None:
+        """Begin a job."""
+        self._stopped.discard(key)
+        self._running[key] = self._begin(name, (function, arguments), 0)
+
+    def stop(self, key: Key) -> None:
+        """Ask a job to end soon; it is not begun again."""
+        if key not in self._stopped:
+            self._stopped.add(key)
+            self._running[key].job.stop()
+
+    def ended(self) -> list[tuple[Key, Outcome]]:
+        """The jobs that have ended since the last call, without waiting; those that are begun again are not listed."""
+        found = list[tuple[Key, Outcome]]()
+        for key, begun in list(self._running.items()):
+            if not begun.job.done():
+                continue
+            outcome = begun.job.outcome()
+            del self._running[key]
+            if outcome.failure is None or key in self._stopped or begun.failures >= self.launch.retries:
+                found.append((key, outcome))
+            else:
+                self.tell(f"{self.shown(key)}: failed ({outcome.failure}); it is begun again")
+                self._running[key] = self._begin(begun.name, begun.call, begun.failures + 1)
+        return found
+
+    def _begin(self, name: str, call: tuple[Callable[..., Any], tuple[Any, ...]], failures: int) -> _Begun:
+        function, arguments = call
+        return _Begun(self._launcher.start(name, function, *arguments), name, call, failures)

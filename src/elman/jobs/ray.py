@@ -1,0 +1,105 @@
+"""Jobs as tasks of Ray: on a cluster that is running, or on one of this machine that is begun for the purpose."""
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from elman.errors import UserError, first_line
+from elman.jobs.launching import Outcome, attempt
+
+RESOURCES = ("num_cpus", "num_gpus", "memory")
+"""Options of a task; memory in bytes."""
+
+OPTIONS = (*RESOURCES, "address", "cluster_cpus")
+
+SMALLEST_STORE = 100_000_000
+"""Bytes of the object store of a cluster of this machine: runs pass files, not objects."""
+
+LONGEST_WAIT = 60.0
+"""Seconds in which tasks that were asked to stop must end."""
+
+
+class RayJob:
+    """A task."""
+
+    def __init__(self, ray: Any, task: Any) -> None:
+        self._ray, self._task = ray, task
+
+    def done(self) -> bool:
+        """Whether it has ended."""
+        return bool(self._ray.wait([self._task], timeout=0)[0])
+
+    def outcome(self) -> Outcome:
+        """How it ended; a task that was cancelled, or whose worker or node died, is a failure."""
+        try:
+            found = self._ray.get(self._task)
+        except self._ray.exceptions.RayError as error:
+            return Outcome(failure=f"{type(error).__name__}: {first_line(error)}")
+        return found if isinstance(found, Outcome) else Outcome(failure="its result is not that of elman")
+
+    def stop(self) -> None:
+        """SIGINT, by which a training saves itself."""
+        self._ray.cancel(self._task, force=False)
+
+
+class Ray:
+    """A Ray cluster."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        """Connect or begin one; raises UserError where ray is missing, an option is wrong or there is no cluster."""
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        try:
+            import ray
+        except ImportError:
+            raise UserError("--launcher ray needs the package ray: pip install 'elman[ray]'") from None
+        for name in options.keys() - {*OPTIONS}:
+            raise UserError(f"--ray {name}: there is no such option; choose {', '.join(OPTIONS)}")
+        self._ray, self._tasks, self._owned = ray, list[Any](), not ray.is_initialized()
+        self._resources = {"num_cpus": 1.0} | {
+            name: _number(name, options[name]) for name in RESOURCES if name in options
+        }
+        if self._owned:
+            try:
+                ray.init(**_where(options), log_to_driver=False, logging_level=logging.ERROR)
+            except (ConnectionError, ValueError, RuntimeError) as error:
+                raise UserError(f"--ray: {first_line(error)}") from None
+
+    def start(self, name: str, function: Callable[..., Any], /, *arguments: Any) -> RayJob:
+        """Begin a task; it waits until the cluster has room for it."""
+        task = self._ray.remote(_attempt_at).options(name=name, max_retries=0, **self._resources)
+        self._tasks.append(task.remote(str(Path.cwd()), function, *arguments))
+        return RayJob(self._ray, self._tasks[-1])
+
+    def close(self) -> None:
+        """Wait for the tasks, which have ended or were asked to, for a minute at most; end a cluster begun here."""
+        if self._tasks:
+            self._ray.wait(self._tasks, num_returns=len(self._tasks), timeout=LONGEST_WAIT)
+        if self._owned:
+            self._ray.shutdown()
+
+
+def _attempt_at(place: str, function: Callable[..., Any], /, *arguments: Any) -> Outcome:
+    """As `attempt`, in the working folder of the driver."""
+    os.chdir(place)
+    return attempt(function, *arguments)
+
+
+def _where(options: Mapping[str, str]) -> dict[str, Any]:
+    """The arguments of `ray.init`: those of a running cluster, which gets the variables of elman, or of a new one."""
+    if "address" in options:
+        own = {name: value for name, value in os.environ.items() if name.startswith("ELMAN_")}
+        return {"address": options["address"]} | ({"runtime_env": {"env_vars": own}} if own else {})
+    cpus = {"num_cpus": int(_number("cluster_cpus", options["cluster_cpus"]))} if "cluster_cpus" in options else {}
+    return {"address": "local", "include_dashboard": False, "object_store_memory": SMALLEST_STORE} | cpus
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise UserError(f"--ray {name}={text}: it must be a number, 0 or more")
+    return value

@@ -1,0 +1,1 @@
+"""One recipe with other settings and seeds: which are best on validation text."""
