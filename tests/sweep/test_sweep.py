@@ -46,6 +46,7 @@ def test_from_the_command_line_to_the_best_recipe(recipe, corpus, tmp_path, monk
     test = found["rows"][1]["test"]
     assert test["by_seed"]["mean"] == pytest.approx(means[0] - means[1])
     assert test["by_token"]["tokens"] == 200
+    assert "vocabularies" not in told.err
     assert len(found["best_test_nll"]) == 2
     assert found["best"]["settings"] == found["rows"][0]["settings"]
     page = (out / "report.html").read_text()
@@ -83,6 +84,14 @@ def test_the_best_is_chosen_without_test_figures(recipe, corpus, tmp_path, writt
     assert again["best"] == found["best"]
     assert again["rows"] == found["rows"]
     assert len(written.trained) == 6
+
+
+def test_settings_with_other_vocabularies_are_not_tested(recipe, corpus, tmp_path, written, capsys):
+    words = command(recipe, corpus, tmp_path / "out", "--set", "data.max_vocabulary=8,16", "--seeds", "1-2")
+    assert main([*words, "--json"]) == 0
+    told = capsys.readouterr()
+    assert [row["test"] for row in json.loads(told.out)["rows"]] == [None, None]
+    assert told.err.count("other texts or vocabularies") == 1
 
 
 def test_a_run_that_fails_is_begun_again_and_reported(recipe, corpus, tmp_path, written, capsys):

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from elman.errors import notice
 from elman.evaluation.paired_accuracy import holm
 from elman.files import sha256_file
 from elman.reproduce import tokens
@@ -101,7 +102,10 @@ def with_tests(rows: Sequence[tuple[Row, Tried]], advance: Callable[[int, int], 
     They are made where all runs read the same text with the same vocabulary; by token for text and pairs.
     """
     finished = [pair for pair in rows if pair[0].state == "done"]
-    if len(finished) < 2 or not are_comparable([run for _, one in finished for run in one.runs]):
+    if len(finished) < 2:
+        return [row for row, _ in rows]
+    if not are_comparable([run for _, one in finished for run in one.runs]):
+        notice("settings read other texts or vocabularies, so that their losses do not measure the same; no tests")
         return [row for row, _ in rows]
     texts = list[list[Measurement]]()
     for place, (_, one) in enumerate(finished):
