@@ -155,7 +155,7 @@ export class Reading {
         held.bits += one.bits;
         at += 1;
       }
-      held.begins ||= piece.begins;
+      held.begins ||= piece.begins || (piece.ends && this.inBytes);
       if (!this.inBytes || piece.ends) held.text = piece.ends ? "" : piece.text;
       else held.text = decoder.decode(pieceBytes(piece.text), { stream: true });
       if (held.text === "" && !piece.ends) continue;
@@ -168,7 +168,7 @@ export class Reading {
   }
 
   /** The words of pieces, without ends of lines: [text, bits or null]. */
-  words(pieces, scored) {
+  wordsOf(pieces, scored) {
     const found = [];
     let at = 0;
     for (const piece of pieces) {

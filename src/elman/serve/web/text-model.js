@@ -102,7 +102,7 @@ export class TextModel {
   async byWord(text) {
     const { pieces, found } = await this.read(text);
     const scored = found.slice(1).map((node) => node.scored);
-    return { words: this.reading.words(pieces, scored), bits: total(scored) };
+    return { words: this.reading.wordsOf(pieces, scored), bits: total(scored) };
   }
 
   async nexts({ text, position = null, count = 20, ...settings }) {
