@@ -1,5 +1,6 @@
 """A model of pairs as two graphs: sources of any length, every attention, and what cannot be a graph."""
 
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -16,7 +17,7 @@ from support.pair_networks import EOS, model_recipe, without_attention
 pytestmark = pytest.mark.slow
 
 MODELS = {
-    "input feeding": dict(score="general", feed="output"),
+    "input feeding": dict(score="general", feed="output", width=16),
     "additive": dict(score="additive", feed="context", cell={"kind": "gru"}, source={"start": "bridge"}),
 }
 PAIRS = [(np.array(source), [EOS, *target]) for source, target in [([3, 1, 4, 1, 5], [2, 7]), ([2], []), ([9, 8], [1])]]
@@ -24,7 +25,14 @@ PAIRS = [(np.array(source), [EOS, *target]) for source, target in [([3, 1, 4, 1,
 
 def model_of(name):
     torch.manual_seed(4)
-    model = without_attention(cell={"kind": "elman"}) if name == "without attention" else build_model(model_recipe(**MODELS[name]), 10, num_source=10)
+    if name == "without attention":
+        model = without_attention(cell={"kind": "elman"})
+    else:
+        options = dict(MODELS[name])
+        width = options.pop("width", 8)
+        record = model_recipe(**options)
+        core = msgspec.structs.replace(record.core, size=width)
+        model = build_model(msgspec.structs.replace(record, core=core), 10, num_source=10)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.normal_(0, 0.4)
