@@ -17,8 +17,8 @@ from support.pair_networks import EOS, model_recipe, without_attention
 pytestmark = pytest.mark.slow
 
 MODELS = {
-    "input feeding": dict(score="general", feed="output", width=16),
-    "additive": dict(score="additive", feed="context", cell={"kind": "gru"}, source={"start": "bridge"}),
+    "input feeding": {"score": "general", "feed": "output", "width": 16},
+    "additive": {"score": "additive", "feed": "context", "cell": {"kind": "gru"}, "source": {"start": "bridge"}},
 }
 PAIRS = [(np.array(source), [EOS, *target]) for source, target in [([3, 1, 4, 1, 5], [2, 7]), ([2], []), ([9, 8], [1])]]
 

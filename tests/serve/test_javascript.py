@@ -46,7 +46,9 @@ RUNS = {
     "none": text_recipe(tokenisation="characters", eos="none"),
     "bytes": text_recipe(tokenisation="bytes"),
     "subwords": text_recipe(tokenisation="subwords", subwords={"size": 600, "coverage": 0.999}),
-    "pieces": text_recipe(tokenisation="subwords", lowercase=False, eos="paragraph", subwords={"kind": "bpe", "size": 600}),
+    "pieces": text_recipe(
+        tokenisation="subwords", lowercase=False, eos="paragraph", subwords={"kind": "bpe", "size": 600}
+    ),
 }
 LETTERS = list("tobernhkigafqus ,.!?猫である。'-\r")
 
@@ -91,7 +93,11 @@ def test_subwords_are_those_of_sentencepiece(page, kind):
     made = ["".join(draw.choice(letters, size)) for size in draw.integers(1, 30, 200)]
     lines = [*LINES, *TEXTS, *made, "<0x41> <unk> <?>", "  two  spaces  "]
     model = train(LINES, SubwordOptions(kind=kind, size=700, coverage=0.999))
-    code = 'import { Subwords } from "./subwords.js";\n const cut = new Subwords(given.model); return given.lines.map((one) => cut.encode(one));'
+    code = """
+        import { Subwords } from "./subwords.js";
+        const cut = new Subwords(given.model);
+        return given.lines.map((one) => cut.encode(one));
+    """
     found = run(page, code, {"model": subword_facts(model, kind), "lines": lines})
     assert found == [model.encode(line) for line in lines]
     assert max(map(len, (piece for line in found for piece in line))) > 6, "whole words are among the pieces"
@@ -112,7 +118,7 @@ def test_texts_are_read_shown_and_written_as_elman_does(page, tmp_path, name):
           const scored = ids.map((_, at) => ({ bits: at + 1, entropy: at, rank: at }));
           const writing = new Writing(reading);
           const written = ids.map((id) => writing.add(given.facts.words[id]));
-          return { marks: reading.marks(pieces, scored), words: reading.wordsOf(pieces, scored), written, end: writing.end(),
+          return { marks: reading.marks(pieces, scored), words: reading.wordsOf(pieces, scored), written,
             shown: ids.map((id) => reading.shown(given.facts.words[id])), ids };
         });
     """
@@ -120,7 +126,10 @@ def test_texts_are_read_shown_and_written_as_elman_does(page, tmp_path, name):
         read = read_text(opened, text)
         scored = [Scored(float(at + 1), at, float(at)) for at in range(read.length)]
         assert found["ids"] == list(read.symbols.ids), text
-        expected = [(one.text, one.at, one.tokens, one.begins, one.bits, one.unknown, one.ends) for one in marks_of(opened, read, scored)]
+        expected = [
+            (one.text, one.at, one.tokens, one.begins, one.bits, one.unknown, one.ends)
+            for one in marks_of(opened, read, scored)
+        ]
         shown = [
             (one["text"], one["at"], one["tokens"], one["begins"], one["bits"], one["unknown"], one["ends"])
             for one in found["marks"]
@@ -131,7 +140,7 @@ def test_texts_are_read_shown_and_written_as_elman_does(page, tmp_path, name):
         assert found["shown"] == [token_shown(opened, word) for word in words]
         if name != "words":
             undo = Detokeniser(opened.options)
-            assert [one for one in found["written"]] == [undo.add(word) for word in words], text
+            assert found["written"] == [undo.add(word) for word in words], text
 
 
 def test_draws_have_the_shares_that_elman_gives_them(page):
@@ -159,7 +168,9 @@ def test_draws_have_the_shares_that_elman_gives_them(page):
 @pytest.mark.parametrize("kind", ["bernoulli", "nade"])
 def test_notes_have_the_probabilities_of_elman(page, kind):
     surroundings = Surroundings(size=5, num_outputs=12)
-    choice = Bernoulli(config.Bernoulli(), surroundings) if kind == "bernoulli" else NADE(config.NADE(size=7), surroundings)
+    choice = (
+        Bernoulli(config.Bernoulli(), surroundings) if kind == "bernoulli" else NADE(config.NADE(size=7), surroundings)
+    )
     with torch.no_grad():
         for parameter in choice.parameters():
             parameter.normal_(0, 0.7)
@@ -184,7 +195,9 @@ def test_notes_have_the_probabilities_of_elman(page, kind):
         const prior = Float32Array.from(given.prior);
         const random = generator(1);
         const often = Array(12).fill(0);
-        for (let draw = 0; draw < 4000; draw += 1) notes.draw(contexts, prior, 0.8, random).forEach((on, at) => { often[at] += on / 4000; });
+        for (let draw = 0; draw < 4000; draw += 1) {
+          notes.draw(contexts, prior, 0.8, random).forEach((on, at) => { often[at] += on / 4000; });
+        }
         return { logProbs: given.frames.map((one) => notes.logProb(contexts, prior, one)), often,
           cold: [...notes.draw(contexts, Float32Array.of(0, -Infinity, -Infinity), 0, random)] };
     """
@@ -221,8 +234,10 @@ def test_the_search_finds_what_elman_s_finds(page, size):
     (right,) = beam_search(Bigrams(table), Source(mask.long(), mask), beam, 0, (2,))
     code = """
         import { search } from "./beam.js";
-        const step = async (symbols) => ({ logProbs: symbols.map((one) => given.table[one]), attention: symbols.map(() => [1]) });
-        return search(step, { size: given.size, nbest: given.nbest, limit: 7, end: 0, forbidden: 2, lengthPenalty: 0.6 });
+        const step = async (symbols) =>
+          ({ logProbs: symbols.map((one) => given.table[one]), attention: symbols.map(() => [1]) });
+        const { size, nbest } = given;
+        return search(step, { size, nbest, limit: 7, end: 0, forbidden: 2, lengthPenalty: 0.6 });
     """
     found = run(page, code, {"table": table.double().tolist(), "size": size, "nbest": min(size, 3)})
     assert [one["symbols"] for one in found] == [one.symbols for one in right]
@@ -245,11 +260,16 @@ def test_only_new_words_are_computed_and_a_state_is_a_value(page):
           const sum = state.data[0] + Number(symbols.data[0]);
           const scores = given.facts.words.map((_, id) => Math.sin(sum * (id + 1)));
           const norm = Math.log(scores.reduce((all, one) => all + Math.exp(one), 0));
-          return { log_probs: { data: Float32Array.from(scores, (one) => one - norm) }, levels: { data: Float32Array.of(sum) },
+          const logProbs = Float32Array.from(scores, (one) => one - norm);
+          return { log_probs: { data: logProbs }, levels: { data: Float32Array.of(sum) },
             next_state_0: { type: "float32", data: Float32Array.of(sum), dims: [1, 1] } };
         } };
         const model = new TextModel(given.facts, network, null);
-        const asked = async (work) => { const before = calls; const found = await work(); return [calls - before, found]; };
+        const asked = async (work) => {
+          const before = calls;
+          const found = await work();
+          return [calls - before, found];
+        };
         const events = async (question, stop) => {
           const found = [];
           const control = new AbortController();
@@ -270,8 +290,8 @@ def test_only_new_words_are_computed_and_a_state_is_a_value(page):
         const same = await events({ text: "to", drawn: 6, seed: 5 }, 9);
         const branch = await events({ text: "to", drawn: 1, seed: 5, temperature: 0, after: sample.slice(0, 3) }, 9);
         const next = await model.nexts({ text: "to", position: null, count: 1 });
-        return { first: first[0], grown: grown[0], again: again[0], long: long[0], alone: alone.bits - long[1].bits, sample, same,
-          branch, next: next.words[0].id, stopped: await events({ text: "to", drawn: 50, seed: 1 }, 4),
+        return { first: first[0], grown: grown[0], again: again[0], long: long[0], alone: alone.bits - long[1].bits,
+          sample, same, branch, next: next.words[0].id, stopped: await events({ text: "to", drawn: 50, seed: 1 }, 4),
           difference: await compared(model, model, "to be") };
     """
     found = run(page, code, {"facts": facts})

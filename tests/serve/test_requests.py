@@ -171,7 +171,18 @@ def test_wrong_questions_have_one_line(client, body, said):
     assert client.post("/api/score", json={"text": "to be"}).status_code == 200
 
 
-STRANGE = ["\0", "a\0b", "<eos> <unk> <0xFF>", "\u2028\u2029\x85 x", "😀\u0301\u0301", "\ufeffto be", " ", "", "▁▁ a", "\n" * 40]
+STRANGE = [
+    "\0",
+    "a\0b",
+    "<eos> <unk> <0xFF>",
+    "\u2028\u2029\x85 x",
+    "😀\u0301\u0301",
+    "\ufeffto be",
+    " ",
+    "",
+    "▁▁ a",
+    "\n" * 40,
+]
 
 
 @pytest.mark.parametrize("run", ["doc", "tunes", "pairs"])

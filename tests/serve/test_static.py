@@ -122,7 +122,7 @@ def test_a_graph_is_compared_before_it_is_rounded_and_after(tmp_path, monkeypatc
     )
     assert found == (1e-6, 0.2 if int8 else 1e-6, 50)
     assert [path.name for path in tmp_path.rglob("*.onnx")] == ["model.onnx"]
-    with pytest.raises(UserError, match="the graph is not the model: they differ by 0.2 nats; nothing was written"):
+    with pytest.raises(UserError, match=r"the graph is not the model: they differ by 0\.2 nats; nothing was written"):
         static_graphs.write_graphs(
             folder, lambda place: (place / "model.onnx").write_text("rounded"), differ, int8=int8
         )
@@ -133,7 +133,7 @@ def test_what_has_no_page_is_refused(tmp_path, monkeypatch):
     with pytest.raises(UserError, match="draws notes by the choices bernoulli and nade, not by Linear"):
         static_music.arrays_of(torch.nn.Linear(2, 2))
     monkeypatch.setattr("elman.serve.static_pairs.constraint_of", lambda *_: object())
-    with pytest.raises(UserError, match="its targets are trees .* open it with `elman serve`"):
+    with pytest.raises(UserError, match=r"its targets are trees .* open it with `elman serve`"):
         static.export_web([elman.load(pairs_folder(tmp_path / "pairs"))], tmp_path / "page", package=tmp_path)
     assert not (tmp_path / "page").exists()
 

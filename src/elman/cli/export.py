@@ -14,6 +14,7 @@ from elman.errors import UserError
 ExportedRun = Annotated[Path, Parameter(help="a run on text; with --to web also on music or pairs")]
 FurtherRuns = Annotated[Path, Parameter(help="with --to web, further runs of the page")]
 
+
 def export(
     run: ExportedRun,
     /,

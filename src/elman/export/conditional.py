@@ -167,7 +167,8 @@ def _parts(model: SequenceToSequence, state: State) -> tuple[tuple[Tensor, ...],
     """The tensors of a state that change, and those of the memory; its mask is all true."""
     if not isinstance(model.core, AttentiveCore):
         return tuple(leaves(state)), ()
-    layers, (vectors, keys, _), fed = state
+    layers, memory, fed = state
+    vectors, keys, _ = leaves(memory)
     return (*leaves(layers), *leaves(fed)), (vectors, keys)
 
 

@@ -1,7 +1,7 @@
 """The page without a server: a folder for any static host, in which the browser itself computes the models.
 
-A model is an ONNX graph, or two, by default with weights of eight bits. onnxruntime-web runs them, whose files are taken
-from its npm package.
+A model is an ONNX graph, or two, by default with weights of eight bits. onnxruntime-web runs them, whose files are
+taken from its npm package.
 """
 
 from collections.abc import Callable, Sequence
@@ -69,8 +69,8 @@ def export_web(
     """Write the page with the models of runs into a new folder; without `int8` their weights stay in float32.
 
     `package` is the npm package of onnxruntime-web (default: fetched by npm, once), `data` the corpus on which graphs
-    are compared (default: the data of each run). Raises UserError where the folder is not empty, a package is missing, a
-    network cannot be written, or a graph is not the model.
+    are compared (default: the data of each run). Raises UserError where the folder is not empty, a package is missing,
+    a network cannot be written, or a graph is not the model.
     """
     require_onnx()
     services = serve_runs(runs, Limits())
@@ -103,9 +103,7 @@ def export_web(
     return Written(folder=str(out), bytes=size, models=models)
 
 
-def _write_model(
-    service: Service, folder: Path, data: str | None, *, int8: bool
-) -> tuple[Differences, dict[str, Any]]:
+def _write_model(service: Service, folder: Path, data: str | None, *, int8: bool) -> tuple[Differences, dict[str, Any]]:
     match service:
         case TextService():
             return write_text(service, folder, data, int8=int8)

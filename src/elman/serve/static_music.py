@@ -1,5 +1,6 @@
 """A model of music in a page without a server: a graph up to what notes are drawn from, and the choice of notes."""
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def _compare(run: MusicRun, step: FrameStep, path: Path, roll: Roll) -> Comparis
         frames[:-1].unsqueeze(1).to(run.device), frames[1:].unsqueeze(1).to(run.device), run.model.begin(1)
     )
     found = []
-    for frame, target in zip(frames[:-1], frames[1:], strict=True):
+    for frame, target in itertools.pairwise(frames):
         contexts, log_prior, *state = graph(frame.unsqueeze(0).numpy(), *state)
         choice = step.model.output.choice
         found.append(

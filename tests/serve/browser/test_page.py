@@ -35,7 +35,9 @@ def folders(tmp_path_factory):
         text_folder(runs / "letters", text_recipe(tokenisation="characters"), LETTERS),
         music_folder(runs / "tunes", "nade"),
         pairs_folder(runs / "pairs"),
-        subword_folder(runs / "pieces", text_recipe(tokenisation="subwords", subwords={"size": 600, "coverage": 0.999})),
+        subword_folder(
+            runs / "pieces", text_recipe(tokenisation="subwords", subwords={"size": 600, "coverage": 0.999})
+        ),
     ]
 
 
@@ -271,7 +273,7 @@ def test_subwords_of_a_text_in_two_languages(page):
 
 def test_all_of_it_with_the_keyboard(page):
     """Type, choose a word, write the likeliest next one, draw a sample, branch it, stop: no pointer is used."""
-    focused = "document.activeElement.id || document.activeElement.getAttribute('aria-label') || document.activeElement.textContent"
+    focused = "(one => one.id || one.getAttribute('aria-label') || one.textContent)(document.activeElement)"
 
     def tab_to(what):
         for _ in range(60):

@@ -53,7 +53,9 @@ def folders(tmp_path_factory):
 def asking(page):
     """A function that asks the page's own backend."""
     page.evaluate("import('./local.js').then(async (m) => { window.it = new m.Local(); await window.it.open(); })")
-    return lambda operation, **question: page.evaluate("([operation, question]) => window.it.ask(operation, question)", [operation, question])
+    return lambda operation, **question: page.evaluate(
+        "([operation, question]) => window.it.ask(operation, question)", [operation, question]
+    )
 
 
 def right(folder, operation, question):
@@ -76,20 +78,35 @@ def test_with_weights_in_float32_every_figure_is_that_of_the_server(browser, fol
             for name, side in (("doc", "first"), ("other", "second")):
                 found = right(folders[name], "score", questions.Score(text="to be not"))
                 assert compared[side] == pytest.approx(found.bits, abs=1e-3)
-                assert [one[side] for one in compared["words"]] == pytest.approx([one.bits for one in found.marks], abs=1e-3)
+                assert [one[side] for one in compared["words"]] == pytest.approx(
+                    [one.bits for one in found.marks], abs=1e-3
+                )
 
 
 def same_views(ask, folder):
     text = "to be, or not"
-    mixed, expected = ask("components", run="doc", text=text), right(folder, "components", questions.Components(text=text))
+    mixed, expected = (
+        ask("components", run="doc", text=text),
+        right(folder, "components", questions.Components(text=text)),
+    )
     assert [one["name"] for one in mixed["components"]] == [one.name for one in expected.components]
-    assert [one["weight"] for one in mixed["components"]] == pytest.approx([one.weight for one in expected.components], abs=1e-4)
-    walk, path = ask("states", run="doc", text=text, layer=1), right(folder, "states", questions.States(text=text, layer=1))
+    assert [one["weight"] for one in mixed["components"]] == pytest.approx(
+        [one.weight for one in expected.components], abs=1e-4
+    )
+    walk, path = (
+        ask("states", run="doc", text=text, layer=1),
+        right(folder, "states", questions.States(text=text, layer=1)),
+    )
     np.testing.assert_allclose(walk["points"], path.points, atol=1e-3)
     assert walk["radii"] == pytest.approx(path.radii)
-    near, words = ask("neighbours", run="doc", word="King"), right(folder, "neighbours", questions.Neighbours(word="King"))
+    near, words = (
+        ask("neighbours", run="doc", word="King"),
+        right(folder, "neighbours", questions.Neighbours(word="King")),
+    )
     assert [one["word"] for one in near["neighbours"]][:3] == [one.word for one in words.neighbours][:3]
-    assert [one["cosine"] for one in near["neighbours"]] == pytest.approx([one.cosine for one in words.neighbours], abs=0.02)
+    assert [one["cosine"] for one in near["neighbours"]] == pytest.approx(
+        [one.cosine for one in words.neighbours], abs=0.02
+    )
     pair = {"good": "the king", "bad": "king the"}
     judged = ask("pairs", run="doc", pairs=[pair])["pairs"][0]
     (best,) = right(folder, "pairs", questions.Pairs(pairs=[questions.Sentences(**pair)])).pairs
@@ -115,7 +132,9 @@ def same_targets(ask, folder):
         assert found["source"] == expected.source
         assert [one["words"] for one in found["targets"]] == [one.words for one in expected.targets]
         assert [one["text"] for one in found["targets"]] == [one.text for one in expected.targets]
-        assert [one["bits"] for one in found["targets"]] == pytest.approx([one.bits for one in expected.targets], abs=1e-3)
+        assert [one["bits"] for one in found["targets"]] == pytest.approx(
+            [one.bits for one in expected.targets], abs=1e-3
+        )
         for one, other in zip(found["targets"], expected.targets, strict=True):
             np.testing.assert_allclose(one["attention"], other.attention, atol=1e-3)
     assert "none of the 2 symbols" in ask("translate", run="pairs", text="x y")["note"]
