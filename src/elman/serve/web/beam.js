@@ -3,21 +3,24 @@
 const TIE = 1e-12;
 
 /**
- * Hypotheses {symbols, logProb, score, attention}, best first. `step(symbols, rows)` reads one symbol of each hypothesis,
- * which continues the hypothesis `rows[i]` of the step before, and gives {logProbs [K][V], attention [K][S]}.
+ * Hypotheses {symbols, logProb, score, attention}, best first. `step(symbols, rows)` reads one symbol of each
+ * hypothesis, which continues the hypothesis `rows[i]` of the step before; it gives {logProbs [K][V], attention [K][S]}.
  */
 export async function search(step, { size, nbest, limit, end, forbidden = null, lengthPenalty }) {
   let alive = [{ symbols: [], total: 0, attention: [], row: 0 }];
   const ended = [];
   while (alive.length && ended.length < size) {
-    const { logProbs, attention } = await step(alive.map((one) => one.symbols.at(-1) ?? end), alive.map((one) => one.row));
+    const last = alive.map((one) => one.symbols.at(-1) ?? end);
+    const { logProbs, attention } = await step(last, alive.map((one) => one.row));
     const mustEnd = alive[0].symbols.length >= limit;
-    const found = candidates(alive, logProbs, 2 * size, (symbol) => symbol !== forbidden && (!mustEnd || symbol === end));
+    const allowed = (symbol) => symbol !== forbidden && (!mustEnd || symbol === end);
+    const found = candidates(alive, logProbs, 2 * size, allowed);
     const looks = alive.map((one, row) => [...one.attention, attention[row]]);
     const next = [];
     found.forEach(({ row, symbol, total }, place) => {
       if (symbol !== end) {
-        if (next.length < size) next.push({ symbols: [...alive[row].symbols, symbol], total, attention: looks[row], row });
+        const symbols = [...alive[row].symbols, symbol];
+        if (next.length < size) next.push({ symbols, total, attention: looks[row], row });
       } else if (place < size) {
         const { symbols } = alive[row];
         const score = total / ((6 + symbols.length) / 6) ** lengthPenalty;

@@ -22,7 +22,8 @@ export class MusicModel {
   }
 
   begin() {
-    this.root = { frame: new Uint8Array(this.notes.pitches), state: beginning(this.facts.states), bits: null, children: new Map() };
+    const frame = new Uint8Array(this.notes.pitches);
+    this.root = { frame, state: beginning(this.facts.states), bits: null, children: new Map() };
     this.nodes = 1;
   }
 
@@ -36,7 +37,8 @@ export class MusicModel {
   }
 
   async step({ frame, state }) {
-    const found = await this.network.run({ frames: floats(Float32Array.from(frame), [1, frame.length]), ...named(state) });
+    const frames = floats(Float32Array.from(frame), [1, frame.length]);
+    const found = await this.network.run({ frames, ...named(state) });
     return { contexts: found.contexts, logPrior: found.log_prior.data, state: taken(found, state.length) };
   }
 
@@ -65,7 +67,9 @@ export class MusicModel {
     const frame = new Uint8Array(this.notes.pitches);
     for (const pitch of pitches) {
       const place = pitch - this.facts.lowest;
-      if (!(place >= 0 && place < frame.length)) throw new Refused(`step ${at + 1}: note ${pitch} is outside the ${frame.length} pitches`);
+      if (!(place >= 0 && place < frame.length)) {
+        throw new Refused(`step ${at + 1}: note ${pitch} is outside the ${frame.length} pitches`);
+      }
       frame[place] = 1;
     }
     return frame;
@@ -83,14 +87,16 @@ export class MusicModel {
 
   /** How often each pitch sounds in the step at a position, among so many that are drawn with one seed. */
   async nexts({ roll, position = null, temperature = 1 }) {
-    const { contexts, logPrior } = await this.look((await this.path(roll.slice(0, position ?? roll.length))).found.at(-1));
+    const { found } = await this.path(roll.slice(0, position ?? roll.length));
+    const { contexts, logPrior } = await this.look(found.at(-1));
     const counts = new Uint32Array(this.notes.pitches);
     const random = generator(0);
     for (let draw = 0; draw < DRAWS; draw += 1) {
       this.notes.draw(contexts, logPrior, temperature, random).forEach((on, place) => { counts[place] += on; });
     }
     const pitches = this.sounding(counts);
-    return { kind: "music", pitches, shares: pitches.map((pitch) => counts[pitch - this.facts.lowest] / DRAWS), draws: DRAWS };
+    const shares = pitches.map((pitch) => counts[pitch - this.facts.lowest] / DRAWS);
+    return { kind: "music", pitches, shares, draws: DRAWS };
   }
 
   async *draw({ roll, after_roll: after = [], position = null, drawn, temperature = 1, seed = freshSeed() }, signal) {

@@ -11,7 +11,8 @@ export class Network {
   constructor(session) { this.session = session; }
 
   static async open(address) {
-    return new Network(await ort.InferenceSession.create(address, { executionProviders: ["wasm"], logSeverityLevel: 3 }));
+    const options = { executionProviders: ["wasm"], logSeverityLevel: 3 };
+    return new Network(await ort.InferenceSession.create(address, options));
   }
 
   /** The outputs for inputs, both by their names. */

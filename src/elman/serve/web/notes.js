@@ -18,26 +18,37 @@ export class Notes {
       at += size;
     }
     this.pitches = this.arrays.visible.rows;
+    this.kept = new WeakMap();
   }
 
   /** The log-probability of a frame under contexts [K, D] of such log-weights [K]. */
   logProb(contexts, logPrior, frame) {
-    return logSum([...logPrior].map((prior, k) => prior + this.along(this.given(contexts, k), (pitch) => frame[pitch]).logProb));
+    const note = (pitch) => frame[pitch];
+    return logSum([...logPrior].map((prior, k) => prior + this.along(this.given(contexts, k), note).logProb));
   }
 
   /** A frame that is drawn: first a component, then its notes. */
   draw(contexts, logPrior, temperature, random) {
     const component = logPrior.length > 1 ? drawn([...logPrior].map(Math.exp), random) : 0;
-    const note = (_, logOdds) => (temperature === 0 ? Number(logOdds > 0) : Number(random() < sigmoid(logOdds / temperature)));
+    const on = temperature === 0 ? (odds) => odds > 0 : (odds) => random() < sigmoid(odds / temperature);
+    const note = (_, odds) => Number(on(odds));
     return this.along(this.given(contexts, component), note).frame;
   }
 
-  /** What the notes under one context are drawn from; kept, since many draws share it. */
-  given({ data, dims }, component) {
+  /** What the notes under one context are drawn from; kept with the contexts, since many draws share them. */
+  given(contexts, component) {
+    if (!this.kept.has(contexts)) this.kept.set(contexts, []);
+    const kept = this.kept.get(contexts);
+    kept[component] ??= this.under(contexts, component);
+    return kept[component];
+  }
+
+  under({ data, dims }, component) {
     const width = dims[2];
     const context = data.subarray(component * width, (component + 1) * width);
     const { visible, visible_bias: bias, hidden, hidden_bias: hiddenBias } = this.arrays;
-    return { logOdds: product(visible, context, bias.data), hidden: hidden ? product(hidden, context, hiddenBias.data) : null };
+    const logOdds = product(visible, context, bias.data);
+    return { logOdds, hidden: hidden ? product(hidden, context, hiddenBias.data) : null };
   }
 
   /** Notes one after another, each chosen by `choose` from its log-odds given those before it. */
@@ -65,4 +76,5 @@ function dot({ data, width }, row, vector) {
   return sum;
 }
 
-const product = (matrix, vector, bias) => Float64Array.from({ length: matrix.rows }, (_, row) => bias[row] + dot(matrix, row, vector));
+const product = (matrix, vector, bias) =>
+  Float64Array.from({ length: matrix.rows }, (_, row) => bias[row] + dot(matrix, row, vector));

@@ -13,7 +13,9 @@ export class PairModel {
     this.answers = { translate: this.translated };
   }
 
-  static async open(facts, _, graph) { return new PairModel(facts, await graph("source.onnx"), await graph("target.onnx")); }
+  static async open(facts, _, graph) {
+    return new PairModel(facts, await graph("source.onnx"), await graph("target.onnx"));
+  }
 
   async translated({ text, beam = 5, targets = 3 }) {
     const pieces = this.reading.read(text.split(/\s+/u).filter(Boolean).join(" "), []);

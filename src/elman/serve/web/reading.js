@@ -37,7 +37,7 @@ export class Reading {
     ].join("|"), "gu");
   }
 
-  /** The pieces of a text: {text, token, id or null, begins, unknown, ends}; the end of an unfinished line is left out. */
+  /** The pieces of a text: {text, token, id or null, begins, unknown, ends}, without the end of an unfinished line. */
   pieces(text) {
     const found = [];
     let start = 0;
@@ -104,7 +104,8 @@ export class Reading {
 
   passage({ line, feed }, closed) {
     const text = line.endsWith("\r") ? line.slice(0, -1) : line;
-    return { line: text, closed, spaced: !closed && (feed || text !== line), last: closed || (feed && this.options.eos === "none") };
+    const last = closed || (feed && this.options.eos === "none");
+    return { line: text, closed, spaced: !closed && (feed || text !== line), last };
   }
 
   cut(word, found) {
@@ -124,11 +125,12 @@ export class Reading {
       return;
     }
     const folded = lowercase ? text.toLowerCase() : text;
-    const tokens = tokenisation === "subwords" ? this.subwords.encode(folded) : Array.from(new TextEncoder().encode(folded), nameOf);
+    const bytes = () => Array.from(new TextEncoder().encode(folded), nameOf);
+    const tokens = tokenisation === "subwords" ? this.subwords.encode(folded) : bytes();
     for (const token of tokens) this.add(token, token, false, found);
   }
 
-  /** Where words begin among the pieces of a sentence: after a boundary, once a word was there; the first always does. */
+  /** Where words begin among the pieces of a sentence: the first, and after a boundary, once a word was there. */
   begin(found, start) {
     let [between, any] = [true, false];
     for (let at = start; at < found.length; at += 1) {
@@ -186,7 +188,8 @@ export class Reading {
   spelling(pieces) {
     if (!this.spelt) return pieces.map((piece) => piece.text).join("");
     const inner = pieces.filter((piece) => !piece.ends).map((piece) => piece.text);
-    const text = this.inBytes ? new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(inner.flatMap((one) => [...pieceBytes(one)]))) : inner.join("");
+    const bytes = () => Uint8Array.from(inner.flatMap((one) => [...pieceBytes(one)]));
+    const text = this.inBytes ? new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes()) : inner.join("");
     return text.replace(EDGES, "") || (inner.length < pieces.length ? EOS : " ");
   }
 

@@ -12,7 +12,8 @@ export function pieceBytes(piece) {
   return named ? Uint8Array.of(Number.parseInt(named[1], 16)) : encoder.encode(piece.replaceAll(SPACE, " "));
 }
 
-const spelt = (text) => [...encoder.encode(text)].map((byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`);
+const nameOf = (byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`;
+const spelt = (text) => Array.from(encoder.encode(text), nameOf);
 
 export class Subwords {
   constructor({ kind, pieces, scores }) {
@@ -36,9 +37,10 @@ export class Subwords {
   }
 
   exact(text) {
-    const pieces = this.cut([...text.replaceAll(" ", SPACE)]).flatMap((piece) => (this.scores.has(piece) ? [piece] : spelt(piece)));
-    const bytes = pieces.flatMap((piece) => [...pieceBytes(piece)]);
-    const same = encoder.encode(text).every((byte, at) => byte === bytes[at]) && bytes.length === encoder.encode(text).length;
+    const parts = this.cut([...text.replaceAll(" ", SPACE)]);
+    const pieces = parts.flatMap((piece) => (this.scores.has(piece) ? [piece] : spelt(piece)));
+    const [restored, right] = [pieces.flatMap((piece) => [...pieceBytes(piece)]), encoder.encode(text)];
+    const same = restored.length === right.length && restored.every((byte, at) => byte === right[at]);
     return same && !pieces.includes("<eos>") ? pieces : spelt(text);
   }
 
@@ -72,7 +74,8 @@ export class Subwords {
   /** Letters of which the pair that makes up the piece of the greatest score is joined, the first of equal ones. */
   merged(letters) {
     const parts = letters.map((text, at) => ({ text, before: at - 1, after: at + 1 < letters.length ? at + 1 : -1 }));
-    const waiting = new Heap((one, other) => one.score > other.score || (one.score === other.score && one.left < other.left));
+    const precedes = (one, other) => (one.score === other.score ? one.left < other.left : one.score > other.score);
+    const waiting = new Heap(precedes);
     const offer = (left, right) => {
       if (left < 0 || right < 0) return;
       const text = parts[left].text + parts[right].text;

@@ -23,8 +23,8 @@ export class TextModel {
     this.file = read;
     this.reading = new Reading(facts);
     this.recent = [];
-    this.answers = { score: this.scores, next: this.nexts, components: this.mixed, states: this.walks, pairs: this.judged,
-      neighbours: this.nearest };
+    this.answers = { score: this.scores, next: this.nexts, components: this.mixed, states: this.walks,
+      pairs: this.judged, neighbours: this.nearest };
     this.begin();
   }
 
@@ -51,8 +51,8 @@ export class TextModel {
     node.entropy = entropy(logProbs);
     this.recent.push(node);
     if (this.recent.length > KEPT) this.recent.shift().after = null;
-    return { logProbs, levels: found.levels.data, state: taken(found, node.state.length), prior: found.prior?.data ?? null,
-      each: found.each?.data ?? null };
+    return { logProbs, levels: found.levels.data, state: taken(found, node.state.length),
+      prior: found.prior?.data ?? null, each: found.each?.data ?? null };
   }
 
   /** The prefixes of symbols, each scored; only new ones are computed. */
@@ -66,7 +66,8 @@ export class TextModel {
       if (!child) {
         const { logProbs, state } = await this.look(node);
         const rank = 1 + logProbs.reduce((count, one) => count + (one > logProbs[id] ? 1 : 0), 0);
-        child = node.children.get(id) ?? new Node(id, state, { bits: -logProbs[id] / BITS, rank, entropy: node.entropy });
+        const scored = { bits: -logProbs[id] / BITS, rank, entropy: node.entropy };
+        child = node.children.get(id) ?? new Node(id, state, scored);
         node.children.set(id, child);
         this.nodes += 1;
         computed += 1;
@@ -113,7 +114,8 @@ export class TextModel {
     const words = best(logProbs, count).map(candidate);
     const at = position ?? ids.length;
     return {
-      kind: "text", words, entropy: entropy(logProbs), position: at, actual: at < ids.length ? candidate(ids[at]) : null,
+      kind: "text", words, entropy: entropy(logProbs), position: at,
+      actual: at < ids.length ? candidate(ids[at]) : null,
       left: Math.max(0, 1 - words.reduce((sum, word) => sum + word.probability, 0)),
     };
   }
@@ -132,7 +134,8 @@ export class TextModel {
       const { logProbs, state } = await this.look(node);
       const id = drawn(weighed(logProbs, settings, this.facts.unk), random);
       node = new Node(id, state);
-      yield { event: "token", id, token: this.shown(id), text: writing.add(this.facts.words[id]), bits: -logProbs[id] / BITS };
+      const added = writing.add(this.facts.words[id]);
+      yield { event: "token", id, token: this.shown(id), text: added, bits: -logProbs[id] / BITS };
     }
     yield { event: "end", reason: "length" };
   }
@@ -156,7 +159,9 @@ export class TextModel {
       const own = parts.filter((part) => part.layer === layer);
       const weight = own.reduce((sum, part) => sum + part.weight, 0);
       const together = new Float64Array(size);
-      for (const part of own) part.probabilities.forEach((one, id) => { together[id] += (part.weight * one) / weight; });
+      for (const part of own) {
+        part.probabilities.forEach((one, id) => { together[id] += (part.weight * one) / weight; });
+      }
       return { layer, weight, words: likely(together) };
     });
     const uncertainty = parts.reduce((sum, { weight }) => sum - (weight > 0 ? weight * Math.log(weight) : 0), 0);
@@ -169,7 +174,8 @@ export class TextModel {
     const start = bases.slice(0, level).reduce((sum, basis) => sum + basis.mean.length, 0);
     const { mean, axes, shares } = bases[level];
     const { pieces, found } = await this.read(text);
-    const marks = this.reading.marks(pieces, found.slice(1).map((node) => node.scored)).filter((mark) => mark.at !== null).slice(-120);
+    const scored = found.slice(1).map((node) => node.scored);
+    const marks = this.reading.marks(pieces, scored).filter((mark) => mark.at !== null).slice(-120);
     const [points, norms] = [[], []];
     for (const place of [0, ...marks.map((mark) => mark.at + mark.tokens)]) {
       const node = found[place];
@@ -185,7 +191,8 @@ export class TextModel {
       points.push(node.walked[level][0]);
       norms.push(node.walked[level][1]);
     }
-    return { labels: ["", ...marks.map((mark) => (mark.ends ? "↵" : mark.text))], points, shares, norms, radii, layer: level, layers: bases.length };
+    const labels = ["", ...marks.map((mark) => (mark.ends ? "↵" : mark.text))];
+    return { labels, points, shares, norms, radii, layer: level, layers: bases.length };
   }
 
   async judged({ pairs }) {
