@@ -4,7 +4,7 @@ const TIE = 1e-12;
 
 /**
  * Hypotheses {symbols, logProb, score, attention}, best first. `step(symbols, rows)` reads one symbol of each
- * hypothesis, which continues the hypothesis `rows[i]` of the step before; it gives {logProbs [K][V], attention [K][S]}.
+ * hypothesis, which continues the hypothesis `rows[i]` of the step before. It gives {logProbs, attention}, a row each.
  */
 export async function search(step, { size, nbest, limit, end, forbidden = null, lengthPenalty }) {
   let alive = [{ symbols: [], total: 0, attention: [], row: 0 }];
