@@ -285,23 +285,38 @@ def test_only_new_words_are_computed_and_a_state_is_a_value(page):
         const grown = await asked(() => model.scores({ text: "to be or not the" }));
         const again = await asked(() => model.scores({ text: "to be or not" }));
         const long = await asked(() => model.scores({ text: "the ".repeat(80) + "king" }));
-        const alone = await new TextModel(given.facts, network, null).scores({ text: "the ".repeat(80) + "king" });
+        const early = "the ".repeat(9) + "of";
+        const back = await asked(() => model.scores({ text: early }));
+        const fresh = (text) => new TextModel(given.facts, network, null).scores({ text });
+        const alone = await fresh("the ".repeat(80) + "king");
+        const greedy = await events({ text: "to", drawn: 4, temperature: 0 }, 9);
         const sample = await events({ text: "to", drawn: 6, seed: 5 }, 9);
         const same = await events({ text: "to", drawn: 6, seed: 5 }, 9);
         const branch = await events({ text: "to", drawn: 1, seed: 5, temperature: 0, after: sample.slice(0, 3) }, 9);
         const next = await model.nexts({ text: "to", position: null, count: 1 });
         return { first: first[0], grown: grown[0], again: again[0], long: long[0], alone: alone.bits - long[1].bits,
+          computed: [grown[1].computed, again[1].computed], greedy, back: back[0],
+          early: (await fresh(early)).bits - back[1].bits,
           sample, same, branch, next: next.words[0].id, stopped: await events({ text: "to", drawn: 50, seed: 1 }, 4),
           difference: await compared(model, model, "to be") };
     """
     found = run(page, code, {"facts": facts})
     assert (found["first"], found["grown"], found["again"], found["long"]) == (4, 1, 0, 80)
+    assert found["computed"] == [1, 0]
     assert found["alone"] == pytest.approx(0, abs=1e-4)
+    assert found["back"] == 1, "every state is kept, and the last outputs"
+    assert found["early"] == pytest.approx(0, abs=1e-4)
     assert len(found["sample"]) == 6
     assert found["sample"] == found["same"]
     assert 13 not in found["sample"], "an unknown word is never drawn"
-    total = 0.5 + 14 + sum(found["sample"][:3]) + 0  # `to` is 0
-    assert found["branch"] == [max(set(range(15)) - {13}, key=lambda word: math.sin(total * (word + 1)))]
+
+    def likeliest(total):
+        return max(set(range(15)) - {13}, key=lambda word: math.sin(total * (word + 1)))
+
+    start = 0.5 + 14  # `to` is 0
+    assert found["branch"] == [likeliest(start + sum(found["sample"][:3]))]
+    for place, word in enumerate(found["greedy"]):
+        assert word == likeliest(start + sum(found["greedy"][:place]))
     assert found["stopped"][-1] == "AbortError"
     assert len(found["stopped"]) == 5
     assert collections.Counter(one["difference"] for one in found["difference"]["words"]) == {0: 2}
