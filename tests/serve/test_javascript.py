@@ -320,3 +320,47 @@ def test_only_new_words_are_computed_and_a_state_is_a_value(page):
     assert found["stopped"][-1] == "AbortError"
     assert len(found["stopped"]) == 5
     assert collections.Counter(one["difference"] for one in found["difference"]["words"]) == {0: 2}
+
+
+def test_a_source_is_read_backwards_where_the_model_reads_so(page):
+    """The model copies: target step t looks at the source's t-th symbol from its end, as the model reads it."""
+    options = {"tokenisation": "words", "lowercase": True, "eos": "none", "normalisation": "none", "ruby": "keep"}
+    reading = options | {"leading": "tis", "trailing": "th", "tight_before": [], "tight_after": [], "tight": []}
+    facts = {"reading": reading, "writing": reading, "subwords": None, "source": ["<unk>", "a", "b", "c"], "unk": 1}
+    facts |= {"target": ["<eos>", "<unk>", "x", "y", "z"], "source_unk": 0, "end": 0, "length_penalty": 0.6}
+    facts |= {"most_source": 5, "most_target": 9}
+    code = """
+        import { PairModel } from "./pair-model.js";
+        const floats = (data, dims) => ({ type: "float32", data: Float32Array.from(data), dims });
+        const read = [];
+        const source = { async run({ symbols }) {
+          const ids = Array.from(symbols.data, Number);
+          read.push(ids);
+          return { state_0: floats([0], [1, 1]), memory_0: floats(ids, [1, ids.length, 1]) };
+        } };
+        const target = { async run({ symbols, state_0: state, memory_0: memory }) {
+          const [length, rows] = [memory.dims[1], [...symbols.data.keys()]];
+          const place = rows.map((row) => state.data[row]);
+          const logProbs = place.flatMap((at) => Array.from({ length: 5 }, (_, id) =>
+            (id === (at < length ? memory.data[at] + 1 : 0) ? -0.1 : id ? -5 - id : -50)));
+          const attention = place.flatMap((at) => Array.from({ length }, (_, one) => Number(one === at % length)));
+          return { log_probs: floats(logProbs, [rows.length, 5]), attention: floats(attention, [rows.length, length]),
+            next_state_0: floats(place.map((at) => at + 1), [rows.length, 1]) };
+        } };
+        const model = (reversed) => new PairModel({ ...given.facts, reversed }, source, target);
+        const ask = (reversed, text) => model(reversed).translated({ text, beam: 2, targets: 2 });
+        return { read, forwards: await ask(false, " A  b\\nC"), backwards: await ask(true, "a b c"),
+          long: await ask(true, "a a a a a a"), unknown: await ask(true, "q <eos>"), nothing: await ask(true, "  ") };
+    """
+    found = run(page, code, {"facts": facts})
+    assert found["read"] == [[1, 2, 3], [3, 2, 1]]
+    for name, text, looks in (("forwards", "x y z", [0, 1, 2, 0]), ("backwards", "z y x", [2, 1, 0, 2])):
+        answer = found[name]
+        assert answer["source"] == ["a", "b", "c"]
+        assert answer["targets"][0]["text"] == text
+        assert [row.index(1) for row in answer["targets"][0]["attention"]] == looks
+        assert answer["targets"][0]["bits"] == pytest.approx(0.4 / math.log(2), abs=1e-5)
+        assert len(answer["targets"]) == 2
+    assert "a source of 6 symbols, the limit is 5" in found["long"]["note"]
+    assert "none of the 2 symbols is in the source vocabulary" in found["unknown"]["note"]
+    assert found["nothing"]["targets"] == []
