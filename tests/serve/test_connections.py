@@ -94,6 +94,35 @@ def test_connections_beyond_the_limit_are_refused_and_the_server_lives(folder):
         until(lambda: _is_up(port))
 
 
+def test_a_thousand_connections_leave_the_server_alive(folder):
+    resource = pytest.importorskip("resource", reason="the limit of open files is that of Unix")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard not in (-1, resource.RLIM_INFINITY) and hard < 3000:
+        pytest.skip(f"a process may open {hard} files here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 3000), hard))
+    held = []
+    try:
+        with serving(folder) as (port, api):
+            held = [socket.create_connection(("127.0.0.1", port)) for _ in range(1000)]
+            bound = api.limits.connections
+            until(lambda: sum(_is_refused(one) for one in held) == 1000 - bound)
+            for one in held:
+                one.close()
+            until(lambda: _is_up(port))
+    finally:
+        for one in held:
+            one.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def _is_refused(connection):
+    connection.setblocking(False)
+    try:
+        return connection.recv(4096, socket.MSG_PEEK).startswith(b"HTTP/1.1 429")
+    except BlockingIOError:
+        return False
+
+
 def test_answers_do_not_wait_for_the_client_s_acknowledgements(folder):
     """Without TCP_NODELAY the body of an answer waits for the acknowledgement of its head, 40 ms."""
     with serving(folder) as (port, _):
@@ -132,6 +161,8 @@ def test_a_head_that_is_too_long_or_no_http_is_refused(folder):
         for data in (
             b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 100_000,
             b"\x16\x03\x01\x02\x00\x01" * 50 + b"\r\n\r\n",
+            b"POST /api/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
+            b"POST /api/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
         ):
             with socket.create_connection(("127.0.0.1", port)) as one:
                 one.settimeout(10)

@@ -171,6 +171,36 @@ def test_wrong_questions_have_one_line(client, body, said):
     assert client.post("/api/score", json={"text": "to be"}).status_code == 200
 
 
+STRANGE = [
+    "\0",
+    "a\0b",
+    "<eos> <unk> <0xFF>",
+    "\u2028\u2029\x85 x",
+    "😀\u0301\u0301",
+    "\ufeffto be",
+    " ",
+    "",
+    "▁▁ a",
+    "\n" * 40,
+]
+
+
+@pytest.mark.parametrize("run", ["doc", "tunes", "pairs"])
+def test_strange_texts_have_an_answer_or_a_line(client, run):
+    for text in STRANGE:
+        for name in ("score", "next", "generate", "states", "translate", "neighbours", "pairs"):
+            question = {"text": text, "drawn": 2} if name == "generate" else {"text": text}
+            if name == "neighbours":
+                question = {"word": text or "a"}
+            if name == "pairs":
+                question = {"pairs": [{"good": text, "bad": "to be"}]}
+            answer = client.post(f"/api/{name}", json={"run": run, **question})
+            assert answer.status_code in (200, 400), (name, text, answer.text)
+            if answer.status_code == 400:
+                refusal(answer, 400)
+            assert '"event":"error"' not in answer.text
+
+
 def test_questions_of_the_model_that_cannot_be_answered(client):
     for name, question, said in (
         ("components", {"run": "doc-2"}, "doc-2 is a run on text that does not answer components"),

@@ -1,6 +1,7 @@
 """The page without a server: its graph is the model, its files are those of the page, its package is the right one."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -13,16 +14,20 @@ import elman
 from elman.analysis.mixture import components
 from elman.cli import main
 from elman.errors import UserError
+from elman.export.check import Comparison
+from elman.export.looks import LookStep
 from elman.export.step import Step
 from elman.network.state import leaves
-from elman.serve import static
-from support.served import text_folder, text_recipe
+from elman.serve import static, static_graphs, static_music, static_runtime, static_text
+from elman.serve.limits import Limits
+from elman.serve.services import listed, serve_runs
+from support.served import music_folder, pairs_folder, text_folder, text_recipe
 
 
 def test_a_look_is_a_step_with_what_panels_show(tmp_path):
     run = elman.load(text_folder(tmp_path / "doc", text_recipe("doc")))
     step = Step(run.model)
-    look = static.LookStep(step)
+    look = LookStep(step)
     symbols = torch.tensor([3, 5])
     state = tuple(one.repeat(2, 1) for one in step.beginning)
     with torch.no_grad():
@@ -39,42 +44,118 @@ def test_a_look_is_a_step_with_what_panels_show(tmp_path):
     assert len(after) == len(list(leaves(run.model.begin(1))))
 
 
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """A page with a mixture, music and pairs; without the runtime."""
+    root = tmp_path_factory.mktemp("runs")
+    folders = [
+        text_folder(root / "doc", text_recipe("doc")),
+        music_folder(root / "tunes", "nade"),
+        pairs_folder(root / "pairs"),
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(static, "write_runtime", lambda *_: None)
+        made = static.export_web([elman.load(one) for one in folders], root / "page", package=root / "package.tgz")
+    return root / "page", made
+
+
 @pytest.mark.slow
-def test_the_folder(tmp_path, monkeypatch):
-    folder = text_folder(tmp_path / "doc", text_recipe("doc"))
-    monkeypatch.setattr(static, "_write_runtime", lambda *_: None)
-    made = static.export_web(elman.load(folder), tmp_path / "page", package=tmp_path / "package.tgz")
-    assert made.difference < 1e-3
-    assert made.difference_int8 < 1.5
-    page = tmp_path / "page"
+def test_the_folder(exported):
+    page, made = exported
+    assert [one.name for one in made.models] == ["doc", "tunes", "pairs"]
+    assert all(one.difference < 1e-3 and one.difference < one.difference_written < 1.5 for one in made.models)
+    assert [one.compared for one in made.models] == [200, 200, 220]
+    assert made.bytes == sum(path.stat().st_size for path in page.rglob("*") if path.is_file())
     index = (page / "index.html").read_text()
     assert "content-security-policy" in index
     assert "wasm-unsafe-eval" in index
     assert "local.js" in (page / "chosen.js").read_text()
     assert not (page / "server.js").exists()
-    assert not list(page.glob("whole*"))
-    facts = json.loads((page / "run.json").read_text())
+    assert sorted(path.name for path in page.rglob("*.onnx")) == ["model.onnx"] * 2 + ["source.onnx", "target.onnx"]
+
+
+@pytest.mark.slow
+def test_what_the_page_knows_of_its_models(exported):
+    page, _ = exported
+    runs = json.loads((page / "runs.json").read_text())["runs"]
+    panels = [set(one["facts"]["panels"]) for one in runs]
+    text = {"score", "next", "generate", "states", "pairs", "neighbours"}
+    assert panels == [text | {"components"}, {"score", "next", "generate"}, {"translate", "attention"}]
+    assert [one["folder"] for one in runs] == ["model-1", "model-2", "model-3"]
+    facts = json.loads((page / "model-1" / "model.json").read_text())
     assert facts["component_layers"] == [1, 2, 2]
-    assert set(facts["facts"]["panels"]) == {"score", "next", "generate", "states", "pairs", "components"}
     assert [len(basis["mean"]) for basis in facts["bases"]] == [6, 7, 6]
     axes = np.array(facts["bases"][2]["axes"])
     np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-4)
+    assert (page / "model-1" / "vectors.bin").stat().st_size == facts["vectors"] * len(facts["words"])
+    music = json.loads((page / "model-2" / "model.json").read_text())
+    numbers = sum(math.prod(shape) for shape in music["choice"].values())
+    assert (page / "model-2" / "choice.bin").stat().st_size == 4 * numbers
+
+
+def test_word_vectors_of_eight_bits_keep_their_cosines():
+    vectors = np.random.default_rng(0).standard_normal((50, 40)).astype(np.float32)
+    vectors[3] = 0
+    rounded = static_text.in_eight_bits(vectors).astype(np.float32)
+    assert not rounded[3].any()
+    norms = [np.linalg.norm(one, axis=1, keepdims=True) + 1e-9 for one in (vectors, rounded)]
+    right, found = ((one / norm) @ (one / norm).T for one, norm in zip((vectors, rounded), norms, strict=True))
+    np.testing.assert_allclose(found, right, atol=0.01)
+
+
+def test_two_runs_on_text_are_compared(tmp_path):
+    folders = [text_folder(tmp_path / name, text_recipe()) for name in ("one", "two")]
+    services = serve_runs([elman.load(one) for one in (*folders, pairs_folder(tmp_path / "pairs"))], Limits())
+    assert ["compare" in one.panels for one in listed(services)] == [True, True, False]
+
+
+@pytest.mark.parametrize("int8", [False, True])
+def test_a_graph_is_compared_before_it_is_rounded_and_after(tmp_path, monkeypatch, int8):
+    (folder := tmp_path / "page").mkdir()
+    monkeypatch.setattr(static_graphs, "write_int8", lambda path, out: out.write_text(f"rounded {path.read_text()}"))
+
+    def differ(place):
+        return Comparison(0.2 if "rounded" in (place / "model.onnx").read_text() else 1e-6, 50)
+
+    found = static_graphs.write_graphs(
+        folder, lambda place: (place / "model.onnx").write_text("graph"), differ, int8=int8
+    )
+    assert found == (1e-6, 0.2 if int8 else 1e-6, 50)
+    assert [path.name for path in tmp_path.rglob("*.onnx")] == ["model.onnx"]
+    with pytest.raises(UserError, match=r"the graph is not the model: they differ by 0\.2 nats; nothing was written"):
+        static_graphs.write_graphs(
+            folder, lambda place: (place / "model.onnx").write_text("rounded"), differ, int8=int8
+        )
+
+
+def test_what_has_no_page_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(static, "write_runtime", lambda *_: None)
+    with pytest.raises(UserError, match="draws notes by the choices bernoulli and nade, not by Linear"):
+        static_music.arrays_of(torch.nn.Linear(2, 2))
+    monkeypatch.setattr("elman.serve.static_pairs.constraint_of", lambda *_: object())
+    with pytest.raises(UserError, match=r"its targets are trees .* open it with `elman serve`"):
+        static.export_web([elman.load(pairs_folder(tmp_path / "pairs"))], tmp_path / "page", package=tmp_path)
+    assert not (tmp_path / "page").exists()
 
 
 def test_another_package_is_refused(tmp_path):
     (tmp_path / "other.tgz").write_bytes(b"not the package")
     with pytest.raises(UserError, match=r"not onnxruntime-web .* \(its SHA-512 differs\)"):
-        static._write_runtime(tmp_path, tmp_path / "other.tgz")
+        static_runtime.write_runtime(tmp_path, tmp_path / "other.tgz")
 
 
 def test_without_npm_the_package_must_be_named(tmp_path, monkeypatch):
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path))
     monkeypatch.setattr("shutil.which", lambda _: None)
     with pytest.raises(UserError, match="there is no npm here; get it with `npm pack onnxruntime-web@"):
-        static.fetched(lambda _: None)
+        static_runtime.fetched(lambda _: None)
 
 
 def test_options_of_other_exports_do_not_belong_to_a_page(tmp_path, capsys):
     assert main(["export", str(tmp_path), "--to", "web", "--out", str(tmp_path / "out"), "--int8"]) == 2
     assert main(["export", str(tmp_path), "--to", "onnx", "--out", str(tmp_path / "out"), "--package", "x.tgz"]) == 2
     assert "--package belongs to --to web" in capsys.readouterr().err
+    assert main(["export", str(tmp_path), "--out", str(tmp_path / "out"), "--float32"]) == 2
+    assert "--float32 belongs to --to web" in capsys.readouterr().err
+    assert main(["export", str(tmp_path), str(tmp_path), "--out", str(tmp_path / "out")]) == 2
+    assert "--to onnx writes one run" in capsys.readouterr().err

@@ -49,6 +49,29 @@ def text_folder(folder, recipe=None, words=WORDS, *, unk=True):
     return _folder(folder, recipe or text_recipe(), vocabulary, lambda: vocabulary.save(folder / "vocabulary.tsv"))
 
 
+LINES = [
+    *(f"The king asked the question of day {day}, and the answer was not to be known." for day in range(40)),
+    *(f"吾輩は猫である。名前はまだ無い。第{day}話、王様は質問を聞いていた。" for day in range(40)),
+    "To be, or not to be: that is the question, my lord.",
+]
+"""A text in two languages, in which subwords are found."""
+
+
+def subword_folder(folder, recipe):
+    """A run on text whose subwords are those of `LINES`."""
+    from elman.data.text.subwords import FILE, train
+
+    options = recipe.data.options
+    model = train([line.lower() for line in LINES] if options.lowercase else LINES, options.subwords)
+    vocabulary = Vocabulary.from_counts(Counter(dict.fromkeys(model.pieces, 0)), 0)
+
+    def save():
+        (folder / FILE).write_bytes(model.model)
+        vocabulary.save(folder / "vocabulary.tsv")
+
+    return _folder(folder, recipe, vocabulary, save)
+
+
 def music_folder(folder, choice="bernoulli"):
     recipe = config.parse_recipe(
         {

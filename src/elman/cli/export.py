@@ -1,23 +1,24 @@
 """elman export: a trained model in the formats of other programs."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress, show
-from elman.cli.options import Common, DataSource, TextRunFolder
+from elman.cli.options import Common, DataSource
 from elman.errors import UserError
 
-if TYPE_CHECKING:
-    from elman.tasks.text.run import TextRun
+ExportedRun = Annotated[Path, Parameter(help="a run on text; with --to web also on music or pairs")]
+FurtherRuns = Annotated[Path, Parameter(help="with --to web, further runs of the page")]
 
 
 def export(
-    run: TextRunFolder,
+    run: ExportedRun,
     /,
-    *,
+    *others: FurtherRuns,
     out: Annotated[Path, Parameter(metavar="FOLDER")],
     to: Literal["onnx", "torch", "hf", "web", "arpa"] = "onnx",
     int8: bool = False,
@@ -28,12 +29,15 @@ def export(
     private: bool = False,
     dry_run: bool = False,
     package: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    float32: bool = False,
     common: Common = Common(),
 ) -> None:
     """Write a trained model for other programs: a step with its state in and out, a model of transformers, a page.
 
     The folder has the graph, the words, config.json and a README. What was written is compared with the model over 200
     tokens, and its perplexity measured on 5,000 tokens of the valid split.
+
+    A page (--to web) holds one run or several, on text, music or pairs; two on text are shown side by side.
 
     Args:
         out: a new folder
@@ -49,6 +53,7 @@ def export(
         private: only the owner sees what is sent
         dry_run: list what would be sent, and send nothing
         package: the npm package of onnxruntime-web, for --to web (default: fetched once by npm)
+        float32: with --to web, keep the weights as they are (default: weights of eight bits, a quarter of the size)
     """
     from elman.export.folder import Forms, export_onnx, export_program
 
@@ -59,8 +64,12 @@ def export(
         )
     if to != "onnx" and (int8 or half or sherpa):
         raise UserError("--int8, --half and --sherpa belong to --to onnx; leave them out")
-    if to != "web" and package is not None:
-        raise UserError("--package belongs to --to web; leave it out")
+    if to != "web":
+        for used, what in ((package is not None, "--package belongs"), (float32, "--float32 belongs")):
+            if used:
+                raise UserError(f"{what} to --to web; leave it out")
+        if others:
+            raise UserError(f"--to {to} writes one run; give one, or several with --to web")
     if push is None and (private or dry_run):
         raise UserError("--private and --dry-run belong to --push; add it, or leave them out")
     if push is not None:
@@ -69,14 +78,14 @@ def export(
         if to != "hf":
             raise UserError("--push belongs to --to hf; add it")
         require_name(push)
-    loaded = common.open_text(run)
 
     def say(line: str) -> None:
         progress.log().print(line)
 
     if to == "web":
-        _web(loaded, out, package, data, common)
+        _web([run, *others], out, package, data, common, int8=not float32)
         return
+    loaded = common.open_text(run)
     if to == "onnx":
         made = export_onnx(loaded, out, Forms(int8, half, sherpa), data=data, say=say)
     elif to == "torch":
@@ -110,15 +119,20 @@ def export(
     show.print_result(common.as_json, facts, *tables, notes=notes)
 
 
-def _web(loaded: "TextRun", out: Path, package: Path | None, data: str | None, common: Common) -> None:
+def _web(
+    folders: Sequence[Path], out: Path, package: Path | None, data: str | None, common: Common, *, int8: bool
+) -> None:
     from elman.serve.static import export_web
+    from elman.tasks.open import open_run
 
-    made = export_web(loaded, out, package=package, data=data, say=progress.log().print)
+    device = common.use()
+    runs = [open_run(folder, device) for folder in folders]
+    made = export_web(runs, out, package=package, data=data, int8=int8, say=progress.log().print)
     rows = [
-        ["folder, bytes", f"{made.bytes:,}"],
-        ["model, bytes", f"{made.model_bytes:,}"],
-        [f"largest difference over {made.compared:,} tokens, nats: float32", f"{made.difference:.2g}"],
-        ["eight bits", f"{made.difference_int8:.2g}"],
+        [one.name, one.folder, f"{one.bytes:,}", f"{one.difference:.2g}", f"{one.difference_written:.2g}"]
+        for one in made.models
     ]
-    notes = [f"try it: python -m http.server --directory {made.folder}"]
-    show.print_result(common.as_json, made._asdict(), (f"{made.folder}: a page", ["", ""], rows), notes=notes)
+    columns = ["model", "folder", "bytes", "largest difference, nats: float32", "as written"]
+    notes = [f"{made.bytes:,} bytes in all", f"try it: python -m http.server --directory {made.folder}"]
+    table = (f"{made.folder}: a page", columns, rows)
+    show.print_result(common.as_json, msgspec.to_builtins(made), table, notes=notes)

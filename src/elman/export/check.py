@@ -72,11 +72,15 @@ def compare(model: LanguageModel, step: ExportedStep, tokens: npt.NDArray[np.int
     for symbol in (first, *tokens[:-1].tolist()):
         expected, state = model.step(torch.tensor([symbol], device=model.device), state)
         found, *ours = step(np.array([symbol]), *ours)
-        right = expected.cpu().numpy()
-        likely = right >= np.log(LIKELY)
-        difference = float(np.abs(found[likely] - right[likely]).max())
-        largest = max(largest, math.inf if math.isnan(difference) else difference)
+        largest = max(largest, difference(found, expected.cpu().numpy()))
     return Comparison(largest, len(tokens))
+
+
+def difference(found: npt.NDArray[np.floating], right: npt.NDArray[np.floating]) -> float:
+    """The largest difference between log-probabilities of one shape, where the right ones are `LIKELY`."""
+    likely = right >= np.log(LIKELY)
+    largest = float(np.abs(found[likely] - right[likely]).max(initial=0.0))
+    return math.inf if math.isnan(largest) else largest
 
 
 def perplexity_of(step: ExportedStep, columns: npt.NDArray[np.integer], first: int) -> float:

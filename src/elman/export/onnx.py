@@ -24,6 +24,12 @@ from elman.files import replacing
 OPSET = 18
 """Of the standard operators."""
 
+Axes = Mapping[int, str]
+"""The names of the axes of a tensor that may have any size; axes of one name have one size."""
+
+BATCH: Axes = {0: "batch"}
+"""Sequences side by side, on the first axis."""
+
 NEEDS = "ONNX needs the packages onnx, onnxscript and onnxruntime: pip install 'elman[onnx]'"
 
 
@@ -81,35 +87,39 @@ def write_step(
     outputs: Sequence[str] = ("log_probs",),
 ) -> None:
     """Write a step from symbols and a state to `outputs` and the next state, as `OnnxStep` reads it."""
-    states = {
-        f"state_{place}": (tensor.repeat(2, *[1] * (tensor.ndim - 1)), 0) for place, tensor in enumerate(beginning)
+    inputs = {"symbols": (torch.tensor([0, 1]), BATCH), **states_of(beginning)}
+    write_onnx(step, path, inputs, [*outputs, *(f"next_state_{place}" for place in range(len(beginning)))], metadata)
+
+
+def states_of(beginning: Sequence[Tensor]) -> dict[str, tuple[Tensor, Axes]]:
+    """The tensors [1, ...] of a state as inputs of a graph, of any number of sequences."""
+    return {
+        f"state_{place}": (tensor.repeat(2, *[1] * (tensor.ndim - 1)), BATCH) for place, tensor in enumerate(beginning)
     }
-    inputs = {"symbols": (torch.tensor([0, 1]), 0), **states}
-    write_onnx(step, path, inputs, [*outputs, *(f"next_{name}" for name in states)], metadata)
 
 
 def write_packed(packed: Packed, path: Path, metadata: Mapping[str, object]) -> None:
     """Write a step as `PackedOnnxStep` reads it; `metadata` has its `hidden_size`."""
     zeros = torch.zeros(1, 2, packed.size)
-    inputs = {"x": (torch.tensor([[0], [1]]), 0), "h": (zeros, 1), "c": (zeros.clone(), 1)}
+    inputs = {"x": (torch.tensor([[0], [1]]), BATCH), "h": (zeros, {1: "batch"}), "c": (zeros.clone(), {1: "batch"})}
     write_onnx(packed, path, inputs, ["log_probs", "next_h", "next_c"], metadata)
 
 
 def write_onnx(
     module: nn.Module,
     path: Path,
-    inputs: Mapping[str, tuple[Tensor, int]],
+    inputs: Mapping[str, tuple[Tensor, Axes]],
     outputs: Sequence[str],
     metadata: Mapping[str, object],
 ) -> None:
-    """Write a module as a graph; every input is an example and the axis of it that may have any size, the batch.
+    """Write a module as a graph; every input is an example and the names of those axes of it that may have any size.
 
     Raises UserError where the module has an operation that the graph cannot have.
     """
     with tracing():
-        batch = torch.export.Dim("batch", min=1)
         examples, axes = zip(*inputs.values(), strict=True)
-        first, *rest = ({axis: batch} for axis in axes)
+        sizes = {name: torch.export.Dim(name, min=1) for one in axes for name in one.values()}
+        first, *rest = ({axis: sizes[name] for axis, name in one.items()} for one in axes)
         try:
             program = torch.onnx.export(
                 module,

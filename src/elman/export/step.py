@@ -65,13 +65,13 @@ def plain(model: LanguageModel) -> LanguageModel:
         copied = copy.deepcopy(model).cpu().eval()
         take_plain_steps(copied)
         if isinstance(copied.encoder, Characters):
-            copied.encoder = _table(copied.encoder)
+            copied.encoder = table(copied.encoder)
     return copied.requires_grad_(False)
 
 
-def _table(encoder: Characters) -> Lookup:
-    """The vectors of the words of the vocabulary."""
+def table(encoder: Characters) -> Lookup:
+    """The vectors of the words of its vocabulary, which no longer need their spelling."""
     vectors = encoder(torch.arange(len(encoder.words)).unsqueeze(1)).squeeze(1)
-    table = Lookup(config.Lookup(size=encoder.size), Inputs(len(vectors))).to(vectors.dtype)
-    table.weight.copy_(vectors)
-    return table.eval()
+    found = Lookup(config.Lookup(size=encoder.size), Inputs(len(vectors))).to(vectors.dtype)
+    found.weight.copy_(vectors)
+    return found.eval()

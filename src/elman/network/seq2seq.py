@@ -10,6 +10,7 @@ from elman.errors import UserError
 from elman.network.cells.cell import LayerState
 from elman.network.cores.attentive import AttentiveCore
 from elman.network.cores.core import RecurrentCore
+from elman.network.cores.padding import Padding
 from elman.network.cores.source import Reading, SourceReader, require_plain
 from elman.network.cores.stack import Stack
 from elman.network.encoders.encoder import TokenEncoder, build_encoder
@@ -74,9 +75,9 @@ class SequenceToSequence(LanguageModel):
         """Whether the decoder has attention to the source."""
         return isinstance(self.core, AttentiveCore)
 
-    def read(self, source: Source) -> State:
-        """The state of B targets that have not begun, given their sources [S, B]."""
-        reading: Reading = self.reader(source)
+    def read(self, source: Source, padding: Padding | None = None) -> State:
+        """The state of B targets that have not begun, given their sources [S, B]; `padding` as the reader has it."""
+        reading: Reading = self.reader(source, padding)
         layers = reading.final if self.bridge is None else self.bridge(reading.final)
         if isinstance(self.core, AttentiveCore):
             return self.core.prepare(reading.memory, reading.mask, layers)

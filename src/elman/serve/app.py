@@ -16,7 +16,7 @@ from elman.serve.guard import Guard, failure
 from elman.serve.limits import Limits, Refused
 from elman.serve.operations import OPERATIONS, openapi
 from elman.serve.page_files import TYPES, page_files
-from elman.serve.services import Services
+from elman.serve.services import Services, listed
 
 
 def build_app(
@@ -36,7 +36,7 @@ def build_app(
 
     async def runs(_: Request) -> Response:
         found = answers.Runs(
-            runs=[_facts(service.facts(), services) for service in services.values()],
+            runs=listed(services),
             longest_text=limits.text,
             most_steps=limits.steps,
             most_drawn=limits.drawn,
@@ -63,14 +63,6 @@ def build_app(
     ]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _refused})
     return Guard(app, host, token, limits.request_seconds), api
-
-
-def _facts(facts: answers.RunFacts, services: Services) -> answers.RunFacts:
-    """With `compare` among the panels, where there is another run on text."""
-    texts = sum(service.kind == "text" for service in services.values())
-    if facts.kind == "text" and texts > 1:
-        return msgspec.structs.replace(facts, panels=[*facts.panels, "compare"])
-    return facts
 
 
 async def _refused(request: Request, error: Exception) -> Response:

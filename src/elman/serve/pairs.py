@@ -42,7 +42,8 @@ class PairService(Service):
         """The best targets of one source."""
         line = " ".join(question.text.split())
         size = max(question.beam, question.targets)
-        longest = min(LONGEST_TARGET, 2 * len(line.split()) + 10, self.run.options.max_target)
+        length = len(self.run.inputs.tokenisers.source_words(line))
+        longest = min(LONGEST_TARGET, 2 * length + 10, self.run.options.max_target)
         beam = Beam(size=size, nbest=question.targets, max_length=longest)
         try:
             (found,) = self.run.translate([line], beam, name="the source")

@@ -1,11 +1,13 @@
 """The runs that are served, by their names."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import msgspec
 import torch
 
 from elman.errors import UserError, did_you_mean
+from elman.serve import answers
 from elman.serve.limits import Limits
 from elman.serve.music import MusicService
 from elman.serve.pairs import PairService
@@ -23,12 +25,26 @@ Services = dict[str, Service]
 
 def open_services(folders: Sequence[Path], device: torch.device, limits: Limits) -> Services:
     """Open runs with their models; raises UserError where one cannot be served."""
+    return serve_runs([open_run(folder, device) for folder in folders], limits)
+
+
+def serve_runs(runs: Iterable[Run], limits: Limits) -> Services:
+    """The services of runs; raises UserError where one cannot be served."""
     found: Services = {}
-    for folder in folders:
-        run = open_run(folder, device)
+    for run in runs:
         name = _unique(run.path.resolve().name, found)
         found[name] = serve_run(name, run, limits)
     return found
+
+
+def listed(services: Services) -> list[answers.RunFacts]:
+    """What the page must know of the runs, with `compare` among the panels where there are two on text."""
+    found = [service.facts() for service in services.values()]
+    if sum(one.kind == "text" for one in found) < 2:
+        return found
+    return [
+        msgspec.structs.replace(one, panels=[*one.panels, "compare"]) if one.kind == "text" else one for one in found
+    ]
 
 
 def serve_run(name: str, run: Run, limits: Limits) -> Service:

@@ -25,6 +25,16 @@ Stream: TypeAlias = Generator[EventT, None, None]
 """Computes events, one per unit."""
 
 
+def done(work: Work[AnswerT]) -> AnswerT:
+    """The answer of work that nothing else waits for."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as stop:
+            answer: AnswerT = stop.value
+            return answer
+
+
 class _Unit(NamedTuple):
     """A call to make, and the future of the loop that waits for what it returns."""
 

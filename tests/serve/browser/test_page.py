@@ -1,19 +1,23 @@
-"""The page in a real browser: every panel is driven, and the console stays silent."""
+"""The page in a real browser, of a server and without one: every panel is driven, and the console stays silent."""
 
 import pytest
 
-from support.browser import CHROMIUM, launched, wait
-from support.served import music_folder, pairs_folder, serving, text_folder, text_recipe
+from support.browser import CHROMIUM, hosted, launched, opened, wait
+from support.served import music_folder, pairs_folder, serving, subword_folder, text_folder, text_recipe
 
 pytest.importorskip("starlette", reason="the server needs elman[serve]")
 pytest.importorskip("uvicorn", reason="the server needs elman[serve]")
 pytest.importorskip("playwright", reason="the browser is driven by playwright: elman[browser]")
+
+import elman
+from elman.serve import static, static_runtime
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; name one with ELMAN_CHROMIUM"),
 ]
 TEXT = "To be, or not to be? The king"
+LETTERS = list("tobernhkigafqus ,.!?猫である")
 
 
 @pytest.fixture(scope="module")
@@ -23,38 +27,45 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def port(tmp_path_factory):
+def folders(tmp_path_factory):
+    pytest.importorskip("sentencepiece", reason="subwords need elman[subwords]")
     runs = tmp_path_factory.mktemp("runs")
-    letters = list("tobernhkigafqus ,.!?猫である")
-    folders = [
+    return [
         text_folder(runs / "doc", text_recipe("doc")),
-        text_folder(runs / "letters", text_recipe(tokenisation="characters"), letters),
+        text_folder(runs / "letters", text_recipe(tokenisation="characters"), LETTERS),
         music_folder(runs / "tunes", "nade"),
         pairs_folder(runs / "pairs"),
+        subword_folder(
+            runs / "pieces", text_recipe(tokenisation="subwords", subwords={"size": 600, "coverage": 0.999})
+        ),
     ]
-    with serving(*folders, drawn=100_000) as (found, _):
-        yield found
+
+
+@pytest.fixture(scope="module", params=["server", "static"])
+def host(request, folders, tmp_path_factory):
+    """Of the page, its kind and its port."""
+    if request.param == "server":
+        with serving(*folders, drawn=100_000) as (port, _):
+            yield request.param, port
+        return
+    pytest.importorskip("onnxruntime", reason="ONNX needs elman[onnx]")
+    pytest.importorskip("onnxscript", reason="ONNX needs elman[onnx]")
+    if not static_runtime.cached().is_file():
+        pytest.skip("onnxruntime-web is not in elman's cache; elman export --to web fetches it")
+    folder = tmp_path_factory.mktemp("static") / "page"
+    static.export_web([elman.load(one) for one in folders], folder, say=lambda _: None)
+    with hosted(folder) as port:
+        yield request.param, port
+
+
+@pytest.fixture
+def port(host):
+    return host[1]
 
 
 @pytest.fixture
 def page(browser, port):
     yield from opened(browser, port)
-
-
-def opened(browser, port, **settings):
-    """A page whose console must stay silent, and that asks no other host."""
-    found = browser.new_page(**settings)
-    said, asked = [], []
-    found.on("console", lambda message: said.append(message.text))
-    found.on("pageerror", lambda error: said.append(str(error)))
-    found.on("request", lambda request: asked.append(request.url))
-    found.set_default_timeout(15_000)
-    found.goto(f"http://127.0.0.1:{port}/")
-    found.wait_for_selector("body[data-ready]")
-    yield found
-    assert said == []
-    assert all(url.startswith(f"http://127.0.0.1:{port}/") for url in asked)
-    found.close()
 
 
 def choose(page, run):
@@ -106,6 +117,12 @@ def test_settings_of_draws_change_the_bars(page):
     page.get_by_label("top k").fill("0")
     page.get_by_label("temperature").fill("0")
     wait(page, f"{widths} === 1")
+    page.get_by_label("temperature").fill("1")
+    wait(page, f"{widths} > 3")
+    page.get_by_label("top p").fill("0.05")
+    wait(page, f"{widths} === 1")
+    output = page.locator("#next output").all_text_contents()
+    assert output == ["1.00", "all", "0.05"]
 
 
 def test_a_word_of_the_text_is_chosen_with_the_keys(page):
@@ -183,9 +200,12 @@ def test_two_models_side_by_side(page):
     assert "bits fewer" in page.locator("#compare").inner_text()
 
 
-def test_adaptation_is_switched_on_and_off(page):
+def test_adaptation_is_switched_on_and_off(page, host):
     type_text(page, TEXT)
     wait(page, "document.querySelectorAll('#heat-map [role=option]').length === 10")
+    if host[0] == "static":
+        assert page.get_by_role("switch").count() == 0, "weights do not change in a page without a server"
+        return
     page.get_by_role("switch").check()
     wait(page, "document.querySelector('#write .figures').textContent.includes('adapting')")
     page.get_by_role("switch").uncheck()
@@ -236,6 +256,62 @@ def test_attention_of_targets(page):
     assert page.locator("#translate .targets button").nth(1).get_attribute("aria-pressed") == "true"
 
 
+def test_subwords_of_a_text_in_two_languages(page):
+    choose(page, "pieces")
+    type_text(page, "王様は猫である")
+    wait(page, "document.querySelector('#heat-map').innerText === '王様は猫である'")
+    few = page.locator("#heat-map [role=option]").count()
+    assert few < 7, "pieces of several letters"
+    type_text(page, " the king")
+    wait(page, "document.querySelector('#heat-map').innerText.endsWith(' the king')")
+    samples = panel(page, "samples")
+    samples.get_by_label("tokens").fill("12")
+    samples.get_by_role("button", name="Draw a sample").click()
+    wait(page, "document.querySelector('#samples .sample')?.dataset.state === 'done'")
+    assert "\u2581" not in samples.locator(".run").inner_text()
+
+
+def test_all_of_it_with_the_keyboard(page):
+    """Type, choose a word, write the likeliest next one, draw a sample, branch it, stop: no pointer is used."""
+    focused = "(one => one.id || one.getAttribute('aria-label') || one.textContent)(document.activeElement)"
+
+    def tab_to(what):
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            if what in page.evaluate(focused):
+                return
+        raise AssertionError(f"{what} is not reached: {page.evaluate(focused)}")
+
+    page.keyboard.press("Tab")
+    assert page.evaluate(focused) == "To the panels"
+    for _ in range(9):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.tagName") == "TEXTAREA":
+            break
+    page.keyboard.type("to be or")
+    wait(page, "document.querySelectorAll('#heat-map [role=option]').length === 3")
+    tab_to("heat-map")
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    wait(page, "document.querySelector('#next .actual .token')?.textContent === 'be'")
+    page.keyboard.press("End")
+    wait(page, "!document.querySelector('#next .actual') && document.querySelectorAll('#next .bars button').length > 5")
+    tab_to("write it")
+    page.keyboard.press("Enter")
+    wait(page, "document.querySelectorAll('#heat-map [role=option]').length === 4")
+    assert page.evaluate("document.activeElement.tagName") == "TEXTAREA"
+    page.keyboard.press("Control+Enter")
+    wait(page, "document.querySelectorAll('#samples .word').length > 3")
+    page.keyboard.press("Escape")
+    wait(page, "document.querySelector('#samples .sample').dataset.state === 'stopped'")
+    tab_to("Words of the sample")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    wait(page, "document.querySelectorAll('#samples .branch').length === 1")
+    page.keyboard.press("Escape")
+
+
 def test_every_control_has_a_name_and_the_order_is_that_of_the_page(page):
     type_text(page, "to be")
     nameless = page.evaluate(
@@ -260,7 +336,7 @@ def test_every_control_has_a_name_and_the_order_is_that_of_the_page(page):
 def test_a_phone_shows_the_page_without_scrolling_sideways(browser, port, scheme):
     for phone in opened(browser, port, viewport={"width": 360, "height": 740}, color_scheme=scheme):
         type_text(phone, TEXT)
-        for run in ("doc", "letters", "tunes", "pairs"):
+        for run in ("doc", "letters", "tunes", "pairs", "pieces"):
             choose(phone, run)
             phone.wait_for_timeout(300)
             assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth"), run

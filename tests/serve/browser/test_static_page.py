@@ -1,50 +1,36 @@
-"""The page without a server in a real browser, offline: its text is read as elman reads it, its figures are elman's."""
+"""The figures of the page without a server, computed in a real browser: they are elman's."""
 
-import functools
-import http.server
-import threading
+import math
 
 import numpy as np
 import pytest
+import torch
 
 pytest.importorskip("onnxruntime", reason="ONNX needs elman[onnx]")
 pytest.importorskip("onnxscript", reason="ONNX needs elman[onnx]")
 pytest.importorskip("playwright", reason="the browser is driven by playwright: elman[browser]")
 
 import elman
-from elman.data.text.cache import cache_folder
-from elman.serve import questions, static
+from elman.export.onnx import OnnxGraph
+from elman.export.step import Step
+from elman.serve import questions, static, static_runtime
 from elman.serve.limits import Limits
 from elman.serve.tabs import Tabs
-from support.browser import CHROMIUM, launched, wait
-from support.served import answer, service, text_folder, text_recipe
-
-PACKAGE = cache_folder() / "npm" / f"{static.PACKAGE}-{static.VERSION}.tgz"
+from support.browser import CHROMIUM, hosted, launched, opened
+from support.served import WORDS, answer, music_folder, pairs_folder, service, text_folder, text_recipe
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; name one with ELMAN_CHROMIUM"),
     pytest.mark.skipif(
-        not PACKAGE.is_file(), reason="onnxruntime-web is not in elman's cache; elman export --to web fetches it"
+        not static_runtime.cached().is_file(),
+        reason="onnxruntime-web is not in elman's cache; elman export --to web fetches it",
     ),
 ]
+TEXT = " ".join(WORDS[place % 7] for place in range(3, 803, 8))
+"""A hundred words."""
 
-TEXTS = [
-    "To be, or not to be? The king",
-    "'Tis o'er th' king's well-beloved -- 3.14, 1,000 ... \"not\"\n\n\nof a question!\n",
-    "Straße ÉTÉ İstanbul e\u0301te\u0301 ￼\u3000king\u00a0to 12:30 a_b",
-    "\n\n to be\r\nor not \n",
-    "吾輩は猫である。 名前は\nまだ無い",
-]
-RUNS = {
-    "raw": text_recipe("doc"),
-    "words": text_recipe(tokenisation="words", lowercase=False),
-    "characters": text_recipe(tokenisation="characters"),
-    "exact": text_recipe(tokenisation="characters", eos="exact", normalisation="NFKC"),
-    "paragraphs": text_recipe(tokenisation="raw", eos="paragraph", lowercase=False),
-    "none": text_recipe(tokenisation="characters", eos="none"),
-}
-LETTERS = list("tobernhkigafqus ,.!?猫である。'-\r")
+ROLL = [[60, 64, 67], [60], [], [62, 65], [62], [21, 108]]
 
 
 @pytest.fixture(scope="module")
@@ -53,68 +39,125 @@ def browser():
         yield found
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    runs = tmp_path_factory.mktemp("runs")
+    return {
+        "doc": text_folder(runs / "doc", text_recipe("doc")),
+        "other": text_folder(runs / "other", text_recipe(cell="gru")),
+        "tunes": music_folder(runs / "tunes", "nade"),
+        "pairs": pairs_folder(runs / "pairs"),
+    }
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_the_page_reads_and_scores_as_elman_does(browser, tmp_path, name):
-    words = {} if RUNS[name].data.options.tokenisation != "characters" else {"words": LETTERS}
-    folder = text_folder(tmp_path / name, RUNS[name], **words)
-    made = static.export_web(elman.load(folder), tmp_path / "page", package=PACKAGE, say=lambda _: None)
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(tmp_path / "page"))
-    )
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    page = browser.new_page()
-    said = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    try:
-        page.goto(f"http://127.0.0.1:{server.server_port}/")
-        wait(page, "document.body.dataset.ready === 'yes'")
-        assert_same(page, service(folder), made, name)
-        drive(page)
-        assert said == []
-    finally:
-        page.close()
-        server.shutdown()
-        server.server_close()
-
-
-def assert_same(page, served, made, name):
+def asking(page):
+    """A function that asks the page's own backend."""
     page.evaluate("import('./local.js').then(async (m) => { window.it = new m.Local(); await window.it.open(); })")
-    for text in TEXTS:
-        if name == "words":
-            text = " ".join(text.replace(",", " ,").split(" "))
-        found = page.evaluate("(text) => window.it.score({ text })", text)
-        expected = answer(served.ask("score", questions.Score(text=text), Tabs(Limits()).use(None)))
-        if name == "words":  # the page splits at white space, as --as-is does
-            continue
-        shown = [(one["text"], one["at"], one["begins"], one["unknown"], one["ends"]) for one in found["marks"]]
-        assert shown == [(one.text, one.at, one.begins, one.unknown, one.ends) for one in expected.marks], text
-        bits = [one["bits"] for one in found["marks"] if one["bits"] is not None]
-        np.testing.assert_allclose(
-            bits, [one.bits for one in expected.marks if one.bits is not None], atol=4 * made.difference_int8 + 0.02
+    return lambda operation, **question: page.evaluate(
+        "([operation, question]) => window.it.ask(operation, question)", [operation, question]
+    )
+
+
+def right(folder, operation, question):
+    return answer(service(folder).ask(operation, question, Tabs(Limits()).use(None)))
+
+
+def test_with_weights_in_float32_every_figure_is_that_of_the_server(browser, folders, tmp_path):
+    static.export_web([elman.load(one) for one in folders.values()], tmp_path / "page", int8=False, say=lambda _: None)
+    with hosted(tmp_path / "page") as port:
+        for page in opened(browser, port):
+            ask = asking(page)
+            bits = [one["bits"] for one in ask("score", run="doc", text=TEXT)["marks"]]
+            expected = right(folders["doc"], "score", questions.Score(text=TEXT)).marks
+            assert len(bits) == 100
+            np.testing.assert_allclose(bits, [one.bits for one in expected], atol=1e-4 / math.log(2))
+            same_views(ask, folders["doc"])
+            same_music(ask, folders["tunes"])
+            same_targets(ask, folders["pairs"])
+            compared = ask("compare", run="doc", other="other", text="to be not")
+            for name, side in (("doc", "first"), ("other", "second")):
+                found = right(folders[name], "score", questions.Score(text="to be not"))
+                assert compared[side] == pytest.approx(found.bits, abs=1e-3)
+                assert [one[side] for one in compared["words"]] == pytest.approx(
+                    [one.bits for one in found.marks], abs=1e-3
+                )
+
+
+def same_views(ask, folder):
+    text = "to be, or not"
+    mixed, expected = (
+        ask("components", run="doc", text=text),
+        right(folder, "components", questions.Components(text=text)),
+    )
+    assert [one["name"] for one in mixed["components"]] == [one.name for one in expected.components]
+    assert [one["weight"] for one in mixed["components"]] == pytest.approx(
+        [one.weight for one in expected.components], abs=1e-4
+    )
+    walk, path = (
+        ask("states", run="doc", text=text, layer=1),
+        right(folder, "states", questions.States(text=text, layer=1)),
+    )
+    np.testing.assert_allclose(walk["points"], path.points, atol=1e-3)
+    assert walk["radii"] == pytest.approx(path.radii)
+    near, words = (
+        ask("neighbours", run="doc", word="King"),
+        right(folder, "neighbours", questions.Neighbours(word="King")),
+    )
+    assert [one["word"] for one in near["neighbours"]][:3] == [one.word for one in words.neighbours][:3]
+    assert [one["cosine"] for one in near["neighbours"]] == pytest.approx(
+        [one.cosine for one in words.neighbours], abs=0.02
+    )
+    pair = {"good": "the king", "bad": "king the"}
+    judged = ask("pairs", run="doc", pairs=[pair])["pairs"][0]
+    (best,) = right(folder, "pairs", questions.Pairs(pairs=[questions.Sentences(**pair)])).pairs
+    assert [judged["good"], judged["bad"]] == pytest.approx([best.good, best.bad], abs=1e-3)
+
+
+def same_music(ask, folder):
+    found, expected = ask("score", run="tunes", roll=ROLL), right(folder, "score", questions.Score(roll=ROLL))
+    assert [one["notes"] for one in found["steps"]] == ROLL
+    assert [one["bits"] for one in found["steps"]] == pytest.approx([one.bits for one in expected.steps], abs=1e-3)
+    shares = np.zeros((2, 128))
+    likely = ask("next", run="tunes", roll=ROLL)
+    shares[0, likely["pitches"]] = likely["shares"]
+    sounding = right(folder, "next", questions.Next(roll=ROLL))
+    shares[1, sounding.pitches] = sounding.shares
+    assert np.abs(shares[0] - shares[1]).max() < 0.2, "two times 200 draws"
+
+
+def same_targets(ask, folder):
+    for text in ("a b d", "c", "b x a"):
+        found = ask("translate", run="pairs", text=text, beam=4, targets=3)
+        expected = right(folder, "translate", questions.Translate(text=text, beam=4, targets=3))
+        assert found["source"] == expected.source
+        assert [one["words"] for one in found["targets"]] == [one.words for one in expected.targets]
+        assert [one["text"] for one in found["targets"]] == [one.text for one in expected.targets]
+        assert [one["bits"] for one in found["targets"]] == pytest.approx(
+            [one.bits for one in expected.targets], abs=1e-3
         )
+        for one, other in zip(found["targets"], expected.targets, strict=True):
+            np.testing.assert_allclose(one["attention"], other.attention, atol=1e-3)
+    assert "none of the 2 symbols" in ask("translate", run="pairs", text="x y")["note"]
 
 
-def drive(page):
-    area = page.get_by_label("Text", exact=True)
-    area.click()
-    area.press_sequentially("to be or")
-    wait(page, "document.querySelectorAll('#heat-map [role=option]').length >= 3")
-    wait(page, "document.querySelectorAll('#next .bars li').length > 5")
-    page.get_by_label("tokens", exact=True).fill("6")
-    page.get_by_role("button", name="Draw a sample").click()
-    wait(page, "document.querySelector('#samples .sample')?.dataset.state === 'done'")
-    page.locator("#samples .sample .word").nth(1).click()
-    wait(page, "document.querySelector('#samples .branch')?.dataset.state === 'done'")
-    page.locator("#states").scroll_into_view_if_needed()
-    wait(page, "document.querySelectorAll('#states circle').length >= 3")
-    form = page.locator("#pairs")
-    form.get_by_label("grammatical", exact=True).fill("to be or")
-    form.get_by_label("ungrammatical", exact=True).fill("or to be be")
-    form.get_by_role("button", name="Judge").click()
-    wait(page, "document.querySelectorAll('#pairs .judged li').length === 1")
+def test_in_eight_bits_the_page_differs_from_elman_as_the_graph_itself_does(browser, folders, tmp_path):
+    run = elman.load(folders["doc"])
+    made = static.export_web([run], tmp_path / "page", say=lambda _: None)
+    with hosted(tmp_path / "page") as port:
+        for page in opened(browser, port):
+            bits = [one["bits"] for one in asking(page)("score", text=TEXT)["marks"]]
+    found = -np.array(bits) * math.log(2)
+    ids = [run.vocabulary.ids[word] for word in TEXT.split()]
+    graph, step = OnnxGraph(tmp_path / "page" / "model-1" / "model.onnx"), Step(run.model)
+    state, model_state, rounded, exact = [one.numpy() for one in step.beginning], run.model.begin(1), [], []
+    for symbol, word in zip([run.first, *ids], ids, strict=False):
+        log_probs, _, _, _, *state = graph(np.array([symbol]), *state)
+        rounded.append(log_probs[0, word])
+        with torch.inference_mode():
+            right_ones, model_state = run.model.step(torch.tensor([symbol]), model_state)
+        exact.append(float(right_ones[0, word]))
+    assert len(found) == 100
+    np.testing.assert_allclose(found, rounded, atol=5e-3)
+    error = np.abs(np.array(rounded) - exact).max()
+    assert 1e-4 < error < 2 * made.models[0].difference_written
+    assert np.abs(found - exact).max() < 1.2 * error + 1e-3

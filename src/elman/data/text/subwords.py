@@ -49,6 +49,14 @@ class Subwords:
         return tuple(piece for piece in found if piece not in (_UNKNOWN, EOS))
 
     @functools.cached_property
+    def scores(self) -> dict[str, float]:
+        """The pieces that a text is searched for, without those of bytes, and their scores."""
+        library = self._processor
+        special = (library.is_byte, library.is_unknown, library.is_control, library.is_unused)
+        ids = (one for one in range(library.get_piece_size()) if not any(test(one) for test in special))
+        return {library.id_to_piece(one): library.get_score(one) for one in ids}
+
+    @functools.cached_property
     def digest(self) -> str:
         """The SHA-256 of the model."""
         return hashlib.sha256(self.model).hexdigest()

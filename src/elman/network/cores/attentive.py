@@ -200,7 +200,7 @@ class AttentiveCore(RecurrentCore):
 def _hoist(x: Tensor, cell: tuple[Step, Weights]) -> tuple[Tensor, tuple[Step, Weights]]:
     """W x + b [T, B, G*H] of the symbols' vectors [T, B, E], to be the bias of each step, and the cell without W."""
     step, weights = cell
-    of_symbol, of_fed = weights.input.split((x.shape[-1], weights.input.shape[1] - x.shape[-1]), dim=1)
+    of_symbol, of_fed = weights.input[:, : x.shape[-1]], weights.input[:, x.shape[-1] :]
     return linear(x, of_symbol.contiguous(), weights.input_bias), (step, weights._replace(input=of_fed.contiguous()))
 
 

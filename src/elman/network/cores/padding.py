@@ -28,6 +28,13 @@ class Padding:
         return xs.take_along_dim(self.mirrored, 0) if self.there else xs.flip(0)
 
 
+class NoPadding(Padding):
+    """As `Padding` of sources that all fill the batch, without a look at the mask: a graph can have any length."""
+
+    def __init__(self) -> None:
+        self.there = False
+
+
 def read_padded(layer: Layer, xs: Tensor, padding: Padding, *, backward: bool) -> tuple[Tensor, LayerState]:
     """Outputs [S, B, H] over xs [S, B, I] in the order of xs, and the state after each sequence's last symbol."""
     if backward:

@@ -51,9 +51,9 @@ class SourceReader(nn.Module):
         )
         self.sizes += widths[1:]
 
-    def forward(self, source: Source) -> Reading:
-        """Read symbols [S, B]."""
-        padding = Padding(source.mask)
+    def forward(self, source: Source, padding: Padding | None = None) -> Reading:
+        """Read symbols [S, B]; `padding` is that of the mask, where it is known."""
+        padding = padding or Padding(source.mask)
         outputs, final = self.encoder(source.symbols), []
         for directions, drop in zip(self._directions(), self.dropouts, strict=True):
             read = [read_padded(layer, outputs, padding, backward=bool(n)) for n, layer in enumerate(directions)]

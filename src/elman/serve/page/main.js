@@ -99,7 +99,18 @@ function show(desk) {
     const refresh = whileSeen(desk, panel.element, panel.refresh);
     for (const event of panel.hears) desk.hear(event, refresh);
   }
+  fill([...place.children]);
   desk.tell("begun");
+}
+
+/** A panel that would stand alone in a row of two takes the whole row. */
+function fill(panels) {
+  let before = null;
+  for (const panel of [...panels, null]) {
+    const wide = !panel || panel.classList.contains("wide");
+    if (wide && before) before.classList.add("wide");
+    before = wide || before ? null : panel;
+  }
 }
 
 async function begin() {

@@ -27,6 +27,7 @@ export class Roll {
     this.canvas = el("canvas", { tabindex: 0, role: "application", "aria-label": "piano roll: arrow keys move by a step or a"
       + " pitch, the space bar sets or clears a note" });
     this.element = el("div", { class: "scroll roll" }, this.canvas);
+    this.element.addEventListener("scroll", () => this.paint());
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     this.canvas.addEventListener("pointerdown", (event) => this.press(event));
     this.canvas.addEventListener("pointermove", (event) => this.drag(event));
@@ -202,10 +203,6 @@ export class Roll {
       pen.globalAlpha = BLACK.has(pitch % 12) ? 0.5 : 0.14;
       pen.fillRect(LEFT, y(pitch), this.width - LEFT, ROW - 1);
       pen.globalAlpha = 1;
-      if (pitch % 12) continue;
-      pen.fillStyle = colour("--muted");
-      pen.textAlign = "right";
-      pen.fillText(noteName(pitch), LEFT - 7, y(pitch) + ROW / 2);
     }
     for (let step = 0; step <= this.length; step += 4) {
       pen.fillStyle = colour("--grid");
@@ -239,11 +236,7 @@ export class Roll {
       pen.fillRect(x(step) + 0.5, bottom + 4, STEP - 1.5, 9);
     });
     pen.globalAlpha = 1;
-    if (this.bits.length) {
-      pen.fillStyle = colour("--muted");
-      pen.textAlign = "right";
-      pen.fillText("bits", LEFT - 7, bottom + 9);
-    }
+    this.paintNames(pen, colour, y, bottom);
     if (this.step !== null) {
       pen.fillStyle = colour("--series-1");
       pen.fillRect(x(this.step), 0, 2, bottom);
@@ -255,5 +248,22 @@ export class Roll {
     }
     const total = this.bits.reduce((sum, bits) => sum + bits, 0);
     this.canvas.dataset.said = `${end} steps, ${number(total, 1)} bits`;
+  }
+
+  /** The names of pitches, at the edge that is in sight. */
+  paintNames(pen, colour, y, bottom) {
+    const left = this.element.scrollLeft;
+    if (left) {
+      pen.fillStyle = colour("--paper");
+      pen.globalAlpha = 0.82;
+      pen.fillRect(left, 0, LEFT - 3, this.height);
+      pen.globalAlpha = 1;
+    }
+    pen.fillStyle = colour("--muted");
+    pen.textAlign = "right";
+    for (let pitch = this.low; pitch <= this.high; pitch += 1) {
+      if (pitch % 12 === 0) pen.fillText(noteName(pitch), left + LEFT - 7, y(pitch) + ROW / 2);
+    }
+    if (this.bits.length) pen.fillText("bits", left + LEFT - 7, bottom + 9);
   }
 }

@@ -1,4 +1,6 @@
-// Text to tokens and back, as src/elman/data/text does it; the rules and lists are those of run.json.
+// Text to tokens and back, as src/elman/data/text does it; the rules and lists are those of model.json.
+
+import { Subwords, pieceBytes } from "./subwords.js";
 
 const SPACE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 const WORD = "[\\p{L}\\p{N}_]";
@@ -7,15 +9,21 @@ const APOSTROPHE = "['\\u2019]";
 const EOS = "<eos>";
 const BLANK = new RegExp(`^[${SPACE}]*$`, "u");
 const PARTS = new RegExp(`[^${SPACE}]+`, "gu");
+const EDGES = new RegExp(`^[${SPACE}]+|[${SPACE}]+$`, "gu");
+const FIRST = new RegExp(`^[${SPACE}]`, "u");
+const LAST = new RegExp(`[${SPACE}]$`, "u");
+const whole = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export class Reading {
-  constructor({ reading, words, unk, eos }) {
+  constructor({ reading, words, unk, eos = null, subwords = null }) {
     this.options = reading;
     this.words = words;
     this.unk = unk;
     this.eos = eos;
     this.ids = new Map(words.map((word, id) => [word, id]));
-    this.spelt = reading.tokenisation === "characters" || reading.tokenisation === "bytes";
+    this.inBytes = reading.tokenisation === "bytes" || reading.tokenisation === "subwords";
+    this.spelt = this.inBytes || reading.tokenisation === "characters";
+    this.subwords = subwords && new Subwords(subwords);
     const anyCase = (list) => list.split("|").map((word) => [...word].map((letter) =>
       `[${letter}${letter.toUpperCase()}]`).join("")).join("|");
     this.raw = new RegExp([
@@ -29,18 +37,27 @@ export class Reading {
     ].join("|"), "gu");
   }
 
-  /** The pieces of a text: {text, id or null, begins, unknown, ends}; the end of an unfinished line is left out. */
+  /** The pieces of a text: {text, token, id or null, begins, unknown, ends}, without the end of an unfinished line. */
   pieces(text) {
     const found = [];
-    for (const { line, closed, spaced } of this.passages(text)) {
-      const start = found.length;
-      if (this.spelt) this.spell(line + (spaced ? " " : ""), found);
-      else for (const [word] of line.matchAll(PARTS)) this.cut(word, found);
-      if (closed) found.push({ text: EOS, id: this.eos, begins: !this.spelt, unknown: false, ends: true });
+    let start = 0;
+    for (const { line, closed, spaced, last } of this.passages(text)) {
+      this.read(line + (this.spelt && spaced ? " " : ""), found);
+      if (closed) found.push({ text: EOS, token: EOS, id: this.eos, begins: !this.spelt, unknown: false, ends: true });
+      if (!last) continue;
       if (this.spelt) this.begin(found, start);
+      start = found.length;
     }
-    const last = found.at(-1);
-    if (last?.ends && !this.ended(text)) found.pop();
+    if (this.spelt) this.begin(found, start);
+    const end = found.at(-1);
+    if (end?.ends && !this.ended(text)) found.pop();
+    return found;
+  }
+
+  /** The pieces of one line are added to those that were found. */
+  read(line, found) {
+    if (this.spelt) this.spell(line, found);
+    else for (const [word] of line.matchAll(PARTS)) this.cut(word, found);
     return found;
   }
 
@@ -67,7 +84,7 @@ export class Reading {
     const { eos, tokenisation } = this.options;
     const blank = ({ line }) => BLANK.test(line);
     if (eos === "exact") {
-      for (const one of lines) yield { line: one.line, closed: one.feed };
+      for (const one of lines) yield { line: one.line, closed: one.feed, last: one.feed };
     } else if (eos === "paragraph") {
       let held = null;
       for (const one of lines) {
@@ -87,7 +104,8 @@ export class Reading {
 
   passage({ line, feed }, closed) {
     const text = line.endsWith("\r") ? line.slice(0, -1) : line;
-    return { line: text, closed, spaced: !closed && (feed || text !== line) };
+    const last = closed || (feed && this.options.eos === "none");
+    return { line: text, closed, spaced: !closed && (feed || text !== line), last };
   }
 
   cut(word, found) {
@@ -97,54 +115,97 @@ export class Reading {
 
   add(text, token, begins, found) {
     const id = this.ids.get(token) ?? this.unk;
-    found.push({ text, id, begins, unknown: !this.ids.has(token), ends: false });
+    found.push({ text, token, id, begins, unknown: !this.ids.has(token), ends: false });
   }
 
   spell(text, found) {
-    if (this.options.tokenisation === "characters") {
-      for (const letter of text) this.add(letter, this.options.lowercase ? letter.toLowerCase() : letter, false, found);
+    const { tokenisation, lowercase } = this.options;
+    if (tokenisation === "characters") {
+      for (const letter of text) this.add(letter, lowercase ? letter.toLowerCase() : letter, false, found);
       return;
     }
-    for (const byte of new TextEncoder().encode(this.options.lowercase ? text.toLowerCase() : text)) {
-      const token = nameOf(byte);
-      found.push({ text: token, byte, id: this.ids.get(token) ?? this.unk, begins: false, unknown: !this.ids.has(token), ends: false });
-    }
+    const folded = lowercase ? text.toLowerCase() : text;
+    const bytes = () => Array.from(new TextEncoder().encode(folded), nameOf);
+    const tokens = tokenisation === "subwords" ? this.subwords.encode(folded) : bytes();
+    for (const token of tokens) this.add(token, token, false, found);
   }
 
-  /** Where words begin among letters: after a boundary, once a word was there; the first letter always does. */
+  /** Where words begin among the pieces of a sentence: the first, and after a boundary, once a word was there. */
   begin(found, start) {
     let [between, any] = [true, false];
     for (let at = start; at < found.length; at += 1) {
       const piece = found[at];
-      const boundary = piece.ends || (piece.byte === undefined ? BLANK.test(piece.text) : piece.byte <= 32);
-      piece.begins = at === start || (any && !boundary && between);
+      const text = this.inBytes && !piece.ends ? (decoded(piece.text) ?? "?") : piece.text;
+      const boundary = piece.ends || BLANK.test(text);
+      piece.begins = at === start || (any && !boundary && (between || FIRST.test(text)));
       any ||= !boundary;
-      between = boundary;
+      between = boundary || LAST.test(text);
     }
   }
 
   /** What is shown of pieces: those with an id in one piece, bytes until they make up characters. */
   marks(pieces, scored) {
     const marks = [];
-    const decoder = new TextDecoder();
+    let decoder = new TextDecoder("utf-8", { ignoreBOM: true });
     let [at, held] = [0, null];
     for (const piece of pieces) {
       const one = piece.id === null || piece.id === undefined ? null : scored[at];
-      held ??= { text: "", at: one ? at : null, tokens: 0, begins: piece.begins, bits: one ? 0 : null,
-        entropy: one ? one.entropy : null, rank: one ? one.rank : null, unknown: piece.unknown, ends: piece.ends };
+      held ??= { text: "", at: one ? at : null, tokens: 0, begins: false, bits: one ? 0 : null,
+        entropy: one ? one.entropy : null, rank: one ? one.rank : null, unknown: false, ends: false };
       if (one) {
         held.tokens += 1;
         held.bits += one.bits;
         at += 1;
       }
-      held.text = piece.ends ? "" : piece.byte === undefined ? piece.text : decoder.decode(Uint8Array.of(piece.byte), { stream: true });
-      held.ends = piece.ends;
+      held.begins ||= piece.begins || (piece.ends && this.inBytes);
+      if (!this.inBytes || piece.ends) held.text = piece.ends ? "" : piece.text;
+      else held.text = decoder.decode(pieceBytes(piece.text), { stream: true });
       if (held.text === "" && !piece.ends) continue;
-      marks.push(held);
+      if (piece.ends) decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+      marks.push({ ...held, unknown: piece.unknown, ends: piece.ends });
       held = null;
     }
     if (held) marks.push({ ...held, text: "\ufffd" });
     return marks;
+  }
+
+  /** The words of pieces, without ends of lines: [text, bits or null]. */
+  wordsOf(pieces, scored) {
+    const found = [];
+    let at = 0;
+    for (const piece of pieces) {
+      if (piece.begins || !found.length) found.push({ pieces: [], bits: null });
+      const word = found.at(-1);
+      word.pieces.push(piece);
+      if (piece.id === null || piece.id === undefined) continue;
+      word.bits = (word.bits ?? 0) + scored[at].bits;
+      at += 1;
+    }
+    return found.map(({ pieces: own, bits }) => [this.spelling(own), bits]).filter(([text]) => text !== EOS);
+  }
+
+  /** The word that pieces spell; a boundary alone is itself. */
+  spelling(pieces) {
+    if (!this.spelt) return pieces.map((piece) => piece.text).join("");
+    const inner = pieces.filter((piece) => !piece.ends).map((piece) => piece.text);
+    const bytes = () => Uint8Array.from(inner.flatMap((one) => [...pieceBytes(one)]));
+    const text = this.inBytes ? new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes()) : inner.join("");
+    return text.replace(EDGES, "") || (inner.length < pieces.length ? EOS : " ");
+  }
+
+  /** A token as the page shows it by itself. */
+  shown(token) {
+    if (!this.inBytes || token === EOS) return token;
+    return decoded(token) ?? [...pieceBytes(token)].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("");
+  }
+}
+
+/** The text of a piece; null where its bytes are none by themselves. */
+function decoded(piece) {
+  try {
+    return whole.decode(pieceBytes(piece));
+  } catch {
+    return null;
   }
 }
 
@@ -160,13 +221,12 @@ export class Writing {
     this.before = new Set(reading.options.tight_before);
     this.after = new Set(reading.options.tight_after);
     this.both = new Set(reading.options.tight);
-    this.decoder = new TextDecoder();
-    this.reset();
-  }
-
-  reset() {
+    this.decoder = new TextDecoder("utf-8", { ignoreBOM: true });
     Object.assign(this, { run: [], open: new Set(), tight: true, sentence: true, line: true });
   }
+
+  /** The text of bytes that never became a character. */
+  end() { return this.reading.inBytes ? this.decoder.decode() : ""; }
 
   add(token) {
     const { tokenisation, eos, lowercase } = this.reading.options;
@@ -174,14 +234,11 @@ export class Writing {
       const line = eos === "paragraph" ? "\n\n" : "\n";
       if (this.line) this.open.clear();
       Object.assign(this, { run: [], tight: true, sentence: true, line: true });
-      return line;
+      return this.end() + line;
     }
     this.line = false;
     if (tokenisation === "characters") return token;
-    if (tokenisation === "bytes") {
-      const byte = token.length > 1 ? Number.parseInt(token.slice(3, 5), 16) : token.charCodeAt(0);
-      return this.decoder.decode(Uint8Array.of(byte), { stream: true });
-    }
+    if (this.reading.inBytes) return this.decoder.decode(pieceBytes(token), { stream: true });
     if (tokenisation === "words") {
       const space = this.tight ? "" : " ";
       this.tight = false;

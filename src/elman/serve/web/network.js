@@ -1,0 +1,26 @@
+// A graph that onnxruntime-web runs, one call after another. A tensor is {type, data, dims}.
+
+import * as ort from "./ort.wasm.bundle.min.mjs";
+
+ort.env.wasm.numThreads = 1;
+ort.env.wasm.wasmPaths = { wasm: new URL("./ort-wasm-simd-threaded.wasm", import.meta.url).href };
+
+let turn = Promise.resolve();
+
+export class Network {
+  constructor(session) { this.session = session; }
+
+  static async open(address) {
+    const options = { executionProviders: ["wasm"], logSeverityLevel: 3 };
+    return new Network(await ort.InferenceSession.create(address, options));
+  }
+
+  /** The outputs for inputs, both by their names. */
+  run(inputs) {
+    const feeds = Object.fromEntries(Object.entries(inputs).map(([name, { type, data, dims }]) =>
+      [name, new ort.Tensor(type, data, dims)]));
+    const found = turn.then(() => this.session.run(feeds));
+    turn = found.catch(() => {});
+    return found;
+  }
+}
