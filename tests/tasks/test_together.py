@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from elman import config
+from elman.data.parts import Part
 from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.learning.team import team_of
@@ -52,6 +53,24 @@ valid = 20
 test = 20
 """
 
+SERIES = """
+title = "toy series"
+seed = 3
+[model]
+encoder = { kind = "values", size = 6 }
+core = { kind = "stack", sizes = [12], output_dropout = 0.05 }
+output = { choice = { kind = "gaussian" } }
+[training]
+epochs = 1
+batch_size = 4
+slices = 4
+optimiser = { kind = "adam", lr = 0.02 }
+window = { length = 10 }
+[data]
+kind = "series"
+evaluation = { streams = 4 }
+"""
+
 
 def write_pairs(folder):
     """A file of lines `c a b TAB B A C`; the last batch has fewer pairs than slices."""
@@ -62,9 +81,17 @@ def write_pairs(folder):
     return path
 
 
-def pairs_recipe(folder):
-    (folder / "pairs.toml").write_text(PAIRS)
-    return config.load_recipe(folder / "pairs.toml")
+def write_series(folder):
+    """A random walk."""
+    steps = np.random.default_rng(0).normal(size=400).cumsum()
+    path = folder / "walk.csv"
+    path.write_text("walk\n" + "".join(f"{step!r}\n" for step in steps.tolist()))
+    return path
+
+
+def parsed(folder, text):
+    (folder / "toy.toml").write_text(text)
+    return config.load_recipe(folder / "toy.toml")
 
 
 def write_music(folder):
@@ -78,7 +105,11 @@ KINDS = {
         lambda _: text_runs.recipe(slices=4, **AVERAGED),
     ),
     "music": (write_music, lambda _: music_runs.recipe(slices=4, epochs=1)),
-    "pairs": (write_pairs, pairs_recipe),
+    "pairs": (write_pairs, lambda folder: parsed(folder, PAIRS)),
+    "series": (
+        write_series,
+        lambda folder: parsed(folder, SERIES),
+    ),
     "tags": (
         lambda folder: tagged.write(folder / "tags.tsv"),
         lambda _: tagged.recipe(epochs=1, training={"slices": 4}),
@@ -140,6 +171,21 @@ def test_processes_share_a_training(kind, tmp_path):
     assert Experiment(recipe, tmp_path / "1", data=data).train() is StopReason.FINISHED
     assert together(2, training(recipe, tmp_path / "2", data)) == [0, 0]
     assert digests(tmp_path / "1") == digests(tmp_path / "2")
+    assert text_runs.metrics(tmp_path / "1") == text_runs.metrics(tmp_path / "2")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count", [1, 4, 64])
+def test_parts_of_a_validation_make_the_whole(kind, count, tmp_path):
+    """Also where there are more parts than columns, batches or sentences."""
+    write, make = KINDS[kind]
+    experiment = Experiment(make(tmp_path), tmp_path / "run", data=write(tmp_path))
+    whole = experiment.task.validate(experiment.model)
+    parts = [experiment.task.validate(experiment.model, Part(index, count)) for index in range(count)]
+    assert sum(part.count for part in parts) == whole.count
+    assert sum(part.nll_sum for part in parts) == pytest.approx(whole.nll_sum, rel=1e-5)
+    if count == 4 and kind != "pairs":  # they are one batch
+        assert all(part.count < whole.count for part in parts)
 
 
 def test_a_training_that_loses_processes_goes_on_with_others(tmp_path):
