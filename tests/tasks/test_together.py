@@ -1,7 +1,10 @@
 """One training by several processes, as torchrun starts them: the same weights, whatever their number and their end."""
 
+import json
 import os
+import signal
 import socket
+import time
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +12,13 @@ import pytest
 import torch
 
 from elman import config
+from elman.cli.together import continues
 from elman.data.parts import Part
 from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.learning.team import team_of
 from elman.learning.trainer import StopReason
-from elman.tasks.experiment import Experiment
+from elman.tasks.experiment import Experiment, environment
 from support import music_runs, tagged, text_runs
 from support.interruption import StopAt, kill
 from support.systems import posix
@@ -24,6 +28,8 @@ pytestmark = posix
 CPU = torch.device("cpu")
 KILLED = -9
 RAISED = 3
+LONGEST = 120
+"""Seconds; processes that wait for each other in vain end then."""
 
 AVERAGED = {
     "epochs": 2,
@@ -117,15 +123,21 @@ KINDS = {
 }
 
 
-def together(size, train):
-    """Call `train(team)` in `size` processes, and return how each ended: its status, or minus the signal."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+def together(size, train, port=None, delay=0.0):
+    """Call `train(team)` in `size` processes, and return how each ended: its status, or minus the signal.
+
+    The later their rank the later they begin, by `delay` seconds each.
+    """
+    if port is None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
     children = []
     for rank in range(size):
         child = os.fork()
         if child == 0:
+            signal.alarm(LONGEST)
+            time.sleep(rank * delay)
             place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "MASTER_PORT": port}
             os.environ |= {name: str(value) for name, value in place.items()}
             os.environ |= {"MASTER_ADDR": "127.0.0.1", "TORCHELASTIC_RUN_ID": "test"}
@@ -200,6 +212,47 @@ def test_a_training_that_loses_processes_goes_on_with_others(tmp_path):
     assert killed == [RAISED, RAISED, KILLED, RAISED]
     assert together(1, training(recipe, out, data, resume=True)) == [0]
     assert digests(out) == digests(tmp_path / "alone")
+
+
+def test_processes_that_torchrun_starts_again_meet(monkeypatch):
+    """Its store still has what the first processes left in it."""
+    store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "True")
+    for start in ("0", "1"):
+        monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", start)
+        assert together(2, lambda team: int(team.from_first(team.rank + 5)), store.port, delay=0.2) == [5, 5]
+    monkeypatch.setenv("GROUP_WORLD_SIZE", "2")
+    monkeypatch.setenv("TORCHELASTIC_MAX_RESTARTS", "1")
+    assert together(2, lambda _: 0, store.port) == [RAISED, RAISED]
+
+
+@pytest.mark.parametrize(
+    ("machines", "begun", "now", "continued"),
+    [
+        (1, ("none", "none_a"), ("none", "none_a"), True),
+        (1, ("none", "none_a"), ("none", "none_b"), False),
+        (2, ("job7", "job7_a"), ("job7", "job7_b"), True),
+        (2, ("none", "none_a"), ("none", "none_a"), False),
+    ],
+)
+def test_a_run_is_continued_by_the_torchrun_that_began_it(machines, begun, now, continued, tmp_path, monkeypatch):
+    """On one machine its folder of logs tells calls apart, on several the id that the user gives."""
+
+    def starts(call, attempt):
+        monkeypatch.setenv("RANK", "0")
+        monkeypatch.setenv("GROUP_WORLD_SIZE", str(machines))
+        monkeypatch.setenv("TORCHELASTIC_RUN_ID", call[0])
+        monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", f"/logs/{call[1]}/attempt_{attempt}/0/error.json")
+
+    run = tmp_path / "run"
+    assert not continues(run)
+    starts(begun, 0)
+    assert not continues(run)
+    run.mkdir()
+    (run / "environment.json").write_text(json.dumps(environment(CPU)))
+    (run / "recipe.toml").touch()
+    starts(now, 1)
+    assert continues(run) is continued
 
 
 def test_a_loss_that_is_not_finite_ends_all_processes(tmp_path):
