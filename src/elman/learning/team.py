@@ -9,13 +9,15 @@ import datetime
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, distributed
-from torch.distributed.distributed_c10d import PrefixStore, Store
-from torch.distributed.rendezvous import rendezvous
 
 from elman.errors import UserError
+
+if TYPE_CHECKING:
+    from torch.distributed.distributed_c10d import Store
 
 LONGEST_WAIT = datetime.timedelta(days=7)
 """For another process, such as the first one while it validates; one that ended is noticed at once."""
@@ -183,12 +185,15 @@ def team_of(device: torch.device) -> Iterator[Team]:
         distributed.destroy_process_group()
 
 
-def _meeting_place() -> Store:
+def _meeting_place() -> "Store":
     """The store by which the processes find each other, without what those of an earlier start left there.
 
     torchrun keeps one store for all starts (https://github.com/pytorch/pytorch/issues/135712), and each machine counts
     its own starts.
     """
+    from torch.distributed.distributed_c10d import PrefixStore
+    from torch.distributed.rendezvous import rendezvous
+
     store: Store = next(rendezvous("env://", timeout=LONGEST_WAIT))[0]
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
         return store
