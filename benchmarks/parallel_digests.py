@@ -2,10 +2,10 @@
 
     python benchmarks/parallel_digests.py [--folder FOLDER]
 
-A two-layer LSTM with DropConnect, all other dropout and a mixture of softmaxes is trained for 100 steps; and for 200
-with averaging, validations and fine-tuning. One process does both, then several that torchrun starts, on one machine and
-as two machines; processes are killed, stopped, and others go on. Prints a table; exit status 1 on a difference; FOLDER
-keeps the runs. Linux only.
+A two-layer LSTM with DropConnect, all other dropout and a mixture of softmaxes is trained for 100 steps, and for 200
+with averaging, validations and fine-tuning. One process does both, then several that torchrun starts, on one machine
+and as two machines; processes are killed, stopped, and others go on. Prints a table; exit status 1 on a difference;
+FOLDER keeps the runs. Linux only.
 """
 
 import argparse
@@ -160,9 +160,7 @@ def compare(folder: Path, show: Callable[[str], None]) -> bool:
     recipes = {name: folder / f"{name}.toml" for name in ("short", "whole")}
     for name, text in (("short", SHORT), ("whole", WHOLE)):
         recipes[name].write_text(text)
-    show(
-        "| processes | 100 steps: checkpoint | best model | validation | 200 steps: checkpoint | best model | validation |"
-    )
+    show("| processes | 100 steps: weights | best model | validation | 200 steps: weights | best model | validation |")
     show("|---|---|---|---|---|---|---|")
     for number, way in enumerate(WAYS):
         cells: list[str] = []
