@@ -13,12 +13,17 @@ from unittest import mock
 
 import torch
 from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
-COPIES = (torch.ops.aten.copy_.default, torch.ops.aten._to_copy.default)
+COPIES = (
+    torch.ops.aten.copy_.default,
+    torch.ops.aten._to_copy.default,
+    torch.ops.aten._has_compatible_shallow_copy_type.default,
+)
 READINGS = (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.nonzero.default)
 TO_NUMPY = (torch.Tensor.numpy, torch.Tensor.__array__)
 DEVICE, IS_CUDA = torch.Tensor.device.__get__, torch.Tensor.is_cuda.__get__  # type: ignore[attr-defined]
@@ -27,7 +32,7 @@ DEVICE, IS_CUDA = torch.Tensor.device.__get__, torch.Tensor.is_cuda.__get__  # t
 class Generator(torch.Generator):
     """Random numbers of a device, drawn on the CPU."""
 
-    def __new__(cls, device: Any = "cpu") -> "Generator":  # noqa: ARG004 - see __init__
+    def __new__(cls, device: Any = "cpu") -> "Generator":
         """One on the CPU."""
         return super().__new__(cls)
 
@@ -40,26 +45,41 @@ def label_of(device: Any) -> torch.device:
     return CUDA if torch.device(device).type == "cuda" else CPU
 
 
-class DeviceMismatch(RuntimeError):
+class DeviceMismatchError(RuntimeError):
     """Tensors of two devices in one operation."""
+
+
+def storage_of(tensor: Tensor) -> torch.UntypedStorage | None:
+    """The storage of a tensor, also of one that `torch.func` follows; None: it has none."""
+    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
+    return None if tensor.is_mkldnn else tensor.untyped_storage()
+
+
+def key_of(tensor: Tensor) -> int | None:
+    """What tells the storage of a tensor from others that there are now."""
+    storage = storage_of(tensor)
+    return None if storage is None else storage._cdata
 
 
 class Labels:
     """The labels of storages; None where one was made by torch's own code, in which case it fits anywhere."""
 
     def __init__(self) -> None:
-        self._of: dict[int, torch.device] = {}
+        # A weak reference keeps the key from being that of a later storage.
+        self._of: dict[int, tuple[torch.device, StorageWeakRef]] = {}
 
     def get(self, tensor: Tensor) -> torch.device | None:
         """The label of a tensor."""
-        return None if tensor.is_mkldnn else self._of.get(tensor.untyped_storage()._cdata)
+        key = key_of(tensor)
+        return self._of[key][0] if key in self._of else None
 
     def put(self, tensor: Tensor, label: torch.device | None) -> None:
         """Label a tensor and its views."""
-        if not tensor.is_mkldnn:
-            self._of.pop(tensor.untyped_storage()._cdata, None)
+        if (storage := storage_of(tensor)) is not None:
+            self._of.pop(storage._cdata, None)
             if label is not None:
-                self._of[tensor.untyped_storage()._cdata] = label
+                self._of[storage._cdata] = label, StorageWeakRef(storage)
 
 
 def tensors_in(*things: Any) -> list[Tensor]:
@@ -84,18 +104,19 @@ class Operations(TorchDispatchMode):
         """Call the operation."""
         given = tensors_in(args, kwargs)
         found = {self.labels.get(one) for one in given} - {None}
-        if len(found) > 1 and func not in COPIES and {self.labels.get(one) for one in given if one.dim()} >= {CPU, CUDA}:
+        on_cpu = [one for one in given if one.dim() and self.labels.get(one) == CPU]
+        if CUDA in found and on_cpu and func not in COPIES:
             places = [f"{self.labels.get(one)} {tuple(one.shape)}" for one in given]
-            raise DeviceMismatch(f"{func}: {', '.join(places)}")
+            raise DeviceMismatchError(f"{func}: {', '.join(places)}")
         if func in READINGS and CUDA in found:
             self.readings[str(func)] += 1
         if func is torch.ops.aten.mm.dtype:  # CUDA alone has it
             made: Any = args[0].float() @ args[1].float()
         else:
             made = func(*args, **(kwargs or {}))
-        known = {one.untyped_storage()._cdata for one in given if not one.is_mkldnn}
+        known = {key_of(one) for one in given}
         for one in tensors_in(made):
-            if one.is_mkldnn or one.untyped_storage()._cdata not in known:
+            if key_of(one) not in known:
                 self.labels.put(one, CUDA if CUDA in found else CPU if CPU in found else None)
         return made
 
@@ -142,7 +163,7 @@ class Pretended(TorchFunctionMode):
         if isinstance(generator := kwargs.get("generator"), Generator):
             places = {generator.label, *(self.labels.get(one) or generator.label for one in given)}
             if len(places | ({label_of(named)} if named is not None else set())) > 1:
-                raise DeviceMismatch(f"{func}: its generator is on {generator.label}")
+                raise DeviceMismatchError(f"{func}: its generator is on {generator.label}")
         made = func(*args, **kwargs)
         for one in tensors_in(made) if given or named is not None or not isinstance(made, Tensor) else [made]:
             if named is not None:
@@ -167,7 +188,7 @@ class Pretended(TorchFunctionMode):
         dtype = next((one for one in (*rest, *kwargs.values()) if isinstance(one, torch.dtype)), tensor.dtype)
         made = Tensor.to(tensor, dtype, copy=kwargs.get("copy", False))
         if target is not None and target != before:
-            if made is tensor or made.untyped_storage()._cdata == tensor.untyped_storage()._cdata:
+            if key_of(made) == key_of(tensor):
                 made = made.clone()
             self.labels.put(made, target)
             if before == CUDA:
