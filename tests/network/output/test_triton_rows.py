@@ -22,7 +22,7 @@ for activation in triton_rows.ACTIVATIONS:
     context = (3 * torch.randn(7, 2, 5)).requires_grad_()
     prior = torch.randn(7, 2).log_softmax(1).requires_grad_()
     weight, bias = torch.randn(37, 5).requires_grad_(), torch.randn(37)
-    bias[3], bias[4] = 300.0, -300.0
+    bias[3], bias[4], bias[20] = 30.0, -300.0, 33.0
     bias.requires_grad_()
     target, each = torch.tensor([3, 4, 0, 36, 16, 15, 9]), torch.rand(7)
     leaves = (context, prior, weight, bias)
