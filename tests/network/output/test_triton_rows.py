@@ -5,7 +5,13 @@ import sys
 
 import pytest
 
-pytest.importorskip("triton", reason="Triton's interpreter needs the package triton")
+pytest.importorskip("triton.language", reason="Triton's interpreter needs the package triton")
+
+
+@pytest.fixture(autouse=True)
+def asked(monkeypatch):
+    monkeypatch.setenv("ELMAN_TRITON", "1")
+
 
 PROGRAM = """
 import torch
@@ -63,6 +69,5 @@ def test_the_kernel_compiles_without_a_gpu(monkeypatch, tmp_path):
 
 def test_values_and_gradients_of_a_mixture(monkeypatch):
     """In a process of its own, since the kernel is made for the interpreter when it is imported."""
-    monkeypatch.setenv("ELMAN_TRITON", "1")
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     subprocess.run([sys.executable, "-W", "ignore", "-c", PROGRAM], check=True, timeout=120)

@@ -15,11 +15,12 @@ timed on one.
 
 # ruff: noqa: ANN001, ANN202 - Triton reads the annotations of kernels
 
-import importlib.util
 import os
 
 import torch
 from torch import Tensor
+
+from elman.errors import UserError
 
 ACTIVATIONS = ("softmax", "sigsoftmax")
 """Those the kernel computes."""
@@ -27,11 +28,14 @@ ACTIVATIONS = ("softmax", "sigsoftmax")
 BLOCK = 4096
 """Symbols that are read at once; a power of two."""
 
-INSTALLED = importlib.util.find_spec("triton") is not None
+ASKED = os.environ.get("ELMAN_TRITON") == "1"
 
-if INSTALLED:
-    import triton
-    import triton.language as tl
+if ASKED:
+    try:
+        import triton
+        import triton.language as tl
+    except ImportError:
+        raise UserError("ELMAN_TRITON=1 needs the package triton: pip install triton (Linux), or unset it") from None
 
     @triton.jit  # type: ignore[untyped-decorator]
     def _score(z, sigsoftmax: tl.constexpr):  # type: ignore[no-untyped-def]
@@ -74,7 +78,7 @@ if INSTALLED:
 
 def applies(like: Tensor, activation: str) -> bool:
     """Whether the kernel computes rows of this device and type with this activation."""
-    if os.environ.get("ELMAN_TRITON") != "1" or not INSTALLED or activation not in ACTIVATIONS:
+    if not ASKED or activation not in ACTIVATIONS:
         return False
     return like.dtype == torch.float32 and (like.is_cuda or os.environ.get("TRITON_INTERPRET") == "1")
 
