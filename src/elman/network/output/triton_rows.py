@@ -35,7 +35,7 @@ if ASKED:
         import triton
         import triton.language as tl
     except ImportError:
-        raise UserError("ELMAN_TRITON=1 needs the package triton: pip install triton (Linux), or unset it") from None
+        raise UserError("ELMAN_TRITON=1 needs the package triton (Linux): pip install 'elman[triton]'") from None
 
     @triton.jit  # type: ignore[untyped-decorator]
     def _score(z, sigsoftmax: tl.constexpr):  # type: ignore[no-untyped-def]
