@@ -188,8 +188,7 @@ def team_of(device: torch.device) -> Iterator[Team]:
 def _meeting_place() -> "Store":
     """The store by which the processes find each other, without what those of an earlier start left there.
 
-    torchrun keeps one store for all starts (https://github.com/pytorch/pytorch/issues/135712), and each machine counts
-    its own starts.
+    torchrun keeps one store for all starts (issue 135712 of PyTorch), and each machine counts its own starts.
     """
     from torch.distributed.distributed_c10d import PrefixStore
     from torch.distributed.rendezvous import rendezvous
