@@ -136,8 +136,9 @@ class Pretended(TorchFunctionMode):
 
     def __enter__(self) -> "Pretended":
         """Begin to check."""
-        self._patch = mock.patch.object(torch, "Generator", Generator)
-        self._patch.start()
+        self._patches = [mock.patch.object(torch, "Generator", Generator), self._in_backward_passes()]
+        for patch in self._patches:
+            patch.start()
         self.operations.__enter__()
         super().__enter__()
         return self
@@ -146,7 +147,22 @@ class Pretended(TorchFunctionMode):
         """Check no more."""
         super().__exit__(*error)
         self.operations.__exit__(*error)
-        self._patch.stop()
+        for patch in self._patches:
+            patch.stop()
+
+    def _in_backward_passes(self) -> Any:
+        """What checks the Python code of backward passes, which torch calls without the mode that it is called in."""
+        function, plain = torch.autograd.function.BackwardCFunction, torch.autograd.function.BackwardCFunction.apply
+        entered, left = super().__enter__, super().__exit__
+
+        def apply(node: Any, *gradients: Any) -> Any:
+            entered()
+            try:
+                return plain(node, *gradients)
+            finally:
+                left(None, None, None)
+
+        return mock.patch.object(function, "apply", apply)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function of torch with devices taken out, and label what it makes."""
@@ -156,12 +172,6 @@ class Pretended(TorchFunctionMode):
             return label if func == DEVICE else label == CUDA
         if func in TO_NUMPY and self.labels.get(args[0]) == CUDA:
             raise TypeError("can't convert cuda:0 device type tensor to numpy; use Tensor.cpu() first")
-        if func is Tensor.backward:
-            super().__enter__()  # the Python code of backward passes is checked too
-            try:
-                return torch.autograd.backward(args[0], kwargs.pop("gradient", None), **kwargs)
-            finally:
-                super().__exit__(None, None, None)
         given = tensors_in(args, kwargs)
         if func in (Tensor.to, Tensor.cpu):
             return self._moved(func, args, kwargs)
