@@ -10,7 +10,7 @@ options = whole.arguments("Seconds, memory and share of the peak of scoring one 
 _, model = whole.model_of(options)
 statistics = {name: 1e-4 * torch.rand_like(parameter) for name, parameter in model.named_parameters()}
 learner = DynamicModel(model, Rule(segment=options.length), statistics)
-words = torch.randint(options.words, (options.length + 1, 1))
+words = torch.randint(options.words, (options.length + 1, 1), device=options.device)
 state = model.begin(1)
 
 

@@ -7,7 +7,7 @@ import whole
 options = whole.arguments("Seconds, memory and share of the machine's peak of evaluating one window.")
 _, model = whole.model_of(options)
 batch_size = options.batch_size or 10
-words = torch.randint(options.words, (options.length + 1, batch_size))
+words = torch.randint(options.words, (options.length + 1, batch_size), device=options.device)
 state = model.eval().begin(batch_size)
 
 

@@ -42,18 +42,20 @@ def plain(
 FORMS: dict[str, Callable[..., tuple[Tensor, Tensor]]] = {"plain": plain, "kernel": fast_mixture.mixture_nll}
 
 
-def steps(shape: tuple[int, int, int, int], form: str, activation: str) -> dict[str, Callable[[], None]]:
+def steps(
+    shape: tuple[int, int, int, int], form: str, activation: str, device: torch.device
+) -> dict[str, Callable[[], None]]:
     """One training step's work and one evaluation's."""
     n, k, v, d = shape
     leaves = [
-        torch.randn(n, k, d),
-        torch.randn(n, k).log_softmax(-1),
-        0.05 * torch.randn(v, d),
-        torch.zeros(v),
+        torch.randn(n, k, d, device=device),
+        torch.randn(n, k, device=device).log_softmax(-1),
+        0.05 * torch.randn(v, d, device=device),
+        torch.zeros(v, device=device),
     ]
     for leaf in leaves:
         leaf.requires_grad_()
-    target, position_weight = torch.randint(v, (n,)), torch.full((n,), 1 / n)
+    target, position_weight = torch.randint(v, (n,), device=device), torch.full((n,), 1 / n, device=device)
 
     def train() -> None:
         total, _ = FORMS[form](*leaves, target, position_weight, activation)
@@ -69,7 +71,7 @@ def steps(shape: tuple[int, int, int, int], form: str, activation: str) -> dict[
 def compare(part: str, peak: float, options: argparse.Namespace) -> None:
     n, k, v, d = shape = SHAPES[part]
     for activation in ("softmax", "sigsoftmax"):
-        runs = {form: steps(shape, form, activation) for form in FORMS}
+        runs = {form: steps(shape, form, activation, options.device) for form in FORMS}
         for mode, products in (("train", 3), ("evaluate", 1)):
             seconds = timing.in_turns({form: run[mode] for form, run in runs.items()}, options)
             for form, times in seconds.items():
@@ -82,27 +84,30 @@ def compare(part: str, peak: float, options: argparse.Namespace) -> None:
                 }
                 line |= {key: round(1e3 * value, 1) for key, value in timing.spread(times).items()}
                 line |= {"gflops": round(gflops, 1), "fraction_of_peak": round(gflops / peak, 3)}
-                line["memory_mb"] = memory(part, form, activation, mode)
+                line["memory_mb"] = memory(part, form, activation, mode, str(options.device))
                 print(json.dumps(line), flush=True)
 
 
-def memory(part: str, form: str, activation: str, mode: str) -> float:
+def memory(*what: str) -> float:
     """Peak memory (MB) of one step in a fresh process, beyond its peak before the step."""
-    command = [sys.executable, __file__, "--measure-memory", part, form, activation, mode]
+    command = [sys.executable, __file__, "--measure-memory", *what]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def measure_memory(part: str, form: str, activation: str, mode: str) -> None:
+def measure_memory(part: str, form: str, activation: str, mode: str, device: str) -> None:
     torch.set_num_threads(1)
-    run = steps(SHAPES[part], form, activation)[mode]
-    steps((1, 1, 2, 2), form, activation)[mode]()
-    before = high_water()
+    place = torch.device(device)
+    run = steps(SHAPES[part], form, activation, place)[mode]
+    steps((1, 1, 2, 2), form, activation, place)[mode]()
+    before = high_water(place)
     run()
-    print(round(high_water() - before, 1))
+    print(round(high_water(place) - before, 1))
 
 
-def high_water() -> float:
-    """The most memory this process has had, MB; on Linux `ru_maxrss` would count its parent's too."""
+def high_water(device: torch.device) -> float:
+    """The most memory this process has had there, MB; on Linux `ru_maxrss` would count its parent's too."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / 2**20
     status = Path("/proc/self/status")
     if status.exists():
         return int(status.read_text().split("VmHWM:")[1].split()[0]) / 1024
@@ -110,25 +115,27 @@ def high_water() -> float:
 
 
 def chunks(peak: float, options: argparse.Namespace) -> None:
-    usual = fast_mixture.CHUNK_BYTES["cpu"]
+    kind = options.device.type
+    usual = fast_mixture.CHUNK_BYTES[kind]
     for part, shape in SHAPES.items():
         n, k, v, d = shape
-        run = steps((n // 4, k, v, d), "kernel", "softmax")["train"]
+        run = steps((n // 4, k, v, d), "kernel", "softmax", options.device)["train"]
 
         def sized(megabytes: int, run: Callable[[], None] = run) -> None:
-            fast_mixture.CHUNK_BYTES["cpu"] = megabytes << 20
+            fast_mixture.CHUNK_BYTES[kind] = megabytes << 20
             run()
 
-        candidates: timing.Candidates = {f"{m} MB": lambda m=m, f=sized: f(m) for m in (4, 8, 12, 16, 24, 30, 48)}
+        sizes = (4, 8, 12, 16, 24, 30, 48) if kind == "cpu" else (16, 64, 256, 1024)
+        candidates: timing.Candidates = {f"{m} MB": lambda m=m, f=sized: f(m) for m in sizes}
         timing.report({"part": "chunks", "of": part, "peak": peak}, 6e-9 * (n // 4) * k * v * d, candidates, options)
-        fast_mixture.CHUNK_BYTES["cpu"] = usual
+        fast_mixture.CHUNK_BYTES[kind] = usual
 
 
 def main() -> None:
     if sys.argv[1:2] == ["--measure-memory"]:
         measure_memory(*sys.argv[2:])
         return
-    options = timing.arguments(__doc__ or "", (*SHAPES, "chunks"))
+    options = timing.arguments(__doc__ or "", (*SHAPES, "chunks"), devices=True)
     peak = timing.peak(options)
     for part in options.parts:
         if part == "chunks":

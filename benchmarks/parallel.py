@@ -1,6 +1,8 @@
 """One process of two threads against two processes of one thread: tokens per second in two slices, in pairs.
 
-python benchmarks/parallel.py RECIPE --data DATA [--pairs 3] [--steps 60]
+python benchmarks/parallel.py RECIPE ... --data DATA [--pairs 3] [--steps 60]
+
+such as shakespeare/demo.toml, ptb/awd-lstm.toml and ptb/awd-lstm-mos.toml on ptb.
 """
 
 import argparse
@@ -38,8 +40,8 @@ def speed(form: str, recipe: str, data: str, steps: int) -> float:
             rows = [row for row in rows if row["kind"] == "train"]
             if rows and rows[-1]["step"] >= steps:
                 break
-        process.kill()
-        process.wait()
+        process.terminate()  # so that torchrun ends its processes
+        process.communicate()
         if not rows:
             raise SystemExit("".join(lines))
     return median(row["tokens_per_s"] for row in rows[1:])
@@ -47,18 +49,22 @@ def speed(form: str, recipe: str, data: str, steps: int) -> float:
 
 def main() -> None:
     """Measure the pairs in turn and print them."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("recipe")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("recipes", nargs="+", metavar="RECIPE")
     parser.add_argument("--data", required=True)
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--steps", type=int, default=60)
     given = parser.parse_args()
-    ratios = []
-    for _ in range(given.pairs):
-        one, two = (speed(form, given.recipe, given.data, given.steps) for form in FORMS)
-        ratios.append(two / one)
-        print(f"{one:,.0f} tokens/s with 2 threads, {two:,.0f} with 2 processes: {two / one:.3f}", flush=True)
-    print(f"median ratio {median(ratios):.3f}")
+    for recipe in given.recipes:
+        ratios = []
+        for _ in range(given.pairs):
+            one, two = (speed(form, recipe, given.data, given.steps) for form in FORMS)
+            ratios.append(two / one)
+            print(
+                f"{recipe}: {one:,.0f} tokens/s with 2 threads, {two:,.0f} with 2 processes: {two / one:.3f}",
+                flush=True,
+            )
+        print(f"{recipe}: median ratio {median(ratios):.3f}", flush=True)
 
 
 if __name__ == "__main__":

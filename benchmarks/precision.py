@@ -46,6 +46,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--cpu-time", action="store_true", help="processor time; with --threads 1, for a busy machine")
+    timing.add_device(parser)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     return options
@@ -66,26 +67,28 @@ def training(recipe: Recipe, options: argparse.Namespace) -> timing.Candidates:
     for precision in ("float32", "bf16"):
         chosen = msgspec.structs.replace(recipe.training, precision=precision)
         torch.manual_seed(0)
-        model = build_model(recipe.model, options.words)
+        model = build_model(recipe.model, options.words).to(options.device)
         given = msgspec.structs.replace(recipe, training=chosen)
         candidates[precision] = whole.training_step(model, given, Batch(words[:-1], words[1:]))
     return candidates
 
 
 def evaluation(model: LanguageModel, options: argparse.Namespace) -> timing.Candidates:
-    words = torch.randint(options.words, (LENGTH + 1, EVALUATED_COLUMNS))
+    words = torch.randint(options.words, (LENGTH + 1, EVALUATED_COLUMNS), device=options.device)
     state = model.eval().begin(EVALUATED_COLUMNS)
 
     @torch.inference_mode()
     def window() -> None:
         model.log_prob(words[:-1], words[1:], state)
 
-    return {precision: in_precision(precision, window) for precision in ("float32", "bf16", "int8")}
+    # int8 is for CPUs.
+    wanted: tuple[Precision, ...] = ("float32", "bf16", "int8") if options.device.type == "cpu" else ("float32", "bf16")
+    return {precision: in_precision(precision, window) for precision in wanted}
 
 
 def streaming(model: LanguageModel) -> timing.Candidates:
     """Ten tokens one at a time: the log-probabilities of the next."""
-    begun, symbol = model.eval().begin(1), torch.tensor([1])
+    begun, symbol = model.eval().begin(1), torch.tensor([1], device=model.device)
 
     @torch.inference_mode()
     def tokens() -> None:
@@ -93,7 +96,8 @@ def streaming(model: LanguageModel) -> timing.Candidates:
         for _ in range(10):
             _, state = model.step(symbol, state)
 
-    return {precision: in_precision(precision, tokens) for precision in ("float32", "int8")}
+    other: Precision = "int8" if model.device.type == "cpu" else "bf16"
+    return {precision: in_precision(precision, tokens) for precision in ("float32", other)}
 
 
 def compare_gradients(path: Path) -> None:
@@ -123,8 +127,7 @@ def main() -> None:
     if options.run is not None:
         compare_gradients(options.run)
         return
-    device = torch.device("cpu")
-    measured = peaks.measure(device)
+    measured = peaks.measure(options.device)
     facts = {"threads": options.threads, "peaks": [peak._asdict() for peak in measured], "gain": peaks.gain(measured)}
     print(json.dumps(facts), flush=True)
     parts = options.parts.split(",")
@@ -132,7 +135,7 @@ def main() -> None:
         path = Path(name) if Path(name).exists() else find(name)
         recipe = load_recipe(path)
         torch.manual_seed(0)
-        model = build_model(recipe.model, options.words)
+        model = build_model(recipe.model, options.words).to(options.device)
         positions = LENGTH * recipe.training.batch_size
         work = {
             "train": (lambda recipe=recipe: training(recipe, options), 3 * whole.forward_gflop(model, positions)),

@@ -18,7 +18,6 @@ from elman.cli import application
 from elman.config.toml import load_recipe
 from elman.learning.trainer import StopReason
 from elman.network.device import use_large_pages
-from elman.objective import perplexity
 from elman.tasks.experiment import Experiment
 
 PAGE = Path(__file__).parents[1] / "docs" / "cells.md"
@@ -50,7 +49,7 @@ def train(name: str, settings: list[str], options: argparse.Namespace) -> dict[s
         "tokens": tokens,
         "tokens_per_s": round(tokens / wall, 1),
         "tokens_per_cpu_s": round(tokens / processor, 1),
-        "perplexity": round(perplexity(experiment.task.validate(experiment.model)), 2),
+        "perplexity": round(experiment.task.validate(experiment.model).perplexity, 2),
         "outcome": outcome.value,
     }
 

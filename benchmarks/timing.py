@@ -13,13 +13,29 @@ from elman.network import matmul
 Candidates = dict[str, Callable[[], object]]
 
 
-def arguments(description: str, parts: tuple[str, ...]) -> argparse.Namespace:
-    """The options every benchmark has; sets the number of threads and prints it with the machine's peak."""
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """The option --device, a device as torch names it."""
+    parser.add_argument("--device", type=torch.device, default=torch.device("cpu"), help="cpu or cuda (default: cpu)")
+
+
+def waited(options: argparse.Namespace) -> float:
+    """The clock, after all that the device has still to do."""
+    if options.device.type == "cuda":
+        torch.cuda.synchronize(options.device)
+    return time.process_time() if options.cpu_time else time.perf_counter()
+
+
+def arguments(description: str, parts: tuple[str, ...], *, devices: bool = False) -> argparse.Namespace:
+    """The options every benchmark has, and --device where it runs on several `devices`; sets the number of threads."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("parts", nargs="*", default=parts, metavar="PART", help=f"of {', '.join(parts)}")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--cpu-time", action="store_true", help="processor time; with --threads 1, for a busy machine")
+    if devices:
+        add_device(parser)
+    else:
+        parser.set_defaults(device=torch.device("cpu"))
     options = parser.parse_args()
     if unknown := set(options.parts) - set(parts):
         parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
@@ -30,14 +46,13 @@ def arguments(description: str, parts: tuple[str, ...]) -> argparse.Namespace:
 
 def in_turns(candidates: Candidates, options: argparse.Namespace) -> dict[str, list[float]]:
     """Seconds of each candidate, sorted; a repetition runs every candidate once, the first one uncounted."""
-    clock = time.process_time if options.cpu_time else time.perf_counter
     seconds: dict[str, list[float]] = {name: [] for name in candidates}
     for repetition in range(options.repetitions + 1):
         for name, run in candidates.items():
-            start = clock()
+            start = waited(options)
             run()
             if repetition:
-                seconds[name].append(clock() - start)
+                seconds[name].append(waited(options) - start)
     return {name: sorted(values) for name, values in seconds.items()}
 
 
@@ -69,7 +84,7 @@ def spread(seconds: list[float]) -> dict[str, float]:
 def peak(options: argparse.Namespace, quiet: bool = False) -> float:
     """The machine's best rate for a product of 2048 x 2048 matrices, GFLOP/s."""
     size = 2048
-    a, b = torch.randn(size, size), torch.randn(size, size)
+    a, b = (torch.randn(size, size, device=options.device) for _ in range(2))
     candidates: Candidates = {"torch.mm": lambda: a @ b}
     packed = matmul.pack(b, size, matmul.PACKING_USES)
     candidates["kernels.product"] = lambda: matmul.multiply(a, packed)

@@ -5,7 +5,6 @@ import json
 import resource
 import statistics
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,6 +36,7 @@ def arguments(description: str) -> argparse.Namespace:
     parser.add_argument("--json", action="store_true", help="one JSON object (the default form)")
     parser.add_argument("--profile", action="store_true", help="print what the time goes to on stderr")
     parser.add_argument("--cpu-time", action="store_true", help="processor time; with --threads 1, for a busy machine")
+    timing.add_device(parser)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
@@ -44,9 +44,9 @@ def arguments(description: str) -> argparse.Namespace:
 
 
 def model_of(options: argparse.Namespace) -> tuple[Recipe, LanguageModel]:
-    """The recipe and its network for random words."""
+    """The recipe and its network for random words, on the device."""
     recipe = load_recipe(options.recipe)
-    return recipe, build_model(recipe.model, options.words)
+    return recipe, build_model(recipe.model, options.words).to(options.device)
 
 
 def forward_gflop(model: LanguageModel, positions: int) -> float:
@@ -64,7 +64,7 @@ def forward_gflop(model: LanguageModel, positions: int) -> float:
 
 def training_step(model: LanguageModel, recipe: Recipe, batch: Batch) -> Callable[[], None]:
     """The step of a recipe on one batch, always from the same state: forward, backward, clipping, update."""
-    update = build_update(recipe, model)
+    update, batch = build_update(recipe, model), batch.to(model.device)
 
     def step() -> None:
         update.state = None
@@ -75,14 +75,15 @@ def training_step(model: LanguageModel, recipe: Recipe, batch: Batch) -> Callabl
 
 def measure(step: Callable[[], None], positions: int, gflop: float, options: argparse.Namespace) -> None:
     """Time a step after a warm-up, the machine's peak in the same run, and print the result."""
-    clock = time.process_time if options.cpu_time else time.perf_counter
     step()
     seconds = []
     for _ in range(options.repetitions):
-        start = clock()
+        start = timing.waited(options)
         step()
-        seconds.append(clock() - start)
-    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+        seconds.append(timing.waited(options) - start)
+    on_gpu = options.device.type == "cuda"
+    used = torch.cuda.max_memory_allocated() / 1024 if on_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak_mb = used / 1e3
     if options.profile:
         profile(step)
     gemm = timing.peak(options, quiet=True)
@@ -90,6 +91,7 @@ def measure(step: Callable[[], None], positions: int, gflop: float, options: arg
     result = {
         "recipe": str(options.recipe),
         "threads": options.threads,
+        "device": str(options.device),
         "tokens_per_s": round(positions / step_s, 1),
         "step_s": round(step_s, 4),
         "step_s_min": round(min(seconds), 4),

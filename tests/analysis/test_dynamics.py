@@ -33,7 +33,7 @@ def runs(tmp_path_factory):
         raw = msgspec.to_builtins(made, str_keys=True)
         raw["model"]["core"]["cell"] = {"kind": "gru", "reset": "before"}
         experiment = Experiment(config.parse_recipe(raw, "toy"), base / name, data=corpus)
-        UNTRAINED[name] = experiment.task.validate(experiment.model)
+        UNTRAINED[name] = experiment.task.validate(experiment.model).nll
         experiment.train()
     return base / "constrained", base / "clipped"
 

@@ -129,3 +129,12 @@ def test_read_is_step_by_step(model, number):
 def test_what_is_not_a_number_is_refused(temperature):
     with pytest.raises(UserError, match="its training has diverged"):
         draw(torch.full((1, 5), torch.nan), Sampling(temperature=temperature))
+
+
+def test_between_symbols_gradients_can_be_computed():
+    """The mode in which symbols are drawn ends with each of them."""
+    model = networks.model().eval()
+    drawn = generate(model, [1], model.begin(1), Sampling())
+    next(drawn)
+    assert not torch.is_inference_mode_enabled()
+    drawn.close()

@@ -114,7 +114,7 @@ def test_unknown_is_never_chosen(corpus, model):
 def test_the_training_loss_leaves_the_model_as_it_was(corpus, model):
     split, symbols = corpus.split("valid"), corpus.symbols
     model.train()
-    first = training_loss(model, symbols, split, batch_size=3)
+    first = training_loss(model, symbols, split, batch_size=3).nll
     assert model.training
     found = tag(model.eval(), symbols, split.sentences, split.labels)
     assert first == pytest.approx(found.labelling(split.labels).score.nll, rel=1e-5)

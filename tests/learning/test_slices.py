@@ -8,8 +8,10 @@ from functools import partial
 import pytest
 import torch
 
+from elman.data.parts import Part
 from elman.data.windows import Batch
 from elman.errors import UserError
+from elman.evaluation.perplexity import Score
 from elman.learning.bptt import Attenuated, Lookback, WholeWindow
 from elman.learning.gradient_norm import GradientNorm
 from elman.learning.rtrl import RTRL
@@ -179,6 +181,25 @@ def test_a_process_takes_its_rows_of_a_state():
         parts = [Slices(4, SEED, Thread(rank, size, {}, None)).own_rows(whole) for rank in range(size)]
         joined = map_state(lambda *rows: torch.cat(rows), *parts)
         assert all(torch.equal(found, leaf) for found, leaf in zip(leaves(joined), leaves(whole), strict=True))
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_teams_share_a_validation(size):
+    """Every part is asked for once, and the sum has the order of the parts, whoever computes them."""
+    table, barrier, asked = {}, threading.Barrier(size, timeout=60), []
+    sums = [0.1, 1e16, 3.3, -1e16, 0.7, 1e-9, 123.456, 0.2]
+
+    def score(part):
+        asked.append(part)
+        return Score(sums[part.index], part.index)
+
+    def one(rank):
+        return Slices(8, SEED, Thread(rank, size, table, barrier)).mean_nll(score, torch.device("cpu"))
+
+    with ThreadPoolExecutor(size) as pool:
+        found = set(pool.map(one, range(size)))
+    assert sorted(asked) == [Part(index, 8) for index in range(8)]
+    assert found == {sum(sums) / 28}
 
 
 def test_slices_that_a_team_cannot_share():

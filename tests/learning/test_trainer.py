@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from elman.data.windows import Batch, Span
+from elman.evaluation.perplexity import Score
 from elman.learning import checkpoint
 from elman.learning.trainer import StopReason, Trainer
 from elman.network.build import build_model
@@ -23,7 +24,7 @@ class TwoWindows:
         return Batch(symbols[:-1], symbols[1:], None, torch.full((4,), span.start == 0))
 
 
-def trainer_of(folder, validate=lambda model: 1.0, **training):
+def trainer_of(folder, validate=lambda model, part: Score(1.0, 1), **training):
     recipe = text_runs.recipe(**training)
     torch.manual_seed(0)
     return Trainer(recipe, build_model(recipe.model, WORDS), lambda max_extra: TwoWindows(), validate, folder, {})
@@ -45,9 +46,9 @@ def test_the_rate_is_scaled_by_the_length_of_a_random_window(random, rates, tmp_
 def test_the_average_is_validated_and_saved(minutes, tmp_path):
     validated = []
 
-    def validate(model):
+    def validate(model, part):
         validated.append(checkpoint.digest_of(checkpoint.model_tensors(model)))
-        return 1.0
+        return Score(1.0, 1)
 
     trainer = trainer_of(tmp_path, validate, epochs=1, averaging={"kind": "immediate"})
     trainer.run(minutes)

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from elman.config.record import Positive, Record, Reporting, restricted
+from elman.data.parts import WHOLE, ColumnsOf
 from elman.data.windows import EvaluationWindows, TrainingWindows
 from elman.errors import UserError
 from elman.evaluation.perplexity import evaluate
@@ -104,9 +105,9 @@ class BasesTask(Task):
         rules = msgspec.structs.asdict(training.window) | {"max_extra": max_extra, "seed": self.recipe.seed}
         return TrainingWindows(self.corpus.splits["train"], training.batch_size, **rules)
 
-    def validate(self, model):
+    def validate(self, model, part=WHOLE):
         windows = EvaluationWindows(self.corpus.splits["valid"], 0, streams=self.recipe.data.streams)
-        return evaluate(model, windows).nll
+        return evaluate(model, ColumnsOf(windows, part))
 
     def start_from(self, model, folder):
         copy_weights(model, BasesRun(folder), "the same model section")

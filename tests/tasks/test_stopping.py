@@ -10,6 +10,7 @@ import pytest
 from elman import config
 from elman.cli import main
 from elman.errors import Diverged, UserError
+from elman.evaluation.perplexity import Score
 from elman.learning import checkpoint
 from elman.learning.checkpoint import BestModel
 from elman.learning.trainer import Trainer
@@ -150,7 +151,7 @@ def test_a_model_that_is_not_finite_never_becomes_the_best(train, tmp_path, monk
     with pytest.raises(Diverged):
         train(optimiser={"kind": "sgd", "lr": 1e300}, clip=None, minutes=0)
     assert not (tmp_path / "run" / "model.safetensors").exists()
-    monkeypatch.setattr("elman.tasks.text.task.TextTask.validate", lambda *_: float("nan"))
+    monkeypatch.setattr("elman.tasks.text.task.TextTask.validate", lambda *_: Score(float("nan"), 1))
     out = train("nan", minutes=0)
     assert not (out / "model.safetensors").exists()
     assert json.loads((out / "metrics.jsonl").read_text().splitlines()[0])["nll"] is None

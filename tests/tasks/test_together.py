@@ -1,20 +1,24 @@
 """One training by several processes, as torchrun starts them: the same weights, whatever their number and their end."""
 
+import json
 import os
+import signal
 import socket
+import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
-from elman import config
+from elman.cli.together import continues
+from elman.data.parts import Part
 from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.learning.team import team_of
 from elman.learning.trainer import StopReason
-from elman.tasks.experiment import Experiment
-from support import music_runs, tagged, text_runs
+from elman.tasks.experiment import Experiment, environment
+from support import text_runs
+from support.every_kind import AVERAGED, KINDS
 from support.interruption import StopAt, kill
 from support.systems import posix
 
@@ -23,78 +27,25 @@ pytestmark = posix
 CPU = torch.device("cpu")
 KILLED = -9
 RAISED = 3
-
-AVERAGED = {
-    "epochs": 2,
-    "averaging": {"kind": "non-monotone", "interval": 1},
-    "validate_every": 13,
-    "fine_tune": {"lr": 1.0, "epochs": 1, "interval": 2},
-}
-
-PAIRS = """
-title = "toy pairs"
-seed = 3
-[model]
-encoder = { kind = "lookup", size = 8, dropout = 0.1 }
-source = { encoder = { kind = "lookup", size = 8 }, stack = { sizes = [8], output_dropout = 0.1 } }
-core = { kind = "attentive", stack = { sizes = [16], weight_drop = 0.1 }, output_dropout = 0.1 }
-[model.output]
-contexts = { kind = "mixture", heads = { 1 = 2 }, size = 8 }
-choice = { kind = "flat", tied = true }
-[training]
-epochs = 2
-batch_size = 20
-slices = 4
-optimiser = { kind = "adam", lr = 0.01 }
-[data]
-kind = "pairs"
-valid = 20
-test = 20
-"""
+LONGEST = 120
+"""Seconds; processes that wait for each other in vain end then."""
 
 
-def write_pairs(folder):
-    """A file of lines `c a b TAB B A C`; the last batch has fewer pairs than slices."""
-    draw = np.random.default_rng(0)
-    lines = [list(draw.choice(list("abcdefgh"), draw.integers(1, 7))) for _ in range(143)]
-    path = folder / "pairs.tsv"
-    path.write_text("".join(f"{' '.join(one)}\t{' '.join(one[::-1]).upper()}\n" for one in lines))
-    return path
+def together(size, train, port=None, delay=0.0):
+    """Call `train(team)` in `size` processes, and return how each ended: its status, or minus the signal.
 
-
-def pairs_recipe(folder):
-    (folder / "pairs.toml").write_text(PAIRS)
-    return config.load_recipe(folder / "pairs.toml")
-
-
-def write_music(folder):
-    np.savez(folder / "music.npz", **music_runs.arrays())
-    return folder / "music.npz"
-
-
-KINDS = {
-    "text": (
-        lambda folder: text_runs.write_corpus(folder / "corpus"),
-        lambda _: text_runs.recipe(slices=4, **AVERAGED),
-    ),
-    "music": (write_music, lambda _: music_runs.recipe(slices=4, epochs=1)),
-    "pairs": (write_pairs, pairs_recipe),
-    "tags": (
-        lambda folder: tagged.write(folder / "tags.tsv"),
-        lambda _: tagged.recipe(epochs=1, training={"slices": 4}),
-    ),
-}
-
-
-def together(size, train):
-    """Call `train(team)` in `size` processes, and return how each ended: its status, or minus the signal."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    The later their rank the later they begin, by `delay` seconds each.
+    """
+    if port is None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
     children = []
     for rank in range(size):
         child = os.fork()
         if child == 0:
+            signal.alarm(LONGEST)
+            time.sleep(rank * delay)
             place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "MASTER_PORT": port}
             os.environ |= {name: str(value) for name, value in place.items()}
             os.environ |= {"MASTER_ADDR": "127.0.0.1", "TORCHELASTIC_RUN_ID": "test"}
@@ -140,6 +91,21 @@ def test_processes_share_a_training(kind, tmp_path):
     assert Experiment(recipe, tmp_path / "1", data=data).train() is StopReason.FINISHED
     assert together(2, training(recipe, tmp_path / "2", data)) == [0, 0]
     assert digests(tmp_path / "1") == digests(tmp_path / "2")
+    assert text_runs.metrics(tmp_path / "1") == text_runs.metrics(tmp_path / "2")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count", [1, 4, 64])
+def test_parts_of_a_validation_make_the_whole(kind, count, tmp_path):
+    """Also where there are more parts than columns, batches or sentences."""
+    write, make = KINDS[kind]
+    experiment = Experiment(make(tmp_path), tmp_path / "run", data=write(tmp_path))
+    whole = experiment.task.validate(experiment.model)
+    parts = [experiment.task.validate(experiment.model, Part(index, count)) for index in range(count)]
+    assert sum(part.count for part in parts) == whole.count
+    assert sum(part.nll_sum for part in parts) == pytest.approx(whole.nll_sum, rel=1e-5)
+    if count == 4 and kind != "pairs":  # they are one batch
+        assert all(part.count < whole.count for part in parts)
 
 
 def test_a_training_that_loses_processes_goes_on_with_others(tmp_path):
@@ -154,6 +120,47 @@ def test_a_training_that_loses_processes_goes_on_with_others(tmp_path):
     assert killed == [RAISED, RAISED, KILLED, RAISED]
     assert together(1, training(recipe, out, data, resume=True)) == [0]
     assert digests(out) == digests(tmp_path / "alone")
+
+
+def test_processes_that_torchrun_starts_again_meet(monkeypatch):
+    """Its store still has what the first processes left in it."""
+    store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "True")
+    for start in ("0", "1"):
+        monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", start)
+        assert together(2, lambda team: int(team.from_first(team.rank + 5)), store.port, delay=0.2) == [5, 5]
+    monkeypatch.setenv("GROUP_WORLD_SIZE", "2")
+    monkeypatch.setenv("TORCHELASTIC_MAX_RESTARTS", "1")
+    assert together(2, lambda _: 0, store.port) == [RAISED, RAISED]
+
+
+@pytest.mark.parametrize(
+    ("machines", "begun", "now", "continued"),
+    [
+        (1, ("none", "none_a"), ("none", "none_a"), True),
+        (1, ("none", "none_a"), ("none", "none_b"), False),
+        (2, ("job7", "job7_a"), ("job7", "job7_b"), True),
+        (2, ("none", "none_a"), ("none", "none_a"), False),
+    ],
+)
+def test_a_run_is_continued_by_the_torchrun_that_began_it(machines, begun, now, continued, tmp_path, monkeypatch):
+    """On one machine its folder of logs tells calls apart, on several the id that the user gives."""
+
+    def starts(call, attempt):
+        monkeypatch.setenv("RANK", "0")
+        monkeypatch.setenv("GROUP_WORLD_SIZE", str(machines))
+        monkeypatch.setenv("TORCHELASTIC_RUN_ID", call[0])
+        monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", f"/logs/{call[1]}/attempt_{attempt}/0/error.json")
+
+    run = tmp_path / "run"
+    assert not continues(run)
+    starts(begun, 0)
+    assert not continues(run)
+    run.mkdir()
+    (run / "environment.json").write_text(json.dumps(environment(CPU)))
+    (run / "recipe.toml").touch()
+    starts(now, 1)
+    assert continues(run) is continued
 
 
 def test_a_loss_that_is_not_finite_ends_all_processes(tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elman.errors import UserError
+from elman.formats import read_json
 
 if TYPE_CHECKING:
     import torch
@@ -39,11 +40,15 @@ def own_device(device: "torch.device") -> "torch.device":
     return torch.device("cuda", int(os.environ["LOCAL_RANK"]))
 
 
-def resumes(out: Path | None, *, resume: bool) -> bool:
-    """Whether to continue the run in `out`: where that is asked, or torchrun has started the processes again."""
-    from elman.learning.team import restarted
+def continues(out: Path) -> bool:
+    """Whether the run in `out` was begun by this call of torchrun, which has started the processes again."""
+    from elman.learning.team import launch
 
-    return resume or (restarted() and out is not None and (out / "recipe.toml").is_file())
+    name, out = launch(), out.expanduser()
+    if name is None or not (out / "recipe.toml").is_file():
+        return False
+    begun = read_json(out / "environment.json")
+    return isinstance(begun, dict) and begun.get("torchrun") == name
 
 
 def require_recipe() -> None:

@@ -76,7 +76,9 @@ def train(
     given = {"seed": seed, "training.epochs": epochs, "training.precision": common.precision}
     settings = (*settings, *(f"{key}={value}" for key, value in given.items() if value is not None))
     recipe, data = automatic.sources(recipe, data)
-    device, resume = together.own_device(common.place()), together.resumes(out, resume=resume)
+    device = together.own_device(common.place())
+    place = Path("runs") / recipe.stem if recipe is not None and out is None else out
+    resume = resume or (place is not None and together.continues(place))
     if recipe is None and data is not None and not resume:
         together.require_recipe()
         options = automatic.options_of(common, init, baselines=baselines)

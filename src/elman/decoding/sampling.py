@@ -58,6 +58,7 @@ def read(model: LanguageModel, symbols: Sequence[int], state: State) -> tuple[Te
     return model.step(inputs[-1], state)
 
 
+@torch.inference_mode()
 def generate(
     model: LanguageModel, prompt: Sequence[int], state: State, sampling: Sampling, generator: Generator | None = None
 ) -> Iterator[tuple[int, State]]:
@@ -66,9 +67,8 @@ def generate(
     The model is in evaluation mode, `state` that of one sequence before the prompt, which has at least one symbol
     (`<eos>` where a text begins), and the generator on the model's device.
     """
-    with torch.inference_mode():
-        log_probs, state = read(model, prompt, state)
-        while True:
-            symbol = draw(log_probs, sampling, generator)
-            yield int(symbol.item()), state
-            log_probs, state = model.step(symbol, state)
+    log_probs, state = read(model, prompt, state)
+    while True:
+        symbol = draw(log_probs, sampling, generator)
+        yield int(symbol.item()), state
+        log_probs, state = model.step(symbol, state)

@@ -7,10 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from elman.data.parts import WHOLE, Part
 from elman.data.sentences import Ids, in_batches
 from elman.data.tags.corpus import TaggedSplit, TagSymbols, gather
 from elman.evaluation.chunks import chunk_measures
 from elman.evaluation.labelling import Labelling, progressing, reading
+from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Confusion
 from elman.evaluation.statistics import Floats, Measure
 from elman.jobs import Advance
@@ -69,15 +71,20 @@ def tag(
     return Tagging(*parts)  # type: ignore[arg-type]
 
 
-def training_loss(model: TagModel, symbols: TagSymbols, split: TaggedSplit, *, batch_size: int = BATCH) -> float:
-    """Nats per word of the right tags, without dropout; the model is left as it was."""
+def training_loss(
+    model: TagModel, symbols: TagSymbols, split: TaggedSplit, part: Part = WHOLE, *, batch_size: int = BATCH
+) -> Score:
+    """Nats over the words of the right tags of some sentences, without dropout; the model is left as it was."""
+    labels = part.of(split.labels)
+    if not labels:
+        return Score(0.0, 0)
     training = model.training
     model.eval()
     try:
-        found = tag(model, symbols, split.sentences, split.labels, batch_size=batch_size)
+        found = tag(model, symbols, part.of(split.sentences), labels, batch_size=batch_size)
     finally:
         model.train(training)
-    return found.labelling(split.labels).score.nll
+    return found.labelling(labels).score
 
 
 def measures(found: Labelling, split: TaggedSplit, symbols: TagSymbols) -> list[Measure]:

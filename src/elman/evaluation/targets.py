@@ -14,6 +14,7 @@ from elman.config.inference import Beam
 from elman.data.pairs.batches import by_length
 from elman.data.pairs.corpus import PairCorpus, Pairs
 from elman.data.pairs.symbols import PairSymbols
+from elman.data.parts import WHOLE, Part
 from elman.data.windows import Source
 from elman.decoding.beam import Hypothesis, beam_search
 from elman.decoding.constraint import constraint_of
@@ -26,13 +27,19 @@ from elman.network.seq2seq import SequenceToSequence
 
 
 def evaluate_pairs(
-    model: SequenceToSequence, corpus: PairCorpus, pairs: Pairs, *, batch_size: int = 64, advance: Advance = None
+    model: SequenceToSequence,
+    corpus: PairCorpus,
+    pairs: Pairs,
+    part: Part = WHOLE,
+    *,
+    batch_size: int = 64,
+    advance: Advance = None,
 ) -> Score:
-    """The score of all targets of a split, end symbols included; summed in float64.
+    """The score of the targets of a split, or of a part of its batches, end symbols included; summed in float64.
 
     `batch_size` changes nothing but the speed; `advance` is called with (batches done, batches in all).
     """
-    batches = by_length(pairs.lengths, batch_size=batch_size)
+    batches = part.of(by_length(pairs.lengths, batch_size=batch_size))
     scored = _log_probs(model, corpus, pairs, batches)
     return sum_scores((log_prob[mask] for log_prob, mask in scored), len(batches), advance)
 

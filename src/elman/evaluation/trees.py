@@ -16,6 +16,7 @@ from elman.decoding.bracketing import Bracketing
 from elman.decoding.chart import chart_search
 from elman.decoding.merging import greedy_search
 from elman.evaluation.labelling import Labelling, progressing, reading
+from elman.evaluation.perplexity import Score
 from elman.evaluation.statistics import Measure
 from elman.jobs import Advance
 from elman.network.tree_model import TreeModel
@@ -102,8 +103,8 @@ def linear_trees(found: Sequence[Bracketing], sentences: Sequence[Sequence[str]]
 @torch.inference_mode()
 def training_loss(
     model: TreeModel, corpus: TreeCorpus, trees: Treebank, margin: Margin | None, *, batch_size: int = BATCH
-) -> float:
-    """The loss by which a model is trained, on a split without dropout: nats per label, with the margin of a parser."""
+) -> Score:
+    """The loss by which a model is trained, on a split without dropout: nats over labels, with a parser's margin."""
     training, total, count = model.training, 0.0, 0
     model.eval()
     reader, ids = reading(model, corpus.symbols, trees.sentences)
@@ -117,7 +118,7 @@ def training_loss(
             count += int(loss.num_counted)
     finally:
         model.train(training)
-    return total / max(1, count)
+    return Score(total, max(1, count))
 
 
 def _small(batches: list[list[int]], lengths: Ids) -> list[list[int]]:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from elman.data.parts import Part, Summed
 from elman.data.windows import Batch, Whole
 from elman.errors import UserError
 from elman.learning.team import Team
@@ -51,6 +52,13 @@ class Slices:
     def whole(self, state: State) -> State:
         """The state of the whole batch, from those of all processes; every process must ask."""
         return map_state(lambda leaf: torch.cat(self._gather(leaf)), state)
+
+    def mean_nll(self, score: Callable[[Part], Summed], device: torch.device) -> float:
+        """Nats per target of an evaluation in `count` parts, added in their order; every process computes its share."""
+        own = [score(Part(index, self.count)) for index in self.own]
+        sums = torch.tensor([[one.nll_sum, one.count] for one in own], dtype=widest(device), device=device)
+        parts = torch.cat(self.team.gather(sums)).tolist()
+        return float(sum(nll for nll, _ in parts) / sum(count for _, count in parts))
 
     def _gather(self, leaf: Tensor) -> list[Tensor]:
         if self.team.size == 1:

@@ -8,11 +8,16 @@ import contextlib
 import datetime
 import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, distributed
 
 from elman.errors import UserError
+
+if TYPE_CHECKING:
+    from torch.distributed.distributed_c10d import Store
 
 LONGEST_WAIT = datetime.timedelta(days=7)
 """For another process, such as the first one while it validates; one that ended is noticed at once."""
@@ -138,16 +143,27 @@ def started_by_torchrun() -> bool:
     return "TORCHELASTIC_RUN_ID" in os.environ and "RANK" in os.environ
 
 
-def restarted() -> bool:
-    """Whether torchrun has started the processes again after one of them ended (`--max-restarts`)."""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+def launch() -> str | None:
+    """The name of a call of torchrun, which stays when it starts the processes again; None where there is none.
+
+    On one machine the folder of its logs, ID_RANDOM/attempt_N/RANK/error.json, since the ids of many calls are the
+    same; on several machines its --rdzv-id, or None where that was not given.
+    """
+    if not started_by_torchrun():
+        return None
+    logs, given = Path(os.environ.get("TORCHELASTIC_ERROR_FILE", "")).parts, os.environ["TORCHELASTIC_RUN_ID"]
+    return logs[-4] if _machines() == 1 and len(logs) > 4 else given if given != "none" else None
+
+
+def _machines() -> int:
+    return int(os.environ.get("GROUP_WORLD_SIZE", "1"))
 
 
 @contextlib.contextmanager
 def team_of(device: torch.device) -> Iterator[Team]:
     """The processes of torchrun within the block, by NCCL on GPUs and gloo on CPUs; else this process alone.
 
-    Raises UserError where their number is not a power of two.
+    Raises UserError where their number is not a power of two, or torchrun would start them again in vain.
     """
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if not started_by_torchrun() or size == 1:
@@ -159,8 +175,30 @@ def team_of(device: torch.device) -> Iterator[Team]:
         )
     if device.type == "cuda":
         torch.cuda.set_device(device)
-    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=LONGEST_WAIT)
+    backend, store = "nccl" if device.type == "cuda" else "gloo", _meeting_place()
+    distributed.init_process_group(
+        backend, store=store, rank=int(os.environ["RANK"]), world_size=size, timeout=LONGEST_WAIT
+    )
     try:
         yield Processes()
     finally:
         distributed.destroy_process_group()
+
+
+def _meeting_place() -> "Store":
+    """The store by which the processes find each other, without what those of an earlier start left there.
+
+    torchrun keeps one store for all starts (issue 135712 of PyTorch), and each machine counts its own starts.
+    """
+    from torch.distributed.distributed_c10d import PrefixStore
+    from torch.distributed.rendezvous import rendezvous
+
+    store: Store = next(rendezvous("env://", timeout=LONGEST_WAIT))[0]
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
+        return store
+    if _machines() > 1 and int(os.environ.get("TORCHELASTIC_MAX_RESTARTS", "0")):
+        raise UserError(
+            "torchrun --max-restarts on several machines: set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 in the environment"
+            " of torchrun, with --rdzv-backend c10d and an --rdzv-id, or leave --max-restarts out"
+        )
+    return PrefixStore(f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)

@@ -1,6 +1,7 @@
 """The training loop: windows in, gradient steps, validation, checkpoints, metrics out."""
 
 import enum
+import functools
 import math
 import os
 import threading
@@ -13,6 +14,7 @@ import msgspec
 from torch import Tensor
 
 from elman import config
+from elman.data.parts import WHOLE, Part, Summed
 from elman.data.windows import Span, Windows
 from elman.errors import Diverged, UserError
 from elman.jobs import listening
@@ -43,10 +45,10 @@ class Trainer:
 
     Args:
         windows: from the cap on random windows (`window.max_extra`) to the windows of the training data.
-        validate: computes the validation NLL (nats per token) of the model with its present weights.
+        validate: computes the validation NLL (nats over tokens) of a part of the split by the model's present weights.
         folder: the run folder; `checkpoint.safetensors`, `model.safetensors` and `metrics.jsonl` are written there.
         facts: digests of data and vocabulary, stored in models and checkpoints beside the recipe.
-        team: the processes that share the slices of each batch; the first one decides, validates and writes.
+        team: the processes that share the slices of each batch and of validation; the first one decides and writes.
 
     Raises UserError where the text is too short, the constraint or the learning rule does not fit the model, or the
     team does not divide the slices.
@@ -57,7 +59,7 @@ class Trainer:
         recipe: config.Recipe,
         model: LanguageModel,
         windows: Callable[[int | None], Windows],
-        validate: Callable[[LanguageModel], float],
+        validate: Callable[[LanguageModel, Part], Summed],
         folder: Path,
         facts: dict[str, Any],
         team: Team = ALONE,
@@ -237,9 +239,13 @@ class Trainer:
         return nll
 
     def _nll(self) -> float:
-        """The validation NLL (nats per token), by the first process."""
+        """The validation NLL (nats per token), shared like a batch where there are slices."""
+        score = functools.partial(self.validate, self.model)
         with self.log.paused(), self.update.averaged(), products_in(self.update.precision):
-            return self.team.from_first(self.validate(self.model) if self.team.leads else math.nan)
+            if self.update.slices is not None:
+                return self.update.slices.mean_nll(score, self.model.device)
+            whole = score(WHOLE)
+            return whole.nll_sum / whole.count
 
     def _save_best(self, nll: float, *, provisional: bool = False) -> None:
         facts = {**self.facts, "step": self.progress.step, "epoch": self._epoch(), "valid_nll": nll}

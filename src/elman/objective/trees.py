@@ -67,10 +67,10 @@ def _best_scores(model: TreeModel, leaves: NodeState, right: Trees, augmentation
     """The augmented scores [B] of the trees that a chart finds, differentiable."""
     found = chart_search(model, leaves, right.lengths, augmentation=augmentation)
     trees, rows = side_by_side([one.shape for one in found])
-    trees = trees.to(right.lengths.device)
     labels = torch.empty_like(trees.sentence)
     for one, places in zip(found, rows, strict=True):
         labels[torch.tensor(places)] = torch.tensor(one.labels)
+    trees, labels = trees.to(right.lengths.device), labels.to(right.lengths.device)
     vectors = model.dropped(model.nodes(leaves, trees)[0])
     log_prob = model.output.log_prob(model.trace_of(vectors), labels.unsqueeze(1)).squeeze(1)
     wrong = augmentation.wrong(trees, labels).to(log_prob.dtype)

@@ -22,7 +22,7 @@ from elman.formats import parse_json
 from elman.learning.checkpoint import CHECKPOINT
 from elman.learning.log import Watcher
 from elman.learning.resumption import described, split_changes
-from elman.learning.team import ALONE, Team
+from elman.learning.team import ALONE, Team, launch
 from elman.learning.trainer import StopReason, Trainer
 from elman.network.device import processor_name
 from elman.network.model import LanguageModel
@@ -173,6 +173,7 @@ def environment(device: torch.device) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "device": str(device),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        **({} if (name := launch()) is None else {"torchrun": name}),
         **({"plugins": [source._asdict() for source in plugins.loaded]} if plugins.loaded else {}),
     }
 

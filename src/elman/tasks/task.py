@@ -10,9 +10,11 @@ import torch
 
 from elman.config.recipe import Recipe
 from elman.config.training import Training
+from elman.data.parts import WHOLE, Part
 from elman.data.text.cache import Progress
 from elman.data.windows import Span, Windows
 from elman.errors import UserError
+from elman.evaluation.perplexity import Score
 from elman.evaluation.result import RESULTS, Result
 from elman.files import json_text, write_atomic
 from elman.jobs import Advance
@@ -83,8 +85,8 @@ class Task(ABC):
         return [spans[0]._replace(length=length)], sum(span.length for span in spans) / length
 
     @abstractmethod
-    def validate(self, model: LanguageModel) -> float:
-        """The validation loss (nats per token or step) by the recipe's rules."""
+    def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
+        """The validation loss (nats over tokens or steps) of a part of the split, by the recipe's rules."""
 
     def write(self, folder: Path) -> None:
         """Begin a run folder: data.json and the vocabularies."""

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -117,7 +118,10 @@ def test_mixture_far_from_every_mean_has_a_finite_log_density():
 def test_rescaled_density_is_in_the_units_of_the_data(name):
     choice = build(name)
     mean, deviation = torch.tensor([5.0, -1.0]), torch.tensor([10.0, 0.25])
-    rescaled, context = Rescaled(choice, mean, deviation), torch.randn(4, 1, WIDTH).double()
+    rescaled, context = (
+        Rescaled(choice, SimpleNamespace(mean=mean, deviation=deviation)),
+        torch.randn(4, 1, WIDTH).double(),
+    )
     values = torch.randn(4, 2).double()
     inner = choice.log_prob(context, values)
     outer = rescaled.log_prob(context, mean + deviation * values)

@@ -23,6 +23,7 @@ from torch import Tensor
 from elman import config
 from elman.network import matmul
 from elman.network.matmul import differentiable_once
+from elman.network.output import triton_rows
 from elman.network.output.activation import SAFE_TOTAL, Shares, log_probs, shares
 
 BLOCK_BYTES = 28 << 20
@@ -80,8 +81,7 @@ def mixture_log_prob(
         layer = _Layer.of(weight, bias, context)
         for chunk in layer.chunks(context):
             y = target[chunk].repeat_interleave(context.shape[1])
-            _, log_prob = layer.shares(context[chunk].flatten(0, 1), y, activation)
-            joint[chunk] = log_prob.view_as(joint[chunk])
+            joint[chunk] = layer.log_prob(context[chunk].flatten(0, 1), y, activation).view_as(joint[chunk])
         return torch.logsumexp(joint if log_prior is None else log_prior + joint, dim=1)
 
 
@@ -108,6 +108,22 @@ class _Layer(NamedTuple):
     def z(self, h: Tensor) -> Tensor:
         """The matrix z [R, V] of h [R, D]."""
         return matmul.multiply(h, self.packed, self.bias)
+
+    def log_prob(self, h: Tensor, y: Tensor, activation: config.Activation) -> Tensor:
+        """Log p(y | h) [R]."""
+        if triton_rows.applies(h, activation):
+            return triton_rows.log_prob(self.z(h), y, activation)
+        return self.shares(h, y, activation)[1]
+
+    def derivative(self, h: Tensor, y: Tensor, activation: config.Activation) -> tuple[Tensor, Tensor | None, Tensor]:
+        """The derivative of -log p(y | h) by z, [R, V], what its rows are still to be divided by, and log p(y | h)."""
+        if triton_rows.applies(h, activation):
+            z = self.z(h)
+            log_prob = triton_rows.log_prob(z, y, activation, derive=True)
+            return z, None, log_prob
+        (amounts, total, slope), log_prob = self.shares(h, y, activation)
+        amounts[torch.arange(len(y), device=y.device), y] -= 1 if total is None else total.squeeze(1)
+        return amounts if slope is None else amounts.mul_(slope), total, log_prob
 
     def shares(self, h: Tensor, y: Tensor, activation: config.Activation) -> tuple[Shares, Tensor]:
         """The distributions [R, V], and log p(y | h) [R]."""
@@ -145,16 +161,14 @@ class _MixtureNLL(torch.autograd.Function):
         for chunk in layer.chunks(context):
             h = context[chunk].flatten(0, 1)
             y = target[chunk].repeat_interleave(num_components)
-            (amounts, total, slope), log_prob = layer.shares(h, y, activation)
+            d_z, total, log_prob = layer.derivative(h, y, activation)
             joint = log_prob.view(-1, num_components)
             if log_prior is not None:
                 joint = joint + log_prior[chunk]
             nll[chunk] = -joint.logsumexp(dim=1)
             d_prior[chunk] = -(joint + nll[chunk, None]).exp() * position_weight[chunk, None]
             r = -d_prior[chunk].view(-1, 1)
-            amounts[torch.arange(len(y), device=y.device), y] -= 1 if total is None else total.squeeze(1)
             r = r if total is None else r / total
-            d_z = amounts if slope is None else amounts.mul_(slope)
             if d_bias is not None:
                 d_bias.addmv_(d_z.t(), r.view(-1))
             d_z = matmul.rounded(d_z, h.shape[1])

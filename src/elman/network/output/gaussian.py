@@ -6,7 +6,7 @@ N positions, K contexts, D their width, P values, M components of a mixture dens
 import math
 from abc import abstractmethod
 from collections.abc import Collection
-from typing import final
+from typing import Protocol, final
 
 import torch
 from jaxtyping import Float
@@ -119,22 +119,35 @@ class GaussianMixture(Density):
         return mean + (temperature * spread).sqrt() * normal_like(mean, generator)
 
 
+class Units(Protocol):
+    """What has the mean and the deviation [P] of values, in double precision."""
+
+    mean: Tensor
+    deviation: Tensor
+
+
 @final
 class Rescaled(Density):
     """The density of v = mean + deviation * u where u has the density of another choice.
 
     log p(v) = log p_u((v - mean) / deviation) - sum_p log deviation_p, so that log-densities are in the units of v.
-    Mean and deviation [P] are kept in double precision.
+    Mean and deviation [P], doubles, are those of the encoder, which follows the model to its device and saves them.
     """
 
-    shift: Tensor
-    scale: Tensor
-
-    def __init__(self, choice: Density, mean: Float[Tensor, " P"], deviation: Float[Tensor, " P"]) -> None:
+    def __init__(self, choice: Density, units: "Units") -> None:
         super().__init__()
         self.choice = choice
-        self.register_buffer("shift", mean.double())
-        self.register_buffer("scale", deviation.double())
+        self._units = (units,)  # in a tuple, so that it is not a part of this module too
+
+    @property
+    def shift(self) -> Tensor:
+        """The mean."""
+        return self._units[0].mean
+
+    @property
+    def scale(self) -> Tensor:
+        """The deviation."""
+        return self._units[0].deviation
 
     def mean(self, context: Float[Tensor, "*N D"]) -> Float[Tensor, "*N P"]:
         """The mean [..., P] given contexts [..., D], in double precision."""

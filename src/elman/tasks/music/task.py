@@ -15,9 +15,10 @@ from elman.data.music.midi import require_mido, write_midi
 from elman.data.music.pitches import Pitches
 from elman.data.music.tune import TEMPO
 from elman.data.music.windows import PieceWindows
+from elman.data.parts import WHOLE, ColumnsOf, Part
 from elman.data.text.cache import Progress
 from elman.drawing.piano_roll import PianoRoll
-from elman.evaluation.perplexity import evaluate
+from elman.evaluation.perplexity import Score, evaluate
 from elman.evaluation.result import Result
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
@@ -59,10 +60,11 @@ class MusicTask(Task):
         columns, length = training.batch_size, training.window.length
         return PieceWindows(pieces.frames, pieces.lengths, columns, length, seed=self.recipe.seed)
 
-    def validate(self, model: LanguageModel) -> float:
-        """Nats per step over whole pieces."""
+    def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
+        """Nats over the steps of whole pieces, in columns."""
         pieces, rules = self.corpus.split("valid"), self.data.evaluation
-        return evaluate(model, PieceWindows(pieces.frames, pieces.lengths, rules.streams, rules.length)).nll
+        windows = PieceWindows(pieces.frames, pieces.lengths, rules.streams, rules.length)
+        return evaluate(model, ColumnsOf(windows, part))
 
     def start_from(self, model: LanguageModel, folder: Path) -> None:
         """Weights of a run on the same pitches with the same network."""

@@ -10,9 +10,11 @@ from elman.config.pairs import PairData
 from elman.config.recipe import Recipe
 from elman.data.pairs.corpus import PairWindows, open_pairs
 from elman.data.pairs.symbols import PairSymbols
+from elman.data.parts import WHOLE, Part
 from elman.data.text.cache import Progress
 from elman.data.windows import Span
 from elman.errors import UserError
+from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
 from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_result, target_accuracy
 from elman.evaluation.transduction import references, require_libraries, rules_of
@@ -71,10 +73,10 @@ class PairTask(Task):
         size = training.batch_size, training.tokens_per_batch
         return PairWindows(self.corpus, pairs, *size, self.recipe.seed, in_order=training.order == "file")
 
-    def validate(self, model: LanguageModel) -> float:
-        """Nats per token of the validation targets."""
+    def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
+        """Nats over the tokens of the validation targets, batch by batch."""
         assert isinstance(model, SequenceToSequence)
-        return evaluate_pairs(model, self.corpus, self.corpus.split("valid")).nll
+        return evaluate_pairs(model, self.corpus, self.corpus.split("valid"), part)
 
     def write(self, folder: Path) -> None:
         """Both vocabularies and data.json."""

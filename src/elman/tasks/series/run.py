@@ -69,8 +69,8 @@ class SeriesRun(Run):
         model = build_model(recipe.model, len(inputs))
         mean, deviation = (torch.tensor(each, dtype=torch.float64) for each in (inputs.mean, inputs.deviation))
         assert isinstance(model.output.choice, Density)
-        model.encoder = StandardisedValues(model.encoder, mean, deviation)
-        model.output.choice = Rescaled(model.output.choice, mean, deviation)
+        model.encoder = encoder = StandardisedValues(model.encoder, mean, deviation)
+        model.output.choice = Rescaled(model.output.choice, encoder)
         return model
 
     def uniform_nll(self) -> float:

@@ -11,11 +11,12 @@ import torch
 from elman.config.recipe import Recipe
 from elman.config.series import SeriesData
 from elman.data.catalog.prepare import info
+from elman.data.parts import WHOLE, ColumnsOf, Part
 from elman.data.series.corpus import Columns, SeriesTrainingWindows, SeriesWindows, open_series
 from elman.data.text.cache import Progress
 from elman.drawing.forecast import Forecast
 from elman.errors import UserError
-from elman.evaluation.perplexity import evaluate
+from elman.evaluation.perplexity import Score, evaluate
 from elman.evaluation.result import Result
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
@@ -77,10 +78,10 @@ class SeriesTask(Task):
         rules = msgspec.structs.asdict(window) | {"max_extra": max_extra, "seed": self.recipe.seed}
         return SeriesTrainingWindows(values, self.first, training.batch_size, **rules)
 
-    def validate(self, model: LanguageModel) -> float:
-        """Nats per step of the validation split, in the units of the data."""
+    def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
+        """Nats over the steps of the validation split, in columns and in the units of the data."""
         values, rules = self.corpus.split("valid").values, self.data.evaluation
-        return evaluate(model, SeriesWindows(values, self.first, **msgspec.structs.asdict(rules))).nll
+        return evaluate(model, ColumnsOf(SeriesWindows(values, self.first, **msgspec.structs.asdict(rules)), part))
 
     def start_from(self, model: LanguageModel, folder: Path) -> None:
         """Weights of a run on as many columns with the same network; the columns keep their own standardisation."""

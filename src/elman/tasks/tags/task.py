@@ -9,6 +9,7 @@ import torch
 
 from elman.config.recipe import Recipe
 from elman.config.tags import TagData
+from elman.data.parts import WHOLE, Part
 from elman.data.sentences import SentenceWindows
 from elman.data.tags.corpus import TagSymbols, gather, open_tags
 from elman.data.text.cache import Progress
@@ -16,6 +17,7 @@ from elman.data.windows import Span
 from elman.drawing.tags import TagDrawing
 from elman.errors import UserError
 from elman.evaluation.chunks import require_nervaluate
+from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
 from elman.evaluation.tags import most_frequent, training_loss
 from elman.jobs import Advance
@@ -71,10 +73,11 @@ class TagTask(Task):
 
         return SentenceWindows(split.lengths, side_by_side, self.recipe.training.batch_size, self.recipe.seed)
 
-    def validate(self, model: LanguageModel) -> float:
-        """Nats per word of the validation split."""
+    def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
+        """Nats over the words of the validation split, sentence by sentence."""
         assert isinstance(model, TagModel)
-        return training_loss(model, self.inputs, self.corpus.split("valid"), batch_size=self.data.evaluation.streams)
+        rows = self.data.evaluation.streams
+        return training_loss(model, self.inputs, self.corpus.split("valid"), part, batch_size=rows)
 
     def write(self, folder: Path) -> None:
         """Both vocabularies, the lexicon and data.json."""

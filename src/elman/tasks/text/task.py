@@ -13,6 +13,7 @@ from elman.config.recipe import Recipe
 from elman.config.text import TextData, TextEvaluation
 from elman.data.catalog.prepare import info
 from elman.data.grammar.sample import grammar_folder
+from elman.data.parts import WHOLE, ColumnsOf, Part
 from elman.data.starting_small import training_windows
 from elman.data.text import subwords
 from elman.data.text.cache import Progress
@@ -23,7 +24,7 @@ from elman.data.windows import EvaluationWindows, Windows, start_symbol
 from elman.evaluation.ngram import kneser_ney
 from elman.evaluation.ngram.table import BackoffTable
 from elman.evaluation.ngram.unigram import Unigram
-from elman.evaluation.perplexity import evaluate, evaluate_split, score_of, text_result
+from elman.evaluation.perplexity import Score, evaluate, evaluate_split, score_of, text_result
 from elman.evaluation.result import Result
 from elman.evaluation.scoring import score_document, surprisal
 from elman.files import write_atomic
@@ -101,10 +102,10 @@ class TextTask(Task):
         """The training text in columns; with starting small, those of each epoch."""
         return training_windows(self.recipe, self.corpus.split("train").tokens, Path(self.source), max_extra)
 
-    def validate(self, model: LanguageModel) -> float:
-        """Nats per token of the validation text."""
+    def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
+        """Nats over the tokens of the validation text, in columns."""
         tokens, rules = self.corpus.split("valid").tokens, msgspec.structs.asdict(self.data.evaluation)
-        return evaluate(model, EvaluationWindows(tokens, self.first, **rules)).nll
+        return evaluate(model, ColumnsOf(EvaluationWindows(tokens, self.first, **rules), part))
 
     def write(self, folder: Path) -> None:
         """vocabulary.tsv, data.json and, of subwords, subwords.model."""

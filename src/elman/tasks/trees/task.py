@@ -10,12 +10,14 @@ import torch
 
 from elman.config.recipe import Recipe
 from elman.config.trees import TreeData
+from elman.data.parts import WHOLE, Part
 from elman.data.sentences import SentenceWindows
 from elman.data.text.cache import Progress
 from elman.data.trees.corpus import TreeSymbols, open_trees
 from elman.data.trees.shape import tree_of
 from elman.data.windows import Span
 from elman.errors import UserError
+from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
 from elman.evaluation.tree_baselines import bag_of_words, majority
 from elman.evaluation.trees import label_accuracy, training_loss
@@ -70,8 +72,9 @@ class TreeTask(Task):
         gather = functools.partial(self.corpus.gather, trees, all_nodes=training.margin is not None)
         return SentenceWindows(trees.lengths, gather, training.batch_size, self.recipe.seed)
 
-    def validate(self, model: LanguageModel) -> float:
-        """Nats per label of the validation trees, with the margin of a parser."""
+    def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
+        """Nats over the labels of the validation trees, with the margin of a parser; not divided, as in training."""
+        assert part == WHOLE
         assert isinstance(model, TreeModel)
         return training_loss(model, self.corpus, self.corpus.split("valid"), self.recipe.training.margin)
 

@@ -1,0 +1,66 @@
+"""A part of an evaluation, which one of several processes computes."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Protocol, TypeVar
+
+from torch import Tensor
+
+from elman.data.windows import Batch, PositionedWindows
+
+Item = TypeVar("Item")
+
+
+@dataclasses.dataclass(frozen=True, order=True)
+class Part:
+    """Part `index` of `count`; which columns, batches or sentences it has depends on these two numbers alone."""
+
+    index: int = 0
+    count: int = 1
+
+    def columns(self, total: int) -> slice:
+        """Its share of `total` columns, which are neighbours; may be empty."""
+        return slice(self.index * total // self.count, (self.index + 1) * total // self.count)
+
+    def of(self, items: Sequence[Item]) -> Sequence[Item]:
+        """Every `count`-th of the items."""
+        return items[self.index :: self.count]
+
+
+WHOLE = Part()
+"""The only part of an evaluation that is not divided."""
+
+
+class Summed(Protocol):
+    """The sum of negative log-likelihoods (nats) over `count` targets."""
+
+    @property
+    def nll_sum(self) -> float:
+        """The sum."""
+
+    @property
+    def count(self) -> int:
+        """The number of targets."""
+
+
+class ColumnsOf:
+    """The windows of an evaluation, of which a part of the columns is read."""
+
+    def __init__(self, windows: PositionedWindows, part: Part) -> None:
+        self.windows, self.columns = windows, part.columns(windows.streams)
+
+    @property
+    def streams(self) -> int:
+        """The number of columns of the part."""
+        return self.columns.stop - self.columns.start
+
+    @property
+    def num_windows(self) -> int:
+        """The number of windows; none where there are no columns."""
+        return self.windows.num_windows if self.streams else 0
+
+    def __iter__(self) -> Iterator[tuple[Batch, Tensor]]:
+        """The windows."""
+        if self.streams:
+            for batch, positions in self.windows:
+                yield batch.columns(self.columns), positions[:, self.columns]
