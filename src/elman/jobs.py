@@ -67,8 +67,12 @@ def interrupt(*_: object) -> None:
 
 
 @contextlib.contextmanager
-def processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
+def processes(
+    jobs: int, prepare: Callable[..., object] | None = None, *given: Any, option: str = "--jobs"
+) -> Iterator[ProcessPoolExecutor]:
     """An executor of `jobs` spawned processes, which have no locks or threads of their parent's torch.
+
+    Each calls `prepare` with what is `given` when it begins. `option` is where users set their number.
 
     If the block ends by an exception, SIGTERM goes to its processes, and they are waited for: a training saves itself,
     other calls end at once. The same happens to them when this process is killed. Between trainings they ignore Ctrl-C,
@@ -78,11 +82,11 @@ def processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
         UserError: a process was killed from outside, for example because memory ran out.
     """
     others = set(active_children())
-    executor = ProcessPoolExecutor(jobs, get_context("spawn"), _begin_worker)
+    executor = ProcessPoolExecutor(jobs, get_context("spawn"), _begin_worker, (prepare, *given))
     try:
         yield executor
     except BrokenProcessPool:
-        raise UserError("--jobs: a process was killed from outside; try fewer jobs, finished work is kept") from None
+        raise UserError(f"{option}: a process was killed from outside; try fewer jobs, finished work is kept") from None
     except BaseException:
         for process in set(active_children()) - others:
             process.terminate()
@@ -91,9 +95,11 @@ def processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
         executor.shutdown(cancel_futures=True)
 
 
-def _begin_worker() -> None:
+def _begin_worker(prepare: Callable[..., object] | None, *given: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    if prepare is not None:
+        prepare(*given)
 
 
 def _end_with_parent() -> None:
