@@ -39,7 +39,7 @@ _DIGITS = "etaoinshrdlucmfwypvbgk"
 def word(rank: int) -> str:
     """The word of a rank: the rarer, the longer."""
     letters = ""
-    rank += 500
+    rank += 12_000
     while rank:
         rank, digit = divmod(rank, len(_DIGITS))
         letters += _DIGITS[digit]
@@ -171,7 +171,7 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=2000)
     parser.add_argument("--shards", type=int, default=20)
     parser.add_argument("--types", type=int, default=3_000_000)
-    parser.add_argument("--exponent", type=float, default=1.1)
+    parser.add_argument("--exponent", type=float, default=1.33)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--minutes", type=float, default=2.0, help="of training")
     parser.add_argument("--generate", action="store_true", help="only generate the corpus")

@@ -149,7 +149,7 @@ def cut(files: Files, options: TextOptions, name: str) -> dict[str, Section]:
     shares = {"train": round(1 - valid - test, 9), "valid": valid, "test": test}
     edge = {"train": 0, "valid": round(size * (1 - valid - test)), "test": round(size * (1 - test))}
     wanted = [split for split in SPLITS if shares[split] > 0]
-    starts = [_next_unit(files, edge[split], options.eos) if split != wanted[0] else 0 for split in wanted]
+    starts = [next_unit(files, edge[split], options.eos) if split != wanted[0] else 0 for split in wanted]
     sections = {
         split: Section(files, start, stop)
         for split, start, stop in zip(wanted, starts, [*starts[1:], size], strict=True)
@@ -169,7 +169,7 @@ def _too_short(files: Files, size: int, eos: str, split: str) -> str:
     cut, empty = f"cut by whole {_UNITS[eos]}s", f"the {split} split would be empty"
     if eos == "none" or size < _ENOUGH:
         return f"too short to be {cut}: {empty}; give more text, or a folder with train.txt, valid.txt and test.txt"
-    few = "it is one line, so" if _next_unit(files, 1, "line") == size else f"it has so few {_UNITS[eos]}s"
+    few = "it is one line, so" if next_unit(files, 1, "line") == size else f"it has so few {_UNITS[eos]}s"
     return f"cannot be {cut}: {few} that {empty}; cut it by words instead: --set data.eos=none"
 
 
@@ -203,7 +203,7 @@ def _are_shards(paths: Sequence[Path]) -> bool:
     return len({re.sub(r"\d+", "0", name) for name in names}) == 1 and len(set(names)) == len(names)
 
 
-def _next_unit(files: Files, target: int, eos: str) -> int:
+def next_unit(files: Files, target: int, eos: str) -> int:
     """The offset of the first unit from byte `target` on; the text's size if there is none."""
     at = max(0, target - 1)
     with files.open(at) as file:

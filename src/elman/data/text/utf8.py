@@ -78,6 +78,27 @@ def as_utf8(path: Path, folder: Path) -> Path:
     return copy
 
 
+def checked(path: Path, folder: Path, options: TextOptions) -> Files:
+    """A file as `as_utf8` gives it, every byte of which is known to be UTF-8 unless it is read as `bytes`.
+
+    It is read once, in constant memory. Raises UserError where it is not UTF-8, or `as_utf8` does.
+    """
+    files = Files.of(path)
+    if options.tokenisation == "bytes":
+        return files
+    files = Files.of(as_utf8(path, folder))
+    decoder, at, rest = codecs.getincrementaldecoder("utf-8")(), 0, b""
+    for block in files.blocks():
+        try:
+            decoder.decode(block)
+        except UnicodeDecodeError as error:
+            raise refusal(files.blocks, str(path), _place(error.object, error.start, at - len(rest))) from None
+        at, rest = at + len(block), decoder.getstate()[0]
+    if rest:
+        raise refusal(files.blocks, str(path), _place(rest, 0, at - len(rest)))
+    return files
+
+
 def _demand_no_utf16(head: bytes, blocks: Blocks, name: str) -> None:
     if unmarked(head[:LONGEST]):
         raise refusal(blocks, name, "not UTF-8 (every second byte is NUL)")
