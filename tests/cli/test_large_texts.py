@@ -93,7 +93,9 @@ def test_a_file_is_read_as_far_as_its_rows_are_asked_for(run, text, monkeypatch)
 
     read = []
     lines = texts.Text.lines
-    monkeypatch.setattr(texts.Text, "lines", lambda self, start=0: (read.append(1) or one for one in lines(self, start)))
+    monkeypatch.setattr(
+        texts.Text, "lines", lambda self, start=0: (read.append(1) or one for one in lines(self, start))
+    )
 
     class Full(io.StringIO):
         def write(self, row: str) -> int:

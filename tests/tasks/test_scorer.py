@@ -36,7 +36,9 @@ def test_the_sums_are_those_of_score(run, scorer):
 
 def test_a_text_of_several_lines_is_one_document(run, scorer):
     lines = elman.score(run, ["w2", "w1 strange"], document=True)
-    assert scorer([TEXTS[4]])["log_prob"][0] == pytest.approx(sum(float(one.log_probs.sum()) for one in lines), rel=1e-5)
+    assert scorer([TEXTS[4]])["log_prob"][0] == pytest.approx(
+        sum(float(one.log_probs.sum()) for one in lines), rel=1e-5
+    )
 
 
 def test_the_others_in_a_batch_do_not_matter(scorer):

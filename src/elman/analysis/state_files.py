@@ -75,8 +75,9 @@ class Columns:
 
     def close(self) -> None:
         """Close the files."""
-        for file in (*self._files.values(), self._tokens):
+        for file in self._files.values():
             file.close()
+        self._tokens.close()
 
     @staticmethod
     def _add_member(

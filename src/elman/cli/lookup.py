@@ -239,7 +239,10 @@ def _encode(source: str, path: Path, settings: tuple[str, ...], *, as_json: bool
     seconds = time.monotonic() - started
     tokens = {name: len(split.tokens) for name, split in corpus.splits.items()}
     facts = {"source": source, **corpus.facts(), "digest": corpus.digest, "seconds": round(seconds, 2)}
-    rows = [["vocabulary", f"{len(corpus.vocabulary):,}"], *([f"{name} tokens", f"{n:,}"] for name, n in tokens.items())]
+    rows = [
+        ["vocabulary", f"{len(corpus.vocabulary):,}"],
+        *([f"{name} tokens", f"{n:,}"] for name, n in tokens.items()),
+    ]
     notes = [f"ready in {duration(seconds)}, {sum(tokens.values()) / max(seconds, 1e-9):,.0f} tokens/s"]
     show.print_result(as_json, facts, (source, ["", "counts"], rows), notes=notes)
 

@@ -13,7 +13,6 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
-    TaskID,
     TaskProgressColumn,
     TextColumn,
     TimeRemainingColumn,
@@ -56,7 +55,7 @@ def counting(description: str) -> Iterator[Callable[[int, int], None]]:
 def preparing(description: str = "reading text") -> Iterator[Callable[[str, int, int], None]]:
     """A bar for the preparation of data, which reports (what, bytes done, bytes in all): bytes a second, time left."""
     with bar(TransferSpeedColumn(), TimeRemainingColumn()) as shown:
-        tasks: dict[str, TaskID] = {}
+        tasks = {description: shown.add_task(description, total=None)}
 
         def advance(what: str, done: int, total: int) -> None:
             if what not in tasks:  # each has a speed of its own

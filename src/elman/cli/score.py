@@ -158,9 +158,11 @@ def score(
         scoring = Scoring(loaded, treatment, items, stimuli.spill_over or 0, name, beside, part.first)
         batch_size = 1 if file == "-" else streaming.BATCH
         rows = scoring.rows(by, text, stream, document=document, batch_size=batch_size)
-        write = score_rows.write_jsonl if as_json or format == "jsonl" else score_rows.write_tsv
         scoring.keep = html is not None
-        write(rows, flush=file == "-", out=target, header=part.first == 1)
+        if as_json or format == "jsonl":
+            score_rows.write_jsonl(rows, flush=file == "-", out=target)
+        else:
+            score_rows.write_tsv(rows, flush=file == "-", out=target, header=part.first == 1)
     texts.report(reader)
     if ngram_column is not None:
         print(f"{ngram_column}: {scoring.unseen:,} of {scoring.words:,} words are not in it", file=sys.stderr)
@@ -199,7 +201,7 @@ def _treatment(
 
 
 class Scoring:
-    """The rows of a text, whose sentences are numbered from `first`; `kept` are those of its words, if they are to be."""
+    """The rows of a text, whose sentences are numbered from `first`; `kept`: those of its words, if asked for."""
 
     def __init__(
         self,

@@ -123,7 +123,10 @@ def rounded(value: float) -> float | None:
 
 
 def write_tsv(rows: Iterable[Row], *, flush: bool = False, out: TextIO | None = None, header: bool = True) -> None:
-    """Tab-separated under a header, cells quoted as in CSV, by default to standard output; `flush`: each row at once."""
+    """Tab-separated under a header, cells quoted as in CSV; with `flush` each row at once.
+
+    They are written to standard output, or `out`.
+    """
     out = sys.stdout if out is None else out
     line = io.StringIO(newline="")
     # With \r in its end a line has every token quoted that holds one, as it has from Python 3.13 on.
@@ -138,8 +141,8 @@ def write_tsv(rows: Iterable[Row], *, flush: bool = False, out: TextIO | None = 
             out.flush()
 
 
-def write_jsonl(rows: Iterable[Row], *, flush: bool = False, out: TextIO | None = None, header: bool = True) -> None:
-    """JSON lines, which have no header, as `write_tsv` does."""
+def write_jsonl(rows: Iterable[Row], *, flush: bool = False, out: TextIO | None = None) -> None:
+    """JSON lines; `flush` and `out` as for `write_tsv`."""
     out = sys.stdout if out is None else out
     for row in rows:
         out.write(f"{show.json_line(row)}\n")

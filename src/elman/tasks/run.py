@@ -15,8 +15,8 @@ from elman.config.recipe import Recipe
 from elman.config.toml import changed_keys, decisive, flatten, load_recipe
 from elman.data.catalog.prepare import is_known
 from elman.data.kinds import begins_names
-from elman.data.windows import PositionedWindows, Windows
 from elman.data.text.sources import one_text
+from elman.data.windows import PositionedWindows, Windows
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result

@@ -52,7 +52,7 @@ def test_the_passages_of_blocks_are_those_of_the_text(tmp_path, reading, size, l
         found = [tuple(one)[:6] for block in cut for one in read(block, section, options)]
         assert found == [tuple(one)[:6] for one in read_passages(path, options)]
         half = cut[len(cut) // 2]
-        assert list(blocks(section, options, half.start, size))[0].start == half.start
+        assert next(iter(blocks(section, options, half.start, size))).start == half.start
 
 
 @pytest.mark.parametrize("lowercase", [False, True])

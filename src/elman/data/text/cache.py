@@ -26,6 +26,7 @@ from elman.errors import UserError, notice
 from elman.files import canonical_json, remove_abandoned, sha256_lines, write_atomic
 from elman.formats import parse_json
 
+
 class Contents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a complete folder of the cache holds: the size and CRC-32 of each file, and the counts of each split."""
 

@@ -95,7 +95,6 @@ class Proposal(NamedTuple):
 
 def blocks_of(path: Path) -> Blocks:
     """The blocks of a file, unpacked where it is compressed."""
-
     return Files.of(path).blocks
 
 

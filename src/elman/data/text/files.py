@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from elman.errors import UserError
 
@@ -52,7 +52,7 @@ def open_unpacked(path: Path) -> IO[bytes]:
     """
     match path.suffix.lower():
         case ".gz":
-            return cast("IO[bytes]", gzip.open(path))  # noqa: SIM115 - the caller closes it
+            return cast("IO[bytes]", gzip.open(path))
         case ".zst":
             return cast("IO[bytes]", zstd(path).open(path))
         case _:
@@ -124,13 +124,13 @@ class Files:
             digest.update(block)
         return Measure(size, digest.hexdigest())
 
-    def open(self, start: int = 0) -> io.BufferedReader:
+    def open(self, start: int = 0) -> BinaryIO:
         """The text from a byte on; raises UserError, while it is read, where a file is damaged or cannot be read."""
         reader = _Reader(self.paths)
         if self.is_plain:
             reader.seek_first(start)
-            return io.BufferedReader(reader, BLOCK)
-        file = io.BufferedReader(reader, BLOCK)
+            return cast("BinaryIO", io.BufferedReader(reader, BLOCK))
+        file = cast("BinaryIO", io.BufferedReader(reader, BLOCK))
         left = start
         while left and (block := file.read(min(BLOCK, left))):
             left -= len(block)

@@ -89,7 +89,11 @@ def passages(
 
 
 def read_passages(
-    source: Files | Path, options: TextOptions, start: int = 0, stop: int | None = None, subwords: Subwords | None = None
+    source: Files | Path,
+    options: TextOptions,
+    start: int = 0,
+    stop: int | None = None,
+    subwords: Subwords | None = None,
 ) -> Iterator[Passage]:
     """The passages of a text, or of a range of its bytes, in constant memory.
 

@@ -74,7 +74,9 @@ def num_jobs() -> int:
     if text == "auto":
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if not text.isdecimal() or int(text) < 1:
-        raise UserError(f"{JOBS} is {text!r}; set it to the number of processes that read a text, such as 4, or to auto")
+        raise UserError(
+            f"{JOBS} is {text!r}; set it to auto, or to the number of processes that read a text, such as 4"
+        )
     return int(text)
 
 
@@ -93,7 +95,11 @@ class BlockReader:
     """Counts and encodes the blocks of a section."""
 
     def __init__(
-        self, section: Section, options: TextOptions, subwords: Subwords | None = None, vocabulary: Vocabulary = NO_WORDS
+        self,
+        section: Section,
+        options: TextOptions,
+        subwords: Subwords | None = None,
+        vocabulary: Vocabulary = NO_WORDS,
     ) -> None:
         self.section, self.options, self.subwords, self.vocabulary = section, options, subwords, vocabulary
         self._at_once = (options.tokenisation, options.eos, options.normalisation, options.ruby) == _PLAIN

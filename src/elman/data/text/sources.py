@@ -1,4 +1,4 @@
-"""A corpus and its splits: files of a folder, or three ranges of one text; each may be in many files, and compressed."""
+"""A corpus and its splits: files of a folder, or ranges of one text; each in one file or many."""
 
 import contextlib
 import dataclasses
@@ -111,7 +111,7 @@ def one_text(source: Path) -> list[Path]:
     if source.is_dir():
         shards = _files_of(source)
         return shards if len(shards) > 1 and _are_shards(shards) else []
-    found = glob.iglob(str(source), recursive=True) if glob.has_magic(str(source)) else ()
+    found = glob.iglob(str(source), recursive=True) if glob.has_magic(str(source)) else ()  # noqa: PTH207 - any path
     return sorted(path for path in map(Path, found) if path.is_file())
 
 
@@ -139,7 +139,9 @@ def require_all(sections: dict[str, Section], source: Path) -> None:
 def cut(files: Files, options: TextOptions, name: str) -> dict[str, Section]:
     """Cut a text in order into train, valid and test, at whole units; raises UserError where a split would be empty.
 
-    The error calls the text by its `name`. In a text of S bytes the train split is what precedes the valid split; the valid split begins with the first line
+    The error calls the text by its `name`.
+
+    In a text of S bytes the train split is what precedes the valid split; the valid split begins with the first line
     that starts at byte S (1 - valid_fraction - test_fraction) or later, and the test split with the first line that
     starts at S (1 - test_fraction) or later. With `eos = "paragraph"` they begin after the first blank line from there
     on, with `eos = "none"` after the first white space. A split whose share is 0 does not exist.

@@ -10,7 +10,7 @@ import io
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, BinaryIO, NamedTuple, cast
 
 from elman.config.text import TextOptions
 from elman.data.text.encodings import Blocks, blocks_of, decoded, marked, refusal, report_misread, unmarked
@@ -148,14 +148,14 @@ def read_lines(
 
 
 @contextlib.contextmanager
-def open_after_mark(files: Files, start: int, options: TextOptions) -> Iterator[tuple[io.BufferedReader, int]]:
+def open_after_mark(files: Files, start: int, options: TextOptions) -> Iterator[tuple[BinaryIO, int]]:
     """A text open at a byte, or after its byte order mark if that stands there, and the offset of that place.
 
     Raises UserError where the text is empty.
     """
     with files.open(start) as file:
         if start == 0:
-            first = file.peek(3)[:3]
+            first = cast("io.BufferedReader", file).peek(3)[:3]
             if not first:
                 raise UserError(f"{files.name}: the file is empty; give a text of at least two different words")
             if options.eos != "exact" and first == codecs.BOM_UTF8:

@@ -24,6 +24,10 @@ LARGEST_SHARE_ATTACHED = 0.005
 
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _UNESCAPES = {written: plain for plain, written in _ESCAPES.items()}
+_MARKS = frozenset(",;:!?\n")
+_LONGEST_COUNT = 18
+"""Digits of a count at most."""
+
 _SPECIAL, _ESCAPED = re.compile(r"[\\\t\n\r]"), re.compile(r"\\[\\tnr]")
 
 
@@ -53,6 +57,9 @@ class Rare(NamedTuple):
 
     words: int = 0
     tokens: int = 0
+
+
+NO_WORDS = Rare()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +96,7 @@ class Vocabulary(Numbered):
     @functools.cached_property
     def marks_apart(self) -> bool:
         """Whether the text had its marks of punctuation apart from its words: hardly a word ends in one."""
-        attached = sum(re.search(r"\w[,;:!?]$", word) is not None for word in self.words)
+        attached = sum(word[-1:] in _MARKS and re.search(r"\w[,;:!?]$", word) is not None for word in self.words)
         return attached <= LARGEST_SHARE_ATTACHED * len(self)
 
     @functools.cached_property
@@ -126,7 +133,7 @@ class Vocabulary(Numbered):
         *,
         add_eos: bool = True,
         add_unk: bool = False,
-        rare: Rare = Rare(),
+        rare: Rare = NO_WORDS,
     ) -> "Vocabulary":
         """Choose and number words by falling count; equal counts keep the order of first appearance.
 
@@ -165,7 +172,7 @@ class Vocabulary(Numbered):
         for number, line in enumerate(lines[:-1] if lines[-1] == "" else lines, start=1):
             word, _, count = line.partition("\t")
             word = unescaped(word)
-            if not word or not re.fullmatch("[0-9]{1,18}", count):
+            if not word or not (count.isascii() and count.isdecimal() and len(count) <= _LONGEST_COUNT):
                 raise UserError(f"{path}:{number}: expected a word, a tab and its count, found {line!r}")
             if word in table:
                 raise UserError(f"{path}:{number}: the word {word!r} appears twice; every word has one line")
@@ -178,7 +185,8 @@ class Vocabulary(Numbered):
         return cls(tuple(table), tuple(table.values()))
 
     def _table(self) -> str:
-        return "".join(f"{escaped(word)}\t{count}\n" for word, count in zip(self.words, self.counts, strict=True))
+        words = map(escaped, self.words) if _SPECIAL.search("".join(self.words)) else self.words
+        return "".join(f"{word}\t{count}\n" for word, count in zip(words, self.counts, strict=True))
 
 
 def escaped(word: str) -> str:

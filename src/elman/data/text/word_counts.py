@@ -9,6 +9,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+
 import msgspec
 
 from elman.data.text.vocabulary import EOS, UNK, Rare, escaped, unescaped
