@@ -6,7 +6,9 @@ import json
 import random
 import sys
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from elman.cli import main
 from support.commands import TEXTS, complaint, output, table, trained
@@ -131,3 +133,62 @@ def test_spread_counts_the_types_of_a_file_first(capsys, run, tmp_path):
     spread = table(output(capsys, "score", run, file, "--unknown", "spread"))
     given = table(output(capsys, "score", run, file, "--unknown", "spread", "--unknown-types", "2"))
     assert json.dumps(spread) == json.dumps(given)
+
+
+LITTLE = ("cutoffs=[10,20]", "encoder.size=8", "core.sizes=[8,8]")
+"""The recipe of One Billion Word with a model for a test, of a vocabulary of some thirty words."""
+
+
+@pytest.fixture
+def benchmark(tmp_path, monkeypatch):
+    """A generated corpus in the layout of One Billion Word, its shards partly compressed."""
+    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path / "cache"))
+    draw, folder = random.Random(1), tmp_path / "1-billion-word"
+    for kind, name in [("training", "news.en-{:05d}-of-00100"), ("heldout", "news.en.heldout-{:05d}-of-00050")]:
+        place = folder / f"{kind}-monolingual.tokenized.shuffled"
+        place.mkdir(parents=True)
+        for number in range(3):
+            lines = (" ".join(f"w{draw.randrange(30)}" for _ in range(9)) + "\n" for _ in range(200))
+            text = "".join(lines).encode()
+            end = ".gz" if number == 2 else ""
+            (place / (name.format(number) + end)).write_bytes(gzip.compress(text) if end else text)
+    return folder
+
+
+def test_the_recipe_of_one_billion_word_reads_its_layout(capsys, benchmark):
+    recipe = "recipes/one-billion-word/adaptive-softmax.toml"
+    choice, *others = LITTLE
+    sets = [f"model.output.choice.{choice}", *(f"model.{one}" for one in others), "training.batch_size=4"]
+    sets = [part for one in sets for part in ("--set", one)]
+    prepared = json.loads(output(capsys, "data", "prepare", benchmark, "--recipe", recipe, "--json"))
+    assert {name: split["tokens"] for name, split in prepared["splits"].items()} == {
+        "train": 6000,
+        "valid": 2000,
+        "test": 2000,
+    }
+    cost = json.loads(output(capsys, "train", recipe, "--data", benchmark, *sets, "--dry-run", "--json"))
+    assert cost["tokens_per_s"] > 0
+
+
+def test_what_is_prepared_is_said_plainly(capsys, benchmark):
+    assert "say how the text is to be read, with --recipe" in complaint(capsys, "data", "prepare", benchmark)
+    assert "belongs to --recipe" in complaint(capsys, "data", "prepare", "ptb", "--set", "data.min_count=2")
+    music = ("--recipe", "recipes/music/nottingham-lstm-nade.toml")
+    assert "only texts are prepared" in complaint(capsys, "data", "prepare", benchmark, *music)
+
+
+def test_parts_of_hidden_states_are_the_whole(capsys, run, text, tmp_path):
+    if "characters" in (run / "recipe.toml").read_text():
+        pytest.skip("of words")
+    names = ["1/3", "2/3", "3/3"]
+    files = [tmp_path / f"{name[0]}.npz" for name in names]
+    for name, file in zip(names, files, strict=True):
+        output(capsys, "embed", run, text, "--out", file, "--shard", name)
+    output(capsys, "embed", run, text, "--out", tmp_path / "all.npz")
+    output(capsys, "embed", run, text, "--out", tmp_path / "all.safetensors")
+    parts, whole = [np.load(file) for file in files], np.load(tmp_path / "all.npz")
+    other = load_file(tmp_path / "all.safetensors")
+    for name in whole.files:
+        assert np.array_equal(np.concatenate([part[name] for part in parts]), whole[name])
+        assert name == "tokens" or np.array_equal(other[name], whole[name])
+    assert set(whole.files) == {"tokens", "ids", "sentence", "layer2"}

@@ -111,17 +111,22 @@ def _write_states(
 
     from elman.analysis.embedding import states_of
     from elman.analysis.state_files import Columns
+    from elman.evaluation.scoring import Sentences
 
-    done = 0
+    done, names = 0, [f"layer{layer}" for layer in layers]
+    nothing = Sentences(loaded.model, [(fresh.one(""), np.array([loaded.first]))])
     with replacing(out) as temporary, streaming.reading("reading", out) as advance:
         text = texts.Text(file, loaded.options, advance)
         part = shards.part(text, loaded, fresh)
         columns = Columns(temporary.parent)
         try:
+            _, _, shapes = next(states_of(loaded, nothing, layers))
+            empty = np.empty(0, dtype=np.int32)
+            columns.add([], {"ids": empty, "sentence": empty, **{n: a[:0] for n, a in zip(names, shapes, strict=True)}})
             read = loaded.as_read(streaming.sentences(text, part, reader))
             for tokens, ids, states in states_of(loaded, read, layers, document=document):
                 numbers = np.full(len(ids), part.first + done, dtype=np.int32)
-                found = {f"layer{layer}": array for layer, array in zip(layers, states, strict=True)}
+                found = dict(zip(names, states, strict=True))
                 columns.add(tokens, {"ids": ids.astype(np.int32), "sentence": numbers, **found})
                 done += 1
             (columns.write_npz if out.suffix == ".npz" else columns.write_safetensors)(temporary)

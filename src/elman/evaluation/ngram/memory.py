@@ -36,6 +36,6 @@ def require(tokens: int, order: int) -> None:
     if free is not None and needed(tokens, order) > free:
         raise UserError(
             f"n-grams up to {order} words of {tokens:,} tokens take up to {needed(tokens, order) / 1e9:.1f} GB of"
-            f" memory, and {free / 1e9:.1f} GB are free; lower the order, read a part of the text, or estimate the model"
-            " with a program that sorts on disk, such as lmplz of KenLM, whose ARPA file is read here"
+            f" memory, and {free / 1e9:.1f} GB are free; lower the order, read a part of the text, or estimate the"
+            " model with a program that sorts on disk, such as lmplz of KenLM, whose ARPA file is read here"
         )
