@@ -171,7 +171,7 @@ def test_the_recipe_of_one_billion_word_reads_its_layout(capsys, benchmark):
 
 
 def test_what_is_prepared_is_said_plainly(capsys, benchmark):
-    assert "say how the text is to be read, with --recipe" in complaint(capsys, "data", "prepare", benchmark)
+    assert "give --recipe too" in complaint(capsys, "data", "prepare", benchmark)
     assert "belongs to --recipe" in complaint(capsys, "data", "prepare", "ptb", "--set", "data.min_count=2")
     music = ("--recipe", "recipes/music/nottingham-lstm-nade.toml")
     assert "only texts are prepared" in complaint(capsys, "data", "prepare", benchmark, *music)

@@ -81,10 +81,10 @@ class Columns:
 
     @staticmethod
     def _add_member(
-        archive: zipfile.ZipFile, name: str, kind: "np.dtype[Any]", shape: tuple[int, ...], parts: Iterable[bytes]
+        opened: zipfile.ZipFile, name: str, kind: "np.dtype[Any]", shape: tuple[int, ...], parts: Iterable[bytes]
     ) -> None:
         descr = np.lib.format.dtype_to_descr(kind)
-        with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+        with opened.open(f"{name}.npy", "w", force_zip64=True) as file:
             np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
             for part in parts:
                 file.write(part)

@@ -53,7 +53,7 @@ def counting(description: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextlib.contextmanager
 def preparing(description: str = "reading text") -> Iterator[Callable[[str, int, int], None]]:
-    """A bar for the preparation of data, which reports (what, bytes done, bytes in all): bytes a second, time left."""
+    """A bar for the preparation of data, which reports (what, bytes done, bytes in all); it has speed and time left."""
     with bar(TransferSpeedColumn(), TimeRemainingColumn()) as shown:
         tasks = {description: shown.add_task(description, total=None)}
 

@@ -107,7 +107,7 @@ class Text:
             yield from _standard_input(self.options)
             return
         size, found, at, shown = self.files.size, start > 0, start, start
-        with self.files.open(start) as file:
+        with self.files.reading(start) as file:
             for data in file:
                 line = from_bytes(data) if _any_bytes(self.options) else strict(data, self.name, at)
                 if not at and self.options.eos != "exact":

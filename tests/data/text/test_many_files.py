@@ -105,7 +105,7 @@ def test_a_file_without_a_line_end_ends_its_line(tmp_path):
     files = Files(tuple(sorted((tmp_path / "all").iterdir())))
     assert b"".join(files.blocks()) == b"a b\nc\nd"
     assert files.size == 7
-    with files.open(5) as file:
+    with files.reading(5) as file:
         assert file.read() == b"\nd"
 
 

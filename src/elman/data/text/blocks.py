@@ -99,7 +99,7 @@ def _may_be_blank(data: bytes, edge: int, options: TextOptions) -> bool:
 
 
 def _edges_of_parts(data: bytes) -> Iterator[int]:
-    """Where the parts of a line that goes on end; the last of its bytes may belong to a part that is not complete."""
+    """Where the parts of a line that continues end; the last of its bytes may belong to a part that is not complete."""
     at = 0
     for part, ended in parts(io.BytesIO(data)):
         if ended:

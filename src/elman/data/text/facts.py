@@ -62,7 +62,7 @@ def text_facts(source: Files | Path) -> TextFacts:
     """The facts of a text; raises UserError where there is no word in it."""
     files = Files.of(source)
     size = files.size
-    with files.open() as file:
+    with files.reading() as file:
         head = file.read(BLOCK)
     whole = len(head) == size
     codec = marked(head) or "utf-8-sig"

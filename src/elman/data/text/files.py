@@ -54,7 +54,7 @@ def open_unpacked(path: Path) -> IO[bytes]:
         case ".gz":
             return cast("IO[bytes]", gzip.open(path))
         case ".zst":
-            return cast("IO[bytes]", zstd(path).open(path))
+            return cast("IO[bytes]", zstd(path).ZstdFile(path))
         case _:
             return path.open("rb", buffering=0)
 
@@ -124,7 +124,7 @@ class Files:
             digest.update(block)
         return Measure(size, digest.hexdigest())
 
-    def open(self, start: int = 0) -> BinaryIO:
+    def reading(self, start: int = 0) -> BinaryIO:
         """The text from a byte on; raises UserError, while it is read, where a file is damaged or cannot be read."""
         reader = _Reader(self.paths)
         if self.is_plain:
@@ -138,7 +138,7 @@ class Files:
 
     def blocks(self) -> Iterator[bytes]:
         """The text in blocks of bytes."""
-        with self.open() as file:
+        with self.reading() as file:
             while block := file.read(BLOCK):
                 yield block
 

@@ -1,7 +1,7 @@
 """A text read by all cores: its words counted and its ids written, block by block, in constant memory.
 
 Blocks are cut so that each can be read apart (`elman.data.text.blocks`) and are put together in their order, so that
-the result is the same for any number of processes. What was written goes on after an interruption where it ended.
+the result is the same for any number of processes. What was interrupted is continued where it ended.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """One of n parts of a text, so that what n processes find, one after another, is what one finds in the whole.
 
 A part begins at a line and takes whole batches of sentences, counted from the beginning of the text: sentences that are
-computed side by side are so in every division, and the numbers of sentences go on from part to part.
+computed side by side are so in every division, and the numbers of sentences continue from part to part.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -69,7 +69,7 @@ def counted(files: Files, options: TextOptions, start: int, stop: int, count: Co
 
 def _line_ends(files: Files, start: int, stop: int) -> int:
     found, left, last = 0, stop - start, b"\n"
-    with files.open(start) as file:
+    with files.reading(start) as file:
         while left and (block := file.read(min(left, 1 << 20))):
             found, left, last = found + block.count(b"\n"), left - len(block), block[-1:]
     return found + (last != b"\n")
@@ -80,7 +80,7 @@ def _edge(files: Files, options: TextOptions, target: int) -> int:
     if not target:
         return 0
     at = next_unit(files, target, "paragraph" if options.eos == "paragraph" else "line")
-    with files.open(at) as file:
+    with files.reading(at) as file:
         for line in file:
             if not line.isspace():
                 break

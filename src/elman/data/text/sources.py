@@ -208,7 +208,7 @@ def _are_shards(paths: Sequence[Path]) -> bool:
 def next_unit(files: Files, target: int, eos: str) -> int:
     """The offset of the first unit from byte `target` on; the text's size if there is none."""
     at = max(0, target - 1)
-    with files.open(at) as file:
+    with files.reading(at) as file:
         if eos == "none":
             while block := file.read(1 << 16):
                 at += len(block)

@@ -153,7 +153,7 @@ def open_after_mark(files: Files, start: int, options: TextOptions) -> Iterator[
 
     Raises UserError where the text is empty.
     """
-    with files.open(start) as file:
+    with files.reading(start) as file:
         if start == 0:
             first = cast("io.BufferedReader", file).peek(3)[:3]
             if not first:

@@ -1,7 +1,7 @@
 """Counts of words in bounded memory: what does not fit is written to files, which are added up part by part.
 
 Nothing is estimated or forgotten: the counts, and the order of first appearance, are those of the whole text. A folder
-of such files also remembers how far the text was read, so that counting goes on there after it was interrupted.
+of such files also remembers how far the text was read, so that counting is continued there after it was interrupted.
 """
 
 import shutil
@@ -85,7 +85,7 @@ class WordCounts:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _write(self, stop: int, *, mark: bool = True) -> None:
-        """Write the counts that are held; with `mark` counting can go on from `stop`, up to which the files reach."""
+        """Write the counts that are held; with `mark` the files are complete up to `stop`, for a continuation."""
         parts: list[list[str]] = [[] for _ in range(PARTS)]
         for order, (word, count) in enumerate(self.held.items()):
             parts[zlib.crc32(word.encode()) % PARTS].append(f"{order}\t{count}\t{escaped(word)}\n")

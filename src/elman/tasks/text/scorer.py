@@ -28,7 +28,7 @@ class Scorer:
     """Adds to a batch of texts the columns of their scores.
 
     A batch is a dictionary of columns (lists or arrays), a pandas DataFrame, or a list of texts, which becomes a
-    dictionary; the same comes back with these columns:
+    dictionary; the same is returned with these columns:
 
     - `log_prob`: the sum of the log-probabilities of the tokens (nats), float;
     - `tokens`: how many are scored, `<eos>` at the end among them where the run has it, int;
