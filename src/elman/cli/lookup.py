@@ -207,9 +207,7 @@ def prepare(
     if recipe is None:
         refuse(["--set"] if settings else [], "belongs to --recipe; add it")
         if not prepare.is_known(name) and (Path(name).exists() or one_text(Path(name))):
-            raise UserError(
-                f"{name}: give the recipe as which the text is read, with --recipe, such as recipes/text/prose.toml"
-            )
+            raise UserError(f"{name}: give --recipe too, by which the text is read, such as recipes/text/prose.toml")
     elif not prepare.is_known(name):
         refuse([one for one, value in {"--out": out, "--base-url": base_url}.items() if value], "is for known corpora")
         _encode(name, recipe, settings, as_json=as_json)
