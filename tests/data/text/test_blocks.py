@@ -16,6 +16,8 @@ from elman.data.text.vocabulary import EOS
 
 LINES = ["a b", "", "", " ", "《よみ》", "x", "\r", "c  d\u3000é", "Ünicode ΑΣ", f"{EOS} <unk>", "\u3000", "\x1c"]
 LONG = ["w " * 150_000, "v" * 200_000, " " * 70_000 + "end", "u " * 40_000 + "  "]
+GAP = "y " * 30_000 + " " * 140_000 + "z " * 90_000
+"""Parts of this line are blank."""
 READINGS = {
     "words": TextOptions(),
     "lower": TextOptions(lowercase=True),
@@ -53,6 +55,17 @@ def test_the_passages_of_blocks_are_those_of_the_text(tmp_path, reading, size, l
         assert found == [tuple(one)[:6] for one in read_passages(path, options)]
         half = cut[len(cut) // 2]
         assert next(iter(blocks(section, options, half.start, size))).start == half.start
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_blank_parts_of_a_long_line(tmp_path, reading):
+    options, path = READINGS[reading], tmp_path / "text.txt"
+    path.write_text(f"a\n\n{GAP}\n\nb\n{GAP}")
+    section = Section(Files.of(path))
+    cut = list(blocks(section, options, size=70_000))
+    found = [tuple(one)[:6] for block in cut for one in read(block, section, options)]
+    assert found == [tuple(one)[:6] for one in read_passages(path, options)]
+    assert any(block.edges for block in cut)
 
 
 @pytest.mark.parametrize("lowercase", [False, True])
