@@ -17,6 +17,7 @@ _HOMES = {
     "Trained": "elman.tasks.interface",
     "Generated": "elman.tasks.interface",
     "Scored": "elman.tasks.interface",
+    "Scorer": "elman.tasks.text.scorer",
     "Run": "elman.tasks.run",
     "EvaluationOptions": "elman.tasks.run",
     "Sampling": "elman.decoding.sampling",

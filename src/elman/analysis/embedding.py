@@ -12,6 +12,7 @@ from torch.nn.functional import normalize
 from elman.data.text.reading import TextReader
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
+from elman.evaluation.scoring import Sentences
 from elman.network.encoders.characters import Characters
 from elman.network.encoders.encoder import Frames
 from elman.network.encoders.lookup import Lookup
@@ -30,7 +31,6 @@ def num_layers(run: TextRun) -> int:
     return len(trace.raw)
 
 
-@torch.inference_mode()
 def hidden_states(
     run: TextRun,
     lines: Iterable[str] | str,
@@ -43,7 +43,14 @@ def hidden_states(
 
     Outputs are [n, H] float32; level 0 is the encoder.
     """
-    text = run.reading(lines, reader)
+    return states_of(run, run.reading(lines, reader), layers, document=document)
+
+
+@torch.inference_mode()
+def states_of(
+    run: TextRun, text: Sentences, layers: Sequence[int], *, document: bool = False
+) -> Iterator[tuple[list[str], np.ndarray, list[np.ndarray]]]:
+    """As `hidden_states`, of sentences that are read."""
     _, state = text.model.trace(_column([run.first], run), run.begin())
     for sentence, inputs in text.items:
         trace, after = text.model.trace(_column(inputs, run), state)

@@ -112,6 +112,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     app, tokens = application(), list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:
+        os.environ.setdefault("ELMAN_JOBS", "auto")  # processes that read a large text: all cores
     try:
         tokens = _use_plugins(tokens)
         if (line := mistakes.unknown_option(app, tokens)) is not None:

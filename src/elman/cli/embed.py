@@ -1,13 +1,12 @@
 """elman embed and elman analyze neighbours: hidden states of a text, word vectors and those near each other."""
 
-import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from elman.cli import show, texts
+from elman.cli import show, streaming, texts
 from elman.cli.options import (
     Common,
     Positive,
@@ -32,12 +31,14 @@ def embed(
     document: bool = False,
     vectors: Literal["input", "output"] | None = None,
     reading: texts.ReadingOptions = texts.ReadingOptions(),
+    shards: streaming.ShardOptions = streaming.ShardOptions(),
     common: Common = Common(),
 ) -> None:
     """Hidden states of every token of a text, or word vectors.
 
     Writes the output of each layer after each token of a text as a .npz or .safetensors file; or, with --vectors, the
-    vectors of the vocabulary in the text format of word2vec.
+    vectors of the vocabulary in the text format of word2vec. Memory does not grow with the text, which may be
+    compressed (.gz, .zst).
 
     Args:
         file: a UTF-8 text; - is standard input
@@ -51,9 +52,10 @@ def embed(
     if out.is_dir():
         raise UserError(f"--out: {out} is a folder; give the name of a file")
     if vectors is not None:
-        if file is not None or layers is not None or document or reading.as_is:
+        if file is not None or layers is not None or document or reading.as_is or shards.shard:
             raise UserError(
-                "--vectors writes the vectors of the vocabulary; leave FILE, --layers, --document and --as-is out"
+                "--vectors writes the vectors of the vocabulary; leave FILE, --layers, --document, --as-is and --shard"
+                " out"
             )
         loaded = common.open_text(run)
         found = word_vectors(loaded, vectors)
@@ -65,14 +67,16 @@ def embed(
     elif out.suffix not in (".npz", ".safetensors"):
         raise UserError(f"--out is {out}; its name must end in .npz or .safetensors")
     else:
+        if document and shards.place is not None:
+            raise UserError("--document is for whole texts; leave it out, or --shard")
         loaded = common.open_text(run)
         numbers = _layers(layers or "top", loaded)
         reader = reading.reader(loaded, texts.shown_name(file))
-        arrays, tokens, sentences = _states(loaded, file, numbers, reader, document=document)
+        fresh = reading.reader(loaded, texts.shown_name(file))
+        tokens, sentences = _write_states(loaded, file, numbers, reader, fresh, out, shards, document=document)
         texts.report(reader)
-        _write(out, arrays, tokens)
-        facts = {"file": str(out), "tokens": len(tokens), "sentences": sentences, "layers": numbers}
-        line = f"{out}: {len(tokens):,} tokens, layers {', '.join(map(str, numbers))}"
+        facts = {"file": str(out), "tokens": tokens, "sentences": sentences, "layers": numbers}
+        line = f"{out}: {tokens:,} tokens, layers {', '.join(map(str, numbers))}"
     if common.as_json:
         show.print_json(facts)
     else:
@@ -91,35 +95,44 @@ def _layers(text: str, loaded: "TextRun") -> list[int]:
     return sorted({int(part) for part in numbers})
 
 
-def _states(
-    loaded: "TextRun", file: str, layers: list[int], reader: "TextReader", *, document: bool
-) -> tuple[dict[str, Any], list[str], int]:
-    """Arrays by name, the tokens, and the number of sentences."""
+def _write_states(
+    loaded: "TextRun",
+    file: str,
+    layers: list[int],
+    reader: "TextReader",
+    fresh: "TextReader",
+    out: Path,
+    shards: streaming.ShardOptions,
+    *,
+    document: bool,
+) -> tuple[int, int]:
+    """Write the states sentence by sentence; the numbers of tokens and sentences."""
     import numpy as np
 
-    from elman.analysis.embedding import hidden_states
+    from elman.analysis.embedding import states_of
+    from elman.analysis.state_files import Columns
+    from elman.evaluation.scoring import Sentences
 
-    lines = texts.read_lines(file, loaded.tokeniser.options)
-    read = list(hidden_states(loaded, lines, layers, document=document, reader=reader))
-    arrays: dict[str, Any] = {
-        "ids": np.concatenate([ids for _, ids, _ in read]).astype(np.int32),
-        "sentence": np.repeat(np.arange(1, len(read) + 1, dtype=np.int32), [len(ids) for _, ids, _ in read]),
-    }
-    for index, layer in enumerate(layers):
-        arrays[f"layer{layer}"] = np.concatenate([states[index] for _, _, states in read])
-    return arrays, [token for words, _, _ in read for token in words], len(read)
-
-
-def _write(out: Path, arrays: dict[str, Any], tokens: list[str]) -> None:
-    import numpy as np
-    from safetensors.numpy import save_file
-
-    with replacing(out) as temporary:
-        if out.suffix == ".npz":
-            with temporary.open("wb") as file:
-                np.savez(file, tokens=np.array(tokens), **arrays)
-        else:
-            save_file(arrays, temporary, metadata={"tokens": json.dumps(tokens, ensure_ascii=False)})
+    done, names = 0, [f"layer{layer}" for layer in layers]
+    nothing = Sentences(loaded.model, [(fresh.one(""), np.array([loaded.first]))])
+    with replacing(out) as temporary, streaming.reading("reading", out) as advance:
+        text = texts.Text(file, loaded.options, advance)
+        part = shards.part(text, loaded, fresh)
+        columns = Columns(temporary.parent)
+        try:
+            _, _, shapes = next(states_of(loaded, nothing, layers))
+            empty = np.empty(0, dtype=np.int32)
+            columns.add([], {"ids": empty, "sentence": empty, **{n: a[:0] for n, a in zip(names, shapes, strict=True)}})
+            read = loaded.as_read(streaming.sentences(text, part, reader))
+            for tokens, ids, states in states_of(loaded, read, layers, document=document):
+                numbers = np.full(len(ids), part.first + done, dtype=np.int32)
+                found = dict(zip(names, states, strict=True))
+                columns.add(tokens, {"ids": ids.astype(np.int32), "sentence": numbers, **found})
+                done += 1
+            (columns.write_npz if out.suffix == ".npz" else columns.write_safetensors)(temporary)
+        finally:
+            columns.close()
+        return columns.rows, done
 
 
 def neighbours(

@@ -1,6 +1,7 @@
 """elman report, info, recipes and data: what there is to look up about runs, recipes and known corpora."""
 
 import math
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,11 +10,13 @@ from cyclopts import Parameter
 
 from elman.cli import progress, show
 from elman.cli.help import family
-from elman.cli.options import AsJson, Common, OutFile, RunFolders
+from elman.cli.options import AsJson, Common, OutFile, RunFolders, Settable, refuse
+from elman.cli.progress import duration
 from elman.config.recipe import KINDS, Recipe
 from elman.config.text import TextData
-from elman.config.toml import shipped
+from elman.config.toml import resolve, shipped
 from elman.data.pairs.trees import read_trees, to_pair
+from elman.data.text.sources import one_text
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError
 from elman.files import write_atomic
@@ -183,25 +186,65 @@ def prepare(
     *,
     out: Annotated[Path | None, Parameter(metavar="FOLDER")] = None,
     base_url: Annotated[str | None, Parameter(metavar="URL")] = None,
+    recipe: Annotated[Path | None, Parameter(metavar="RECIPE")] = None,
+    settings: Settable = (),
     as_json: AsJson = False,
 ) -> None:
-    """Fetch and unpack a corpus, check its digest.
+    """Fetch and unpack a corpus, check its digest; or count and encode a text as a recipe reads it.
+
+    With --recipe the words of the text are counted and its ids are written into the cache, by all cores (or as many as
+    the variable ELMAN_JOBS says), so that training begins at once. What was interrupted is continued.
 
     Args:
-        name: as `elman data list` shows it
+        name: as `elman data list` shows it; with --recipe also a file, a folder, or a quoted pattern such as
+            'news/*.txt.gz'
         out: the folder to write (default: the cache folder)
         base_url: fetch the files, under their own names, from here
+        recipe: read the text as this recipe on text does
     """
     from elman.data.catalog import prepare
 
+    if recipe is None:
+        refuse(["--set"] if settings else [], "belongs to --recipe; add it")
+        if not prepare.is_known(name) and (Path(name).exists() or one_text(Path(name))):
+            raise UserError(f"{name}: give --recipe too, by which the text is read, such as recipes/text/prose.toml")
+    elif not prepare.is_known(name):
+        refuse([one for one, value in {"--out": out, "--base-url": base_url}.items() if value], "is for known corpora")
+        _encode(name, recipe, settings, as_json=as_json)
+        return
     with progress.preparing() as advance:
         folder = prepare.prepare(name, out, advance, base_url=base_url)
+    if recipe is not None:
+        _encode(name if out is None else str(folder), recipe, settings, as_json=as_json)
+        return
     record = folder / "corpus.json"
     downloads = read_json(record)["downloads"] if record.exists() else []
     checks = {True: "as published", False: "computed; no published digest to check it against"}
     notes = [f"{item['file']}: SHA-256 {item['sha256']} ({checks[item['verified']]})" for item in downloads]
     facts = {"name": name, "folder": str(folder), "downloads": downloads}
     show.print_result(as_json, facts, notes=[*notes, f"{name}: ready in {folder}"])
+
+
+def _encode(source: str, path: Path, settings: tuple[str, ...], *, as_json: bool) -> None:
+    """Encode a text as a recipe reads it, and print its counts."""
+    from elman.config import load_recipe
+    from elman.data.text.corpus import open_corpus
+
+    recipe = load_recipe(resolve(path), settings)
+    if not isinstance(recipe.data, TextData):
+        raise UserError(f"{path}: a recipe for {recipe.kind}; only texts are prepared, other data are read each time")
+    started = time.monotonic()
+    with progress.preparing() as advance:
+        corpus = open_corpus(source, recipe.data.options, progress=advance)
+    seconds = time.monotonic() - started
+    tokens = {name: len(split.tokens) for name, split in corpus.splits.items()}
+    facts = {"source": source, **corpus.facts(), "digest": corpus.digest, "seconds": round(seconds, 2)}
+    rows = [
+        ["vocabulary", f"{len(corpus.vocabulary):,}"],
+        *([f"{name} tokens", f"{n:,}"] for name, n in tokens.items()),
+    ]
+    notes = [f"ready in {duration(seconds)}, {sum(tokens.values()) / max(seconds, 1e-9):,.0f} tokens/s"]
+    show.print_result(as_json, facts, (source, ["", "counts"], rows), notes=notes)
 
 
 @app.command

@@ -53,7 +53,7 @@ def sentences(text: str, reading: ReadOptions, run: "TextRun | None") -> Iterato
     if run is not None:
         reader = run.reader(texts.shown_name(text))
         size = run.vocabulary.ids
-        for sentence in reader.sentences(texts.read_lines(text, run.options)):
+        for sentence in reader.sentences(texts.stream_lines(text, run.options)):
             yield [token if token in size else "<unk>" for token in sentence.read]
         texts.report(reader)
         return
@@ -61,7 +61,7 @@ def sentences(text: str, reading: ReadOptions, run: "TextRun | None") -> Iterato
     from elman.data.text.utf8 import Line
 
     options = reading.options()
-    lines = (Line(line, True, at) for at, line in enumerate(texts.read_lines(text, options), start=1))
+    lines = (Line(line, True, at) for at, line in enumerate(texts.stream_lines(text, options), start=1))
     yield from (passage.words for passage in passages(lines, options))
 
 

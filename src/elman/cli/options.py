@@ -304,5 +304,5 @@ def _part_of(file: Path, split: str, run: "Run") -> str:
     section = find_sections(file, data.options).get(split) if isinstance(data, TextData) else None
     if section is None or section.stop is None:
         return f"its {split} split"
-    share = 100 * (section.stop - section.start) / max(1, file.stat().st_size)
+    share = 100 * (section.stop - section.start) / max(1, section.files.size)
     return f"only its {split} split, the {place} {share:.3g} %,"

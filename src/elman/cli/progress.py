@@ -1,7 +1,6 @@
 """Progress on standard error: bars, the course of training."""
 
 import contextlib
-import functools
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -9,7 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 
 from elman.objective import perplexity
 
@@ -27,9 +35,9 @@ def text_column(form: str) -> TextColumn:
     return TextColumn(form, markup=False)
 
 
-def bar(*columns: str) -> Progress:
-    """A progress bar with extra columns of text; nothing where standard error is no terminal."""
-    texts = [text_column(column) for column in columns]
+def bar(*columns: str | ProgressColumn) -> Progress:
+    """A progress bar with extra columns, such as of text; nothing where standard error is no terminal."""
+    texts = [text_column(column) if isinstance(column, str) else column for column in columns]
     parts = (text_column("{task.description}"), BarColumn(bar_width=24), TaskProgressColumn(), *texts)
     console = log()
     return Progress(*parts, console=console, transient=True, disable=not console.is_terminal)
@@ -38,16 +46,25 @@ def bar(*columns: str) -> Progress:
 @contextlib.contextmanager
 def counting(description: str) -> Iterator[Callable[[int, int], None]]:
     """A bar for a task that reports (done, total)."""
-    with preparing(description) as advance:
-        yield functools.partial(advance, description)
+    with bar() as shown:
+        task = shown.add_task(description, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
 
 
 @contextlib.contextmanager
 def preparing(description: str = "reading text") -> Iterator[Callable[[str, int, int], None]]:
-    """A bar for the preparation of data, which reports (what, bytes done, bytes in all)."""
-    with bar() as shown:
-        task = shown.add_task(description, total=None)
-        yield lambda what, done, total: shown.update(task, description=what, completed=done, total=total)
+    """A bar for the preparation of data, which reports (what, bytes done, bytes in all); it has speed and time left."""
+    with bar(TransferSpeedColumn(), TimeRemainingColumn()) as shown:
+        tasks = {description: shown.add_task(description, total=None)}
+
+        def advance(what: str, done: int, total: int) -> None:
+            if what not in tasks:  # each has a speed of its own
+                for task in tasks.values():
+                    shown.update(task, visible=False)
+                tasks[what] = shown.add_task(what)
+            shown.update(tasks[what], completed=done, total=total)
+
+        yield advance
 
 
 class TrainingBar:

@@ -2,25 +2,27 @@
 
 import itertools
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from cyclopts import Parameter
 
-from elman.cli import score_rows, states, texts
+from elman.cli import score_rows, states, streaming, texts
 from elman.cli.adaptation import OnlineOptions
 from elman.cli.mixing import MixtureOptions, read_ngram
-from elman.cli.options import Machine, Positive, TextFile, TextRunFolder, UnknownOptions, group, refuse
+from elman.cli.options import Machine, OutFile, Positive, TextFile, TextRunFolder, UnknownOptions, group, refuse
 from elman.cli.score_rows import Row
+from elman.data.text.shards import WHOLE
+from elman.data.text.tally import Tally
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
 
 if TYPE_CHECKING:
     from elman.analysis.by_word import WordRow
     from elman.data.stimuli import Stimulus
-    from elman.data.text.reading import Sentence
+    from elman.data.text.reading import Sentence, TextReader
     from elman.evaluation.adaptive_stream import AdaptiveStream
     from elman.evaluation.ngram.by_word import WordSurprisal
     from elman.evaluation.ngram.model import NGramModel
@@ -92,15 +94,19 @@ def score(
     ngram_column: FileOption = None,
     load_state: FileOption = None,
     save_state: FileOption = None,
+    out: OutFile = None,
+    shards: streaming.ShardOptions = streaming.ShardOptions(),
     machine: Machine = Machine(),
 ) -> None:
     """Log-probability (natural) and surprisal (bits) of a text, sentence by sentence.
 
     Sentences are independent of each other unless --document carries the state from one to the next. With --adapt the
-    model learns from the text, read as one document. Standard input is scored line by line as it arrives.
+    model learns from the text, read as one document. Standard input is scored line by line as it arrives. Memory does
+    not grow with the text, which may be compressed (.gz, .zst).
 
     Args:
         file: a UTF-8 text; - is standard input
+        out: write the rows to this file, completely or not at all (default: standard output)
         by: one row per token, per word (with entropy, rank, frequency), per region or per sentence
         document: the sentences are one text: carry the state
         format: tab-separated or JSON lines
@@ -120,6 +126,12 @@ def score(
     if ngram_column is not None and by != "word":
         raise UserError("--ngram-column adds a column to words; add --by word")
     stimuli.check(by, document=document, adapt=adaptation.adapt)
+    if shards.place is not None:
+        whole = {"--document": document, "--adapt": adaptation.adapt, "--html": html, "--column": stimuli.column}
+        whole |= {"--regions": stimuli.regions}
+        refuse([one for one, value in whole.items() if value], "is for whole texts; leave it out, or --shard")
+        if unknown.unknown == "spread" and unknown.unknown_types is None:
+            raise UserError("--shard: --unknown spread counts the types of the whole text; give --unknown-types")
     if html is not None:
         if by != "word":
             raise UserError("--html shows words; add --by word")
@@ -129,19 +141,28 @@ def score(
     beside = None if ngram_column is None else read_ngram(ngram_column)
     texts.write_any_text()
     saved = None if load_state is None else states.load(load_state, loaded)
-    reader = reading.reader(loaded, texts.shown_name(file), unknown)
+    name = texts.shown_name(file)
+    reader = reading.reader(loaded, name, unknown)
     items = stimuli.read(file, loaded)
-    if items is None:
-        text = loaded.reading(texts.stream_lines(file, loaded.options), reader)
-    else:
-        text = loaded.as_read(texts.whole_sentences(items, reader, texts.shown_name(file)))
-    stream = adaptation.stream(loaded, saved, text.model) if adaptation.adapt else None
-    text, treatment = _treatment(unknown, text, file)
-    scoring = Scoring(loaded, treatment, items, stimuli.spill_over or 0, texts.shown_name(file), beside)
-    rows = scoring.rows(by, text, stream, document=document, batch_size=1 if file == "-" else 32)
-    write = score_rows.write_jsonl if as_json or format == "jsonl" else score_rows.write_tsv
-    scoring.keep = html is not None
-    write(rows, flush=file == "-")
+    with streaming.reading(f"scoring {name}", out) as advance, streaming.output(out) as target:
+        source = None if items is not None else texts.Text(file, loaded.options, advance)
+        part = WHOLE if source is None else shards.part(source, loaded, reading.reader(loaded, name, unknown))
+
+        def read(by: "TextReader") -> "Iterator[Sentence]":
+            if source is None:
+                return texts.whole_sentences(items or [], by, name)
+            return streaming.sentences(source, part, by)
+
+        text, treatment = _treatment(unknown, file, read, loaded, reader)
+        stream = adaptation.stream(loaded, saved, text.model) if adaptation.adapt else None
+        scoring = Scoring(loaded, treatment, items, stimuli.spill_over or 0, name, beside, part.first)
+        batch_size = 1 if file == "-" else streaming.BATCH
+        rows = scoring.rows(by, text, stream, document=document, batch_size=batch_size)
+        scoring.keep = html is not None
+        if as_json or format == "jsonl":
+            score_rows.write_jsonl(rows, flush=file == "-", out=target)
+        else:
+            score_rows.write_tsv(rows, flush=file == "-", out=target, header=part.first == 1)
     texts.report(reader)
     if ngram_column is not None:
         print(f"{ngram_column}: {scoring.unseen:,} of {scoring.words:,} words are not in it", file=sys.stderr)
@@ -154,22 +175,33 @@ def score(
         states.save(save_state, loaded, stream.state, stream.unread, stream, adaptation.statistics_tokens)
 
 
-def _treatment(options: UnknownOptions, text: "Sentences", file: str) -> "tuple[Sentences, Unknown]":
-    """How unknown words are scored; by default the unknown types are counted in the text, which is then read first."""
+def _treatment(
+    options: UnknownOptions,
+    file: str,
+    read: "Callable[[TextReader], Iterable[Sentence]]",
+    loaded: "TextRun",
+    reader: "TextReader",
+) -> "tuple[Sentences, Unknown]":
+    """The sentences, and how unknown words are scored; by default the unknown types are counted in the text first."""
     from elman.evaluation.scoring import Unknown
 
     types = options.unknown_types
+    sentences = read(reader)
     if types is None and options.unknown == "spread":
         if file == "-":
             print("--unknown spread counts the unknown types in all of standard input first", file=sys.stderr)
-        text = text._replace(items=list(text.items))
-        types = len({token for sentence, _ in text.items for token in sentence.lacking})
+            sentences = list(sentences)
+            types = len({token for sentence in sentences for token in sentence.lacking})
+        else:
+            types = len({token for sentence in sentences for token in sentence.lacking})
+            reader.tally = Tally()
+            sentences = read(reader)
         print(f"unknown types in the text: {types}", file=sys.stderr)
-    return text, Unknown(treatment=options.unknown, types=types or 1)
+    return loaded.as_read(sentences), Unknown(treatment=options.unknown, types=types or 1)
 
 
 class Scoring:
-    """The rows of a text; `kept` are those of its words, if they are to be kept."""
+    """The rows of a text, whose sentences are numbered from `first`; `kept`: those of its words, if asked for."""
 
     def __init__(
         self,
@@ -179,7 +211,9 @@ class Scoring:
         lags: int,
         name: str,
         beside: "NGramModel | None" = None,
+        first: int = 1,
     ) -> None:
+        self.first = first
         self.loaded, self.treatment, self.stimuli, self.lags, self.name = loaded, treatment, stimuli, lags, name
         self.keep, self.kept = False, list["WordRow"]()
         self.beside, self.words, self.unseen = beside, 0, 0
@@ -194,7 +228,7 @@ class Scoring:
             scored = text.asked(stream.score_all)
         else:
             scored = self.loaded.score_text(text, document=document, batch_size=batch_size)
-        for number, (sentence, found) in enumerate(scored, start=1):
+        for number, (sentence, found) in enumerate(scored, start=self.first):
             rows = self._rows(by, number, sentence, found)
             if self.lags:
                 rows = score_rows.with_lags(list(rows), self.lags)

@@ -5,7 +5,7 @@ import io
 import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TextIO, TypeAlias
 
 from elman.cli import show
 from elman.errors import UserError
@@ -122,24 +122,29 @@ def rounded(value: float) -> float | None:
     return None if math.isnan(value) else round(float(value), 6)
 
 
-def write_tsv(rows: Iterable[Row], *, flush: bool = False) -> None:
-    """Tab-separated under a header, cells quoted as in CSV; with `flush` each row at once."""
+def write_tsv(rows: Iterable[Row], *, flush: bool = False, out: TextIO | None = None, header: bool = True) -> None:
+    """Tab-separated under a header, cells quoted as in CSV; with `flush` each row at once.
+
+    They are written to standard output, or `out`.
+    """
+    out = sys.stdout if out is None else out
     line = io.StringIO(newline="")
     # With \r in its end a line has every token quoted that holds one, as it has from Python 3.13 on.
     writer = csv.writer(line, delimiter="\t", lineterminator="\r\n")
     for number, row in enumerate(rows):
-        for cells in ([list(row)] if number == 0 else []) + [list(row.values())]:
+        for cells in ([list(row)] if header and number == 0 else []) + [list(row.values())]:
             writer.writerow(cells)
-            sys.stdout.write(line.getvalue().removesuffix("\r\n") + "\n")
+            out.write(line.getvalue().removesuffix("\r\n") + "\n")
             line.seek(0)
             line.truncate()
         if flush:
-            sys.stdout.flush()
+            out.flush()
 
 
-def write_jsonl(rows: Iterable[Row], *, flush: bool = False) -> None:
-    """JSON lines; with `flush` each row at once."""
+def write_jsonl(rows: Iterable[Row], *, flush: bool = False, out: TextIO | None = None) -> None:
+    """JSON lines; `flush` and `out` as for `write_tsv`."""
+    out = sys.stdout if out is None else out
     for row in rows:
-        show.print_json(row)
+        out.write(f"{show.json_line(row)}\n")
         if flush:
-            sys.stdout.flush()
+            out.flush()

@@ -15,14 +15,19 @@ if TYPE_CHECKING:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON value, numbers that are not finite as null; text that is not UTF-8 is written in escapes."""
+    """Print one JSON value as `json_line` writes it."""
+    print(json_line(value))
+
+
+def json_line(value: Any) -> str:
+    """One JSON value, numbers that are not finite as null; text that is not UTF-8 is written in escapes."""
     value = finite(value)
     text = json.dumps(value, ensure_ascii=False)
     try:
         text.encode()
     except UnicodeEncodeError:
         text = json.dumps(value)
-    print(text)
+    return text
 
 
 def say_left_out(paths: Sequence[Path]) -> None:

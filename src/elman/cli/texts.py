@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 from elman.cli.options import UnknownOptions, group
 from elman.config.text import TextOptions
+from elman.data.text.cache import cache_folder
 from elman.data.text.encodings import STANDARD_INPUT, marked, unmarked
-from elman.data.text.utf8 import MARK, decode, read_bytes, strict
+from elman.data.text.files import Files
+from elman.data.text.utf8 import MARK, checked, decode, from_bytes, read_bytes, strict
 from elman.errors import UserError
+from elman.jobs import Advance
 
 if TYPE_CHECKING:
     from elman.data.stimuli import Stimulus
@@ -85,22 +88,70 @@ def sentences(lines: Sequence[str], name: str, *, raw: bool) -> list[list[str]]:
     return found
 
 
+class Text:
+    """A text that is read line by line, in constant memory: a file, compressed or not, or standard input (`-`).
+
+    Raises UserError where the file cannot be read, or is not UTF-8 although its bytes are not the tokens.
+    """
+
+    def __init__(self, name: str, options: TextOptions | None = None, advance: Advance = None) -> None:
+        self.name, self.options, self._advance = name, options or TextOptions(), advance
+        self.files = None if name == "-" else _files(Path(name), self.options)
+
+    def lines(self, start: int = 0) -> Iterator[str]:
+        """The lines from a byte on, with their breaks; standard input line by line as it arrives.
+
+        Raises UserError where all of them are blank and none comes before them.
+        """
+        if self.files is None:
+            yield from _standard_input(self.options)
+            return
+        size, found, at, shown = self.files.size, start > 0, start, start
+        with self.files.reading(start) as file:
+            for data in file:
+                line = from_bytes(data) if _any_bytes(self.options) else strict(data, self.name, at)
+                if not at and self.options.eos != "exact":
+                    line = line.removeprefix(MARK)
+                found, at = found or bool(line.strip()), at + len(data)
+                if self._advance is not None and at - shown >= _EVERY:
+                    self._advance(at, size)
+                    shown = at
+                yield line
+        _require_text(self.name, found=found, size=at)
+
+
+_EVERY = 1 << 16
+"""Bytes after which progress is reported."""
+
+
+def _files(path: Path, options: TextOptions) -> Files:
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise UserError(
+            f"{path}: cannot be read ({error.strerror}); give a text file, or - for standard input"
+        ) from None
+    return checked(path, cache_folder() / "utf-8", options)
+
+
 def stream_lines(name: str, text: TextOptions | None = None) -> Iterator[str]:
-    """As `read_lines`, but standard input line by line as it arrives."""
-    if name != "-":
-        yield from read_lines(name, text)
-        return
+    """As `read_lines`, but line by line, standard input as it arrives."""
+    return Text(name, text).lines()
+
+
+def _standard_input(text: TextOptions) -> Iterator[str]:
     offset, found = 0, False
     while data := sys.stdin.buffer.readline():
         if (
             not offset and not _any_bytes(text) and (marked(data) or unmarked(data))
         ):  # its lines cannot be found before it is decoded
-            yield from io.StringIO(_decoded(data + sys.stdin.buffer.read(), name, text), newline="\n")
+            yield from io.StringIO(_decoded(data + sys.stdin.buffer.read(), "-", text), newline="\n")
             return
-        line = _decoded(data, name, text, offset)
+        line = _decoded(data, "-", text, offset)
         found, offset = found or bool(line.strip()), offset + len(data)
         yield line
-    _require_text(name, found=found, size=offset)
+    _require_text("-", found=found, size=offset)
 
 
 def read_lines(name: str, text: TextOptions | None = None) -> list[str]:

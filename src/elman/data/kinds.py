@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from elman.data.tags.columns import in_columns, recognised
 from elman.data.text.encodings import marked
+from elman.data.text.files import is_compressed, plain_name
+from elman.data.text.sources import training_files
 
 HEAD = 1 << 16
 """Bytes that are looked at."""
@@ -68,7 +70,7 @@ def _look(kind: str, what: str, *others: str, form: str | None = None) -> Look:
 def name_of(source: str | Path) -> str:
     """What data are called: the name of a file without its ending, of a folder, or of a known corpus."""
     path = Path(source)
-    return path.stem if path.is_file() else path.name or path.resolve().name
+    return Path(plain_name(path)).stem if path.is_file() else path.name or path.resolve().name
 
 
 def look(source: Path) -> Look | None:
@@ -81,11 +83,22 @@ def look(source: Path) -> Look | None:
     if languages := parallel_languages(source):
         what = f"two parallel files for each split, in the languages {' and '.join(languages)}"
         return Look("pairs", what, frozenset(("pairs", "text")), languages, "parallel")
-    return _look_at_folder(source) if source.is_dir() else None
+    found = _look_at_folder(source) if source.is_dir() else None
+    return found or _look_at_shards(training_files(source))
+
+
+def _look_at_shards(files: Sequence[Path]) -> Look | None:
+    """What many files look like that are read as one text."""
+    return _look("text", f"a text in {len(files)} files") if files else None
 
 
 def look_at_file(path: Path) -> Look:
-    """What a file looks like; where its name promises another kind, that kind too is possible."""
+    """What a file looks like; where its name promises another kind, that kind too is possible.
+
+    A file whose name says that it is compressed is text: only texts are read so.
+    """
+    if is_compressed(path):
+        return _look("text", "a compressed text")
     found = _look_inside(path)
     return found._replace(possible=found.possible | _BY_SUFFIX.get(path.suffix.lower(), frozenset()))
 

@@ -67,8 +67,12 @@ def interrupt(*_: object) -> None:
 
 
 @contextlib.contextmanager
-def processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
+def processes(
+    jobs: int, prepare: Callable[..., object] | None = None, *given: Any, option: str = "--jobs"
+) -> Iterator[ProcessPoolExecutor]:
     """An executor of `jobs` spawned processes, which have no locks or threads of their parent's torch.
+
+    Each calls `prepare` with what is `given` when it begins. `option` is where users set their number.
 
     If the block ends by an exception, SIGTERM goes to its processes, and they are waited for: a training saves itself,
     other calls end at once. The same happens to them when this process is killed. Between trainings they ignore Ctrl-C,
@@ -78,11 +82,15 @@ def processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
         UserError: a process was killed from outside, for example because memory ran out.
     """
     others = set(active_children())
+<<<<<<< HEAD:src/elman/jobs/__init__.py
     executor = ProcessPoolExecutor(jobs, get_context("spawn"), begin_worker)
+=======
+    executor = ProcessPoolExecutor(jobs, get_context("spawn"), _begin_worker, (prepare, *given))
+>>>>>>> h-streams:src/elman/jobs.py
     try:
         yield executor
     except BrokenProcessPool:
-        raise UserError("--jobs: a process was killed from outside; try fewer jobs, finished work is kept") from None
+        raise UserError(f"{option}: a process was killed from outside; try fewer jobs, finished work is kept") from None
     except BaseException:
         for process in set(active_children()) - others:
             process.terminate()
@@ -91,10 +99,16 @@ def processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
         executor.shutdown(cancel_futures=True)
 
 
+<<<<<<< HEAD:src/elman/jobs/__init__.py
 def begin_worker() -> None:
     """Prepare a spawned process: it ignores Ctrl-C between trainings, and ends when its parent is gone."""
+=======
+def _begin_worker(prepare: Callable[..., object] | None, *given: Any) -> None:
+>>>>>>> h-streams:src/elman/jobs.py
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    if prepare is not None:
+        prepare(*given)
 
 
 def _end_with_parent() -> None:

@@ -12,7 +12,7 @@ from elman.config.recipe import Recipe
 from elman.config.text import TextData
 from elman.data.catalog.prepare import is_known
 from elman.data.kinds import look, name_of
-from elman.data.text.cache import Progress
+from elman.data.text.preparation import Progress
 from elman.errors import UserError
 from elman.tasks.hub import fetched
 from elman.tasks.music.task import MusicTask

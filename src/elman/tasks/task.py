@@ -11,7 +11,7 @@ import torch
 from elman.config.recipe import Recipe
 from elman.config.training import Training
 from elman.data.parts import WHOLE, Part
-from elman.data.text.cache import Progress
+from elman.data.text.preparation import Progress
 from elman.data.windows import Span, Windows
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from elman.data.archives import BLOCK, Archive
-from elman.data.text.sources import SPLITS
+from elman.data.text.sources import ONE_BILLION_WORD, SPLITS
 from elman.errors import UserError
 from elman.files import replacing, write_atomic
 
@@ -147,12 +147,7 @@ def one_billion_word(path: Path, folder: Path) -> None:
     Train: all of training-monolingual.tokenized.shuffled, in the order of the archive. Valid: heldout-00001.
         Test: heldout-00000. Each has to be there.
     """
-    heldout = "heldout-monolingual.tokenized.shuffled/news.en.heldout-"
-    patterns = {
-        "train": r"training-monolingual\.tokenized\.shuffled/news\.en-\d{5}-of-\d{5}$",
-        "valid": re.escape(f"{heldout}00001-of-000") + r"\d\d$",
-        "test": re.escape(f"{heldout}00000-of-000") + r"\d\d$",
-    }
+    patterns = {split: f"{re.escape(folder)}/{names}$" for split, (folder, names) in ONE_BILLION_WORD.items()}
     archive = Archive(path)
     with contextlib.ExitStack() as stack:
         outputs: dict[str, IO[bytes]] = {}

@@ -7,48 +7,24 @@ import os
 import shutil
 import tempfile
 import zlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import filelock
 import msgspec
-import numpy as np
 
 from elman.config.text import TextOptions
 from elman.data.text import subwords as subword_models
-from elman.data.text.passages import Passage, clean, read_passages
+from elman.data.text.passages import clean
+from elman.data.text.preparation import Counts, Progress, count_words
 from elman.data.text.sources import Section
 from elman.data.text.subwords import Subwords
 from elman.data.text.utf8 import BYTES, read_lines
 from elman.data.text.vocabulary import Vocabulary
+from elman.data.text.word_counts import WordCounts
 from elman.errors import UserError, notice
-from elman.files import canonical_json, remove_abandoned, replacing, sha256_lines, write_atomic
+from elman.files import canonical_json, remove_abandoned, sha256_lines, write_atomic
 from elman.formats import parse_json
-
-Progress = Callable[[str, int, int], None]
-"""Receives what is being done, the bytes done and all bytes."""
-
-_EVERY = 1000
-
-
-class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The counts of an encoded split, as the cache keeps them, and the digest of the source file.
-
-    Attributes:
-        unknown: how many of them are `<unk>`, written in the text or standing for a word that is not known.
-        characters, num_bytes, num_words, unseparated: sums over the passages (`elman.data.text.passages.Passage`); with
-            many letters in clauses without spaces, `unseparated`, `num_words` is meaningless.
-        lines: how many lines were read (one longer than 64 KiB counts as several).
-    """
-
-    tokens: int
-    unknown: int
-    characters: int
-    num_bytes: int
-    num_words: int
-    unseparated: int
-    lines: int
-    sha256: str
 
 
 class Contents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -58,6 +34,7 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     splits: dict[str, Counts]
 
 
+_TABLE = "vocabulary.tsv"
 CONTENTS = "contents.json"
 """In a folder of the cache: its `Contents`, with their digest; written last."""
 
@@ -78,15 +55,31 @@ def counted(
     The vocabulary of bytes has all 256 of them and that of subwords has every piece, whether they occur or not. Raises
     UserError where the text or the sizes cannot be used.
     """
-    folder, of_subwords = place(folder), options.tokenisation == "subwords"
-    table = folder / "vocabulary.tsv"
-    if contents(folder) is not None:
-        return Vocabulary.load(table), subword_models.load(folder) if of_subwords else None
+    folder = place(folder)
+    if (found := _counted_before(folder, options)) is not None:
+        return found
+    with alone(folder):
+        return _counted_before(folder, options) or _count(source, sections, options, folder, progress)
+
+
+def _counted_before(folder: Path, options: TextOptions) -> tuple[Vocabulary, Subwords | None] | None:
+    if contents(folder) is None:
+        return None
+    subwords = subword_models.load(folder) if options.tokenisation == "subwords" else None
+    return Vocabulary.load(folder / _TABLE), subwords
+
+
+def _count(
+    source: Path, sections: dict[str, Section], options: TextOptions, folder: Path, progress: Progress | None
+) -> tuple[Vocabulary, Subwords | None]:
+    of_subwords, table = options.tokenisation == "subwords", folder / _TABLE
     subwords = subword_models.train(_cleaned(sections["train"], options), options.subwords) if of_subwords else None
-    counts: Counter[str] = Counter()
+    tally, start = WordCounts(folder / "counting"), 0
     for name in sections if options.vocabulary_from == "all" else ["train"]:
-        for passage in _read(sections[name], options, "counting words", progress, subwords):
-            counts.update(passage.words)
+        count_words(sections[name], options, tally, progress, subwords, start)
+        start += sections[name].end - sections[name].start
+    least = 0 if options.open_vocabulary else options.min_count
+    counts, rare = tally.total(least, options.max_vocabulary)
     pieces = subwords.pieces if subwords is not None else BYTES if options.tokenisation == "bytes" else ()
     for piece in pieces:
         if piece != "\n":  # it is <eos>, or a space
@@ -94,10 +87,11 @@ def counted(
     try:
         vocabulary = Vocabulary.from_counts(
             counts,
-            0 if options.open_vocabulary else options.min_count,
+            least,
             options.max_vocabulary,
             add_eos=options.eos != "none",
             add_unk=options.tokenisation == "raw",
+            rare=rare,
         )
     except UserError as error:
         raise UserError(f"{source}: {error}") from None
@@ -105,31 +99,8 @@ def counted(
         write_atomic(folder / subword_models.FILE, subwords.model)
     vocabulary.save(table)
     seal(folder, [table.name, *([] if subwords is None else [subword_models.FILE])])
+    tally.remove()
     return vocabulary, subwords
-
-
-def encode_section(
-    section: Section,
-    sha256: str,
-    vocabulary: Vocabulary,
-    options: TextOptions,
-    path: Path,
-    progress: Progress | None,
-    subwords: Subwords | None = None,
-) -> Counts:
-    """Write the ids of a section to `path` as little-endian int32, completely or not at all.
-
-    Raises UserError where the text is bad, the folder cannot be written, or a word is unknown and there is no `<unk>`.
-    """
-    counts = Counter(dict.fromkeys(Counts.__struct_fields__[:-1], 0))
-    kept = ("characters", "num_bytes", "num_words", "unseparated")
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        for passage in _read(section, options, "encoding", progress, subwords):
-            ids = vocabulary.encode(passage.words)
-            file.write(ids.astype("<i4").tobytes())
-            unknown = 0 if vocabulary.unk is None else int(np.count_nonzero(ids == vocabulary.unk))
-            counts.update(tokens=len(ids), unknown=unknown, lines=1, **{name: getattr(passage, name) for name in kept})
-    return Counts(**counts, sha256=sha256)
 
 
 def save_record(folder: Path, record: dict[str, Counts]) -> None:
@@ -196,6 +167,33 @@ def place(folder: Path) -> Path:
     return _temporary() / folder.parent.name / folder.name
 
 
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Within the block no other process fills the same folder of the cache; where one does, its end is waited for."""
+    lock = filelock.FileLock(folder / ".lock", thread_local=False)
+    try:
+        lock.acquire(blocking=False)
+    except filelock.Timeout:
+        notice(f"{folder}: another process writes this part of the cache; it is waited for")
+        lock.acquire()
+    except (OSError, NotImplementedError):  # a file system without locks, or one that cannot be written
+        yield
+        return
+    try:
+        yield
+        _remove(lock)  # who waits for it finds the folder complete
+    except UserError:
+        _remove(lock)  # and the same error
+        raise
+    finally:
+        lock.release()
+
+
+def _remove(lock: filelock.BaseFileLock) -> None:
+    with contextlib.suppress(OSError):
+        Path(lock.lock_file).unlink()
+
+
 @functools.cache
 def _temporary() -> Path:
     folder = tempfile.mkdtemp(prefix="elman-cache-")
@@ -203,22 +201,8 @@ def _temporary() -> Path:
     return Path(folder)
 
 
-def _read(
-    section: Section, options: TextOptions, what: str, progress: Progress | None, subwords: Subwords | None
-) -> Iterator[Passage]:
-    stop = section.path.stat().st_size if section.stop is None else section.stop
-    total, done = stop - section.start, 0
-    for number, passage in enumerate(read_passages(section.path, options, section.start, section.stop, subwords)):
-        yield passage
-        done += passage.num_bytes
-        if progress is not None and number % _EVERY == 0:
-            progress(f"{what}: {section.path.name}", min(done, total), total)
-    if progress is not None:
-        progress(f"{what}: {section.path.name}", total, total)
-
-
 def _cleaned(section: Section, options: TextOptions) -> Iterator[str]:
     """The lines of a section as subwords are found in them."""
-    for line in read_lines(section.path, section.start, section.stop, options):
+    for line in read_lines(section.files, section.start, section.stop, options):
         text = clean(line.text, options).removesuffix("\n")
         yield text.lower() if options.lowercase else text

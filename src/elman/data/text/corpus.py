@@ -12,20 +12,21 @@ import numpy.typing as npt
 from elman.config.text import TextOptions, identity
 from elman.data.catalog import prepare
 from elman.data.text import cache as store
-from elman.data.text.cache import Counts, Progress
+from elman.data.text.files import plain_name
 from elman.data.text.passages import stop_after
+from elman.data.text.preparation import Counts, Progress, encode
 from elman.data.text.sources import Corpus, Section, find_sections, require_all
 from elman.data.text.subwords import Subwords
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.utf8 import as_utf8
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
-from elman.files import sha256_file, sha256_lines
+from elman.files import sha256_lines
 
 
 @dataclasses.dataclass(frozen=True)
 class Split:
-    """One split of a corpus, its ids [N] int32 memory-mapped; its counts are those of `elman.data.text.cache.Counts`.
+    """One split of a corpus, its ids [N] int32 memory-mapped; its counts are those of `preparation.Counts`.
 
     A model that reads spelling reads `inputs` [N] int32 instead of `tokens`, where that was asked for: there unknown
     words have numbers from V on, in the order of `unknown_words` (`elman.data.text.sentences.spelled_split`).
@@ -127,19 +128,35 @@ def open_corpus(
     folder = store.place(cache / "encoded" / _key(parts, reading))
     records = store.load_record(folder)
     if records is None:
-        records = {}
-        for name, (section, sha256) in parts.items():
-            target = folder / f"{name}.int32"
-            records[name] = store.encode_section(section, sha256, vocabulary, options, target, progress, subwords)
-        store.save_record(folder, records)
+        records = _encode(parts, folder, vocabulary, options, progress, subwords)
     return TextCorpus(
-        name=path.stem if path.is_file() else path.resolve().name,
+        name=Path(plain_name(path)).stem if path.is_file() else path.resolve().name,
         source=str(source),
         options=options,
         vocabulary=vocabulary,
         splits={name: _open_split(name, record, folder) for name, record in records.items()},
         subwords=subwords,
     )
+
+
+def _encode(
+    parts: Parts,
+    folder: Path,
+    vocabulary: Vocabulary,
+    options: TextOptions,
+    progress: Progress | None,
+    subwords: Subwords | None,
+) -> dict[str, Counts]:
+    """Fill a folder of the cache, unless another process has done so meanwhile."""
+    with store.alone(folder):
+        if (found := store.load_record(folder)) is not None:
+            return found
+        records = {
+            name: encode(section, sha256, vocabulary, options, folder / f"{name}.int32", progress, subwords)
+            for name, (section, sha256) in parts.items()
+        }
+        store.save_record(folder, records)
+    return records
 
 
 def _find_parts(source: Path, options: TextOptions, copies: Path, *, all_three: bool) -> Parts:
@@ -150,10 +167,9 @@ def _find_parts(source: Path, options: TextOptions, copies: Path, *, all_three: 
     elif not sections:
         raise UserError(f"{source}: there is no split; give a folder with train.txt, valid.txt or test.txt")
     if options.train_tokens is not None and (train := sections.get("train")) is not None:
-        stop = stop_after(options.train_tokens, train.path, options, train.start, train.stop)
+        stop = stop_after(options.train_tokens, train.files, options, train.start, train.stop)
         sections["train"] = dataclasses.replace(train, stop=stop)
-    digests = {file: sha256_file(file) for file in {section.path for section in sections.values()}}
-    return {name: (section, digests[section.path]) for name, section in sections.items()}
+    return {name: (section, section.files.measure.sha256) for name, section in sections.items()}
 
 
 def _open_split(name: str, counts: Counts, folder: Path) -> Split:

@@ -5,19 +5,20 @@ what `charset-normalizer` finds in the lines that are not ASCII is proposed, if 
 """
 
 import codecs
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from elman.data.text.files import BLOCK, Files
 from elman.errors import UserError, notice
 
 Blocks = Callable[[], Iterable[bytes]]
 """A text in blocks of bytes, as often as it is asked for."""
 
 STANDARD_INPUT = "standard input"
-BLOCK = 1 << 20
 
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",  # before that of UTF-16, which it begins with
@@ -77,6 +78,7 @@ _LEAST_KANA = 0.1
 _CLEAR = 0.05
 """How much better the best encoding has to fit than another, so that the other is not named."""
 
+_UNPACKED_BY = {".gz": "gzip", ".zst": "zstd"}
 _SAMPLE = 1 << 15
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 _MISREAD = re.compile(rb"\x00|\xc2[\x80-\x9f]")
@@ -92,14 +94,8 @@ class Proposal(NamedTuple):
 
 
 def blocks_of(path: Path) -> Blocks:
-    """The blocks of a file."""
-
-    def read() -> Iterator[bytes]:
-        with path.open("rb") as file:
-            while block := file.read(BLOCK):
-                yield block
-
-    return read
+    """The blocks of a file, unpacked where it is compressed."""
+    return Files.of(path).blocks
 
 
 def marked(head: bytes) -> str | None:
@@ -148,9 +144,10 @@ def refusal(blocks: Blocks, name: str, reason: str) -> UserError:
 def _conversion(iconv: str, name: str) -> str:
     if name == STANDARD_INPUT:
         return f"iconv -f {iconv} -t UTF-8"
-    file, target = shlex.quote(name), shlex.quote(f"{name.removesuffix('.gz')}.utf8")
-    if name.endswith(".gz"):
-        return f"gzip -dc {file} | iconv -f {iconv} -t UTF-8 > {target}"
+    plain, end = os.path.splitext(name)  # noqa: PTH122 - messages have names, not paths
+    file, target = shlex.quote(name), shlex.quote(f"{plain if end in _UNPACKED_BY else name}.utf8")
+    if unpack := _UNPACKED_BY.get(end):
+        return f"{unpack} -dc {file} | iconv -f {iconv} -t UTF-8 > {target}"
     return f"iconv -f {iconv} -t UTF-8 {file} > {target}"
 
 

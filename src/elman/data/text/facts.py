@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elman.data.text.encodings import BLOCK, marked
+from elman.data.text.encodings import marked
+from elman.data.text.files import BLOCK, Files
 from elman.data.text.passages import has_words, remove_ruby, unseparated
 from elman.data.text.tokeniser import split_raw
 from elman.errors import UserError
@@ -57,16 +58,17 @@ class TextFacts(NamedTuple):
     types: int
 
 
-def text_facts(path: Path) -> TextFacts:
-    """The facts of a file of text; raises UserError where there is no word in it."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
+def text_facts(source: Files | Path) -> TextFacts:
+    """The facts of a text; raises UserError where there is no word in it."""
+    files = Files.of(source)
+    size = files.size
+    with files.reading() as file:
         head = file.read(BLOCK)
     whole = len(head) == size
     codec = marked(head) or "utf-8-sig"
     text = codecs.getincrementaldecoder(codec)(errors="replace").decode(head, final=whole)
     if not text.strip():
-        raise UserError(f"{path}: no text in it; give a text of at least two different words")
+        raise UserError(f"{files.name}: no text in it; give a text of at least two different words")
     return facts_of(text, size, size / len(head))
 
 

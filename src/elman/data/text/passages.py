@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from elman.config.text import TextOptions
+from elman.data.text.files import Files
 from elman.data.text.subwords import Subwords
 from elman.data.text.tokeniser import tokenise
 from elman.data.text.utf8 import Line, read_lines, to_bytes
@@ -61,8 +62,12 @@ class Passage(NamedTuple):
     line: Line
 
 
-def passages(lines: Iterable[Line], options: TextOptions, subwords: Subwords | None = None) -> Iterator[Passage]:
+def passages(
+    lines: Iterable[Line], options: TextOptions, subwords: Subwords | None = None, *, ends: bool = True
+) -> Iterator[Passage]:
     """Clean and tokenise lines and put `<eos>` as `options.eos` requires; `subwords` is the model of subwords.
+
+    `ends`: the text ends with these lines; otherwise a line that is not blank follows.
 
     `line`: `<eos>` ends every line. A blank line is one `<eos>`; in `raw` text blank lines in a row are one `<eos>`,
         and those before the first word are none.
@@ -73,7 +78,7 @@ def passages(lines: Iterable[Line], options: TextOptions, subwords: Subwords | N
     cleaned = (line._replace(text=clean(line.text, options)) for line in lines)
     match options.eos:
         case "paragraph":
-            return _by_paragraph(cleaned, options, subwords)
+            return _by_paragraph(cleaned, options, subwords, ends=ends)
         case "exact":
             return (
                 _spelt(line, line.text.removesuffix("\n"), options, subwords, closes=line.text.endswith("\n"))
@@ -84,25 +89,36 @@ def passages(lines: Iterable[Line], options: TextOptions, subwords: Subwords | N
 
 
 def read_passages(
-    path: Path, options: TextOptions, start: int = 0, stop: int | None = None, subwords: Subwords | None = None
+    source: Files | Path,
+    options: TextOptions,
+    start: int = 0,
+    stop: int | None = None,
+    subwords: Subwords | None = None,
 ) -> Iterator[Passage]:
-    """The passages of a file, or of a range of its bytes, in constant memory.
+    """The passages of a text, or of a range of its bytes, in constant memory.
 
     Raises UserError where `read_lines` does, or, at the end, there were only blank lines.
     """
     found = False
-    for passage in passages(read_lines(path, start, stop, options), options, subwords):
+    for passage in passages(read_lines(source, start, stop, options), options, subwords):
         found = found or any(word != EOS for word in passage.words)
         yield passage
     if not found:
-        part = "" if stop is None else f" between bytes {start} and {stop}"
-        raise UserError(f"{path}: only blank lines{part}; give a text of at least two different words")
+        raise only_blank_lines(Files.of(source), start, stop)
 
 
-def stop_after(count: int, path: Path, options: TextOptions, start: int = 0, stop: int | None = None) -> int | None:
+def only_blank_lines(files: Files, start: int, stop: int | None) -> UserError:
+    """The error for a text, or a range of its bytes, without words."""
+    part = "" if stop is None else f" between bytes {start} and {stop}"
+    return UserError(f"{files.name}: only blank lines{part}; give a text of at least two different words")
+
+
+def stop_after(
+    count: int, source: Files | Path, options: TextOptions, start: int = 0, stop: int | None = None
+) -> int | None:
     """The offset of the byte after the line, or paragraph, in which `count` tokens are reached; `stop` if none is."""
     by_paragraph, total = options.eos == "paragraph", 0
-    for passage in passages(read_lines(path, start, stop, options), options):
+    for passage in passages(read_lines(source, start, stop, options), options):
         total += len(passage.words)
         if total >= count and (passage.closed if by_paragraph else passage.line.ended or options.eos == "none"):
             return passage.line.stop
@@ -164,7 +180,9 @@ def _by_line(lines: Iterable[Line], options: TextOptions, subwords: Subwords | N
         whole = line.ended
 
 
-def _by_paragraph(lines: Iterable[Line], options: TextOptions, subwords: Subwords | None) -> Iterator[Passage]:
+def _by_paragraph(
+    lines: Iterable[Line], options: TextOptions, subwords: Subwords | None, *, ends: bool
+) -> Iterator[Passage]:
     held: Line | None = None
     for line in lines:
         blank = not line.text.strip()
@@ -172,7 +190,7 @@ def _by_paragraph(lines: Iterable[Line], options: TextOptions, subwords: Subword
             yield _passage(held, options, subwords, closes=blank)
         held = None if blank else line
     if held is not None:
-        yield _passage(held, options, subwords, closes=True)
+        yield _passage(held, options, subwords, closes=ends)
 
 
 def _passage(line: Line, options: TextOptions, subwords: Subwords | None, *, closes: bool) -> Passage:

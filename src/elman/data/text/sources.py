@@ -1,15 +1,18 @@
-"""A corpus and its splits: three files of a folder, or three ranges of one file."""
+"""A corpus and its splits: files of a folder, or ranges of one text; each in one file or many."""
 
+import contextlib
 import dataclasses
+import glob
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from elman.config.text import TextOptions
+from elman.data.text.files import COMPRESSED, Files, plain_name
 from elman.errors import UserError
 
 SPLITS = ("train", "valid", "test")
@@ -49,11 +52,25 @@ class Corpus(ABC, Generic[Options, Found]):
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """The bytes of `path` from `start` to `stop` (`None`: to the end)."""
+    """The bytes of `files`, which are read as one, from `start` to `stop` (`None`: to the end)."""
 
-    path: Path
+    files: Files
     start: int = 0
     stop: int | None = None
+
+    @property
+    def end(self) -> int:
+        """The offset of the byte after the section."""
+        return self.files.size if self.stop is None else self.stop
+
+
+_SHUFFLED = "monolingual.tokenized.shuffled"
+ONE_BILLION_WORD = {
+    "train": (f"training-{_SHUFFLED}", r"news\.en-\d{5}-of-\d{5}"),
+    "valid": (f"heldout-{_SHUFFLED}", r"news\.en\.heldout-00001-of-000\d\d"),
+    "test": (f"heldout-{_SHUFFLED}", r"news\.en\.heldout-00000-of-000\d\d"),
+}
+"""The usual split of the shards of that benchmark (Jozefowicz et al. 2016): for each split a folder, and its files."""
 
 
 def find_sections(
@@ -61,21 +78,48 @@ def find_sections(
 ) -> dict[str, Section]:
     """The splits that `source` has, by name, in the order train, valid, test; `as_utf8` maps files to what is read.
 
-    In a folder a split is the file `train.txt` (`valid.txt`, `test.txt`), or else the one file that has the
-    split's name as a part of its own between points, hyphens and underscores: `ptb.train.txt`,
-    `wiki.valid.tokens`. A single file is cut by `cut`.
+    In a folder a split is the file `train.txt` (`valid.txt`, `test.txt`), the files of the folder `train`, or those
+    that have the split's name as a part of their own between points, hyphens and underscores: `ptb.train.txt`,
+    `wiki.valid.tokens`; there may be several if their names differ in numbers alone. The folder of One Billion Word has
+    its own names (`ONE_BILLION_WORD`). A single file, files that a pattern such as `news/*.txt.gz` finds, and a folder
+    of files whose names differ in numbers alone, are one text, which is cut by `cut`.
 
-    Raises UserError where there is no such path, a folder has two files for a split, or a file is too short to be cut.
+    Raises UserError where there is no such path, a folder has two files for a split, or a text is too short to be cut.
     """
     if source.is_dir():
         found = {split: _find(source, split) for split in SPLITS}
-        return {split: Section(as_utf8(path)) for split, path in found.items() if path is not None}
-    if source.is_file():
-        return cut(as_utf8(source), options, str(source))
+        if any(found.values()):
+            return {split: Section(_read_as(paths, as_utf8)) for split, paths in found.items() if paths}
+    if paths := one_text(source):
+        return cut(_read_as(paths, as_utf8), options, str(source))
+    if source.is_dir():
+        return {}
     raise UserError(
         f"{source}: no such file or folder, and no known corpus has this name; give a folder with train.txt, "
         "valid.txt and test.txt, one text file, or a name that `elman data list` shows"
     )
+
+
+def _read_as(paths: Sequence[Path], as_utf8: Callable[[Path], Path]) -> Files:
+    return Files(tuple(map(as_utf8, paths)))
+
+
+def one_text(source: Path) -> list[Path]:
+    """The files of one text that is to be cut: a file, shards in a folder, or what a pattern of names finds."""
+    if source.is_file():
+        return [source]
+    if source.is_dir():
+        shards = _files_of(source)
+        return shards if len(shards) > 1 and _are_shards(shards) else []
+    found = glob.iglob(str(source), recursive=True) if glob.has_magic(str(source)) else ()  # noqa: PTH207 - any path
+    return sorted(path for path in map(Path, found) if path.is_file())
+
+
+def training_files(source: Path) -> list[Path]:
+    """The files of the training text of a folder, or those of `one_text`; none where it is not clear which they are."""
+    with contextlib.suppress(UserError):
+        return (_find(source, "train") if source.is_dir() else []) or one_text(source)
+    return []
 
 
 def require_all(sections: dict[str, Section], source: Path) -> None:
@@ -92,29 +136,29 @@ def require_all(sections: dict[str, Section], source: Path) -> None:
         raise UserError(f"{source}: no {split} split; set valid_fraction and test_fraction so that all three have text")
 
 
-def cut(path: Path, options: TextOptions, name: str | None = None) -> dict[str, Section]:
-    """Cut one file in order into train, valid and test, at whole units; raises UserError where a split would be empty.
+def cut(files: Files, options: TextOptions, name: str) -> dict[str, Section]:
+    """Cut a text in order into train, valid and test, at whole units; raises UserError where a split would be empty.
 
-    The error calls the file by its `name`, if it has another one than its path.
+    The error calls the text by its `name`.
 
-    In a file of S bytes the train split is what precedes the valid split; the valid split begins with the first line
+    In a text of S bytes the train split is what precedes the valid split; the valid split begins with the first line
     that starts at byte S (1 - valid_fraction - test_fraction) or later, and the test split with the first line that
     starts at S (1 - test_fraction) or later. With `eos = "paragraph"` they begin after the first blank line from there
     on, with `eos = "none"` after the first white space. A split whose share is 0 does not exist.
     """
-    size = path.stat().st_size
+    size = files.size
     valid, test = options.valid_fraction, options.test_fraction
     shares = {"train": round(1 - valid - test, 9), "valid": valid, "test": test}
     edge = {"train": 0, "valid": round(size * (1 - valid - test)), "test": round(size * (1 - test))}
     wanted = [split for split in SPLITS if shares[split] > 0]
-    starts = [_next_unit(path, edge[split], options.eos) if split != wanted[0] else 0 for split in wanted]
+    starts = [next_unit(files, edge[split], options.eos) if split != wanted[0] else 0 for split in wanted]
     sections = {
-        split: Section(path, start, stop)
+        split: Section(files, start, stop)
         for split, start, stop in zip(wanted, starts, [*starts[1:], size], strict=True)
     }
     for split, section in sections.items():
         if size and section.start == section.stop:
-            raise UserError(f"{name or path}: {_too_short(path, size, options.eos, split)}")
+            raise UserError(f"{name}: {_too_short(files, size, options.eos, split)}")
     return sections
 
 
@@ -123,37 +167,58 @@ _ENOUGH = 2000
 """Bytes of which a text is long enough to be cut, were it not for its long lines or paragraphs."""
 
 
-def _too_short(path: Path, size: int, eos: str, split: str) -> str:
+def _too_short(files: Files, size: int, eos: str, split: str) -> str:
     cut, empty = f"cut by whole {_UNITS[eos]}s", f"the {split} split would be empty"
     if eos == "none" or size < _ENOUGH:
         return f"too short to be {cut}: {empty}; give more text, or a folder with train.txt, valid.txt and test.txt"
-    few = "it is one line, so" if _next_unit(path, 1, "line") == size else f"it has so few {_UNITS[eos]}s"
+    few = "it is one line, so" if next_unit(files, 1, "line") == size else f"it has so few {_UNITS[eos]}s"
     return f"cannot be {cut}: {few} that {empty}; cut it by words instead: --set data.eos=none"
 
 
-def _find(folder: Path, split: str) -> Path | None:
-    exact = folder / f"{split}.txt"
-    if exact.is_file():
-        return exact
-    files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
-    named = [path for path in files if split in re.split("[._-]", path.name)]
-    if len(named) > 1:
-        names = ", ".join(path.name for path in named)
-        raise UserError(f"{folder}: {len(named)} files for the {split} split: {names}; name the one to use {split}.txt")
-    return named[0] if named else None
+def _find(folder: Path, split: str) -> list[Path]:
+    """The files of a split; raises UserError where it is not clear which they are."""
+    exact = [path for end in ("", *COMPRESSED) if (path := folder / f"{split}.txt{end}").is_file()]
+    if exact[:1] == [folder / f"{split}.txt"]:
+        return exact[:1]
+    inner, names = ONE_BILLION_WORD[split]
+    if shards := [path for path in _files_of(folder / inner) if re.fullmatch(names, plain_name(path))]:
+        return shards
+    if shards := _files_of(folder / split):
+        return shards
+    named = exact or [path for path in _files_of(folder) if split in re.split("[._-]", plain_name(path))]
+    if len(named) > 1 and not _are_shards(named):
+        found = ", ".join(path.name for path in named)
+        raise UserError(f"{folder}: {len(named)} files for the {split} split: {found}; name the one to use {split}.txt")
+    return named
 
 
-def _next_unit(path: Path, target: int, eos: str) -> int:
-    """The offset of the first unit from byte `target` on; the file's size if there is none."""
-    with path.open("rb") as file:
-        file.seek(max(0, target - 1))
+def _files_of(folder: Path) -> list[Path]:
+    """The files of a folder by name; none where there is no such folder."""
+    if not folder.is_dir():
+        return []
+    return [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
+
+
+def _are_shards(paths: Sequence[Path]) -> bool:
+    """Whether the names of files differ in numbers alone, compression apart."""
+    names = [plain_name(path) for path in paths]
+    return len({re.sub(r"\d+", "0", name) for name in names}) == 1 and len(set(names)) == len(names)
+
+
+def next_unit(files: Files, target: int, eos: str) -> int:
+    """The offset of the first unit from byte `target` on; the text's size if there is none."""
+    at = max(0, target - 1)
+    with files.reading(at) as file:
         if eos == "none":
             while block := file.read(1 << 16):
+                at += len(block)
                 if space := re.search(rb"\s", block):
-                    return file.tell() - len(block) + space.end()
-            return file.tell()
-        file.readline()
+                    return at - len(block) + space.end()
+            return at
+        at += len(file.readline())
         if eos == "paragraph":
-            while (line := file.readline()) and not line.isspace():
-                pass
-        return file.tell()
+            while line := file.readline():
+                at += len(line)
+                if line.isspace():
+                    break
+        return at

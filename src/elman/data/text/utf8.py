@@ -5,13 +5,16 @@ a byte that is not UTF-8 is a lone surrogate (PEP 383), so that any bytes can be
 """
 
 import codecs
+import contextlib
+import io
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, BinaryIO, NamedTuple, cast
 
 from elman.config.text import TextOptions
 from elman.data.text.encodings import Blocks, blocks_of, decoded, marked, refusal, report_misread, unmarked
+from elman.data.text.files import Files
 from elman.errors import UserError
 from elman.files import replacing, sha256_file
 
@@ -21,7 +24,7 @@ BYTES = tuple(chr(value) if value < 0x80 else f"<0x{value:02X}>" for value in ra
 MARK = "\ufeff"
 """The byte order mark."""
 
-_LONGEST = 1 << 16
+LONGEST = 1 << 16
 _PLAIN = TextOptions()
 
 
@@ -75,8 +78,29 @@ def as_utf8(path: Path, folder: Path) -> Path:
     return copy
 
 
+def checked(path: Path, folder: Path, options: TextOptions) -> Files:
+    """A file as `as_utf8` gives it, every byte of which is known to be UTF-8 unless it is read as `bytes`.
+
+    It is read once, in constant memory. Raises UserError where it is not UTF-8, or `as_utf8` does.
+    """
+    files = Files.of(path)
+    if options.tokenisation == "bytes":
+        return files
+    files = Files.of(as_utf8(path, folder))
+    decoder, at, rest = codecs.getincrementaldecoder("utf-8")(), 0, b""
+    for block in files.blocks():
+        try:
+            decoder.decode(block)
+        except UnicodeDecodeError as error:
+            raise refusal(files.blocks, str(path), _place(error.object, error.start, at - len(rest))) from None
+        at, rest = at + len(block), decoder.getstate()[0]
+    if rest:
+        raise refusal(files.blocks, str(path), _place(rest, 0, at - len(rest)))
+    return files
+
+
 def _demand_no_utf16(head: bytes, blocks: Blocks, name: str) -> None:
-    if unmarked(head[:_LONGEST]):
+    if unmarked(head[:LONGEST]):
         raise refusal(blocks, name, "not UTF-8 (every second byte is NUL)")
 
 
@@ -102,43 +126,68 @@ class Line(NamedTuple):
     stop: int = 0
 
 
-def read_lines(path: Path, start: int = 0, stop: int | None = None, options: TextOptions = _PLAIN) -> Iterator[Line]:
-    """The lines of a UTF-8 file between two byte offsets (of line starts), in constant memory.
+def read_lines(
+    source: Files | Path, start: int = 0, stop: int | None = None, options: TextOptions = _PLAIN
+) -> Iterator[Line]:
+    """The lines of a UTF-8 text between two byte offsets (of line starts), in constant memory.
 
     Lines end at a line feed, and a carriage return before it belongs to the break. A byte order mark is
     skipped unless `eos` is `exact`. A line longer than 64 KiB is yielded in parts cut after a space.
 
-    Raises UserError where the file cannot be read, has no bytes, or is not UTF-8 and not read as `bytes`.
+    Raises UserError where a file cannot be read, has no bytes, or is not UTF-8 and not read as `bytes`.
     """
+    files = Files.of(source)
     try:
-        with path.open("rb") as file:
-            first = file.read(3)
-            if not first:
-                raise UserError(f"{path}: the file is empty; give a text of at least two different words")
-            marked = options.eos != "exact" and start == 0 and first == codecs.BOM_UTF8
-            offset = start + 3 if marked else start
-            file.seek(offset)
-            rest, ended, end = b"", True, math.inf if stop is None else stop
-            while block := file.readline(limit := int(min(_LONGEST, end - offset - len(rest)))):
-                data = rest + block
-                ended = len(block) < limit or limit < _LONGEST or data.endswith(b"\n")
-                edge = len(data) if ended else data.rfind(b" ") + 1
-                if edge:
-                    yield Line(_as_read(data[:edge], path, offset, options), ended, stop=offset + edge)
-                offset, rest = offset + edge, data[edge:]
-            if not ended:
-                yield Line(_as_read(rest, path, offset, options), True, stop=offset + len(rest))
+        with open_after_mark(files, start, options) as (file, offset):
+            end = math.inf if stop is None else stop
+            for data, ended in parts(file, end - offset):
+                yield Line(as_read(data, files, offset, options), ended, stop=offset + len(data))
+                offset += len(data)
     except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}); give a text file") from None
+        raise UserError(f"{files.name}: cannot be read ({error.strerror}); give a text file") from None
 
 
-def _as_read(data: bytes, path: Path, offset: int, options: TextOptions) -> str:
+@contextlib.contextmanager
+def open_after_mark(files: Files, start: int, options: TextOptions) -> Iterator[tuple[BinaryIO, int]]:
+    """A text open at a byte, or after its byte order mark if that stands there, and the offset of that place.
+
+    Raises UserError where the text is empty.
+    """
+    with files.reading(start) as file:
+        if start == 0:
+            first = cast("io.BufferedReader", file).peek(3)[:3]
+            if not first:
+                raise UserError(f"{files.name}: the file is empty; give a text of at least two different words")
+            if options.eos != "exact" and first == codecs.BOM_UTF8:
+                start = len(file.read(3))
+        yield file, start
+
+
+def parts(file: IO[bytes], size: float = math.inf) -> Iterator[tuple[bytes, bool]]:
+    """The lines of the next bytes, with their breaks, and whether each ends; long ones in parts cut after a space."""
+    rest, ended = b"", True
+    while block := file.readline(limit := int(min(LONGEST, size - len(rest)))):
+        data = rest + block
+        ended = len(block) < limit or limit < LONGEST or data.endswith(b"\n")
+        edge = len(data) if ended else data.rfind(b" ") + 1
+        if edge:
+            yield data[:edge], ended
+        size, rest = size - edge, data[edge:]
+    if not ended:
+        yield rest, True
+
+
+def as_read(data: bytes, files: Files, offset: int, options: TextOptions) -> str:
+    """Bytes from `offset` of a text on; raises UserError where they are not UTF-8 and not read as `bytes`."""
     if options.tokenisation == "bytes":
         return from_bytes(data)
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise refusal(blocks_of(path), str(path), _place(data, error.start, offset)) from None
+        for path in files.paths if len(files.paths) > 1 else ():
+            for _ in read_lines(path, options=options):  # the file that it is in, and the place there
+                pass
+        raise refusal(files.blocks, files.name, _place(data, error.start, offset)) from None
 
 
 def to_bytes(text: str) -> bytes:

@@ -2,11 +2,12 @@
 
 import dataclasses
 import functools
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,12 @@ LARGEST_SHARE_ATTACHED = 0.005
 """Share of the words that may end in a mark where marks stand apart, as some abbreviations and titles do."""
 
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
-_UNESCAPES = {escaped: plain for plain, escaped in _ESCAPES.items()}
+_UNESCAPES = {written: plain for plain, written in _ESCAPES.items()}
+_MARKS = frozenset(",;:!?\n")
+_LONGEST_COUNT = 18
+"""Digits of a count at most."""
+
+_SPECIAL, _ESCAPED = re.compile(r"[\\\t\n\r]"), re.compile(r"\\[\\tnr]")
 
 
 class Numbered:
@@ -44,6 +50,16 @@ class Numbered:
     def eos(self) -> int | None:
         """The id of `<eos>`, if it is there."""
         return self.ids.get(EOS)
+
+
+class Rare(NamedTuple):
+    """Words that were left out while they were counted: how many they are, and how often they occurred."""
+
+    words: int = 0
+    tokens: int = 0
+
+
+NO_WORDS = Rare()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +96,7 @@ class Vocabulary(Numbered):
     @functools.cached_property
     def marks_apart(self) -> bool:
         """Whether the text had its marks of punctuation apart from its words: hardly a word ends in one."""
-        attached = sum(re.search(r"\w[,;:!?]$", word) is not None for word in self.words)
+        attached = sum(word[-1:] in _MARKS and re.search(r"\w[,;:!?]$", word) is not None for word in self.words)
         return attached <= LARGEST_SHARE_ATTACHED * len(self)
 
     @functools.cached_property
@@ -95,9 +111,9 @@ class Vocabulary(Numbered):
         """
         ids, unk = self.ids, self.unk
         if unk is not None:
-            return np.fromiter((ids.get(word, unk) for word in words), dtype=np.int32)
+            return np.fromiter(map(ids.get, words, itertools.repeat(unk)), dtype=np.int32)
         try:
-            return np.fromiter((ids[word] for word in words), dtype=np.int32)
+            return np.fromiter(map(ids.__getitem__, words), dtype=np.int32)
         except KeyError as missing:
             raise UserError(
                 f"the word {missing.args[0]!r} is not in the vocabulary of {len(self)} words, which has no "
@@ -117,24 +133,26 @@ class Vocabulary(Numbered):
         *,
         add_eos: bool = True,
         add_unk: bool = False,
+        rare: Rare = NO_WORDS,
     ) -> "Vocabulary":
         """Choose and number words by falling count; equal counts keep the order of first appearance.
 
         Words counted less often than `min_count` are left out, then the rarest until there are `max_size` with `<eos>`
         and `<unk>`. `<eos>` is there if it was counted or `add_eos`; `<unk>` if it was counted, if `add_unk`, or if a
-        word was left out or could be (`min_count` above 1). What is left out is counted for `<unk>`.
+        word was left out or could be (`min_count` above 1). What is left out is counted for `<unk>`; `rare` are words
+        that were left out of `counts` already.
 
         Raises UserError where fewer than two words, `<eos>` and `<unk>` not counted, are left.
         """
         ordinary = [(word, count) for word, count in counts.items() if word not in (EOS, UNK)]
         kept = sorted((item for item in ordinary if item[1] >= min_count), key=lambda item: -item[1])
         special = {EOS: counts[EOS]} if add_eos or EOS in counts else {}
-        unk = add_unk or UNK in counts or min_count > 1
+        unk = add_unk or UNK in counts or min_count > 1 or rare.words > 0
         if max_size is not None and len(kept) + len(special) + unk > max_size:
             kept, unk = kept[: max(0, max_size - len(special) - 1)], True
-        _demand_two_words(ordinary, kept, min_count, max_size)
+        _demand_two_words(ordinary, len(ordinary) + rare.words, kept, min_count, max_size)
         if unk:
-            left_out = sum(count for _, count in ordinary) - sum(count for _, count in kept)
+            left_out = rare.tokens + sum(count for _, count in ordinary) - sum(count for _, count in kept)
             special[UNK] = counts[UNK] + left_out
         table = sorted([*kept, *special.items()], key=lambda item: -item[1])
         return cls(tuple(word for word, _ in table), tuple(count for _, count in table))
@@ -153,8 +171,8 @@ class Vocabulary(Numbered):
         table: dict[str, int] = {}
         for number, line in enumerate(lines[:-1] if lines[-1] == "" else lines, start=1):
             word, _, count = line.partition("\t")
-            word = re.sub(r"\\[\\tnr]", lambda match: _UNESCAPES[match[0]], word)
-            if not word or not re.fullmatch("[0-9]{1,18}", count):
+            word = unescaped(word)
+            if not word or not (count.isascii() and count.isdecimal() and len(count) <= _LONGEST_COUNT):
                 raise UserError(f"{path}:{number}: expected a word, a tab and its count, found {line!r}")
             if word in table:
                 raise UserError(f"{path}:{number}: the word {word!r} appears twice; every word has one line")
@@ -167,19 +185,29 @@ class Vocabulary(Numbered):
         return cls(tuple(table), tuple(table.values()))
 
     def _table(self) -> str:
-        escaped = (re.sub(r"[\\\t\n\r]", lambda match: _ESCAPES[match[0]], word) for word in self.words)
-        return "".join(f"{word}\t{count}\n" for word, count in zip(escaped, self.counts, strict=True))
+        words = map(escaped, self.words) if _SPECIAL.search("".join(self.words)) else self.words
+        return "".join(f"{word}\t{count}\n" for word, count in zip(words, self.counts, strict=True))
+
+
+def escaped(word: str) -> str:
+    """A word without tabs and line breaks, as a table has it."""
+    return _SPECIAL.sub(lambda match: _ESCAPES[match[0]], word)
+
+
+def unescaped(text: str) -> str:
+    """The inverse of `escaped`."""
+    return _ESCAPED.sub(lambda match: _UNESCAPES[match[0]], text) if "\\" in text else text
 
 
 def _demand_two_words(
-    ordinary: list[tuple[str, int]], kept: list[tuple[str, int]], min_count: int, max_size: int | None
+    ordinary: list[tuple[str, int]], counted: int, kept: list[tuple[str, int]], min_count: int, max_size: int | None
 ) -> None:
-    if len(ordinary) < 2:
+    if counted < 2:
         found = f"only the word {ordinary[0][0]!r}" if ordinary else "no word"
         raise UserError(f"the text has {found} besides {EOS} and {UNK}; a vocabulary needs two words or more")
     if len(kept) < 2:
         raise UserError(
-            f"of {len(ordinary)} words {len(kept)} are left with min_count = {min_count} and "
+            f"of {counted} words {len(kept)} are left with min_count = {min_count} and "
             f"max_vocabulary = {max_size or 'none'}; a vocabulary needs two words or more: lower min_count "
             "or raise max_vocabulary"
         )

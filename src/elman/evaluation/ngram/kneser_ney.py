@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from elman.evaluation.ngram import memory
 from elman.evaluation.ngram.table import BackoffTable, Bools, Floats, Int64s, Level, Markers, within
 
 Ids = npt.NDArray[Any]
@@ -74,10 +75,12 @@ def count(
 ) -> list[Counts]:
     """The n-grams within sentences, of all lengths up to `order` or the longest sentence.
 
-    `sentence` [n] numbers the sentence that each of the words [n] belongs to.
+    `sentence` [n] numbers the sentence that each of the words [n] belongs to. Raises UserError where there is not
+    enough memory for them (`elman.evaluation.ngram.memory`).
     """
     assert len(words) > 0, "there must be something to count"
     assert order > 0, order
+    memory.require(len(words), order)
     alone = np.bincount(words, minlength=vocabulary_size)
     levels = [Counts(np.arange(vocabulary_size), alone, alone, np.zeros(vocabulary_size, dtype=np.int64))]
     starts, number = np.arange(len(words)), words

@@ -11,7 +11,8 @@ import msgspec
 
 from elman.data.archives import Archive
 from elman.data.catalog.download import download
-from elman.data.text.cache import Progress, cache_folder
+from elman.data.text.cache import cache_folder
+from elman.data.text.preparation import Progress
 from elman.errors import UserError, notice
 from elman.files import explain, remove_abandoned, sha256_file, write_atomic
 from elman.formats import parse_json

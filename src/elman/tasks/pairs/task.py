@@ -11,7 +11,7 @@ from elman.config.recipe import Recipe
 from elman.data.pairs.corpus import PairWindows, open_pairs
 from elman.data.pairs.symbols import PairSymbols
 from elman.data.parts import WHOLE, Part
-from elman.data.text.cache import Progress
+from elman.data.text.preparation import Progress
 from elman.data.windows import Span
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score

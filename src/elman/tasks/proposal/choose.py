@@ -12,8 +12,9 @@ from elman.data.catalog.prepare import info, is_known, locate, locate_data, loca
 from elman.data.kinds import Look, look, name_of
 from elman.data.pairs.files import find_files, read_pairs
 from elman.data.tags.corpus import read_sentences
-from elman.data.text.cache import Progress, cache_folder
+from elman.data.text.cache import cache_folder
 from elman.data.text.facts import TextFacts, text_facts
+from elman.data.text.preparation import Progress
 from elman.data.text.sources import find_sections, require_all
 from elman.errors import UserError
 from elman.tasks.estimate import estimate
@@ -117,4 +118,4 @@ def _facts_of_text(path: Path) -> TextFacts:
         return text_facts(path)
     sections = find_sections(path, TextOptions())
     require_all(sections, path)
-    return text_facts(sections["train"].path)
+    return text_facts(sections["train"].files)

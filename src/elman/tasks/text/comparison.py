@@ -121,7 +121,7 @@ def read_words(run: TextRun, sections: Sequence[Section], streams: int = 1, adva
     """The words of sections of files under a run, each in the context of all before it."""
     tokens, texts = list[str](), list[str]()
     for one in sections:
-        lines = list(read_lines(one.path, one.start, one.stop, run.options))
+        lines = list(read_lines(one.files, one.start, one.stop, run.options))
         for passage in passages(lines, run.options, run.tokeniser.subwords):
             tokens += passage.words
         texts.append("".join(clean(line.text, run.options) for line in lines))

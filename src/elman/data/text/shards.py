@@ -1,0 +1,88 @@
+"""One of n parts of a text, so that what n processes find, one after another, is what one finds in the whole.
+
+A part begins at a line and takes whole batches of sentences, counted from the beginning of the text: sentences that are
+computed side by side are so in every division, and the numbers of sentences continue from part to part.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from elman.config.text import TextOptions
+from elman.data.text.files import Files
+from elman.data.text.sources import next_unit
+from elman.data.text.utf8 import read_lines
+
+Count = Callable[[Iterable[str]], int]
+"""How many sentences lines have."""
+
+
+class Part(NamedTuple):
+    """A part of a text.
+
+    Attributes:
+        start: the byte from which on its lines are read.
+        line: the number of the first of them, from 1.
+        skip: sentences from there on that are not its own.
+        first: the number of its first sentence, from 1.
+        sentences: how many it has; None: all that follow.
+    """
+
+    start: int = 0
+    line: int = 1
+    skip: int = 0
+    first: int = 1
+    sentences: int | None = None
+
+
+WHOLE = Part()
+
+
+def part_of(files: Files, options: TextOptions, number: int, parts: int, batch: int, count: Count) -> Part:
+    """Part `number` of so many, from 1; what precedes its end is read once, to be counted."""
+    begin, end = (_edge(files, options, files.size * one // parts) for one in (number - 1, number))
+    before, lines = counted(files, options, 0, begin, count)
+    inside, _ = counted(files, options, begin, end, count)
+    first, stop = (-(-one // batch) * batch for one in (before, before + inside))
+    return Part(begin, lines + 1, first - before, first + 1, None if number == parts else stop - first)
+
+
+def counted(files: Files, options: TextOptions, start: int, stop: int, count: Count) -> tuple[int, int]:
+    """The sentences between two bytes, where lines begin, and the lines."""
+    if start >= stop:
+        return 0, 0
+    if options.eos == "line" and options.tokenisation != "raw":  # every line is a sentence
+        lines = _line_ends(files, start, stop)
+        return lines, lines
+    lines = 0
+
+    def texts() -> Iterator[str]:
+        nonlocal lines
+        text = ""
+        for line in read_lines(files, start, stop, options):
+            text += line.text
+            if line.ended:
+                yield text
+                lines, text = lines + 1, ""
+
+    return count(texts()), lines
+
+
+def _line_ends(files: Files, start: int, stop: int) -> int:
+    found, left, last = 0, stop - start, b"\n"
+    with files.reading(start) as file:
+        while left and (block := file.read(min(left, 1 << 20))):
+            found, left, last = found + block.count(b"\n"), left - len(block), block[-1:]
+    return found + (last != b"\n")
+
+
+def _edge(files: Files, options: TextOptions, target: int) -> int:
+    """Where the first line (paragraph) from a byte on begins that is not blank."""
+    if not target:
+        return 0
+    at = next_unit(files, target, "paragraph" if options.eos == "paragraph" else "line")
+    with files.reading(at) as file:
+        for line in file:
+            if not line.isspace():
+                break
+            at += len(line)
+    return at

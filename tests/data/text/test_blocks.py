@@ -1,0 +1,92 @@
+"""A text in blocks gives what the whole text gives, whatever the size of the blocks."""
+
+import itertools
+import random
+
+import pytest
+
+from elman.config.text import TextOptions
+from elman.data.text import preparation
+from elman.data.text.blocks import blocks, read
+from elman.data.text.files import Files
+from elman.data.text.passages import read_passages
+from elman.data.text.preparation import BlockReader
+from elman.data.text.sources import Section
+from elman.data.text.vocabulary import EOS
+
+LINES = ["a b", "", "", " ", "《よみ》", "x", "\r", "c  d\u3000é", "Ünicode ΑΣ", f"{EOS} <unk>", "\u3000", "\x1c"]
+LONG = ["w " * 150_000, "v" * 200_000, " " * 70_000 + "end", "u " * 40_000 + "  "]
+GAP = "y " * 30_000 + " " * 140_000 + "z " * 90_000
+"""Parts of this line are blank."""
+READINGS = {
+    "words": TextOptions(),
+    "lower": TextOptions(lowercase=True),
+    "raw": TextOptions(tokenisation="raw"),
+    "no ruby": TextOptions(ruby="remove"),
+    "normalised": TextOptions(normalisation="NFKC", tokenisation="raw"),
+    "paragraphs": TextOptions(eos="paragraph", tokenisation="raw"),
+    "no ends": TextOptions(eos="none"),
+    "characters": TextOptions(tokenisation="characters"),
+    "exact": TextOptions(tokenisation="characters", eos="exact"),
+    "bytes": TextOptions(tokenisation="bytes", eos="exact"),
+}
+
+
+def text(seed: int, *, long: bool) -> str:
+    draw = random.Random(seed)
+    lines = draw.choices(LINES, k=60)
+    if long:
+        lines[draw.randrange(60)] = draw.choice(LONG)
+        lines[draw.randrange(60)] = draw.choice(LONG)
+    return "first\n" + "\n".join(lines) + draw.choice(["", "\n"])
+
+
+@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize(("size", "long"), [(7, False), (40, False), (100_000, True)])
+def test_the_passages_of_blocks_are_those_of_the_text(tmp_path, reading, size, long):
+    options, path = READINGS[reading], tmp_path / "text.txt"
+    for seed in range(3 if long else 20):
+        path.write_text(text(seed, long=long))
+        section = Section(Files.of(path))
+        cut = list(blocks(section, options, size=size))
+        assert b"".join(block.data for block in cut) == path.read_bytes()
+        assert len(cut) > 1
+        found = [tuple(one)[:6] for block in cut for one in read(block, section, options)]
+        assert found == [tuple(one)[:6] for one in read_passages(path, options)]
+        half = cut[len(cut) // 2]
+        assert next(iter(blocks(section, options, half.start, size))).start == half.start
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_blank_parts_of_a_long_line(tmp_path, reading):
+    options, path = READINGS[reading], tmp_path / "text.txt"
+    path.write_text(f"a\n\n{GAP}\n\nb\n{GAP}")
+    section = Section(Files.of(path))
+    cut = list(blocks(section, options, size=70_000))
+    found = [tuple(one)[:6] for block in cut for one in read(block, section, options)]
+    assert found == [tuple(one)[:6] for one in read_passages(path, options)]
+    assert any(block.edges for block in cut)
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_lines_of_words_are_read_at_once_as_one_by_one(tmp_path, lowercase):
+    options, path = TextOptions(lowercase=lowercase), tmp_path / "text.txt"
+    for seed in range(20):
+        path.write_text(text(seed, long=False) + "吾輩は猫である。名前はまだ無い。")
+        section = Section(Files.of(path))
+        at_once, one_by_one = (BlockReader(section, options) for _ in range(2))
+        one_by_one._at_once = False
+        for block in blocks(section, options, size=200):
+            assert at_once.tokens(block) == one_by_one.tokens(block)
+
+
+def test_several_processes_find_what_one_finds(tmp_path, monkeypatch):
+    path = tmp_path / "text.txt"
+    path.write_text("".join(f"{word} {word % 97}\n" for word in range(20_000)))
+    section, options = Section(Files.of(path)), TextOptions()
+    reader = BlockReader(section, options)
+    cut = list(blocks(section, options, size=10_000))
+    alone = [reader.count(block) for block in cut]
+    together = list(preparation._by_all(iter(cut), "count", (section, options, None, ()), 2))
+    assert [found for _, found in together] == alone
+    assert [stop for stop, _ in together] == list(itertools.accumulate(len(block.data) for block in cut))
