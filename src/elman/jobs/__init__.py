@@ -82,11 +82,7 @@ def processes(
         UserError: a process was killed from outside, for example because memory ran out.
     """
     others = set(active_children())
-<<<<<<< HEAD:src/elman/jobs/__init__.py
-    executor = ProcessPoolExecutor(jobs, get_context("spawn"), begin_worker)
-=======
-    executor = ProcessPoolExecutor(jobs, get_context("spawn"), _begin_worker, (prepare, *given))
->>>>>>> h-streams:src/elman/jobs.py
+    executor = ProcessPoolExecutor(jobs, get_context("spawn"), begin_worker, (prepare, *given))
     try:
         yield executor
     except BrokenProcessPool:
@@ -99,12 +95,11 @@ def processes(
         executor.shutdown(cancel_futures=True)
 
 
-<<<<<<< HEAD:src/elman/jobs/__init__.py
-def begin_worker() -> None:
-    """Prepare a spawned process: it ignores Ctrl-C between trainings, and ends when its parent is gone."""
-=======
-def _begin_worker(prepare: Callable[..., object] | None, *given: Any) -> None:
->>>>>>> h-streams:src/elman/jobs.py
+def begin_worker(prepare: Callable[..., object] | None = None, *given: Any) -> None:
+    """Prepare a spawned process: it ignores Ctrl-C between trainings, and ends when its parent is gone.
+
+    `prepare` is called last with what is `given`.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if prepare is not None:
