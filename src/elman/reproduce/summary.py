@@ -54,8 +54,8 @@ class Summary:
     @property
     def minutes(self) -> float:
         """Of training; a run of several claims counts once, but for those that were kept."""
-        here = {folder: minutes for one in self.records for folder, minutes in one.training.items()}
-        return sum(here.values()) + sum(row.minutes or 0.0 for row in self.kept)
+        here = sum({folder: minutes for one in self.records for folder, minutes in one.training.items()}.values())
+        return here + sum(row.minutes or 0.0 for row in self.kept)
 
     @property
     def tally(self) -> str:

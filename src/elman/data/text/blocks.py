@@ -1,4 +1,4 @@
-"""A text in blocks of megabytes that can be read apart: together they give the passages of the whole text.
+"""A text in blocks of a megabyte that can be read apart: together they give the passages of the whole text.
 
 A block ends before a line that is not blank, since what a blank line means can depend on the line before it. Where a
 line is longer than a block, the block is parts of that line, as `elman.data.text.utf8.parts` cuts them.
@@ -14,7 +14,7 @@ from elman.data.text.sources import Section
 from elman.data.text.subwords import Subwords
 from elman.data.text.utf8 import Line, as_read, open_after_mark, parts
 
-SIZE = 1 << 22
+SIZE = 1 << 20
 """Bytes of a block."""
 
 _LONGEST_LOOK = 1 << 16
