@@ -3,6 +3,7 @@
     python benchmarks/serve.py RUN
 
 starts a server of its own and prints one JSON line per measurement. On a busy machine the times are those of its load.
+The time until the heat map is painted is measured where playwright and chromium are installed (`elman[browser]`).
 """
 
 import argparse
@@ -10,6 +11,7 @@ import http.client
 import itertools
 import json
 import resource
+import shutil
 import signal
 import socket
 import statistics
@@ -66,6 +68,53 @@ def key_to_heat_map(port: int, vocabulary: list[str]) -> dict[str, Any]:
         "p95_ms": round(sorted(times)[int(0.95 * len(times))], 2),
         "median_computed": statistics.median(computed),
         "whole_text_ms": round(whole, 1),
+    }
+
+
+WATCH = """() => {
+  const area = document.querySelector("#write textarea"), map = document.querySelector("#heat-map");
+  window.times = [];
+  let at = null;
+  area.addEventListener("keydown", () => { at = performance.now(); }, true);
+  new MutationObserver(() => {
+    const began = at;
+    at = null;
+    if (began !== null) requestAnimationFrame(() => setTimeout(() => window.times.push(performance.now() - began)));
+  }).observe(map, { childList: true, subtree: true, attributes: true, characterData: true });
+}"""
+"""In the page: milliseconds from a key to the frame after the heat map has changed."""
+
+
+def painted(port: int, vocabulary: list[str]) -> dict[str, Any]:
+    """Milliseconds from a key to the painted heat map of a headless browser, once the text has 200 words.
+
+    Keys that change nothing in the map, such as a space, are not counted.
+    """
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        return {"left_out": "playwright is not installed"}
+    if (program := shutil.which("chromium")) is None:
+        return {"left_out": "chromium is not installed"}
+    text = " ".join(vocabulary[number % len(vocabulary)] for number in range(WORDS))
+    keys = " " + " ".join(vocabulary[:8])
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with sync_playwright() as driver, driver.chromium.launch(executable_path=program, args=flags) as browser:
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{port}/")
+        area = page.locator("#write textarea")
+        area.fill(text)
+        page.wait_for_timeout(3000)
+        page.evaluate(WATCH)
+        area.press("End")
+        page.evaluate("() => { window.times = []; }")
+        page.keyboard.type(keys, delay=250)
+        page.wait_for_timeout(2000)
+        times = sorted(page.evaluate("() => window.times"))
+    return {
+        "keys": len(times),
+        "median_ms": round(statistics.median(times), 1),
+        "p95_ms": round(times[int(0.95 * len(times))], 1),
     }
 
 
@@ -190,6 +239,7 @@ def main() -> None:
             vocabulary = [word for word in words if word.isalpha()]
             for name, found in (
                 ("key to heat map", key_to_heat_map(port, vocabulary)),
+                ("key to painted heat map", painted(port, vocabulary)),
                 ("twenty samples", sampling(port)),
                 ("tabs left", tabs_left(port, process.pid, vocabulary)),
                 ("connections", connections(port)),
