@@ -53,9 +53,8 @@ class Summary:
 
     @property
     def minutes(self) -> float:
-        """Of training; a run of several claims counts once, but for those that were kept."""
-        here = sum({folder: minutes for one in self.records for folder, minutes in one.training.items()}.values())
-        return here + sum(row.minutes or 0.0 for row in self.kept)
+        """Of training for the records; a run of several claims counts once."""
+        return sum({folder: minutes for one in self.records for folder, minutes in one.training.items()}.values())
 
     @property
     def tally(self) -> str:

@@ -38,16 +38,14 @@ QUICK = (
 
 
 def remarks_on(summary: Summary) -> list[str]:
-    """How to read the p-values and the drawings, and the time of all trainings."""
-    total = f"The trainings took {summary.minutes:,.0f} minutes in all; one that several claims use counts once" + (
-        ", but for claims that were not computed together." if summary.kept else "."
-    )
+    """How to read the p-values and the drawings, and the time of all trainings where it is known."""
+    total = f"The trainings took {summary.minutes:,.0f} minutes in all; one that several claims use counts once."
     return [
         summary.chance,
         WITHIN,
         *([QUICK] if summary.scale == "quick" else []),
         f"Drawings: {DOTS[0].lower()}{DOTS[1:]}",
-        total,
+        *([] if summary.kept else [total]),
     ]
 
 
