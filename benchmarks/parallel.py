@@ -1,4 +1,7 @@
-"""One process of two threads against two processes of one thread: tokens per second in two slices, in pairs.
+"""Two processes of one thread against one process of two threads: tokens per second, in turns.
+
+The one process computes the batch whole, as it does without torchrun, or in the same two slices as the two processes,
+which gives the same numbers as theirs.
 
 python benchmarks/parallel.py RECIPE ... --data DATA [--pairs 3] [--steps 60]
 
@@ -13,24 +16,25 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-FORMS = {
-    "1 process, 2 threads": ([sys.executable], "2"),
-    "2 processes, 1 thread": (
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"],
-        "1",
-    ),
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+FORMS: dict[str, tuple[list[str], int, int]] = {
+    "whole": ([sys.executable], 2, 1),
+    "two slices": ([sys.executable], 2, 2),
+    "two processes": ([sys.executable, *TORCHRUN], 1, 2),
 }
+"""Launcher, threads of a process, slices."""
 
 
 def speed(form: str, recipe: str, data: str, steps: int) -> float:
     """The median of tokens per second over the lines of metrics but the first, which pays for the start."""
-    launcher, threads = FORMS[form]
+    launcher, threads, slices = FORMS[form]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
-        keys = ("training.slices=2", f"training.log_every={max(1, steps // 6)}", "training.epochs=1000")
+        keys = (f"training.slices={slices}", f"training.log_every={max(1, steps // 6)}", "training.epochs=1000")
         settings = [word for key in keys for word in ("--set", key)]
-        command = [*launcher, "-m", "elman", "train", recipe, "--data", data, "--out", str(out), "--threads", threads]
-        process = subprocess.Popen([*command, *settings], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        command = [*launcher, "-m", "elman", "train", recipe, "--data", data, "--out", str(out)]
+        command += ["--threads", str(threads), *settings]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         assert process.stderr is not None
         lines: list[str] = []
         for line in process.stderr:
@@ -56,14 +60,11 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=60)
     given = parser.parse_args()
     for recipe in given.recipes:
-        ratios = []
-        for _ in range(given.pairs):
-            one, two = (speed(form, recipe, given.data, given.steps) for form in FORMS)
-            ratios.append(two / one)
-            print(
-                f"{recipe}: {one:,.0f} tokens/s with 2 threads, {two:,.0f} with 2 processes: {two / one:.3f}",
-                flush=True,
-            )
+        turns = [{form: speed(form, recipe, given.data, given.steps) for form in FORMS} for _ in range(given.pairs)]
+        ratios = [turn["two processes"] / turn["whole"] for turn in turns]
+        for turn, ratio in zip(turns, ratios, strict=True):
+            speeds = ", ".join(f"{form} {value:,.0f}" for form, value in turn.items())
+            print(f"{recipe}: tokens/s: {speeds}; two processes / whole {ratio:.3f}")
         print(f"{recipe}: median ratio {median(ratios):.3f}", flush=True)
 
 
