@@ -1,6 +1,7 @@
 """The notebooks, each executed from its beginning to its end at the small sizes, and stored without outputs."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -44,4 +45,5 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch):
     nbclient.NotebookClient(notebook, timeout=SECONDS, resources={"metadata": {"path": str(tmp_path)}}).execute()
     text = json.dumps([cell.get("outputs", []) for cell in notebook.cells])
     assert '"output_type": "error"' not in text
-    assert "nan" not in text
+    pictures = re.compile(r'"image/[^"]*": "[^"]*"')  # in whose letters any word may stand
+    assert "nan" not in pictures.sub("", text)
