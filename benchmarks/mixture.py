@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 import timing
-from elman.network.output import fast_mixture
+from elman.network.output import fast_mixture, mixture_products
 from elman.network.output.activation import log_g
 
 SHAPES = {"mixture": (840, 15, 10_000, 280), "flat": (1400, 1, 10_000, 400), "wide": (350, 1, 33_278, 400)}
@@ -116,19 +116,19 @@ def high_water(device: torch.device) -> float:
 
 def chunks(peak: float, options: argparse.Namespace) -> None:
     kind = options.device.type
-    usual = fast_mixture.CHUNK_BYTES[kind]
+    usual = mixture_products.CHUNK_BYTES[kind]
     for part, shape in SHAPES.items():
         n, k, v, d = shape
         run = steps((n // 4, k, v, d), "kernel", "softmax", options.device)["train"]
 
         def sized(megabytes: int, run: Callable[[], None] = run) -> None:
-            fast_mixture.CHUNK_BYTES[kind] = megabytes << 20
+            mixture_products.CHUNK_BYTES[kind] = megabytes << 20
             run()
 
         sizes = (4, 8, 12, 16, 24, 30, 48) if kind == "cpu" else (16, 64, 256, 1024)
         candidates: timing.Candidates = {f"{m} MB": lambda m=m, f=sized: f(m) for m in sizes}
         timing.report({"part": "chunks", "of": part, "peak": peak}, 6e-9 * (n // 4) * k * v * d, candidates, options)
-        fast_mixture.CHUNK_BYTES[kind] = usual
+        mixture_products.CHUNK_BYTES[kind] = usual
 
 
 def main() -> None:

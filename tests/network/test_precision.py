@@ -11,7 +11,7 @@ from elman.network.build import build_model
 from elman.network.cells import fast_gru, fast_lstm
 from elman.network.cells.cell import Weights
 from elman.network.cores.stack import layers_of
-from elman.network.output import fast_mixture
+from elman.network.output import fast_mixture, mixture_products
 from elman.objective.loss import Objective
 
 UNIT = 2.0**-8
@@ -166,21 +166,41 @@ def test_only_the_first_layer_multiplies_its_inputs_exactly(cell, monkeypatch):
             assert torch.allclose(found, exact, atol=1e-6) == (number == 0)
 
 
-@pytest.mark.parametrize("activation", ["softmax", "sigsoftmax"])
-def test_the_likelihood_sums_in_float32(activation):
+def likelihoods(activation: str, num_positions: int = 9) -> dict[str, list[torch.Tensor]]:
+    """By precision: the loss of a mixture, the gradients, and the likelihood of every position, twice."""
     torch.manual_seed(4)
-    context, prior = torch.randn(9, 3, 8), torch.randn(9, 3).log_softmax(-1)
-    weight, bias, target = torch.randn(40, 8), torch.randn(40), torch.randint(40, (9,))
+    context, prior = torch.randn(num_positions, 3, 8), torch.randn(num_positions, 3).log_softmax(-1)
+    weight, bias, target = torch.randn(40, 8), torch.randn(40), torch.randint(40, (num_positions,))
     leaves = [leaf.requires_grad_() for leaf in (context, prior, weight, bias)]
     found = {}
     for kind in ("float32", "bf16"):
         with precision.products_in(kind):
-            total, nll = fast_mixture.mixture_nll(*leaves, target, torch.ones(9), activation)
+            total, nll = fast_mixture.mixture_nll(*leaves, target, torch.ones(num_positions), activation)
             with torch.no_grad():
                 again = fast_mixture.mixture_log_prob(*leaves, target, activation)
-        torch.testing.assert_close(-again, nll)
-        found[kind] = total.detach(), *torch.autograd.grad(total, leaves)
-        assert all(leaf.dtype == torch.float32 for leaf in found[kind])
+        found[kind] = [total.detach(), *torch.autograd.grad(total, leaves), nll, -again]
+        assert all(tensor.dtype == torch.float32 for tensor in found[kind])
+    return found
+
+
+@pytest.mark.parametrize("activation", ["softmax", "sigsoftmax"])
+def test_the_likelihood_sums_in_float32(activation):
+    found = likelihoods(activation)
+    for exact, reduced in zip(found["float32"], found["bf16"], strict=True):
+        assert 1e-7 < relative(reduced, exact) < 2e-2
+    *_, nll, again = found["bf16"]
+    # A softmax is trained by rounded probabilities, and evaluated by those of rounded scores.
+    torch.testing.assert_close(again, nll, rtol=6 * UNIT if activation == "softmax" else 1.3e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize("activation", ["softmax", "sigsoftmax"])
+@pytest.mark.parametrize("gathered", [1, 2, 5, 100])
+def test_gathered_chunks_give_the_gradients_of_all_rows(activation, gathered, monkeypatch):
+    chunk = 4 * 3 * 40 * 2  # bytes of two positions
+    monkeypatch.setattr(mixture_products, "CHUNK_BYTES", {"cpu": chunk})
+    monkeypatch.setattr(mixture_products, "CHUNK_ROWS", 1)
+    monkeypatch.setattr(mixture_products, "BLOCK_BYTES", gathered * chunk // 2)
+    found = likelihoods(activation, num_positions=11)
     for exact, reduced in zip(found["float32"], found["bf16"], strict=True):
         assert 1e-7 < relative(reduced, exact) < 2e-2
 

@@ -16,7 +16,8 @@ from elman.errors import UserError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from elman.reproduce.training import Count, Machine, Tell, Watch
+    from elman.jobs.launching import Tell
+    from elman.reproduce.training import Count, Machine, Watch
     from elman.sweep.conduct import Advance, Result
     from elman.sweep.question import SearchName, Sweep
 

@@ -6,8 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from elman.export.step import Step, plain
-from elman.network.model import LanguageModel
+from elman.export.step import PlainStep, Step
 from elman.network.output.choice import Choice
 from elman.network.output.contexts import Mixture
 from elman.network.state import leaves, rebuild
@@ -46,22 +45,12 @@ class LookStep(nn.Module):
 
 
 @final
-class FrameStep(nn.Module):
-    """A step of a model of music on the CPU: frames of notes in, and what the next ones are drawn from out.
+class FrameStep(PlainStep):
+    """A step of a model of music: frames of notes in, and what the next ones are drawn from out.
 
     Outputs: the contexts [B, K, D] of the choice of notes, the logarithms [B, K] of their weights, and the tensors of
-    the state, as `Step` has them.
+    the state.
     """
-
-    def __init__(self, model: LanguageModel) -> None:
-        super().__init__()
-        self.model = plain(model)
-        self.template = self.model.begin(1)
-
-    @property
-    def beginning(self) -> tuple[Tensor, ...]:
-        """The state of one piece that has not begun."""
-        return tuple(leaves(self.template))
 
     def forward(self, frames: Float[Tensor, "B P"], *state: Tensor) -> tuple[Tensor, ...]:
         """As described above, after `frames` [B, P] and the state before them."""

@@ -20,13 +20,12 @@ from elman.network.model import LanguageModel
 from elman.network.state import leaves, rebuild
 
 
-@final
-class Step(nn.Module):
-    """`LanguageModel.step` on the CPU, the state being the tensors of its nested tuples in their order.
+class PlainStep(nn.Module):
+    """What a step of a model on the CPU begins from, the state being the tensors of its nested tuples in their order.
 
-    Shapes: B sequences, V symbols; every tensor of the state is [B, ...]. Cells take their plain steps, so that the
-    graph consists of common operations. A model that reads spelling becomes one with a vector for each word of its
-    vocabulary; what it would read beyond them is lost.
+    Every tensor of the state is [B, ...]. Cells take their plain steps, so that the graph consists of common
+    operations. A model that reads spelling becomes one with a vector for each word of its vocabulary; what it would
+    read beyond them is lost.
     """
 
     def __init__(self, model: LanguageModel) -> None:
@@ -38,6 +37,11 @@ class Step(nn.Module):
     def beginning(self) -> tuple[Tensor, ...]:
         """The state of one sequence that has not begun."""
         return tuple(leaves(self.template))
+
+
+@final
+class Step(PlainStep):
+    """`LanguageModel.step` of B sequences and V symbols."""
 
     def forward(self, symbols: Int[Tensor, " B"], *state: Tensor) -> tuple[Float[Tensor, "B V"] | Tensor, ...]:
         """The log-probabilities of the next symbol, and the tensors of the state after `symbols`."""

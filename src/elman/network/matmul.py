@@ -50,7 +50,7 @@ def uses_onednn(like: Tensor) -> bool:
     return bool(torch.backends.mkldnn.enabled) and _onednn_works(like.dtype)
 
 
-def _worth_rounding(factor: Tensor, rows: int, uses: int = 1) -> bool:
+def worth_rounding(factor: Tensor, rows: int, uses: int = 1) -> bool:
     """Whether a factor is rounded to bf16 for `uses` products with `rows` rows each."""
     if precision.chosen() != "bf16" or factor.dtype != torch.float32:
         return False
@@ -59,12 +59,12 @@ def _worth_rounding(factor: Tensor, rows: int, uses: int = 1) -> bool:
 
 def _in_bf16(x: Tensor, factor: Tensor) -> bool:
     """Whether x factor^T is computed in bf16: also wherever one of them has been rounded already."""
-    return torch.bfloat16 in (x.dtype, factor.dtype) or _worth_rounding(factor, x.shape[0])
+    return torch.bfloat16 in (x.dtype, factor.dtype) or worth_rounding(factor, x.shape[0])
 
 
 def rounded(factor: Tensor, rows: int, uses: int = 1) -> Tensor:
     """The factor [O, I] of products with `rows` rows, rounded once for all of them where they are computed in bf16."""
-    return factor.to(torch.bfloat16) if _worth_rounding(factor, rows, uses) else factor
+    return factor.to(torch.bfloat16) if worth_rounding(factor, rows, uses) else factor
 
 
 def pack(factor: Tensor, rows: int, uses: int) -> Tensor:
@@ -86,12 +86,18 @@ def _dense(factor: Tensor) -> Tensor:
 
 def _multiply_in_bf16(x: Tensor, factor: Tensor) -> Tensor:
     """Return x factor^T [N, O], rounded to bf16 on a CPU, where products of bf16 factors have no other result."""
-    x, factor = x.to(torch.bfloat16), factor.to(torch.bfloat16)
     if x.device.type == "cuda":
-        return torch.mm(x, factor.t(), out_dtype=torch.float32)
+        return torch.mm(x.to(torch.bfloat16), factor.to(torch.bfloat16).t(), out_dtype=torch.float32)
+    return multiply_in_bf16(x, factor).float()
+
+
+def multiply_in_bf16(x: Tensor, factor: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Return x factor^T + bias, rounded to bf16 at the end, for x [N, I], bias [O] in float32, factor [O, I]."""
+    x, factor = x.to(torch.bfloat16), factor.to(torch.bfloat16)
     if uses_onednn(x):
-        return torch.ops.mkldnn._linear_pointwise(x, _dense(factor), None, "none", [], "").float()
-    return torch.mm(x, factor.t()).float()
+        return torch.ops.mkldnn._linear_pointwise(x, _dense(factor), bias, "none", [], "")
+    product = torch.mm(x, factor.t())
+    return product if bias is None else product.add_(bias)
 
 
 def multiply(x: Tensor, factor: Tensor, bias: Tensor | None = None, *, exact: bool = False) -> Tensor:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from elman.jobs.launching import Tell
 from elman.reproduce.arm import Measurement, Scale
 from elman.reproduce.claim import Claim
 from elman.reproduce.comparison import Verdict, indication, together
@@ -14,7 +15,7 @@ from elman.reproduce.planned import PlannedComputation
 from elman.reproduce.record import ClaimRecord, record, write_record
 from elman.reproduce.runs import Store, found_measurement, measured
 from elman.reproduce.tokens import with_tokens
-from elman.reproduce.training import Machine, Tell, train_all
+from elman.reproduce.training import Machine, train_all
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from elman.errors import Diverged, UserError
 from elman.files import is_taken, write_atomic
 from elman.formats import parse_json
 from elman.jobs import listening
-from elman.jobs.launching import Crew, Launch, Outcome
+from elman.jobs.launching import Crew, Launch, Outcome, Tell
 from elman.learning.progress import phases_of
 from elman.learning.trainer import StopReason
 from elman.network.device import choose_device, use_large_pages
@@ -21,8 +21,6 @@ from elman.report.page import write_report
 from elman.reproduce.planned import UNTRAINED, PlannedRun, Status
 from elman.tasks.experiment import Experiment
 from elman.tasks.tracking.trackers import tracked
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)

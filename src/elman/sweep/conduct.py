@@ -8,9 +8,10 @@ import msgspec
 
 from elman.errors import UserError
 from elman.files import FolderLock
+from elman.jobs.launching import Tell
 from elman.network.device import choose_device
 from elman.reproduce.planned import UNTRAINED
-from elman.reproduce.training import Machine, Stopped, Tell, Watch, train_programme
+from elman.reproduce.training import Machine, Stopped, Watch, train_programme
 from elman.sweep.outcome import ranked, with_tests
 from elman.sweep.page import write_sweep_page
 from elman.sweep.question import Sweep, write_question

@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy as np
 
 from elman.errors import UserError
+from elman.jobs.launching import Tell
 from elman.reproduce.planned import UNTRAINED, PlannedRun
-from elman.reproduce.training import Tell
 from elman.sweep.outcome import validation_nll
 from elman.sweep.question import TRIALS, Sweep
 from elman.sweep.search import Tried

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Protocol
 
 from elman.errors import UserError
+from elman.jobs.launching import Tell
 from elman.reproduce.planned import PlannedRun
-from elman.reproduce.training import Tell
 from elman.sweep.question import Sweep
 from elman.sweep.space import Setting
 

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from elman.network.output import fast_mixture
+from elman.network.output import fast_mixture, mixture_products
 from elman.network.output.activation import ACTIVATIONS, log_g
 from support.parameters import OUTPUT_FUNCTIONS
 
@@ -45,9 +45,9 @@ def gradients(function, arguments, activation):
 @pytest.fixture(params=[1, 4 * 11 * 8, 6 * 11 * 8, 1 << 20], ids=["one", "some", "more", "all"])
 def chunk(request, monkeypatch):
     """Chunks of one position, of sizes that divide N or do not, and of all positions."""
-    monkeypatch.setattr(fast_mixture, "CHUNK_BYTES", {"cpu": request.param})
-    monkeypatch.setattr(fast_mixture, "CHUNK_ROWS", 1)
-    monkeypatch.setattr(fast_mixture, "BLOCK_BYTES", min(request.param, 3 * 5 * 8))
+    monkeypatch.setattr(mixture_products, "CHUNK_BYTES", {"cpu": request.param})
+    monkeypatch.setattr(mixture_products, "CHUNK_ROWS", 1)
+    monkeypatch.setattr(mixture_products, "BLOCK_BYTES", min(request.param, 3 * 5 * 8))
 
 
 @pytest.mark.parametrize("activation", OUTPUT_FUNCTIONS)
@@ -166,7 +166,7 @@ class LargestTensor(TorchDispatchMode):
 
 @pytest.mark.parametrize("activation", ["softmax", "sigsoftmax"])
 def test_no_tensor_is_of_the_order_of_positions_times_symbols(activation, monkeypatch):
-    monkeypatch.setattr(fast_mixture, "CHUNK_BYTES", {"cpu": 4 * 9 * 500})
+    monkeypatch.setattr(mixture_products, "CHUNK_BYTES", {"cpu": 4 * 9 * 500})
     arguments = problem(n=60, k=3, d=8, v=500, dtype=torch.float32)
     with LargestTensor() as fused:
         fast_mixture.mixture_nll(*arguments, activation)[0].backward()

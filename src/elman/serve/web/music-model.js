@@ -4,7 +4,7 @@
 import { Notes } from "./notes.js";
 import { Refused } from "./backend.js";
 import { freshSeed, generator } from "./sampling.js";
-import { beginning, floats, named, taken } from "./tensors.js";
+import { beginning, floats, named, once, taken } from "./tensors.js";
 
 /** Next steps that are drawn to see how often each pitch sounds. */
 const DRAWS = 200;
@@ -28,13 +28,7 @@ export class MusicModel {
   }
 
   /** The contexts after a step, and the state. */
-  look(node) {
-    node.after ??= this.step(node).catch((error) => {
-      node.after = null;
-      throw error;
-    });
-    return node.after;
-  }
+  look(node) { return once(node, () => this.step(node)); }
 
   async step({ frame, state }) {
     const frames = floats(Float32Array.from(frame), [1, frame.length]);

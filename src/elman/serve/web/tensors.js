@@ -28,3 +28,12 @@ export function rowsOf({ type, data, dims }, rows) {
   rows.forEach((row, at) => found.set(data.subarray(row * width, (row + 1) * width), at * width));
   return { type, data: found, dims: [rows.length, ...dims.slice(1)] };
 }
+
+/** What is computed once for a node of a text; a failure is forgotten, so that it can be tried again. */
+export function once(node, compute) {
+  node.after ??= compute().catch((error) => {
+    node.after = null;
+    throw error;
+  });
+  return node.after;
+}

@@ -3,7 +3,7 @@
 import { Refused } from "./backend.js";
 import { Reading, Writing } from "./reading.js";
 import { best, drawn, entropy, freshSeed, generator, weighed } from "./sampling.js";
-import { beginning, named, symbols, taken } from "./tensors.js";
+import { beginning, named, once, symbols, taken } from "./tensors.js";
 
 const KEPT = 48;
 const NODES = 6000;
@@ -37,13 +37,7 @@ export class TextModel {
   }
 
   /** What the graph gives after the symbol of a prefix; the last ones are kept. */
-  look(node) {
-    node.after ??= this.step(node).catch((error) => {
-      node.after = null;
-      throw error;
-    });
-    return node.after;
-  }
+  look(node) { return once(node, () => this.step(node)); }
 
   async step(node) {
     const found = await this.network.run({ symbols: symbols([node.symbol]), ...named(node.state) });

@@ -1,0 +1,185 @@
+"""The products of a mixture's contexts with the output matrix W [V, D], in chunks of positions, and their gradients.
+
+R rows (components of positions) of a chunk, D their width, V symbols. `fast_mixture.py` forms the likelihood from them.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor
+
+from elman import config
+from elman.network import matmul
+from elman.network.output import triton_rows
+from elman.network.output.activation import SAFE_TOTAL, Shares, log_probs, shares
+
+BLOCK_BYTES = 28 << 20
+"""Largest part of the gradient that is formed in one product. The C library does not reuse blocks of 32 MB and more
+but returns them to the system, and page faults then cost more than the product."""
+
+CHUNK_BYTES = defaultdict(lambda: 256 << 20, cpu=12 << 20)
+"""By the type of device: the least size of the [R, V] matrix of one chunk (`benchmarks/mixture.py`)."""
+
+CHUNK_ROWS = 256
+"""A chunk has at least min(CHUNK_ROWS, D / 2) rows too: with fewer, adding its part to the gradient of W
+costs more than forming it. The [R, V] matrix then stays below half of W."""
+
+UNDERFLOW = 1e-30
+"""Below this probability, log p is computed again in the log domain."""
+
+Derivative: TypeAlias = tuple[Tensor, Tensor | None, Tensor]
+"""The derivative of -log p(y | h) by z, [R, V], what its rows are still to be divided by, and log p(y | h) [R]."""
+
+
+class Layer(NamedTuple):
+    """z = h W^T + b for chunks of rows h, with W laid out once; `step`: positions of a chunk, of `components` rows."""
+
+    weight: Tensor
+    bias: Tensor | None
+    packed: Tensor
+    step: int
+    components: int
+
+    @classmethod
+    def of(cls, weight: Tensor, bias: Tensor | None, context: Tensor) -> "Layer":
+        """The layer for contexts [N, K, D]."""
+        num_positions, num_components, width = context.shape
+        least = CHUNK_BYTES[weight.device.type] // (len(weight) * weight.element_size())
+        step = max(1, max(least, min(CHUNK_ROWS, width // 2)) // num_components)
+        rows, uses = min(step, num_positions) * num_components, -(-num_positions // step)
+        return cls(weight, bias, matmul.pack(weight, rows, uses), step, num_components)
+
+    def chunks(self, context: Tensor) -> Iterator[slice]:
+        """Whole positions, all components of each."""
+        return (slice(start, start + self.step) for start in range(0, len(context), self.step))
+
+    def rows(self, positions: int) -> int:
+        """The rows of the largest chunk of so many positions."""
+        return min(self.step, positions) * self.components
+
+    def products(self, positions: int) -> "Products | RoundedProducts":
+        """What the gradient of so many positions is summed in."""
+        on_cpu = self.weight.device.type == "cpu"
+        rounds = on_cpu and matmul.worth_rounding(self.weight, self.rows(positions))
+        return (RoundedProducts if rounds else Products)(self, positions)
+
+    def z(self, h: Tensor) -> Tensor:
+        """The matrix z [R, V] of h [R, D]."""
+        return matmul.multiply(h, self.packed, self.bias)
+
+    def log_prob(self, h: Tensor, y: Tensor, activation: config.Activation) -> Tensor:
+        """Log p(y | h) [R]."""
+        if triton_rows.applies(h, activation):
+            return triton_rows.log_prob(self.z(h), y, activation)
+        return self.shares(h, y, activation)[1]
+
+    def derivative(self, h: Tensor, y: Tensor, activation: config.Activation) -> Derivative:
+        """The derivative at the targets y [R]."""
+        if triton_rows.applies(h, activation):
+            z = self.z(h)
+            log_prob = triton_rows.log_prob(z, y, activation, derive=True)
+            return z, None, log_prob
+        (amounts, total, slope), log_prob = self.shares(h, y, activation)
+        amounts[torch.arange(len(y), device=y.device), y] -= 1 if total is None else total.squeeze(1)
+        return amounts if slope is None else amounts.mul_(slope), total, log_prob
+
+    def shares(self, h: Tensor, y: Tensor, activation: config.Activation) -> tuple[Shares, Tensor]:
+        """The distributions [R, V], and log p(y | h) [R]."""
+        found = shares(self.z(h), activation)
+        if found.total is not None and found.total.min() < SAFE_TOTAL:
+            found = shares(self.z(h), activation, safe=True)
+        chosen = found.amounts.gather(1, y.unsqueeze(1))
+        p = (chosen if found.total is None else chosen / found.total).squeeze(1)
+        return found, self.log_of(h, y, p, activation)
+
+    def log_of(self, h: Tensor, y: Tensor, p: Tensor, activation: config.Activation) -> Tensor:
+        """The logarithm of p(y | h) = p [R], computed again where that is so small that it has lost digits."""
+        log_prob = p.log()
+        rare = (p < UNDERFLOW).nonzero().squeeze(1)
+        if len(rare):
+            log_prob[rare] = log_probs(self.z(h[rare]), activation).gather(1, y[rare].unsqueeze(1)).squeeze(1)
+        return log_prob
+
+
+class Products:
+    """The products of d z of chunks: the derivative by h of each, and that by W [V, D], summed over chunks.
+
+    The sum is formed as (p^T h)^T [D, V], so that no [R, V] matrix is transposed.
+    """
+
+    def __init__(self, layer: Layer, positions: int) -> None:
+        self.layer, weight = layer, layer.weight
+        self.weight_t = matmul.rounded(weight.t(), layer.rows(positions))
+        self.transposed = weight.new_zeros(weight.shape[1], weight.shape[0])
+        self.columns = max(1, BLOCK_BYTES // (weight.shape[1] * weight.element_size()))
+
+    def derivative(self, h: Tensor, y: Tensor, activation: config.Activation) -> Derivative:
+        """As `Layer.derivative`."""
+        return self.layer.derivative(h, y, activation)
+
+    def add(self, h: Tensor, d_z: Tensor, r: Tensor) -> tuple[Tensor, Tensor]:
+        """Add r d z h for rows h [R, D], d z [R, V] and r [R, 1]; r d z W [R, D], and the sum of r d z [V]."""
+        d_bias = torch.mv(d_z.t(), r.view(-1))
+        d_z = matmul.rounded(d_z, h.shape[1])
+        h_t, num_symbols = (r * h).t().contiguous(), d_z.shape[1]
+        for start in range(0, num_symbols, self.columns):
+            block = slice(start, start + self.columns)
+            self.transposed[:, block] += matmul.multiply(h_t, d_z[:, block].contiguous().t())
+        return matmul.multiply(d_z, self.weight_t).mul_(r), d_bias
+
+    def d_weight(self) -> Tensor:
+        """The sum [V, D]."""
+        return self.transposed.t()
+
+
+class RoundedProducts:
+    """As `Products`, with factors in bf16 on a CPU, where no float32 matrix [R, V] is formed for a softmax.
+
+    A distribution p is formed in bf16 from z in bf16, with its sums in float32: as a factor of products it would be
+    rounded anyway. Chunks of d z are gathered, so that there are few products to add in float32.
+    """
+
+    def __init__(self, layer: Layer, positions: int) -> None:
+        rows, (num_symbols, width) = layer.rows(positions), layer.weight.shape
+        all_rows = rows * -(-positions * layer.components // rows)
+        gathered = min(all_rows, max(rows, BLOCK_BYTES // (2 * num_symbols)))
+        self.layer, self.filled = layer, 0
+        self.weight = layer.weight.to(torch.bfloat16)
+        self.d_z = self.weight.new_empty(gathered, num_symbols)
+        self.h = self.weight.new_empty(gathered, width)
+        self.sum: Tensor | None = None
+
+    def derivative(self, h: Tensor, y: Tensor, activation: config.Activation) -> Derivative:
+        """As `Layer.derivative`; d z is in bf16, and may lie in memory that the call after next overwrites."""
+        if self.filled + len(h) > len(self.d_z):
+            self._multiply()
+        room = self.d_z[self.filled : self.filled + len(h)]
+        if activation != "softmax":
+            d_z, total, log_prob = self.layer.derivative(h, y, activation)
+            return room.copy_(d_z), total, log_prob
+        z = matmul.multiply_in_bf16(h, self.weight, self.layer.bias)
+        torch._softmax(z, 1, False, out=room)
+        at = torch.arange(len(y)), y
+        p = room[at]
+        room[at] = p - 1
+        return room, None, self.layer.log_of(h, y, p.float(), activation)
+
+    def add(self, h: Tensor, d_z: Tensor, r: Tensor) -> tuple[Tensor, Tensor]:
+        """As `Products.add`, of the d z of the last call of `derivative`."""
+        torch.mul(r, h, out=self.h[self.filled : self.filled + len(h)])
+        self.filled += len(h)
+        d_bias = torch.mm(r.t().to(torch.bfloat16), d_z)[0].float()
+        return matmul.multiply(d_z, self.weight.t()).mul_(r), d_bias
+
+    def d_weight(self) -> Tensor:
+        """The sum [V, D]."""
+        self._multiply()
+        assert self.sum is not None, "there is a chunk"
+        return self.sum
+
+    def _multiply(self) -> None:
+        product = torch.mm(self.d_z[: self.filled].t(), self.h[: self.filled])
+        self.sum = product.float() if self.sum is None else self.sum.add_(product)
+        self.filled = 0
