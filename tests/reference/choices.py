@@ -5,13 +5,14 @@ import numpy as np
 from reference.outputs import distribution, sigm
 
 
-def adaptive(x, head, bias, downs, ups, activation):
+def adaptive(x, head, bias, downs, ups, activation, tail_biases=None):
     """Grave et al. 2017, section 4: the head's words, then each tail's in the measure of the head's entry for it."""
+    tail_biases = [0] * len(ups) if tail_biases is None else tail_biases
     first = distribution(activation, head @ x + bias)
     num_words = len(head) - len(ups)
     tails = [
-        first[num_words + i] * distribution(activation, up @ (down @ x))
-        for i, (down, up) in enumerate(zip(downs, ups, strict=True))
+        first[num_words + i] * distribution(activation, up @ (down @ x) + tail_bias)
+        for i, (down, up, tail_bias) in enumerate(zip(downs, ups, tail_biases, strict=True))
     ]
     return np.concatenate([first[:num_words], *tails])
 

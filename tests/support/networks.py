@@ -198,6 +198,7 @@ COUNTS = (40, 31, 17, 9, 9, 7, 5, 4, 3, 2, 1, 1, 0)
 CHOICE_VARIANTS = {
     "flat": config.Flat(),
     "adaptive": config.Adaptive(cutoffs=(4, 9), div_value=2.0),
+    "adaptive-tied": config.Adaptive(cutoffs=(4, 9), bias=True, tied=True),
     "adaptive-bias": config.Adaptive(cutoffs=(3,), div_value=1.0, bias=True),
     "tree": config.Tree(),
     "tree-random-tied": config.Tree(assignment="random", clusters=5, tied=True, bias=False),

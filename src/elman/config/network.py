@@ -53,7 +53,8 @@ class Initialisation(Record, frozen=True):
     """Rules by group of parameters, by default AWD-LSTM's.
 
     `candidate`: W_hh of thesis 3.5, by default as `hidden`. `contexts_bias`: biases of contexts, by default as
-    `contexts` (AWD-LSTM-MoS); the published code of DOC begins them at 0.
+    `contexts` (AWD-LSTM-MoS); the published code of DOC begins them at 0. `output_bias`: that of a softmax over words
+    begins at 0, or at the logarithm of their relative frequency, so that nothing has to learn how frequent words are.
     """
 
     embedding: Init = Uniform(bound=0.1)
@@ -65,6 +66,7 @@ class Initialisation(Record, frozen=True):
     candidate: Init | None = None
     bias: Init = Uniform()
     forget_bias: float | None = None
+    output_bias: Literal["zeros", "unigram"] = "zeros"
 
 
 class Lookup(Part, frozen=True, tag="lookup"):

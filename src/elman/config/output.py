@@ -35,12 +35,20 @@ class Flat(Part, frozen=True, tag="flat"):
 
 
 class Adaptive(Part, frozen=True, tag="adaptive"):
-    """Adaptive softmax: the head ends before word cutoffs[0], each tail before the next cut-off."""
+    """Adaptive softmax: the head ends before word cutoffs[0], each tail before the next cut-off.
+
+    `tied`: the words have the encoder's vectors, so that tails are not narrower (`div_value` = 1).
+    """
 
     builder: ClassVar = "elman.network.output.adaptive:Adaptive"
     cutoffs: Annotated[tuple[Positive, ...], Meta(min_length=1)]
-    div_value: Annotated[float, Meta(ge=1)] = 4.0
+    div_value: Annotated[float, Meta(ge=1)] | None = None
     bias: bool = False
+    tied: bool = False
+
+    def __post_init__(self) -> None:
+        if self.tied and self.div_value not in (None, 1):
+            raise ValueError("div_value: the tails of a tied choice are as wide as the word vectors; leave it out")
 
 
 class Tree(Part, frozen=True, tag="tree"):

@@ -11,9 +11,11 @@ from torch.utils.flop_counter import FlopCounterMode
 from elman import config
 from elman.config.inference import Sampling
 from elman.decoding.sampling import draw
+from elman.errors import UserError
 from elman.learning import checkpoint
+from elman.network.build import build_model
 from elman.network.output.adaptive import Adaptive
-from elman.network.output.choice import Surroundings
+from elman.network.output.choice import Surroundings, unigram
 from reference import choices as reference
 from support import networks
 from support.parameters import slow_except
@@ -159,6 +161,12 @@ def printed(choice, model, x, activation):
     match kind:
         case "flat":
             return reference.distribution(activation, at["weight"] @ x + at["bias"])
+        case "adaptive" if made.tied is not None:
+            head, *ups = np.split(at["tied"], made.cutoffs)
+            head_bias, *biases = np.split(at["bias"], [cutoff + len(ups) for cutoff in made.cutoffs])
+            every = np.concatenate([head, at["head"]])
+            same = [np.eye(len(x))] * len(ups)
+            return reference.adaptive(x, every, head_bias, same, ups, activation, biases)
         case "adaptive":
             tails = range(len(made.up))
             downs, ups = ([at[f"{name}.{tail}"] for tail in tails] for name in ("down", "up"))
@@ -247,3 +255,46 @@ def test_cost_is_that_of_the_products(choice):
         made.log_prob(torch.randn(40, 1, 4, dtype=torch.float64), target)
     cost = made.multiply_adds(torch.bincount(target, minlength=WORDS) / 40)
     assert cost == pytest.approx(counter.get_total_flops() / 2 / 40, rel=1e-6)
+
+
+@pytest.mark.parametrize("choice", ["flat", "adaptive-tied", "adaptive-bias"])
+def test_biases_begin_at_the_frequencies_of_the_words(choice):
+    """Contexts of zeros then give them; words of a tail without biases of its own are equally frequent."""
+    model = networks.choice_model(choice).output.choice
+    frequency = unigram(WORDS, networks.COUNTS)
+    counts = np.array(networks.COUNTS) + 1
+    np.testing.assert_allclose(frequency.exp().numpy(), counts / counts.sum())
+    model.begin_at(frequency)
+    found = model.log_probs(torch.zeros(1, 1, 4, dtype=torch.float64)).exp()[0, 0].detach().numpy()
+    if choice == "adaptive-bias":
+        counts = np.concatenate([counts[:3], np.full(WORDS - 3, counts[3:].mean())])
+    np.testing.assert_allclose(found, counts / counts.sum())
+
+
+@pytest.mark.parametrize("choice", ["tree", "rare-class-none", "mixtape", "adaptive"])
+def test_a_choice_without_biases_of_words_cannot_begin_at_their_frequencies(choice):
+    with pytest.raises(UserError, match="output_bias"):
+        networks.choice_model(choice).output.choice.begin_at(unigram(WORDS, None))
+
+
+@pytest.mark.parametrize("words", [networks.COUNTS, None])
+def test_a_recipe_begins_at_the_frequencies_of_the_words(words):
+    recipe = config.Model(
+        encoder=config.Lookup(size=4),
+        core=config.Stack(sizes=(4,)),
+        initialisation=config.Initialisation(output_bias="unigram"),
+    )
+    bias = build_model(recipe, WORDS, words).output.choice.bias
+    torch.testing.assert_close(bias.detach().double(), unigram(WORDS, words), rtol=1e-6, atol=1e-6)
+
+
+def test_the_words_of_a_tied_adaptive_softmax_are_as_wide_as_contexts():
+    recipe = config.Model(
+        encoder=config.Lookup(size=4),
+        core=config.Stack(sizes=(3,)),
+        output=config.Output(choice=config.Adaptive(cutoffs=(4,), tied=True)),
+    )
+    with pytest.raises(UserError, match="contexts as wide"):
+        build_model(recipe, WORDS)
+    with pytest.raises(ValueError, match="div_value"):
+        config.Adaptive(cutoffs=(4,), tied=True, div_value=4.0)

@@ -25,6 +25,9 @@ from elman.network.output.choice import (
     normalised,
 )
 
+DIV_VALUE = 4.0
+"""How much narrower each tail is than the part before it, unless a recipe says (Grave et al. 2017)."""
+
 
 @final
 class Adaptive(Choice):
@@ -33,6 +36,9 @@ class Adaptive(Choice):
     The head has the words before cutoffs[0] and an entry for each tail; tail i has those from cutoffs[i] to the next,
     as U_i P_i context with P_i of D / div_value^(i+1) rows. Each part is normalised log g: with sigsoftmax it is the
     adaptive sigsoftmax of Table 4.5 of the thesis. Words are numbered by falling frequency, as a vocabulary's are.
+
+    A tied choice has the encoder's vectors in all parts, as wide as they are (Baevski & Auli 2019, section 3.3, with
+    one width), and with `bias` a bias for every word.
     """
 
     def __init__(self, record: config.Adaptive, surroundings: Surroundings) -> None:
@@ -44,14 +50,16 @@ class Adaptive(Choice):
                 f" {self.num_words} words of the vocabulary"
             )
         self.activation, size = surroundings.activation, surroundings.size
-        widths = [max(1, int(size / record.div_value ** (tail + 1))) for tail in range(len(self.cutoffs))]
         sizes = [high - low for low, high in self.tails()]
         head = self.cutoffs[0] + len(self.cutoffs)
-        self.head = nn.Parameter(torch.empty(head, size))
-        self.bias = nn.Parameter(torch.zeros(head)) if record.bias else None
+        self.tied = surroundings.matrix(tied=True) if record.tied else None
+        self.head = nn.Parameter(torch.empty(len(sizes) if record.tied else head, size))
+        self.bias = nn.Parameter(torch.zeros(head + sum(sizes) if record.tied else head)) if record.bias else None
+        factor = record.div_value or DIV_VALUE
+        widths = [] if record.tied else [max(1, int(size / factor ** (tail + 1))) for tail in range(len(sizes))]
         self.down = nn.ParameterList(nn.Parameter(torch.empty(width, size)) for width in widths)
         self.up = nn.ParameterList(
-            nn.Parameter(torch.empty(words, width)) for words, width in zip(sizes, widths, strict=True)
+            nn.Parameter(torch.empty(words, width)) for words, width in zip(sizes, widths, strict=bool(widths))
         )
 
     def tails(self) -> Iterator[tuple[int, int]]:
@@ -60,11 +68,11 @@ class Adaptive(Choice):
 
     def log_probs(self, context: Vectors) -> Float[Tensor, "N K V"]:
         """Log-probabilities [N, K, V]."""
-        num_head = self.cutoffs[0]
-        head = normalised(log_g(linear(context, self.head, self.bias), self.activation))
+        num_head, (first, *tails) = self.cutoffs[0], self._matrices()
+        head = normalised(log_g(linear(context, first.up, first.bias), self.activation))
         parts = [head[..., :num_head]]
-        for tail, (down, up) in enumerate(zip(self.down, self.up, strict=True)):
-            within = normalised(log_g(linear(linear(context, down), up), self.activation))
+        for tail, matrices in enumerate(tails):
+            within = normalised(log_g(linear(matrices.narrow(context), matrices.up, matrices.bias), self.activation))
             parts.append(head[..., num_head + tail, None] + within)
         return torch.cat(parts, dim=-1)
 
@@ -104,18 +112,55 @@ class Adaptive(Choice):
         entry = target
         for tail, (low, high) in enumerate(self.tails()):
             entry = entry.where((target < low) | (target >= high), self.cutoffs[0] + tail)
-        yield _Part(torch.arange(len(target), device=target.device), context, self.head, self.bias, entry)
-        for (low, high), down, up in zip(self.tails(), self.down, self.up, strict=True):
+        first, *tails = self._matrices()
+        yield _Part(torch.arange(len(target), device=target.device), context, first.up, first.bias, entry)
+        for (low, high), part in zip(self.tails(), tails, strict=True):
             at = ((target >= low) & (target < high)).nonzero().squeeze(1)
             if len(at):
-                yield _Part(at, linear(context[at], down), up, None, target[at] - low)
+                yield _Part(at, part.narrow(context[at]), part.up, part.bias, target[at] - low)
+
+    def _matrices(self) -> "list[_Matrices]":
+        """Those of the head, then of each tail."""
+        if self.tied is None:
+            tails = (_Matrices(up, None, down) for down, up in zip(self.down, self.up, strict=True))
+            return [_Matrices(self.head, self.bias), *tails]
+        sizes = [high - low for low, high in self.tails()]
+        head, *words = self.tied.split([self.cutoffs[0], *sizes])
+        count = [self.cutoffs[0] + len(sizes), *sizes]
+        biases = [None] * len(count) if self.bias is None else self.bias.split(count)
+        return [_Matrices(*pair) for pair in zip((torch.cat([head, self.head]), *words), biases, strict=True)]
+
+    @torch.no_grad()
+    def begin_at(self, log_p: Float[Tensor, " V"]) -> None:
+        """As in `Choice`; the words of a tail without biases of its own are equally frequent."""
+        if self.bias is None or self.activation != "softmax":
+            return super().begin_at(log_p)
+        head, *tails = log_p.tensor_split(self.cutoffs)
+        entries = [tail.logsumexp(0) for tail in tails]
+        within = [] if self.tied is None else [tail - entry for tail, entry in zip(tails, entries, strict=True)]
+        self.bias.copy_(torch.cat([head, torch.stack(entries), *within]))
+        return None
 
     def multiply_adds(self, frequency: Tensor) -> float:
         """The head, and each tail in proportion to the frequency of its words."""
-        cost = float(self.head.numel())
-        for (low, high), down, up in zip(self.tails(), self.down, self.up, strict=True):
-            cost += float(frequency[low:high].sum()) * (down.numel() + up.numel())
+        first, *tails = self._matrices()
+        cost = float(first.up.numel())
+        for (low, high), tail in zip(self.tails(), tails, strict=True):
+            narrowing = 0 if tail.down is None else tail.down.numel()
+            cost += float(frequency[low:high].sum()) * (narrowing + tail.up.numel())
         return cost
+
+
+class _Matrices(NamedTuple):
+    """The output matrix of a part and its bias, and the projection before it that makes contexts narrow, or None."""
+
+    up: Tensor
+    bias: Tensor | None
+    down: Tensor | None = None
+
+    def narrow(self, context: Tensor) -> Tensor:
+        """The contexts that the output matrix is multiplied with."""
+        return context if self.down is None else linear(context, self.down)
 
 
 class _Part(NamedTuple):

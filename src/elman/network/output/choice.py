@@ -70,6 +70,13 @@ class Choice(Conditional):
         `frequency` is the relative one of each symbol as a target, [V], summing to one; see `zipf`.
         """
 
+    def begin_at(self, log_p: Float[Tensor, " V"]) -> None:  # noqa: ARG002
+        """Set the biases so that contexts of zeros give the probabilities p; a UserError where that cannot be done."""
+        raise UserError(
+            'model.initialisation.output_bias = "unigram" needs model.output.choice.kind = "flat" or "adaptive" with'
+            ' bias = true, and model.output.activation = "softmax"; change them, or set it to "zeros"'
+        )
+
 
 class ScoredChoice(Choice):
     """log p(y) = s_y - logsumexp_v s_v, one normalisation over the scores s of the whole vocabulary."""
@@ -194,6 +201,14 @@ def normalised(scores: Tensor) -> Tensor:
 def chosen(values: Tensor, target: Tensor) -> Tensor:
     """From values [N, K, V] those of target [N], as [N, K]."""
     return values.gather(-1, target.view(-1, 1, 1).expand(-1, values.shape[1], 1)).squeeze(-1)
+
+
+def unigram(num_symbols: int, counts: Sequence[int] | None) -> Tensor:
+    """The logarithms [V] of relative frequencies, of counts and one more for each symbol; by default those of Zipf."""
+    if counts is None:
+        return zipf(num_symbols).log()
+    more = torch.as_tensor(counts, dtype=torch.float64, device="cpu") + 1
+    return (more / more.sum()).log()
 
 
 def zipf(num_symbols: int) -> Tensor:

@@ -81,6 +81,14 @@ class Flat(ScoredChoice):
         gate = linear(x[:, :1], self.gate_weight, self.gate_bias).sigmoid()
         return log_g(gate * linear(vector, self.weight, self.offset()), self.activation)
 
+    @torch.no_grad()
+    def begin_at(self, log_p: Float[Tensor, " V"]) -> None:
+        """As in `Choice`, for a softmax with a bias."""
+        if self.bias is None or self.activation != "softmax" or self.gate_weight is not None:
+            super().begin_at(log_p)
+        else:
+            self.bias.copy_(log_p)
+
     def multiply_adds(self, frequency: Tensor) -> float:
         """V D, and V E of a gate."""
         return super().multiply_adds(frequency) + (0 if self.gate_weight is None else self.gate_weight.numel())
