@@ -38,7 +38,8 @@ def train(recipe: str, settings: list[str], data: str, out: Path, options: argpa
 
     use_large_pages()
     torch.set_num_threads(options.threads)
-    gflops = timing.peak(argparse.Namespace(threads=options.threads, repetitions=3, cpu_time=False), quiet=True)
+    measured = {"threads": options.threads, "repetitions": 3, "cpu_time": False, "device": torch.device("cpu")}
+    gflops = timing.peak(argparse.Namespace(**measured), quiet=True)
     wall, processor = time.monotonic(), time.process_time()
     experiment = Experiment(load_recipe(recipe, settings), out, data=data)
     if experiment.train() is not StopReason.FINISHED:

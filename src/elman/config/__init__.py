@@ -33,6 +33,7 @@ from elman.config.network import (
     AnyCore,
     Attentive,
     Characters,
+    Cooccurrence,
     Core,
     Encoder,
     FeedForward,

@@ -69,14 +69,25 @@ class Initialisation(Record, frozen=True):
     output_bias: Literal["zeros", "unigram"] = "zeros"
 
 
+class Cooccurrence(Record, frozen=True):
+    """Vectors of the words that stand at most `window` tokens apart in the training text (`tasks/text/vectors.py`).
+
+    `std`: the root of the mean square of their numbers.
+    """
+
+    window: Positive = 3
+    std: PositiveFloat = 0.17
+
+
 class Lookup(Part, frozen=True, tag="lookup"):
-    """Word vectors."""
+    """Word vectors; `cooccurrence`: in place of random ones training begins with those of words that stand together."""
 
     builder: ClassVar = "elman.network.encoders.lookup:Lookup"
     size: Positive
     dropout: Rate = 0.0
     word_dropout: Rate = 0.0
     scale: PositiveFloat = 1.0
+    cooccurrence: Cooccurrence | None = None
 
 
 class Characters(Part, frozen=True, tag="characters"):

@@ -83,6 +83,8 @@ class Experiment:
         init = None if init is None else fetched(init)
         if init is not None and not resume:
             self.task.start_from(self.model, init)
+        if init is None and not resume:
+            self.task.begin(self.model)
         if not resume:
             arrange_clusters(recipe.model.output, self.model, init)
         freeze_all_but_gate(recipe.model.output, self.model, init, resume=resume)

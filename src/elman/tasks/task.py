@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 import torch
 
+from elman.config.network import Lookup
 from elman.config.recipe import Recipe
 from elman.config.training import Training
 from elman.data.parts import WHOLE, Part
@@ -74,6 +75,12 @@ class Task(ABC):
     def build(self) -> LanguageModel:
         """The network of the recipe with random weights."""
         return self.run.build(self.recipe, self.inputs)
+
+    def begin(self, model: LanguageModel) -> None:  # noqa: ARG002 - texts have some
+        """Give a new model what its recipe takes from the training data before training."""
+        encoder = self.recipe.model.encoder
+        if isinstance(encoder, Lookup) and encoder.cooccurrence is not None:
+            raise UserError(f"model.encoder.cooccurrence is for text, not for {self.kind}; leave it out")
 
     @abstractmethod
     def windows(self, max_extra: int | None) -> Windows:

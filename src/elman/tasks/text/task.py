@@ -32,6 +32,7 @@ from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.tasks.task import Size, Task, write_results
 from elman.tasks.text.run import TextRun
+from elman.tasks.text.vectors import begin_with_cooccurrence
 from elman.tasks.text.warm_start import start_from
 
 _TOKENS = {"shakespeare": 1_200_000, "one-billion-word": 800_000_000}
@@ -97,6 +98,10 @@ class TextTask(Task):
     def first(self) -> int:
         """The symbol that precedes a text."""
         return start_symbol(self.corpus.vocabulary)
+
+    def begin(self, model: LanguageModel) -> None:
+        """Vectors of words that stand together, where the recipe asks for them."""
+        begin_with_cooccurrence(self.recipe.model, model, self.corpus.split("train").tokens)
 
     def windows(self, max_extra: int | None) -> Windows:
         """The training text in columns; with starting small, those of each epoch."""
