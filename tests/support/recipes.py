@@ -10,7 +10,8 @@ RECIPES = {path.relative_to("recipes").with_suffix("").as_posix(): recipe for pa
 LAB = {
     name
     for name in RECIPES
-    if name.split("/")[1].startswith(("small-", "minutes-")) or name.split("/")[0] in ("shakespeare", "japanese", "text")
+    if name.split("/")[1].startswith(("small-", "minutes-"))
+    or name.split("/")[0] in ("shakespeare", "japanese", "text")
 }
 MUSIC = {name for name, recipe in RECIPES.items() if recipe.kind == "music"}
 SERIES = {name for name, recipe in RECIPES.items() if recipe.kind == "series"}

@@ -157,13 +157,12 @@ def _summary(out: Path, scale: "Scale", into: Path | None, *, as_json: bool) -> 
     from elman.reproduce.claims import CLAIMS
     from elman.reproduce.summary import summarise
     from elman.reproduce.summary_markdown import write_markdown
-    from elman.reproduce.summary_page import HEADER, rows
+    from elman.reproduce.summary_page import HEADER, rows, write_index
 
-    claims = list(CLAIMS.values())
     if into is not None:
         require_file_name(into)
-    summary = summarise(out, claims, scale)
-    pages = [_write_index(out, scale), *([] if into is None else [write_markdown(into, out, claims, scale)])]
+    summary = summarise(out, list(CLAIMS.values()), scale)
+    pages = [write_index(out, summary), *([] if into is None else [write_markdown(into, summary)])]
     notes = [summary.chance, *(f"summary: {page}" for page in pages), summary.tally]
     show.print_result(as_json, summary.facts(), (f"Claims at the scale {scale}", HEADER, rows(summary)), notes=notes)
     return 0

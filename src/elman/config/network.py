@@ -53,8 +53,8 @@ class Initialisation(Record, frozen=True):
     """Rules by group of parameters, by default AWD-LSTM's.
 
     `candidate`: W_hh of thesis 3.5, by default as `hidden`. `contexts_bias`: biases of contexts, by default as
-    `contexts` (AWD-LSTM-MoS); the published code of DOC begins them at 0. `output_bias`: that of a softmax over words
-    begins at 0, or at the logarithm of their relative frequency, so that nothing has to learn how frequent words are.
+    `contexts` (AWD-LSTM-MoS); the published code of DOC begins them at 0. `output_bias`: the biases of words
+    begin at 0, or where the output gives each word its relative frequency, which nothing then has to learn.
     """
 
     embedding: Init = Uniform(bound=0.1)

@@ -37,11 +37,12 @@ class Flat(Part, frozen=True, tag="flat"):
 class Adaptive(Part, frozen=True, tag="adaptive"):
     """Adaptive softmax: the head ends before word cutoffs[0], each tail before the next cut-off.
 
+    Without `cutoffs` there is one tail, which begins where the words' frequencies make the output cheapest.
     `tied`: the words have the encoder's vectors, so that tails are not narrower (`div_value` = 1).
     """
 
     builder: ClassVar = "elman.network.output.adaptive:Adaptive"
-    cutoffs: Annotated[tuple[Positive, ...], Meta(min_length=1)]
+    cutoffs: Annotated[tuple[Positive, ...], Meta(min_length=1)] | None = None
     div_value: Annotated[float, Meta(ge=1)] | None = None
     bias: bool = False
     tied: bool = False

@@ -35,6 +35,7 @@ class Summary:
     """The records of a scale, and the claims without one.
 
     Attributes:
+        claims: all that are asked for.
         records: in the order of the claims.
         kept: the rows of claims that have no record here, from an earlier summary.
         rows: of the records and those kept, in the order of the claims.
@@ -44,12 +45,31 @@ class Summary:
     """
 
     scale: Scale
+    claims: Sequence[Claim]
     records: Sequence[ClaimRecord]
     kept: Sequence[Row]
     rows: Sequence[Row]
     missing: Sequence[Claim]
     p_values: dict[str, float]
     adjusted: dict[str, float]
+
+    @classmethod
+    def of(
+        cls, scale: Scale, claims: Sequence[Claim], records: Sequence[ClaimRecord], earlier: Sequence[Row] = ()
+    ) -> "Summary":
+        """The summary of records; of claims without one the row of an `earlier` summary is kept."""
+        ours, before = {one.name: _row(one) for one in records}, {row.name: row for row in earlier}
+        kept = {claim.name: before[claim.name] for claim in claims if claim.name in before and claim.name not in ours}
+        known = kept | ours
+        rows = [known[claim.name] for claim in claims if claim.name in known]
+        missing = [claim for claim in claims if claim.has(scale) and claim.name not in known]
+        p_values = {row.name: row.p_value for row in rows if row.p_value is not None}
+        adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
+        return cls(scale, claims, records, list(kept.values()), rows, missing, p_values, adjusted)
+
+    def keeping(self, earlier: Sequence[Row]) -> "Summary":
+        """The same with the rows of an earlier summary where a claim has no record."""
+        return Summary.of(self.scale, self.claims, self.records, earlier)
 
     @property
     def minutes(self) -> float:
@@ -103,22 +123,16 @@ WITHIN = (
 )
 
 
-def summarise(out: Path, claims: Sequence[Claim], scale: Scale, earlier: Sequence[Row] = ()) -> Summary:
+def summarise(out: Path, claims: Sequence[Claim], scale: Scale) -> Summary:
     """The records of claims in a folder of reproductions, with those of `claims` that have none.
 
-    Of claims without a record the row of an `earlier` summary is kept. A record that cannot be read is reported and
-    counts as none. Raises UserError where no claim has one at this scale.
+    A record that cannot be read is reported and counts as none. Raises UserError where no claim has one at this scale.
     """
-    paths = {claim.name: out / f"{at_scale(claim.name, scale)}.json" for claim in claims}
-    found = {name: one for name, path in paths.items() if path.is_file() and (one := _readable(path)) is not None}
-    if not found:
+    paths = [out / f"{at_scale(claim.name, scale)}.json" for claim in claims]
+    records = [one for path in paths if path.is_file() and (one := _readable(path)) is not None]
+    if not records:
         raise UserError(f"{out}: no claim has a result at the scale {scale}; run `elman reproduce all --out {out}`")
-    kept = {row.name: row for row in earlier if row.name in paths and row.name not in found}
-    rows = [_row(found[name]) if name in found else kept[name] for name in paths if name in found or name in kept]
-    missing = [claim for claim in claims if claim.has(scale) and claim.name not in found and claim.name not in kept]
-    p_values = {row.name: row.p_value for row in rows if row.p_value is not None}
-    adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
-    return Summary(scale, list(found.values()), list(kept.values()), rows, missing, p_values, adjusted)
+    return Summary.of(scale, claims, records)
 
 
 def _row(made: ClaimRecord) -> Row:

@@ -8,11 +8,10 @@ from elman.drawing.style import svg_file
 from elman.errors import UserError, notice
 from elman.files import write_atomic
 from elman.reproduce.arm import Scale
-from elman.reproduce.claim import Claim
 from elman.reproduce.figures import by_seed
 from elman.reproduce.page import comparisons, table
 from elman.reproduce.record import ClaimRecord
-from elman.reproduce.summary import Row, summarise
+from elman.reproduce.summary import Row, Summary
 from elman.reproduce.summary_page import HEADER, remarks, remarks_on, rows
 
 IMAGES = Path("images", "claims")
@@ -32,17 +31,18 @@ class Entry:
     section: str
 
 
-def write_markdown(path: Path, out: Path, claims: Sequence[Claim], scale: Scale) -> Path:
-    """Write the summary of the results in `out`, and a drawing of each claim into `IMAGES` beside it; returns the path.
+def write_markdown(path: Path, summary: Summary) -> Path:
+    """Write the summary, and a drawing of each claim into `IMAGES` beside it; returns the path.
 
-    Claims that `path` describes already and `out` has no result of are kept. Raises UserError where `out` has no
-    result, or `path` is a file that was not written for this scale by this function.
+    Claims that `path` describes already and the summary has no result of are kept. Raises UserError where `path` is a
+    file that was not written for this scale by this function.
     """
+    scale = summary.scale
     earlier = read_markdown(path, scale) if path.is_file() else {}
-    summary = summarise(out, claims, scale, [entry.row for entry in earlier.values()])
+    summary = summary.keeping([entry.row for entry in earlier.values()])
     entries = {row.name: earlier[row.name] for row in summary.kept}
     if entries:
-        notice(f"{path}: {len(entries)} claims have no result in {out} and are kept as they stand")
+        notice(f"{path}: {len(entries)} claims have no new result and are kept as they stand")
     for made, row in ((made, row) for made in summary.records for row in summary.rows if row.name == made.name):
         drawing = svg_file(by_seed(made, "narrow"), made.name, made.claim, "one dot per seed, one row per arm")
         write_atomic(path.parent / _drawing(made.name), drawing)

@@ -258,9 +258,10 @@ def test_cost_is_that_of_the_products(choice):
 
 
 @pytest.mark.parametrize("choice", ["flat", "adaptive-tied", "adaptive-bias"])
-def test_biases_begin_at_the_frequencies_of_the_words(choice):
+@pytest.mark.parametrize("activation", ["softmax", "sigsoftmax", "sigmoid", "softplus", "relu"])
+def test_biases_begin_at_the_frequencies_of_the_words(choice, activation):
     """Contexts of zeros then give them; words of a tail without biases of its own are equally frequent."""
-    model = networks.choice_model(choice).output.choice
+    model = networks.choice_model(choice, activation=activation).output.choice
     frequency = unigram(WORDS, networks.COUNTS)
     counts = np.array(networks.COUNTS) + 1
     np.testing.assert_allclose(frequency.exp().numpy(), counts / counts.sum())
@@ -268,7 +269,13 @@ def test_biases_begin_at_the_frequencies_of_the_words(choice):
     found = model.log_probs(torch.zeros(1, 1, 4, dtype=torch.float64)).exp()[0, 0].detach().numpy()
     if choice == "adaptive-bias":
         counts = np.concatenate([counts[:3], np.full(WORDS - 3, counts[3:].mean())])
-    np.testing.assert_allclose(found, counts / counts.sum())
+    np.testing.assert_allclose(found, counts / counts.sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("activation", ["spherical", "taylor"])
+def test_activations_that_are_not_monotone_have_no_such_biases(activation):
+    with pytest.raises(UserError, match=activation):
+        networks.choice_model("flat", activation=activation).output.choice.begin_at(unigram(WORDS, None))
 
 
 @pytest.mark.parametrize("choice", ["tree", "rare-class-none", "mixtape", "adaptive"])
@@ -298,3 +305,21 @@ def test_the_words_of_a_tied_adaptive_softmax_are_as_wide_as_contexts():
         build_model(recipe, WORDS)
     with pytest.raises(ValueError, match="div_value"):
         config.Adaptive(cutoffs=(4,), tied=True, div_value=4.0)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_without_cutoffs_the_output_is_cheapest(tied):
+    def made(cutoffs):
+        recipe = config.Model(
+            encoder=config.Lookup(size=16),
+            core=config.Stack(sizes=(16,)),
+            output=config.Output(choice=config.Adaptive(cutoffs=cutoffs, tied=tied)),
+        )
+        return build_model(recipe, WORDS, networks.COUNTS).output.choice
+
+    frequency = unigram(WORDS, networks.COUNTS).exp()
+    # Without the projections of a narrow tail, which the choice of the cut-off leaves out.
+    costs = [
+        made((cut,)).multiply_adds(frequency) - (0 if tied else 64 * frequency[cut:].sum()) for cut in range(1, WORDS)
+    ]
+    assert made(None).cutoffs == (int(np.argmin(costs)) + 1,)

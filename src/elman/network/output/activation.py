@@ -136,6 +136,28 @@ def log_probs(z: Tensor, activation: config.Activation) -> Tensor:
     return ACTIVATIONS[activation].overwriting(z).log_softmax(dim=-1)
 
 
+REACH = 100.0
+"""Arguments that `inverse` finds are within this distance of zero."""
+
+
+def inverse(score: Tensor, activation: config.Activation) -> Tensor:
+    """Return z with log g(z) = score, elementwise, by bisection; not differentiable.
+
+    Raises UserError where log g is not monotone, or does not reach a score within `REACH`.
+    """
+    low, high = torch.full_like(score, -REACH), torch.full_like(score, REACH)
+    for _ in range(64):
+        middle = (low + high) / 2
+        below = log_g(middle, activation) < score
+        low, high = torch.where(below, middle, low), torch.where(below, high, middle)
+    if not ACTIVATIONS[activation].monotone or not torch.allclose(log_g(high, activation), score, atol=1e-3):
+        raise UserError(
+            f'model.initialisation.output_bias = "unigram": no bias gives a word its frequency under the activation'
+            f' {activation}; set it to "zeros"'
+        )
+    return high
+
+
 def slope(z: Tensor, activation: config.Activation) -> Tensor | None:
     """Return d log g / d z [R, V]; None stands for one."""
     found = ACTIVATIONS[activation].slope

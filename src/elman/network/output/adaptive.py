@@ -1,6 +1,6 @@
 """Adaptive softmax: the frequent words in a head, the others in narrower tails, each with an entry in the head."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple, final
 
@@ -21,8 +21,10 @@ from elman.network.output.choice import (
     Surroundings,
     Targets,
     Vectors,
+    biases_of,
     chosen,
     normalised,
+    unigram,
 )
 
 DIV_VALUE = 4.0
@@ -43,7 +45,9 @@ class Adaptive(Choice):
 
     def __init__(self, record: config.Adaptive, surroundings: Surroundings) -> None:
         super().__init__()
-        self.cutoffs, self.num_words, self.fast = record.cutoffs, surroundings.num_outputs, True
+        factor = 1.0 if record.tied else record.div_value or DIV_VALUE
+        self.num_words, self.fast = surroundings.num_outputs, True
+        self.cutoffs = record.cutoffs or (cheapest_cutoff(self.num_words, surroundings.counts, factor),)
         if list(self.cutoffs) != sorted(set(self.cutoffs)) or self.cutoffs[-1] >= self.num_words:
             raise UserError(
                 f"model.output.choice.cutoffs is {list(self.cutoffs)}; cut-offs must rise and be less than the"
@@ -55,7 +59,6 @@ class Adaptive(Choice):
         self.tied = surroundings.matrix(tied=True) if record.tied else None
         self.head = nn.Parameter(torch.empty(len(sizes) if record.tied else head, size))
         self.bias = nn.Parameter(torch.zeros(head + sum(sizes) if record.tied else head)) if record.bias else None
-        factor = record.div_value or DIV_VALUE
         widths = [] if record.tied else [max(1, int(size / factor ** (tail + 1))) for tail in range(len(sizes))]
         self.down = nn.ParameterList(nn.Parameter(torch.empty(width, size)) for width in widths)
         self.up = nn.ParameterList(
@@ -133,12 +136,13 @@ class Adaptive(Choice):
     @torch.no_grad()
     def begin_at(self, log_p: Float[Tensor, " V"]) -> None:
         """As in `Choice`; the words of a tail without biases of its own are equally frequent."""
-        if self.bias is None or self.activation != "softmax":
+        if self.bias is None:
             return super().begin_at(log_p)
         head, *tails = log_p.tensor_split(self.cutoffs)
         entries = [tail.logsumexp(0) for tail in tails]
         within = [] if self.tied is None else [tail - entry for tail, entry in zip(tails, entries, strict=True)]
-        self.bias.copy_(torch.cat([head, torch.stack(entries), *within]))
+        parts = (torch.cat([head, torch.stack(entries)]), *within)
+        self.bias.copy_(torch.cat([biases_of(part, self.activation) for part in parts]))
         return None
 
     def multiply_adds(self, frequency: Tensor) -> float:
@@ -161,6 +165,16 @@ class _Matrices(NamedTuple):
     def narrow(self, context: Tensor) -> Tensor:
         """The contexts that the output matrix is multiplied with."""
         return context if self.down is None else linear(context, self.down)
+
+
+def cheapest_cutoff(num_words: int, counts: Sequence[int] | None, factor: float) -> int:
+    """The size of the head with the fewest multiply-adds, where one tail follows whose contexts are `factor` narrower.
+
+    `counts` as in `unigram`.
+    """
+    rest = 1 - unigram(num_words, counts).exp().cumsum(0)[:-1]
+    head = torch.arange(1, num_words)
+    return int((head + rest * (num_words - head) / factor).argmin()) + 1
 
 
 class _Part(NamedTuple):

@@ -3,6 +3,7 @@
 N positions, K contexts per position, D their width.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from pkgutil import resolve_name
@@ -18,6 +19,7 @@ from elman.errors import UserError
 from elman.network.encoders.encoder import TokenEncoder
 from elman.network.encoders.lookup import Lookup
 from elman.network.initialisation import fill
+from elman.network.output.activation import inverse
 
 Vectors: TypeAlias = Float[Tensor, "N K D"]
 Targets: TypeAlias = Shaped[Tensor, "N *P"]
@@ -74,7 +76,7 @@ class Choice(Conditional):
         """Set the biases so that contexts of zeros give the probabilities p; a UserError where that cannot be done."""
         raise UserError(
             'model.initialisation.output_bias = "unigram" needs model.output.choice.kind = "flat" or "adaptive" with'
-            ' bias = true, and model.output.activation = "softmax"; change them, or set it to "zeros"'
+            ' bias = true, and no gate on the logits; change them, or set it to "zeros"'
         )
 
 
@@ -201,6 +203,16 @@ def normalised(scores: Tensor) -> Tensor:
 def chosen(values: Tensor, target: Tensor) -> Tensor:
     """From values [N, K, V] those of target [N], as [N, K]."""
     return values.gather(-1, target.view(-1, 1, 1).expand(-1, values.shape[1], 1)).squeeze(-1)
+
+
+def biases_of(log_p: Tensor, activation: config.Activation) -> Tensor:
+    """Biases [V] with which contexts of zeros give probabilities p [V]; a UserError where an activation allows none.
+
+    A sum of p times V is taken, so that the biases of words of average frequency are near zero, except where g is
+    bounded by one; a softmax has the same distribution without.
+    """
+    total = 0.0 if activation in ("softmax", "sigmoid") else math.log(len(log_p))
+    return log_p if activation == "softmax" else inverse(log_p + total, activation)
 
 
 def unigram(num_symbols: int, counts: Sequence[int] | None) -> Tensor:

@@ -11,7 +11,7 @@ from elman import config
 from elman.network import matmul
 from elman.network.output import fast_mixture
 from elman.network.output.activation import log_g
-from elman.network.output.choice import NLL, Each, PerContext, ScoredChoice, Surroundings, Targets, Vectors
+from elman.network.output.choice import NLL, Each, PerContext, ScoredChoice, Surroundings, Targets, Vectors, biases_of
 
 
 @final
@@ -83,11 +83,11 @@ class Flat(ScoredChoice):
 
     @torch.no_grad()
     def begin_at(self, log_p: Float[Tensor, " V"]) -> None:
-        """As in `Choice`, for a softmax with a bias."""
-        if self.bias is None or self.activation != "softmax" or self.gate_weight is not None:
+        """As in `Choice`, where there are biases, and no gate."""
+        if self.bias is None or self.gate_weight is not None:
             super().begin_at(log_p)
         else:
-            self.bias.copy_(log_p)
+            self.bias.copy_(biases_of(log_p, self.activation))
 
     def multiply_adds(self, frequency: Tensor) -> float:
         """V D, and V E of a gate."""
