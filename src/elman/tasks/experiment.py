@@ -65,6 +65,7 @@ class Experiment:
         require_utf8(out, "--out")
         self.out, self.device, self.resume, self.team = out, torch.device(device), resume, team
         self.lock = FolderLock(out)
+        measured = recipe.training.precision == "auto" and not resume
         recipe = _settled(recipe, out, self.device, resume, team)
         self._before = _require_place(out, recipe, resume)
         source = str(data) if data is not None else recorded_source(out, recipe) if resume else source_of(recipe)
@@ -72,6 +73,9 @@ class Experiment:
         source = source if is_known(source) else str(Path(source).expanduser().absolute())
         require_utf8(source, "--data")
         self.task: Task = open_task(recipe, source, progress)
+        if measured:
+            chosen = f"training.precision = auto: {recipe.training.precision}"
+            notice(f"{chosen}, by the speed of products on this machine (elman info --machine)")
         if resume:
             _require_same_data(out, self.task)
         elif data is None:
@@ -211,7 +215,6 @@ def _settled(recipe: config.Recipe, out: Path, device: torch.device, resume: boo
         settled = config.load_recipe(existing).training.precision
     else:
         settled = "bf16" if team.from_first(automatic(device) == "bf16") else "float32"
-        notice(f"training.precision = auto: {settled}, by the speed of products on this machine (elman info --machine)")
     return msgspec.structs.replace(recipe, training=msgspec.structs.replace(recipe.training, precision=settled))
 
 

@@ -173,7 +173,7 @@ def cheapest_cutoff(num_words: int, counts: Sequence[int] | None, factor: float)
     `counts` as in `unigram`.
     """
     rest = 1 - unigram(num_words, counts).exp().cumsum(0)[:-1]
-    head = torch.arange(1, num_words)
+    head = torch.arange(1, num_words, device="cpu")
     return int((head + rest * (num_words - head) / factor).argmin()) + 1
 
 
