@@ -59,7 +59,7 @@ def lab_scale(recipe: Recipe) -> Recipe:
     choice, gate = (raw["model"]["output"][part] for part in ("choice", "gate"))
     if gate is not None:
         gate["alone"] = False  # such a gate is trained on the weights of another run
-    if "cutoffs" in choice:
+    if choice.get("cutoffs") is not None:
         choice["cutoffs"] = [20 * (place + 1) for place in range(len(choice["cutoffs"]))]
     training = raw["training"]
     training |= {"epochs": 1, "batch_size": min(4, training["batch_size"]), "fine_tune": None}

