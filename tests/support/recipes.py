@@ -34,6 +34,7 @@ WORDS = {
     "text": 15_000,
     "text/characters": 3_000,
     "shakespeare/characters": 65,
+    "shakespeare/minutes-5-characters": 65,
     "shakespeare/rtrl": 65,
     "headlines": 6_000,
     "translation": 8_000,
