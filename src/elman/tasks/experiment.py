@@ -85,11 +85,11 @@ class Experiment:
         torch.manual_seed(recipe.seed)
         self.model: LanguageModel = self.task.build()
         init = None if init is None else fetched(init)
-        if init is not None and not resume:
-            self.task.start_from(self.model, init)
-        if init is None and not resume:
-            self.task.begin(self.model)
         if not resume:
+            if init is None:
+                self.task.begin(self.model)
+            else:
+                self.task.start_from(self.model, init)
             arrange_clusters(recipe.model.output, self.model, init)
         freeze_all_but_gate(recipe.model.output, self.model, init, resume=resume)
         self.model.to(self.device)

@@ -137,13 +137,13 @@ class Adaptive(Choice):
     def begin_at(self, log_p: Float[Tensor, " V"]) -> None:
         """As in `Choice`; the words of a tail without biases of its own are equally frequent."""
         if self.bias is None:
-            return super().begin_at(log_p)
+            super().begin_at(log_p)
+            return
         head, *tails = log_p.tensor_split(self.cutoffs)
         entries = [tail.logsumexp(0) for tail in tails]
         within = [] if self.tied is None else [tail - entry for tail, entry in zip(tails, entries, strict=True)]
         parts = (torch.cat([head, torch.stack(entries)]), *within)
         self.bias.copy_(torch.cat([biases_of(part, self.activation) for part in parts]))
-        return None
 
     def multiply_adds(self, frequency: Tensor) -> float:
         """The head, and each tail in proportion to the frequency of its words."""

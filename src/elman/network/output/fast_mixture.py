@@ -84,7 +84,6 @@ class _MixtureNLL(torch.autograd.Function):
         layer = Layer.of(weight, bias, context)
         nll, d_prior = context.new_empty(len(context)), context.new_empty(context.shape[:2])
         d_context = torch.empty_like(context)
-        d_bias = None if bias is None else torch.zeros_like(bias)
         products = layer.products(len(context))
         for chunk in layer.chunks(context):
             h = context[chunk].flatten(0, 1)
@@ -96,11 +95,9 @@ class _MixtureNLL(torch.autograd.Function):
             nll[chunk] = -joint.logsumexp(dim=1)
             d_prior[chunk] = -(joint + nll[chunk, None]).exp() * position_weight[chunk, None]
             r = -d_prior[chunk].view(-1, 1)
-            d_h, of_bias = products.add(h, d_z, r if total is None else r / total)
+            d_h = products.add(h, d_z, r if total is None else r / total)
             d_context[chunk] = d_h.view_as(d_context[chunk])
-            if d_bias is not None:
-                d_bias += of_bias
-        matmul.keep(ctx, d_context, None if log_prior is None else d_prior, products.d_weight(), d_bias)
+        matmul.keep(ctx, d_context, None if log_prior is None else d_prior, products.d_weight(), products.d_bias)
         ctx.mark_non_differentiable(nll)
         return (nll * position_weight).sum(), nll
 

@@ -104,13 +104,14 @@ class Layer(NamedTuple):
 
 
 class Products:
-    """The products of d z of chunks: the derivative by h of each, and that by W [V, D], summed over chunks.
+    """The products of d z of chunks: the derivative by h of each, and those by W [V, D] and b [V], summed over chunks.
 
-    The sum is formed as (p^T h)^T [D, V], so that no [R, V] matrix is transposed.
+    The sum for W is formed as (p^T h)^T [D, V], so that no [R, V] matrix is transposed.
     """
 
     def __init__(self, layer: Layer, positions: int) -> None:
         self.layer, weight = layer, layer.weight
+        self.d_bias = None if layer.bias is None else torch.zeros_like(layer.bias)
         self.weight_t = matmul.rounded(weight.t(), layer.rows(positions))
         self.transposed = weight.new_zeros(weight.shape[1], weight.shape[0])
         self.columns = max(1, BLOCK_BYTES // (weight.shape[1] * weight.element_size()))
@@ -119,15 +120,16 @@ class Products:
         """As `Layer.derivative`."""
         return self.layer.derivative(h, y, activation)
 
-    def add(self, h: Tensor, d_z: Tensor, r: Tensor) -> tuple[Tensor, Tensor]:
-        """Add r d z h for rows h [R, D], d z [R, V] and r [R, 1]; r d z W [R, D], and the sum of r d z [V]."""
-        d_bias = torch.mv(d_z.t(), r.view(-1))
+    def add(self, h: Tensor, d_z: Tensor, r: Tensor) -> Tensor:
+        """Add the terms of rows h [R, D], d z [R, V] and r [R, 1], by which d z is scaled; r d z W [R, D]."""
+        if self.d_bias is not None:
+            self.d_bias.addmv_(d_z.t(), r.view(-1))
         d_z = matmul.rounded(d_z, h.shape[1])
         h_t, num_symbols = (r * h).t().contiguous(), d_z.shape[1]
         for start in range(0, num_symbols, self.columns):
             block = slice(start, start + self.columns)
             self.transposed[:, block] += matmul.multiply(h_t, d_z[:, block].contiguous().t())
-        return matmul.multiply(d_z, self.weight_t).mul_(r), d_bias
+        return matmul.multiply(d_z, self.weight_t).mul_(r)
 
     def d_weight(self) -> Tensor:
         """The sum [V, D]."""
@@ -142,36 +144,37 @@ class RoundedProducts:
     """
 
     def __init__(self, layer: Layer, positions: int) -> None:
-        rows, (num_symbols, width) = layer.rows(positions), layer.weight.shape
-        all_rows = rows * -(-positions * layer.components // rows)
-        gathered = min(all_rows, max(rows, BLOCK_BYTES // (2 * num_symbols)))
+        num_symbols, width = layer.weight.shape
+        gathered = min(positions * layer.components, max(layer.rows(positions), BLOCK_BYTES // (2 * num_symbols)))
         self.layer, self.filled = layer, 0
-        self.weight = layer.weight.to(torch.bfloat16)
+        self.weight = layer.weight.to(torch.bfloat16) if layer.packed.is_mkldnn else layer.packed
+        self.d_bias = None if layer.bias is None else torch.zeros_like(layer.bias)
         self.d_z = self.weight.new_empty(gathered, num_symbols)
         self.h = self.weight.new_empty(gathered, width)
         self.sum: Tensor | None = None
 
     def derivative(self, h: Tensor, y: Tensor, activation: config.Activation) -> Derivative:
-        """As `Layer.derivative`; d z is in bf16, and may lie in memory that the call after next overwrites."""
+        """As `Layer.derivative`; d z is in bf16, in memory that the next call may overwrite."""
         if self.filled + len(h) > len(self.d_z):
             self._multiply()
         room = self.d_z[self.filled : self.filled + len(h)]
         if activation != "softmax":
             d_z, total, log_prob = self.layer.derivative(h, y, activation)
             return room.copy_(d_z), total, log_prob
-        z = matmul.multiply_in_bf16(h, self.weight, self.layer.bias)
+        z = matmul.multiply_in_bf16(h, self.layer.packed, self.layer.bias)
         torch._softmax(z, 1, False, out=room)
         at = torch.arange(len(y)), y
         p = room[at]
         room[at] = p - 1
         return room, None, self.layer.log_of(h, y, p.float(), activation)
 
-    def add(self, h: Tensor, d_z: Tensor, r: Tensor) -> tuple[Tensor, Tensor]:
+    def add(self, h: Tensor, d_z: Tensor, r: Tensor) -> Tensor:
         """As `Products.add`, of the d z of the last call of `derivative`."""
         torch.mul(r, h, out=self.h[self.filled : self.filled + len(h)])
         self.filled += len(h)
-        d_bias = torch.mm(r.t().to(torch.bfloat16), d_z)[0].float()
-        return matmul.multiply(d_z, self.weight.t()).mul_(r), d_bias
+        if self.d_bias is not None:
+            self.d_bias += torch.mm(r.t().to(torch.bfloat16), d_z)[0]
+        return matmul.multiply(d_z, self.weight.t()).mul_(r)
 
     def d_weight(self) -> Tensor:
         """The sum [V, D]."""
