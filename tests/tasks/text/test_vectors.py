@@ -92,8 +92,10 @@ def test_without_pairs_there_is_nothing_to_begin_with():
         vectors.begin_with_cooccurrence(recipe, build_model(recipe, WORDS), text(1))
 
 
-def test_only_the_beginning_of_a_long_text_is_counted(monkeypatch):
+def test_only_the_beginning_of_a_long_text_is_counted(monkeypatch, capsys):
     monkeypatch.setattr(vectors, "MOST", 50)
+    vectors.begin_with_cooccurrence(model_of(4), build_model(model_of(4), WORDS), text())
+    assert "the first 50 of 400 tokens are counted" in capsys.readouterr().err
     found = vectors.mutual_information(text(), WORDS, 2)
     np.testing.assert_allclose(found.to_dense().numpy(), information(counted(text()[:50], 2)), rtol=1e-4, atol=1e-5)
 

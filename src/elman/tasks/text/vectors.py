@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from elman import config
-from elman.errors import UserError
+from elman.errors import UserError, notice
 from elman.network.encoders.lookup import Lookup
 from elman.network.model import LanguageModel
 
@@ -74,6 +74,8 @@ def begin_with_cooccurrence(record: config.Model, model: LanguageModel, tokens: 
     assert isinstance(model.encoder, Lookup)
     if len(tokens) < 2:
         raise UserError("model.encoder.cooccurrence: the training text has no pair of tokens; leave it out")
+    if len(tokens) > MOST:
+        notice(f"model.encoder.cooccurrence: the first {MOST:,} of {len(tokens):,} tokens are counted")
     found = vectors(tokens, len(model.encoder.weight), record.encoder.size, record.encoder.cooccurrence)
     occurring = found.abs().sum(1) > 0
     model.encoder.weight[occurring, : found.shape[1]] = found[occurring]
