@@ -1,6 +1,7 @@
 """Windows: what is covered, by whom, and how often."""
 
 import inspect
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from elman import config
 from elman.data.text.vocabulary import Vocabulary
-from elman.data.windows import Batch, EvaluationWindows, Span, TrainingWindows, stack_sequences, start_symbol
+from elman.data.windows import Batch, EvaluationWindows, Span, Spans, TrainingWindows, stack_sequences, start_symbol
 from elman.errors import UserError
 
 FIRST = 1000
@@ -46,6 +47,30 @@ def test_an_epoch_covers_every_step_but_the_last_once(n, batch, length, random, 
 def test_fixed_windows_are_all_of_the_base_length():
     spans = training_windows(100, 3, 10).spans(0)
     assert spans == [Span(0, 10), Span(10, 10), Span(20, 10), Span(30, 2)]
+
+
+def test_spans_are_a_sequence():
+    spans, listed = Spans([3, 5, 2]), [Span(0, 3), Span(3, 5), Span(8, 2)]
+    assert len(spans) == 3
+    assert spans == Spans([3, 5, 2]) == listed
+    assert spans != Spans([3, 5]) != listed
+    assert spans[1] == listed[1]
+    assert spans[-1] == listed[-1]
+    assert spans[1:] == listed[1:]
+    assert spans[::-1] == listed[::-1]
+    for beyond in (3, -4):
+        with pytest.raises(IndexError):
+            spans[beyond]
+
+
+def test_a_million_windows_take_megabytes():
+    tracemalloc.start()
+    windows = training_windows(1_000_001, 1, 1).spans(0)
+    size, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(windows) == 1_000_000
+    assert size < 12e6
+    assert peak < 25e6
 
 
 def random_lengths(epochs=40, **options):

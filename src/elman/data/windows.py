@@ -1,8 +1,10 @@
 """Windows of T steps by B columns: a stream of tokens cut for training, and read in full for evaluation."""
 
+import itertools
 import math
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol, overload
 
 import numpy as np
 import torch
@@ -96,10 +98,37 @@ class Span(NamedTuple):
     epoch: int = 0
 
 
+class Spans(Sequence[Span]):
+    """Windows of so many `steps` each that follow one another from step 0: eight bytes each, for there may be millions.
+
+    Equal to any sequence of the same windows.
+    """
+
+    def __init__(self, steps: Iterable[int]) -> None:
+        self._edges = array("q", itertools.accumulate(steps, initial=0))
+
+    def __len__(self) -> int:
+        return len(self._edges) - 1
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    @overload
+    def __getitem__(self, index: int) -> Span: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Span]: ...
+    def __getitem__(self, index: int | slice) -> Span | list[Span]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(len(self))[index]]
+        place = range(len(self))[index]
+        start, stop = self._edges[place : place + 2]
+        return Span(start, stop - start)
+
+
 class Windows(Protocol):
     """The windows of training."""
 
-    def spans(self, epoch: int) -> list[Span]:
+    def spans(self, epoch: int) -> Sequence[Span]:
         """The windows of an epoch, in order."""
 
     def batch(self, span: Span) -> Batch:
@@ -139,21 +168,21 @@ class TrainingWindows:
         self.batch_size, self.steps, self.length, self.random = batch_size, steps, length, random
         self.short_probability, self.spread, self.max_extra, self.seed = short_probability, spread, max_extra, seed
 
-    def spans(self, epoch: int) -> list[Span]:
+    def spans(self, epoch: int) -> Spans:
         """The windows of an epoch, in order; together they cover every step but the last once."""
-        last = self.steps - 1
-        if not self.random:
-            return [Span(at, min(self.length, last - at)) for at in range(0, last, self.length)]
-        draw = np.random.default_rng([self.seed, epoch])
-        spans, at = [], 0
-        while at < last:
-            base = self.length if draw.random() >= self.short_probability else self.length / 2
-            length = max(5, int(draw.normal(base, self.spread)))
-            if self.max_extra is not None:
-                length = min(length, self.length + self.max_extra)
-            spans.append(Span(at, min(length, last - at)))
-            at += length
-        return spans
+        return Spans(self._lengths(epoch))
+
+    def _lengths(self, epoch: int) -> Iterator[int]:
+        draw, left = np.random.default_rng([self.seed, epoch]), self.steps - 1
+        while left > 0:
+            length = self._drawn(draw) if self.random else self.length
+            yield min(length, left)
+            left -= length
+
+    def _drawn(self, draw: np.random.Generator) -> int:
+        base = self.length if draw.random() >= self.short_probability else self.length / 2
+        length = max(5, int(draw.normal(base, self.spread)))
+        return length if self.max_extra is None else min(length, self.length + self.max_extra)
 
     def batch(self, span: Span) -> Batch:
         """The window of a span; the columns are fresh at the beginning of the stream."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import stdtr, stdtrit
 
 from elman.evaluation.result import Estimate
 
@@ -50,6 +50,8 @@ class Proportion:
         """
         if not self.count:
             return 0.0, 1.0
+        from scipy import stats  # here, since it takes a second and 50 MB
+
         bounds = stats.binomtest(self.successes, self.count).proportion_ci(LEVEL, method="wilson")
         return float(bounds.low), float(bounds.high)
 
@@ -90,7 +92,7 @@ def t_quantile(count: int, level: float = LEVEL) -> float:
         >>> round(t_quantile(3), 3), round(t_quantile(1000), 3)
         (4.303, 1.962)
     """
-    return float(stats.t.ppf((1 + level) / 2, count - 1))
+    return float(stdtrit(count - 1, (1 + level) / 2))
 
 
 def t_test(distance: float, error: float, count: int) -> float:
@@ -99,7 +101,7 @@ def t_test(distance: float, error: float, count: int) -> float:
     Where the standard error of the mean is 0, p is 1 for a distance of 0, else 0.
     """
     t = abs(distance) / error if error else math.inf if distance else 0.0
-    return float(2 * stats.t.sf(t, count - 1))
+    return float(2 * stdtr(count - 1, -t))
 
 
 def resampling_p_value(observed: float, resampled: npt.ArrayLike) -> float:

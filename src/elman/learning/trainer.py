@@ -2,11 +2,12 @@
 
 import enum
 import functools
+import itertools
 import math
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,7 @@ class Trainer:
                 return self._train(deadline, stop)
         finally:
             self.log.end()
+            self.update.optimiser.zero_grad()  # the memory, since the best model is read beside this one
 
     def _train(self, deadline: float, stop: threading.Event) -> StopReason:
         progress, validate_every = self.progress, self.training.validate_every
@@ -143,7 +145,7 @@ class Trainer:
             nll = self._nll()
             self._event("untrained", f"{nll:.3f} nats per token", nll=nll)
         while not progress.finished:
-            for span in self._spans()[progress.window :]:
+            for span in itertools.islice(self._spans(), progress.window, None):
                 self._step(span)
                 if validate_every and progress.step % validate_every == 0:
                     self._validate()
@@ -272,14 +274,14 @@ class Trainer:
 
     def _open_windows(self) -> None:
         self.windows = self.windows_for(self.phase.window.max_extra)
-        self._planned: tuple[int, list[Span]] = (-1, [])
+        self._planned: tuple[int, Sequence[Span]] = (-1, ())
 
     @property
     def phase(self) -> config.Training:
         """The recipe of the present phase."""
         return self.phases[self.progress.phase]
 
-    def _spans(self) -> list[Span]:
+    def _spans(self) -> Sequence[Span]:
         """The windows of this epoch."""
         number = self.progress.phase * 1_000_000 + self.progress.epoch
         if self._planned[0] != number:

@@ -86,7 +86,7 @@ class Task(ABC):
     def windows(self, max_extra: int | None) -> Windows:
         """The training split; `max_extra` caps random windows."""
 
-    def steps(self, spans: list[Span]) -> tuple[list[Span], float]:
+    def steps(self, spans: Sequence[Span]) -> tuple[Sequence[Span], float]:
         """Windows of typical size for timing, and how many of them make an epoch of these windows."""
         length = self.recipe.training.window.length
         return [spans[0]._replace(length=length)], sum(span.length for span in spans) / length

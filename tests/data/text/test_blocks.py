@@ -80,6 +80,19 @@ def test_lines_of_words_are_read_at_once_as_one_by_one(tmp_path, lowercase):
             assert at_once.tokens(block) == one_by_one.tokens(block)
 
 
+def test_a_block_is_numbered_by_its_own_words_in_their_order(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text(text(1, long=False))
+    section = Section(Files.of(path))
+    for block in blocks(section, TextOptions(), size=500):
+        reader = BlockReader(section, TextOptions())
+        words, numbers, sums = reader.number(block)
+        tokens, expected = reader.tokens(block)
+        assert [words[number] for number in numbers] == tokens
+        assert words == list(reader.count(block))
+        assert sums == expected
+
+
 def test_several_processes_find_what_one_finds(tmp_path, monkeypatch):
     path = tmp_path / "text.txt"
     path.write_text("".join(f"{word} {word % 97}\n" for word in range(20_000)))
@@ -87,6 +100,6 @@ def test_several_processes_find_what_one_finds(tmp_path, monkeypatch):
     reader = BlockReader(section, options)
     cut = list(blocks(section, options, size=10_000))
     alone = [reader.count(block) for block in cut]
-    together = list(preparation._by_all(iter(cut), "count", (section, options, None, ()), 2))
+    together = list(preparation._by_all(iter(cut), "count", (section, options, None), 2))
     assert [found for _, found in together] == alone
     assert [stop for stop, _ in together] == list(itertools.accumulate(len(block.data) for block in cut))

@@ -8,12 +8,13 @@ import contextlib
 import os
 import zlib
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from elman.config.text import TextOptions
 from elman.data.text.blocks import Block, blocks, read
@@ -80,42 +81,37 @@ def num_jobs() -> int:
     return int(text)
 
 
-class Encoded(NamedTuple):
-    """The ids of a block as little-endian int32, its counts by name, and whether it has a word besides `<eos>`."""
+class Numbered(NamedTuple):
+    """The tokens of a block, numbered apart from any vocabulary, which one process alone needs to hold.
 
-    ids: bytes
+    Attributes:
+        words: its different tokens in order of first appearance.
+        numbers: the place of each token in `words`, [n], int32.
+        counts: sums over its passages, by name.
+    """
+
+    words: list[str]
+    numbers: npt.NDArray[np.int32]
     counts: dict[str, int]
-    has_words: bool
-
-
-NO_WORDS = Vocabulary((), ())
 
 
 class BlockReader:
-    """Counts and encodes the blocks of a section."""
+    """Counts and numbers the tokens in the blocks of a section."""
 
-    def __init__(
-        self,
-        section: Section,
-        options: TextOptions,
-        subwords: Subwords | None = None,
-        vocabulary: Vocabulary = NO_WORDS,
-    ) -> None:
-        self.section, self.options, self.subwords, self.vocabulary = section, options, subwords, vocabulary
+    def __init__(self, section: Section, options: TextOptions, subwords: Subwords | None = None) -> None:
+        self.section, self.options, self.subwords = section, options, subwords
         self._at_once = (options.tokenisation, options.eos, options.normalisation, options.ruby) == _PLAIN
 
-    def count(self, block: Block) -> tuple[dict[str, int], bool]:
-        """How often each token occurs, in order of first appearance, and whether one is not `<eos>`."""
-        tokens = self.tokens(block)[0]
-        counts = Counter(tokens)
-        return dict(counts), len(counts) > (EOS in counts)
+    def count(self, block: Block) -> dict[str, int]:
+        """How often each token occurs, in order of first appearance."""
+        return dict(Counter(self.tokens(block)[0]))
 
-    def encode(self, block: Block) -> Encoded:
-        """The ids of a block; raises UserError where a word is unknown and there is no `<unk>`."""
+    def number(self, block: Block) -> Numbered:
+        """The tokens of a block as places among its own words."""
         tokens, counts = self.tokens(block)
-        ids, unk = self.vocabulary.encode(tokens), self.vocabulary.unk
-        counts |= {"tokens": len(ids), "unknown": 0 if unk is None else int(np.count_nonzero(ids == unk))}
-        return Encoded(ids.astype("<i4").tobytes(), counts, any(token != EOS for token in tokens))
+        words = list(dict.fromkeys(tokens))
+        places = {word: place for place, word in enumerate(words)}
+        return Numbered(words, np.fromiter(map(places.__getitem__, tokens), np.int32, len(tokens)), counts)
 
     def tokens(self, block: Block) -> tuple[list[str], dict[str, int]]:
         """The tokens of a block and the sums of its passages, by name."""
@@ -167,9 +163,9 @@ def count_words(
         return
     found = already is not None
     reader = BlockReader(section, options, subwords)
-    for block, (tokens, has_words) in _read(reader, "count", "counting words", progress, already):
-        found = found or has_words
-        counts.add(tokens, start + block - section.start)
+    for stop, tokens in _read(reader, "count", "counting words", progress, already):
+        found = found or _has_words(tokens)
+        counts.add(tokens, start + stop - section.start)
     if not found:
         raise only_blank_lines(section.files, section.start, section.stop)
 
@@ -199,7 +195,7 @@ def encode(
     Raises UserError where the text is bad, the folder cannot be written, or a word is unknown and there is no `<unk>`.
     """
     begun, journal = path.with_name(f"{path.name}.begun"), path.with_name(f"{path.name}.json")
-    reader = BlockReader(section, options, subwords, vocabulary)
+    reader, unk = BlockReader(section, options, subwords), vocabulary.unk
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         state = _continued(begun, journal, section)
@@ -207,11 +203,14 @@ def encode(
         with begun.open("r+b" if state.stop > section.start else "wb") as file:
             file.seek(4 * counts["tokens"])
             file.truncate()
-            for stop, found in _read(reader, "encode", "encoding", progress, state.stop):
-                file.write(found.ids)
-                counts.update(found.counts)
-                state.stop, state.crc = stop, zlib.crc32(found.ids, state.crc)
-                state.has_words = state.has_words or found.has_words
+            for stop, (words, numbers, sums) in _read(reader, "number", "encoding", progress, state.stop):
+                ids = vocabulary.encode(words)[numbers]
+                unknown = 0 if unk is None else int(np.count_nonzero(ids == unk))
+                counts.update(sums, tokens=len(ids), unknown=unknown)
+                data = ids.astype("<i4").tobytes()
+                file.write(data)
+                state.stop, state.crc = stop, zlib.crc32(data, state.crc)
+                state.has_words = state.has_words or _has_words(words)
                 if stop - marked >= MARK:
                     _flush(file)
                     state.counts, marked = dict(counts), stop
@@ -228,6 +227,11 @@ def encode(
             left.unlink(missing_ok=True)
         raise
     return Counts(**{name: counts[name] for name in Counts.__struct_fields__[:-1]}, sha256=sha256)
+
+
+def _has_words(tokens: Collection[str]) -> bool:
+    """Whether different tokens are more than `<eos>`."""
+    return len(tokens) > (EOS in tokens)
 
 
 def _continued(begun: Path, journal: Path, section: Section) -> _Begun:
@@ -251,10 +255,9 @@ def _flush(file: Any) -> None:
 _reader: BlockReader | None = None
 
 
-def _begin(section: Section, options: TextOptions, pieces: bytes | None, words: tuple[str, ...]) -> None:
+def _begin(section: Section, options: TextOptions, pieces: bytes | None) -> None:
     global _reader
-    subwords = None if pieces is None else Subwords(pieces)
-    _reader = BlockReader(section, options, subwords, Vocabulary(words, (0,) * len(words)))
+    _reader = BlockReader(section, options, None if pieces is None else Subwords(pieces))
 
 
 def _work(method: str, block: Block) -> Any:
@@ -268,7 +271,7 @@ def _read(
     section, options = reader.section, reader.options
     total, label = section.end - section.start, f"{what}: {section.files.short_name}"
     pieces = None if reader.subwords is None else reader.subwords.model
-    given = (section, options, pieces, reader.vocabulary.words)
+    given = (section, options, pieces)
     jobs = num_jobs() if section.end - (start or section.start) >= LEAST else 1
     cut = blocks(section, options, start)
     found = _by_all(cut, method, given, jobs) if jobs > 1 else _one_by_one(cut, getattr(reader, method))

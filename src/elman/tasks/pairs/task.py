@@ -63,7 +63,7 @@ class PairTask(Task):
         words = 100 if few else data.max_vocabulary or 5_000
         return Size(round(pairs * of_target), words, round(pairs * of_source))
 
-    def steps(self, spans: list[Span]) -> tuple[list[Span], float]:
+    def steps(self, spans: Sequence[Span]) -> tuple[Sequence[Span], float]:
         """All batches, since they differ in size."""
         return spans, len(spans)
 

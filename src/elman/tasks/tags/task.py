@@ -60,7 +60,7 @@ class TagTask(Task):
         """The approximate size of the data that recipes are meant for."""
         return _NOMINAL
 
-    def steps(self, spans: list[Span]) -> tuple[list[Span], float]:
+    def steps(self, spans: Sequence[Span]) -> tuple[Sequence[Span], float]:
         """All batches, since they differ in size."""
         return spans, len(spans)
 

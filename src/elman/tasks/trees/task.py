@@ -62,7 +62,7 @@ class TreeTask(Task):
         """The approximate size of a treebank that recipes are meant for."""
         return _NOMINAL
 
-    def steps(self, spans: list[Span]) -> tuple[list[Span], float]:
+    def steps(self, spans: Sequence[Span]) -> tuple[Sequence[Span], float]:
         """All batches, since they differ in size."""
         return spans, len(spans)
 
