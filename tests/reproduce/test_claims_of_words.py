@@ -1,5 +1,6 @@
 """Measures of the claims on spelling and on large vocabularies, each against a computation of its own."""
 
+import itertools
 import math
 
 import msgspec
@@ -8,6 +9,7 @@ import pytest
 import torch
 
 from elman import config
+from elman.reproduce.claims import minimal_gru
 from elman.reproduce.claims.spelling import parameters_and_rare_words, unknown_words
 from elman.reproduce.claims.vocabulary import perplexity_and_cost
 from elman.tasks.experiment import Experiment
@@ -101,3 +103,14 @@ def test_the_cost_of_an_output_is_that_of_the_words_of_the_training_text(trained
     assert found["tree"]["multiply-adds per token"] == pytest.approx(8 * per_token)
     assert all(figures["microseconds per token"] > 0 for figures in found.values())
     assert found["tree"]["test perplexity"] > 1
+
+
+def test_the_time_of_a_token_is_that_of_the_windows_after_the_first(trained, monkeypatch):
+    """By a clock that shows 5 s for the first window and 2 s for each of the others."""
+    folder = trained("timed")
+    training = TextRun(folder).recipe.training
+    times = itertools.chain((0.0, 5.0), itertools.count(10.0, 2.0))
+    monkeypatch.setattr(minimal_gru.time, "process_time", lambda: next(times))
+    found = minimal_gru.perplexity_and_time(folder, windows=4, block=20, streams=1).figures
+    assert found[minimal_gru.TIME] == pytest.approx(2e6 / (training.batch_size * training.window.length))
+    assert found["test perplexity"] > 1

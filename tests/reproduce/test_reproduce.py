@@ -47,6 +47,7 @@ ABOUT = {
         *(f"model.core.{name}_dropout" for name in ("between", "output", "recurrent")),
     ),
     "jordan-and-elman": ("model.core",),
+    "minimal-gru": ("model.core.cell", "model.core.sizes"),
 }
 """What differs between the arms of a claim that is not about the output layer."""
 
@@ -137,6 +138,10 @@ PUBLISHED = {
     "echo-state": {"NRMSE": {"reservoir": 6e-5}},
     "linear-parity": {
         "beyond": {"lstm": 1e-4, "slstm": 1e-4, "min-gru": 0.5, "lru": 0.5, "mamba2": 0.48},
+    },
+    "minimal-gru": {
+        "test perplexity": {"GRU": 100.0, "minGRU": 110.0, "minGRU, as many weights": 99.0},
+        "microseconds per token": {"GRU": 50.0, "minGRU": 30.0, "minGRU, as many weights": 40.0},
     },
     "ntm-copy": {
         "sequences": {"ntm": 3e4, "lstm": 1e6},
