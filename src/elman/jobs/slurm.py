@@ -73,9 +73,8 @@ class SlurmJob:
         try:
             found = self._job.result()
         except Exception as error:  # submitit wraps the errors of jobs and of Slurm in several classes
-            raised = re.findall(
-                r"^[A-Z]\w*: .+", str(error), re.MULTILINE
-            )  # the last line of a trace within the message
+            # The message holds a trace, whose last line names the error.
+            raised = re.findall(r"^[A-Z]\w*: .+", str(error), re.MULTILINE)
             return Outcome(failure=f"{raised[-1] if raised else first_line(error)} (see {self._job.paths.stderr})")
         return found if isinstance(found, Outcome) else Outcome(failure="its result is not that of elman")
 

@@ -9,10 +9,13 @@ from elman.config.text import TextOptions
 from elman.data.text import preparation
 from elman.data.text.blocks import blocks, read
 from elman.data.text.files import Files
-from elman.data.text.passages import read_passages
+from elman.data.text.passages import passages
 from elman.data.text.preparation import BlockReader
 from elman.data.text.sources import Section
+from elman.data.text.utf8 import read_lines
 from elman.data.text.vocabulary import EOS
+from elman.data.text.word_counts import WordCounts
+from elman.errors import UserError
 
 LINES = ["a b", "", "", " ", "《よみ》", "x", "\r", "c  d\u3000é", "Ünicode ΑΣ", f"{EOS} <unk>", "\u3000", "\x1c"]
 LONG = ["w " * 150_000, "v" * 200_000, " " * 70_000 + "end", "u " * 40_000 + "  "]
@@ -52,7 +55,7 @@ def test_the_passages_of_blocks_are_those_of_the_text(tmp_path, reading, size, l
         assert b"".join(block.data for block in cut) == path.read_bytes()
         assert len(cut) > 1
         found = [tuple(one)[:6] for block in cut for one in read(block, section, options)]
-        assert found == [tuple(one)[:6] for one in read_passages(path, options)]
+        assert found == [tuple(one)[:6] for one in passages(read_lines(path, options=options), options)]
         half = cut[len(cut) // 2]
         assert next(iter(blocks(section, options, half.start, size))).start == half.start
 
@@ -64,7 +67,7 @@ def test_blank_parts_of_a_long_line(tmp_path, reading):
     section = Section(Files.of(path))
     cut = list(blocks(section, options, size=70_000))
     found = [tuple(one)[:6] for block in cut for one in read(block, section, options)]
-    assert found == [tuple(one)[:6] for one in read_passages(path, options)]
+    assert found == [tuple(one)[:6] for one in passages(read_lines(path, options=options), options)]
     assert any(block.edges for block in cut)
 
 
@@ -103,3 +106,11 @@ def test_several_processes_find_what_one_finds(tmp_path, monkeypatch):
     together = list(preparation._by_all(iter(cut), "count", (section, options, None), 2))
     assert [found for _, found in together] == alone
     assert [stop for stop, _ in together] == list(itertools.accumulate(len(block.data) for block in cut))
+
+
+@pytest.mark.parametrize("reading", ["words", "raw", "paragraphs", "no ends"])
+def test_a_file_of_blank_lines_is_refused(tmp_path, reading):
+    path = tmp_path / "a.txt"
+    path.write_text("\n \n\t\n")
+    with pytest.raises(UserError, match=r"a\.txt: only blank lines; give a text of at least two different words"):
+        preparation.count_words(Section(Files.of(path)), READINGS[reading], WordCounts(tmp_path / "counts"))

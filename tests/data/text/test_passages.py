@@ -1,11 +1,13 @@
 import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from elman.config.text import TextOptions
-from elman.data.text.passages import has_words, passages, read_passages, unseparated
+from elman.data.text.passages import Passage, has_words, passages, unseparated
 from elman.data.text.tokeniser import detokenise, split_raw
 from elman.data.text.utf8 import Line, read_lines
 from elman.data.text.vocabulary import EOS
@@ -14,6 +16,10 @@ from elman.errors import UserError
 WORDS = TextOptions()
 RAW = TextOptions(tokenisation="raw")
 LOWER = TextOptions(tokenisation="raw", lowercase=True)
+
+
+def of_file(path: Path, options: TextOptions) -> Iterator[Passage]:
+    return passages(read_lines(path, options=options), options)
 
 
 def tokens(text: str, options: TextOptions) -> list[str]:
@@ -81,9 +87,9 @@ def test_characters_of_a_passage_are_counted_as_in_the_text(text, options, count
 def test_crlf_mark_and_missing_last_break(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"\xef\xbb\xbfa b\r\nc ")
-    assert [passage.words for passage in read_passages(path, WORDS)] == [["a", "b", EOS], ["c", EOS]]
+    assert [passage.words for passage in of_file(path, WORDS)] == [["a", "b", EOS], ["c", EOS]]
     characters = TextOptions(tokenisation="characters")
-    assert [passage.words for passage in read_passages(path, characters)] == [["a", " ", "b", EOS], ["c", " ", EOS]]
+    assert [passage.words for passage in of_file(path, characters)] == [["a", " ", "b", EOS], ["c", " ", EOS]]
 
 
 @pytest.mark.parametrize("end", ["", " ", "\n", " \n"])
@@ -92,11 +98,11 @@ def test_very_long_line(tmp_path, length, end):
     path = tmp_path / "long.txt"
     text = ("word " * (length // 5 + 1))[: length - len(end)].replace(" w ", " v ") + end
     path.write_text(text)
-    words = [word for passage in read_passages(path, WORDS) for word in passage.words]
+    words = [word for passage in of_file(path, WORDS) for word in passage.words]
     assert words == [*text.split(), EOS]
     assert "".join(line.text for line in read_lines(path)) == text
     options = TextOptions(tokenisation="characters", eos="none")
-    found = [word for passage in read_passages(path, options) for word in passage.words]
+    found = [word for passage in of_file(path, options) for word in passage.words]
     assert "".join(found) == text.replace("\n", " ")
 
 
@@ -105,7 +111,7 @@ def test_memory_does_not_grow(tmp_path):
     path = tmp_path / "long.txt"
     path.write_text("some words of a text that goes on and on \n" * 50_000 + "and on " * 300_000)
     tracemalloc.start()
-    for _ in read_passages(path, TextOptions(eos="paragraph")):
+    for _ in of_file(path, TextOptions(eos="paragraph")):
         pass
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -115,7 +121,7 @@ def test_memory_does_not_grow(tmp_path):
 
 def message(path, options=WORDS) -> str:
     with pytest.raises(UserError) as error:
-        list(read_passages(path, options))
+        list(of_file(path, options))
     return str(error.value)
 
 
@@ -123,13 +129,6 @@ def test_an_empty_file_is_refused(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("")
     assert message(path) == f"{path}: the file is empty; give a text of at least two different words"
-
-
-@pytest.mark.parametrize("options", [WORDS, RAW, TextOptions(eos="paragraph"), TextOptions(eos="none")])
-def test_a_file_of_blank_lines_is_refused(tmp_path, options):
-    path = tmp_path / "a.txt"
-    path.write_text("\n \n\t\n")
-    assert message(path, options) == f"{path}: only blank lines; give a text of at least two different words"
 
 
 def test_not_utf8(tmp_path):

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from elman.config.text import SubwordOptions, TextOptions, identity
 from elman.data.text.corpus import open_corpus
-from elman.data.text.passages import clean, read_passages, remove_ruby
+from elman.data.text.passages import clean, passages, remove_ruby
 from elman.data.text.reading import TextReader
 from elman.data.text.subwords import Subwords, train
 from elman.data.text.tokeniser import Tokeniser, spelt, word_slices, word_starts
-from elman.data.text.utf8 import from_bytes, to_bytes
+from elman.data.text.utf8 import from_bytes, read_lines, to_bytes
 from elman.data.text.vocabulary import EOS, Vocabulary
 from elman.errors import UserError
 
@@ -34,7 +34,9 @@ def exact(tokenisation):
 def written(path, data, options, subwords=None):
     """The tokens of a file of these bytes."""
     path.write_bytes(data)
-    found = read_passages(path, options, subwords=subwords if options.tokenisation == "subwords" else None)
+    found = passages(
+        read_lines(path, options=options), options, subwords if options.tokenisation == "subwords" else None
+    )
     return [token for passage in found for token in passage.words]
 
 

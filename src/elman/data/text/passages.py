@@ -88,25 +88,6 @@ def passages(
             return _by_line(cleaned, options, subwords)
 
 
-def read_passages(
-    source: Files | Path,
-    options: TextOptions,
-    start: int = 0,
-    stop: int | None = None,
-    subwords: Subwords | None = None,
-) -> Iterator[Passage]:
-    """The passages of a text, or of a range of its bytes, in constant memory.
-
-    Raises UserError where `read_lines` does, or, at the end, there were only blank lines.
-    """
-    found = False
-    for passage in passages(read_lines(source, start, stop, options), options, subwords):
-        found = found or any(word != EOS for word in passage.words)
-        yield passage
-    if not found:
-        raise only_blank_lines(Files.of(source), start, stop)
-
-
 def only_blank_lines(files: Files, start: int, stop: int | None) -> UserError:
     """The error for a text, or a range of its bytes, without words."""
     part = "" if stop is None else f" between bytes {start} and {stop}"
