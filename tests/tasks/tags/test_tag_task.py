@@ -214,7 +214,7 @@ def test_starting_from_another_run(trained, data, tmp_path):
     theirs = TagRun(trained).model.state_dict()
     assert all(bool((made.model.state_dict()[name] == tensor).all()) for name, tensor in theirs.items())
     other = tagged.write(tmp_path / "other", count=150, seed=5)
-    with pytest.raises(UserError, match="its words or tags differ"):
+    with pytest.raises(UserError, match="its vocabularies differ; use the same tags for both"):
         Experiment(tagged.recipe(), tmp_path / "others", data=other, init=trained)
 
 

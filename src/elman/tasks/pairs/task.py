@@ -12,8 +12,6 @@ from elman.data.pairs.corpus import PairWindows, open_pairs
 from elman.data.pairs.symbols import PairSymbols
 from elman.data.parts import WHOLE, Part
 from elman.data.text.preparation import Progress
-from elman.data.windows import Span
-from elman.errors import UserError
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
 from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_result, target_accuracy
@@ -23,7 +21,7 @@ from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
 from elman.tasks.pairs.run import PairRun, Translation
-from elman.tasks.task import Size, Task, copy_weights, require_no_random_windows, write_results
+from elman.tasks.task import Size, WholeSequences, write_results
 
 SAMPLES = 6
 """Sources of the test split whose targets a run folder shows."""
@@ -36,7 +34,7 @@ _GIGAWORD = (3_800_000, 32, 11)
 """The same of headlines in subwords, whose recipes do not cut the vocabulary."""
 
 
-class PairTask(Task):
+class PairTask(WholeSequences):
     """A corpus of pairs."""
 
     kind, run = "pairs", PairRun
@@ -45,7 +43,7 @@ class PairTask(Task):
     def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:  # noqa: ARG002 - quick
         assert isinstance(recipe.data, PairData)
         self.recipe, self.data = recipe, recipe.data
-        require_no_random_windows(recipe.training, "pairs")
+        self.require_whole(by_tokens=True)
         require_libraries(rules_of(recipe.data.options))  # better refused now than after training
         self.corpus = open_pairs(source, recipe.data.options)
         self.inputs, self.digest, self.source = self.corpus.symbols, self.corpus.digest, source
@@ -63,10 +61,6 @@ class PairTask(Task):
         words = 100 if few else data.max_vocabulary or 5_000
         return Size(round(pairs * of_target), words, round(pairs * of_source))
 
-    def steps(self, spans: Sequence[Span]) -> tuple[Sequence[Span], float]:
-        """All batches, since they differ in size."""
-        return spans, len(spans)
-
     def windows(self, max_extra: int | None) -> PairWindows:  # noqa: ARG002 - batches of pairs have no random windows
         """The training pairs, in another order each epoch, or in that of the file."""
         training, pairs = self.recipe.training, self.corpus.split("train")
@@ -77,18 +71,6 @@ class PairTask(Task):
         """Nats over the tokens of the validation targets, batch by batch."""
         assert isinstance(model, SequenceToSequence)
         return evaluate_pairs(model, self.corpus, self.corpus.split("valid"), part)
-
-    def write(self, folder: Path) -> None:
-        """Both vocabularies and data.json."""
-        self.corpus.symbols.save(folder)
-        super().write(folder)
-
-    def start_from(self, model: LanguageModel, folder: Path) -> None:
-        """Weights of a run with the same vocabularies and network."""
-        run = PairRun(folder)
-        if run.inputs.digest != self.inputs.digest:
-            raise UserError(f"--init {folder}: its vocabularies differ; use the same pairs for both")
-        copy_weights(model, run, "the same model section")
 
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:  # noqa: ARG002
         """results.json over whole pairs; output-test.txt and its quality; samples.json: test sources with theirs."""

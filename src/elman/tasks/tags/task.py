@@ -13,9 +13,7 @@ from elman.data.parts import WHOLE, Part
 from elman.data.sentences import SentenceWindows
 from elman.data.tags.corpus import TagSymbols, gather, open_tags
 from elman.data.text.preparation import Progress
-from elman.data.windows import Span
 from elman.drawing.tags import TagDrawing
-from elman.errors import UserError
 from elman.evaluation.chunks import require_nervaluate
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
@@ -24,7 +22,7 @@ from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.network.tag_model import TagModel
 from elman.tasks.tags.run import BASELINE, TagRun
-from elman.tasks.task import Size, Task, copy_weights, require_no_random_windows, write_results
+from elman.tasks.task import Size, WholeSequences, write_results
 
 SAMPLES = 6
 """Sentences of the test split that a run folder shows."""
@@ -36,7 +34,7 @@ _NOMINAL = Size(86_000, 6_000)
 """Words, and words of the vocabulary, of some 4,000 sentences."""
 
 
-class TagTask(Task):
+class TagTask(WholeSequences):
     """Sentences with tags, their words and their tags."""
 
     kind, run = "tags", TagRun
@@ -45,9 +43,7 @@ class TagTask(Task):
     def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:  # noqa: ARG002 - quick
         assert isinstance(recipe.data, TagData)
         self.recipe, self.data = recipe, recipe.data
-        require_no_random_windows(recipe.training, "sentences")
-        if recipe.training.tokens_per_batch is not None:
-            raise UserError("training.tokens_per_batch is for pairs; of tags set training.batch_size")
+        self.require_whole()
         self.corpus = open_tags(source, recipe.data.options)
         self.inputs, self.digest, self.source = self.corpus.symbols, self.corpus.digest, source
         for split in ("valid", "test"):
@@ -59,10 +55,6 @@ class TagTask(Task):
     def nominal_size(cls, recipe: Recipe) -> Size:  # noqa: ARG003 - recipes name no data
         """The approximate size of the data that recipes are meant for."""
         return _NOMINAL
-
-    def steps(self, spans: Sequence[Span]) -> tuple[Sequence[Span], float]:
-        """All batches, since they differ in size."""
-        return spans, len(spans)
 
     def windows(self, max_extra: int | None) -> SentenceWindows:  # noqa: ARG002 - sentences have no random windows
         """The training sentences, in another order each epoch."""
@@ -78,18 +70,6 @@ class TagTask(Task):
         assert isinstance(model, TagModel)
         rows = self.data.evaluation.streams
         return training_loss(model, self.inputs, self.corpus.split("valid"), part, batch_size=rows)
-
-    def write(self, folder: Path) -> None:
-        """Both vocabularies, the lexicon and data.json."""
-        self.inputs.save(folder)
-        super().write(folder)
-
-    def start_from(self, model: LanguageModel, folder: Path) -> None:
-        """Weights of a run with the same vocabularies and network."""
-        run = TagRun(folder)
-        if run.inputs.digest != self.inputs.digest:
-            raise UserError(f"--init {folder}: its words or tags differ; use the same data for both")
-        copy_weights(model, run, "the same model section")
 
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:  # noqa: ARG002 - there are no prompts
         """results.json, and samples.json with sentences of the test split and their tags."""

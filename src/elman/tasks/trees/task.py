@@ -15,7 +15,6 @@ from elman.data.sentences import SentenceWindows
 from elman.data.text.preparation import Progress
 from elman.data.trees.corpus import TreeSymbols, open_trees
 from elman.data.trees.shape import tree_of
-from elman.data.windows import Span
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
@@ -24,7 +23,7 @@ from elman.evaluation.trees import label_accuracy, training_loss
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.network.tree_model import TreeModel
-from elman.tasks.task import Size, Task, copy_weights, require_no_random_windows, write_results
+from elman.tasks.task import Size, WholeSequences, write_results
 from elman.tasks.trees.drawing import drawing_of
 from elman.tasks.trees.run import TreeRun
 
@@ -38,7 +37,7 @@ _NOMINAL = Size(70_000, 6_000, 85_000)
 """Constituents, words of the vocabulary and words of a treebank of some 4,000 trees."""
 
 
-class TreeTask(Task):
+class TreeTask(WholeSequences):
     """A treebank, its words and its labels."""
 
     kind, run = "trees", TreeRun
@@ -47,11 +46,9 @@ class TreeTask(Task):
     def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:  # noqa: ARG002 - quick
         assert isinstance(recipe.data, TreeData)
         self.recipe, self.data = recipe, recipe.data
-        require_no_random_windows(recipe.training, "trees")
+        self.require_whole()
         if recipe.training.slices != 1:
             raise UserError(f"training.slices = {recipe.training.slices}: a batch of trees is not cut; set it to 1")
-        if recipe.training.tokens_per_batch is not None:
-            raise UserError("training.tokens_per_batch is for pairs; of trees set training.batch_size")
         self.corpus = open_trees(source, recipe.data.options)
         self.inputs, self.digest, self.source = self.corpus.symbols, self.corpus.digest, source
         for split in ("valid", "test"):
@@ -61,10 +58,6 @@ class TreeTask(Task):
     def nominal_size(cls, recipe: Recipe) -> Size:  # noqa: ARG003 - recipes name no treebank
         """The approximate size of a treebank that recipes are meant for."""
         return _NOMINAL
-
-    def steps(self, spans: Sequence[Span]) -> tuple[Sequence[Span], float]:
-        """All batches, since they differ in size."""
-        return spans, len(spans)
 
     def windows(self, max_extra: int | None) -> SentenceWindows:  # noqa: ARG002 - trees have no random windows
         """The training trees, in another order each epoch."""
@@ -77,18 +70,6 @@ class TreeTask(Task):
         assert part == WHOLE
         assert isinstance(model, TreeModel)
         return training_loss(model, self.corpus, self.corpus.split("valid"), self.recipe.training.margin)
-
-    def write(self, folder: Path) -> None:
-        """Both vocabularies and data.json."""
-        self.corpus.symbols.save(folder)
-        super().write(folder)
-
-    def start_from(self, model: LanguageModel, folder: Path) -> None:
-        """Weights of a run with the same vocabularies and network."""
-        run = TreeRun(folder)
-        if run.inputs.digest != self.inputs.digest:
-            raise UserError(f"--init {folder}: its words or labels differ; use the same treebank for both")
-        copy_weights(model, run, "the same model section")
 
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:  # noqa: ARG002 - there are no prompts
         """results.json, and samples.json with trees of the test split as the network sees them."""
