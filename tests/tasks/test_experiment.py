@@ -44,11 +44,6 @@ def corpus(tmp_path_factory):
     return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
 def trained(recipe, out, corpus, stops=()):
     """Train with interruptions at some steps; the run folder."""
     for resume, stop in enumerate([*stops, None]):

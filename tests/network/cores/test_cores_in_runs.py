@@ -28,16 +28,6 @@ CORES = {
 }
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
 def recipe(core):
     raw = msgspec.to_builtins(text_runs.recipe(epochs=1), str_keys=True)
     raw["model"] |= {"core": msgspec.to_builtins(core), "output": {"choice": {"kind": "flat"}}}

@@ -10,7 +10,7 @@ from elman.learning.optimisers import Optimiser
 from elman.network.build import build_model
 from elman.tasks.experiment import Experiment
 from elman.tasks.text.run import TextRun
-from support import networks, text_runs
+from support import networks
 
 WORDS = len(networks.COUNTS)
 
@@ -50,11 +50,6 @@ def test_comes_down_to_the_entropy_of_a_source(choice, contexts):
     worth = (chain * (chain.clamp(min=1e-30).log() - unigram.log())).sum(-1).mean()
     assert worth > 0.3
     assert 0 <= divergence < 0.1
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 def recipe(**choice):
