@@ -28,6 +28,11 @@ CORES = {
 }
 
 
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"), {"train": 50, "valid": 10, "test": 10})
+
+
 def recipe(core):
     raw = msgspec.to_builtins(text_runs.recipe(epochs=1), str_keys=True)
     raw["model"] |= {"core": msgspec.to_builtins(core), "output": {"choice": {"kind": "flat"}}}
