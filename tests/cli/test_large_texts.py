@@ -31,8 +31,7 @@ def text(run, tmp_path):
     return path
 
 
-@pytest.mark.parametrize("form", [(), ("--json", "--by", "sentence")])
-@pytest.mark.parametrize("parts", [2, 7])
+@pytest.mark.parametrize(("parts", "form"), [(7, ()), (2, ("--json", "--by", "sentence"))])
 def test_the_parts_of_a_text_are_the_whole(capsys, run, text, form, parts):
     whole = output(capsys, "score", run, text, "--unknown", "exclude", *form)
     found = [
