@@ -9,6 +9,12 @@ import pytest
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
+EMPTY = """
+for _name in [one for one in globals() if one[0] != "_" and one not in get_ipython().user_ns_hidden]:
+    del globals()[_name]
+"""
+"""What stands before a notebook, so that it sees no names of the one before it."""
+
 SECONDS = 120
 """For one cell; small sizes take a few."""
 
@@ -53,7 +59,7 @@ def test_a_notebook_runs(path, kernel, tmp_path):
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
-    notebook.cells.insert(0, nbformat.v4.new_code_cell("%reset -f"))
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(EMPTY))
     client = nbclient.NotebookClient(notebook, kernel, timeout=SECONDS, resources={"metadata": {"path": str(tmp_path)}})
     client.execute()
     client.kc.stop_channels()
