@@ -1,3 +1,4 @@
+import functools
 import gc
 import os
 
@@ -6,6 +7,8 @@ import torch
 from hypothesis import settings
 
 from elman.errors import notice
+from elman.tasks.text import task
+from support import text_runs
 
 if os.name != "posix":
     collect_ignore = ["tasks/test_stopping.py"]  # every test sends signals that Windows lacks
@@ -33,3 +36,25 @@ def _seed():
 def _every_notice_again():
     """A notice is printed once per process; here once per test."""
     notice.cache_clear()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache_of_the_tests(tmp_path_factory):
+    """What is prepared is kept among the temporary files, and shared by all tests that set no folder of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _short_samples():
+    """The samples that end a training on text have 20 words: 120 take longer than a small training itself."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(task, "sample", functools.partial(task.sample, count=20))
+        yield
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory):
+    """A small text that no test changes."""
+    return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))

@@ -17,22 +17,9 @@ from support.commands import refusal
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
-@pytest.fixture(scope="module")
 def trained(tmp_path_factory, corpus):
     out = tmp_path_factory.mktemp("runs") / "run"
-    patch = pytest.MonkeyPatch()
-    patch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
     Experiment(text_runs.recipe(epochs=1), out, data=corpus).train()
-    patch.undo()
     return out
 
 

@@ -1,6 +1,5 @@
 """Two small runs, of words and of characters, compared on a text, on minimal pairs and on the sentences of a table."""
 
-import contextlib
 import json
 import math
 
@@ -12,8 +11,7 @@ from support.commands import output, refusal, table, trained
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    with contextlib.ExitStack() as stack:
-        yield tuple(str(stack.enter_context(trained(name, tmp_path_factory))) for name in ("words", "characters"))
+    return tuple(str(trained(name, tmp_path_factory)) for name in ("words", "characters"))
 
 
 def nll_per_word(capsys, run, words):

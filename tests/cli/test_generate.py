@@ -13,8 +13,7 @@ from support.commands import output, refusal, trained
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    with trained("words", tmp_path_factory) as out:
-        yield out
+    return trained("words", tmp_path_factory)
 
 
 def answer(capsys, *arguments):

@@ -17,8 +17,7 @@ from support.parameters import slow_except
 
 @pytest.fixture(scope="module", params=slow_except(tuple(TEXTS)[:1], TEXTS))
 def run(request, tmp_path_factory):
-    with trained(request.param, tmp_path_factory) as folder:
-        yield folder
+    return trained(request.param, tmp_path_factory)
 
 
 @pytest.fixture
@@ -32,8 +31,7 @@ def text(run, tmp_path):
     return path
 
 
-@pytest.mark.parametrize("form", [(), ("--json", "--by", "sentence")])
-@pytest.mark.parametrize("parts", [2, 7])
+@pytest.mark.parametrize(("parts", "form"), [(7, ()), (2, ("--json", "--by", "sentence"))])
 def test_the_parts_of_a_text_are_the_whole(capsys, run, text, form, parts):
     whole = output(capsys, "score", run, text, "--unknown", "exclude", *form)
     found = [

@@ -22,14 +22,12 @@ NATURAL = "The horse fell.\nDon't let Mr. Jones' shares\u2014ever\u2014fall.\n"
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-        folder = tmp_path_factory.mktemp("tokenised")
-        for split, times in {"train": 20, "valid": 4, "test": 4}.items():
-            (folder / f"{split}.txt").write_text("\n".join(LINES * times) + "\n")
-        experiment = Experiment(text_runs.recipe(epochs=1), folder / "run", data=folder)
-        experiment.train()
-        yield folder / "run"
+    folder = tmp_path_factory.mktemp("tokenised")
+    for split, times in {"train": 20, "valid": 4, "test": 4}.items():
+        (folder / f"{split}.txt").write_text("\n".join(LINES * times) + "\n")
+    experiment = Experiment(text_runs.recipe(epochs=1), folder / "run", data=folder)
+    experiment.train()
+    return folder / "run"
 
 
 @pytest.fixture

@@ -17,8 +17,7 @@ from support.commands import column, output, refusal, table, trained
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    with trained("words", tmp_path_factory) as folder:
-        yield folder
+    return trained("words", tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,7 @@ from support.parameters import slow_except
 
 @pytest.fixture(scope="module", params=slow_except(tuple(TEXTS)[:1], TEXTS))
 def run(request, tmp_path_factory):
-    with trained(request.param, tmp_path_factory) as folder:
-        yield folder
+    return trained(request.param, tmp_path_factory)
 
 
 @pytest.fixture

@@ -112,11 +112,6 @@ WITH_A_RUN = {
 """Commands that open a run or data."""
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
 @pytest.fixture(scope="module")
 def places(tmp_path_factory):
     """A trained run, its recipe and data, and recipes that are damaged."""

@@ -49,8 +49,8 @@ VOCABULARIES = {
 @pytest.mark.parametrize("words", VOCABULARIES.values(), ids=VOCABULARIES)
 @pytest.mark.parametrize(("order", "stream"), [(1, False), (3, False), (3, True)])
 def test_sums_to_one_over_the_vocabulary_of_a_network(words, order, stream):
-    model = AlignedNGram(ngram(order, stream), vocabulary_of(words))
-    for history in itertools.chain(*(itertools.product(range(len(words)), repeat=n) for n in range(1, 4))):
+    model, longest = AlignedNGram(ngram(order, stream), vocabulary_of(words)), 3 if len(words) < 7 else 2
+    for history in itertools.chain(*(itertools.product(range(len(words)), repeat=n) for n in range(1, longest + 1))):
         found = model.log_probs(np.array([history]))[0, -1]
         assert np.exp(found).sum() == pytest.approx(1, abs=1e-9)
         each = [model.log_prob(np.array([word]), list(history))[0] for word in range(len(words))]

@@ -16,8 +16,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    with trained("words", tmp_path_factory) as path:
-        yield path
+    return trained("words", tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

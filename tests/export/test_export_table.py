@@ -77,10 +77,9 @@ def test_lab_scale_keeps_what_a_recipe_is_made_of():
 def test_the_same_figures_three_ways(tmp_path_factory):
     for package in ("onnxruntime", "transformers"):
         pytest.importorskip(package, reason="needs elman[onnx] and elman[hf]")
-    with trained("words", tmp_path_factory) as path:
-        run = TextRun(path)
-        tokens = run.corpus().split("test").tokens[:60]
-        rows = runpy.run_path(str(BENCHMARKS / "three_ways.py"))["compared"](run, tokens)
+    run = TextRun(trained("words", tmp_path_factory))
+    tokens = run.corpus().split("test").tokens[:60]
+    rows = runpy.run_path(str(BENCHMARKS / "three_ways.py"))["compared"](run, tokens)
     assert [row["way"] for row in rows] == ["elman", "onnxruntime", "transformers"]
     np.testing.assert_allclose([row["perplexity"] for row in rows], rows[0]["perplexity"], rtol=1e-5)
     assert all(row["largest_difference"] < 1e-4 for row in rows)

@@ -28,14 +28,12 @@ PAIRS = [
 
 @pytest.fixture(scope="module", params=["words", "characters"])
 def run(request, tmp_path_factory):
-    with trained(request.param, tmp_path_factory) as path:
-        yield elman.load(path)
+    return elman.load(trained(request.param, tmp_path_factory))
 
 
 @pytest.fixture(scope="module")
 def words(tmp_path_factory):
-    with trained("words", tmp_path_factory) as path:
-        yield elman.load(path)
+    return elman.load(trained("words", tmp_path_factory))
 
 
 def total(run, text):
@@ -142,7 +140,8 @@ def test_unknown_words_are_said_once(words, capsys):
 
 
 def test_a_character_that_cannot_be_read_is_refused(tmp_path_factory):
-    with trained("characters", tmp_path_factory) as path, pytest.raises(UserError, match="'z' is not in the voc"):
+    path = trained("characters", tmp_path_factory)
+    with pytest.raises(UserError, match="'z' is not in the voc"):
         Answers(elman.load(path)).texts(["w1 z"])
     with pytest.raises(UserError, match="end=soon: write auto"):
         Answers(None, end="soon")

@@ -24,8 +24,7 @@ transformers = pytest.importorskip("transformers", reason="models of Hugging Fac
 
 @pytest.fixture(scope="module", params=["words", "characters"])
 def run(request, tmp_path_factory):
-    with trained(request.param, tmp_path_factory) as path:
-        yield elman.load(path)
+    return elman.load(trained(request.param, tmp_path_factory))
 
 
 @pytest.fixture(scope="module")

@@ -33,8 +33,7 @@ def hub(monkeypatch, tmp_path):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    with trained("words", tmp_path_factory) as path:
-        yield path
+    return trained("words", tmp_path_factory)
 
 
 def test_sent_and_opened_again(run, hub, tmp_path, monkeypatch, capsys):

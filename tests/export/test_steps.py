@@ -17,11 +17,10 @@ from support import networks
 WORDS = len(networks.COUNTS)
 TOKENS = np.random.default_rng(0).integers(0, WORDS, 12)
 
-RECORDS = {f"cell {name}": config.Stack(sizes=(6, 4), cell=cell) for name, cell in networks.CELL_RECORDS.items()}
+RECORDS = {f"cell {name}": config.Stack(sizes=(4,), cell=cell) for name, cell in networks.CELL_RECORDS.items()}
 RECORDS |= {
-    "cell rwkv7": config.Stack(
-        sizes=(6, 4), cell=config.RWKV7(heads=1, rank=3)
-    ),  # a norm of two numbers is all but a sign
+    "cell rwkv7": config.Stack(sizes=(4,), cell=config.RWKV7(heads=1, rank=3)),  # a norm of two numbers is a sign
+    "two sizes": config.Stack(sizes=(6, 4), cell=config.LSTM()),
     "graves": config.Stack(sizes=(5, 5), cell=config.LSTM(), connections="graves"),
     "melis": config.Stack(sizes=(5, 5), cell=config.LSTM(input_gate="capped"), connections="melis"),
     "jordan": config.Jordan(size=4),
@@ -68,7 +67,7 @@ def test_every_core_is_traced(name, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("choice", networks.CHOICES)
 def test_every_choice_is_traced(choice, tmp_path):
-    assert through_program(model_of(config.Stack(sizes=(5, 4)), choice=choice), tmp_path).difference < 1e-4
+    assert through_program(model_of(config.Stack(sizes=(4,)), choice=choice), tmp_path).difference < 1e-4
 
 
 @pytest.mark.parametrize(("contexts", "activation"), [("mos", "sigsoftmax"), ("doc", "relu"), ("doc", "softplus")])

@@ -46,16 +46,6 @@ def recipe(kind, cell="gru-before", **training):
     return parse_recipe(raw, "toy")
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
 def trained(made, out, corpus):
     experiment = Experiment(made, out, data=corpus)
     assert experiment.train() is StopReason.FINISHED
@@ -102,7 +92,7 @@ def test_linearised_is_the_jacobian_of_the_thesis():
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_holds_after_every_step_and_in_the_saved_model(kind, corpus, tmp_path, monkeypatch):
-    made = recipe(kind)
+    made = recipe(kind, epochs=1)
     seen = []
     project = ConstrainedCore.project
 

@@ -56,8 +56,8 @@ KINDS = {type(record): name for name, record in reversed(networks.CELL_RECORDS.i
 """One variant of each cell, the first."""
 
 CASES = {
-    **{name: recipe(config.Stack(sizes=(4, 4), cell=networks.CELL_RECORDS[name])) for name in KINDS.values()},
-    "gru-before": recipe(config.Stack(sizes=(4, 4), cell=config.GRU(reset="before"))),
+    **{name: recipe(config.Stack(sizes=(4,), cell=networks.CELL_RECORDS[name])) for name in KINDS.values()},
+    "gru-before": recipe(config.Stack(sizes=(4,), cell=config.GRU(reset="before"))),
     **{
         name: recipe(choice=networks.CHOICES[name])
         for name in ("adaptive", "tree", "rare-class", "monotone", "mixtape")

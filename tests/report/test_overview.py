@@ -80,17 +80,17 @@ def test_no_run_at_all_is_refused(tmp_path, capsys):
 
 
 def test_rows_with_the_same_tokens_are_tested(capsys, tmp_path_factory):
-    with trained("words", tmp_path_factory) as run:
-        other = tmp_path_factory.mktemp("runs") / "other"
-        other.mkdir()
-        for file in run.iterdir():
-            if file.is_file():
-                (other / file.name).write_bytes(file.read_bytes())
-        recipe = (run / "recipe.toml").read_text()
-        (other / "recipe.toml").write_text(recipe.replace("log_every = 5", "log_every = 6"))
-        results = json.loads((other / "results.json").read_text())
-        for row in results:
-            row["perplexity"] = math.exp(row["nll"] + 1)
-        (other / "results.json").write_text(json.dumps(results))
-        best, worse = json.loads(output(capsys, "table", run, other, "--paired", "--json"))
+    run = trained("words", tmp_path_factory)
+    other = tmp_path_factory.mktemp("runs") / "other"
+    other.mkdir()
+    for file in run.iterdir():
+        if file.is_file():
+            (other / file.name).write_bytes(file.read_bytes())
+    recipe = (run / "recipe.toml").read_text()
+    (other / "recipe.toml").write_text(recipe.replace("log_every = 5", "log_every = 6"))
+    results = json.loads((other / "results.json").read_text())
+    for row in results:
+        row["perplexity"] = math.exp(row["nll"] + 1)
+    (other / "results.json").write_text(json.dumps(results))
+    best, worse = json.loads(output(capsys, "table", run, other, "--paired", "--json"))
     assert (best["paired_p_value"], worse["paired_p_value"], worse["paired_difference"]) == (None, 1.0, 0.0)

@@ -12,16 +12,6 @@ from elman.reproduce.perplexity import PERPLEXITY
 from support import text_runs
 
 
-@pytest.fixture(scope="session")
-def corpus(tmp_path_factory):
-    return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
 @pytest.fixture
 def experiment(tmp_path, monkeypatch, corpus):
     """A claim on two toy recipes: that sigsoftmax is lower than softmax."""

@@ -22,26 +22,24 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """A run on a corpus whose test split has words that the vocabulary lacks, with another encoder or choice."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-        corpus = text_runs.write_corpus(tmp_path_factory.mktemp("words") / "corpus")
-        with (corpus / "train.txt").open("a") as file:
-            file.write("w1 once w2\n")
-        with (corpus / "test.txt").open("a") as file:
-            file.write("w1 anew w2 w3 other w4\n" * 4)
+    corpus = text_runs.write_corpus(tmp_path_factory.mktemp("words") / "corpus")
+    with (corpus / "train.txt").open("a") as file:
+        file.write("w1 once w2\n")
+    with (corpus / "test.txt").open("a") as file:
+        file.write("w1 anew w2 w3 other w4\n" * 4)
 
-        def train(name, encoder=None, choice=None):
-            raw = msgspec.to_builtins(text_runs.recipe(epochs=1), str_keys=True)
-            raw["data"] = {"text": {"tokenisation": "words", "min_count": 2}}
-            raw["model"]["encoder"] = encoder or {"kind": "lookup", "size": 8}
-            raw["model"]["output"]["choice"] = choice or {"kind": "flat"}
-            folder = tmp_path_factory.mktemp("runs") / name
-            experiment = Experiment(config.parse_recipe(raw, "toy"), folder, data=corpus)
-            experiment.train()
-            experiment.finish()
-            return folder
+    def train(name, encoder=None, choice=None):
+        raw = msgspec.to_builtins(text_runs.recipe(epochs=1), str_keys=True)
+        raw["data"] = {"text": {"tokenisation": "words", "min_count": 2}}
+        raw["model"]["encoder"] = encoder or {"kind": "lookup", "size": 8}
+        raw["model"]["output"]["choice"] = choice or {"kind": "flat"}
+        folder = tmp_path_factory.mktemp("runs") / name
+        experiment = Experiment(config.parse_recipe(raw, "toy"), folder, data=corpus)
+        experiment.train()
+        experiment.finish()
+        return folder
 
-        yield train
+    return train
 
 
 @pytest.fixture(scope="module")

@@ -13,14 +13,16 @@ from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes
 from elman.reproduce.comparison import Bound
 from elman.reproduce.perplexity import by_split
 from elman.reproduce.runs import Store
+from support import inline
 
 RESULTS_ALONE = by_split("perplexity", "perplexity")
 """The figures in results.json, without a model that scores tokens."""
 
 
 @pytest.mark.slow
-def test_from_the_command_line_to_the_verdict(experiment, corpus, tmp_path, capsys):
+def test_from_the_command_line_to_the_verdict(experiment, corpus, tmp_path, monkeypatch, capsys):
     """Trained once, told, written; a second call trains nothing and says the same."""
+    inline.use(monkeypatch)
     out = tmp_path / "out"
     command = ["reproduce", "toy-claim", "--data", str(corpus), "--out", str(out), "--jobs", "2", "--threads", "1"]
     assert main(command) == 0
@@ -161,6 +163,7 @@ def test_list_names_every_claim(capsys):
 
 @pytest.mark.slow
 def test_all_goes_on_where_one_claim_cannot_be_planned(experiment, corpus, tmp_path, monkeypatch, capsys):
+    inline.use(monkeypatch)
     broken = dataclasses.replace(experiment, name="broken", needs=("no-such-pairs",))
     monkeypatch.setattr(registry, "CLAIMS", {"broken": broken, experiment.name: experiment})
     command = ["reproduce", "all", "--data", str(corpus), "--out", str(tmp_path / "out"), "--threads", "1", "--quick"]

@@ -14,7 +14,7 @@ from elman.reproduce.grid import SEED, Trial, chosen
 from elman.reproduce.perplexity import PERPLEXITY
 from elman.reproduce.planned import PlannedRun
 from elman.reproduce.runs import Store
-from support import text_runs
+from support import inline, text_runs
 
 RATES = (("training.optimiser.lr=1e-9",), ("training.optimiser.lr=0.02",))
 
@@ -38,7 +38,8 @@ def tuned(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_better_alternative_is_trained_in_full(tuned, tmp_path):
+def test_the_better_alternative_is_trained_in_full(tuned, tmp_path, monkeypatch):
+    inline.use(monkeypatch)
     store = Store(tmp_path / "out", str(text_runs.write_corpus(tmp_path / "corpus")))
     machine = training.Machine(threads=1)
     planned = plan.plan(tuned, store, "small", None, machine)

@@ -19,12 +19,13 @@ from elman.reproduce.claims.output import RANK
 from elman.reproduce.perplexity import PERPLEXITY
 from elman.reproduce.planned import Status
 from elman.reproduce.runs import Store, canonical, measured
-from support import text_runs
+from support import inline, text_runs
 from support.systems import posix
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_goes_on(experiment, corpus, tmp_path):
+def test_an_interrupted_run_goes_on(experiment, corpus, tmp_path, monkeypatch):
+    inline.use(monkeypatch)
     store = Store(tmp_path / "out", str(corpus))
     planned = plan.plan(experiment, store, "small", 1, training.Machine(threads=1))
     (first, second) = planned.waiting

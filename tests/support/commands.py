@@ -1,12 +1,12 @@
 """Small trained models, and commands in this process: what they print, what they complain of."""
 
-import contextlib
 import csv
+import functools
 import io
+import shutil
 import sys
 
 import msgspec
-import pytest
 from cyclopts.exceptions import CycloptsError
 
 from elman.cli import application, main, mistakes
@@ -20,19 +20,22 @@ TEXTS = {
 }
 
 
-@contextlib.contextmanager
+@functools.cache
+def _trained(name, folder):
+    """A folder with a text and a run on it."""
+    recipe = text_runs.recipe(epochs=1)
+    data = msgspec.structs.replace(TEXTS[name], evaluation=recipe.data.evaluation)
+    recipe = msgspec.structs.replace(recipe, data=data)
+    experiment = Experiment(recipe, folder / "run", data=text_runs.write_corpus(folder / "corpus"))
+    experiment.train()
+    experiment.finish()
+    return folder
+
+
 def trained(name, tmp_path_factory):
-    """The folder of a run on one of `TEXTS`."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-        out = tmp_path_factory.mktemp("runs") / "run"
-        recipe = text_runs.recipe(epochs=1)
-        data = msgspec.structs.replace(TEXTS[name], evaluation=recipe.data.evaluation)
-        recipe = msgspec.structs.replace(recipe, data=data)
-        experiment = Experiment(recipe, out, data=text_runs.write_corpus(out.parent / "corpus"))
-        experiment.train()
-        experiment.finish()
-        yield out
+    """The folder of a run on one of `TEXTS`, its text beside it: a copy of what is trained once in a process."""
+    shared = _trained(name, tmp_path_factory.getbasetemp() / "trained" / name)
+    return shutil.copytree(shared, tmp_path_factory.mktemp("runs") / name) / "run"
 
 
 def is_understood(words):

@@ -11,16 +11,6 @@ from elman.reproduce import training
 from support import inline, text_runs
 
 
-@pytest.fixture(scope="session")
-def corpus(tmp_path_factory):
-    return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
 @pytest.fixture
 def recipe(tmp_path):
     path = tmp_path / "toy.toml"

@@ -252,7 +252,7 @@ def until(condition, seconds=60.0):
 @pytest.mark.slow
 def test_a_killed_driver_is_continued(recipe, corpus, tmp_path, monkeypatch, capsys):
     """Its runs end with it; the same command continues them, to the same weights as of a training without an end."""
-    out, settings = tmp_path / "out", ["--set", "training.epochs=15"]
+    out, settings = tmp_path / "out", ["--set", "training.epochs=10"]
     words = command(recipe, corpus, out, *settings, "--seeds", "6")
     driver = subprocess.Popen([sys.executable, "-m", "elman", *words], stderr=subprocess.DEVNULL)
     until(lambda: any(path.stat().st_size for path in out.glob("runs/*/metrics.jsonl")))

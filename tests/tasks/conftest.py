@@ -10,9 +10,8 @@ def short_corpus(tmp_path_factory):
 
 
 @pytest.fixture
-def train(short_corpus, tmp_path, tmp_path_factory, monkeypatch):
+def train(short_corpus, tmp_path):
     """Trains a small recipe into a folder of the test, or resumes the run there."""
-    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
 
     def trained(name="run", *, resume=False, stop=None, minutes=None, **training):
         experiment = Experiment(text_runs.recipe(**training), tmp_path / name, data=short_corpus, resume=resume)

@@ -24,13 +24,11 @@ QUICK = ("--statistics-tokens", "600")
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-        out = tmp_path_factory.mktemp("runs") / "run"
-        experiment = Experiment(text_runs.recipe(epochs=1), out, data=text_runs.write_corpus(out.parent / "corpus"))
-        experiment.train()
-        experiment.finish()
-        yield out
+    out = tmp_path_factory.mktemp("runs") / "run"
+    experiment = Experiment(text_runs.recipe(epochs=1), out, data=text_runs.write_corpus(out.parent / "corpus"))
+    experiment.train()
+    experiment.finish()
+    return out
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -44,11 +45,6 @@ def corpus(tmp_path_factory):
     return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
 def trained(recipe, out, corpus, stops=()):
     """Train with interruptions at some steps; the run folder."""
     for resume, stop in enumerate([*stops, None]):
@@ -56,6 +52,12 @@ def trained(recipe, out, corpus, stops=()):
         outcome = experiment.train([] if stop is None else [StopAt(stop)])
         assert outcome is (StopReason.FINISHED if stop is None else StopReason.INTERRUPTED)
     return out
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory, corpus):
+    """A run of the recipe as it is, which no test changes."""
+    return trained(text_runs.recipe(), tmp_path_factory.mktemp("runs") / "plain", corpus)
 
 
 @pytest.mark.slow
@@ -85,11 +87,10 @@ def test_interrupted_run_is_the_same_run_bit_for_bit(learner, corpus, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_in_bf16_is_resumed_bit_for_bit_and_auto_is_settled_once(corpus, tmp_path, monkeypatch, capsys):
+def test_a_run_in_bf16_is_resumed_bit_for_bit_and_auto_is_settled_once(corpus, plain, tmp_path, monkeypatch, capsys):
     for least in ("LEAST_MULTIPLY_ADDS", "LEAST_ROWS"):
         monkeypatch.setattr(f"elman.network.matmul.{least}", 0)
     monkeypatch.setattr("elman.network.peaks.gain", lambda _: 2.0)
-    plain = trained(text_runs.recipe(), tmp_path / "plain", corpus)
     whole = trained(text_runs.recipe(precision="bf16"), tmp_path / "whole", corpus)
     capsys.readouterr()
     broken = trained(text_runs.recipe(precision="auto"), tmp_path / "broken", corpus, stops=[7])
@@ -103,13 +104,12 @@ def test_a_run_in_bf16_is_resumed_bit_for_bit_and_auto_is_settled_once(corpus, t
 
 
 @pytest.mark.slow
-def test_losses_may_be_read_now_and_then(corpus, tmp_path, monkeypatch):
+def test_losses_may_be_read_now_and_then(corpus, plain, tmp_path, monkeypatch):
     """As on a GPU, which is not asked at every step: the same run, records and all, interrupted or not."""
-    often = trained(text_runs.recipe(), tmp_path / "often", corpus)
     monkeypatch.setattr("elman.learning.log.STEPS_BETWEEN_READINGS", {"cpu": 7})
     seldom = trained(text_runs.recipe(), tmp_path / "seldom", corpus, stops=[15])
-    assert same_tensors(often / "checkpoint.safetensors", seldom / "checkpoint.safetensors")
-    assert text_runs.metrics(often) == text_runs.metrics(seldom)
+    assert same_tensors(plain / "checkpoint.safetensors", seldom / "checkpoint.safetensors")
+    assert text_runs.metrics(plain) == text_runs.metrics(seldom)
 
 
 @pytest.mark.slow
@@ -122,21 +122,20 @@ def test_nt_asgd_averages_and_fine_tunes(corpus, tmp_path):
 
 
 @pytest.mark.slow
-def test_out_of_time_keeps_the_best_so_far_and_resumes_exactly(corpus, tmp_path):
+def test_out_of_time_keeps_the_best_so_far_and_resumes_exactly(corpus, plain, tmp_path):
     recipe = text_runs.recipe()
-    whole = trained(recipe, tmp_path / "whole", corpus)
     out = tmp_path / "short"
     experiment = Experiment(recipe, out, data=corpus)
     assert experiment.train(max_minutes=0) is StopReason.OUT_OF_TIME
     assert TextRun(out).model is not None
     trained_on = Experiment(recipe, out, data=corpus, resume=True)
     assert trained_on.train() is StopReason.FINISHED
-    assert same_tensors(whole / "model.safetensors", out / "model.safetensors")
+    assert same_tensors(plain / "model.safetensors", out / "model.safetensors")
 
 
 @pytest.mark.slow
-def test_resuming_a_finished_run_changes_nothing(corpus, tmp_path):
-    out = trained(text_runs.recipe(), tmp_path / "run", corpus)
+def test_resuming_a_finished_run_changes_nothing(corpus, plain, tmp_path):
+    out = shutil.copytree(plain, tmp_path / "run")
     before = checkpoint.load(out / "checkpoint.safetensors")[0]
     assert Experiment(text_runs.recipe(), out, data=corpus, resume=True).train() is StopReason.FINISHED
     assert checkpoint.digest_of(before) == checkpoint.digest_of(checkpoint.load(out / "checkpoint.safetensors")[0])
@@ -186,14 +185,13 @@ def wait_for_steps(out, steps, seconds=60):
 
 
 @pytest.mark.slow
-def test_two_runs_with_one_seed_are_equal_and_another_seed_differs(corpus, tmp_path):
-    a = trained(text_runs.recipe(), tmp_path / "a", corpus)
+def test_two_runs_with_one_seed_are_equal_and_another_seed_differs(corpus, plain, tmp_path):
     b = trained(text_runs.recipe(), tmp_path / "b", corpus)
     other = text_runs.recipe()
     other = config.parse_recipe({**_plain(other), "seed": 4}, "toy")
     c = trained(other, tmp_path / "c", corpus)
-    assert same_tensors(a / "model.safetensors", b / "model.safetensors")
-    assert not same_tensors(a / "model.safetensors", c / "model.safetensors")
+    assert same_tensors(plain / "model.safetensors", b / "model.safetensors")
+    assert not same_tensors(plain / "model.safetensors", c / "model.safetensors")
 
 
 def _plain(recipe):
@@ -249,13 +247,12 @@ def test_learns_the_chain_better_than_a_unigram(corpus, tmp_path):
 
 
 @pytest.mark.slow
-def test_init_maps_words_by_spelling(corpus, tmp_path):
-    first = trained(text_runs.recipe(), tmp_path / "first", corpus)
+def test_init_maps_words_by_spelling(plain, tmp_path):
     other = text_runs.write_corpus(tmp_path / "other", {"train": 100, "valid": 20, "test": 20})
     (other / "train.txt").write_text("brand new words\n" + (other / "train.txt").read_text())
-    experiment = Experiment(text_runs.recipe(), tmp_path / "second", data=other, init=first)
-    ours, theirs = experiment.model.encoder.weight, TextRun(first).model.encoder.weight
-    here, there = experiment.task.corpus.vocabulary.ids, TextRun(first).vocabulary.ids
+    experiment = Experiment(text_runs.recipe(), tmp_path / "second", data=other, init=plain)
+    ours, theirs = experiment.model.encoder.weight, TextRun(plain).model.encoder.weight
+    here, there = experiment.task.corpus.vocabulary.ids, TextRun(plain).vocabulary.ids
     assert here["w3"] != there["w3"]
     assert ours[here["w3"]].equal(theirs[there["w3"]])
 

@@ -30,11 +30,6 @@ def music(folder):
 KINDS = {"text": text, "music": music}
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
 @pytest.fixture(params=KINDS)
 def run(request, tmp_path):
     """A run that was trained on data given by --data, and that data."""

@@ -14,8 +14,7 @@ TEXTS = ["w1 w2 w3", "w3", "w1 w1 w1 w1 w2 w9", "", "w2\nw1 strange"]
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    with trained("words", tmp_path_factory) as folder:
-        yield folder
+    return trained("words", tmp_path_factory)
 
 
 @pytest.fixture

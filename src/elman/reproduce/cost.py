@@ -2,7 +2,7 @@
 
 import torch
 
-from elman.config import Mixture
+from elman.config import Mixture, Model
 from elman.config.recipe import Recipe
 from elman.learning.progress import phases_of
 from elman.network.build import build_model
@@ -32,14 +32,26 @@ def training_minutes(recipe: Recipe) -> float:
     This overestimates a choice that leaves out most words, such as adaptive softmax.
     """
     size = task_of(recipe).nominal_size(recipe)
-    with torch.device("meta"):
-        model = build_model(recipe.model, size.words)
-    reader = _count(model.reader) if isinstance(model, SequenceToSequence) else 0
-    mixed = recipe.model.output.contexts
-    components = sum(mixed.heads.values()) if isinstance(mixed, Mixture) else 1
-    weights = _count(model.core) + _count(model.output.contexts) + components * _count(model.output.choice)
+    counted = repr(recipe.model), size.words
+    if counted not in _WEIGHTS:
+        _WEIGHTS[counted] = _weights(recipe.model, size.words)
+    weights, reader = _WEIGHTS[counted]
     epochs = sum(phase.epochs for phase in phases_of(recipe.training))
     return 6 * (weights * size.tokens + reader * size.source_tokens) * epochs / RATE / 60
+
+
+_WEIGHTS: dict[tuple[str, int], tuple[int, int]] = {}
+"""Those of networks that were built already: most runs of a claim differ in other keys."""
+
+
+def _weights(record: Model, words: int) -> tuple[int, int]:
+    """Those that a target token passes, and those of the reader of sources."""
+    with torch.device("meta"):
+        model = build_model(record, words)
+    reader = _count(model.reader) if isinstance(model, SequenceToSequence) else 0
+    mixed = record.output.contexts
+    components = sum(mixed.heads.values()) if isinstance(mixed, Mixture) else 1
+    return _count(model.core) + _count(model.output.contexts) + components * _count(model.output.choice), reader
 
 
 def _count(module: torch.nn.Module) -> int:

@@ -90,14 +90,14 @@ ADVERSARIES = (wander, spikes, creep, climb, turn, huge)
 @pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.2, 0.8, 1.4])
 @pytest.mark.parametrize("adversary", ADVERSARIES)
-def test_ten_thousand_steps_never_leave_the_set(adversary, delta):
-    """sigma_1 <= 2 - delta + 1e-4 after each of 10,000 steps in all at n = 64, from an orthogonal matrix."""
+def test_thousands_of_steps_never_leave_the_set(adversary, delta):
+    """sigma_1 <= 2 - delta + 1e-4 after each of 5,400 steps in all at n = 64, from an orthogonal matrix."""
     torch.manual_seed(5)
     matrix = torch.linalg.qr(torch.randn(SIZE, SIZE))[0].contiguous()
     projector = BySubspace(2 - delta)
     projector.project_(matrix)
     visited = []
-    for step in islice(adversary(matrix, projector), 556):
+    for step in islice(adversary(matrix, projector), 300):
         matrix += step
         projector.project_(matrix)
         visited.append(matrix.clone())

@@ -30,12 +30,7 @@ CORES = {
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"), {"train": 50, "valid": 10, "test": 10})
 
 
 def recipe(core):

@@ -10,8 +10,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module", params=TEXTS)
 def run(request, tmp_path_factory):
-    with trained(request.param, tmp_path_factory) as folder:
-        yield folder
+    return trained(request.param, tmp_path_factory)
 
 
 @pytest.fixture

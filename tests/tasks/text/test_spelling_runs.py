@@ -21,24 +21,22 @@ TEXT = "w1 w12 unseen w3\nw3 Mew w1\n"
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ELMAN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-        folder = tmp_path_factory.mktemp("spelling")
-        corpus = text_runs.write_corpus(folder / "corpus")
-        with (corpus / "test.txt").open("a") as file:
-            file.write("w1 anew w2\n" * 4)
-        raw = msgspec.to_builtins(text_runs.recipe(epochs=1), str_keys=True)
-        raw["data"] = {"text": {"tokenisation": "words", "min_count": 2, "lowercase": True}}
-        raw["model"]["encoder"] = {"kind": "characters", "size": 4, "widths": [1, 2], "filters": [4, 4]}
-        raw["model"]["output"] = {
-            "contexts": {"kind": "mixture", "heads": {"2": 2}, "size": 6},
-            "choice": {"kind": "flat"},
-        }
-        raw["model"]["core"] |= {"between_dropout": 0.0, "output_dropout": 0.0}
-        experiment = Experiment(config.parse_recipe(raw, "toy"), folder / "run", data=corpus)
-        experiment.train()
-        experiment.finish()
-        yield folder / "run"
+    folder = tmp_path_factory.mktemp("spelling")
+    corpus = text_runs.write_corpus(folder / "corpus")
+    with (corpus / "test.txt").open("a") as file:
+        file.write("w1 anew w2\n" * 4)
+    raw = msgspec.to_builtins(text_runs.recipe(epochs=1), str_keys=True)
+    raw["data"] = {"text": {"tokenisation": "words", "min_count": 2, "lowercase": True}}
+    raw["model"]["encoder"] = {"kind": "characters", "size": 4, "widths": [1, 2], "filters": [4, 4]}
+    raw["model"]["output"] = {
+        "contexts": {"kind": "mixture", "heads": {"2": 2}, "size": 6},
+        "choice": {"kind": "flat"},
+    }
+    raw["model"]["core"] |= {"between_dropout": 0.0, "output_dropout": 0.0}
+    experiment = Experiment(config.parse_recipe(raw, "toy"), folder / "run", data=corpus)
+    experiment.train()
+    experiment.finish()
+    return folder / "run"
 
 
 @pytest.fixture
