@@ -47,6 +47,7 @@ CELLS: dict[str, config.Cell] = {
     "mamba2": config.Mamba2(),
     "deltanet": config.DeltaNet(),
     "rwkv7": config.RWKV7(),
+    "local attention": config.LocalAttention(),
 }
 CORES: dict[str, config.Core] = {
     "two layers": config.Stack(sizes=(SIZE, SIZE)),

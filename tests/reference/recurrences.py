@@ -122,3 +122,16 @@ def rms_norm(x, epsilon=1e-5):
 def norm(x, epsilon=1e-5):
     centred = x - x.mean(-1, keepdims=True)
     return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + epsilon)
+
+
+def attention_head(q, keys, values, t, places):
+    """Vaswani et al. 2017, eq. 1, with the rotations of Su et al. 2021, eq. 16, written as complex numbers.
+
+    q [d] at time t looks at keys [P, d] at the times `places` [P].
+    """
+    half = len(q) // 2
+    rates = 10000.0 ** (-np.arange(half) / half)
+    one = (q[:half] + 1j * q[half:]) * np.exp(1j * t * rates)
+    others = (keys[:, :half] + 1j * keys[:, half:]) * np.exp(1j * np.outer(places, rates))
+    scores = np.exp((others.conj() @ one).real / np.sqrt(len(q)))
+    return scores / scores.sum() @ values

@@ -11,6 +11,7 @@ from elman.network.build import build_model
 from elman.reproduce import arm as arms_module
 from elman.reproduce import claims as registry
 from elman.reproduce.arm import Computation, Source, recipe_of
+from elman.reproduce.claims import recurrences
 from elman.reproduce.comparison import together
 
 
@@ -48,6 +49,7 @@ ABOUT = {
     ),
     "jordan-and-elman": ("model.core",),
     "minimal-gru": ("model.core.cell", "model.core.sizes"),
+    "recurrences-on-words": ("model.core",),
 }
 """What differs between the arms of a claim that is not about the output layer."""
 
@@ -142,6 +144,9 @@ PUBLISHED = {
     "minimal-gru": {
         "test perplexity": {"GRU": 100.0, "minGRU": 110.0, "minGRU, as many weights": 99.0},
         "microseconds per token": {"GRU": 50.0, "minGRU": 30.0, "minGRU, as many weights": 40.0},
+    },
+    "recurrences-on-words": {
+        "test perplexity": {label: 100.0 if label == "LSTM" else 104.0 for label in recurrences.RECURRENCES},
     },
     "ntm-copy": {
         "sequences": {"ntm": 3e4, "lstm": 1e6},

@@ -78,6 +78,8 @@ CELL_RECORDS = with_examples(
         "deltanet": config.DeltaNet(heads=2, convolution=3),
         "deltanet-negative": config.DeltaNet(heads=1, gated=False, negative_eigenvalues=True, convolution=2),
         "rwkv7": config.RWKV7(heads=2, rank=3),
+        "local-attention": config.LocalAttention(heads=2, window=4),
+        "attention-to-two": config.LocalAttention(heads=1, window=2),
         "mogrifier-5": config.Mogrifier(),
         "mogrifier-4-low-rank": config.Mogrifier(rounds=4, rank=2, input_gate="capped"),
     },

@@ -21,6 +21,7 @@ from elman.config.cells import (
     Elman,
     Highway,
     Ladder,
+    LocalAttention,
     Mamba2,
     MinGRU,
     MinLSTM,

@@ -174,6 +174,14 @@ class RWKV7(Part, frozen=True, tag="rwkv7"):
     rank: Positive = 16
 
 
+class LocalAttention(Part, frozen=True, tag="local-attention"):
+    """Self-attention over the present input and the `window` - 1 before it, in heads, with rotary positions."""
+
+    builder: ClassVar = "elman.network.cells.local_attention:build"
+    heads: Heads = 4
+    window: Reach = 128
+
+
 Cell: TypeAlias = (
     Elman
     | LSTM
@@ -195,4 +203,5 @@ Cell: TypeAlias = (
     | Mamba2
     | DeltaNet
     | RWKV7
+    | LocalAttention
 )

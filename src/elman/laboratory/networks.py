@@ -99,6 +99,8 @@ NETWORKS: dict[str, Network] = {
     "deltanet-negative": Network("the same with eigenvalues below 0 (Grazzi et al. 2024)",
                                  _block(config.DeltaNet(negative_eigenvalues=True))),
     "rwkv7": Network("Peng et al. 2025, in a residual block; a size divisible by 4", _block(config.RWKV7())),
+    "transformer": Network("Vaswani et al. 2017: attention to the last 128 inputs, in a residual block; a size"
+                           " divisible by 4", _block(config.LocalAttention())),
     "graves": Network("Graves 2013: two layers, both connected to input and output, peepholes",
                       _two(config.LSTM(peepholes=True), "graves")),
     "melis": Network("Melis et al. 2018: two layers of capped LSTMs, summed",

@@ -116,6 +116,21 @@ def rwkv7(w, record, x, _, before, S):
     return (g * y) @ out.T, x, S.swapaxes(2, 3)
 
 
+def local_attention(w, record, x, _, keys, values, there):
+    """The times of what is kept are counted from the present, 0."""
+    W, b, _, (out,) = arrays(w)
+    q, k, v = np.split(x @ W.T + b, 3, axis=1)
+    keys, values = np.concatenate([keys, k[:, None]], axis=1), np.concatenate([values, v[:, None]], axis=1)
+    there = np.concatenate([there, np.ones((len(x), 1))], axis=1)
+    rows = []
+    for row in range(len(x)):
+        (seen,) = np.nonzero(there[row] > 0)
+        parts = zip(*(np.split(part, record.heads, axis=-1) for part in (q[row], keys[row], values[row])), strict=True)
+        heads = [reference.attention_head(one, K[seen], V[seen], 0, seen - record.window + 1) for one, K, V in parts]
+        rows.append(np.concatenate(heads))
+    return np.array(rows) @ out.T, keys[:, 1:], values[:, 1:], there[:, 1:]
+
+
 TRANSCRIPTIONS = {
     "slstm": slstm,
     "slstm-exponential": slstm,
@@ -125,6 +140,8 @@ TRANSCRIPTIONS = {
     "deltanet": deltanet,
     "deltanet-negative": deltanet,
     "rwkv7": rwkv7,
+    "local-attention": local_attention,
+    "attention-to-two": local_attention,
 }
 
 
@@ -252,7 +269,23 @@ def test_they_begin_as_published():
     assert made["rwkv7"].extra[0][0, -1] == 0
 
 
-@pytest.mark.parametrize("record", [config.SLSTM, config.MLSTM, config.DeltaNet, config.RWKV7, config.Mamba2])
+HEADS = config.SLSTM, config.MLSTM, config.DeltaNet, config.RWKV7, config.Mamba2, config.LocalAttention
+
+
+@pytest.mark.parametrize("record", HEADS)
 def test_heads_that_do_not_divide_a_layer_are_one_line(record):
     with pytest.raises(UserError, match=r"model\.core\.cell\.heads = 3 does not divide a layer of (4|8) numbers"):
         Layer(build_cell(record(heads=3)), INPUTS, 4)
+
+
+def test_attention_forgets_what_is_older_than_its_window():
+    """A change of the input `window` steps ago changes nothing, one a step later does."""
+    cell, window = networks.CELLS["local-attention"], networks.CELL_RECORDS["local-attention"].window
+    w, state = networks.weights(cell), first_state(cell)
+    xs = torch.randn(10, 2, INPUTS, dtype=torch.float64)
+    other = xs.clone()
+    other[2] += 1.0
+    change = (cell.sequence(w, xs, state)[0] - cell.sequence(w, other, state)[0]).abs().amax((1, 2))
+    assert change[2 : 2 + window].gt(1e-3).all()
+    assert not change[:2].any()
+    assert not change[2 + window :].any()
