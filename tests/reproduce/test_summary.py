@@ -15,12 +15,12 @@ from elman.reproduce import claims as registry
 from elman.reproduce.arm import Arm, Source
 from elman.reproduce.record import read_record, write_record
 from elman.reproduce.summary import p_value, summarise
-from support.claims import Error, claim
+from support.claims import ERRORS, Error, claim
 
 TOYS = (
     claim("toy-clear", Error(1.0), Error(3.0, 0.11)),
     claim("toy-opposite", Error(3.0, 0.12), Error(1.0)),
-    claim("toy-open", Error(1.0, 0.3), Error(1.4, 0.05)),
+    claim("toy-open", Error(1.0, 0.3), Error(1.4, 0.05), measure=dataclasses.replace(ERRORS, cost="error")),
     claim("toy-absent", Error(1.0), Error(2.0)),
     claim("toy-of-paper", Error(1.0), Error(2.0), arms=(Arm("a", paper=Source("x")), Arm("b", paper=Source("x")))),
     claim("toy-of-data", Error(1.0), Error(2.0), data="a file"),
@@ -115,6 +115,11 @@ def test_the_command_writes_the_page_and_markdown(out, tmp_path, capsys):
         assert ElementTree.fromstring(drawing.encode()).get("width")
         assert "var(--" not in drawing
         assert f"## {one.name}\n" in text
+    assert text.count("-cost.svg)") == 1, "of the claim that names a cost"
+    assert "![mean error against mean error, a point per arm](images/claims/toy-open-cost.svg)" in text
+    assert ElementTree.parse(into.parent / "images" / "claims" / "toy-open-cost.svg").getroot().get("width")
+    assert "What it costs" in (out / "toy-open.html").read_text()
+    assert "What it costs" not in (out / "toy-clear.html").read_text()
     assert "Not run: `toy-absent`, `toy-of-data`." in text
     assert "| [toy-clear](#toy-clear): the error of a is lower (toy-clear) (" in text
     assert re.search(r"\| a: 1\.\d+ ± 0\.1000; b: 3\.\d+ ± [\d.]+ \(mean error\) \| holds \|", text)

@@ -40,7 +40,7 @@ class ClaimMeasure:
     `metrics` are the names of the figures and their descriptions; `function` computes them from a run folder and
     `constants` (a measurement made with others is not reused), None where the arms are computations; `minutes` is the
     approximate duration at small scale; `diverged` holds the figures of a training that diverged, None makes that an
-    error.
+    error. The metric of the published figures is also drawn against the metric `cost`, where one is named.
     """
 
     name: str
@@ -50,6 +50,7 @@ class ClaimMeasure:
     minutes: float = 0.0
     curve: CurveAxes | None = None
     diverged: Mapping[str, float] | None = None
+    cost: str | None = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from elman.config.recipe import KINDS
 from elman.config.record import Reporting
 from elman.drawing.dots import Row, draw_dots
 from elman.drawing.plots import Curve, Plot, draw, is_empty
+from elman.drawing.points import Point, draw_points
 from elman.drawing.style import canvas, colour, label, svg
 from elman.report.metrics import Valid
 from elman.reproduce.arm import Measurement
@@ -44,6 +45,15 @@ def by_seed(made: ClaimRecord, size: Literal["wide", "narrow"] = "wide") -> matp
 
 
 DOTS = "A dot per seed, a line at their mean; a diamond is the published figure where it is one number near ours."
+
+
+def by_cost(made: ClaimRecord) -> matplotlib.figure.Figure | None:
+    """The metric of the published figures against that of cost, a point per arm; None where the claim names none."""
+    if made.cost is None:
+        return None
+    means = [(name, arm.figures[made.cost].mean, arm.figures[made.headline].mean) for name, arm in made.arms.items()]
+    points = [Point(name, x, y) for name, x, y in means if x is not None and y is not None]
+    return draw_points(points, made.metrics[made.cost], made.metrics[made.headline])
 
 
 def validation(name: str, runs: Mapping[str, Sequence[Planned]]) -> Plot | None:

@@ -75,7 +75,8 @@ class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A reproduction of a claim at one scale.
 
     Attributes:
-        metrics: the names of the metrics and their descriptions, `headline` that of the published figures.
+        metrics: the names of the metrics and their descriptions, `headline` that of the published figures, `cost` that
+            which it is drawn against, if any.
         planned: how the number of seeds was planned, `effect` for which (the logarithm of a ratio), if it was.
         verdict: the words after the name in the last line of the command, `answer` what they amount to.
         minutes: of all trainings, trials included; None where nothing was trained.
@@ -91,6 +92,7 @@ class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
     planned: str
     effect: float | None = None
     headline: str
+    cost: str | None = None
     metrics: dict[str, str]
     arms: dict[str, ArmRecord]
     comparisons: list[ComparisonRecord]
@@ -133,6 +135,7 @@ def record(
         planned=how_planned(claim, scale, len(planned.seeds)),
         effect=claim.seeds.effect if isinstance(claim.seeds, Power) else None,
         headline=claim.headline,
+        cost=claim.measure.cost,
         metrics=dict(claim.measure.metrics),
         arms={label: _arm(planned, label, each) for label, each in measurements.items()},
         comparisons=[_comparison(one) for one in verdicts],

@@ -8,7 +8,7 @@ from elman.drawing.style import svg_file
 from elman.errors import UserError, notice
 from elman.files import write_atomic
 from elman.reproduce.arm import Scale
-from elman.reproduce.figures import by_seed
+from elman.reproduce.figures import by_cost, by_seed
 from elman.reproduce.page import comparisons, table
 from elman.reproduce.record import ClaimRecord
 from elman.reproduce.summary import Row, Summary
@@ -32,7 +32,7 @@ class Entry:
 
 
 def write_markdown(path: Path, summary: Summary) -> Path:
-    """Write the summary, and a drawing of each claim into `IMAGES` beside it; returns the path.
+    """Write the summary, and drawings of each claim into `IMAGES` beside it; returns the path.
 
     Claims that `path` describes already and the summary has no result of are kept. Raises UserError where `path` is a
     file that was not written for this scale by this function.
@@ -46,6 +46,9 @@ def write_markdown(path: Path, summary: Summary) -> Path:
     for made, row in ((made, row) for made in summary.records for row in summary.rows if row.name == made.name):
         drawing = svg_file(by_seed(made, "narrow"), made.name, made.claim, "one dot per seed, one row per arm")
         write_atomic(path.parent / _drawing(made.name), drawing)
+        if (points := by_cost(made)) is not None:
+            name = _against(made)
+            write_atomic(path.parent / _drawing(name), svg_file(points, name, made.claim, "a point per arm"))
         entries[made.name] = Entry(_glance(made), row, _section(made))
     ordered = [entries[row.name] for row in summary.rows]
     parts = [
@@ -97,11 +100,23 @@ def _section(made: ClaimRecord) -> str:
         f"## {made.name}",
         _text(f"**{made.verdict[0].upper()}{made.verdict[1:]}**: {made.claim} ({made.source})."),
         f"![{made.metrics[made.headline]} by arm, a dot per seed]({_drawing(made.name).as_posix()})",
+        *_cost(made),
         _markdown(*table(made)),
         _markdown(judged.header, judged.rows),
         *map(_text, remarks(made)),
     ]
     return "\n\n".join(parts)
+
+
+def _cost(made: ClaimRecord) -> list[str]:
+    if made.cost is None:
+        return []
+    words = f"{made.metrics[made.headline]} against {made.metrics[made.cost]}"
+    return [f"![{words}, a point per arm]({_drawing(_against(made)).as_posix()})"]
+
+
+def _against(made: ClaimRecord) -> str:
+    return f"{made.name}-cost"
 
 
 def _drawing(name: str) -> Path:

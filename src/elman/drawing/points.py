@@ -1,0 +1,73 @@
+"""Labelled points: what things reach against what they cost."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.transforms import Bbox
+
+from elman.drawing.style import GRID, INK, canvas, colour, label
+
+_LOG_FROM = 5.0
+"""Ratio of the largest to the smallest x from which that axis is logarithmic."""
+
+_PLACES = ((6, -2.5), (-6, -2.5), (0, 6), (0, -11), (6, 5), (-6, 5), (6, -10), (-6, -10))
+"""Where a name may stand from its point, in points of 1/72 inch; to the left of it, it is set flush right."""
+
+
+class Point(NamedTuple):
+    """Something with a name; both numbers are finite."""
+
+    name: str
+    x: float
+    y: float
+
+
+def draw_points(points: Sequence[Point], x_label: str, y_label: str) -> Figure:
+    """A dot for each point with its name beside it, where it covers no other dot or name if there is such a place."""
+    figure, axes = canvas("wide")
+    figure.set_size_inches(6.6, 4.4)
+    axes.grid(axis="x", color=GRID, linewidth=0.7)
+    for number, point in enumerate(points):
+        axes.plot([point.x], [point.y], "o", color=colour(number), markersize=5.5)
+    across = [point.x for point in points]
+    if across and max(across) > _LOG_FROM * min(across) > 0:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=6))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=6))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    axes.margins(x=0.14, y=0.1)
+    label(axes, x_label, y_label)
+    _name(figure, axes, points)
+    return figure
+
+
+def _name(figure: Figure, axes: Axes, points: Sequence[Point]) -> None:
+    """Write the names one by one, each at the first place with the least overlap."""
+    figure.draw_without_rendering()
+    centres = [axes.transData.transform((one.x, one.y)) for one in points]
+    dots = [Bbox.from_bounds(float(x) - 4, float(y) - 4, 8, 8) for x, y in centres]
+    taken = list[Bbox]()
+    for number, point in enumerate(points):
+        others = [*dots[:number], *dots[number + 1 :], *taken]
+        found = [axes.annotate(
+            point.name, (point.x, point.y), (x, y), textcoords="offset points", fontsize=8, color=INK,
+            ha="left" if x > 0 else "right" if x < 0 else "center",
+        ) for x, y in _PLACES]  # fmt: skip
+        boxes = [one.get_window_extent() for one in found]
+        covered = [_overlap(box, others) for box in boxes]
+        best = covered.index(min(covered))
+        taken.append(boxes[best])
+        for place, one in enumerate(found):
+            if place != best:
+                one.remove()
+
+
+def _overlap(box: Bbox, others: Iterable[Bbox]) -> float:
+    """The area of `box` that the others cover, each counted by itself."""
+    both = (Bbox.intersection(box, other) for other in others)
+    return sum(one.width * one.height for one in both if one is not None)

@@ -1,0 +1,39 @@
+"""Labelled points."""
+
+import itertools
+
+import pytest
+from matplotlib.transforms import Bbox
+
+from elman.drawing.points import Point, draw_points
+
+
+def names(figure):
+    return {text.get_text(): text for text in figure.axes[0].texts}
+
+
+def test_every_point_is_drawn_with_its_name():
+    figure = draw_points([Point("one", 1.0, 10.0), Point("two", 2.0, 20.0)], "cost", "reached")
+    assert [(*line.get_xdata(), *line.get_ydata()) for line in figure.axes[0].lines] == [(1.0, 10.0), (2.0, 20.0)]
+    assert list(names(figure)) == ["one", "two"]
+    assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == ("cost", "reached")
+    assert figure.axes[0].get_xscale() == "linear"
+
+
+def test_costs_that_span_much_have_a_logarithmic_axis():
+    assert draw_points([Point("one", 1.0, 1.0), Point("two", 10.0, 1.0)], "x", "y").axes[0].get_xscale() == "log"
+    assert draw_points([Point("one", 0.0, 1.0), Point("two", 10.0, 1.0)], "x", "y").axes[0].get_xscale() == "linear"
+
+
+@pytest.mark.parametrize("step", [0.0, 0.02])
+def test_names_of_neighbours_do_not_cover_each_other(step):
+    """Three on one place or nearly so, and two far from them that set the scale."""
+    crowd = [Point(f"neighbour {number}", 5.0 + step * number, 5.0) for number in range(3)]
+    figure = draw_points([Point("low", 0.0, 0.0), Point("high", 10.0, 10.0), *crowd], "x", "y")
+    figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in names(figure).values()]
+    assert all(Bbox.intersection(one, other) is None for one, other in itertools.combinations(boxes, 2))
+
+
+def test_nothing_to_draw_is_an_empty_figure():
+    assert not draw_points([], "x", "y").axes[0].lines
