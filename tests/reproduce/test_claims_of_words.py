@@ -9,7 +9,9 @@ import pytest
 import torch
 
 from elman import config
-from elman.reproduce.claims import minimal_gru
+from elman.network.state import leaves
+from elman.report.metrics import Valid, read_metrics
+from elman.reproduce import speed
 from elman.reproduce.claims.spelling import parameters_and_rare_words, unknown_words
 from elman.reproduce.claims.vocabulary import perplexity_and_cost
 from elman.tasks.experiment import Experiment
@@ -108,7 +110,26 @@ def test_the_time_of_a_token_is_that_of_the_windows_after_the_first(trained, mon
     folder = trained("timed")
     training = TextRun(folder).recipe.training
     times = itertools.chain((0.0, 5.0), itertools.count(10.0, 2.0))
-    monkeypatch.setattr(minimal_gru.time, "process_time", lambda: next(times))
-    found = minimal_gru.perplexity_and_time(folder, windows=4, block=20, streams=1).figures
-    assert found[minimal_gru.TIME] == pytest.approx(2e6 / (training.batch_size * training.window.length))
+    monkeypatch.setattr(speed.time, "process_time", lambda: next(times))
+    found = speed.perplexity_and_time(folder, windows=4, block=20, streams=1).figures
+    assert found[speed.TRAINING] == pytest.approx(2e6 / (training.batch_size * training.window.length))
     assert found["test perplexity"] > 1
+
+
+def test_the_costs_of_a_model(trained):
+    """Sizes by count, times above 0, and the perplexity in a time beyond the training that of the best validation."""
+    run = TextRun(trained("costs"))
+    found = speed.perplexity_and_costs(run.path, windows=4, seconds=1e6, block=20, streams=1).figures
+    assert found[speed.PARAMETERS] == sum(parameter.numel() for parameter in run.model.parameters())
+    assert found[speed.STATE] == sum(part.numel() for part in leaves(run.model.begin(1)))
+    assert found[speed.TRAINING] > 0
+    assert found[speed.STREAMING] > 0
+    lowest = min(one.perplexity for one in read_metrics(run.path / "metrics.jsonl").valid)
+    assert found[speed.IN_TIME] == pytest.approx(lowest)
+    assert speed.perplexity_and_costs(run.path, 4, 0.0, 20, 1).figures[speed.IN_TIME] == math.inf
+
+
+def test_nats_after_so_many_epochs_are_the_lowest_so_far():
+    checks = [Valid(0, epoch, nll, math.exp(nll), 0.0) for epoch, nll in ((1.0, 5.0), (2.0, 4.0), (3.0, 6.0))]
+    found = [speed.nats_after(checks, epochs) for epochs in (0.5, 1.0, 1.25, 2.0, 2.5, 9.0)]
+    assert found == [math.inf, 5.0, 4.75, 4.0, 4.0, 4.0]
