@@ -24,8 +24,8 @@ LAYERS = (
         "matrix products, their precision and their speed",
     ),
     (
-        ("network.device", "network.state", "network.dropout", "network.initialisation"),
-        "devices, recurrent state as a value, dropout, initialisation",
+        ("network.device", "network.preference", "network.state", "network.dropout", "network.initialisation"),
+        "devices, the precision that suits one, recurrent state as a value, dropout, initialisation",
     ),
     (
         ("network.encoders", "network.cells"),

@@ -168,6 +168,14 @@ def shipped_folder(name: str) -> Path:
     return here if here.is_dir() else Path(__file__).parents[2] / name
 
 
+def cache_folder() -> Path:
+    """`$ELMAN_CACHE`, or `$XDG_CACHE_HOME/elman`, or `~/.cache/elman`."""
+    if own := os.environ.get("ELMAN_CACHE"):
+        return Path(own).expanduser()
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared) if shared else Path.home() / ".cache") / "elman"
+
+
 def write_atomic(path: Path, data: bytes | str) -> None:
     """Write `data` (text as UTF-8) to `path`, completely or not at all; raises UserError as `replacing` does."""
     with replacing(path) as temporary:

@@ -205,23 +205,6 @@ def test_gathered_chunks_give_the_gradients_of_all_rows(activation, gathered, mo
         assert 1e-7 < relative(reduced, exact) < 2e-2
 
 
-def test_auto_follows_the_measured_gain(monkeypatch):
-    def rates(reduced: float) -> list[peaks.Peak]:
-        return [
-            peaks.Peak("torch.mm", "float32", 50.0),
-            peaks.Peak("torch.mm", "bf16", reduced / 2),
-            peaks.Peak("oneDNN", "float32", 100.0),
-            peaks.Peak("oneDNN", "bf16", reduced),
-        ]
-
-    device = torch.device("cpu")
-    for reduced, expected in ((129.0, "float32"), (130.0, "bf16")):
-        monkeypatch.setattr(peaks, "measure", lambda _, reduced=reduced: rates(reduced))
-        assert peaks.resolve("auto", device) == expected
-        assert peaks.resolve("bf16", device) == "bf16"
-        assert peaks.resolve("float32", device) == "float32"
-
-
 def test_every_measured_rate_is_positive():
     found = peaks.measure(torch.device("cpu"))
     assert {peak.precision for peak in found} == {"float32", "bf16"}

@@ -62,12 +62,13 @@ def info(run: Path | None = None, /, *, machine: bool = False, common: Common = 
 def _machine(common: Common) -> None:
     import torch
 
-    from elman.network import peaks
+    from elman.network import peaks, preference
     from elman.network.device import processor_name
 
     device = common.place()
     measured = peaks.measure(device)
-    gain, auto = peaks.gain(measured), peaks.preferred(measured)
+    gain = preference.remember(device, peaks.gain(measured)).gain
+    auto = preference.preferred(gain)
     name, threads = processor_name(device), torch.get_num_threads()
     found = {
         "processor": name,
@@ -78,7 +79,7 @@ def _machine(common: Common) -> None:
         "auto": auto,
     }
     rows = [[peak.library, peak.precision, f"{peak.gflops:,.0f}"] for peak in measured]
-    notes = [f"bf16 is {gain:.2f} times as fast as float32, so that --precision auto is {auto}"]
+    notes = [f"bf16 is {gain:.2f} times as fast as float32, so that --precision auto is {auto} from now on"]
     title = f"matrix products, {name}, {device}, {threads} thread{'s' if threads > 1 else ''}"
     show.print_result(common.as_json, found, (title, ["library", "precision", "GFLOP/s"], rows), notes=notes)
 

@@ -200,10 +200,10 @@ class Machine:
 
     def use(self) -> "torch.device":
         """Set the number of threads and the precision, use large pages, and return the device."""
-        from elman.network import peaks, precision
+        from elman.network import precision, preference
 
         device = self.place()
-        precision.use(peaks.resolve(self.precision or "float32", device))
+        precision.use(preference.resolve(self.precision or "float32", device))
         return device
 
     def place(self) -> "torch.device":

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from elman.cli.options import UnknownOptions, group
 from elman.config.text import TextOptions
-from elman.data.text.cache import cache_folder
 from elman.data.text.encodings import STANDARD_INPUT, marked, unmarked
 from elman.data.text.files import Files
 from elman.data.text.utf8 import MARK, checked, decode, from_bytes, read_bytes, strict
 from elman.errors import UserError
+from elman.files import cache_folder
 from elman.jobs import Advance
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from elman.learning.team import ALONE, Team
 from elman.learning.trees import ThroughStructure
 from elman.network.device import random_states, restore_random_states
 from elman.network.model import LanguageModel
-from elman.network.peaks import resolve
 from elman.network.precision import Precision, products_in
+from elman.network.preference import resolve
 from elman.network.state import State, leaves, rebuild
 from elman.objective.loss import Loss, Objective, build_objective
 

@@ -1,16 +1,13 @@
-"""How fast a machine multiplies matrices, by library and precision, and which precision that makes worth while."""
+"""How fast a machine multiplies matrices, by library and precision."""
 
 import time
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 
 from elman.network import matmul, precision
 from elman.network.precision import Precision
-
-WORTH = 1.3
-"""bf16 products that are not so many times as fast as float32 are not worth their rounding."""
 
 ROWS, INPUTS, OUTPUTS = 640, 1024, 2048
 """The product that is timed: that of the inputs of a layer with a window of 20 x 32."""
@@ -29,8 +26,8 @@ class Peak(NamedTuple):
 def measure(device: torch.device) -> list[Peak]:
     """Time products of both precisions in turns, in a fraction of a second; the best of each counts.
 
-    On a CPU those of `torch.mm`, and of the library behind `network/matmul.py`; on other devices one library is behind
-    both.
+    On a CPU those of `torch.mm`, and of the library behind `network/matmul.py`, by the processor time of a thread, so
+    that other work of the machine matters little; on other devices one library is behind both.
     """
     x, w = (torch.randn(rows, INPUTS, device=device) for rows in (ROWS, OUTPUTS))
     reduced = x.bfloat16(), w.bfloat16().t()
@@ -55,6 +52,10 @@ def measure(device: torch.device) -> list[Peak]:
 
 
 def _seconds(product: Callable[[], object], device: torch.device) -> float:
+    if device.type == "cpu":
+        started = time.process_time()
+        product()
+        return (time.process_time() - started) / torch.get_num_threads()
     _wait(device)
     started = time.perf_counter()
     product()
@@ -73,18 +74,3 @@ def gain(peaks: list[Peak]) -> float:
     """How many times as fast the fastest library is in bf16 as the fastest in float32."""
     best = {kind: max(peak.gflops for peak in peaks if peak.precision == kind) for kind in ("float32", "bf16")}
     return best["bf16"] / best["float32"]
-
-
-def preferred(peaks: list[Peak]) -> Literal["float32", "bf16"]:
-    """The precision bf16 where its products are `WORTH` times as fast or more."""
-    return "bf16" if gain(peaks) >= WORTH else "float32"
-
-
-def automatic(device: torch.device) -> Literal["float32", "bf16"]:
-    """The precision that is preferred on this machine, measured."""
-    return preferred(measure(device))
-
-
-def resolve(wanted: Literal["auto"] | Precision, device: torch.device) -> Precision:
-    """The precision that is meant by a name."""
-    return automatic(device) if wanted == "auto" else wanted

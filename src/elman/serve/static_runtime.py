@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from elman.data.archives import Archive
-from elman.data.text.cache import cache_folder
 from elman.errors import UserError, first_line, notice
+from elman.files import cache_folder
 
 PACKAGE, VERSION = "onnxruntime-web", "1.30.0"
 INTEGRITY = "q0y+JrrtukXSzsBWEMccVfqX25LRmosXHF+CaRJmg8pZClzcV7svNc4rKY3jL02Vb7QmRMDs1SigqR4CXAfKYQ=="

@@ -26,7 +26,7 @@ from elman.learning.team import ALONE, Team, launch
 from elman.learning.trainer import StopReason, Trainer
 from elman.network.device import processor_name
 from elman.network.model import LanguageModel
-from elman.network.peaks import automatic
+from elman.network.preference import automatic
 from elman.tasks.hub import fetched
 from elman.tasks.open import open_task, recorded_source, source_of
 from elman.tasks.run import data_facts

@@ -295,7 +295,7 @@ def test_lines_are_encoded_as_they_are_read():
 
 
 def test_default_cache_folder(monkeypatch):
-    from elman.data.text.cache import cache_folder
+    from elman.files import cache_folder
 
     monkeypatch.setenv("ELMAN_CACHE", "/somewhere")
     assert cache_folder() == Path("/somewhere")

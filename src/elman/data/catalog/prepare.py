@@ -10,10 +10,9 @@ from urllib.parse import quote
 from elman.data.catalog import pianoroll, pronunciations, unpack
 from elman.data.catalog.download import download
 from elman.data.catalog.entries import KNOWN, PIANO_ROLLS, Download, Entry
-from elman.data.text.cache import cache_folder
 from elman.data.text.preparation import Progress
 from elman.errors import UserError, did_you_mean
-from elman.files import sha256_file, write_atomic
+from elman.files import cache_folder, sha256_file, write_atomic
 
 _MACKEY_GLASS = "elman.data.classic.mackey_glass:write_series"  # it needs torch, which the catalog does without
 

@@ -15,9 +15,9 @@ import msgspec
 from elman.config.text import GrammarOptions
 from elman.data.grammar.reading import read_grammar
 from elman.data.grammar.rules import Grammar
-from elman.data.text.cache import cache_folder, place
+from elman.data.text.cache import place
 from elman.errors import UserError
-from elman.files import canonical_json, sha256_lines, write_atomic
+from elman.files import cache_folder, canonical_json, sha256_lines, write_atomic
 from elman.formats import read_json
 
 _TRIES, _SYMBOLS = 10_000, 10_000

@@ -39,14 +39,6 @@ CONTENTS = "contents.json"
 """In a folder of the cache: its `Contents`, with their digest; written last."""
 
 
-def cache_folder() -> Path:
-    """`$ELMAN_CACHE`, or `$XDG_CACHE_HOME/elman`, or `~/.cache/elman`."""
-    if own := os.environ.get("ELMAN_CACHE"):
-        return Path(own).expanduser()
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared) if shared else Path.home() / ".cache") / "elman"
-
-
 def counted(
     source: Path, sections: dict[str, Section], options: TextOptions, folder: Path, progress: Progress | None
 ) -> tuple[Vocabulary, Subwords | None]:

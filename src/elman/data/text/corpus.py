@@ -21,7 +21,7 @@ from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.utf8 import as_utf8
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
-from elman.files import sha256_lines
+from elman.files import cache_folder, sha256_lines
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +104,7 @@ def open_corpus(
 
     The source is the name of a known corpus (`elman data list`), a folder with `train.txt`, `valid.txt` and `test.txt`,
     or one text file, which is cut by the rule of `elman.data.text.sources.cut`. A folder with the name of a known
-    corpus is written `./name`. Encoded texts are kept in `cache`, by default `elman.data.text.cache.cache_folder()`.
+    corpus is written `./name`. Encoded texts are kept in `cache`, by default `elman.files.cache_folder()`.
 
     With a vocabulary, as for evaluation with the one of a run, and its model of subwords, splits may be missing, and
     `min_count`, `max_vocabulary` and `vocabulary_from` have no effect. Without it the vocabulary is counted, and all
@@ -112,7 +112,7 @@ def open_corpus(
 
     Raises UserError where the source, one of its files or its text cannot be used.
     """
-    cache = store.cache_folder() if cache is None else cache
+    cache = cache_folder() if cache is None else cache
     known = isinstance(source, str) and prepare.is_known(source)
     path = prepare.locate(str(source), cache) if known else Path(source)
     try:

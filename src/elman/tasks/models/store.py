@@ -11,10 +11,9 @@ import msgspec
 
 from elman.data.archives import Archive
 from elman.data.catalog.download import download
-from elman.data.text.cache import cache_folder
 from elman.data.text.preparation import Progress
 from elman.errors import UserError, notice
-from elman.files import explain, remove_abandoned, sha256_file, write_atomic
+from elman.files import cache_folder, explain, remove_abandoned, sha256_file, write_atomic
 from elman.formats import parse_json
 from elman.tasks.models import registry
 from elman.tasks.models.registry import Model

@@ -12,11 +12,11 @@ from elman.data.catalog.prepare import info, is_known, locate, locate_data, loca
 from elman.data.kinds import Look, look, name_of
 from elman.data.pairs.files import find_files, read_pairs
 from elman.data.tags.corpus import read_sentences
-from elman.data.text.cache import cache_folder
 from elman.data.text.facts import TextFacts, text_facts
 from elman.data.text.preparation import Progress
 from elman.data.text.sources import find_sections, require_all
 from elman.errors import UserError
+from elman.files import cache_folder
 from elman.tasks.estimate import estimate
 from elman.tasks.open import open_task
 from elman.tasks.proposal import others, text

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from elman.config.text import TextOptions
 from elman.data.catalog import prepare
-from elman.data.text import cache
 from elman.data.text.corpus import ALL
 from elman.data.text.passages import clean, passages
 from elman.data.text.sentences import Lexicon, fit
@@ -28,6 +27,7 @@ from elman.errors import UserError
 from elman.evaluation.perplexity import token_log_probs
 from elman.evaluation.scoring import score_sentences
 from elman.evaluation.statistics import Floats
+from elman.files import cache_folder
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.tasks.text.run import TextRun
@@ -109,7 +109,7 @@ def sections_of(source: str | Path, split: str, options: TextOptions) -> list[Se
     `all` is every split of the corpus.
     """
     known = prepare.is_known(str(source))
-    sections = find_sections(prepare.locate(str(source), cache.cache_folder()) if known else Path(source), options)
+    sections = find_sections(prepare.locate(str(source), cache_folder()) if known else Path(source), options)
     if split == ALL:
         return list(sections.values())
     if split not in sections:
