@@ -1,8 +1,9 @@
 """The recurrent products and sequence functions, JSON lines: `python benchmarks/recurrent.py [PART ...]`.
 
 The parts: `products`, the narrow product of one step in every layout, ten in a row; `lstm` and `gru`, whole
-windows, with and without gradients; `stream`, one token at a time through three layers of 1150.
-The table in `elman.network.cells.fast_lstm` comes from `--threads 1 --cpu-time lstm`.
+windows, with and without gradients; `narrow`, GRUs of few units without gradients; `stream`, one token at a time
+through three layers of 1150. The table in `elman.network.cells.fast_lstm` comes from `--threads 1 --cpu-time lstm`,
+that of `fast_gru` from `--threads 1 --cpu-time narrow`.
 """
 
 import argparse
@@ -28,6 +29,16 @@ WINDOWS = [
     (70, 12, 280, 960),
     (50, 100, 128, 1024),
     (70, 80, 400, 400),
+]
+NARROW = [
+    (1, 1, 128, 128),
+    (1, 1, 650, 650),
+    (700, 1, 128, 128),
+    (700, 1, 400, 400),
+    (700, 1, 650, 650),
+    (35, 20, 200, 200),
+    (35, 20, 300, 300),
+    (35, 20, 650, 650),
 ]
 
 
@@ -107,6 +118,7 @@ LSTMS: dict[str, Sequence] = {
 }
 GRUS: dict[str, Sequence] = {
     "library": _library_gru,
+    "hoisted": lambda weights, xs, state: (fast_gru.hoisted(weights, xs, *state), state),
     "reset after": fast_gru.gru_reset_after,
     "reset after, loop": _loop(gru_cell.step_reset_after),
     "reset before": fast_gru.gru_reset_before,
@@ -114,14 +126,22 @@ GRUS: dict[str, Sequence] = {
 }
 
 
-def windows(part: str, functions: dict[str, Sequence], gates: int, options: argparse.Namespace) -> None:
-    for steps, rows, inputs, size in WINDOWS:
-        shapes = (gates * size, inputs), (gates * size, size), (gates * size,), (gates * size,)
-        weights = Weights(*((0.03 * torch.randn(shape)).requires_grad_() for shape in shapes))
+def windows(
+    part: str,
+    functions: dict[str, Sequence],
+    gates: int,
+    options: argparse.Namespace,
+    shapes: list[tuple[int, int, int, int]] = WINDOWS,
+    modes: tuple[str, ...] = ("train", "evaluate"),
+) -> None:
+    for steps, rows, inputs, size in shapes:
+        arrays = (gates * size, inputs), (gates * size, size), (gates * size,), (gates * size,)
+        weights = Weights(*((0.03 * torch.randn(shape)).requires_grad_() for shape in arrays))
         xs = torch.randn(steps, rows, inputs, requires_grad=True)
         runs = {name: _runs(f, weights, xs, 2 if gates == 4 else 1) for name, f in functions.items()}
         gflop = 2e-9 * gates * size * (inputs + size) * rows * steps
-        for mode, products_each in (("train", 3), ("evaluate", 1)):
+        for mode in modes:
+            products_each = 3 if mode == "train" else 1
             facts: dict[str, object] = {
                 "part": part,
                 "mode": mode,
@@ -165,7 +185,7 @@ def stream(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    options = timing.arguments(__doc__ or "", ("products", "lstm", "gru", "stream"))
+    options = timing.arguments(__doc__ or "", ("products", "lstm", "gru", "narrow", "stream"))
     timing.peak(options)
     for part in options.parts:
         match part:
@@ -176,6 +196,9 @@ def main() -> None:
                 windows(part, LSTMS, 4, options)
             case "gru":
                 windows(part, GRUS, 3, options)
+            case "narrow":
+                compared = {name: GRUS[name] for name in ("library", "hoisted", "reset after")}
+                windows(part, compared, 3, options, NARROW, ("evaluate",))
             case "stream":
                 stream(options)
 

@@ -9,6 +9,7 @@ from torch.nn.functional import linear
 
 from elman.network.cells import fast_gru, fast_lstm
 from elman.network.cells.cell import Weights
+from elman.network.precision import products_in
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 5e-5}
 SHAPES = [(1, 1, 2, 3), (1, 4, 3, 2), (6, 1, 3, 4), (7, 3, 5, 4), (9, 20, 24, 40)]
@@ -57,10 +58,16 @@ def hoisted_lstm(weights: Weights, xs: Tensor, state):
         return fast_lstm.lstm(weights, xs, state)
 
 
+def hoisted_gru(weights: Weights, xs: Tensor, state):
+    with patch.object(fast_gru, "library_gru", return_value=False):
+        return fast_gru.gru_reset_after(weights, xs, state)
+
+
 PAIRS = {
     "lstm": (fast_lstm.lstm, loop_lstm, 4, 2),
     "hoisted lstm": (hoisted_lstm, loop_lstm, 4, 2),
     "gru, reset after": (fast_gru.gru_reset_after, loop_gru_after, 3, 1),
+    "hoisted gru, reset after": (hoisted_gru, loop_gru_after, 3, 1),
     "gru, reset before": (fast_gru.gru_reset_before, loop_gru_before, 3, 1),
 }
 
@@ -204,3 +211,17 @@ def test_one_step_never_goes_to_the_library():
     assert not fast_lstm.library_lstm(torch.zeros(1, 1, 650), 650)
     assert not fast_lstm.library_lstm(torch.zeros(70, 20, 8, dtype=torch.float64), 8)
     assert not fast_lstm.library_lstm(torch.zeros(70, 20, 1150), 1150)
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [((1, 1, 3, 650), True), ((9, 20, 3, 250), True), ((9, 20, 3, 251), False), ((9, 1, 3, 513), False)],
+)
+def test_the_library_computes_small_steps_of_a_gru_without_gradients(shape, expected):
+    steps, rows, inputs, size = shape
+    xs = torch.zeros(steps, rows, inputs)
+    assert not fast_gru.library_gru(xs, size), "with gradients"
+    with torch.no_grad():
+        assert fast_gru.library_gru(xs, size) == expected
+        with products_in("bf16"):
+            assert not fast_gru.library_gru(xs, size), "its products are float32"

@@ -3,6 +3,22 @@
 T steps, B rows, I inputs, H units; gates r, z, n. As in `cells.fast_lstm`, the product with the inputs is
 hoisted out of the loop, the factors of d h are formed for all steps at once, and each weight gradient is one
 product.
+
+Without gradients the library's GRU, whose loop is compiled, runs where it is faster: for single steps, and where little
+is computed in a step. Microseconds of a step (one thread of an AMD Zen 5, torch 2.13, medians beside other work;
+`python benchmarks/recurrent.py --threads 1 --cpu-time narrow`):
+
+      T  B  I = H    library, hoisted
+      1  1    128         51  211
+      1  1    650        292  527
+    700  1    128         18   69
+    700  1    400         81  123
+    700  1    650        179  189
+     35 20    200        174  238
+     35 20    300        381  391
+     35 20    650       1713 1216
+
+In training the library's is not used on a CPU: from widths of 300 on it takes 1.2 times as long or more.
 """
 
 from typing import Any
@@ -10,10 +26,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from elman.network import matmul
+from elman.network import matmul, precision
 from elman.network.cells.cell import LayerState, Weights
 from elman.network.cells.fast_lstm import keeps_workspace, library_parameters, library_type
 from elman.network.matmul import differentiable_once
+
+LIBRARY_UNITS = 5000
+"""Up to so many units of all rows together, of 512 in a row at most, the library's form is used without gradients."""
 
 
 def gru_reset_after(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
@@ -21,17 +40,33 @@ def gru_reset_after(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Te
 
     Returns outputs [T, B, H] over xs [T, B, I], and the state (h,) after them; differentiable once.
     """
-    w = weights
-    xs, h = xs.to(w.input.dtype), state[0].to(w.input.dtype)
+    xs, h = xs.to(weights.input.dtype), state[0].to(weights.input.dtype)
     with torch.autocast(xs.device.type, enabled=False):
-        if xs.device.type == "cuda":
-            dtype = library_type(xs)
-            parameters = [parameter.to(dtype) for parameter in library_parameters(w)]
-            begun = xs.to(dtype), h[None].to(dtype)
-            outputs = torch.gru(*begun, parameters, True, 1, 0.0, keeps_workspace(xs), False, False)[0].to(xs.dtype)
-        else:
-            outputs = _ResetAfter.apply(xs, h, w.input, w.hidden, w.input_bias, w.hidden_bias, w.exact)  # type: ignore[no-untyped-call]
+        outputs = (_library if library_gru(xs, h.shape[1]) else hoisted)(weights, xs, h)
     return outputs, (outputs[-1].clone(),)
+
+
+def hoisted(weights: Weights, xs: Tensor, h: Tensor) -> Tensor:
+    """The outputs [T, B, H] by this module's own products."""
+    w = weights
+    found: Tensor = _ResetAfter.apply(xs, h, w.input, w.hidden, w.input_bias, w.hidden_bias, w.exact)  # type: ignore[no-untyped-call]
+    return found
+
+
+def _library(weights: Weights, xs: Tensor, h: Tensor) -> Tensor:
+    dtype = library_type(xs)
+    parameters = [parameter.to(dtype) for parameter in library_parameters(weights)]
+    begun = xs.to(dtype), h[None].to(dtype)
+    return torch.gru(*begun, parameters, True, 1, 0.0, keeps_workspace(xs), False, False)[0].to(xs.dtype)
+
+
+def library_gru(xs: Tensor, hidden_size: int) -> bool:
+    """Whether the library's GRU is used for inputs [T, B, I]: on CUDA, and on the CPU where the table above has it."""
+    if xs.device.type == "cuda":
+        return True
+    if torch.is_grad_enabled() or precision.chosen() != "float32" or xs.device.type != "cpu":
+        return False
+    return len(xs) == 1 or (hidden_size <= 512 and xs.shape[1] * hidden_size <= LIBRARY_UNITS)
 
 
 def gru_reset_before(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:

@@ -19,7 +19,7 @@ The library's LSTM runs instead where it is faster. Milliseconds of one thread (
      1   1 1150 1150                                                21  1.6
 
 The library lays its weights out on every call, which is not worth it for one step, and slows down where they
-outgrow the cache. For GRUs there is no choice on the CPU: the library's runs at half the speed.
+outgrow the cache. For GRUs see `cells.fast_gru`.
 """
 
 from typing import Any
