@@ -1,6 +1,7 @@
 """Results on standard output: tables and JSON."""
 
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -59,8 +60,12 @@ def print_result(as_json: bool, facts: Any, *tables: Table, notes: Sequence[str]
         print(note)
 
 
+_NUMBER = re.compile(r"(-|inf|nan)?$|[-+<>~(]*[.]?[0-9]")
+"""How a cell begins that holds a number, or nothing."""
+
+
 def print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
-    """Print a table; columns after the first are aligned to the right.
+    """Print a table; columns of numbers are aligned to the right.
 
     File names and others without a space are not broken in the first column: lines are longer where there is no room.
     """
@@ -69,13 +74,14 @@ def print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
 
     whole = not any(" " in row[0] for row in rows)
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
-    for index, name in enumerate(header):
-        table.add_column(name, justify="right" if index else "left", overflow="fold", no_wrap=whole and not index)
+    columns = [[name, *(row[index] for row in rows)] for index, name in enumerate(header)]
+    for index, (name, *cells) in enumerate(columns):
+        numbers = index > 0 and all(map(_NUMBER.match, cells))
+        table.add_column(name, justify="right" if numbers else "left", overflow="fold", no_wrap=whole and not index)
     for row in rows:
         table.add_row(*row)
     console = Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 120)
     if whole:
-        columns = [[name, *(row[index] for row in rows)] for index, name in enumerate(header)]
         words = [max((len(word) for cell in column for word in cell.split()), default=0) for column in columns]
         console.width = max(console.width, sum(words) + 3 * len(words) + 1)
     console.print(table)

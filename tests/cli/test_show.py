@@ -1,0 +1,26 @@
+"""Tables on standard output."""
+
+import pytest
+
+from elman.cli import show
+
+NUMBERS = ["12", "-0.5", ".977", "1,234 ± 5", "", "-", "inf", "nan", "<.001", "~3", "(2)", "5 %"]
+
+
+def column(cells, capsys):
+    """The second column of a printed table, its heading first, as wide as it is."""
+    show.print_table("title", ["name", "a long heading"], [[f"row {n}", cell] for n, cell in enumerate(cells)])
+    lines = [line for line in capsys.readouterr().out.splitlines() if line[:1] in "│┃"]
+    return [line.replace("┃", "│").split("│")[2][1:-1] for line in lines]
+
+
+def test_numbers_are_aligned_to_the_right(capsys):
+    heading, *cells = column(NUMBERS, capsys)
+    assert cells == [cell.rjust(len(heading)) for cell in NUMBERS]
+
+
+@pytest.mark.parametrize("words", ["valid", "bf16", "- none", "infinite memory"])
+def test_words_are_aligned_to_the_left(words, capsys):
+    heading, first, second = column(["1.5", words], capsys)
+    assert second == words.ljust(len(heading))
+    assert first == "1.5".ljust(len(heading))
