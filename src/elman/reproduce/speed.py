@@ -1,27 +1,30 @@
-"""Perplexity beside what it costs: processor time of training and of streaming, and the size of weights and state."""
+"""What a model reaches beside what it costs: processor time of training and of streaming, size of weights and state."""
 
+import itertools
 import math
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from elman.data.windows import TrainingWindows
+from elman.data.windows import Batch
 from elman.learning.bptt import bptt
+from elman.network.model import LanguageModel
 from elman.network.state import leaves
 from elman.objective.loss import Objective
 from elman.report.metrics import Valid, read_metrics
 from elman.reproduce.arm import Measurement
 from elman.reproduce.perplexity import with_test_text
 from elman.reproduce.tokens import BLOCKS
-from elman.tasks.text.run import TextRun
+from elman.tasks.open import open_run, open_task, recorded_source
+from elman.tasks.task import Task
 
 TRAINING, STREAMING = "microseconds per token", "microseconds per streamed token"
-PARAMETERS, STATE, IN_TIME = "parameters", "numbers of the state", "valid perplexity in the time"
+PARAMETERS, STATE = "parameters", "numbers of the state"
 
 COSTS = {
     TRAINING: "processor time of a training step for one token, in microseconds",
@@ -31,59 +34,87 @@ COSTS = {
 }
 
 CONSTANTS = {"windows": 40, **BLOCKS}
-"""Windows of training text, and tokens of a stream, that are timed; and how the test text is read."""
+"""Windows of training data, and tokens of a stream, that are timed; and how the test text is read."""
+
+UNITS: dict[str, Callable[[float], float]] = {
+    "perplexity": math.exp,
+    "bits per character": lambda nats: nats / math.log(2),
+    "nats per step": float,
+}
+"""Figures from nats per token, character or step."""
 
 
-def training_time(run: TextRun, windows: int) -> float:
+def in_time(unit: str) -> str:
+    """The metric of what the validation reaches in a given time."""
+    return f"valid {unit} in the time"
+
+
+def training_time(model: LanguageModel, task: Task, windows: int) -> float:
     """Processor time of a training step without the update of the weights, for one token, in microseconds.
 
-    The median over the first `windows` windows of the training text, read in training mode from the state that the one
+    The median over the first `windows` windows of the training data, read in training mode from the state that the one
     before left; the first is not counted.
     """
-    training = run.recipe.training
-    read = TrainingWindows(run.corpus().split("train").tokens, training.batch_size, training.window.length)
-    model = run.model.train()
-    state, seconds = model.begin(training.batch_size), []
+    read, seconds = task.windows(None), []
+    state = model.train().begin(task.recipe.training.batch_size)
     for span in islice(read.spans(0), windows + 1):
         batch, begun = read.batch(span), time.process_time()
-        _, state = bptt(model, Objective(), batch, state)
-        seconds.append((time.process_time() - begun) / batch.targets.numel())
+        loss, state = bptt(model, Objective(), batch, state)
+        seconds.append((time.process_time() - begun) / int(loss.num_counted))
         model.zero_grad()
     model.eval()
     return 1e6 * statistics.median(seconds[1:])
 
 
 @torch.inference_mode()
-def streaming_time(run: TextRun, tokens: int) -> float:
-    """Processor time from one token of a single stream to the distribution of the next, in microseconds; a median."""
-    model, seconds = run.model.eval(), []
-    state, symbols = model.begin(1), run.corpus().split("valid").tokens[: tokens + 1]
-    for symbol in torch.from_numpy(symbols.astype(np.int64)).split(1):
+def streaming_time(model: LanguageModel, task: Task, tokens: int) -> float:
+    """Processor time from one token of a single stream to the distribution of the next, in microseconds; a median.
+
+    Of music, to a draw of the next frame of notes. The tokens are the first ones of the training data.
+    """
+    read, seconds = task.windows(None), []
+    batches = (read.batch(span) for span in read.spans(0))
+    symbols = itertools.chain.from_iterable(batch.inputs[:, :1] for batch in batches)
+    state = model.eval().begin(1)
+    for symbol in islice(symbols, tokens + 1):
         begun = time.process_time()
-        _, state = model.step(symbol, state)
+        _, state = model.step(symbol, state) if symbol.ndim == 1 else model.sample(symbol.unsqueeze(0), state)
         seconds.append(time.process_time() - begun)
     return 1e6 * statistics.median(seconds[1:])
 
 
 def perplexity_and_time(folder: Path, windows: int, block: int, streams: int) -> Measurement:
-    """Perplexities, and the time of a training step."""
+    """The figures of both splits, and the time of a training step."""
     found = with_test_text(folder, block, streams)
-    return Measurement(found.figures | {TRAINING: training_time(TextRun(folder), windows)}, found.curves)
+    return Measurement(found.figures | {TRAINING: training_time(*_opened(folder), windows)}, found.curves)
 
 
-def perplexity_and_costs(folder: Path, windows: int, seconds: float, block: int, streams: int) -> Measurement:
-    """Perplexities and `COSTS`, and the validation perplexity that is reached in so many seconds of training steps."""
-    found, run = with_test_text(folder, block, streams), TextRun(folder)
-    each = training_time(run, windows)
-    epoch = 1e-6 * each * len(run.corpus().split("train").tokens)
+def perplexity_and_costs(
+    folder: Path, windows: int, seconds: float, block: int, streams: int, unit: str = "perplexity"
+) -> Measurement:
+    """The figures of both splits, `COSTS`, and what the validation reaches in so many seconds of training steps."""
+    found, (model, task) = with_test_text(folder, block, streams), _opened(folder)
+    each = training_time(model, task, windows)
+    tokens = sum(_counted(task.windows(None).batch(span)) for span in task.windows(None).spans(0))
+    reached = nats_after(read_metrics(folder / "metrics.jsonl").valid, seconds / (1e-6 * each * tokens))
     figures = {
         TRAINING: each,
-        STREAMING: streaming_time(run, windows),
-        STATE: float(sum(part.numel() for part in leaves(run.model.begin(1)))),
-        PARAMETERS: float(sum(parameter.numel() for parameter in run.model.parameters())),
-        IN_TIME: math.exp(nats_after(read_metrics(folder / "metrics.jsonl").valid, seconds / epoch)),
+        STREAMING: streaming_time(model, task, windows),
+        STATE: float(sum(part.numel() for part in leaves(model.begin(1)))),
+        PARAMETERS: float(sum(parameter.numel() for parameter in model.parameters())),
+        in_time(unit): UNITS[unit](reached),
     }
     return Measurement(found.figures | figures, found.curves)
+
+
+def _opened(folder: Path) -> tuple[LanguageModel, Task]:
+    run = open_run(folder)
+    return run.model, open_task(run.recipe, recorded_source(folder, run.recipe))
+
+
+def _counted(batch: Batch) -> int:
+    """The targets that count."""
+    return batch.targets.shape[:2].numel() if batch.mask is None else int(batch.mask.sum())
 
 
 def nats_after(checks: Sequence[Valid], epochs: float) -> float:
