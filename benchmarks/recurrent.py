@@ -1,8 +1,8 @@
 """The recurrent products and sequence functions, JSON lines: `python benchmarks/recurrent.py [PART ...]`.
 
 The parts: `products`, the narrow product of one step in every layout, ten in a row; `lstm` and `gru`, whole
-windows, with and without gradients; `narrow`, GRUs of few units without gradients; `stream`, one token at a time
-through three layers of 1150. The table in `elman.network.cells.fast_lstm` comes from `--threads 1 --cpu-time lstm`,
+windows, with and without gradients; `small`, small products by both libraries; `narrow`, GRUs of few units without
+gradients; `stream`, one token at a time through three layers of 1150. The table in `elman.network.cells.fast_lstm` comes from `--threads 1 --cpu-time lstm`,
 that of `fast_gru` from `--threads 1 --cpu-time narrow`.
 """
 
@@ -30,6 +30,7 @@ WINDOWS = [
     (50, 100, 128, 1024),
     (70, 80, 400, 400),
 ]
+SMALL = [(1, 64), (20, 64), (1, 128), (10, 128), (20, 128), (10, 200), (20, 200), (10, 256), (20, 256), (1, 650)]
 NARROW = [
     (1, 1, 128, 128),
     (1, 1, 650, 650),
@@ -126,6 +127,20 @@ GRUS: dict[str, Sequence] = {
 }
 
 
+def small(options: argparse.Namespace) -> None:
+    matmul.LEAST_ONEDNN = 0
+    for rows, size in SMALL:
+        h, w, other = torch.randn(rows, size), torch.randn(4 * size, size), torch.randn(rows, 4 * size)
+        packed = matmul.pack(w, rows, 100)
+        candidates: timing.Candidates = {
+            "oneDNN": lambda h=h, w=w, other=other: matmul.multiply_add(h, w, other),
+            "oneDNN, packed": lambda h=h, packed=packed, other=other: matmul.multiply_add(h, packed, other),
+            "torch": lambda h=h, w=w, other=other: torch.addmm(other, h, w.t()),
+        }
+        facts: dict[str, object] = {"part": "small", "B": rows, "H": size, "multiply_adds": 4 * rows * size**2}
+        timing.report(facts, 80e-9 * rows * size**2, timing.repeated(candidates, 10), options)
+
+
 def windows(
     part: str,
     functions: dict[str, Sequence],
@@ -185,7 +200,7 @@ def stream(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    options = timing.arguments(__doc__ or "", ("products", "lstm", "gru", "narrow", "stream"))
+    options = timing.arguments(__doc__ or "", ("products", "lstm", "gru", "small", "narrow", "stream"))
     timing.peak(options)
     for part in options.parts:
         match part:
@@ -196,6 +211,9 @@ def main() -> None:
                 windows(part, LSTMS, 4, options)
             case "gru":
                 windows(part, GRUS, 3, options)
+            case "small":
+                with torch.no_grad():
+                    small(options)
             case "narrow":
                 compared = {name: GRUS[name] for name in ("library", "hoisted", "reset after")}
                 windows(part, compared, 3, options, NARROW, ("evaluate",))

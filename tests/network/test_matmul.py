@@ -7,6 +7,13 @@ from torch.nn import functional
 from elman.network import matmul
 
 
+@pytest.fixture(autouse=True, params=["oneDNN", "torch"])
+def library(request, monkeypatch):
+    """Products of every size by either."""
+    monkeypatch.setattr(matmul, "LEAST_ONEDNN", 0 if request.param == "oneDNN" else 1 << 60)
+    return request.param
+
+
 def factor(layout: str, dtype: torch.dtype) -> torch.Tensor:
     base = torch.randn(12, 20, generator=torch.Generator().manual_seed(0), dtype=dtype)
     match layout:
@@ -38,9 +45,10 @@ def test_packed_products_are_the_plain_ones(dtype, layout, uses, num_rows):
     torch.testing.assert_close(matmul.multiply_add(x, packed, other[:1].expand(num_rows, 12)), x @ w.t() + other[:1])
 
 
-def test_packing_follows_the_switch_and_the_uses():
+def test_packing_follows_the_library_the_switch_and_the_uses(library):
     w = torch.randn(4, 4)
     assert matmul.pack(w, 1, 1) is w
+    assert matmul.pack(w, 1, 100).is_mkldnn == (library == "oneDNN" and matmul.uses_onednn(w))
     with torch.backends.mkldnn.flags(enabled=False):
         assert matmul.pack(w, 1, 100) is w
     assert matmul.pack(w.double(), 1, 100).dtype == torch.float64
@@ -69,3 +77,11 @@ def test_linear_and_its_gradients_are_those_of_torch(dtype, shape, bias):
         strict=True,
     ):
         torch.testing.assert_close(one, other)
+
+
+@pytest.mark.skipif(not matmul.uses_onednn(torch.ones(1)), reason="torch without oneDNN")
+def test_large_products_are_onednns_and_small_ones_torchs(monkeypatch):
+    monkeypatch.undo()
+    rows, w = matmul.LEAST_ONEDNN // 2**14, torch.randn(128, 128)
+    assert matmul.pack(w, rows - 1, 100) is w
+    assert matmul.pack(w, rows, 100).is_mkldnn

@@ -22,6 +22,7 @@ UNIT = 2.0**-8
 def small_products_too(monkeypatch):
     monkeypatch.setattr(matmul, "LEAST_MULTIPLY_ADDS", 0)
     monkeypatch.setattr(matmul, "LEAST_ROWS", 1)
+    monkeypatch.setattr(matmul, "LEAST_ONEDNN", 0)
 
 
 def rounded(x: torch.Tensor) -> torch.Tensor:

@@ -1,8 +1,9 @@
 """Matrix products with a factor [O, I], as a linear layer stores it, laid out for the processor.
 
 For float32 on the CPU they are oneDNN's, which run at the full vector width of the machine for narrow and for wide
-factors; the BLAS behind `torch.mm` does not on every processor (`benchmarks/recurrent.py` prints both). Otherwise, and
-inside `torch.backends.mkldnn.flags(enabled=False)`, they are `torch.addmm`. Only `linear` is differentiable: the others
+factors; the BLAS behind `torch.mm` does not on every processor (`benchmarks/recurrent.py` prints both). Otherwise,
+inside `torch.backends.mkldnn.flags(enabled=False)`, and where little is computed, since a call costs less, they are
+`torch.addmm`. Only `linear` is differentiable: the others
 are for kernels that form their own gradients.
 
 Inside `precision.products_in("bf16")` the factors of large float32 products are rounded to bf16, inside that of "int8"
@@ -23,6 +24,10 @@ Backward = Callable[..., tuple[Tensor | None, ...]]
 
 PACKING_USES = 4
 """A factor used fewer times is not laid out again, which costs about as much as reading it three times."""
+
+LEAST_ONEDNN = 1 << 21
+"""Multiply-adds of a float32 product from which it is oneDNN's. Below, torch's own takes from a quarter (one row of 64)
+to .9 of the time (`benchmarks/recurrent.py small`)."""
 
 LEAST_MULTIPLY_ADDS = 1 << 20
 """Smaller products stay float32: there, rounding the factors takes as long as is gained (`benchmarks/precision.py`)."""
@@ -50,6 +55,15 @@ def uses_onednn(like: Tensor) -> bool:
     return bool(torch.backends.mkldnn.enabled) and _onednn_works(like.dtype)
 
 
+def _by_onednn(x: Tensor, factor: Tensor) -> bool:
+    """Whether x factor^T is oneDNN's: also of a factor that is laid out for it."""
+    return uses_onednn(x) and (factor.is_mkldnn or _is_large(factor, x.shape[0]))
+
+
+def _is_large(factor: Tensor, rows: int) -> bool:
+    return factor.dtype != torch.float32 or rows * factor.numel() >= LEAST_ONEDNN
+
+
 def worth_rounding(factor: Tensor, rows: int, uses: int = 1) -> bool:
     """Whether a factor is rounded to bf16 for `uses` products with `rows` rows each."""
     if precision.chosen() != "bf16" or factor.dtype != torch.float32:
@@ -72,7 +86,7 @@ def pack(factor: Tensor, rows: int, uses: int) -> Tensor:
     if int8.applies(factor):
         return factor  # it is laid out once for all products
     factor = rounded(factor, rows, uses)
-    if uses < PACKING_USES or not uses_onednn(factor):
+    if uses < PACKING_USES or not (uses_onednn(factor) and _is_large(factor, rows)):
         return factor
     return torch.ops.mkldnn._reorder_linear_weight(factor, rows)
 
@@ -110,10 +124,10 @@ def multiply(x: Tensor, factor: Tensor, bias: Tensor | None = None, *, exact: bo
     if not exact and _in_bf16(x, factor):
         product = _multiply_in_bf16(x, factor)
         return product if bias is None else product.add_(bias)
-    if uses_onednn(x):
+    if _by_onednn(x, factor):
         dense_bias = None if bias is None else bias.contiguous()
         return torch.ops.mkldnn._linear_pointwise(x, _dense(factor), dense_bias, "none", [], "")
-    return linear(x, factor, bias)
+    return functional.linear(x, factor, bias)
 
 
 def multiply_add(x: Tensor, factor: Tensor, other: Tensor) -> Tensor:
@@ -122,7 +136,7 @@ def multiply_add(x: Tensor, factor: Tensor, other: Tensor) -> Tensor:
         return int8.multiply(x, factor, None).add_(other)
     if _in_bf16(x, factor):
         return _multiply_in_bf16(x, factor).add_(other)
-    if uses_onednn(x):
+    if _by_onednn(x, factor):
         return torch.ops.mkldnn._linear_pointwise.binary(x, other.contiguous(), _dense(factor), None, "add")
     return torch.addmm(other, x, factor.t())
 
@@ -140,7 +154,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     As `torch.nn.functional.linear`, but faster on CPUs, where it has first derivatives only, as in bf16 everywhere.
     """
     rows = x.reshape(-1, x.shape[-1])
-    if torch.is_autocast_enabled(x.device.type) or not (uses_onednn(x) or _in_bf16(rows, weight)):
+    own = _by_onednn(rows, weight) or _in_bf16(rows, weight) or int8.applies(weight)
+    if torch.is_autocast_enabled(x.device.type) or not own:
         return functional.linear(x, weight, bias)
     return _Linear.apply(rows, weight, bias).view(*x.shape[:-1], -1)  # type: ignore[no-untyped-call]
 

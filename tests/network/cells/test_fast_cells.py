@@ -7,12 +7,19 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from elman.network import matmul
 from elman.network.cells import fast_gru, fast_lstm
 from elman.network.cells.cell import Weights
 from elman.network.precision import products_in
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 5e-5}
 SHAPES = [(1, 1, 2, 3), (1, 4, 3, 2), (6, 1, 3, 4), (7, 3, 5, 4), (9, 20, 24, 40)]
+
+
+@pytest.fixture(autouse=True)
+def small_products_too(monkeypatch):
+    """They are oneDNN's, as large ones are."""
+    monkeypatch.setattr(matmul, "LEAST_ONEDNN", 0)
 
 
 def loop_lstm(weights: Weights, xs: Tensor, state):
