@@ -2,8 +2,8 @@
 
 The parts: `products`, the narrow product of one step in every layout, ten in a row; `lstm` and `gru`, whole
 windows, with and without gradients; `small`, small products by both libraries; `narrow`, GRUs of few units without
-gradients; `stream`, one token at a time through three layers of 1150. The table in `elman.network.cells.fast_lstm` comes from `--threads 1 --cpu-time lstm`,
-that of `fast_gru` from `--threads 1 --cpu-time narrow`.
+gradients; `stream`, one token at a time through three layers of 1150. The table in `elman.network.cells.fast_lstm`
+comes from `--threads 1 --cpu-time lstm`, that of `fast_gru` from `--threads 1 --cpu-time narrow`.
 """
 
 import argparse
