@@ -50,6 +50,8 @@ ABOUT = {
     "jordan-and-elman": ("model.core",),
     "minimal-gru": ("model.core",),
     "recurrences-on-words": ("model.core",),
+    "recurrences-on-characters": ("model.core",),
+    "recurrences-on-music": ("model.core",),
 }
 """What differs between the arms of a claim that is not about the output layer."""
 
@@ -145,8 +147,15 @@ PUBLISHED = {
         "test perplexity": {"GRU, blocks": 100.0, "minGRU, blocks": 99.0, "GRU": 100.0, "minGRU": 120.0},
         "microseconds per token": {"GRU, blocks": 50.0, "minGRU, blocks": 40.0, "GRU": 40.0, "minGRU": 30.0},
     },
-    "recurrences-on-words": {
-        "test perplexity": {label: 100.0 if label == "LSTM" else 104.0 for label in recurrences.RECURRENCES},
+    **{
+        f"recurrences-on-{data}": {
+            metric: {label: 100.0 if label == "LSTM" else 104.0 for label in recurrences.RECURRENCES}
+        }
+        for data, metric in (
+            ("words", "test perplexity"),
+            ("characters", "test bits per character"),
+            ("music", "test nats per step"),
+        )
     },
     "ntm-copy": {
         "sequences": {"ntm": 3e4, "lstm": 1e6},
