@@ -158,7 +158,12 @@ def main() -> None:
                 }
                 gain = statistics.median(seconds["float32"]) / statistics.median(values)
                 rate = gflop / statistics.median(values)
-                print(json.dumps(line | {"times_float32": round(gain, 3), "gflops": round(rate, 1)}), flush=True)
+                print(
+                    json.dumps(
+                        line | {"times_float32": round(gain, 3), "gflops": round(rate, 1) if rate == rate else None}
+                    ),
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

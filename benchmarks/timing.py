@@ -63,7 +63,10 @@ def report(facts: dict[str, object], gflop: float, candidates: Candidates, optio
         rate = gflop / median(seconds)
         best = max(best, gflop / seconds[0])
         times = {key: round(1e3 * value, 3) for key, value in spread(seconds).items()}
-        print(json.dumps(facts | {"candidate": name} | times | {"gflops": round(rate, 1)}), flush=True)
+        print(
+            json.dumps(facts | {"candidate": name} | times | {"gflops": round(rate, 1) if rate == rate else None}),
+            flush=True,
+        )
     return best
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import resource
 import statistics
 import sys
@@ -50,10 +51,14 @@ def model_of(options: argparse.Namespace) -> tuple[Recipe, LanguageModel]:
 
 
 def forward_gflop(model: LanguageModel, positions: int) -> float:
-    """The matrix products of a forward pass, 2 FLOP a multiply-add; a training step has three times as many."""
+    """The matrix products of a forward pass, 2 FLOP a multiply-add; a training step has three times as many.
+
+    NaN where the choice is not flat, so that the products depend on the words.
+    """
     core, contexts, choice = model.core, model.output.contexts, model.output.choice
     assert isinstance(core, Stack)
-    assert isinstance(choice, Flat)
+    if not isinstance(choice, Flat):
+        return math.nan
     weights = sum(layer.weight_ih.numel() + layer.weight_hh.numel() for layer in core.layers)
     components = 1
     if isinstance(contexts, Mixture):
