@@ -20,6 +20,7 @@ import whole
 from elman.config.recipe import Recipe
 from elman.config.toml import find, load_recipe
 from elman.data.windows import Batch
+from elman.files import json_text
 from elman.learning.bptt import bptt
 from elman.network import peaks
 from elman.network.build import build_model
@@ -158,12 +159,7 @@ def main() -> None:
                 }
                 gain = statistics.median(seconds["float32"]) / statistics.median(values)
                 rate = gflop / statistics.median(values)
-                print(
-                    json.dumps(
-                        line | {"times_float32": round(gain, 3), "gflops": round(rate, 1) if rate == rate else None}
-                    ),
-                    flush=True,
-                )
+                print(json_text(line | {"times_float32": round(gain, 3), "gflops": round(rate, 1)}), flush=True)
 
 
 if __name__ == "__main__":

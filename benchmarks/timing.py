@@ -1,13 +1,13 @@
 """Timing of alternatives: warmed up and in turns, so that whatever else runs falls on all of them alike."""
 
 import argparse
-import json
 import time
 from collections.abc import Callable
 from statistics import median
 
 import torch
 
+from elman.files import json_text
 from elman.network import matmul
 
 Candidates = dict[str, Callable[[], object]]
@@ -63,10 +63,7 @@ def report(facts: dict[str, object], gflop: float, candidates: Candidates, optio
         rate = gflop / median(seconds)
         best = max(best, gflop / seconds[0])
         times = {key: round(1e3 * value, 3) for key, value in spread(seconds).items()}
-        print(
-            json.dumps(facts | {"candidate": name} | times | {"gflops": round(rate, 1) if rate == rate else None}),
-            flush=True,
-        )
+        print(json_text(facts | {"candidate": name} | times | {"gflops": round(rate, 1)}), flush=True)
     return best
 
 

@@ -1,7 +1,6 @@
 """What the benchmarks of whole steps share: a recipe's model on random words, its model FLOPs, one JSON object out."""
 
 import argparse
-import json
 import math
 import resource
 import statistics
@@ -15,6 +14,7 @@ import timing
 from elman.config.recipe import Recipe
 from elman.config.toml import load_recipe
 from elman.data.windows import Batch
+from elman.files import json_text
 from elman.learning.update import build_update
 from elman.network.build import build_model
 from elman.network.cores.stack import Stack
@@ -106,7 +106,7 @@ def measure(step: Callable[[], None], positions: int, gflop: float, options: arg
         "gemm_gflops": round(gemm, 1),
         "fraction_of_peak": round(gflop / step_s / gemm, 3),
     }
-    print(json.dumps(result))
+    print(json_text(result))
 
 
 def profile(step: Callable[[], None], times: int = 3) -> None:

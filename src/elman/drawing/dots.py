@@ -6,12 +6,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from elman.drawing.style import GRID, INK, MUTED, canvas, colour
-
-_LOG_FROM = 5.0
-"""Ratio of the largest to the smallest value from which the axis is logarithmic."""
+from elman.drawing.style import GRID, INK, MUTED, canvas, colour, scale_across
 
 _FURTHEST = 4.0
 """How many times the range of the values the axis may span so that published values are shown."""
@@ -45,13 +41,7 @@ def draw_dots(rows: Sequence[Row], label: str, size: Literal["wide", "narrow"] =
             axes.plot([mean, mean], [place - 0.32, place + 0.32], color=colour(place), linewidth=1.6)
     for place, value in published.items():
         axes.plot([value], [place], "D", markersize=6, markerfacecolor="none", markeredgecolor=INK)
-    if shown and max(shown) > _LOG_FROM * min(shown) > 0:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=6))
-        axes.xaxis.set_minor_formatter(NullFormatter())
-    else:
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=5 if size == "wide" else 4))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    scale_across(axes, shown, 5 if size == "wide" else 4)
     axes.set_yticks(range(len(rows)), [row.label for row in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlabel(label, color=MUTED, fontsize=9.5)

@@ -5,13 +5,9 @@ from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from matplotlib.transforms import Bbox
 
-from elman.drawing.style import GRID, INK, canvas, colour, label
-
-_LOG_FROM = 5.0
-"""Ratio of the largest to the smallest x from which that axis is logarithmic."""
+from elman.drawing.style import GRID, INK, canvas, colour, label, scale_across
 
 _PLACES = ((6, -2.5), (-6, -2.5), (0, 6), (0, -11), (6, 5), (-6, 5), (6, -10), (-6, -10))
 """Where a name may stand from its point, in points of 1/72 inch; to the left of it, it is set flush right."""
@@ -32,14 +28,7 @@ def draw_points(points: Sequence[Point], x_label: str, y_label: str) -> Figure:
     axes.grid(axis="x", color=GRID, linewidth=0.7)
     for number, point in enumerate(points):
         axes.plot([point.x], [point.y], "o", color=colour(number), markersize=5.5)
-    across = [point.x for point in points]
-    if across and max(across) > _LOG_FROM * min(across) > 0:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=6))
-        axes.xaxis.set_minor_formatter(NullFormatter())
-    else:
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=6))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    scale_across(axes, [point.x for point in points], 6)
     axes.margins(x=0.14, y=0.1)
     label(axes, x_label, y_label)
     _name(figure, axes, points)

@@ -2,17 +2,21 @@
 
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Literal, TypeAlias
 
 import matplotlib as mpl
 from markupsafe import Markup, escape
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 INK, MUTED, GRID = "#3b3b39", "#7a7a76", "#c9c8c2"
 SERIES = ("#1f6f9f", "#c8553d", "#3a8a5c", "#8a5fb0", "#b07c1e", "#2a9d9d", "#b84a7a", "#6b7a2a")
 """Colours of the curves; the page has a custom property for each, with another value in dark mode."""
+
+_LOG_FROM = 5.0
+"""Ratio of the largest to the smallest value from which `scale_across` is logarithmic."""
 
 Size: TypeAlias = Literal["wide", "narrow", "square"]
 
@@ -44,6 +48,17 @@ def canvas(size: Size) -> tuple[Figure, Axes]:
     axes.spines["bottom"].set_color(MUTED)
     axes.spines["bottom"].set_linewidth(0.8)
     return figure, axes
+
+
+def scale_across(axes: Axes, values: Collection[float], bins: int) -> None:
+    """Numbers on the horizontal axis, of at most `bins` steps; logarithmic where the values span much."""
+    if values and max(values) > _LOG_FROM * min(values) > 0:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=6))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=bins))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
 
 
 def label(axes: Axes, x: str, y: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from elman.data.windows import Batch
+from elman.data.windows import Whole
 from elman.learning.bptt import bptt
 from elman.network.model import LanguageModel
 from elman.network.state import leaves
@@ -95,7 +95,8 @@ def perplexity_and_costs(
     """The figures of both splits, `COSTS`, and what the validation reaches in so many seconds of training steps."""
     found, (model, task) = with_test_text(folder, block, streams), _opened(folder)
     each = training_time(model, task, windows)
-    tokens = sum(_counted(task.windows(None).batch(span)) for span in task.windows(None).spans(0))
+    read = task.windows(None)
+    tokens = sum(int(Whole.of(read.batch(span)).counted) for span in read.spans(0))
     reached = nats_after(read_metrics(folder / "metrics.jsonl").valid, seconds / (1e-6 * each * tokens))
     figures = {
         TRAINING: each,
@@ -110,11 +111,6 @@ def perplexity_and_costs(
 def _opened(folder: Path) -> tuple[LanguageModel, Task]:
     run = open_run(folder)
     return run.model, open_task(run.recipe, recorded_source(folder, run.recipe))
-
-
-def _counted(batch: Batch) -> int:
-    """The targets that count."""
-    return batch.targets.shape[:2].numel() if batch.mask is None else int(batch.mask.sum())
 
 
 def nats_after(checks: Sequence[Valid], epochs: float) -> float:

@@ -2,6 +2,7 @@
 
 from elman.reproduce.arm import Arm, Grid, Source
 from elman.reproduce.claim import Claim, ClaimMeasure
+from elman.reproduce.claims.recurrences import blocks, layers
 from elman.reproduce.comparison import lower, no_higher
 from elman.reproduce.perplexity import PERPLEXITY
 from elman.reproduce.speed import CONSTANTS, COSTS, TRAINING, perplexity_and_time
@@ -13,17 +14,7 @@ RATES = Grid(tuple((f"training.optimiser.lr={rate}",) for rate in (2.5e-3, 5e-3,
 
 
 def _arm(label: str, core: str) -> Arm:
-    return Arm(label, Source("reproduce/small-lstm.toml", (*SIZES, f"model.core={{{core}}}"), QUICK, RATES))
-
-
-def _layers(label: str, cell: str, sizes: str) -> Arm:
-    dropout = "biases=1, between_dropout=0.3, output_dropout=0.3"
-    return _arm(label, f'kind="stack", cell={{kind="{cell}"}}, sizes={sizes}, {dropout}')
-
-
-def _blocks(label: str, cell: str, size: int) -> Arm:
-    """Two residual blocks, each a norm and the cell, then a norm and a gated feed-forward half."""
-    return _arm(label, f'kind="residual", cell={{kind="{cell}"}}, size={size}, dropout=0.3, output_dropout=0.3')
+    return Arm(label, Source("reproduce/small-lstm.toml", (*SIZES, core), QUICK, RATES))
 
 
 GRU, MINIMAL = "GRU", "minGRU"
@@ -35,10 +26,10 @@ MINIMAL_GRU = Claim(
     " the same perplexity",
     source="Feng, Tung, Ahmed, Bengio & Hajimirsadeghi 2024, sections 4.1 and 4.2",
     arms=(
-        _blocks(GRU_BLOCKS, "gru", 140),
-        _blocks(MINIMAL_BLOCKS, "min-gru", 156),
-        _layers(GRU, "gru", "[200, 200]"),
-        _layers(MINIMAL, "min-gru", "[340, 320, 200]"),
+        _arm(GRU_BLOCKS, blocks('"gru"', 140, 0.3)),
+        _arm(MINIMAL_BLOCKS, blocks('"min-gru"', 156, 0.3)),
+        _arm(GRU, layers('"gru"', [200, 200], 0.3)),
+        _arm(MINIMAL, layers('"min-gru"', [340, 320, 200], 0.3)),
     ),
     measure=ClaimMeasure(
         "perplexity-and-time",

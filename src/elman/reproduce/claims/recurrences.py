@@ -1,6 +1,6 @@
 """From Elman's network to recurrences of today: as many weights, rates tuned alike, and what they cost."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from elman.reproduce.arm import Arm, Grid, Source
@@ -8,6 +8,18 @@ from elman.reproduce.claim import Claim, ClaimMeasure
 from elman.reproduce.comparison import no_higher
 from elman.reproduce.perplexity import by_split
 from elman.reproduce.speed import CONSTANTS, COSTS, TRAINING, in_time, perplexity_and_costs
+
+
+def layers(cell: str, sizes: Sequence[int], dropout: float) -> str:
+    """The setting `model.core` of plain layers of a cell (TOML), with dropout between them and before the output."""
+    masks = f"between_dropout={dropout}, output_dropout={dropout}"
+    return f'model.core={{kind="stack", cell={{kind={cell}}}, sizes={list(sizes)}, biases=1, {masks}}}'
+
+
+def blocks(cell: str, size: int, dropout: float) -> str:
+    """That of two residual blocks, each a norm and the cell, then a norm and a gated feed-forward half."""
+    masks = f"dropout={dropout}, output_dropout={dropout}"
+    return f'model.core={{kind="residual", size={size}, cell={{kind={cell}}}, {masks}}}'
 
 
 class Recurrence(NamedTuple):
@@ -18,12 +30,8 @@ class Recurrence(NamedTuple):
     layers: int = 2
 
     def core(self, size: int, dropout: float) -> str:
-        """The setting `model.core` of a width, with dropout between layers, in blocks, and before the output."""
-        cell = f"cell={{kind={self.cell}}}"
-        if self.blocks:
-            return f'model.core={{kind="residual", size={size}, {cell}, dropout={dropout}, output_dropout={dropout}}}'
-        layers = f"sizes={[size] * self.layers}, biases=1, between_dropout={dropout}, output_dropout={dropout}"
-        return f'model.core={{kind="stack", {cell}, {layers}}}'
+        """The setting `model.core` of a width."""
+        return blocks(self.cell, size, dropout) if self.blocks else layers(self.cell, [size] * self.layers, dropout)
 
 
 LSTM = "LSTM"
