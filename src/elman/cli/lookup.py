@@ -49,7 +49,7 @@ def info(run: Path | None = None, /, *, machine: bool = False, common: Common = 
 
     Args:
         run: a run folder
-        machine: show the machine instead of a run
+        machine: measure the machine instead of showing a run, and remember what --precision auto is on it
     """
     if machine == (run is not None):
         raise UserError("elman info needs a run folder, or --machine")

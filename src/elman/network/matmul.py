@@ -3,8 +3,7 @@
 For float32 on the CPU they are oneDNN's, which run at the full vector width of the machine for narrow and for wide
 factors; the BLAS behind `torch.mm` does not on every processor (`benchmarks/recurrent.py` prints both). Otherwise,
 inside `torch.backends.mkldnn.flags(enabled=False)`, and where little is computed, since a call costs less, they are
-`torch.addmm`. Only `linear` is differentiable: the others
-are for kernels that form their own gradients.
+`torch.addmm`. Only `linear` is differentiable: the others are for kernels that form their own gradients.
 
 Inside `precision.products_in("bf16")` the factors of large float32 products are rounded to bf16, inside that of "int8"
 those of products with a parameter to eight bits (`network/int8.py`), which have no gradient; every result is float32.
@@ -26,8 +25,8 @@ PACKING_USES = 4
 """A factor used fewer times is not laid out again, which costs about as much as reading it three times."""
 
 LEAST_ONEDNN = 1 << 21
-"""Multiply-adds of a float32 product from which it is oneDNN's. Below, torch's own takes from a quarter (one row of 64)
-to .9 of the time (`benchmarks/recurrent.py small`)."""
+"""Multiply-adds of a float32 product from which it is oneDNN's. Below, torch's own takes from a quarter of the time
+(one row of 64) to about the same (ten rows of 200; `benchmarks/recurrent.py small`)."""
 
 LEAST_MULTIPLY_ADDS = 1 << 20
 """Smaller products stay float32: there, rounding the factors takes as long as is gained (`benchmarks/precision.py`)."""
