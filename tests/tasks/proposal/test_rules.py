@@ -85,7 +85,7 @@ def test_needed_epochs(tokens, epochs):
     assert text.needed_epochs(tokens) == epochs
 
 
-def sized(tokens, minutes, per_second, words=True):
+def sized(tokens, minutes, per_second, words=True, symbols=4_000):
     """The size and the epochs for a machine whose epochs take time by their multiply-adds."""
     timed = []
 
@@ -93,9 +93,10 @@ def sized(tokens, minutes, per_second, words=True):
         sizes = proposal.load().model.core.sizes
         timed.append(sizes)
         (size,) = (one for one in text.SIZES if (one.hidden, one.embedding) == sizes)
-        return tokens * size.cost(10_000) / per_second / 60
+        return tokens * size.cost(extent.scored) / per_second / 60
 
-    recipe = text.sized(Proposal("text/prose.toml", (), ()), Extent(tokens, 10_000, words), minutes, speed).load()
+    extent = Extent(tokens, symbols, words)
+    recipe = text.sized(Proposal("text/prose.toml", (), ()), extent, minutes, speed).load()
     assert recipe.model.core.sizes in timed
     assert len(timed) <= 2
     return recipe.model.core.sizes[0], recipe.training.epochs
@@ -105,10 +106,10 @@ def sized(tokens, minutes, per_second, words=True):
     ("tokens", "minutes", "per_second", "expected"),
     [
         (250_000, 10, 1e11, (640, 12)),
-        (250_000, 10, 2e10, (384, 11)),
-        (250_000, 10, 1e10, (256, 10)),
-        (250_000, 2, 2e10, (128, 9)),
-        (250_000, 2, 1e10, (128, 4)),
+        (250_000, 10, 2e10, (640, 7)),
+        (250_000, 10, 1e10, (384, 9)),
+        (250_000, 2, 2e10, (256, 6)),
+        (250_000, 2, 1e10, (128, 9)),
         (250_000, 2, 1e8, (128, 1)),
         (20_000, 2, 1e10, (256, 25)),
         (5_000, 10, 4e9, (128, 25)),
@@ -120,13 +121,50 @@ def test_the_largest_size_that_sees_half_of_the_needed_epochs(tokens, minutes, p
     assert sized(tokens, minutes, per_second) == expected
 
 
+def proposed(tokens=250_000, per_epoch=0.001, symbols=10_000, words=True):
+    """What is proposed for ten minutes where every size takes as long."""
+    recipe = "text/prose.toml" if words else "text/characters.toml"
+    return text.sized(Proposal(recipe, (), ()), Extent(tokens, symbols, words), 10, lambda _: per_epoch)
+
+
+def test_a_large_vocabulary_has_an_adaptive_softmax_and_costs_as_much_as_a_quarter_of_it():
+    adaptive = config.Adaptive(bias=True, tied=True)
+    assert proposed(symbols=5_000).load().model.output.choice == adaptive
+    assert "5,000 words: an adaptive softmax" in proposed(symbols=5_000).reasons
+    assert proposed(symbols=4_999).load().model.output.choice == config.Flat(tied=True)
+    assert proposed(symbols=6_000, words=False).load().model.output.choice.__class__ is config.Flat
+    assert [sized(250_000, 2, 1e10, symbols=count) for count in (16_000, 4_000)] == [(128, 9)] * 2
+
+
+def test_few_epochs_are_trained_without_dropout_and_penalties_at_a_higher_rate():
+    recipe = proposed(per_epoch=4.0).load()
+    core, encoder, training = recipe.model.core, recipe.model.encoder, recipe.training
+    assert training.epochs == text.BRIEF == 2
+    assert (core.output_dropout, core.weight_drop, core.between_dropout, encoder.dropout, encoder.word_dropout) == (
+        0,
+    ) * 5
+    assert (training.penalties.ar, training.penalties.tar) == (0, 0)
+    assert (training.optimiser.lr, training.schedule.warm_up) == (1.6e-2, 0.1)
+    longer = proposed(per_epoch=2.5).load()
+    assert longer.training.epochs == 3
+    assert longer.model.core.output_dropout == round(0.4 * 3 / 12, 2)
+    assert longer.training.optimiser.lr == 5e-3
+
+
+def test_few_epochs_that_are_enough_are_no_reason_to_change_anything():
+    assert proposed(tokens=10_000_000, per_epoch=2.0).load().training.optimiser.lr == text.SIZES[-1].rate
+
+
+def test_characters_keep_their_rate_however_few_the_epochs():
+    assert proposed(per_epoch=9.0, words=False).load().training.optimiser.lr == text.SIZES[0].rate
+
+
 def test_three_characters_count_as_a_word():
     assert sized(750_000, 10, 3e11, words=False) == sized(250_000, 10, 1e11)
 
 
 def dropouts(tokens, per_epoch=0.001):
-    prose, extent = Proposal("text/prose.toml", (), ()), Extent(tokens, 10_000, words=True)
-    core = text.sized(prose, extent, 10, lambda _: per_epoch).load().model.core
+    core = proposed(tokens, per_epoch).load().model.core
     return core.output_dropout, core.weight_drop, core.between_dropout
 
 

@@ -20,26 +20,39 @@ CHARACTERS_PER_WORD = 3
 
 
 class Size(NamedTuple):
-    """A size of the model: of the word vectors and the two layers, with its rate; for texts from so many tokens on."""
+    """A size of the model: of the word vectors and the two layers; for texts from so many tokens on.
+
+    `rate` is the learning rate, `brief_rate` that of at most `BRIEF` epochs.
+    """
 
     embedding: int
     hidden: int
     rate: float
+    brief_rate: float
     tokens: int
 
-    def cost(self, symbols: int) -> int:
-        """Multiply-adds per token in the two layers and the output over so many symbols."""
-        return (4 * (self.hidden + self.embedding) ** 2) + self.embedding * symbols
+    def cost(self, scored: float) -> float:
+        """Multiply-adds per token in the two layers and the output, which scores so many symbols."""
+        return (4 * (self.hidden + self.embedding) ** 2) + self.embedding * scored
 
 
 SIZES = (
-    Size(64, 128, 5e-3, 0),
-    Size(128, 256, 5e-3, 20_000),
-    Size(192, 384, 5e-3, 50_000),
-    Size(320, 640, 4e-3, 150_000),
-    Size(480, 960, 3e-3, 1_000_000),
-    Size(640, 1280, 2e-3, 5_000_000),
+    Size(64, 128, 5e-3, 1.6e-2, 0),
+    Size(128, 256, 5e-3, 1.6e-2, 20_000),
+    Size(192, 384, 5e-3, 1.2e-2, 50_000),
+    Size(320, 640, 4e-3, 6e-3, 150_000),
+    Size(480, 960, 3e-3, 4.5e-3, 1_000_000),
+    Size(640, 1280, 2e-3, 3e-3, 5_000_000),
 )
+
+BRIEF = 2
+"""Epochs of words up to which a model is trained without dropout and penalties, and at a higher rate."""
+
+ADAPTIVE = 5_000
+"""Words from which on the softmax is adaptive, with the word vectors and biases; below it gains no time."""
+
+ADAPTIVE_SHARE = 0.25
+"""Of the words, about what an adaptive softmax scores per token."""
 
 MIDDLE = 3
 """The size that is measured first, where the text allows it."""
@@ -114,6 +127,16 @@ class Extent(NamedTuple):
         """The tokens, characters counted as parts of words."""
         return self.tokens if self.words else self.tokens / CHARACTERS_PER_WORD
 
+    @property
+    def adaptive(self) -> bool:
+        """Whether the softmax is adaptive."""
+        return self.words and self.symbols >= ADAPTIVE
+
+    @property
+    def scored(self) -> float:
+        """Symbols that the output scores per token."""
+        return self.symbols * (ADAPTIVE_SHARE if self.adaptive else 1)
+
 
 def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> Proposal:
     """The proposal with the largest model of which at least half of the needed epochs fit into the minutes.
@@ -126,26 +149,38 @@ def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> P
     chosen, measured = allowed[:MIDDLE][-1], dict[Size, float]()
     while chosen not in measured:
         measured[chosen] = speed(_of_size(proposal, chosen, extent))
-        per_epoch = {size: _extrapolated(measured, size, extent.symbols) for size in allowed}
+        per_epoch = {size: _extrapolated(measured, size, extent.scored) for size in allowed}
         fitting = [size for size in allowed if SHARE * minutes / per_epoch[size] >= needed / 2]
         chosen = (fitting or allowed[:1])[-1]
     epochs = epochs_that_fit(minutes, measured[chosen], needed)
-    return _of_size(proposal, chosen, extent, epochs / needed).adding(
-        changed(proposal.recipe, {"training.epochs": epochs}),
+    reasons = (
         f"{extent.tokens:,} training tokens: layers of {chosen.hidden} and {chosen.embedding} units",
+        *([f"{extent.symbols:,} words: an adaptive softmax"] if extent.adaptive else []),
         epochs_reason(epochs, measured[chosen], minutes, needed),
+        *(["so few epochs: no dropout, a higher rate"] if _brief(extent, epochs) else []),
+    )
+    return _of_size(proposal, chosen, extent, epochs).adding(
+        changed(proposal.recipe, {"training.epochs": epochs}), *reasons
     )
 
 
-def _extrapolated(measured: dict[Size, float], size: Size, symbols: int) -> float:
+def _extrapolated(measured: dict[Size, float], size: Size, scored: float) -> float:
     """The minutes of an epoch, measured or extrapolated by the cost from the measured size that is nearest to it."""
     nearest = min(measured, key=lambda other: abs(math.log(other.hidden / size.hidden)))
-    return measured[nearest] * size.cost(symbols) / nearest.cost(symbols)
+    return measured[nearest] * size.cost(scored) / nearest.cost(scored)
 
 
-def _of_size(proposal: Proposal, size: Size, extent: Extent, share: float = 1.0) -> Proposal:
-    """The proposal with a size, where so large a share of the needed epochs is trained."""
-    tokens = extent.in_words
+def _brief(extent: Extent, epochs: int) -> bool:
+    """Whether words are read for few epochs, and more would be needed."""
+    return extent.words and epochs <= BRIEF and epochs < needed_epochs(extent.in_words)
+
+
+def _of_size(proposal: Proposal, size: Size, extent: Extent, epochs: int | None = None) -> Proposal:
+    """The proposal with a size, for so many epochs, by default as many as are needed."""
+    tokens, needed = extent.in_words, needed_epochs(extent.in_words)
+    epochs = needed if epochs is None else epochs
+    brief = _brief(extent, epochs)
+    share = 0.0 if brief else epochs / needed
     output, weights = next(((output, weights) for limit, output, weights in DROPOUT if tokens < limit), (0.0, 0.0))
     values: dict[str, Any] = {
         "model.encoder.size": size.embedding,
@@ -155,6 +190,15 @@ def _of_size(proposal: Proposal, size: Size, extent: Extent, share: float = 1.0)
         "model.core.between_dropout": round(share * weights / 2, 2),
         "model.core.output_dropout": round(share * output, 2),
         "training.batch_size": 10 if tokens < 100_000 else 20 if tokens < 1_000_000 else 32,
-        "training.optimiser.lr": size.rate,
+        "training.optimiser.lr": size.brief_rate if brief else size.rate,
     }
+    if brief:
+        values |= {
+            "model.encoder.word_dropout": 0.0,
+            "training.schedule.warm_up": 0.1,
+            "training.penalties.ar": 0.0,
+            "training.penalties.tar": 0.0,
+        }
+    if extent.adaptive:
+        values["model.output.choice"] = '{kind="adaptive", bias=true, tied=true}'
     return proposal.adding(changed(proposal.recipe, values))
