@@ -96,7 +96,8 @@ DYNAMIC_EVALUATION = Claim(
         "softplus": "56.6 to 49.1", "MoS": "54.7 to 48.0", "MoSS": "54.6 to 47.7", "MoR": "66.2 to 55.5",
         "MoSig": "60.3 to 50.0", "MoSp": "59.4 to 48.8",
     },
-    notes="Of the first 10,000 test tokens, with the rule's default rate and decay for every arm; the papers tune them. ReLU alone fails before it can adapt. At small"
+    notes="Of the first 10,000 test tokens, with the rule's default rate and decay for every arm; the papers tune them."
+    " ReLU alone fails before it can adapt. At small"
     " scale softmax, MoS and MoSS, which are compared with each other, are trained for 16 epochs at the best of three"
     " rates, the other six, each compared only with itself, for 6 epochs at a rate of 10.",
 )  # fmt: skip
