@@ -48,6 +48,11 @@ ABOUT = {
         *(f"model.core.{name}_dropout" for name in ("between", "output", "recurrent")),
     ),
     "jordan-and-elman": ("model.core",),
+    "dynamic-evaluation": (
+        "model.output",
+        *EQUAL_WEIGHTS,
+        *("training.epochs", "training.optimiser.lr", "training.fine_tune"),
+    ),
     "minimal-gru": ("model.core",),
     "recurrences-on-words": ("model.core",),
     "recurrences-on-characters": ("model.core",),
