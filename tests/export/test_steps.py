@@ -7,6 +7,7 @@ import torch
 from elman import config
 from elman.errors import UserError
 from elman.export.check import Comparison, TorchStep, compare, perplexity_of
+from elman.export.onnx import OnnxStep, write_int8, write_step
 from elman.export.packed import Packed
 from elman.export.program import read_program, write_program
 from elman.export.step import Step, plain
@@ -68,6 +69,14 @@ def test_every_core_is_traced(name, tmp_path):
 @pytest.mark.parametrize("choice", networks.CHOICES)
 def test_every_choice_is_traced(choice, tmp_path):
     assert through_program(model_of(config.Stack(sizes=(4,)), choice=choice), tmp_path).difference < 1e-4
+
+
+def test_the_parts_of_tied_word_vectors_are_written_in_eight_bits(tmp_path):
+    step = Step(model := model_of(config.Stack(sizes=(4,)), choice="adaptive-tied"))
+    write_step(step, step.beginning, tmp_path / "model.onnx", {})
+    write_int8(tmp_path / "model.onnx", tmp_path / "model.int8.onnx")
+    assert compare(model, OnnxStep(tmp_path / "model.onnx", step), TOKENS, 0).difference < 1e-4
+    assert 1e-5 < compare(model, OnnxStep(tmp_path / "model.int8.onnx", step), TOKENS, 0).difference < 0.1
 
 
 @pytest.mark.parametrize(("contexts", "activation"), [("mos", "sigsoftmax"), ("doc", "relu"), ("doc", "softplus")])

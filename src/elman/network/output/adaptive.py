@@ -1,7 +1,7 @@
 """Adaptive softmax: the frequent words in a head, the others in narrower tails, each with an entry in the head."""
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple, final
 
 import torch
@@ -128,9 +128,9 @@ class Adaptive(Choice):
             tails = (_Matrices(up, None, down) for down, up in zip(self.down, self.up, strict=True))
             return [_Matrices(self.head, self.bias), *tails]
         sizes = [high - low for low, high in self.tails()]
-        head, *words = self.tied.split([self.cutoffs[0], *sizes])
+        head, *words = _rows(self.tied, [self.cutoffs[0], *sizes])
         count = [self.cutoffs[0] + len(sizes), *sizes]
-        biases = [None] * len(count) if self.bias is None else self.bias.split(count)
+        biases = [None] * len(count) if self.bias is None else _rows(self.bias, count)
         return [_Matrices(*pair) for pair in zip((torch.cat([head, self.head]), *words), biases, strict=True)]
 
     @torch.no_grad()
@@ -153,6 +153,14 @@ class Adaptive(Choice):
             narrowing = 0 if tail.down is None else tail.down.numel()
             cost += float(frequency[low:high].sum()) * (narrowing + tail.up.numel())
         return cost
+
+
+def _rows(tensor: Tensor, counts: list[int]) -> Sequence[Tensor]:
+    """The tensor cut into so many rows each: slices in a graph that is exported, where they are constants."""
+    if not torch.compiler.is_exporting():
+        return tensor.split(counts)
+    ends = accumulate(counts)
+    return [tensor[end - count : end] for end, count in zip(ends, counts, strict=True)]
 
 
 class _Matrices(NamedTuple):
