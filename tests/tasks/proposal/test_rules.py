@@ -140,9 +140,8 @@ def test_few_epochs_are_trained_without_dropout_and_penalties_at_a_higher_rate()
     recipe = proposed(per_epoch=4.0).load()
     core, encoder, training = recipe.model.core, recipe.model.encoder, recipe.training
     assert training.epochs == text.BRIEF == 2
-    assert (core.output_dropout, core.weight_drop, core.between_dropout, encoder.dropout, encoder.word_dropout) == (
-        0,
-    ) * 5
+    assert not any((core.output_dropout, core.weight_drop, core.between_dropout))
+    assert not any((encoder.dropout, encoder.word_dropout))
     assert (training.penalties.ar, training.penalties.tar) == (0, 0)
     assert (training.optimiser.lr, training.schedule.warm_up) == (1.6e-2, 0.1)
     longer = proposed(per_epoch=2.5).load()

@@ -97,9 +97,9 @@ DYNAMIC_EVALUATION = Claim(
         "MoSig": "60.3 to 50.0", "MoSp": "59.4 to 48.8",
     },
     notes="Of the first 10,000 test tokens, with the rule's default rate and decay for every arm; the papers tune them."
-    " ReLU alone fails before it can adapt. At small"
-    " scale softmax, MoS and MoSS, which are compared with each other, are trained for 16 epochs at the best of three"
-    " rates, the other six, each compared only with itself, for 6 epochs at a rate of 10.",
+    " ReLU alone fails before it can adapt. At small scale softmax, MoS and MoSS, which are compared with each other,"
+    " are trained for 16 epochs at the best of three rates, the other six, each compared only with itself, for 6 epochs"
+    " at a rate of 10.",
 )  # fmt: skip
 
 NEURAL_CACHE = Claim(

@@ -49,7 +49,7 @@ BRIEF = 2
 """Epochs of words up to which a model is trained without dropout and penalties, and at a higher rate."""
 
 ADAPTIVE = 5_000
-"""Words from which on the softmax is adaptive, with the word vectors and biases; below it gains no time."""
+"""Words from which on the softmax is adaptive, with the word vectors and biases."""
 
 ADAPTIVE_SHARE = 0.25
 """Of the words, about what an adaptive softmax scores per token."""
