@@ -142,7 +142,8 @@ def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> P
     """The proposal with the largest model of which at least half of the needed epochs fit into the minutes.
 
     The epochs are as many as fit, at most those that are needed. The time is measured at a middle size first; from the
-    nearest measured size it is extrapolated by the cost, until the size that is chosen has been measured.
+    nearest measured size it is extrapolated by the cost, until the size that is chosen has been measured. Where only
+    few epochs fit, it is measured once more without dropout, which is faster.
     """
     needed = needed_epochs(extent.in_words)
     allowed = [size for size in SIZES if extent.in_words >= size.tokens]
@@ -152,12 +153,16 @@ def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> P
         per_epoch = {size: _extrapolated(measured, size, extent.scored) for size in allowed}
         fitting = [size for size in allowed if SHARE * minutes / per_epoch[size] >= needed / 2]
         chosen = (fitting or allowed[:1])[-1]
-    epochs = epochs_that_fit(minutes, measured[chosen], needed)
+    per_epoch = measured[chosen]
+    epochs = epochs_that_fit(minutes, per_epoch, needed)
+    if brief := _brief(extent, epochs):
+        per_epoch = speed(_of_size(proposal, chosen, extent, epochs))
+        epochs = epochs_that_fit(minutes, per_epoch, min(BRIEF, needed - 1))
     reasons = (
         f"{extent.tokens:,} training tokens: layers of {chosen.hidden} and {chosen.embedding} units",
         *([f"{extent.symbols:,} words: an adaptive softmax"] if extent.adaptive else []),
-        epochs_reason(epochs, measured[chosen], minutes, needed),
-        *(["so few epochs: no dropout, a higher rate"] if _brief(extent, epochs) else []),
+        epochs_reason(epochs, per_epoch, minutes, needed),
+        *(["so few epochs: no dropout, a higher rate"] if brief else []),
     )
     return _of_size(proposal, chosen, extent, epochs).adding(
         changed(proposal.recipe, {"training.epochs": epochs}), *reasons
