@@ -12,13 +12,17 @@ import pytest
 import torch
 
 from elman.errors import UserError
-from elman.files import FolderLock, is_taken, json_text, require_utf8, write_atomic
+from elman.files import FolderLock, is_taken, json_text, require_utf8, waiting_for, write_atomic
 from elman.jobs import Kept
 from elman.learning import checkpoint
 from support.systems import posix
 
 HOLD = "import sys; from pathlib import Path; from elman.files import FolderLock\n"
 HOLD += "with FolderLock(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+
+
+WAIT = "import sys; from pathlib import Path; from elman.files import waiting_for\n"
+WAIT += "print('begun', flush=True)\nwith waiting_for(Path(sys.argv[1])): print(Path(sys.argv[1]).exists())"
 
 
 @pytest.fixture
@@ -51,6 +55,30 @@ def test_a_block_within_a_block_does_not_let_go(tmp_path):
             pass
         with pytest.raises(UserError, match="is in use"):
             FolderLock(tmp_path).__enter__()
+
+
+def test_a_file_that_another_process_makes_is_waited_for(tmp_path):
+    made = tmp_path / "folder" / "file.json"
+    with waiting_for(made):
+        command = [sys.executable, "-c", WAIT, str(made)]
+        second = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert second.stdout.readline() == b"begun\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            second.wait(0.3)
+        made.write_text("made")
+    assert second.communicate()[0] == b"True\n"
+
+
+def test_where_there_are_no_locks_nothing_is_waited_for(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with waiting_for(tmp_path / "file"), waiting_for(tmp_path / "file"):
+        pass
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(UserError, match="taken"), waiting_for(tmp_path / "taken" / "file"):
+        pass
 
 
 def test_a_folder_that_cannot_be(tmp_path):

@@ -98,6 +98,28 @@ def _holder(folder: Path) -> str:
 
 
 @contextlib.contextmanager
+def waiting_for(path: Path) -> Iterator[None]:
+    """Let one process at a time run the block, which makes the file at `path`; where there are no locks, all at once.
+
+    The folder is created if it is missing, and keeps a hidden file beside `path`. Raises UserError where the folder
+    cannot be written.
+    """
+    lock = filelock.FileLock(path.with_name(f".{path.name}.lock"))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the library, where the file system has no locks
+            lock.acquire()
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise UserError(explain(path, error)) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextlib.contextmanager
 def replacing(path: Path, *, parents: bool = True) -> Iterator[Path]:
     """Yield a temporary path beside `path`, which takes the place of `path` in one step when the block succeeds.
 

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
 
 from elman.errors import UserError, first_line
+from elman.files import write_atomic
 
 Key = TypeVar("Key", bound=Hashable)
 Tell = Callable[[str], None]
@@ -24,6 +25,13 @@ class Outcome(NamedTuple):
     value: Any = None
     failure: str | None = None
     trace: str = ""
+
+    def reason(self, log: Path) -> str:
+        """Why it failed, in one line; the trace of an unexpected failure is written to `log`."""
+        if not self.trace:
+            return str(self.failure)
+        write_atomic(log, self.trace)
+        return f"{self.failure}; see {log}"
 
 
 class Job(Protocol):

@@ -39,7 +39,8 @@ class ClaimMeasure:
 
     `metrics` are the names of the figures and their descriptions; `function` computes them from a run folder and
     `constants` (a measurement made with others is not reused), None where the arms are computations; `minutes` is the
-    approximate duration at small scale; `diverged` holds the figures of a training that diverged, None makes that an
+    approximate duration at small scale; `timed` says that it measures times, so that no two are made at once;
+    `diverged` holds the figures of a training that diverged, None makes that an
     error. The metric of the published figures is also drawn against the metric `cost`, where one is named.
     """
 
@@ -48,6 +49,7 @@ class ClaimMeasure:
     function: Callable[..., Measurement] | None = None
     constants: Mapping[str, Any] = field(default_factory=dict)
     minutes: float = 0.0
+    timed: bool = False
     curve: CurveAxes | None = None
     diverged: Mapping[str, float] | None = None
     cost: str | None = None

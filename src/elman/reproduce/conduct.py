@@ -3,17 +3,18 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from elman.jobs.launching import Tell
 from elman.reproduce.arm import Measurement, Scale
 from elman.reproduce.claim import Claim
 from elman.reproduce.comparison import Verdict, indication, together
+from elman.reproduce.measuring import measure_all
 from elman.reproduce.page import write_claim_page
 from elman.reproduce.plan import Plan
-from elman.reproduce.planned import PlannedComputation
 from elman.reproduce.record import ClaimRecord, record, write_record
-from elman.reproduce.runs import Store, found_measurement, measured
+from elman.reproduce.runs import Store
 from elman.reproduce.tokens import with_tokens
 from elman.reproduce.training import Machine, train_all
 
@@ -45,12 +46,8 @@ def conduct(planned: Plan, store: Store, machine: Machine, tell: Tell) -> Reprod
         train_all(planned.untried, machine, tell)
         planned = dataclasses.replace(planned, runs=store.plan(claim, planned.scale, planned.seeds))
     train_all(planned.waiting, machine, tell)
-    measurements: dict[str, list[Measurement]] = {label: [] for label in planned.runs}
-    for label, each in planned.runs.items():
-        for one in each:
-            if isinstance(one, PlannedComputation) and found_measurement(one, claim.measure) is None:
-                tell(f"{one.name}: computing")
-            measurements[label].append(measured(one, claim.measure))
+    found = iter(measure_all([one for each in planned.runs.values() for one in each], claim.measure, machine, tell))
+    measurements = {label: list(islice(found, len(each))) for label, each in planned.runs.items()}
     verdicts = judged(claim, planned.scale, measurements)
     verdict, page = together(claim.sentence, verdicts), store.out / f"{planned.name}.html"
     made = record(planned, measurements, verdicts, verdict, page)

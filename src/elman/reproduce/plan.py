@@ -9,8 +9,9 @@ from elman.network.device import choose_device
 from elman.reproduce.arm import Scale, at_scale
 from elman.reproduce.claim import Claim
 from elman.reproduce.grid import Trial
-from elman.reproduce.planned import UNTRAINED, Planned, PlannedComputation, PlannedRun
-from elman.reproduce.runs import Store, found_measurement
+from elman.reproduce.measuring import at_once, measuring_minutes
+from elman.reproduce.planned import UNTRAINED, Planned, PlannedRun
+from elman.reproduce.runs import Store
 from elman.reproduce.training import Machine
 
 
@@ -19,8 +20,8 @@ class Plan:
     """What the reproduction of a claim needs: the runs or computations of every arm, in the order of the seeds.
 
     `trials` are those of the arms that are tuned; while they are not trained, `runs` have the first alternative of each
-    grid. `training` are the minutes of each untrained run, by its folder; `measuring` those of all measurements and
-    computations that are not kept.
+    grid. `training` are the minutes of each untrained run, by its folder; `measuring` those in which
+    all measurements and computations that are not kept are made.
     """
 
     claim: Claim
@@ -62,18 +63,13 @@ def plan(claim: Claim, store: Store, scale: Scale, num_seeds: int | None, machin
     for each in [*runs.values(), *tried]:
         if waiting := _untrained(each):
             training |= dict.fromkeys((run.folder for run in waiting), store.minutes_of(waiting[0], device))
-    measuring = sum(_measuring(one, claim) for each in runs.values() for one in each)
-    return Plan(claim, scale, seeds, runs, trials, training, measuring)
+    measuring = [measuring_minutes(one, claim.measure) for each in runs.values() for one in each]
+    together = max(1, min(at_once(claim.measure, machine), len(list(filter(None, measuring)))))
+    return Plan(claim, scale, seeds, runs, trials, training, sum(measuring) / together)
 
 
 def _untrained(planned: Sequence[Planned]) -> list[PlannedRun]:
     return [one for one in planned if isinstance(one, PlannedRun) and one.status in UNTRAINED]
-
-
-def _measuring(planned: Planned, claim: Claim) -> float:
-    if found_measurement(planned, claim.measure) is not None:
-        return 0.0
-    return planned.computation.minutes if isinstance(planned, PlannedComputation) else claim.measure.minutes
 
 
 def total_minutes(plans: Sequence[Plan], machine: Machine) -> float:

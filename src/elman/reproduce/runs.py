@@ -12,7 +12,7 @@ import torch
 from elman.config.recipe import Recipe
 from elman.config.toml import DESCRIPTIVE, dump_recipe
 from elman.errors import UserError
-from elman.files import canonical_json, sha256_lines, write_atomic
+from elman.files import canonical_json, sha256_lines, waiting_for, write_atomic
 from elman.formats import read_json
 from elman.jobs import Kept
 from elman.reproduce.arm import Computation, Measurement, Scale, Source, at_scale, recipe_of
@@ -112,15 +112,15 @@ def digest_of(facts: Mapping[str, Any]) -> str:
 
 def found_measurement(planned: Planned, measure: ClaimMeasure) -> Measurement | None:
     """The measurement that is kept for a run or computation, if it was made with the same constants."""
-    found = _kept(planned, measure).find()
+    found = kept_measurement(planned, measure).find()
     return found if found is not None and found.figures.keys() >= set(measure.metrics) else None
 
 
 def measured(planned: Planned, measure: ClaimMeasure) -> Measurement:
     """The measurement of a finished run or a computation, made now unless it is kept.
 
-    It is kept unless one of its figures is not finite. Raises UserError where the training diverged and the measure has
-    no figures for that.
+    It is kept unless one of its figures is not finite; where another process makes it, that is waited for. Raises
+    UserError where the training diverged and the measure has no figures for that.
     """
     if isinstance(planned, PlannedRun) and planned.status is Status.DIVERGED:
         if measure.diverged is None:
@@ -128,18 +128,24 @@ def measured(planned: Planned, measure: ClaimMeasure) -> Measurement:
         return Measurement(dict(measure.diverged), {})
     measurement = found_measurement(planned, measure)
     if measurement is None:
-        if isinstance(planned, PlannedRun):
-            assert measure.function is not None, "runs are measured by a function"
-            measurement = measure.function(planned.folder, **measure.constants)
-        else:
-            measurement = planned.computation.function(planned.seed, planned.data)
-        if all(map(math.isfinite, measurement.figures.values())):
-            _kept(planned, measure).keep(measurement)
+        kept = kept_measurement(planned, measure)
+        with waiting_for(kept.path):
+            measurement = found_measurement(planned, measure) or _made(planned, measure)
+            if all(map(math.isfinite, measurement.figures.values())):
+                kept.keep(measurement)
     assert set(measurement.figures) >= set(measure.metrics), "a measure gives the figures that it names"
     return measurement
 
 
-def _kept(planned: Planned, measure: ClaimMeasure) -> Kept[Measurement, Any]:
+def _made(planned: Planned, measure: ClaimMeasure) -> Measurement:
+    if isinstance(planned, PlannedComputation):
+        return planned.computation.function(planned.seed, planned.data)
+    assert measure.function is not None, "runs are measured by a function"
+    return measure.function(planned.folder, **measure.constants)
+
+
+def kept_measurement(planned: Planned, measure: ClaimMeasure) -> Kept[Measurement, Any]:
+    """Where the measurement of a run or computation is kept."""
     if isinstance(planned, PlannedRun):
         path, constants = planned.folder / f"measured-{measure.name}.json", measure.constants
     else:

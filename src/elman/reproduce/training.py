@@ -13,7 +13,7 @@ from elman.errors import Diverged, UserError
 from elman.files import is_taken, write_atomic
 from elman.formats import parse_json
 from elman.jobs import listening
-from elman.jobs.launching import Crew, Launch, Outcome, Tell
+from elman.jobs.launching import Crew, Launch, Tell
 from elman.learning.progress import phases_of
 from elman.learning.trainer import StopReason
 from elman.network.device import choose_device, use_large_pages
@@ -165,7 +165,8 @@ def train_programme(programme: Programme, machine: Machine, tell: Tell, watch: W
                     waiting.append(run)  # saved after a signal, or another process had just begun it
                     continue
                 ended += 1
-                failure = None if folder in unwanted or run.status not in UNTRAINED else _failure(run, outcome)
+                log = folder.with_name(f"{folder.name}.log")
+                failure = None if folder in unwanted or run.status not in UNTRAINED else outcome.reason(log)
                 failed += failure is not None
                 how = run.status.value if failure is None else f"failed ({failure})"
                 how = "stopped" if folder in unwanted and run.status in UNTRAINED else how
@@ -217,15 +218,6 @@ def _first_free(waiting: list[PlannedRun], elsewhere: set[Path], tell: Tell) -> 
             elsewhere.add(run.folder)
             tell(f"{run.name}: another process trains it in {run.folder}; waiting for that")
     return None
-
-
-def _failure(run: PlannedRun, outcome: Outcome) -> str:
-    """Why a run failed, in one line; the trace of an unexpected failure is written beside its folder."""
-    if not outcome.trace:
-        return str(outcome.failure)
-    log = run.folder.with_name(f"{run.folder.name}.log")
-    write_atomic(log, outcome.trace)
-    return f"{outcome.failure}; see {log}"
 
 
 def progress_of(run: PlannedRun) -> str:

@@ -152,6 +152,7 @@ RTRL_EQUALS_BPTT = Claim(
             "exponent": "exponent of n in the time per step, between the two largest networks",
             "theory": "exponent of n in its multiply-adds",
         },
+        timed=True,
         curve=CurveAxes("milliseconds", f"units: {', '.join(map(str, RtrlAndBptt.sizes))}", relative=False),
     ),
     comparisons=tuple(Bound("difference", name, 1e-10) for name in _CELLS),

@@ -172,6 +172,7 @@ PROJECTION_COST = Claim(
             "excess": "sigma_1 - (2 - delta)",
             "deviation": "relative distance from the result of the SVD",
         },
+        timed=True,
         curve=CurveAxes("singular values computed", "steps", relative=False, logarithmic=False),
     ),
     comparisons=(

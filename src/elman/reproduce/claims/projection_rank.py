@@ -171,6 +171,7 @@ PROJECTION_NORM = Claim(
             "s, spectral": "singular values computed, spectral norm",
             "training": "seconds of training without the projection",
         },
+        timed=True,
     ),
     comparisons=(
         Ratio(

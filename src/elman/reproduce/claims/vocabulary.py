@@ -81,6 +81,7 @@ HIERARCHICAL_SOFTMAX = Claim(
         perplexity_and_cost,
         {"positions": 700, "repetitions": 7, **BLOCKS},
         minutes=0.1,
+        timed=True,
     ),
     comparisons=(
         no_higher("test perplexity", "tree", "flat softmax", 0.11),

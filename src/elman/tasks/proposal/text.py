@@ -153,15 +153,15 @@ def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> P
         per_epoch = {size: _extrapolated(measured, size, extent.scored) for size in allowed}
         fitting = [size for size in allowed if SHARE * minutes / per_epoch[size] >= needed / 2]
         chosen = (fitting or allowed[:1])[-1]
-    per_epoch = measured[chosen]
-    epochs = epochs_that_fit(minutes, per_epoch, needed)
+    epoch = measured[chosen]
+    epochs = epochs_that_fit(minutes, epoch, needed)
     if brief := _brief(extent, epochs):
-        per_epoch = speed(_of_size(proposal, chosen, extent, epochs))
-        epochs = epochs_that_fit(minutes, per_epoch, min(BRIEF, needed - 1))
+        epoch = speed(_of_size(proposal, chosen, extent, epochs))
+        epochs = epochs_that_fit(minutes, epoch, min(BRIEF, needed - 1))
     reasons = (
         f"{extent.tokens:,} training tokens: layers of {chosen.hidden} and {chosen.embedding} units",
         *([f"{extent.symbols:,} words: an adaptive softmax"] if extent.adaptive else []),
-        epochs_reason(epochs, per_epoch, minutes, needed),
+        epochs_reason(epochs, epoch, minutes, needed),
         *(["so few epochs: no dropout, a higher rate"] if brief else []),
     )
     return _of_size(proposal, chosen, extent, epochs).adding(
