@@ -37,6 +37,7 @@ MINIMAL_GRU = Claim(
         perplexity_and_time,
         CONSTANTS,
         minutes=0.2,
+        timed=True,
         cost=TRAINING,
     ),
     comparisons=(

@@ -107,6 +107,7 @@ class Comparison(NamedTuple):
                 perplexity_and_costs,
                 constants if self.unit == "perplexity" else {**constants, "unit": self.unit},
                 minutes=0.2,
+                timed=True,
                 cost=TRAINING,
             ),
             comparisons=tuple(no_higher(metric, LSTM, label, margin=0.01) for label in RECURRENCES if label != LSTM),
