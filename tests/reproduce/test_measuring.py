@@ -3,6 +3,8 @@
 import dataclasses
 import math
 import pickle
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -13,7 +15,7 @@ from elman.reproduce.arm import Computation, Measurement
 from elman.reproduce.measuring import measure_all
 from elman.reproduce.plan import plan
 from elman.reproduce.planned import PlannedComputation
-from elman.reproduce.runs import Store
+from elman.reproduce.runs import Store, measured
 from elman.reproduce.training import Machine
 from support import inline
 from support.claims import ERRORS, Error, claim
@@ -77,6 +79,17 @@ def test_a_failure_is_one_line_and_its_trace_a_file(tmp_path, monkeypatch):
     with pytest.raises(UserError, match=r"^arm, seed 1: KeyError: 1; see .*arm-1\.log$"):
         measure_all(planned, ERRORS, TWO, print)
     assert "KeyError" in (tmp_path / "claim" / "arm-1.log").read_text()
+
+
+def test_two_commands_make_a_measurement_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(Computation, "constants", {})
+    counted, slow = Counted(), Counted.__call__
+    monkeypatch.setattr(Counted, "__call__", lambda self, *given: time.sleep(0.3) or slow(self, *given))
+    (planned,) = computations(tmp_path, counted, seeds=(2,))
+    with ThreadPoolExecutor(2) as two:
+        found = [two.submit(measured, planned, ERRORS) for _ in range(2)]
+    assert [one.result().figures["error"] for one in found] == [0.5, 0.5]
+    assert counted.seeds == [2]
 
 
 def test_the_planned_minutes_are_those_side_by_side(tmp_path):
