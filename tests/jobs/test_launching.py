@@ -108,6 +108,16 @@ def test_a_killed_process_takes_no_other_with_it(tmp_path):
         assert ended(crew)["after"].value == 6
 
 
+@pytest.mark.slow
+def test_local_jobs_see_one_gpu_each_and_share_them(monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    for gpus, seen in ((("2", "GPU-7"), ["2", "GPU-7", "2"]), ((), [None] * 3)):
+        with Crew(Launch(jobs=3, gpus=gpus), print) as crew:
+            for key in range(3):
+                crew.start(key, str(key), os.getenv, "CUDA_VISIBLE_DEVICES")
+            assert [outcome.value for _, outcome in sorted(ended(crew).items())] == seen
+
+
 LAUNCHES = {
     "local": Launch(),
     "slurm": Launch("slurm", options={"cluster": "local", "time": "5"}),

@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from elman.cli import mistakes
+from elman.cli.launching import LaunchOptions
 from elman.errors import UserError
 from elman.evaluation.perplexity import sum_scores
 from elman.network import device
-from elman.network.device import choose_device, widest
+from elman.network.device import choose_device, visible_gpus, widest
 from elman.network.output.fast_mixture import mixture_log_prob
 
 REFUSAL = (
@@ -100,3 +101,31 @@ def test_random_states_are_restored(monkeypatch):
     states = device.random_states()
     device.restore_random_states(states)
     assert [state.tolist() for state in called] == [[7]]
+
+
+@pytest.mark.parametrize(
+    ("count", "variable", "gpus"),
+    [
+        (0, None, ()),
+        (1, "3", ()),
+        (2, None, ("0", "1")),
+        (2, "3, 1", ("3", "1")),
+        (2, "GPU-8f,GPU-2a,-1,GPU-3c", ("GPU-8f", "GPU-2a")),
+    ],
+)
+def test_gpus_are_named_as_the_variable_names_them(count, variable, gpus, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if variable is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", variable)
+    assert visible_gpus() == gpus
+
+
+@pytest.mark.parametrize(
+    ("device", "launcher", "gpus"),
+    [("auto", "local", ("0", "1")), ("cuda", "local", ("0", "1")), ("cuda:1", "local", ()), ("auto", "slurm", ())],
+)
+def test_local_jobs_share_the_gpus_that_are_not_chosen(device, launcher, gpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert LaunchOptions(launcher=launcher).launch(tmp_path, device).gpus == gpus

@@ -34,15 +34,17 @@ class LaunchOptions:
     slurm: Pairs = ()
     ray: Pairs = ()
 
-    def launch(self, folder: Path) -> "Launch":
-        """How jobs are launched; raises UserError where options do not fit together."""
+    def launch(self, folder: Path, device: str = "cpu") -> "Launch":
+        """How jobs are launched that use a device (--device); raises UserError where options do not fit together."""
         from elman.jobs.launching import Launch
+        from elman.network.device import visible_gpus
 
         for name, pairs in (("slurm", self.slurm), ("ray", self.ray)):
             if pairs and name != self.launcher:
                 raise UserError(f"--{name} belongs to --launcher {name}; add it")
         given = {"slurm": self.slurm, "ray": self.ray, "local": ()}[self.launcher]
-        return Launch(self.launcher, self.jobs, self.retries, _options(self.launcher, given), folder)
+        gpus = visible_gpus() if self.launcher == "local" and device in {"auto", "cuda"} else ()
+        return Launch(self.launcher, self.jobs, self.retries, _options(self.launcher, given), folder, gpus)
 
 
 def _options(name: str, pairs: Sequence[str]) -> dict[str, str]:

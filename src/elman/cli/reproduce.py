@@ -75,7 +75,7 @@ def reproduce(
         raise UserError("--precision: claims are trained with the precision of their recipes; leave it out")
     common.place()
     console, store = progress.log(), Store(out, data)
-    launch = launching.launch(out)
+    launch = launching.launch(out, common.device)
     pool = Pool(launch, common.device, common.threads, chosen_trackers(track))
     if name == "all":
         for claim in (claim for claim in claims if claim.data is not None):

@@ -76,7 +76,7 @@ def sweep(
         raise UserError("--precision: the runs have the precision of their recipe; use --set training.precision=bf16")
     common.place()
     asked = _asked(recipe, settings, seeds, search, trials, seed, data, out, resume=resume)
-    machine = Machine(launching.launch(asked.out), common.device, common.threads, chosen_trackers(track))
+    machine = Machine(launching.launch(asked.out, common.device), common.device, common.threads, chosen_trackers(track))
     if dry_run:
         _dry_run(asked, machine, as_json=common.as_json)
         return 0

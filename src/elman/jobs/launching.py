@@ -77,6 +77,7 @@ class Launch:
         retries: how often a job that failed is begun again.
         options: those of the launcher itself, such as the partition of Slurm.
         folder: where a launcher keeps its files.
+        gpus: those that local jobs share, each job seeing one, named as in CUDA_VISIBLE_DEVICES; none: all see all.
     """
 
     launcher: Launchers = "local"
@@ -84,6 +85,7 @@ class Launch:
     retries: int = 0
     options: Mapping[str, str] = field(default_factory=dict)
     folder: Path = Path()
+    gpus: tuple[str, ...] = ()
 
     @property
     def at_once(self) -> int:
@@ -102,7 +104,7 @@ class Launch:
             return Ray(self.options)
         from elman.jobs.local import Local
 
-        return Local()
+        return Local(self.gpus)
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,15 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
+def visible_gpus() -> tuple[str, ...]:
+    """The GPUs of CUDA as CUDA_VISIBLE_DEVICES names them, in torch's order; none where there are fewer than two."""
+    count = torch.cuda.device_count()
+    if count < 2:
+        return ()
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return tuple(map(str, range(count))) if named is None else tuple(map(str.strip, named.split(",")))[:count]
+
+
 _COUNTS: dict[str, Callable[[], int]] = {
     "cpu": lambda: 1,
     "cuda": torch.cuda.device_count,
