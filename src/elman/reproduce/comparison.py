@@ -181,14 +181,10 @@ def times(metric: str, a: str, b: str, factor: float, b_metric: str | None = Non
 
 
 def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict on a claim: it holds if all its comparisons hold, and does not hold if one of them does not.
-
-    One that fails for certain decides a claim of which the rest is only indicated.
-    """
+    """The verdict on a claim: it holds if all its comparisons hold, and does not hold if one of them does not."""
     answer, direction = _worst(one.answer for one in verdicts), _worst(one.direction for one in verdicts)
     needs = max((verdict.needs or 0 for verdict in verdicts), default=0) if answer == "undecided" else None
-    certain = answer == "does not hold" and any(one.answer == answer and not one.indicative for one in verdicts)
-    indicative = any(one.indicative for one in verdicts) and not certain
+    indicative = any(one.indicative for one in verdicts)
     words = " | ".join(verdict.figures for verdict in verdicts)
     return Verdict(sentence, answer, words, direction, needs, indicative=indicative)
 
@@ -200,15 +196,13 @@ def _worst(answers: Iterable[Answer]) -> Answer:
 
 
 def indication(verdict: Verdict) -> Verdict:
-    """The verdict at the scale quick; that on a bound is kept.
+    """The verdict at the scale quick, whose networks are trained for a short time.
 
     Of a ratio that its seeds, usually a single one, do not decide the test by token answers; where there is none, the
     mean.
     """
-    if verdict.judgement is None:
-        return verdict
     answer = verdict.answer
-    if answer == "undecided":
+    if answer == "undecided" and verdict.judgement is not None:
         answer = verdict.direction if verdict.by_token is None else verdict.by_token.judgement.answer
     return msgspec.structs.replace(verdict, answer=answer, indicative=True)
 
