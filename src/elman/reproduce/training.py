@@ -221,11 +221,16 @@ def _first_free(waiting: list[PlannedRun], elsewhere: set[Path], tell: Tell) -> 
 
 
 def progress_of(run: PlannedRun) -> str:
-    """The epoch and perplexity of a running training, from its log."""
+    """The epoch and loss of a running training, from its log."""
     try:
         record = parse_json((run.folder / "metrics.jsonl").read_bytes().splitlines()[-1])
         phases = [phase.epochs for phase in phases_of(run.recipe.training)]
         place = f"epoch {sum(phases[: record['phase']]) + record['epoch']:.2f} of {sum(phases)}"
-        return f"{run.name} at {place}" + (f", ppl {record['perplexity']:.1f}" if "perplexity" in record else "")
+        return f"{run.name} at {place}" + (f", {_loss(run, record['perplexity'])}" if "perplexity" in record else "")
     except (OSError, ValueError, IndexError, KeyError):
         return f"{run.name} begins"
+
+
+def _loss(run: PlannedRun, perplexity: float) -> str:
+    reporting = run.recipe.data.reporting
+    return f"ppl {perplexity:.1f}" if reporting.in_perplexity else f"nll {reporting.of(perplexity):.4f}"
