@@ -10,7 +10,7 @@ from elman.reproduce.training import progress_of
 
 
 @pytest.mark.parametrize(
-    ("recipe", "loss"), [("reproduce/small-words.toml", "ppl 20.1"), ("music/nottingham-gru.toml", "nll 3.0000")]
+    ("recipe", "loss"), [("reproduce/small-characters.toml", "ppl 20.1"), ("music/nottingham-gru.toml", "nll 3.0000")]
 )
 def test_progress_is_in_the_unit_of_the_data(recipe, loss, tmp_path):
     run = PlannedRun("arm", load_recipe(find(recipe), ["training.epochs=2"]), tmp_path)
