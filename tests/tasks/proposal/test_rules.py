@@ -103,13 +103,30 @@ def sized(tokens, minutes, per_second, words=True, symbols=4_000):
 
 
 @pytest.mark.parametrize(
+    ("tokens", "words", "needed", "enough"),
+    [
+        (96_000, True, 19, 4.75),
+        (250_000, True, 12, 3),
+        (930_000, True, 6, 2),
+        (4_000_000, True, 3, 1.5),
+        (60_000_000, True, 1, 0.5),
+        (750_000, False, 12, 6),
+    ],
+)
+def test_enough_epochs_are_a_quarter_of_the_needed_ones_of_words(tokens, words, needed, enough):
+    extent = Extent(tokens, 4_000, words)
+    assert text.needed_epochs(extent.in_words) == needed
+    assert extent.enough_epochs == enough
+
+
+@pytest.mark.parametrize(
     ("tokens", "minutes", "per_second", "expected"),
     [
         (250_000, 10, 1e11, (640, 12)),
         (250_000, 10, 2e10, (640, 7)),
-        (250_000, 10, 1e10, (384, 9)),
-        (250_000, 2, 2e10, (256, 6)),
-        (250_000, 2, 1e10, (128, 9)),
+        (250_000, 10, 1e10, (640, 3)),
+        (250_000, 2, 2e10, (384, 3)),
+        (250_000, 2, 1e10, (256, 3)),
         (250_000, 2, 1e8, (128, 1)),
         (20_000, 2, 1e10, (256, 25)),
         (5_000, 10, 4e9, (128, 25)),
@@ -117,7 +134,7 @@ def sized(tokens, minutes, per_second, words=True, symbols=4_000):
         (60_000_000, 10, 4e9, (128, 1)),
     ],
 )
-def test_the_largest_size_that_sees_half_of_the_needed_epochs(tokens, minutes, per_second, expected):
+def test_the_largest_size_of_which_enough_epochs_fit(tokens, minutes, per_second, expected):
     assert sized(tokens, minutes, per_second) == expected
 
 
@@ -133,7 +150,7 @@ def test_a_large_vocabulary_has_an_adaptive_softmax_and_costs_as_much_as_a_quart
     assert "5,000 words: an adaptive softmax" in proposed(symbols=5_000).reasons
     assert proposed(symbols=4_999).load().model.output.choice == config.Flat(tied=True)
     assert proposed(symbols=6_000, words=False).load().model.output.choice.__class__ is config.Flat
-    assert [sized(250_000, 2, 1e10, symbols=count) for count in (16_000, 4_000)] == [(128, 9)] * 2
+    assert [sized(250_000, 2, 1e10, symbols=count) for count in (16_000, 4_000)] == [(256, 3)] * 2
 
 
 def test_few_epochs_are_trained_without_dropout_and_penalties_at_a_higher_rate():

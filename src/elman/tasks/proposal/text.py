@@ -133,13 +133,19 @@ class Extent(NamedTuple):
         return self.words and self.symbols >= ADAPTIVE
 
     @property
+    def enough_epochs(self) -> float:
+        """Epochs that make a larger model worth it: half of the needed ones; of words a quarter, but `BRIEF`."""
+        needed = needed_epochs(self.in_words)
+        return min(needed / 2, max(BRIEF, needed / 4)) if self.words else needed / 2
+
+    @property
     def scored(self) -> float:
         """Symbols that the output scores per token."""
         return self.symbols * (ADAPTIVE_SHARE if self.adaptive else 1)
 
 
 def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> Proposal:
-    """The proposal with the largest model of which at least half of the needed epochs fit into the minutes.
+    """The proposal with the largest model of which enough epochs fit into the minutes.
 
     The epochs are as many as fit, at most those that are needed. The time is measured at a middle size first; from the
     nearest measured size it is extrapolated by the cost, until the size that is chosen has been measured. Where only
@@ -151,7 +157,7 @@ def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> P
     while chosen not in measured:
         measured[chosen] = speed(_of_size(proposal, chosen, extent))
         per_epoch = {size: _extrapolated(measured, size, extent.scored) for size in allowed}
-        fitting = [size for size in allowed if SHARE * minutes / per_epoch[size] >= needed / 2]
+        fitting = [size for size in allowed if SHARE * minutes / per_epoch[size] >= extent.enough_epochs]
         chosen = (fitting or allowed[:1])[-1]
     epoch = measured[chosen]
     epochs = epochs_that_fit(minutes, epoch, needed)
