@@ -132,11 +132,11 @@ class Extent(NamedTuple):
         """Whether the softmax is adaptive."""
         return self.words and self.symbols >= ADAPTIVE
 
-    @property
-    def enough_epochs(self) -> float:
-        """Epochs that make a larger model worth it: half of the needed ones; of words a quarter, but `BRIEF`."""
+    def enough_epochs(self, size: Size) -> float:
+        """Epochs that make a size worth it: half of the needed ones; of words up to `MIDDLE` a quarter, but `BRIEF`."""
         needed = needed_epochs(self.in_words)
-        return min(needed / 2, max(BRIEF, needed / 4)) if self.words else needed / 2
+        quarter = self.words and size in SIZES[:MIDDLE]
+        return min(needed / 2, max(BRIEF, needed / 4)) if quarter else needed / 2
 
     @property
     def scored(self) -> float:
@@ -157,7 +157,7 @@ def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> P
     while chosen not in measured:
         measured[chosen] = speed(_of_size(proposal, chosen, extent))
         per_epoch = {size: _extrapolated(measured, size, extent.scored) for size in allowed}
-        fitting = [size for size in allowed if SHARE * minutes / per_epoch[size] >= extent.enough_epochs]
+        fitting = [size for size in allowed if SHARE * minutes / per_epoch[size] >= extent.enough_epochs(size)]
         chosen = (fitting or allowed[:1])[-1]
     epoch = measured[chosen]
     epochs = epochs_that_fit(minutes, epoch, needed)
