@@ -159,12 +159,8 @@ def kept_statistics(
     path: Path, facts: dict[str, Any], compute: Callable[[], Statistics], device: torch.device
 ) -> Statistics:
     """The statistics that `path` holds for these facts (the model's digest and the text), else computed and saved."""
-    kept = Kept(path, facts, checkpoint.load, checkpoint.save)
-    if (found := kept.find()) is not None:
-        return {name: tensor.to(device) for name, tensor in found.items()}
-    statistics = compute()
-    kept.keep(statistics)
-    return statistics
+    statistics = Kept(path, facts, checkpoint.load, checkpoint.save).made(compute)
+    return {name: tensor.to(device) for name, tensor in statistics.items()}
 
 
 @contextlib.contextmanager

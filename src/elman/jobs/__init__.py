@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import msgspec
 
 from elman.errors import UserError
-from elman.files import remove_abandoned
+from elman.files import remove_abandoned, waiting_for
 
 Advance: TypeAlias = Callable[[int, int], None] | None
 """Called with (parts done, parts in all)."""
@@ -144,3 +144,16 @@ class Kept(Generic[Result, Facts]):
     def keep(self, result: Result) -> None:
         """Write the result with its facts."""
         self.save(self.path, result, self.facts)
+
+    def made(self, make: Callable[[], Result], lasting: Callable[[Result], bool] = lambda _: True) -> Result:
+        """The result that is kept, or else a new one, which is kept if it is `lasting`; one process at a time makes it.
+
+        Raises UserError where the folder cannot be written.
+        """
+        if (found := self.find()) is None:
+            with waiting_for(self.path):
+                if (found := self.find()) is None:
+                    found = make()
+                    if lasting(found):
+                        self.keep(found)
+        return found

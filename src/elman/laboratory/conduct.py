@@ -79,9 +79,7 @@ def conduct(
 
 def run_and_keep(trial: Trial, folder: Path) -> None:
     """Run a trial, unless its result is kept, and keep the result; raises UserError as `run_trial`."""
-    kept = kept_result(folder, trial)
-    if kept.find() is None:
-        kept.keep(run_trial(trial))
+    kept_result(folder, trial).made(lambda: run_trial(trial))
 
 
 def kept_result(folder: Path, trial: Trial) -> Kept[TrialResult, Trial]:

@@ -12,7 +12,7 @@ from elman.jobs.launching import Crew, Tell
 from elman.network.device import use_large_pages
 from elman.reproduce.arm import Measurement
 from elman.reproduce.claim import ClaimMeasure
-from elman.reproduce.planned import Planned, PlannedComputation, PlannedRun, Status
+from elman.reproduce.planned import Planned, PlannedComputation
 from elman.reproduce.runs import found_measurement, kept_measurement, measured
 from elman.reproduce.training import Machine, Stopped
 
@@ -21,7 +21,7 @@ WORTH = 0.25
 
 
 def measuring_minutes(planned: Planned, measure: ClaimMeasure) -> float:
-    """About how long a measurement or computation will take at small scale; 0 where it is kept."""
+    """About how long a measurement or computation will take at small scale; 0 where it needs no work."""
     if found_measurement(planned, measure) is not None:
         return 0.0
     return planned.computation.minutes if isinstance(planned, PlannedComputation) else measure.minutes
@@ -35,7 +35,7 @@ def measure_all(planned: Sequence[Planned], measure: ClaimMeasure, machine: Mach
     measurement failed.
     """
     paths = [kept_measurement(one, measure).path for one in planned]
-    minutes = [0.0 if _diverged(one) else measuring_minutes(one, measure) for one in planned]
+    minutes = [measuring_minutes(one, measure) for one in planned]
     lasting = {path: one for path, one, needed in zip(paths, planned, minutes, strict=True) if needed}
     made = dict[Path, Measurement]()
     if min(len(lasting), at_once(measure, machine)) > 1 and sum(minutes) > WORTH:
@@ -86,7 +86,3 @@ def _side_by_side(
 
 def _beginning(planned: Planned) -> str:
     return f"{planned.name}: {'computing' if isinstance(planned, PlannedComputation) else 'measuring'}"
-
-
-def _diverged(planned: Planned) -> bool:
-    return isinstance(planned, PlannedRun) and planned.status is Status.DIVERGED

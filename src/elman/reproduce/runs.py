@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import torch
 from elman.config.recipe import Recipe
 from elman.config.toml import DESCRIPTIVE, dump_recipe
 from elman.errors import UserError
-from elman.files import canonical_json, sha256_lines, waiting_for, write_atomic
+from elman.files import canonical_json, sha256_lines, write_atomic
 from elman.formats import read_json
 from elman.jobs import Kept
 from elman.reproduce.arm import Computation, Measurement, Scale, Source, at_scale, recipe_of
@@ -111,9 +112,10 @@ def digest_of(facts: Mapping[str, Any]) -> str:
 
 
 def found_measurement(planned: Planned, measure: ClaimMeasure) -> Measurement | None:
-    """The measurement that is kept for a run or computation, if it was made with the same constants."""
-    found = kept_measurement(planned, measure).find()
-    return found if found is not None and found.figures.keys() >= set(measure.metrics) else None
+    """The measurement that needs no work: one that is kept for the same constants, or that of a diverged training."""
+    if isinstance(planned, PlannedRun) and planned.status is Status.DIVERGED and measure.diverged is not None:
+        return Measurement(dict(measure.diverged), {})
+    return kept_measurement(planned, measure).find()
 
 
 def measured(planned: Planned, measure: ClaimMeasure) -> Measurement:
@@ -122,39 +124,38 @@ def measured(planned: Planned, measure: ClaimMeasure) -> Measurement:
     It is kept unless one of its figures is not finite; where another process makes it, that is waited for. Raises
     UserError where the training diverged and the measure has no figures for that.
     """
+    if (found := found_measurement(planned, measure)) is not None:
+        return found
     if isinstance(planned, PlannedRun) and planned.status is Status.DIVERGED:
-        if measure.diverged is None:
-            raise UserError(f"{planned.name}: the training diverged and cannot be measured (see {planned.folder})")
-        return Measurement(dict(measure.diverged), {})
-    measurement = found_measurement(planned, measure)
-    if measurement is None:
-        kept = kept_measurement(planned, measure)
-        with waiting_for(kept.path):
-            measurement = found_measurement(planned, measure) or _made(planned, measure)
-            if all(map(math.isfinite, measurement.figures.values())):
-                kept.keep(measurement)
-    assert set(measurement.figures) >= set(measure.metrics), "a measure gives the figures that it names"
-    return measurement
+        raise UserError(f"{planned.name}: the training diverged and cannot be measured (see {planned.folder})")
+    return kept_measurement(planned, measure).made(
+        lambda: _made(planned, measure), lambda made: all(map(math.isfinite, made.figures.values()))
+    )
 
 
 def _made(planned: Planned, measure: ClaimMeasure) -> Measurement:
     if isinstance(planned, PlannedComputation):
-        return planned.computation.function(planned.seed, planned.data)
-    assert measure.function is not None, "runs are measured by a function"
-    return measure.function(planned.folder, **measure.constants)
+        made = planned.computation.function(planned.seed, planned.data)
+    else:
+        assert measure.function is not None, "runs are measured by a function"
+        made = measure.function(planned.folder, **measure.constants)
+    assert made.figures.keys() >= set(measure.metrics), "a measure gives the figures that it names"
+    return made
 
 
 def kept_measurement(planned: Planned, measure: ClaimMeasure) -> Kept[Measurement, Any]:
-    """Where the measurement of a run or computation is kept."""
+    """Where the measurement of a run or computation is kept; one without a figure that is measured now is not read."""
     if isinstance(planned, PlannedRun):
         path, constants = planned.folder / f"measured-{measure.name}.json", measure.constants
     else:
         path, constants = planned.path, planned.computation.constants
-    return Kept(path, json.loads(json.dumps(constants)), _load, _save)
+    return Kept(path, json.loads(json.dumps(constants)), partial(_load, measure.metrics), _save)
 
 
-def _load(path: Path) -> tuple[Measurement, Any]:
+def _load(metrics: Iterable[str], path: Path) -> tuple[Measurement, Any]:
     found = read_json(path)
+    if missing := set(metrics) - found["figures"].keys():
+        raise KeyError(*missing)
     return Measurement(found["figures"], found["curves"]), found.get("constants", {})
 
 
