@@ -45,6 +45,9 @@ SIZES = (
     Size(640, 1280, 2e-3, 3e-3, 5_000_000),
 )
 
+QUARTERED = SIZES[:3]
+"""Sizes of which a quarter of the needed epochs of words is enough, by trials; of wider ones half."""
+
 BRIEF = 2
 """Epochs of words up to which a model is trained without dropout and penalties, and at a higher rate."""
 
@@ -133,10 +136,9 @@ class Extent(NamedTuple):
         return self.words and self.symbols >= ADAPTIVE
 
     def enough_epochs(self, size: Size) -> float:
-        """Epochs that make a size worth it: half of the needed ones; of words up to `MIDDLE` a quarter, but `BRIEF`."""
+        """Epochs that make a size worth it: half of the needed ones; of words a quarter (`QUARTERED`), but `BRIEF`."""
         needed = needed_epochs(self.in_words)
-        quarter = self.words and size in SIZES[:MIDDLE]
-        return min(needed / 2, max(BRIEF, needed / 4)) if quarter else needed / 2
+        return min(needed / 2, max(BRIEF, needed / 4)) if self.words and size in QUARTERED else needed / 2
 
     @property
     def scored(self) -> float:
