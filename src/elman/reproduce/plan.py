@@ -20,8 +20,8 @@ class Plan:
     """What the reproduction of a claim needs: the runs or computations of every arm, in the order of the seeds.
 
     `trials` are those of the arms that are tuned; while they are not trained, `runs` have the first alternative of each
-    grid. `training` are the minutes of each untrained run, by its folder; `measuring` those in which
-    all measurements and computations that are not kept are made.
+    grid. `training` are the minutes of each untrained run, by its folder; `measuring` those in which all measurements
+    and computations that are not kept are made.
     """
 
     claim: Claim
