@@ -18,6 +18,8 @@ they must not fall below e^-60 over a chunk in float32, as those of RWKV-7 do no
 import torch
 from torch import Tensor
 
+from elman.network.cells import fla
+
 LENGTH = 48
 """The most steps of a chunk; a window is divided into equal ones."""
 
@@ -42,6 +44,8 @@ def chunked(
         rank_one: a and b, [T, B, h, K] each
         length: the most steps of a chunk; None: `LENGTH`
     """
+    if fla.applies(q):
+        return fla.by_kernels(q, k, v, log_w, state, rank_one)
     given = [q, k, v, log_w, *(rank_one or ())]
     outputs, most = [], length or LENGTH
     even = -(-len(q) // -(-len(q) // most))
