@@ -58,6 +58,23 @@ def test_every_network_reads_every_kind(cell):
         assert 0 <= error < math.inf
 
 
+@pytest.mark.parametrize("cell", [name for name in NETWORKS if name not in ("jordan", "echo-state")])
+def test_every_network_learns_values_by_every_rule(cell):
+    """Of a QRNN, whose state has the input before, and so a part that no weight made, as of the others."""
+    task = TASKS["adding"]
+    batch = task.draw(np.random.default_rng(0), 2, 3).batch
+    for rule in ("bptt", "bptt-2", "bptt@0.9", "bptt+0.1"):
+        model = build_network(task, cell, 4)
+        learner = learner_of(model, rule)
+        learner(model, Objective(), batch, learner.begin(model, 2))
+        gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+        assert gradients
+        assert all(gradient.isfinite().all() for gradient in gradients)
+    flow = error_flow(model, batch)
+    assert len(flow) == 4
+    assert all(map(math.isfinite, flow))
+
+
 def test_a_trial_learns():
     found = run_trial(Trial(task="recall", cell="gru", span=2, size=16, budget=20.0, lr=0.01))
     assert found.solved

@@ -11,7 +11,15 @@ import torch
 from torch import Tensor
 
 from elman.data.windows import Batch
-from elman.learning.single_step import OneStep, add_gradients, error_at_levels, in_parallel, over_window, walk
+from elman.learning.single_step import (
+    OneStep,
+    add_gradients,
+    differentiable,
+    error_at_levels,
+    in_parallel,
+    over_window,
+    walk,
+)
 from elman.network.cores.core import Trace
 from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
@@ -95,11 +103,10 @@ class Lookback(Learner):
         loss, errors = error_at_levels(model, objective, batch, seen.levels)
         graph = in_parallel(step, batch.inputs, seen.states)
         parameters, before, rows = step.learnt, list(leaves(graph.before)), batch.inputs.shape[1]
-        outputs: list[Tensor] = [level for level in graph.levels if level.requires_grad]
-        back = [e.flatten(0, 1) for e, level in zip(errors, graph.levels, strict=True) if level.requires_grad]
+        outputs, back = differentiable(graph.levels, [error.flatten(0, 1) for error in errors])
         depth = min(self.steps, len(batch.inputs))
         for lag in range(depth):
-            if not any(output.requires_grad for output in outputs):
+            if not outputs:
                 break  # no error passes a reservoir
             found = torch.autograd.grad(
                 outputs, [*parameters, *before], back, retain_graph=lag + 1 < depth, allow_unused=True
@@ -109,8 +116,8 @@ class Lookback(Learner):
                 torch.zeros_like(leaf) if gradient is None else self.factor * gradient
                 for leaf, gradient in zip(before, found[len(parameters) :], strict=True)
             ]
-            outputs = list(leaves(graph.after))
-            back = [torch.cat([error[rows:], torch.zeros_like(error[:rows])]) for error in earlier]
+            later = [torch.cat([error[rows:], torch.zeros_like(error[:rows])]) for error in earlier]
+            outputs, back = differentiable(leaves(graph.after), later)
         return loss, seen.last
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from elman.data.windows import Batch
 from elman.errors import UserError
 from elman.learning.bptt import Learner
-from elman.learning.single_step import OneStep, add_gradients, flat, in_parallel, learns, over_window
+from elman.learning.single_step import OneStep, add_gradients, differentiable, flat, in_parallel, learns, over_window
 from elman.network.cores.core import Trace
 from elman.network.model import LanguageModel
 from elman.network.state import State, leaves, map_state
@@ -69,9 +69,11 @@ def errors_back(
     stacked = over_window(levels)
     loss = objective.of_trace(model, Trace(stacked, stacked, inputs=batch.inputs), batch)
     every = [leaf for one in states for leaf in leaves(one)]
-    found = torch.autograd.grad(loss.objective, every, allow_unused=True)
-    gradients = iter(torch.zeros_like(leaf) if g is None else g for leaf, g in zip(every, found, strict=True))
-    errors = [map_state(lambda _: next(gradients), one) for one in states]
+    reached = [leaf for leaf in every if leaf.requires_grad]  # the state may hold an input, which no weight made
+    gradients = iter(torch.autograd.grad(loss.objective, reached, allow_unused=True, materialize_grads=True))
+    errors = [
+        map_state(lambda leaf: next(gradients) if leaf.requires_grad else torch.zeros_like(leaf), one) for one in states
+    ]
     return [map_state(Tensor.detach, one) for one in states], errors
 
 
@@ -79,8 +81,8 @@ def preservation(step: OneStep, symbols: Tensor, before: list[State], errors: li
     """Omega, given the states before the steps that read symbols [T, B], and dE/dx after each step."""
     graph = in_parallel(step, symbols, before)
     above = [torch.cat(parts) for parts in zip(*map(leaves, errors), strict=True)]
-    outputs, inputs = list(leaves(graph.after)), list(leaves(graph.before))
-    below = torch.autograd.grad(outputs, inputs, above, create_graph=True, allow_unused=True, materialize_grads=True)
+    inputs, (outputs, given) = list(leaves(graph.before)), differentiable(leaves(graph.after), above)
+    below = torch.autograd.grad(outputs, inputs, given, create_graph=True, allow_unused=True, materialize_grads=True)
     size = flat(tuple(above)).norm(dim=1)
     reached = size > 0
     ratio = flat(below)[reached].norm(dim=1) / size[reached]

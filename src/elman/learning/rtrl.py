@@ -18,7 +18,16 @@ from torch.func import functional_call, jacrev, vmap
 from elman.data.windows import Batch
 from elman.errors import UserError
 from elman.learning.bptt import Learner
-from elman.learning.single_step import OneStep, add_gradients, error_at_levels, flat, in_parallel, learns, walk
+from elman.learning.single_step import (
+    OneStep,
+    add_gradients,
+    differentiable,
+    error_at_levels,
+    flat,
+    in_parallel,
+    learns,
+    walk,
+)
 from elman.network.model import LanguageModel
 from elman.network.state import State, concatenate, leaves, rebuild, select
 from elman.objective.loss import Loss, Objective
@@ -103,13 +112,11 @@ def _one_step_back(
 ) -> tuple[Sequence[Tensor], Tensor]:
     """The gradient of the levels' errors through one step: with respect to the weights, and to the states [T, B, n]."""
     graph = in_parallel(step, symbols, states)
-    pairs = [(level, e.flatten(0, 1)) for level, e in zip(graph.levels, errors, strict=True) if level.requires_grad]
+    levels, above = differentiable(graph.levels, [error.flatten(0, 1) for error in errors])
     sources = [*step.learnt, *leaves(graph.before)]
     found: Sequence[Tensor] = [torch.zeros_like(source) for source in sources]
-    if pairs:
-        found = torch.autograd.grad(
-            [level for level, _ in pairs], sources, [error for _, error in pairs], materialize_grads=True
-        )
+    if levels:
+        found = torch.autograd.grad(levels, sources, above, materialize_grads=True)
     count = len(step.learnt)
     return found[:count], flat(tuple(found[count:])).unflatten(0, symbols.shape[:2])
 

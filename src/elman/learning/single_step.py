@@ -1,7 +1,7 @@
 """A model as single steps in time, for the learning rules that treat each step on its own."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -102,6 +102,12 @@ def in_parallel(step: OneStep, symbols: Tensor, states: Sequence[State]) -> Para
     before = map_state(lambda leaf: leaf.detach().requires_grad_(), concatenate(list(states)))
     levels, after = step(symbols.flatten(0, 1), before)
     return Parallel(before, levels, after)
+
+
+def differentiable(outputs: Iterable[Tensor], errors: Iterable[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    """The outputs of a graph that have a gradient, with their errors; others are copies of inputs, or constants."""
+    pairs = [(output, error) for output, error in zip(outputs, errors, strict=True) if output.requires_grad]
+    return [output for output, _ in pairs], [error for _, error in pairs]
 
 
 def add_gradients(parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor | None]) -> None:
