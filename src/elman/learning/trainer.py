@@ -4,7 +4,6 @@ import enum
 import functools
 import itertools
 import math
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -17,11 +16,12 @@ from torch import Tensor
 from elman import config
 from elman.data.parts import WHOLE, Part, Summed
 from elman.data.windows import Span, Windows
-from elman.errors import Diverged, UserError
+from elman.errors import UserError
 from elman.jobs import listening
 from elman.learning import checkpoint
 from elman.learning.checkpoint import CHECKPOINT, BestModel
 from elman.learning.constraint import recurrent_spectrum
+from elman.learning.guard import Guard
 from elman.learning.log import FollowersLog, Log
 from elman.learning.progress import Progress, averages_at_once, phases_of, read_progress, record_validation
 from elman.learning.resumption import Changes, described, recorded_recipe, reopen, require_own
@@ -71,11 +71,11 @@ class Trainer:
         self.facts = facts | {"recipe": config.decisive(recipe)}
         self.phases = phases_of(recipe.training)
         self.update = build_update(recipe, model, team)
+        self.guard = Guard(folder, self.update)
         self.progress = Progress(averaging=averages_at_once(recipe.training))
         self.log = (Log if team.leads else FollowersLog)(folder / "metrics.jsonl", model.device)
         self.best = BestModel(folder)
         self._begun = False
-        self._place: os.stat_result | None = None
         wanted = recipe.training.log_spectrum
         self.logs_spectrum = self.update.constraint is not None if wanted is None else wanted
         self._open_windows()
@@ -151,11 +151,8 @@ class Trainer:
                     self._validate()
                     if progress.finished:
                         break
-                stopped, late, due = self.team.any(
-                    stop.is_set(),
-                    time.monotonic() > deadline,
-                    self.log.due_to_save(self.training.checkpoint_minutes),
-                )
+                late, due = time.monotonic() > deadline, self.log.due_to_save(self.training.checkpoint_minutes)
+                stopped, late, due = self.team.any(stop.is_set(), late, due)
                 if stopped or late:
                     return self._stop_early(interrupted=stopped)
                 if due:
@@ -189,31 +186,7 @@ class Trainer:
 
     def _read_losses(self) -> None:
         """Fold the pending step sums into the progress; raises Diverged where a loss was not finite."""
-        if (diverged := self.log.read(self.progress)) is not None:
-            raise Diverged(
-                f"the loss is not finite at step {self.progress.step} ({diverged}, weight norm"
-                f" {self.update.weight_norm():.3g}); the last good checkpoint is kept in {self.folder}; try a lower"
-                " training.optimiser.lr or a smaller training.clip"
-            )
-
-    def _require_finite(self) -> None:
-        """Raise Diverged where the last steps made a weight infinite or NaN, before that is saved over what is good."""
-        if not self.update.is_finite():
-            raise Diverged(
-                f"the weights are not finite after step {self.progress.step}; the last good checkpoint is kept in"
-                f" {self.folder}; try a lower training.optimiser.lr or a smaller training.clip"
-            )
-
-    def _require_folder(self) -> None:
-        """Raise UserError where the run folder has been removed, so that it is not made again without its recipe."""
-        try:
-            found = self.folder.stat()
-            self._place = self._place or found
-            same = os.path.samestat(found, self._place)
-        except OSError:
-            same = False
-        if not same:
-            raise UserError(f"{self.folder}: removed while the run was trained in it; training has stopped")
+        self.guard.losses(self.log.read(self.progress), self.progress.step)
 
     def _write_train(self, lr: float, norm: Tensor) -> None:
         self._read_losses()
@@ -229,7 +202,7 @@ class Trainer:
     def _validate(self) -> float:
         """Validate, save the model if it is the best, begin averaging if it is time; the NLL (nats per token)."""
         self._read_losses()
-        self._require_finite()
+        self.guard.weights(self.progress.step)
         nll, averaged = self._nll(), self.update.average is not None
         best = record_validation(self.progress, self.phase, nll, self._epoch())
         self.log.write_valid(self.progress, self._epoch(), nll, best=best, averaged=averaged)
@@ -255,7 +228,7 @@ class Trainer:
             facts["averaged"] = True
         if not self.team.leads:
             return
-        self._require_folder()
+        self.guard.place()
         with self.update.averaged():
             self.best.save(self.model, facts, provisional=provisional)
 
@@ -312,11 +285,11 @@ class Trainer:
         processes differ.
         """
         self._read_losses()
-        self._require_finite()
+        self.guard.weights(self.progress.step)
         if self.team.size > 1:
             self.team.require_same(checkpoint.digest_of(checkpoint.model_tensors(self.model)), "weights")
         if self.team.leads:
-            self._require_folder()
+            self.guard.place()
         self.log.saving(self.progress)
         if self.update.average is not None:
             self.progress.average_count = self.update.average.count
