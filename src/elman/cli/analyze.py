@@ -8,8 +8,9 @@ import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress, show, texts
+from elman.cli.groups import Common, SplitOptions
 from elman.cli.help import family
-from elman.cli.options import AsJson, Common, OutFile, Positive, SplitOptions, Strings, TextFile, TextRunFolder
+from elman.cli.options import AsJson, OutFile, Positive, Strings, TextFile, TextRunFolder
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
 from elman.files import write_atomic

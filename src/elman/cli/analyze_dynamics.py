@@ -7,7 +7,8 @@ import msgspec
 from msgspec import Meta
 
 from elman.cli import show
-from elman.cli.options import Common, DataSource, Natural, OutFile, Positive, RunFolders, number
+from elman.cli.groups import Common
+from elman.cli.options import DataSource, Natural, OutFile, Positive, RunFolders, number
 from elman.errors import UserError
 
 if TYPE_CHECKING:

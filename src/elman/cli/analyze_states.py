@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING, Literal
 
 from elman.cli import progress, show, texts
-from elman.cli.options import Common, OutFile, Positive, SplitOptions, Strings, TextRunFolder
+from elman.cli.groups import Common, SplitOptions
+from elman.cli.options import OutFile, Positive, Strings, TextRunFolder
 from elman.errors import UserError, notice
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from elman.cli import progress
-from elman.cli.options import Common
+from elman.cli.groups import Common
 from elman.data.kinds import name_of
 from elman.errors import UserError
 

@@ -7,8 +7,9 @@ import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress, show
+from elman.cli.groups import Common, SplitOptions
 from elman.cli.minimal_pairs import PairFiles, compare_on_pairs
-from elman.cli.options import Common, Positive, SplitOptions, given, group, refuse
+from elman.cli.options import Positive, given, group, refuse
 from elman.cli.stimuli import compare_on_stimuli
 from elman.errors import UserError, notice
 

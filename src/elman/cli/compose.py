@@ -7,7 +7,8 @@ from cyclopts import Parameter
 from msgspec import Meta
 
 from elman.cli import seeds, show
-from elman.cli.options import Common, Natural, Positive, number, option
+from elman.cli.groups import Common
+from elman.cli.options import Natural, Positive, number, option
 from elman.config.inference import Sampling
 from elman.errors import UserError
 

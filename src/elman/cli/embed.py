@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from elman.cli import show, streaming, texts
-from elman.cli.options import (
-    Common,
-    Positive,
-    TextFile,
-    TextRunFolder,
-)
+from elman.cli.groups import Common
+from elman.cli.options import Positive, TextFile, TextRunFolder
 from elman.errors import UserError
 from elman.files import replacing, write_atomic
 

@@ -9,16 +9,14 @@ from msgspec import Meta
 
 from elman.cli import show
 from elman.cli.adaptation import MethodOptions
+from elman.cli.groups import Common, Machine, SplitOptions
 from elman.cli.mixing import MixtureOptions
 from elman.cli.options import (
     AsUnk,
-    Common,
-    Machine,
     Natural,
     Positive,
     Reals,
     RunFolders,
-    SplitOptions,
     TextRunFolder,
     given,
     group,

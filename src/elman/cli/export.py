@@ -8,7 +8,8 @@ import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress, show
-from elman.cli.options import Common, DataSource
+from elman.cli.groups import Common
+from elman.cli.options import DataSource
 from elman.errors import UserError
 
 ExportedRun = Annotated[Path, Parameter(help="a run on text; with --to web also on music or pairs")]

@@ -10,7 +10,8 @@ from cyclopts import Parameter
 from msgspec import Meta
 
 from elman.cli import show
-from elman.cli.options import Common, Natural, OutFile, Positive, Reals, number
+from elman.cli.groups import Common
+from elman.cli.options import Natural, OutFile, Positive, Reals, number
 from elman.errors import UserError
 
 if TYPE_CHECKING:

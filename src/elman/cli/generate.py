@@ -11,19 +11,9 @@ from cyclopts import Parameter
 
 from elman.cli import show, states, texts
 from elman.cli.adaptation import OnlineOptions
+from elman.cli.groups import Common
 from elman.cli.mixing import MixtureOptions
-from elman.cli.options import (
-    Common,
-    FreeText,
-    Natural,
-    Positive,
-    TextFile,
-    TextRunFolder,
-    group,
-    option,
-    record_of,
-    refuse,
-)
+from elman.cli.options import FreeText, Natural, Positive, TextFile, TextRunFolder, group, option, record_of, refuse
 from elman.config.inference import Sampling
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress, show
+from elman.cli.groups import Common
 from elman.cli.help import family
-from elman.cli.options import AsJson, Common, Natural, OutFile, Positive, Share, TextRunFolder
+from elman.cli.options import AsJson, Natural, OutFile, Positive, Share, TextRunFolder
 from elman.config.text import GrammarOptions
 from elman.drawing.page import require_file_name
 from elman.errors import UserError

@@ -9,8 +9,9 @@ import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress, show
+from elman.cli.groups import Common
 from elman.cli.help import family
-from elman.cli.options import AsJson, Common, OutFile, RunFolders, Settable, refuse
+from elman.cli.options import AsJson, OutFile, RunFolders, Settable, refuse
 from elman.cli.progress import duration
 from elman.config.recipe import KINDS, Recipe
 from elman.config.text import TextData

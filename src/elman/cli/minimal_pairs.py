@@ -10,7 +10,8 @@ import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress, show
-from elman.cli.options import AsUnk, Common, RunFolders
+from elman.cli.groups import Common
+from elman.cli.options import AsUnk, RunFolders
 from elman.drawing.page import require_file_name
 from elman.files import write_atomic
 

@@ -7,8 +7,9 @@ import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress, show
+from elman.cli.groups import Common
 from elman.cli.help import family
-from elman.cli.options import AsJson, Common
+from elman.cli.options import AsJson
 from elman.errors import UserError
 from elman.files import write_atomic
 from elman.tasks.models import registry, store

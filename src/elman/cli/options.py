@@ -6,23 +6,20 @@ import typing
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, dataclass_transform
 
 import msgspec
 from cyclopts import Group, Parameter
 from msgspec import Meta
 
-from elman.cli.help import OPTIONS
 from elman.config.inference import Settings, contains, in_words, meta_of, option_of
-from elman.errors import UserError, notice
+from elman.errors import UserError
 from elman.formats import LARGEST
 
 if TYPE_CHECKING:
-    import torch
     from cyclopts import Token
 
     from elman.tasks.run import Run
-    from elman.tasks.text.run import TextRun
 
 RunT = TypeVar("RunT", bound="Run")
 SettingsT = TypeVar("SettingsT", bound=Settings)
@@ -180,129 +177,3 @@ def group(title: str, place: int) -> Callable[[Any], Any]:
     """The decorator of an option group, a frozen dataclass: its fields are options, listed under a title."""
     listed = Parameter(name="*", group=Group(title, sort_key=place))
     return lambda options: listed(dataclass(frozen=True, kw_only=True)(options))
-
-
-@group("Machine", 9)
-class Machine:
-    """Where the computation runs.
-
-    Attributes:
-        device: auto (a GPU of CUDA if there is one, else the CPU), cpu, cuda, cuda:1, mps or xpu.
-        threads: CPU threads (default: chosen by torch).
-        precision: of large matrix products: float32, bf16, or auto, which is bf16 where that is at least 1.3 times as
-            fast (`elman info --machine`); int8 runs a trained model with weights of eight bits (default: float32, in
-            training that of the recipe).
-    """
-
-    device: str = "auto"
-    threads: Positive | None = None
-    precision: Literal["float32", "bf16", "int8", "auto"] | None = None
-
-    def use(self) -> "torch.device":
-        """Set the number of threads and the precision, use large pages, and return the device."""
-        from elman.network import precision, preference
-
-        device = self.place()
-        precision.use(preference.resolve(self.precision or "float32", device))
-        return device
-
-    def place(self) -> "torch.device":
-        """As `use`, with products in float32, for training, whose recipe has a precision."""
-        import torch
-
-        from elman.network.device import choose_device, usable_threads, use_large_pages
-
-        use_large_pages()
-        if self.threads is not None:
-            torch.set_num_threads(usable_threads(self.threads))
-        return choose_device(self.device)
-
-    def open_as(self, kind: "type[RunT]", folder: Path) -> "RunT":
-        """Open a run on the kind of data that a command is for.
-
-        Raises UserError where the folder is not a run, or one on other data; then the message names a command for it.
-        """
-        from elman.tasks.hub import fetched
-        from elman.tasks.run import recipe_of
-
-        folder = fetched(folder)
-        recipe = recipe_of(folder)
-        if recipe.kind != kind.kind:
-            raise UserError(
-                f"{folder} is a run on {recipe.kind}, and this command needs a run on {kind.kind}; use"
-                f" `elman {recipe.data.command} {folder}`"
-            )
-        return kind(folder, self.use())
-
-    def open_text(self, folder: Path) -> "TextRun":
-        """As `open_as`, for a run on text."""
-        from elman.tasks.text.run import TextRun
-
-        return self.open_as(TextRun, folder)
-
-
-@group("Machine", 9)
-class Common(Machine):
-    """The options of all commands that compute and print a result."""
-
-    as_json: Annotated[AsJson, Parameter(group=OPTIONS)] = False
-
-
-@group("Data", 2)
-class SplitOptions:
-    """Which data are read.
-
-    Attributes:
-        data: other data, read with the run's vocabulary (default: the data of the run, the first if there are several);
-            of a single file the part that --split names, by the shares of the recipe.
-        split: train, valid, test, or of texts all.
-        streams: columns read side by side, which is faster.
-    """
-
-    data: DataSource = None
-    split: str = "test"
-    streams: Positive = 1
-
-    def say_part(self, run: "Run") -> None:
-        """Name on standard error the part of a file that is read, or warn that `all` includes the training text."""
-        own = self.data is None
-        if own and self.split == "all":
-            notice(f"--split all: {run.source} is read whole, the training text too; --split test is held out")
-        elif self.data is not None and (file := Path(self.data)).is_file():
-            part = _part_of(file, self.split, run)
-            more = "" if self.split == "all" or run.kind != "text" else "; --split all reads the whole file"
-            notice(f"{file}: {part} is read{more}")
-
-
-@group("Unknown words", 3)
-class UnknownOptions:
-    """How words that are not in the vocabulary are scored.
-
-    Attributes:
-        unknown: score: as <unk>; exclude: left out of sums, and not read where the vocabulary has no <unk>; spread: the
-            probability of <unk> is divided evenly among the unknown types.
-        unknown_types: number of unknown types, for --unknown spread (default: those of the text).
-    """
-
-    unknown: Literal["score", "exclude", "spread"] = "score"
-    unknown_types: Positive | None = None
-
-    def check(self) -> None:
-        """Raises UserError where the options do not fit together."""
-        if self.unknown_types is not None and self.unknown != "spread":
-            raise UserError("--unknown-types belongs to --unknown spread; add it")
-
-
-def _part_of(file: Path, split: str, run: "Run") -> str:
-    """How much of a file a split takes; for a text with its share of the bytes."""
-    from elman.config.text import TextData
-    from elman.data.text.sources import find_sections
-
-    if split == "all":
-        return "the whole file"
-    data, place = run.recipe.data, {"train": "first", "test": "last"}.get(split, "middle")
-    section = find_sections(file, data.options).get(split) if isinstance(data, TextData) else None
-    if section is None or section.stop is None:
-        return f"its {split} split"
-    share = 100 * (section.stop - section.start) / max(1, section.files.size)
-    return f"only its {split} split, the {place} {share:.3g} %,"

@@ -6,7 +6,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from elman.cli import show
-from elman.cli.options import Common, DataSource, Positive
+from elman.cli.groups import Common
+from elman.cli.options import DataSource, Positive
 from elman.errors import UserError
 
 

@@ -10,8 +10,9 @@ import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress, show
+from elman.cli.groups import Common
 from elman.cli.launching import LaunchOptions
-from elman.cli.options import Common, DataSource, Positive, Tracked, chosen_trackers
+from elman.cli.options import DataSource, Positive, Tracked, chosen_trackers
 from elman.errors import UserError
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ import msgspec
 from cyclopts import Parameter
 
 from elman.cli import texts
+from elman.cli.groups import Machine, UnknownOptions
 from elman.cli.mixing import MixtureOptions
-from elman.cli.options import Machine, Positive, Real, Reals, Strings, TextFile, TextRunFolder, UnknownOptions, group
+from elman.cli.options import Positive, Real, Reals, Strings, TextFile, TextRunFolder, group
 from elman.data.hypotheses import (
     Hypothesis,
     by_utterance,

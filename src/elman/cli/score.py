@@ -11,8 +11,9 @@ from cyclopts import Parameter
 
 from elman.cli import score_rows, states, streaming, texts
 from elman.cli.adaptation import OnlineOptions
+from elman.cli.groups import Machine, UnknownOptions
 from elman.cli.mixing import MixtureOptions, read_ngram
-from elman.cli.options import Machine, OutFile, Positive, TextFile, TextRunFolder, UnknownOptions, group, refuse
+from elman.cli.options import OutFile, Positive, TextFile, TextRunFolder, group, refuse
 from elman.cli.score_rows import Row
 from elman.data.text.shards import WHOLE
 from elman.data.text.tally import Tally

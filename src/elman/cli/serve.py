@@ -4,7 +4,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from elman.cli.options import Machine, Natural, RunFolders, group, option, record_of
+from elman.cli.groups import Machine
+from elman.cli.options import Natural, RunFolders, group, option, record_of
 from elman.errors import UserError
 from elman.serve.limits import Limits
 

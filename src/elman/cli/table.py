@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from elman.cli import progress, show
-from elman.cli.options import Common, RunFolders
+from elman.cli.groups import Common
+from elman.cli.options import RunFolders
 from elman.errors import notice
 
 if TYPE_CHECKING:

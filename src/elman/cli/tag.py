@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from cyclopts import Parameter
 
 from elman.cli import progress, show, texts
-from elman.cli.options import Common, FreeText, OutFile, TextFile
+from elman.cli.groups import Common
+from elman.cli.options import FreeText, OutFile, TextFile
 from elman.errors import UserError
 from elman.files import write_atomic
 

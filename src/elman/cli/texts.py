@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elman.cli.options import UnknownOptions, group
+from elman.cli.groups import UnknownOptions
+from elman.cli.options import group
 from elman.config.text import TextOptions
 from elman.data.text.encodings import STANDARD_INPUT, marked, unmarked
 from elman.data.text.files import Files

@@ -7,7 +7,8 @@ import msgspec
 from cyclopts import Parameter
 
 from elman.cli import automatic, progress, show, together
-from elman.cli.options import Common, DataSource, NonNegative, Positive, Settable, Tracked, Whole, chosen_trackers
+from elman.cli.groups import Common
+from elman.cli.options import DataSource, NonNegative, Positive, Settable, Tracked, Whole, chosen_trackers
 from elman.config.recipe import Recipe
 from elman.config.toml import find, resolve
 from elman.errors import UserError

@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from cyclopts import Parameter
 
 from elman.cli import progress, show, texts
-from elman.cli.options import (
-    Common,
-    Machine,
-    OutFile,
-    PairRunFolder,
-    Positive,
-    TextFile,
-    group,
-    option,
-    record_of,
-)
+from elman.cli.groups import Common, Machine
+from elman.cli.options import OutFile, PairRunFolder, Positive, TextFile, group, option, record_of
 from elman.config.inference import Beam
 from elman.drawing.page import require_file_name
 from elman.errors import UserError

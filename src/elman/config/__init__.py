@@ -29,6 +29,17 @@ from elman.config.cells import (
     Unitary,
 )
 from elman.config.composition import Affine, BinaryTreeLSTM, ChildSumTreeLSTM, Composition, MatrixVector
+from elman.config.initialisation import (
+    Glorot,
+    He,
+    Identity,
+    Init,
+    Initialisation,
+    Normal,
+    Orthogonal,
+    Uniform,
+    Zeros,
+)
 from elman.config.music import MusicData, MusicEvaluation, MusicOptions
 from elman.config.network import (
     AnyCore,
@@ -39,17 +50,10 @@ from elman.config.network import (
     Encoder,
     FeedForward,
     Frames,
-    Glorot,
-    He,
-    Identity,
-    Init,
-    Initialisation,
     Jordan,
     Lookup,
     MemoryLayer,
     Model,
-    Normal,
-    Orthogonal,
     Perceptron,
     Reader,
     Recursive,
@@ -58,9 +62,7 @@ from elman.config.network import (
     Sentence,
     Stack,
     TuringMachine,
-    Uniform,
     Values,
-    Zeros,
 )
 from elman.config.output import (
     NADE,
