@@ -22,12 +22,15 @@ def test_parity(span):
 
 
 @pytest.mark.parametrize("span", [1, 7])
-def test_the_word_problem(span):
+@pytest.mark.parametrize("draw", [tracking.word_problem, tracking.swaps])
+def test_the_word_problem(draw, span):
     """The product moves five things one after another, as the permutations say."""
-    samples, _, _ = drawn(tracking.word_problem, span)
+    samples, _, _ = drawn(draw, span)
     for read, said in samples:
         things = list(range(5))
         for element, answer in zip(read, said, strict=True):
+            if draw is tracking.swaps:
+                assert (tracking.PERMUTATIONS[element] == range(5)).sum() == 3
             things = [int(tracking.PERMUTATIONS[element][thing]) for thing in things]
             assert tracking.PERMUTATIONS[answer].tolist() == things
 

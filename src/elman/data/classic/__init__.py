@@ -26,6 +26,7 @@ TASKS: dict[str, ClassicTask] = {
         bits.PRIORITY_SORT,
         tracking.PARITY,
         tracking.WORD_PROBLEM,
+        tracking.SWAPPING,
         tracking.SELECTIVE_COPYING,
         tracking.KEY_RECALL,
     )

@@ -5,6 +5,7 @@ length (Sarrof, Veitsman & Hahn 2024; Grazzi et al. 2024), and with fixed precis
 transformer can solve the word problem of S5, the permutations of five things (Merrill, Petty & Sabharwal 2024).
 """
 
+import functools
 from itertools import permutations
 
 import numpy as np
@@ -14,6 +15,9 @@ from elman.data.classic.task import ClassicTask, Sample, determined
 THINGS = 5
 PERMUTATIONS = np.array(list(permutations(range(THINGS))))
 """The elements of S5, [120, 5]: row p maps thing i to p[i]."""
+
+SWAPS = np.flatnonzero((np.arange(THINGS) != PERMUTATIONS).sum(1) == 2)
+"""The numbers of the ten that exchange two things; products of them are all of S5."""
 
 ITEMS, LETTERS = 5, 4
 KEYS, VALUES = 64, 8
@@ -25,6 +29,7 @@ def parity(rng: np.random.Generator, columns: int, span: int) -> Sample:
     return determined(inputs, inputs.cumsum(0) % 2, np.ones(inputs.shape, dtype=bool), 2)
 
 
+@functools.cache
 def composed() -> np.ndarray:
     """The number of q after p, by the numbers of p and q, [120, 120]: thing i goes to q[p[i]]."""
     places = THINGS ** np.arange(THINGS)
@@ -35,10 +40,18 @@ def composed() -> np.ndarray:
 
 def word_problem(rng: np.random.Generator, columns: int, span: int) -> Sample:
     """As many elements of S5 as the span, and at each the product so far, each applied after those before."""
+    return _products(rng.integers(0, len(PERMUTATIONS), (span, columns)))
+
+
+def swaps(rng: np.random.Generator, columns: int, span: int) -> Sample:
+    """The same of elements that exchange two things, so that a step of the state is one reflection."""
+    return _products(rng.choice(SWAPS, (span, columns)))
+
+
+def _products(inputs: np.ndarray) -> Sample:
     table = composed()
-    inputs = rng.integers(0, len(table), (span, columns))
     targets = inputs.copy()
-    for step in range(1, span):
+    for step in range(1, len(inputs)):
         targets[step] = table[targets[step - 1], inputs[step]]
     return determined(inputs, targets, np.ones(inputs.shape, dtype=bool), len(table))
 
@@ -93,6 +106,15 @@ WORD_PROBLEM = ClassicTask(
     inputs=len(PERMUTATIONS),
     draw=word_problem,
     chance=f"{1 - 1 / len(PERMUTATIONS):.3g}",
+    span=4,
+)
+SWAPPING = ClassicTask(
+    name="s5-swaps",
+    sentence="the same of permutations that exchange two things",
+    source="Grazzi et al. 2024",
+    inputs=len(PERMUTATIONS),
+    draw=swaps,
+    chance=f"{1 - 1 / 60:.3g}, knowing how many there were",
     span=4,
 )
 SELECTIVE_COPYING = ClassicTask(
