@@ -206,6 +206,23 @@ def test_gathered_chunks_give_the_gradients_of_all_rows(activation, gathered, mo
         assert 1e-7 < relative(reduced, exact) < 2e-2
 
 
+@pytest.mark.parametrize("activation", ["softmax", "sigsoftmax"])
+def test_targets_that_underflow_leave_the_rows_of_their_chunk_as_they_are(activation, monkeypatch):
+    monkeypatch.setattr(mixture_products, "CHUNK_BYTES", {"cpu": 4 * 40 * 3})  # three positions
+    monkeypatch.setattr(mixture_products, "CHUNK_ROWS", 1)
+    context = torch.eye(8).unsqueeze(1).requires_grad_()
+    weight = torch.zeros(40, 8).index_fill_(0, torch.tensor([7]), -80.0).requires_grad_()  # exact in bf16
+    target, each, found = torch.tensor([0, 7, 1, 2, 3, 7, 4, 5]), torch.ones(8), {}
+    for kind in ("float32", "bf16"):
+        with precision.products_in(kind):
+            total, nll = fast_mixture.mixture_nll(context, None, weight, None, target, each, activation)
+            again = fast_mixture.mixture_log_prob(context, None, weight, None, target, activation)
+        found[kind] = [nll, -again, *torch.autograd.grad(total, [context, weight])]
+    assert found["float32"][0].max() > 80
+    for exact, reduced in zip(found["float32"], found["bf16"], strict=True):
+        assert relative(reduced, exact) < 2 * UNIT
+
+
 def test_every_measured_rate_is_positive():
     found = peaks.measure(torch.device("cpu"))
     assert {peak.precision for peak in found} == {"float32", "bf16"}

@@ -34,13 +34,17 @@ Derivative: TypeAlias = tuple[Tensor, Tensor | None, Tensor]
 
 
 class Layer(NamedTuple):
-    """z = h W^T + b for chunks of rows h, with W laid out once; `step`: positions of a chunk, of `components` rows."""
+    """z = h W^T + b for chunks of rows h, with W laid out once; `step`: positions of a chunk, of `components` rows.
+
+    `room` [R, V] holds the float32 form of a product in bf16, so that no chunk begins with fresh pages of memory.
+    """
 
     weight: Tensor
     bias: Tensor | None
     packed: Tensor
     step: int
     components: int
+    room: Tensor | None
 
     @classmethod
     def of(cls, weight: Tensor, bias: Tensor | None, context: Tensor) -> "Layer":
@@ -49,7 +53,9 @@ class Layer(NamedTuple):
         least = CHUNK_BYTES[weight.device.type] // (len(weight) * weight.element_size())
         step = max(1, max(least, min(CHUNK_ROWS, width // 2)) // num_components)
         rows, uses = min(step, num_positions) * num_components, -(-num_positions // step)
-        return cls(weight, bias, matmul.pack(weight, rows, uses), step, num_components)
+        rounds = weight.device.type == "cpu" and matmul.worth_rounding(weight, rows)
+        room = weight.new_empty(rows, len(weight)) if rounds and uses > 1 else None
+        return cls(weight, bias, matmul.pack(weight, rows, uses), step, num_components, room)
 
     def chunks(self, context: Tensor) -> Iterator[slice]:
         """Whole positions, all components of each."""
@@ -69,6 +75,13 @@ class Layer(NamedTuple):
         """The matrix z [R, V] of h [R, D]."""
         return matmul.multiply(h, self.packed, self.bias)
 
+    def z_to_overwrite(self, h: Tensor) -> Tensor:
+        """The same, in memory that the next call overwrites."""
+        if self.room is None:
+            return self.z(h)
+        z = self.room[: len(h)].copy_(matmul.multiply_in_bf16(h, self.packed))
+        return z if self.bias is None else z.add_(self.bias)
+
     def log_prob(self, h: Tensor, y: Tensor, activation: config.Activation) -> Tensor:
         """Log p(y | h) [R]."""
         if triton_rows.applies(h, activation):
@@ -87,9 +100,9 @@ class Layer(NamedTuple):
 
     def shares(self, h: Tensor, y: Tensor, activation: config.Activation) -> tuple[Shares, Tensor]:
         """The distributions [R, V], and log p(y | h) [R]."""
-        found = shares(self.z(h), activation)
+        found = shares(self.z_to_overwrite(h), activation)
         if found.total is not None and found.total.min() < SAFE_TOTAL:
-            found = shares(self.z(h), activation, safe=True)
+            found = shares(self.z_to_overwrite(h), activation, safe=True)
         chosen = found.amounts.gather(1, y.unsqueeze(1))
         p = (chosen if found.total is None else chosen / found.total).squeeze(1)
         return found, self.log_of(h, y, p, activation)
