@@ -2,11 +2,11 @@
 
 MODEL is awd-lstm, mos or doc. FOLDER holds checkouts of the public repositories, named `awd-lstm-lm` (salesforce),
 `mos` (zihangdai) and `doc_lm` (nttcslab-nlp). None of them runs on a current torch as it is; two of their names are
-replaced and nothing else: `embedded_dropout`, and `torch.nn.functional.tanh`. Models have the arguments of their README,
-elman's those of its recipes; work is one window of 70 random words, in 20, 12 and 12 columns in training and 10 in
-evaluation. Reference and elman in each precision run in turns in one process; one JSON line for each part has the
-medians in ms and the gains. With `--memory` each runs alone in a fresh process instead, and a line has the peak of its
-memory in MB.
+replaced and nothing else: `embedded_dropout`, and `torch.nn.functional.tanh`. Models have the arguments of their
+README, elman's those of its recipes; work is one window of 70 random words, in 20, 12 and 12 columns in training
+and 10 in evaluation. Reference and elman in each precision run in turns in one process; one JSON line for each part
+has the medians in ms and the gains. With `--memory` each runs alone in a fresh process instead, and a line has the
+peak of its memory in MB.
 """
 
 import argparse
