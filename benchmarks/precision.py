@@ -8,7 +8,7 @@ float64: the relative error and the cosine, also with the inputs of the first la
 import argparse
 import json
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
@@ -35,6 +35,8 @@ from elman.tasks.text.run import TextRun
 
 RECIPES = "ptb/awd-lstm.toml", "ptb/awd-lstm-mos.toml", "ptb/awd-lstm-doc.toml", "shakespeare/demo.toml"
 LENGTH, EVALUATED_COLUMNS = 70, 10
+TRAINED: tuple[Precision, ...] = ("float32", "bf16")
+EVALUATED: tuple[Precision, ...] = (*TRAINED, "int8")
 
 
 def arguments() -> argparse.Namespace:
@@ -61,11 +63,11 @@ def in_precision(precision: Precision, work: Callable[[], object]) -> Callable[[
     return run
 
 
-def training(recipe: Recipe, options: argparse.Namespace) -> timing.Candidates:
+def training(recipe: Recipe, options: argparse.Namespace, precisions: Iterable[Precision]) -> timing.Candidates:
     """A step of each precision on models of their own, with equal weights."""
     words = torch.randint(options.words, (LENGTH + 1, recipe.training.batch_size))
     candidates: timing.Candidates = {}
-    for precision in ("float32", "bf16"):
+    for precision in precisions:
         chosen = msgspec.structs.replace(recipe.training, precision=precision)
         torch.manual_seed(0)
         model = build_model(recipe.model, options.words).to(options.device)
@@ -74,7 +76,8 @@ def training(recipe: Recipe, options: argparse.Namespace) -> timing.Candidates:
     return candidates
 
 
-def evaluation(model: LanguageModel, options: argparse.Namespace) -> timing.Candidates:
+def evaluation(model: LanguageModel, options: argparse.Namespace, precisions: Iterable[Precision]) -> timing.Candidates:
+    """The log-probabilities of one window in each precision, by one model."""
     words = torch.randint(options.words, (LENGTH + 1, EVALUATED_COLUMNS), device=options.device)
     state = model.eval().begin(EVALUATED_COLUMNS)
 
@@ -82,9 +85,7 @@ def evaluation(model: LanguageModel, options: argparse.Namespace) -> timing.Cand
     def window() -> None:
         model.log_prob(words[:-1], words[1:], state)
 
-    # int8 is for CPUs.
-    wanted: tuple[Precision, ...] = ("float32", "bf16", "int8") if options.device.type == "cpu" else ("float32", "bf16")
-    return {precision: in_precision(precision, window) for precision in wanted}
+    return {precision: in_precision(precision, window) for precision in precisions}
 
 
 def streaming(model: LanguageModel) -> timing.Candidates:
@@ -132,6 +133,7 @@ def main() -> None:
     facts = {"threads": options.threads, "peaks": [peak._asdict() for peak in measured], "gain": peaks.gain(measured)}
     print(json.dumps(facts), flush=True)
     parts = options.parts.split(",")
+    evaluated = EVALUATED if options.device.type == "cpu" else TRAINED  # int8 is for CPUs.
     for name in options.recipes:
         path = Path(name) if Path(name).exists() else find(name)
         recipe = load_recipe(path)
@@ -139,9 +141,12 @@ def main() -> None:
         model = build_model(recipe.model, options.words).to(options.device)
         positions = LENGTH * recipe.training.batch_size
         work = {
-            "train": (lambda recipe=recipe: training(recipe, options), 3 * whole.forward_gflop(model, positions)),
+            "train": (
+                lambda recipe=recipe: training(recipe, options, TRAINED),
+                3 * whole.forward_gflop(model, positions),
+            ),
             "evaluate": (
-                lambda model=model: evaluation(model, options),
+                lambda model=model: evaluation(model, options, evaluated),
                 whole.forward_gflop(model, LENGTH * EVALUATED_COLUMNS),
             ),
             "stream": (lambda model=model: streaming(model), whole.forward_gflop(model, 10)),

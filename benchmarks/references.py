@@ -1,12 +1,11 @@
 """Steps and evaluation beside the published AWD-LSTM, MoS and DOC: `python benchmarks/references.py MODEL FOLDER`.
 
 MODEL is awd-lstm, mos or doc. FOLDER holds checkouts of the public repositories, named `awd-lstm-lm` (salesforce),
-`mos` (zihangdai) and `doc_lm` (nttcslab-nlp). None of them runs on a current torch as it is; two of their names are
-replaced and nothing else: `embedded_dropout`, and `torch.nn.functional.tanh`. Models have the arguments of their
-README, elman's those of its recipes; work is one window of 70 random words, in 20, 12 and 12 columns in training
-and 10 in evaluation. Reference and elman in each precision run in turns in one process; one JSON line for each part
-has the medians in ms and the gains. With `--memory` each runs alone in a fresh process instead, and a line has the
-peak of its memory in MB.
+`mos` (zihangdai) and `doc_lm` (nttcslab-nlp). None of them runs on a current torch as it is; their
+`embedded_dropout` is replaced and nothing else. Models have the arguments of their README, elman's those of its
+recipes; work is one window of 70 random words, in the recipe's columns in training and 10 in evaluation. Reference
+and elman in each precision run in turns in one process; one JSON line for each part has the medians in ms and the
+gains. With `--memory` each runs alone in a fresh process instead, and a line has the peak of its memory in MB.
 """
 
 import argparse
@@ -16,36 +15,28 @@ import resource
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any
+from statistics import median
 
-import msgspec
 import torch
 from torch import Tensor, nn
 
 import timing
-import whole
 from elman.config.toml import find, load_recipe
-from elman.data.windows import Batch
 from elman.files import json_text
 from elman.network.build import build_model
 from elman.network.device import use_large_pages
-from elman.network.precision import Precision, products_in
+from elman.network.precision import Precision
+from precision import EVALUATED, EVALUATED_COLUMNS, LENGTH, TRAINED, evaluation, training
 
-WORDS, LENGTH, EVALUATED_COLUMNS = 10_000, 70, 10
-MODELS = {  # repository, columns, arguments of RNNModel after the vocabulary, rate, recipe
-    "awd-lstm": ("awd-lstm-lm", 20, (400, 1150, 3, 0.4, 0.25, 0.4, 0.1, 0.5, True), 30.0, "ptb/awd-lstm.toml"),
-    "mos": ("mos", 12, (280, 960, 620, 3, 0.4, 0.225, 0.4, 0.1, 0.5, True, 0.29, 15), 20.0, "ptb/awd-lstm-mos.toml"),
-    "doc": (
-        "doc_lm",
-        12,
-        (280, 960, 620, 3, 0.4, 0.225, 0.4, 0.1, 0.5, True, 0.6, 15, 0, 0, 5),
-        20.0,
-        "ptb/awd-lstm-doc.toml",
-    ),
+WORDS = 10_000
+MODELS = {  # recipe, repository, arguments of RNNModel after the vocabulary
+    "awd-lstm": ("ptb/awd-lstm.toml", "awd-lstm-lm", (400, 1150, 3, 0.4, 0.25, 0.4, 0.1, 0.5, True)),
+    "mos": ("ptb/awd-lstm-mos.toml", "mos", (280, 960, 620, 3, 0.4, 0.225, 0.4, 0.1, 0.5, True, 0.29, 15)),
+    "doc": ("ptb/awd-lstm-doc.toml", "doc_lm", (280, 960, 620, 3, 0.4, 0.225, 0.4, 0.1, 0.5, True, 0.6, 15, 0, 0, 5)),
 }
-PARTS: dict[str, tuple[Precision, ...]] = {"train": ("float32", "bf16"), "evaluate": ("float32", "bf16", "int8")}
+PARTS: dict[str, tuple[Precision, ...]] = {"train": TRAINED, "evaluate": EVALUATED}
 
 
 def embedded_dropout(embedding: nn.Embedding, words: Tensor, dropout: float = 0.1) -> Tensor:
@@ -57,10 +48,13 @@ def embedded_dropout(embedding: nn.Embedding, words: Tensor, dropout: float = 0.
     return nn.functional.embedding(words, weight)
 
 
-def published(name: str, folder: Path, words: Tensor, evaluated: Tensor) -> dict[str, Callable[[], object]]:
-    """The bodies of the reference's train() and evaluate() on one window."""
-    repository, columns, sizes, rate, _ = MODELS[name]
-    sys.path.insert(0, str(folder / repository))
+def published(options: argparse.Namespace) -> dict[str, Callable[[], object]]:
+    """The bodies of the reference's train() and evaluate() on one window, in the recipe's columns and at its rate."""
+    recipe, repository, sizes = MODELS[options.model]
+    chosen = load_recipe(find(recipe)).training
+    words = torch.randint(WORDS, (LENGTH + 1, chosen.batch_size))
+    evaluated = torch.randint(WORDS, (LENGTH + 1, EVALUATED_COLUMNS))
+    sys.path.insert(0, str(options.folder / repository))
     import embed_regularize  # type: ignore[import-not-found]
 
     embed_regularize.embedded_dropout = embedded_dropout
@@ -68,22 +62,21 @@ def published(name: str, folder: Path, words: Tensor, evaluated: Tensor) -> dict
         import model as theirs  # type: ignore[import-not-found]
 
         network = theirs.RNNModel("LSTM", WORDS, *sizes)
-    nn.functional.tanh = torch.tanh  # type: ignore[assignment]
-    optimiser = torch.optim.SGD(network.parameters(), lr=rate, weight_decay=1.2e-6)
-    if name == "awd-lstm":
+    optimiser = torch.optim.SGD(network.parameters(), lr=chosen.optimiser.lr, weight_decay=1.2e-6)
+    if options.model == "awd-lstm":
         from splitcross import SplitCrossEntropyLoss  # type: ignore[import-not-found]
 
         criterion = SplitCrossEntropyLoss(400, splits=[], verbose=False)
 
     def loss_of(output: Tensor, targets: Tensor) -> Tensor:
-        if name == "awd-lstm":
+        if options.model == "awd-lstm":
             return criterion(network.decoder.weight, network.decoder.bias, output, targets)
         return nn.functional.nll_loss(output.view(-1, WORDS), targets)
 
     def train() -> None:
         network.train()
         optimiser.zero_grad()
-        output, _, raw, dropped, *prior = network(words[:-1], network.init_hidden(columns), return_h=True)
+        output, _, raw, dropped, *prior = network(words[:-1], network.init_hidden(chosen.batch_size), return_h=True)
         loss = loss_of(output, words[1:].reshape(-1))
         loss = loss + 2 * dropped[-1].pow(2).mean() + (raw[-1][1:] - raw[-1][:-1]).pow(2).mean()
         if prior:
@@ -103,46 +96,26 @@ def published(name: str, folder: Path, words: Tensor, evaluated: Tensor) -> dict
     return {"train": train, "evaluate": evaluate}
 
 
-def ours(name: str, part: str, precision: Precision, words: Tensor, evaluated: Tensor) -> Callable[[], object]:
-    """The same work by elman: a step of the recipe, or the likelihood of the window."""
-    recipe = load_recipe(find(MODELS[name][-1]))
-    torch.manual_seed(0)
-    network = build_model(recipe.model, WORDS)
-    if part == "train":
-        chosen = msgspec.structs.replace(recipe.training, precision=precision)
-        given = msgspec.structs.replace(recipe, training=chosen)
-        return whole.training_step(network, given, Batch(words[:-1], words[1:]))
-    state = network.eval().begin(EVALUATED_COLUMNS)
-
-    def evaluate() -> None:
-        with torch.inference_mode(), products_in(precision):
-            network.log_prob(evaluated[:-1], evaluated[1:], state)
-
-    return evaluate
-
-
-def candidates(name: str, part: str, which: list[str], folder: Path) -> timing.Candidates:
-    torch.manual_seed(0)
-    words = torch.randint(WORDS, (LENGTH + 1, MODELS[name][1]))
-    evaluated = torch.randint(WORDS, (LENGTH + 1, EVALUATED_COLUMNS))
+def candidates(part: str, which: Collection[str], options: argparse.Namespace) -> timing.Candidates:
     made: timing.Candidates = {}
-    for one in which:
-        if one == "reference":
-            made[one] = published(name, folder, words, evaluated)[part]
+    if "reference" in which:
+        made["reference"] = published(options)[part]
+    if precisions := [precision for precision in PARTS[part] if precision in which]:
+        recipe = load_recipe(find(MODELS[options.model][0]))
+        if part == "train":
+            made |= training(recipe, options, precisions)
         else:
-            made[one] = ours(name, part, msgspec.convert(one, Precision), words, evaluated)
+            made |= evaluation(build_model(recipe.model, WORDS), options, precisions)
     return made
 
 
-def compare(name: str, part: str, options: argparse.Namespace) -> dict[str, Any]:
+def compare(part: str, options: argparse.Namespace) -> dict[str, float]:
     """Medians of one part by the reference and by elman in each precision, in turns."""
-    found = timing.in_turns(candidates(name, part, ["reference", *PARTS[part]], options.folder), options)
-    times = {one: timing.spread(seconds)["median_ms"] for one, seconds in found.items()}
+    found = timing.in_turns(candidates(part, ["reference", *PARTS[part]], options), options)
+    times = {one: 1e3 * median(seconds) for one, seconds in found.items()}
     gains = {f"{one} against the reference": times["reference"] / times[one] for one in PARTS[part]}
     gains["bf16 against float32"] = times["float32"] / times["bf16"]
-    return {one: round(1e3 * time, 1) for one, time in times.items()} | {
-        key: round(gain, 2) for key, gain in gains.items()
-    }
+    return {one: round(time, 1) for one, time in times.items()} | {one: round(gain, 2) for one, gain in gains.items()}
 
 
 def memory(part: str) -> dict[str, int]:
@@ -164,18 +137,22 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--alone", nargs=2, help=argparse.SUPPRESS)
-    parser.set_defaults(cpu_time=False, device=torch.device("cpu"))
+    parser.set_defaults(cpu_time=False, device=torch.device("cpu"), words=WORDS)
     options = parser.parse_args()
+    theirs = options.folder / MODELS[options.model][1] / "model.py"
+    if not theirs.is_file():
+        parser.error(f"no file {theirs}: FOLDER must hold a checkout of that repository")
     torch.set_num_threads(options.threads)
     if options.alone:
         part, one = options.alone
-        (run,) = candidates(options.model, part, [one], options.folder).values()
+        (run,) = candidates(part, [one], options).values()
         for _ in range(3):
             run()
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1000)
         return
+    torch.manual_seed(0)
     for part in PARTS:
-        facts = memory(part) if options.memory else compare(options.model, part, options)
+        facts = memory(part) if options.memory else compare(part, options)
         print(json_text({"model": options.model, "part": part, "threads": options.threads} | facts), flush=True)
 
 
