@@ -12,7 +12,7 @@ from elman.reproduce.claim import Claim
 from elman.reproduce.comparison import Bound
 from elman.reproduce.grid import SEED, Trial, chosen
 from elman.reproduce.perplexity import PERPLEXITY
-from elman.reproduce.planned import PlannedRun
+from elman.reproduce.planned import PlannedRun, Status
 from elman.reproduce.runs import Store
 from support import inline, text_runs
 
@@ -73,3 +73,20 @@ def test_a_trial_counts_when_it_is_trained_and_diverged_ones_last(tmp_path):
     (trials[2].run.folder / "diverged.json").write_text("{}")
     assert trials[2].loss == math.inf
     assert chosen(trials) == ("lr=2",)
+
+
+@pytest.mark.slow
+def test_a_trial_is_judged_by_its_validations_and_not_evaluated(tuned, tmp_path, monkeypatch):
+    inline.use(monkeypatch)
+    store = Store(tmp_path / "out", str(text_runs.write_corpus(tmp_path / "corpus")))
+    trial = store.trials(tuned, "small")["one"][1]
+    training.train(trial.run, training.Machine(threads=1))
+    assert trial.run.status is Status.DONE
+    assert not (trial.run.folder / "results.json").exists()
+    assert trial.loss == trial.run.metrics.best.nll
+    same = store.place("one", trial.run.recipe)
+    assert same.folder == trial.run.folder
+    assert same.status is Status.INTERRUPTED
+    training.train(same, training.Machine(threads=1))
+    assert same.status is Status.DONE
+    assert same.valid_nll == pytest.approx(trial.loss, rel=0.01)

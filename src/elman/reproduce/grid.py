@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from elman.config.recipe import Recipe
 from elman.reproduce.arm import Source, recipe_of
-from elman.reproduce.planned import PlannedRun, Status, rows_by_split
+from elman.reproduce.planned import PlannedRun, Status
 
 SEED = 0
 """Of all trials; claims begin with seed 1."""
@@ -26,7 +26,7 @@ class Trial:
             return math.inf
         if self.run.status is not Status.DONE:
             return None
-        return float(rows_by_split(self.run.folder)["valid"]["nll"])
+        return self.run.valid_nll
 
 
 def trial_recipes(source: Source) -> list[tuple[tuple[str, ...], Recipe]]:

@@ -28,17 +28,22 @@ def rows_by_split(folder: Path) -> dict[str, dict[str, Any]]:
 
 UNTRAINED = Status.MISSING, Status.INTERRUPTED
 
+TRIED = "tried.json"
+"""What a trial of a grid leaves in the place of results: the lowest validation loss of its training."""
+
 
 @dataclass(frozen=True)
 class PlannedRun:
     """One training: the recipe with its seed and data, and the label of the first arm that needs it, for messages.
 
-    The folder is `runs/LABEL-DIGEST`; runs of equal digest are the same run, whatever the label.
+    The folder is `runs/LABEL-DIGEST`; runs of equal digest are the same run, whatever the label. A `trial` only chooses
+    settings: it is judged by its validations while it trains, and not evaluated after them.
     """
 
     label: str
     recipe: Recipe
     folder: Path
+    trial: bool = False
 
     @property
     def name(self) -> str:
@@ -48,11 +53,21 @@ class PlannedRun:
     @property
     def status(self) -> Status:
         """From the files in its folder."""
-        if (self.folder / RESULTS).is_file():
+        if (self.folder / RESULTS).is_file() or (self.trial and (self.folder / TRIED).is_file()):
             return Status.DONE
         if (self.folder / "diverged.json").is_file():
             return Status.DIVERGED
         return Status.INTERRUPTED if (self.folder / "recipe.toml").is_file() else Status.MISSING
+
+    @property
+    def valid_nll(self) -> float:
+        """Nats per token of the validation text; raises where the run is not done.
+
+        Trials of versions that evaluated them have results instead.
+        """
+        if self.trial and (self.folder / TRIED).is_file():
+            return float(read_json(self.folder / TRIED)["valid"])
+        return float(rows_by_split(self.folder)["valid"]["nll"])
 
     @property
     def metrics(self) -> Metrics | None:

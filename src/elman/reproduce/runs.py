@@ -62,10 +62,12 @@ class Store:
         return {label: trials for label, trials in found.items() if trials}
 
     def _trials(self, label: str, source: Source) -> list[Trial]:
-        return [Trial(settings, self.place(label, recipe)) for settings, recipe in trial_recipes(source)]
+        return [
+            Trial(settings, self.place(label, recipe, trial=True)) for settings, recipe in trial_recipes(source)
+        ]
 
-    def place(self, label: str, recipe: Recipe) -> PlannedRun:
-        """The run of a recipe, trained or not."""
+    def place(self, label: str, recipe: Recipe, *, trial: bool = False) -> PlannedRun:
+        """The run of a recipe, trained or not; a `trial` is not evaluated after its training."""
         recipe = recipe if self.data is None else task_of(recipe).elsewhere(recipe, self.data)
         data = recipe.data
         facts = {key: value for key, value in canonical(recipe).items() if key not in DESCRIPTIVE}
@@ -76,7 +78,7 @@ class Store:
         if digest not in self._folders:
             existing = sorted((self.out / "runs").glob(f"*-{digest}"))
             self._folders[digest] = existing[0] if existing else self.out / "runs" / f"{_file_name(label)}-{digest}"
-        return PlannedRun(label, recipe, self._folders[digest])
+        return PlannedRun(label, recipe, self._folders[digest], trial)
 
     def minutes_of(self, run: PlannedRun, device: torch.device) -> float:
         """Minutes to train a run, from a few timed steps; recipes that differ only by seed are timed once."""

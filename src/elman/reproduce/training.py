@@ -18,7 +18,7 @@ from elman.learning.progress import phases_of
 from elman.learning.trainer import StopReason
 from elman.network.device import choose_device, use_large_pages
 from elman.report.page import write_report
-from elman.reproduce.planned import UNTRAINED, PlannedRun, Status
+from elman.reproduce.planned import TRIED, UNTRAINED, PlannedRun, Status
 from elman.tasks.experiment import Experiment
 from elman.tasks.tracking.trackers import tracked
 
@@ -177,7 +177,7 @@ def train_programme(programme: Programme, machine: Machine, tell: Tell, watch: W
 
 
 def train(run: PlannedRun, machine: Machine) -> None:
-    """Train, evaluate and report one run in this process; an interrupted run is resumed.
+    """Train, evaluate and report one run in this process; an interrupted run is resumed, a trial only trained.
 
     Returns at once where the run is trained, or another process is training it. Raises UserError where it cannot be
     trained.
@@ -201,7 +201,11 @@ def _train(run: PlannedRun, machine: Machine) -> None:
     with experiment.lock:
         try:
             with tracked(experiment, group) as trackers:
-                if experiment.train(trackers) is StopReason.FINISHED:
+                if experiment.train(trackers) is not StopReason.FINISHED:
+                    return
+                if run.trial:
+                    write_atomic(run.folder / TRIED, json.dumps({"valid": experiment.trainer.progress.best}) + "\n")
+                else:
                     experiment.finish()
                     experiment.attach(write_report([run.folder]))
         except Diverged as error:

@@ -63,7 +63,7 @@ def validation_nll(run: PlannedRun) -> float:
 
     Nothing else of the results is read: settings are chosen without the test split.
     """
-    return math.inf if run.status is Status.DIVERGED else float(rows_by_split(run.folder)["valid"]["nll"])
+    return math.inf if run.status is Status.DIVERGED else run.valid_nll
 
 
 def row_of(sweep: Sweep, tried: Tried) -> Row:

@@ -155,8 +155,9 @@ WORDS = Comparison(
 CHARACTERS = Comparison(
     recipe="reproduce/small-characters.toml",
     settings=(
-        "data.train_tokens=300000",
-        "training.epochs=8",
+        "data.train_tokens=200000",
+        "data.evaluation.streams=40",
+        "training.epochs=6",
         'training.schedule={kind="plateau", factor=2.0}',
     ),
     quick=("data.train_tokens=60000", "training.epochs=3"),
@@ -164,7 +165,7 @@ CHARACTERS = Comparison(
     dropout=0.1,
     sizes=_sizes(322, 160, 186, 218, 304, 198, 130, 220, 382, 310, 98, 122, 108, 112, 112, 102, 108, 108, 112),
     unit="bits per character",
-    seconds=70.0,
+    seconds=40.0,
 )
 
 MUSIC = Comparison(
@@ -189,7 +190,7 @@ RECURRENCES_ON_WORDS = WORDS.claim(
     "recurrences-on-words", "words", "100,000 tokens of Shakespeare, 2,000 words, 10 epochs, dropout .3."
 )
 RECURRENCES_ON_CHARACTERS = CHARACTERS.claim(
-    "recurrences-on-characters", "characters", "The first 300,000 characters of Shakespeare, 8 epochs, dropout .1."
+    "recurrences-on-characters", "characters", "The first 200,000 characters of Shakespeare, 6 epochs, dropout .1."
 )
 RECURRENCES_ON_MUSIC = MUSIC.claim(
     "recurrences-on-music", "music", "Nottingham, notes that are independent given the past, 12 epochs, dropout .2."
